@@ -1,8 +1,8 @@
 //! Access to the repository, and the only user of gix. Does not know about sessions.
 //!
-//! Only [`land`] and [`remote`] run hooks. Only [`land`] writes a branch or the index of the
-//! user's. Only these and [`sign`] use a signing key. No code here writes HEAD, the stash or the
-//! user's configuration. Objects are written before the ref that reaches them.
+//! Only [`land`] and [`remote`] run hooks. Only [`land`] writes a branch or the user's index. Only
+//! these and [`sign`] use a signing key. No code here writes HEAD, the stash or the user's
+//! configuration. Objects are written before the ref that reaches them.
 
 pub mod blame;
 pub mod bundle;

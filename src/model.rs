@@ -54,11 +54,9 @@ pub struct ModelRequest {
 /// An answer from a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelAnswer {
-    /// The text.
     pub text: String,
     /// The model that answered. Can differ from the one requested.
     pub model: String,
-    /// Tokens used.
     pub usage: TokenUsage,
     /// Cost in US dollars. `None` if the model doesn't report it.
     pub cost: Option<f64>,
@@ -99,14 +97,12 @@ pub enum ModelError {
     Unknown(String),
     /// A name that matches no model.
     NoSuchModel {
-        /// The name as given.
         word: String,
         /// All configured names.
         configured: Vec<String>,
     },
     /// The API key is missing, empty or a placeholder.
     NoKey {
-        /// The model's name.
         model: String,
         /// The variable expected to contain the key.
         variable: String,
@@ -125,7 +121,6 @@ pub enum ModelError {
     },
     /// HTTP 404: unknown model or wrong address.
     NotFound {
-        /// The model's id.
         id: String,
         /// The requested URL.
         address: String,
@@ -245,12 +240,10 @@ pub enum ModelError {
     },
     /// The program doesn't exist.
     CommandMissing {
-        /// The program.
         program: String,
     },
     /// The program failed.
     CommandFailed {
-        /// The program.
         program: String,
         /// Its exit status, such as `exit status: 1` or `signal: 9`.
         status: String,
@@ -259,7 +252,6 @@ pub enum ModelError {
     },
     /// The program succeeded but printed nothing.
     CommandSilent {
-        /// The program.
         program: String,
         /// The end of its stderr.
         stderr: String,

@@ -29,7 +29,6 @@ use crate::session::store::Store;
 
 /// A checkout of the user's, with the rules for its snapshots.
 pub struct Checkout<'a> {
-    /// The repository.
     pub repository: &'a Repository,
     /// Which files snapshots leave out.
     pub limits: SnapshotLimits,

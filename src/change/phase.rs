@@ -50,7 +50,6 @@ pub enum ChangeEvent {
 pub struct Illegal {
     /// The phase. `None` if the change does not exist.
     pub phase: Option<ChangePhase>,
-    /// The event.
     pub event: ChangeEvent,
 }
 

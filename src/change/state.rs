@@ -30,7 +30,6 @@ pub struct ChangeState {
     /// Format version.
     #[serde(default = "schema")]
     pub schema_version: u64,
-    /// Id of the change.
     pub change_id: String,
     /// The phase, on which workflows decide.
     pub phase: ChangePhase,

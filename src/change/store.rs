@@ -30,29 +30,24 @@ const MAX_MESSAGE: u64 = 1 << 20;
 
 /// The changes of a repository.
 pub struct ChangeStore<'a> {
-    /// The repository.
     pub repository: &'a Repository,
 }
 
 /// A change at one of its steps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// Its id.
     pub id: ChangeId,
     /// Commit of the step. `None` before the first one.
     pub commit: Option<CommitId>,
     /// Tree of that commit. Before the first step, a tree with at most [`BASE`].
     pub tree: TreeId,
-    /// Its state.
     pub state: ChangeState,
-    /// Its documents.
     pub documents: Documents,
 }
 
 /// A step as listed by the log.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct StepRow {
-    /// Its commit.
     pub commit: CommitId,
     /// Subject of the commit.
     pub title: String,
@@ -280,9 +275,7 @@ pub enum ChangeError {
     /// The phase does not allow the command.
     #[error("the change `{id}` is {}, so `{wanted}` is not possible", phase.word())]
     ChangeNotReady {
-        /// The change.
         id: ChangeId,
-        /// Its phase.
         phase: ChangePhase,
         /// The command.
         wanted: &'static str,
@@ -290,15 +283,12 @@ pub enum ChangeError {
     /// The change must be complete to be archived.
     #[error("the change `{id}` is {}, not complete", phase.word())]
     ChangeNotComplete {
-        /// The change.
         id: ChangeId,
-        /// Its phase.
         phase: ChangePhase,
     },
     /// A document is missing or invalid.
     #[error("the documents of `{id}` have {}", counted(*count, "mistake"))]
     Invalid {
-        /// The change.
         id: ChangeId,
         /// Number of mistakes.
         count: usize,
@@ -306,7 +296,6 @@ pub enum ChangeError {
     /// The change has open tasks.
     #[error("the change `{id}` has {}", counted(*open, "open task"))]
     OpenTasks {
-        /// The change.
         id: ChangeId,
         /// Number of open tasks.
         open: usize,

@@ -18,7 +18,6 @@ pub struct Task {
     pub line: usize,
     /// Its number, such as `1.2`.
     pub number: String,
-    /// Its title.
     pub title: String,
     /// `true` if its box is ticked.
     pub is_done: bool,

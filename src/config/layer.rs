@@ -366,7 +366,6 @@ fn reword(message: &str) -> Option<String> {
     ))
 }
 
-/// Describes the expected type.
 fn describe_type(expected: &str) -> &str {
     match expected {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number that is not negative",

@@ -16,7 +16,6 @@ use crate::text::leak::LeakKind;
 pub struct Settings {
     /// The model for plans: a name from `models`, or `kind:id`.
     pub model: Option<String>,
-    /// Models by name.
     pub models: BTreeMap<String, ModelSettings>,
     /// The agent for new sessions.
     pub agent: String,
@@ -309,7 +308,6 @@ pub enum EngineKind {
     Searxng,
     /// Brave Search.
     Brave,
-    /// Tavily.
     Tavily,
     /// A program.
     Command,

@@ -1,4 +1,6 @@
-//! Returns the commit of each line of a file, with `git blame`.
+//! Finds the commit of each line of a file, with `git blame`, including uncommitted lines.
+//!
+//! Limitation: for git before 2.41, it writes a commit with the current content. No ref reaches it.
 
 use std::collections::HashMap;
 use std::path::{Component, Path};
@@ -10,16 +12,14 @@ use crate::git::diff;
 use crate::git::object::{CommitId, EntryMode, TreeEntry};
 use crate::host::file::read_regular;
 
-/// What git before 2.41 says of `--contents` with a commit.
+/// Error of git before 2.41 for `--contents` with a commit.
 const BEFORE_2_41: &str = "cannot use --contents with final commit object name";
 const MAX_CONTENTS: u64 = 1 << 30;
-/// A longer file is no list of revisions.
 const MAX_REVISIONS: u64 = 16 << 20;
 
-/// A line of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlamedLine {
-    /// Commit of the line; `None` if it is not committed.
+    /// `None` if the line is not committed.
     pub commit: Option<CommitId>,
     /// Line number in that commit, from 1.
     pub origin: usize,
@@ -29,25 +29,19 @@ pub struct BlamedLine {
     pub text: String,
 }
 
-/// Facts about a commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// Name of the author.
     pub author: String,
     /// Author time in seconds since 1970.
     pub seconds: i64,
-    /// First line of the message.
     pub summary: String,
     /// Path of the file in that commit.
     pub path: String,
 }
 
-/// Result of a blame.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Blame {
-    /// The requested lines.
     pub lines: Vec<BlamedLine>,
-    /// Facts about their commits.
     pub commits: HashMap<CommitId, Origin>,
 }
 
@@ -56,14 +50,11 @@ pub struct Blame {
 #[error("git blame: {0}")]
 pub struct BlameRefused(pub String);
 
-/// Arguments of a blame.
 #[derive(Debug, Clone, Copy)]
 pub struct BlameRequest<'a> {
     /// Commit from which the history is searched; it contains the file.
     pub commit: CommitId,
-    /// Path of the file in that commit.
     pub path: &'a str,
-    /// Current content of the file.
     pub contents: &'a Path,
     /// Range of lines in git's syntax.
     pub range: Option<&'a str>,
@@ -77,6 +68,7 @@ pub fn blame_file(repository: &Repository, request: &BlameRequest<'_>) -> anyhow
         Err(error) if format!("{error}").contains(BEFORE_2_41) => {
             let contents_commit = commit_contents(repository, request)?;
             let mut blame = ask(repository, request, Some(contents_commit))?;
+            // Lines of the temporary commit are not committed.
             blame.commits.remove(&contents_commit);
             for line in &mut blame.lines {
                 line.commit = line.commit.filter(|commit| *commit != contents_commit);
@@ -87,7 +79,7 @@ pub fn blame_file(repository: &Repository, request: &BlameRequest<'_>) -> anyhow
     }
 }
 
-/// Runs git. `made` is a commit that has the file as it is.
+/// Blames the content of `contents_commit` if it is set, otherwise that of the request's file.
 fn ask(
     repository: &Repository,
     request: &BlameRequest<'_>,
@@ -95,9 +87,12 @@ fn ask(
 ) -> anyhow::Result<Blame> {
     let mut git = repository.git()?;
     let ignored = ignored_revisions(repository)?;
+    // git resolves these names from its directory. In the user's directory it would also read
+    // attributes, and block on a pipe of that name.
     if let Some(dir) = &ignored {
         git.current_dir(dir.path());
     }
+    // A text conversion runs a program that the configuration names.
     git.args(["blame", "--porcelain", "--no-textconv"]);
     if let Some(range) = request.range {
         git.arg(format!("-L{range}"));
@@ -125,8 +120,7 @@ fn ask(
     parse(&String::from_utf8_lossy(&output.stdout)).context("git blame told something unknown")
 }
 
-/// Writes a commit that has the file as it is, for a git that cannot combine `--contents` with a
-/// commit. No ref reaches it.
+/// Commits the current content, for a git that cannot combine `--contents` with a commit.
 fn commit_contents(
     repository: &Repository,
     request: &BlameRequest<'_>,
@@ -139,6 +133,7 @@ fn commit_contents(
     let edits = [(request.path.as_bytes().to_vec(), Some(entry))].into();
     let tree = diff::tree_with(repository, repository.commit(request.commit)?.tree, &edits)?;
     let mut git = repository.git()?;
+    // The user might have no identity, and `commit-tree` fails without one.
     for (name, value) in [("NAME", "TeDDy"), ("EMAIL", "teddy@localhost")] {
         git.env(format!("GIT_AUTHOR_{name}"), value);
         git.env(format!("GIT_COMMITTER_{name}"), value);
@@ -149,16 +144,17 @@ fn commit_contents(
     String::from_utf8_lossy(&output.stdout).trim().parse()
 }
 
-/// Returns a directory with the files that `blame.ignoreRevsFile` names by a relative path; `None` if
-/// there are none. git opens them from the directory in which it runs. That cannot be the user's, in
-/// which it would also read attributes, and wait for ever at a pipe of that name.
+/// Copies the files that `blame.ignoreRevsFile` names by a relative path to a directory. `None` if
+/// there are none.
 fn ignored_revisions(repository: &Repository) -> anyhow::Result<Option<tempfile::TempDir>> {
     let settings = repository.config_section("blame").into_iter();
     let mut dir = None;
     for (_, value) in settings.filter(|(key, _)| key.eq_ignore_ascii_case("ignoreRevsFile")) {
+        // git's prefix of a path that can be missing.
         let value = value.trim_start_matches(":(optional)");
         let name = Path::new(value);
         let is_below = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+        // git resolves absolute and `~` paths itself.
         if value.is_empty() || value.starts_with('~') || !name.components().all(is_below) {
             continue;
         }
@@ -177,7 +173,6 @@ fn ignored_revisions(repository: &Repository) -> anyhow::Result<Option<tempfile:
     Ok(dir)
 }
 
-/// Reads what git told.
 fn parse(text: &str) -> Option<Blame> {
     let mut blame = Blame::default();
     let mut lines = text.split('\n').peekable();
@@ -223,7 +218,6 @@ fn parse(text: &str) -> Option<Blame> {
     Some(blame)
 }
 
-/// Unquotes a path; git quotes special characters.
 fn unquoted(path: &str) -> String {
     if !path.starts_with('"') {
         return path.to_owned();

@@ -28,43 +28,32 @@ use crate::host::fault;
 use crate::host::file::make_dirs;
 use crate::host::file::temporary_dir;
 
-/// Contents of a new bundle.
 #[derive(Debug)]
 pub struct BundleContents<'a> {
-    /// Refs and their objects.
     pub refs: &'a [(String, CommitId)],
-    /// Name of an additional ref, which points at a commit with one file.
+    /// Additional ref, which points at a commit with one file.
     pub about: &'a str,
-    /// Name of the file in that commit.
     pub file: &'a str,
-    /// Content of the file.
     pub text: &'a str,
     /// Time of the commit in seconds since 1970.
     pub seconds: i64,
 }
 
-/// Reason why a bundle cannot be created or used.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
-    /// Not a bundle.
     #[error("it is not a git bundle")]
     NoBundle,
-    /// The file is truncated.
     #[error("it is cut off")]
     Cut,
-    /// The header is malformed.
     #[error("its head is malformed")]
     Malformed,
-    /// A version or capability that this TeDDy doesn't know.
     #[error("it needs a newer TeDDy: it has {0}")]
     Newer(String),
-    /// The bundle was created with an object filter.
     #[error("files are missing from it: it was made with a filter")]
     Filtered,
     /// Another hash function: the bundle's, and the repository's.
     #[error("its object ids are {0}, and those of this repository {1}")]
     OtherIds(String, String),
-    /// Prerequisites are missing.
     #[error("it builds on {0}, which this repository does not have")]
     Lacks(String),
     /// Larger than this limit in GiB.
@@ -73,22 +62,17 @@ pub enum BundleError {
     /// An object is too large: id, size and limit in MiB.
     #[error("object {0} in it has {1} MiB, and at most {2} are accepted")]
     LargeObject(String, u64, u64),
-    /// git's checks failed.
     #[error("it is damaged or not sound: {0}")]
     Unsound(String),
-    /// The file is unreadable.
     #[error("{0}")]
     Unreadable(String),
-    /// The repository is a shallow clone.
     #[error("this clone is shallow: the beginning of its history is missing")]
     Shallow,
-    /// git could not create the bundle.
     #[error("git made no bundle: {0}")]
     NotMade(String),
 }
 
 impl BundleError {
-    /// Returns a hint for the user.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             BundleError::Cut | BundleError::Unsound(_) => {
@@ -169,6 +153,7 @@ impl BorrowingRepository {
         let scratch = BorrowingRepository { dir };
         let mut git = git_in(scratch.dir.path())?;
         let hash = repository.gix.object_hash();
+        // No hooks from the user's template.
         git.args(["init", "--quiet", "--bare", "--template="])
             .arg(format!("--object-format={hash}"))
             .arg(scratch.path());
@@ -216,7 +201,6 @@ impl BorrowingRepository {
         Ok(())
     }
 
-    /// Opens it read-only.
     fn open(&self) -> anyhow::Result<Repository> {
         let path = self.path().canonicalize()?;
         let opened = gix::open_opts(&path, plain());
@@ -238,7 +222,6 @@ const MAX_HEADER: u64 = 64 << 20;
 const MAX_HEADER_LINE: usize = 8 << 10;
 const HEADER_SIGNATURE: (&str, &str) = ("# v", " git bundle");
 
-/// A ref in a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BundledRef {
     /// Name of the ref; not validated.
@@ -252,7 +235,6 @@ struct BundleHead {
     /// Prerequisites: commits that the receiving repository must have.
     needs: Vec<CommitId>,
     refs: Vec<BundledRef>,
-    /// Offset of the pack.
     length: u64,
 }
 
@@ -370,12 +352,9 @@ const FSCK_RULES: &str = "--strict=zeroPaddedFilemode=ignore,missingSpaceBeforeE
 
 const MAX_NAMED_MISSING: usize = 3;
 
-/// Size limit for a bundle and its objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SizeLimit {
-    /// The usual limit.
     Usual,
-    /// No limit.
     None,
 }
 
@@ -432,7 +411,6 @@ pub fn open(
 }
 
 impl OpenedBundle {
-    /// Returns the refs of the bundle.
     pub fn refs(&self) -> &[BundledRef] {
         &self.head.refs
     }
@@ -465,6 +443,7 @@ impl OpenedBundle {
         let mut file = self.file.try_clone()?;
         file.seek(SeekFrom::Start(self.head.length))?;
         let mut git = scratch.git()?;
+        // We copy only the pack and its index from here.
         git.args(["-c", "pack.writeReverseIndex=false"])
             .args(["index-pack", "--stdin", "--fix-thin", FSCK_RULES])
             .stdin(Stdio::from(file));
@@ -476,6 +455,7 @@ impl OpenedBundle {
 
         match run_check(git, Stdio::null(), None)? {
             None => Ok(()),
+            // git has no exit code for a truncated pack.
             Some(why) if why.contains("early EOF") => Err(BundleError::Cut.into()),
             Some(why) => Err(BundleError::Unsound(why).into()),
         }
@@ -535,6 +515,7 @@ impl ReceivedBundle<'_> {
                 "GIT_ALTERNATE_OBJECT_DIRECTORIES",
                 in_list(&self.scratch.objects()),
             )
+            // Grafts would hide missing parents from the check.
             .env("GIT_GRAFT_FILE", "/dev/null")
             .stdin(Stdio::from(input));
 

@@ -9,12 +9,9 @@ use super::parallel::map_parallel;
 use super::repository::Repository;
 use crate::git::object::{CommitId, large};
 
-/// A missing or damaged object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedObject {
-    /// Id of the object.
     pub id: ObjectId,
-    /// What is wrong with it.
     pub why: String,
 }
 

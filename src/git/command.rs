@@ -13,21 +13,23 @@ use crate::host::{env, process};
 const SETTINGS: [&str; 12] = [
     // A relative path means the user's files, in which git does not run.
     "diff.orderFile=/dev/null",
+    // The configuration can name programs in these.
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.attributesFile=/dev/null",
     "core.pager=cat",
+    // Maintenance would run in the background and prune objects.
     "gc.auto=0",
     "maintenance.auto=false",
     "commit.gpgSign=false",
     "tag.gpgSign=false",
     "log.showSignature=false",
+    // A partial clone must not fetch with the user's keys because they viewed a diff.
     "protocol.allow=never",
     "core.sshCommand=false",
 ];
 
-/// Variables that select the user's configuration files. They are kept, so our git reads the same
-/// files.
+/// Variables that select the user's configuration files, which our git reads too.
 const CONFIG_FILES: [&str; 4] = [
     "GIT_ATTR_NOSYSTEM",
     "GIT_CONFIG_GLOBAL",
@@ -66,13 +68,16 @@ pub fn git_in(dir: &Path) -> anyhow::Result<Command> {
 
     for (name, value) in [
         ("GIT_TERMINAL_PROMPT", "0"),
+        // A replaced object has other content than its id says.
         ("GIT_NO_REPLACE_OBJECTS", "1"),
         ("GIT_EDITOR", ":"),
+        // We compare git's messages.
         ("LC_ALL", "C"),
     ] {
         command.env(name, value);
     }
 
+    // Without optional locks, a command that reads never rewrites the user's index.
     command.args(["--no-pager", "--no-optional-locks", "--literal-pathspecs"]);
     for setting in SETTINGS {
         command.args(["-c", setting]);

@@ -1,4 +1,6 @@
 //! Differences between two trees by path, without rename detection.
+//!
+//! Fails with [`TooDifferent`] beyond a limit: a small tree can unfold to any number of paths.
 
 pub mod change;
 
@@ -125,7 +127,6 @@ struct Comparison {
     dirs: Vec<(Vec<u8>, [Option<ObjectId>; 2])>,
     /// Path -> entry on each side.
     changes: BTreeMap<Vec<u8>, [Option<TreeEntry>; 2]>,
-    /// Number of differing files and directories.
     noted: usize,
     path_bytes: usize,
 }
@@ -166,6 +167,7 @@ impl Comparison {
 
         loop {
             let (a, b) = (before.peek()?, after.peek()?);
+            // Equal bytes mean equal name, mode and id.
             if a == b {
                 if a.is_none() {
                     return Ok(());
@@ -190,7 +192,6 @@ impl Comparison {
         }
     }
 
-    /// Records a name that differs. At least one side has it.
     fn note(&mut self, dir: &[u8], sides: [Option<EntryRef<'_>>; 2]) -> Result<(), TooDifferent> {
         let Some(entry) = sides.iter().flatten().next() else {
             return Ok(());
@@ -210,6 +211,8 @@ impl Comparison {
 
         let [old, new] = sides.map(leaf_entry);
         if old.is_some() || new.is_some() {
+            // A file and a directory of the same name sort differently, so each side can arrive in
+            // its own call.
             let recorded = self.changes.entry(path).or_default();
             let [known_old, known_new] = std::mem::take(recorded);
             *recorded = [known_old.or(old), known_new.or(new)];
@@ -237,7 +240,6 @@ fn leaf_entry(entry: Option<EntryRef<'_>>) -> Option<TreeEntry> {
 /// Total length of paths that certainly fits into a command line.
 const MAX_STAT_PATH_BYTES: usize = 1 << 20;
 
-/// Returns the output of `git diff --stat` for some paths of two trees, at a given width.
 pub fn render_diffstat(
     repository: &Repository,
     old: TreeId,

@@ -37,10 +37,8 @@ const SYSTEM: &str = "/etc/gitattributes";
 /// Upper bound for an attributes file.
 const MOST: u64 = 16 << 20;
 
-/// How an id of git's begins in a file.
 const IDENT_START: &[u8] = b"$Id";
 
-/// The one that says how a file has its characters.
 const ENCODING: &str = "working-tree-encoding";
 
 pub(in crate::git) struct Filter<'repo> {
@@ -48,7 +46,6 @@ pub(in crate::git) struct Filter<'repo> {
     pipeline: gix::filter::Pipeline<'repo>,
     /// The attribute files, and the files themselves, as far as needed.
     index: gix::index::State,
-    /// Loaded on first use.
     attributes: Option<gix::AttributeStack<'repo>>,
 }
 
@@ -136,8 +133,8 @@ pub(in crate::git) fn mentions_encodings(
     false
 }
 
-/// Returns the bytes of a file of the worktree in the byte order that gix reads: the higher byte
-/// first is turned around if the file's attributes let its mark say the order.
+/// Returns a file's bytes in the byte order that gix reads: swaps them if the attributes leave the
+/// order to the byte order mark, and the mark is big-endian.
 pub(in crate::git) fn in_byte_order(
     repository: &gix::Repository,
     index: &gix::index::State,
@@ -254,9 +251,9 @@ impl Filter<'_> {
         Ok(self.first_of(path, ["ident"], is_set)?.is_some())
     }
 
-    /// Applies the change between two versions of a file, as a checkout writes them, to the bytes
-    /// on disk, which git stores as the first one. `None` if it does not fit, or git would store
-    /// something else than `wanted` then.
+    /// Applies the change between two versions, in checkout form, to the bytes on disk, whose
+    /// stored form is the first version. `None` if the change does not fit, or git would not store
+    /// the result as `target_id`.
     pub(in crate::git) fn apply_to_disk(
         &mut self,
         path: &[u8],
@@ -268,6 +265,8 @@ impl Filter<'_> {
         if base == target {
             return Ok(Some(disk.to_vec()));
         }
+        // Next to lines that only the disk has, an insertion fits in two ways. What git stores
+        // decides.
         for insertion in [Insertion::BehindOwn, Insertion::BeforeOwn] {
             let applied = match self.utf16(path)? {
                 None if [base, target, disk].iter().any(|text| text.contains(&0)) => None,
@@ -282,7 +281,7 @@ impl Filter<'_> {
             let Some(applied) = applied else {
                 return Ok(None);
             };
-            // What a filter cannot store is as good as a change that does not fit.
+            // A result that the filter rejects counts as a change that does not fit.
             let stored = self.clean(path, applied.as_slice()).ok();
             let id = stored.map(|stored| {
                 let stored = stored.as_deref().unwrap_or(&applied);
@@ -295,7 +294,6 @@ impl Filter<'_> {
         Ok(None)
     }
 
-    /// Returns how a file has UTF-16, if it has.
     fn utf16(&mut self, path: &[u8]) -> anyhow::Result<Option<Utf16>> {
         self.first_of(path, [ENCODING], |state| match state {
             StateRef::Value(name) => Utf16::from_name(name.as_bstr()),
@@ -303,7 +301,6 @@ impl Filter<'_> {
         })
     }
 
-    /// Returns the first result of `says` for these attributes of a path.
     fn first_of<const N: usize, T>(
         &mut self,
         path: &[u8],
@@ -376,7 +373,7 @@ impl Filter<'_> {
 // `$Id$` in files (attribute `ident`), as git writes it. gix writes no space in front of the last
 // `$`, so that git's own checkout has other bytes.
 
-/// Returns a blob as git checks it out, `None` if it has no `$Id$`.
+/// Returns the blob as git checks it out. `None` if it has no `$Id$`.
 fn expand_ident(blob: &[u8], id: &str) -> Option<Vec<u8>> {
     let mut remaining = blob;
     let mut output = Vec::with_capacity(blob.len() + id.len() + 4);
@@ -417,9 +414,7 @@ fn ident_keyword_len(text: &[u8]) -> Option<usize> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Utf16 {
-    /// Little-endian byte order.
     little: bool,
-    /// Whether the file starts with a byte order mark.
     mark: bool,
     /// Whether the mark of an existing file determines its byte order.
     either: bool,
@@ -427,7 +422,6 @@ struct Utf16 {
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// It, where the higher byte comes first.
 const BIG_ENDIAN_MARK: [u8; 2] = [0xfe, 0xff];
 
 impl Utf16 {
@@ -473,7 +467,7 @@ impl Utf16 {
         bytes
     }
 
-    /// Returns the text of a file's bytes and the form that they have, `None` if they are not valid text.
+    /// Returns the text, and its actual byte order and mark. `None` if it is not valid UTF-16.
     fn decode(self, bytes: &[u8]) -> Option<(String, Utf16)> {
         let (little, mark) = match bytes {
             [0xff, 0xfe, ..] => (true, true),
@@ -498,7 +492,7 @@ impl Utf16 {
         Some((String::from_utf16(&units).ok()?, form))
     }
 
-    /// Puts the lower byte of each unit first, which is how gix reads a file of either order.
+    /// Swaps the bytes to little-endian, which gix assumes for both orders.
     fn turned(self, mut bytes: Vec<u8>) -> Vec<u8> {
         if self.either && bytes.starts_with(&BIG_ENDIAN_MARK) {
             bytes.chunks_exact_mut(2).for_each(<[u8]>::reverse);

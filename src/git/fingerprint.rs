@@ -19,30 +19,22 @@ use crate::host::file::read_regular;
 /// Upper bound for a file; a larger one is an error.
 const MAX_FILE: u64 = 1 << 30;
 
-/// Fingerprint of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// Digests by name of the part.
     parts: BTreeMap<String, [u8; 32]>,
 }
 
-/// A changed part of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepositoryDifference {
     /// The part, for example `config`, `hooks/pre-commit` or `refs/heads/main`.
     pub part: String,
-    /// Kind of change.
     pub kind: DifferenceKind,
 }
 
-/// Kind of change to a part of a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DifferenceKind {
-    /// The part is new.
     Added,
-    /// The content is different.
     Changed,
-    /// The part was deleted.
     Removed,
 }
 
@@ -58,7 +50,6 @@ impl std::fmt::Display for RepositoryDifference {
 }
 
 impl Fingerprint {
-    /// Returns the differences to a later fingerprint, sorted by part.
     pub fn differences(&self, later: &Fingerprint) -> Vec<RepositoryDifference> {
         let mut names: Vec<_> = self.parts.keys().chain(later.parts.keys()).collect();
         names.sort();
@@ -80,7 +71,6 @@ impl Fingerprint {
     }
 }
 
-/// Computes the fingerprint of the user's part of a repository.
 pub fn take_fingerprint(repository: &Repository) -> anyhow::Result<Fingerprint> {
     let (common, own) = (repository.common_dir(), repository.git_dir().to_owned());
     let mut parts = BTreeMap::new();
@@ -95,6 +85,7 @@ pub fn take_fingerprint(repository: &Repository) -> anyhow::Result<Fingerprint> 
         add(&mut parts, name, &common.join(name))?;
     }
 
+    // A linked worktree has its own.
     for name in ["HEAD", "config.worktree", "info"] {
         let name_here = if own == common {
             name.to_owned()
@@ -160,6 +151,7 @@ fn index_digest(repository: &Repository) -> anyhow::Result<Option<[u8; 32]>> {
 
     let mut hasher = Sha256::new();
     for entry in index.entries() {
+        // The other flags change if git refreshes the index.
         let flags = entry.flags
             & (gix::index::entry::Flags::SKIP_WORKTREE | gix::index::entry::Flags::INTENT_TO_ADD);
         hasher.update(entry.path(&index));

@@ -11,10 +11,8 @@ use crate::git::object::{CommitId, absent};
 /// Commits that are named in one call of git: arguments are limited in size.
 const MAX_COMMITS_PER_CALL: usize = 500;
 
-/// A line of a graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphLine {
-    /// git's drawing.
     pub drawing: String,
     /// Commit of the line; `None` for a connecting line.
     pub commit: Option<CommitId>,
@@ -99,7 +97,6 @@ pub fn parse_since(repository: &Repository, text: &str) -> anyhow::Result<i64> {
         .with_context(|| format!("git does not know the time `{text}`"))
 }
 
-/// Returns the `back`-th first parent of a commit.
 pub fn first_parent(
     repository: &Repository,
     from: CommitId,

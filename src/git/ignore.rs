@@ -19,10 +19,8 @@ use super::repository::Repository;
 use super::snapshot::loaded::stat_of;
 use super::snapshot::tracked::Index;
 
-/// State of a file in git.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IgnoreStatus {
-    /// The file is in git's index.
     pub tracked: bool,
     /// The index tells git not to check it.
     pub frozen: bool,
@@ -30,7 +28,6 @@ pub struct IgnoreStatus {
     pub ignored: bool,
 }
 
-/// Returns the state of some files of this worktree.
 pub fn ignore_status(
     repository: &Repository,
     paths: &[&[u8]],
@@ -116,15 +113,12 @@ fn check_rules(repository: &Repository, paths: &[&[u8]]) -> Result<(), Irregular
         .try_for_each(|path| irregular::rules(&path))
 }
 
-/// Ignore rules from a text.
 pub struct TextRules {
     search: Search,
-    /// Names in negated rules without wildcards.
     included: Vec<String>,
 }
 
 impl TextRules {
-    /// Parses rules, one per line.
     pub fn parse(text: &[u8]) -> TextRules {
         let mut search = Search::default();
         // Reading from memory cannot fail; an empty search ignores nothing.
@@ -185,7 +179,7 @@ impl TextRules {
             })
     }
 
-    /// Returns the names in negated rules without wildcards, which are included even if git ignores
+    /// Returns the names in negated rules without wildcards. They are included even if git ignores
     /// them.
     pub fn included_names(&self) -> impl Iterator<Item = &str> {
         self.included.iter().map(String::as_str)

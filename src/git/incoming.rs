@@ -2,9 +2,8 @@
 //! push.
 //!
 //! Nothing in that repository is trusted: no pack index, no alternates, and no object id before the
-//! object was hashed. The objects that HEAD reaches and the user's repository lacks go into one
-//! pack that is not visible yet. git checks it with its own rules, and that no object is missing
-//! below HEAD. Only then is the pack renamed into place. If a check fails, no commit is imported.
+//! object was hashed. The new objects go into one pack. git checks it, and that no object is
+//! missing below HEAD, before it is renamed into place. If a check fails, no commit is imported.
 
 pub(in crate::git) mod collect;
 
@@ -31,7 +30,6 @@ const MAX_NAMED_REFS: usize = 5;
 /// Maximum size of an object, packed or not.
 pub(in crate::git) const MAX_OBJECT: u64 = 512 << 20;
 
-/// Result of importing the commands' commits.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// The newest commit, a descendant of the one that the commands started with.
@@ -44,7 +42,6 @@ pub struct Received {
 #[error("{0}")]
 struct UnsoundCommit(String);
 
-/// Imports the commits between `before` and HEAD of another git directory.
 pub(in crate::git) fn receive(
     repository: &Repository,
     git: &Root,
@@ -140,10 +137,8 @@ fn refs_remark(git: &Root) -> Option<String> {
 const MAX_REF: u64 = 8 * 1024;
 const MAX_PACKED_REFS: u64 = 64 << 20;
 
-/// Maximum depth of symbolic refs.
 const MAX_SYMBOLIC_DEPTH: usize = 5;
 
-/// Maximum number of directory entries that are checked.
 const MAX_LISTED_ENTRIES: usize = 1000;
 
 fn read_head(git: &Root, hash: gix::hash::Kind) -> Option<CommitId> {
@@ -159,6 +154,7 @@ fn read_head(git: &Root, hash: gix::hash::Kind) -> Option<CommitId> {
         };
 
         name = FullName::try_from(target.trim().as_bstr()).ok()?;
+        // Another name would read any file of the untrusted directory.
         if !name.as_bstr().starts_with(b"refs/") {
             return None;
         }

@@ -42,9 +42,7 @@ const COMMON: [(&str, u64); 8] = [
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read `{path}`: {why}")]
 pub struct Irregular {
-    /// Path of the file.
     pub path: PathBuf,
-    /// What is wrong with it.
     pub why: &'static str,
 }
 

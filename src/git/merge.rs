@@ -24,10 +24,8 @@ use crate::git::object::{EntryMode, TreeEntry, TreeId};
 /// Maximum size of a file that is merged by line. Three versions of it are in memory.
 const MAX_MERGED: u64 = 32 << 20;
 
-/// Result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Merged {
-    /// No conflicts.
     Clean(TreeId),
     /// Both sides changed the same lines, or one deleted what the other changed.
     Overlap {
@@ -39,8 +37,7 @@ pub enum Merged {
         theirs: TreeId,
         /// The merge, with git's conflict markers. Our side if the file has no lines to mark.
         markers: TreeId,
-        /// The paths among them at which one side has a file and the other one a directory: they
-        /// have no lines to mark.
+        /// Paths with a file on one side and a directory on the other, so without lines to mark.
         unmarked: BTreeSet<Vec<u8>>,
     },
 }
@@ -146,7 +143,7 @@ fn merge_common(
     Ok(met)
 }
 
-/// Prepares to merge by line. Larger files count as binary.
+/// Prepares merges by line. Files above `MAX_MERGED` count as binary.
 fn merge_platform(repository: &Repository) -> anyhow::Result<Platform> {
     let during = "preparing a merge";
     let index = repository.gix.index_path();
@@ -267,7 +264,6 @@ fn merge_lines(
     Ok((id, resolution != Resolution::Conflict))
 }
 
-/// Writes the trees of [`Merged::Overlap`].
 fn resolve_overlap(
     repository: &Repository,
     sink: &Sink,
@@ -292,8 +288,7 @@ fn resolve_overlap(
         });
         their_edits.insert(path.clone(), theirs);
 
-        // A file where the other side has a directory cannot be marked: ours stays. To write it would
-        // delete what is in the directory.
+        // Ours stays if the other side has a directory: writing the file would delete its contents.
         if our.is_some() && their.is_some() && !unmarked.contains(path) {
             marker_edits.insert(path.clone(), edits.get(path).cloned().flatten());
         }
@@ -314,7 +309,6 @@ struct OverlapParts {
     /// Edits of our tree, including conflict markers.
     edits: BTreeMap<Vec<u8>, Option<TreeEntry>>,
     overlap: BTreeSet<Vec<u8>>,
-    /// Where one has a file and the other one a directory.
     unmarked: BTreeSet<Vec<u8>>,
 }
 

@@ -27,27 +27,22 @@ use crate::git::During as _;
 pub use crate::git::object::id::{EntryMode, TreeEntry};
 use crate::git::repository::Repository;
 
-/// Maximum number of characters of a subject. A foreign commit can have megabytes in its first
-/// line.
+/// In characters. The first line of a foreign commit can have megabytes.
 const MAX_SUBJECT: usize = 500;
 
 /// A parsed commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
-    /// Id of the commit.
     pub id: CommitId,
-    /// Id of its tree.
     pub tree: TreeId,
-    /// Parents in order.
     pub parents: Vec<CommitId>,
-    /// Whole message. Bytes that are not UTF-8 are replaced.
+    /// Bytes that are not UTF-8 are replaced.
     pub message: String,
     /// Committer time in seconds since 1970.
     pub seconds: i64,
 }
 
 impl Commit {
-    /// Returns the first line of the message, truncated to [`MAX_SUBJECT`] characters.
     pub fn subject(&self) -> &str {
         let line = self.message.lines().next().unwrap_or_default();
         let end = line.char_indices().nth(MAX_SUBJECT);
@@ -55,14 +50,10 @@ impl Commit {
     }
 }
 
-/// A commit to write.
 #[derive(Debug, Clone)]
 pub struct NewCommit<'a> {
-    /// Tree of the commit.
     pub tree: TreeId,
-    /// Parents in order.
     pub parents: &'a [CommitId],
-    /// Whole message.
     pub message: &'a str,
     /// Commit time. The first parent's time is used if that is later.
     pub time: &'a jiff::Zoned,
@@ -115,7 +106,6 @@ impl Repository {
         Ok(bytes)
     }
 
-    /// Reads a commit.
     pub fn commit(&self, id: CommitId) -> anyhow::Result<Commit> {
         let commit = absent::find(|| self.gix.find_commit(id.0))
             .during(format_args!("reading commit {id}"))?;
@@ -134,13 +124,11 @@ impl Repository {
         })
     }
 
-    /// Returns the size of a blob without reading it.
     pub fn blob_size(&self, id: BlobId) -> anyhow::Result<u64> {
         let header = absent::find(|| self.gix.find_header(id.0));
         Ok(header.during(format_args!("reading blob {id}"))?.size())
     }
 
-    /// Reads a blob.
     pub fn blob(&self, id: BlobId) -> anyhow::Result<Vec<u8>> {
         let mut blob =
             absent::find(|| self.gix.find_blob(id.0)).during(format_args!("reading blob {id}"))?;
@@ -171,7 +159,6 @@ impl Repository {
         Ok(tree.map(|tree| self.memory.trees.keep(StoredTree::of(tree))))
     }
 
-    /// Returns the entry at a path of a tree, if it exists.
     pub fn entry(&self, tree: TreeId, path: &[u8]) -> anyhow::Result<Option<TreeEntry>> {
         let (mut tree, mut names) = (self.stored_tree(tree.0)?, path.split(|&byte| byte == b'/'));
         while let Some(name) = names.next() {
@@ -272,13 +259,11 @@ impl Repository {
         self.file(tree, path)
     }
 
-    /// Returns the size of a commit in bytes without reading it.
     pub fn commit_size(&self, id: CommitId) -> anyhow::Result<u64> {
         let header = absent::find(|| self.gix.find_header(id.0));
         Ok(header.during(format_args!("reading commit {id}"))?.size())
     }
 
-    /// Returns whether an object exists.
     pub fn has(&self, id: impl Into<gix::ObjectId>) -> bool {
         self.gix.has_object(id.into())
     }
@@ -290,7 +275,6 @@ impl Repository {
             .map_err(|e| anyhow::anyhow!("{e}").context("hashing"))
     }
 
-    /// Returns the id of the empty tree.
     pub fn empty_tree(&self) -> TreeId {
         TreeId(self.gix.empty_tree().id)
     }
@@ -317,14 +301,11 @@ impl From<BlobId> for gix::ObjectId {
 // Reads annotated tags as untrusted input: nothing in a tag counts before git has verified its
 // signature.
 
-/// A tag of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedTag {
-    /// The tagged commit.
     pub commit: CommitId,
-    /// Name in the tag.
     pub name: String,
-    /// Tagger as stated in the tag: `Name <address>`.
+    /// As stated in the tag: `Name <address>`.
     pub tagger: String,
     /// Time of the tag in seconds since 1970.
     pub seconds: i64,

@@ -34,7 +34,6 @@ const CACHE: usize = 16 * 1024 * 1024;
 /// Minimum number of slots for packs: a concurrent `git fetch` can add some.
 const PACKS: usize = 1024;
 
-/// Supported extensions of the repository format.
 const EXTENSIONS: [&str; 8] = [
     "noop",
     "noop-v1",
@@ -100,6 +99,7 @@ impl Repository {
         let repo = repo.map_err(|error| explain_failure(start, &error))?;
         let repository = Repository::validate(repo, home, purpose)?;
 
+        // Only the configuration, which is read by now, tells where these are.
         for (key, name) in [
             ("core.excludesFile", "ignore"),
             ("core.attributesFile", "attributes"),
@@ -121,7 +121,6 @@ impl Repository {
         Ok(Repository::discover(dir, home)?)
     }
 
-    /// Opens the worktree with this root.
     pub fn open(top: &Path) -> anyhow::Result<Repository> {
         let gix =
             gix::open_opts(top, plain()).during(format_args!("opening `{}`", top.display()))?;
@@ -168,7 +167,6 @@ impl Repository {
         Ok(opened)
     }
 
-    /// Refuses a repository that TeDDy cannot work with.
     fn validate(
         mut gix: gix::Repository,
         home: Option<&Path>,
@@ -376,7 +374,6 @@ fn reopen_plain(repo: gix::Repository) -> gix::error::Result<gix::Repository> {
     )
 }
 
-/// Explains why no repository was opened.
 fn explain_failure(start: &Path, error: &gix::Error) -> OpenError {
     let from_env = env::var_os("GIT_DIR").map(|value| start.join(value));
     let nearest = || {
@@ -391,16 +388,12 @@ fn explain_failure(start: &Path, error: &gix::Error) -> OpenError {
     OpenError::Damaged(git_dir, format!("{error:#}"))
 }
 
-/// Why a directory is not fit.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// No repository.
     #[error("`{0}` is not in a git repository")]
     None(PathBuf),
-    /// It has no worktree.
     #[error("`{0}` is a bare repository: it has no files to work on")]
     Bare(PathBuf),
-    /// It has files, and `core.bare` in this file says that it has none.
     #[error("`{0}` has files, but `core.bare` in `{1}` says that it is a bare repository")]
     ConfiguredBare(PathBuf, PathBuf),
     /// A linked worktree to which `core.bare` of the bare repository in this file applies, too.
@@ -408,45 +401,35 @@ pub enum OpenError {
         "`core.bare` in `{1}` holds for the linked worktree `{0}`, too, because `extensions.worktreeConfig` is set"
     )]
     LinkedBare(PathBuf, PathBuf),
-    /// It is bare, and the user's git takes such a one only where it is named.
     #[error("`{0}` is a bare repository, which `safe.bareRepository` says must be named")]
     Unnamed(PathBuf),
-    /// It stores refs in a way that we cannot read.
     #[error("`{0}` stores its refs as `{1}`, which TeDDy cannot read")]
     RefFormat(PathBuf, String),
-    /// It says that who does not know something must not touch it, and we do not.
     #[error("`{0}` needs the extension `{1}` of git, which TeDDy does not know")]
     Extension(PathBuf, String),
-    /// The worktree is a home directory or a file system's root.
     #[error("`{0}` is {1}: TeDDy does not record it as a project")]
     TooWide(PathBuf, &'static str),
-    /// Its configuration says that its files are in a directory that does not exist, or that knows
-    /// nothing of it.
+    /// `core.worktree` names a directory that does not exist or does not point back.
     #[error(
         "`{git_dir}` has its files in `{workdir}` (`core.worktree` in `{file}`), {}",
         explain_elsewhere(.workdir)
     )]
     Elsewhere {
-        /// The git directory.
         git_dir: PathBuf,
-        /// Where its files are said to be.
+        /// Value of `core.worktree`.
         workdir: PathBuf,
-        /// The configuration file that says so.
+        /// The configuration file with that setting.
         file: PathBuf,
     },
-    /// A file of git is not a regular file.
     #[error(transparent)]
     Irregular(#[from] Irregular),
-    /// Another user owns it.
     #[error("`{0}` belongs to another user")]
     Foreign(PathBuf),
-    /// It is damaged.
     #[error("cannot open the repository at `{0}`: {1}")]
     Damaged(PathBuf, String),
 }
 
 impl OpenError {
-    /// Returns what the user can do about it.
     pub fn hint(&self) -> String {
         match self {
             OpenError::None(_) => {
@@ -491,7 +474,6 @@ impl OpenError {
     }
 }
 
-/// Returns what is wrong with a directory in which no worktree of the repository is.
 fn explain_elsewhere(workdir: &Path) -> &'static str {
     match workdir.exists() {
         true => "and nothing there leads back to it",
@@ -499,7 +481,6 @@ fn explain_elsewhere(workdir: &Path) -> &'static str {
     }
 }
 
-/// Returns a path as one word of a command.
 fn quote_path(path: &Path) -> String {
     shell_word(path.as_os_str().as_encoded_bytes())
 }
@@ -529,28 +510,28 @@ fn file_that_sets(gix: &gix::Repository, name: &str) -> Option<PathBuf> {
     setting.last()?.meta().path.clone()
 }
 
-/// Returns what `core.bare` says, `config.worktree` included.
+/// Returns `core.bare`, including that of `config.worktree`.
 fn is_configured_bare(gix: &gix::Repository) -> bool {
     let config = gix.config_snapshot();
     config.boolean("core.bare").unwrap_or_default()
 }
 
-/// Returns whether the user says where the files are, so that `core.bare` does not count.
+/// Returns whether the user set the worktree explicitly, so that `core.bare` does not count.
 fn has_explicit_worktree(gix: &gix::Repository) -> bool {
     let is_set = gix.config_snapshot().string("core.worktree").is_some();
     is_set || env::var_os("GIT_WORK_TREE").is_some()
 }
 
-/// Returns whether git takes a repository for bare, be it because of `config.worktree`.
+/// Returns whether git treats the repository as bare. A linked worktree never is.
 fn is_bare(gix: &gix::Repository) -> bool {
     is_configured_bare(gix) && !has_explicit_worktree(gix) && gix.git_dir() == gix.common_dir()
 }
 
 /// Returns why git sees no files in a repository that has some.
 ///
-/// An index beside a `.git` is taken for files: a bare repository that is cloned into a `.git`, with
-/// linked worktrees beside it, has none. Only `core.bare` of the worktree itself counts in a linked
-/// one, unless `extensions.worktreeConfig` is set.
+/// A `.git` with an index has files; a bare repository that was cloned into a `.git`, with linked
+/// worktrees next to it, does not. In a linked worktree, the repository's `core.bare` counts only
+/// with `extensions.worktreeConfig`.
 fn explain_wrongly_bare(gix: &gix::Repository) -> Option<OpenError> {
     if has_explicit_worktree(gix) || !is_configured_bare(gix) {
         return None;

@@ -36,7 +36,6 @@ pub(in crate::git) struct Top {
     mounts: Mounts,
 }
 
-/// Result of resolving the directory of a path.
 #[derive(Debug)]
 pub(in crate::git) enum WalkResult {
     Handle(PathHandle),
@@ -44,7 +43,6 @@ pub(in crate::git) enum WalkResult {
     Missing,
     /// Something other than a directory is at this length of the path.
     Blocked(usize),
-    /// No permission to enter a parent directory.
     Denied,
     /// A parent directory is a nested repository.
     Boundary,
@@ -52,10 +50,8 @@ pub(in crate::git) enum WalkResult {
     Refused,
 }
 
-/// Handling of missing parent directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::git) enum IfMissing {
-    /// Create them.
     Make,
     /// Return [`WalkResult::Missing`].
     Stop,
@@ -77,7 +73,7 @@ impl Top {
         })
     }
 
-    /// Opens the top of a worktree of TeDDy's. Entering a mount point below it is an error.
+    /// Opens the top of one of TeDDy's worktrees. Entering a mount point below it is an error.
     pub(in crate::git) fn open_own(path: &Path) -> io::Result<Top> {
         Ok(Top {
             mounts: Mounts::Refused,
@@ -192,7 +188,6 @@ impl PathHandle {
         }
     }
 
-    /// Lists the directory that contains this name.
     pub(in crate::git) fn siblings(&self) -> io::Result<Vec<Vec<u8>>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.dir)? {
@@ -303,7 +298,7 @@ impl PathHandle {
         self.move_to_dir(free.dir.as_fd(), &free.name)
     }
 
-    /// Renames to a free path below a directory. `false` as above.
+    /// Renames to a free path below a directory. `false` if that is on another file system.
     fn move_to_dir(&self, dir: BorrowedFd<'_>, free: &[u8]) -> io::Result<bool> {
         let from = self.name.as_slice();
         match rustix::fs::renameat_with(&self.dir, from, dir, free, RenameFlags::NOREPLACE) {
@@ -331,7 +326,6 @@ impl PathHandle {
         )?)
     }
 
-    /// Deletes whatever is here, recursively.
     pub(in crate::git) fn remove_all(&self) -> io::Result<()> {
         crate::host::file::remove_at(&self.dir, OsStr::from_bytes(&self.name))
     }
@@ -342,6 +336,7 @@ impl PathHandle {
         let metadata = source.metadata()?;
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // Private until it has the permissions of the source.
         let mode = Mode::from_raw_mode(0o600);
         let opened = crate::host::file::openat(&self.dir, self.name.as_slice(), flags, mode)?;
         let mut file = File::from(opened);
@@ -426,7 +421,6 @@ pub(in crate::git) enum FileBody {
     /// Larger than [`LARGE`](crate::git::object::large::LARGE): kept open instead of in memory.
     Large {
         file: Arc<File>,
-        /// Size when it was opened.
         size: u64,
     },
 }
@@ -506,6 +500,7 @@ impl PathHandle {
 
 /// Flushes the content of a file. Does nothing for a symlink.
 pub(in crate::git) fn sync_contents(handle: &PathHandle) -> io::Result<()> {
+    // Opening a pipe of that name must not block.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = match open_for_sync(handle, flags) {
         // The file is possibly not readable by its owner.
@@ -549,7 +544,6 @@ struct RecentDir {
     path: Vec<u8>,
     dir: Arc<OwnedFd>,
     began: Instant,
-    /// Rights in the directory, once requested.
     rights: Option<DirRights>,
 }
 

@@ -1,8 +1,8 @@
-//! Notes which files only their owner can read, because git records no such permission.
+//! Notes which files only their owner can read, because git does not record that.
 //!
-//! A file that a turn creates gets default permissions unless its path is noted: if the command that
-//! made it had closed it to others, or the user had before a turn deleted it. The note is in our own
-//! directory, so it is not part of a session that is pushed.
+//! A file that a turn creates gets default permissions unless its path is noted. A path is noted if
+//! a command closed its file to others, or if a turn deleted such a file of the user's. The note is
+//! in our own directory, so it is never pushed with a session.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,6 @@ const MAX_NOTE: u64 = 16 << 20;
 /// Permissions of a noted file; the owner can get the executable bit, too.
 pub(in crate::git) const PRIVATE: RawMode = 0o600;
 
-/// The noted files of a checkout.
 pub struct PrivateFiles {
     note: PathBuf,
     paths: BTreeSet<Vec<u8>>,
@@ -40,7 +39,6 @@ impl PrivateFiles {
         }
     }
 
-    /// Returns whether a file is noted.
     pub fn has(&self, path: &[u8]) -> bool {
         self.paths.contains(path)
     }
@@ -53,7 +51,6 @@ impl PrivateFiles {
         };
     }
 
-    /// Writes the note if it changed.
     pub fn save(self) -> std::io::Result<()> {
         if !self.is_changed {
             return Ok(());

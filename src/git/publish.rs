@@ -71,27 +71,24 @@ pub enum OverlapRule {
     PassOver,
 }
 
-/// Result of a publication.
+/// Result of a publication. All lists are sorted by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Published {
-    /// Paths that were written, sorted.
     pub written: Vec<Vec<u8>>,
-    /// Paths that were deleted, sorted.
     pub deleted: Vec<Vec<u8>>,
-    /// Paths left unchanged because they differ from both trees, sorted.
+    /// Paths left unchanged because they differ from both trees.
     pub conflicts: Vec<Vec<u8>>,
     /// Subset of `conflicts` that another process has open for writing.
     pub busy: Vec<Vec<u8>>,
     /// Subset of `conflicts` that the user has no permission to change, because of the file or its
     /// directory.
     pub unwritable: Vec<Vec<u8>>,
-    /// Those among the conflicts whose bytes on disk git does not store and the change does not
-    /// fit.
+    /// Subset of `conflicts` whose bytes on disk git does not store and the change does not fit.
     pub unfit: Vec<Vec<u8>>,
     /// Subset of `conflicts` that are new and whose name differs from an existing one in case only, if
     /// git ignores case.
     pub case_collisions: Vec<Vec<u8>>,
-    /// Why the new version of a conflict could not be made, a filter that failed say.
+    /// Errors of conflicts whose new version could not be made, for example by a filter.
     pub failed: BTreeMap<Vec<u8>, String>,
     /// Files with unknown content that were moved out of the way.
     pub salvaged: Vec<Salvaged>,
@@ -100,7 +97,6 @@ pub struct Published {
 /// A file with unexpected content that was found under one of our temporary names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Salvaged {
-    /// Path that the file belonged to.
     pub path: Vec<u8>,
     /// Where the file is now, below `undo/rescued`.
     pub saved_as: PathBuf,
@@ -122,14 +118,12 @@ impl Published {
 
 struct Publisher<'repo> {
     repository: &'repo Repository,
-    /// Top directory of the worktree, open.
     top: Arc<Top>,
     recent: RecentLookup,
     from: TreeId,
     to: TreeId,
     /// Converts the old tree's entries to their form on disk, with filters applied.
     old: TreeVersion<'repo>,
-    /// The same for the new tree.
     new: TreeVersion<'repo>,
     /// Finds case collisions; used if the file system ignores case.
     case_collisions: CaseCollisions,
@@ -138,13 +132,11 @@ struct Publisher<'repo> {
     /// one by one.
     dirs: Option<BTreeSet<PathBuf>>,
     flush: Flush,
-    /// Displaced files that `settle` has yet to compare.
+    /// Displaced files that `finish_displaced` has yet to compare.
     displaced_files: Vec<DisplacedFile>,
     /// Number of temporary names used; the next name counts on from it.
     names: usize,
-    /// `undo/displaced`, once it is open.
     undo_dir: Option<PathHandle>,
-    /// Number of displaced names used.
     undo_count: usize,
     published: Published,
 }
@@ -373,7 +365,7 @@ fn lowercase(name: &[u8]) -> String {
 //
 // `syncfs` waits for everything that any process wrote to the file system, for example a build.
 // Most turns change a few files, so these and their directories are flushed one by one; more than
-// `FEW` get one `syncfs`.
+// `MAX_SINGLE_FLUSHES` get one `syncfs`.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flush {
@@ -429,6 +421,7 @@ fn flush_names(publisher: &Publisher<'_>) -> anyhow::Result<()> {
     {
         return Ok(());
     }
+    // Without `syncfs`, the single flushes above are all that is possible.
     if sync_whole(publisher.repository.workdir()).context(FLUSH_ACTION)? || publisher.dirs.is_some()
     {
         return Ok(());
@@ -479,8 +472,8 @@ fn flush_dir(top: &Top, dir: &[u8]) -> io::Result<bool> {
 const FLUSH_ACTION: &str = "making the files durable";
 
 /// Returns the directories whose entries change: the parents of the paths, and the parent of each
-/// directory that is itself new or removed (`stays` returns false). `None` if there are more than
-/// `FEW`.
+/// directory that is itself new or removed (`persists` returns false). `None` if there are more
+/// than `MAX_SINGLE_FLUSHES`.
 fn changed_dirs<'p>(
     paths: impl Iterator<Item = &'p [u8]>,
     persists: impl Fn(&Path) -> anyhow::Result<bool>,

@@ -23,7 +23,7 @@ pub fn read(repository: &Repository, name: &str) -> anyhow::Result<Option<Commit
     repository.refs.read(name)
 }
 
-/// Returns the id in a ref without reading its object, which is a tag below [`signed::SIGNED_PREFIX`].
+/// Returns the id in a ref without reading its object, which is a tag below [`SIGNED_PREFIX`].
 /// `None` if the ref does not exist.
 pub fn read_unpeeled(repository: &Repository, name: &str) -> anyhow::Result<Option<CommitId>> {
     repository.refs.read_unpeeled(name)
@@ -98,7 +98,6 @@ pub fn branch(repository: &Repository) -> anyhow::Result<Option<String>> {
     Ok(branch.map(|name| name.shorten().to_string()))
 }
 
-/// Returns whether `name` is a valid full ref name.
 pub fn is_name(name: &str) -> bool {
     gix::validate::reference::name(name.into()).is_ok()
 }
@@ -118,7 +117,6 @@ pub fn head_tree(repository: &Repository) -> anyhow::Result<TreeId> {
     Ok(TreeId(commit.tree_id().during("reading HEAD")?.detach()))
 }
 
-/// Resolves a revision expression to a commit.
 pub fn resolve(repository: &Repository, expression: &str) -> anyhow::Result<CommitId> {
     repository.refs.resolve(expression)
 }

@@ -19,13 +19,11 @@ use error::{RemoteError, RemoteTrouble};
 /// Number of bytes at the end of git's messages that are kept to classify a failure.
 const MAX_STDERR: usize = 16 * 1024;
 
-/// Name of a configured remote.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(transparent)]
 pub struct RemoteName(String);
 
 impl RemoteName {
-    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -37,21 +35,16 @@ impl std::fmt::Display for RemoteName {
     }
 }
 
-/// A ref as listed by a remote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteRef {
-    /// Full name on the remote.
     pub name: String,
     /// Object id in hexadecimal. The object need not exist locally.
     pub target: String,
 }
 
-/// Whether the user's hooks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunHooks {
-    /// Run hooks such as `pre-push`.
     Yes,
-    /// Disable hooks.
     No,
 }
 
@@ -81,7 +74,6 @@ pub fn to_fetch_from(repository: &Repository) -> Result<RemoteName, RemoteError>
     chosen(repository, &["branch.{}.remote"])
 }
 
-/// Returns the default remote for pushing.
 pub fn to_push_to(repository: &Repository) -> Result<RemoteName, RemoteError> {
     let keys = [
         "branch.{}.pushRemote",
@@ -141,7 +133,6 @@ pub fn list(
     Ok(listed.collect())
 }
 
-/// Returns a git command that can access a remote.
 pub(in crate::git) fn transport(
     repository: &Repository,
     hooks: RunHooks,
@@ -160,6 +151,7 @@ pub(in crate::git) fn transport(
         command.env("GIT_TERMINAL_PROMPT", "0");
     }
 
+    // Maintenance would run in the background and prune objects.
     command.args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"]);
     if repository.is_bare() {
         command.env("GIT_DIR", repository.git_dir());
@@ -168,12 +160,9 @@ pub(in crate::git) fn transport(
     Ok(in_checkout(command, repository))
 }
 
-/// Whether git's progress is displayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FetchProgress {
-    /// Pass it on to standard error.
     Visible,
-    /// Discard it.
     Hidden,
 }
 

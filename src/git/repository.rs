@@ -21,7 +21,6 @@ pub struct Repository {
     pub(in crate::git) gix: gix::Repository,
     pub(in crate::git) refs: Box<dyn RefStore + Send>,
     pub(in crate::git) workdir: PathBuf,
-    /// The common git directory, canonical.
     pub(in crate::git) common: PathBuf,
     /// Nothing can be written. New objects stay in memory.
     pub(in crate::git) read_only: bool,
@@ -59,18 +58,15 @@ impl Repository {
         })
     }
 
-    /// Returns whether packs and refs were checked moments ago.
     pub fn is_checked(&self) -> bool {
         let at = self.checked.get();
         at.is_some_and(|at| at.elapsed() < CHECKED)
     }
 
-    /// Records that packs and refs were just checked and repaired.
     pub fn note_checked(&self) {
         self.checked.set(Some(Instant::now()));
     }
 
-    /// Returns whether the repository has no worktree.
     pub fn is_bare(&self) -> bool {
         self.gix.workdir().is_none()
     }
@@ -80,12 +76,10 @@ impl Repository {
         &self.workdir
     }
 
-    /// Returns the git directory of this worktree.
     pub fn git_dir(&self) -> &Path {
         self.gix.git_dir()
     }
 
-    /// Returns the common git directory.
     pub fn common_dir(&self) -> PathBuf {
         self.common.clone()
     }
@@ -145,7 +139,6 @@ impl Repository {
         Ok(command)
     }
 
-    /// Returns a value of git's configuration, such as `core.editor`.
     pub fn config(&self, key: &str) -> Option<String> {
         self.gix
             .config_snapshot()
@@ -191,7 +184,6 @@ impl Repository {
         values
     }
 
-    /// Returns whether this is a partial clone.
     pub fn is_partial(&self) -> bool {
         let promises =
             |(key, value): &(String, String)| key.ends_with(".promisor") && value != "false";

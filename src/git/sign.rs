@@ -35,7 +35,6 @@ fn disable_prompts(command: &mut Command) {
         .env("SSH_ASKPASS", "false");
 }
 
-/// A signature that git accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcceptedSignature {
     /// Owner of the key according to the user's configuration.
@@ -135,41 +134,32 @@ const STDERR_FILE: &str = "words";
 
 const MAX_STDERR: u64 = 16 << 10;
 
-/// A tag to sign.
 pub struct TagRequest<'a> {
-    /// Name of the tag.
     pub name: &'a str,
-    /// The commit to tag.
     pub commit: CommitId,
-    /// Message of the tag.
     pub message: &'a str,
 }
 
 /// Whether the user can be asked for a passphrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passphrase {
-    /// The user is at the terminal.
     Ask,
     /// No user is present, so a key that needs a passphrase cannot be used.
     Never,
 }
 
-/// Reason why there is no signature.
 #[derive(Debug, thiserror::Error)]
 pub enum SignError {
-    /// No key is configured.
     #[error("git has no key to sign with: `user.signingKey` is not set")]
     NoKey,
     /// git failed, and the user saw its messages at the terminal.
     #[error("git made no signature ({0})")]
     Exited(ExitStatus),
-    /// git failed with these messages.
     #[error("git made no signature: {0}")]
     Failed(String),
 }
 
 impl SignError {
-    /// Returns a hint for the user.
     pub fn hint(&self) -> String {
         match self {
             SignError::NoKey => {
@@ -272,6 +262,7 @@ impl<'a> SigningRepository<'a> {
 
         let mut git = silent_git(repository.workdir())?;
         let hash = repository.gix.object_hash();
+        // No hooks from the user's template.
         git.args(["init", "--quiet", "--bare", "--template="])
             .arg(format!("--object-format={hash}"))
             .arg(scratch.path());

@@ -1,12 +1,9 @@
 //! Records the user's files as a git tree, as `git add -A && git write-tree` would.
 //!
-//! The user's index determines what is tracked; it is read and never written. Untracked files are
-//! included unless git ignores them or [`limits`] leaves them out. Nested repositories are recorded
-//! as submodules, by their HEAD. A private index remembers the stats, so the next snapshot reads
-//! only files that changed.
-//!
-//! New objects are staged in memory, or written as a kept pack if there are many. No ref is updated
-//! here.
+//! The user's index determines what is tracked; it is read and never written. [`limits`] leaves out
+//! some untracked files. A private index remembers the stats, so the next snapshot reads only files
+//! that changed. New objects are staged in memory, or written as a kept pack if there are many. No
+//! ref is updated here.
 
 mod cache;
 mod contents;
@@ -47,10 +44,8 @@ use crate::git::snapshot::list::entry_kind;
 use crate::git::stat::{self, NameKind, Stamp, is_absent};
 use crate::host::file::make_dirs;
 
-/// The user's files at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The recorded tree.
     pub tree: TreeId,
     /// Paths that are not included, sorted.
     pub left_out: Vec<LeftOut>,

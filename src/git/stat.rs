@@ -128,7 +128,6 @@ pub(in crate::git) fn open_to_list(dir: impl AsFd) -> io::Result<OwnedFd> {
     open_below(dir, b"", OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
-/// Returns whether an error means that a path does not exist.
 pub(in crate::git) fn is_absent(error: &io::Error) -> bool {
     // ELOOP: a symlink has replaced a parent directory.
     let link = error.raw_os_error() == Some(Errno::LOOP.raw_os_error());
@@ -182,6 +181,7 @@ pub(in crate::git) fn each_name(
     each_listed(dir, |name, file_type| {
         if name != b"." && name != b".." {
             let kind = match file_type {
+                // Not every file system returns the type.
                 FileType::Unknown => match stat_name(dir, name) {
                     Err(error) if is_absent(&error) => return Ok(()),
                     result => result?.kind,

@@ -1,4 +1,4 @@
-//! Which repositories within are submodules: those that `.gitmodules` names.
+//! Lists submodules: the nested repositories that `.gitmodules` names.
 
 use std::collections::BTreeSet;
 

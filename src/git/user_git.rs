@@ -45,7 +45,6 @@ pub(super) fn user_git(dir: &Path) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// Returns git in a directory, with hooks disabled.
 pub(super) fn silent_git(dir: &Path) -> anyhow::Result<Command> {
     let mut command = user_git(dir)?;
     command.args(["-c", "core.hooksPath=/dev/null"]);

@@ -30,7 +30,6 @@ pub(in crate::git) enum Mark {
     Other,
 }
 
-/// A file on disk with its identity.
 #[derive(Debug)]
 pub(in crate::git) struct DiskVersion {
     pub(in crate::git) on_disk: OnDisk,
@@ -61,7 +60,6 @@ pub(in crate::git) fn tree_version<'a>(
     })
 }
 
-/// Reads and hashes the file at a path.
 pub(in crate::git) fn read_disk(
     repository: &Repository,
     handle: &PathHandle,
@@ -139,6 +137,7 @@ impl TreeVersion<'_> {
         match (&current.mark, &current.on_disk) {
             (Mark::Link(id), _) => Ok(entry.mode == EntryMode::Link && *id == entry.id),
             (Mark::File(id, _), _) if entry.mode == EntryMode::Link => {
+                // Without symlinks, git checks out a file with the target as its content.
                 Ok(!self.abilities.links && *id == entry.id)
             }
             (Mark::File(_, executable), _) if !self.is_mode(entry.mode, *executable) => Ok(false),
@@ -199,7 +198,6 @@ impl TreeVersion<'_> {
             .smudge(path, stored.unwrap_or_else(|| bytes.to_vec()))
     }
 
-    /// Returns `true` if git would store the bytes as this entry.
     pub(in crate::git) fn stores(
         &mut self,
         path: &[u8],
@@ -213,7 +211,6 @@ impl TreeVersion<'_> {
         Ok(self.repository.blob_id(stored)?.0 == entry.id)
     }
 
-    /// Applies a change to bytes on disk; see [`Filter::apply_to_disk`].
     pub(in crate::git) fn apply_to_disk(
         &mut self,
         path: &[u8],

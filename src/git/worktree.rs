@@ -1,14 +1,12 @@
 //! Session worktrees: directories in which plans run, apart from the user's files.
 //!
 //! There is one for each session, outside the repository. It is kept between turns, so a switch
-//! writes only what differs, and ignored files such as build caches stay. Until a command needs all
-//! files, it contains only some of them. A lost or damaged worktree is created again. If that
-//! fails, it is an error; a plan never runs in the user's files instead.
+//! writes only what differs, and ignored files such as build caches stay. A lost or damaged
+//! worktree is created again. If that fails, it is an error; a plan never runs in the user's files
+//! instead.
 //!
-//! TeDDy's record is in `.git/teddy/worktrees`, where commands cannot write. Between turns a worktree
-//! is registered with git ([`registered`]). While commands run it is not, and has a `.git` of its own
-//! ([`private`]).
 //! Whatever commands can write is untrusted: it determines the plan's result and nothing else.
+//! TeDDy's record is in `.git/teddy/worktrees`, where commands cannot write.
 
 mod git_record;
 mod index;
@@ -63,19 +61,14 @@ pub enum Extent<'a> {
     Paths(&'a [Vec<u8>]),
 }
 
-/// Target of a switch.
 #[derive(Clone, Copy)]
 pub struct WorktreeTarget<'a> {
-    /// The commit.
     pub at: CommitId,
-    /// The files that must be up to date.
     pub extent: Extent<'a>,
-    /// Receives progress.
     pub watch: ProgressWatch<'a>,
 }
 
 impl<'a> WorktreeTarget<'a> {
-    /// Returns a target without progress reports.
     pub fn unwatched(at: CommitId, extent: Extent<'a>) -> WorktreeTarget<'a> {
         let watch: ProgressWatch<'_> = &|_| ();
         WorktreeTarget { at, extent, watch }
@@ -111,10 +104,8 @@ struct LowerDir {
     index: Arc<LayerIndex>,
 }
 
-/// A worktree with a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedWorktree {
-    /// Name of the session.
     pub session: String,
     /// Top directory, which is possibly missing.
     pub path: PathBuf,
@@ -125,7 +116,7 @@ pub struct RecordedWorktree {
 }
 
 /// Returns the session's worktree below `root`, creating it if necessary. The files selected by
-/// `aim` then equal its commit, and other files that git does not ignore are removed. The caller
+/// `target` then equal its commit, and other files that git does not ignore are removed. The caller
 /// holds the session's lock.
 pub fn session_worktree(
     repository: &Repository,
@@ -143,6 +134,7 @@ pub fn session_worktree(
         )
     };
 
+    // First: a worktree without a record is removed below.
     legacy::adopt(repository, &root, session).with_context(during)?;
     let record = record::worktree_record(repository, session);
     remove_unknown(&root, &record, session).with_context(during)?;
@@ -171,7 +163,6 @@ pub fn session_worktree(
     Ok(worktree)
 }
 
-/// Returns the recorded worktrees, sorted by session.
 pub fn session_worktrees(repository: &Repository) -> Vec<RecordedWorktree> {
     let listed = |session: String| {
         let record = record::worktree_record(repository, &session);
@@ -258,13 +249,11 @@ pub fn tidy_session_worktree(repository: &Repository, session: &str) -> anyhow::
     Ok(has_leftovers)
 }
 
-/// Checks that a session's name can be the name of a directory.
 fn is_plain_session(session: &str) -> anyhow::Result<()> {
     anyhow::ensure!(is_plain(session), "`{session}` cannot name a worktree");
     Ok(())
 }
 
-/// Opens the directory of worktrees that a record names.
 fn own_root(repository: &Repository, path: &Path) -> Option<WorktreeRoot> {
     WorktreeRoot::open(path, &repository.common_dir())
 }
@@ -335,6 +324,7 @@ impl SessionWorktree {
             // Ctrl-c is not damage.
             Err(error) if interrupt::requested() => Err(error),
             Err(_) => {
+                // Permissions that commands left can be the cause.
                 self.open_up();
                 match to_commit::switch(self, user, target) {
                     Err(_) if !interrupt::requested() => self.recreate(user, target),
@@ -355,7 +345,6 @@ impl SessionWorktree {
         }
     }
 
-    /// Deletes the worktree and creates it again.
     pub fn recreate(
         &mut self,
         user: &Repository,
@@ -369,7 +358,6 @@ impl SessionWorktree {
         to_commit::switch(self, user, target)
     }
 
-    /// Restores the files that a set-up command changed.
     pub fn repair(&self, user: &Repository, target: WorktreeTarget<'_>) -> anyhow::Result<()> {
         to_commit::switch(self, user, target)
     }
@@ -384,12 +372,10 @@ impl SessionWorktree {
         self.lower.is_some()
     }
 
-    /// Returns whether this set-up command has run.
     pub fn is_set_up(&self, setup: &str) -> bool {
         self.record.setup(self.is_layered()).as_deref() == Some(setup)
     }
 
-    /// Records that a set-up command has run.
     pub fn keep_setup(&self, setup: &str) -> anyhow::Result<()> {
         Ok(self.record.keep_setup(self.is_layered(), setup)?)
     }

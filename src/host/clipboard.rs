@@ -56,7 +56,6 @@ const TMUX: Helper = helper(
     &["tmux", "save-buffer", "-"],
 );
 
-/// Copies `text` to the clipboard.
 pub fn copy(text: &str) -> io::Result<()> {
     for helper in helpers(&is_there) {
         let input = if helper.wide {

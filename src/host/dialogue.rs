@@ -3,9 +3,6 @@
 //!
 //! The program is sandboxed and supervised like a plan's command. No process of it survives the
 //! dialogue.
-//!
-//! Its input is a named pipe in a private directory. The supervisor's own stdin is the socket to
-//! TeDDy, and passing another descriptor would need unsafe code.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -49,7 +46,6 @@ pub struct DialogueDir {
 }
 
 impl DialogueDir {
-    /// Creates the directory below the system's temporary directory.
     pub fn new() -> io::Result<DialogueDir> {
         let dir = temporary_dir()?;
         let dialogue_dir = DialogueDir { dir };
@@ -67,14 +63,11 @@ impl DialogueDir {
     }
 }
 
-/// A program to start and talk to.
 #[derive(Debug, Clone)]
 pub struct DialogueOrder<'a> {
     /// Path or name of the program, then its arguments.
     pub argv: &'a [String],
-    /// Working directory.
     pub dir: &'a Path,
-    /// How to start it, with the sandbox policy.
     pub launcher: &'a Launcher,
     /// Additional variables. They override inherited ones.
     pub variables: &'a [(String, String)],
@@ -82,14 +75,11 @@ pub struct DialogueOrder<'a> {
     pub keep_env: &'a [String],
 }
 
-/// Reason why a program was not started.
 #[derive(Debug)]
 pub enum DialogueRefusal {
-    /// The program was not found.
     Missing,
     /// The arguments exceed the system's limit.
     TooLong,
-    /// Any other reason.
     Failed(String),
 }
 
@@ -99,25 +89,18 @@ impl From<io::Error> for DialogueRefusal {
     }
 }
 
-/// Something that a program did.
 #[derive(Debug, PartialEq, Eq)]
 pub enum DialogueEvent {
-    /// Wrote to standard output.
     Stdout(Vec<u8>),
-    /// Wrote to standard error.
     Stderr(Vec<u8>),
-    /// Did nothing within the given time.
     Timeout,
     /// Ended. All its children have ended too, and all output was delivered.
     Ended(DialogueEnding),
 }
 
-/// How a program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DialogueEnding {
-    /// Exited with this code.
     Exited(i32),
-    /// Killed by this signal.
     Signaled(i32),
 }
 
@@ -130,7 +113,6 @@ impl std::fmt::Display for DialogueEnding {
     }
 }
 
-/// Result of ending a program.
 #[derive(Debug, Default)]
 pub struct EndedDialogue {
     /// Processes that could not be killed.
@@ -167,7 +149,6 @@ struct DialogueState {
     ending: Option<DialogueEnding>,
     /// Set once all processes have ended: the ones that could not be killed.
     survivors: Option<Vec<String>>,
-    /// The supervisor died.
     is_lost: bool,
     /// Number of outputs (of two) that have reached their end.
     eof_count: usize,
@@ -179,6 +160,7 @@ impl Dialogue {
         order: &DialogueOrder<'_>,
         dir: &DialogueDir,
     ) -> Result<Dialogue, DialogueRefusal> {
+        // Read before the start: another dialogue can disable them meanwhile.
         let had_private_mounts = supervisor::gives_private_mounts();
         let mut dialogue = Dialogue::launch(order, dir)?;
         dialogue.await_start();
@@ -197,7 +179,6 @@ impl Dialogue {
         Err(refusal(why.unwrap_or_else(|| dialogue.last_stderr())))
     }
 
-    /// Sends bytes to the program's input.
     pub fn send(&self, bytes: Vec<u8>) {
         // A failure means that the program stopped reading. Its end is reported as an event.
         let _ = self.input.as_ref().map(|input| input.send(bytes));
@@ -244,12 +225,11 @@ impl Dialogue {
         self.end_all(complaints)
     }
 
-    /// Kills the program and all its children.
     pub fn end(self) -> EndedDialogue {
         self.end_all(Vec::new())
     }
 
-    /// `complaints` is the error output that was read already.
+    /// `stderr` is the error output that was read already.
     fn end_all(mut self, mut stderr: Vec<u8>) -> EndedDialogue {
         self.hang_up();
         if !self.state.is_over() {
@@ -275,6 +255,8 @@ impl Dialogue {
 
         let mut request = supervisor::order(&launcher, argv, order.dir);
         request.variables = order.variables.to_vec();
+        // A named pipe: the supervisor's own stdin is the socket to TeDDy, and passing another
+        // descriptor would need unsafe code.
         request.input = Some(dir.pipe().into_os_string().into());
         let pipe = InputPipe::make(&dir.pipe())?;
         let mut command = launcher.command()?;

@@ -54,7 +54,6 @@ const WINDOWS: [&str; 30] = [
     "zed",
 ];
 
-/// An editor or previewer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Editor {
     /// A program and its arguments. The file is appended.
@@ -63,7 +62,6 @@ pub enum Editor {
     Shell(String),
 }
 
-/// Result of opening a file.
 #[derive(Debug)]
 pub enum EditorOutcome {
     /// The terminal editor exited.

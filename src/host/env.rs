@@ -49,7 +49,6 @@ pub fn is_set(name: &str) -> bool {
     read(name).is_some()
 }
 
-/// Returns all variables.
 pub fn all() -> impl Iterator<Item = (OsString, OsString)> {
     let all: Vec<_> = match pinned() {
         Some(variables) => variables.clone().into_iter().collect(),

@@ -55,33 +55,24 @@ pub const TEMPORARY: &str = ".teddy-tmp-";
 /// The part of a file's permissions that git records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileMode {
-    /// Not executable.
     Plain,
-    /// Executable by its owner.
     Executable,
 }
 
-/// The type of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// Regular file.
     File(FileMode),
-    /// Symbolic link.
     Link,
-    /// Directory.
     Dir,
     /// FIFO, socket or device.
     Other,
 }
 
-/// Type and attributes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileInfo {
-    /// The type.
     pub kind: FileKind,
     /// Size in bytes.
     pub size: u64,
-    /// Number of hard links.
     pub links: u64,
     /// Permission bits, without setuid, setgid and sticky.
     pub permissions: u32,
@@ -172,6 +163,7 @@ impl Root {
 
     fn open_file(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
         let (dir, name) = self.parent(path)?;
+        // A FIFO must not block, and a terminal must not become ours.
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         openat(&dir, name, flags, Bits::empty())
@@ -263,7 +255,6 @@ fn split(path: &Path) -> rustix::io::Result<(&Path, &OsStr)> {
 /// Permissions of a directory that only this user can enter.
 pub const PRIVATE: u32 = 0o700;
 
-/// The same for a file.
 pub const PRIVATE_FILE: u32 = 0o600;
 
 /// Reduced by the umask.
@@ -342,7 +333,7 @@ pub fn is_out_of_reach(error: &io::Error) -> bool {
     )
 }
 
-/// Returns a path as a person may see it.
+/// Sanitizes a path for display.
 fn show_path(path: &Path) -> String {
     sanitize::sanitize_line(&sanitize::sanitize_bytes(path.as_os_str().as_bytes())).into_owned()
 }
@@ -433,7 +424,6 @@ pub fn temporary_dir() -> io::Result<tempfile::TempDir> {
     prefixed_temporary_dir("teddy-")
 }
 
-/// Like [`temporary_dir`], with another beginning of its name.
 pub fn prefixed_temporary_dir(prefix: &str) -> io::Result<tempfile::TempDir> {
     let created = tempfile::Builder::new()
         .prefix(prefix)

@@ -17,8 +17,8 @@ const TICK: Duration = Duration::from_millis(10);
 /// open.
 const LINGER: Duration = Duration::from_millis(500);
 const MAX_PIECES: usize = 16;
-/// How long it has to end by itself once the user wants to stop: a hook may have to put the user's
-/// edits back.
+/// How long it has to end by itself after an interrupt: a hook might have to restore the user's
+/// edits.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Handling of ctrl-c while the program runs.
@@ -73,7 +73,7 @@ pub fn run(command: &mut Command, keys: Foreground) -> io::Result<ExitStatus> {
     }
 }
 
-/// Waits for what a program started: it may not have ended with it. Kills the rest.
+/// Waits for the process group of a program that has ended, and kills the rest after [`GRACE`].
 fn end_group(group: Pid, since: Instant) {
     while test_kill_process_group(group).is_ok() {
         if since.elapsed() > GRACE {
@@ -104,7 +104,6 @@ pub fn accompany(command: &mut Command) -> io::Result<ExitStatus> {
     })
 }
 
-/// Shows a man page at the terminal with `man`.
 pub fn read_manual(page: &[u8]) -> io::Result<ExitStatus> {
     let mut file = tempfile::Builder::new().suffix(".1").tempfile()?;
     file.write_all(page)?;
@@ -113,8 +112,8 @@ pub fn read_manual(page: &[u8]) -> io::Result<ExitStatus> {
     interrupt::without_handling(|| command.status())
 }
 
-/// Runs a program at the terminal. Its output goes there and to `heard`, in order. Does not wait
-/// for background processes.
+/// Runs a program at the terminal. Its output goes there and to `on_output`, in order. Does not
+/// wait for background processes.
 pub fn run_captured(
     command: &mut Command,
     on_output: &mut dyn FnMut(&[u8]),
@@ -147,7 +146,6 @@ pub fn run_captured(
     })
 }
 
-/// Reads output in a thread.
 fn pieces(mut reader: impl io::Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (sender, pieces) = sync_channel(MAX_PIECES);
     thread::spawn(move || {

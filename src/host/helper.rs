@@ -1,4 +1,6 @@
 //! Runs a small program with text in, text out and a time limit.
+//!
+//! Beyond the limit, it is killed with its process group. At most 16 MiB of each output are read.
 
 use std::io::{self, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -14,14 +16,10 @@ const MAX_OUTPUT: u64 = 16 << 20;
 /// Poll interval for the end of a program that has closed its outputs.
 const TICK: Duration = Duration::from_millis(2);
 
-/// Result of a helper.
 #[derive(Debug)]
 pub struct HelperAnswer {
-    /// Exit status.
     pub status: ExitStatus,
-    /// Standard output.
     pub stdout: Vec<u8>,
-    /// Standard error.
     pub stderr: Vec<u8>,
 }
 
@@ -37,6 +35,7 @@ pub fn run_for_answer(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
+        // A group of its own, so that `end` also kills its children.
         .process_group(0);
     let mut child = command.spawn()?;
     feed(&mut child, input);
@@ -66,6 +65,7 @@ pub fn run_with_input(command: &mut Command, input: &[u8], limit: Duration) -> i
     let deadline = Instant::now() + limit;
     command
         .stdin(Stdio::piped())
+        // Not pipes: a process left in the background would keep them open.
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .process_group(0);

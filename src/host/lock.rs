@@ -58,19 +58,17 @@ pub fn holder_of(dir: &Path) -> Option<u32> {
         .ok()
 }
 
-/// Another process that holds a lock.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct LockHolder {
-    /// Its id.
     pub process: u32,
-    /// What it says that it does.
+    /// Its own description of its work.
     pub command: String,
-    /// For how many seconds it has done that.
+    /// How long it has done that, in seconds.
     pub seconds: u64,
 }
 
-/// Returns the other process that holds the lock of a directory and lives. Reads what the holder wrote
-/// and takes no lock, which could keep a command from its own.
+/// Returns the living process that holds the lock of a directory, unless it is this one. Reads its
+/// note and takes no lock, which could block another command.
 pub fn living_holder(dir: &Path) -> Option<LockHolder> {
     let path = dir.join("lock");
     let text = read_regular_text(&path, MAX_HOLDER).ok()?;
@@ -79,7 +77,7 @@ pub fn living_holder(dir: &Path) -> Option<LockHolder> {
     let id = rustix::process::Pid::from_raw(i32::try_from(process).ok()?)?;
     let lives = match rustix::process::test_kill_process(id) {
         Ok(()) => true,
-        // It is another user's.
+        // It belongs to another user.
         Err(error) => error == rustix::io::Errno::PERM,
     };
     if !lives || process == std::process::id() {
@@ -95,8 +93,8 @@ pub fn living_holder(dir: &Path) -> Option<LockHolder> {
     })
 }
 
-/// Says what this process does now, which holds the lock of a directory. A failure costs only the words
-/// in the message of another process.
+/// Notes what this process does while it holds the lock of a directory. Ignores errors: only the
+/// message of another process depends on the note.
 pub fn note_activity(dir: &Path, command: &str) {
     if holder_of(dir) != Some(std::process::id()) {
         return;
@@ -106,12 +104,10 @@ pub fn note_activity(dir: &Path, command: &str) {
     }
 }
 
-/// Returns what the holder of a lock writes into its file.
 fn holder_text(command: &str) -> String {
     format!("process {} ({command})", std::process::id())
 }
 
-/// Writes who holds a lock into its file.
 fn sign(mut file: &File, holder: &str) {
     let _ = file
         .set_len(0)
@@ -119,7 +115,6 @@ fn sign(mut file: &File, holder: &str) {
         .and_then(|()| file.write_all(holder.as_bytes()));
 }
 
-/// Why the lock was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process holds it. Exit code 75.
@@ -128,16 +123,14 @@ pub enum LockError {
         /// Process id and command of the holder.
         holder: String,
     },
-    /// The user interrupted the wait.
     #[error("interrupted")]
     Interrupted,
-    /// The lock file could not be opened or locked.
     #[error("cannot lock `{0}`: {1}")]
     Unusable(std::path::PathBuf, std::io::Error),
 }
 
 impl Lock {
-    /// Takes the lock `folder/lock`, waiting up to `patience` or until an interrupt. Creates the
+    /// Takes the lock `dir/lock`, waiting up to `patience` or until an interrupt. Creates the
     /// directory. Other processes see `command` as the holder.
     pub fn take(dir: &Path, command: &str, patience: Duration) -> Result<Lock, LockError> {
         Lock::wait(dir, command, (patience, Interrupts::End))
@@ -194,12 +187,14 @@ impl Lock {
 
     fn open(dir: &Path, path: &Path) -> std::io::Result<File> {
         super::file::make_dirs(dir)?;
+        // Private: otherwise another user could lock it and block every command.
         open_own(path, OFlags::RDWR)
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
+        // Emptied before the unlock: afterwards the file belongs to the next holder.
         sign(&self.file, "");
         let _ = self.file.unlock();
     }

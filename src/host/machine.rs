@@ -57,7 +57,6 @@ fn parse_available(text: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// Free space of a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiskSpace {
     /// Bytes available to the user.
@@ -66,7 +65,6 @@ pub struct DiskSpace {
     pub files: Option<u64>,
     /// The file system is mounted read-only.
     pub read_only: bool,
-    /// Device id.
     pub device: u64,
 }
 

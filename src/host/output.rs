@@ -66,7 +66,6 @@ pub fn write_stdout(bytes: impl AsRef<[u8]>) -> io::Result<()> {
     ignore_closed_pipe(out.write_all(bytes.as_ref()).and_then(|()| out.flush()))
 }
 
-/// Turns the error of a closed pipe into success.
 pub fn ignore_closed_pipe(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -52,7 +52,6 @@ pub struct OverlayHolder {
 #[derive(Debug)]
 pub struct Overlay {
     holder: OverlayHolder,
-    /// Mount point.
     at: PathBuf,
 }
 
@@ -74,6 +73,7 @@ impl OverlayHolder {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         let process = command.spawn()?;
+        // It has a session of its own, and would count as an orphan.
         supervisor::register_supervisor(process.id());
         Ok(OverlayHolder {
             process,
@@ -125,7 +125,6 @@ impl OverlayHolder {
 }
 
 impl Overlay {
-    /// Process id of the holder.
     pub fn holder(&self) -> u32 {
         self.holder.process.id()
     }
@@ -177,7 +176,7 @@ pub fn allowed() -> Result<(), String> {
     }
 }
 
-/// Tests whether an overlay can be mounted with its layer in `folder`, which is created.
+/// Tests whether an overlay can be mounted with its layer in `dir`, which is created.
 pub fn probe(dir: &Path) -> Result<(), String> {
     allowed()?;
     let tried = || {
@@ -213,20 +212,17 @@ pub fn probe(dir: &Path) -> Result<(), String> {
     mounted
 }
 
-/// Marks a directory of the upper layer as opaque.
 pub fn set_opaque(dir: &Path) -> io::Result<()> {
     let flags = rustix::fs::XattrFlags::empty();
     Ok(rustix::fs::lsetxattr(dir, OPAQUE, b"y", flags)?)
 }
 
-/// Returns whether a directory of the upper layer is opaque.
 pub fn is_opaque(dir: &Path) -> bool {
     let mut value = [0; 8];
     let length = rustix::fs::lgetxattr(dir, OPAQUE, &mut value);
     length.is_ok_and(|length| length > 0 && value[0] == b'y')
 }
 
-/// Removes the mark of an opaque directory.
 pub fn clear_opaque(dir: &Path) {
     // Fails if the directory has no such attribute or no longer exists.
     let _ = rustix::fs::lremovexattr(dir, OPAQUE);
@@ -270,6 +266,7 @@ fn serve() -> io::Result<()> {
     answer.push(b'\n');
     channel.write_all(&answer)?;
     if mounted.is_ok() {
+        // Ends when TeDDy closes the socket or dies.
         channel.read_to_end(&mut Vec::new())?;
     }
 

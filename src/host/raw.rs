@@ -10,7 +10,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct RawText(OsString);
 
 impl RawText {
-    /// Returns the text as the system expects it.
     pub fn as_os_str(&self) -> &OsStr {
         &self.0
     }
@@ -56,7 +55,6 @@ pub mod paths {
 
     use super::RawText;
 
-    /// Serializes a list.
     pub fn serialize<S: Serializer>(list: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(
             list.iter()
@@ -64,7 +62,6 @@ pub mod paths {
         )
     }
 
-    /// Deserializes a list.
     pub fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<PathBuf>, D::Error> {

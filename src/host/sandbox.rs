@@ -24,7 +24,6 @@ use serde::{Deserialize, Serialize};
 use super::raw;
 use crate::host::fault;
 
-/// The rights of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// Files and directory trees with full access. Paths that do not exist are ignored.
@@ -51,18 +50,15 @@ pub struct Policy {
     pub network: Network,
 }
 
-/// Network access of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Network {
     /// Only loopback, in a network of its own. If the kernel offers no namespaces: no sockets except
     /// pairs between its own processes.
     #[default]
     Off,
-    /// Unrestricted.
     On,
 }
 
-/// The directories of an overlay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverlayDirs {
     /// The original files. Never written.
@@ -71,7 +67,6 @@ pub struct OverlayDirs {
     pub upper: PathBuf,
     /// An empty directory for the kernel, on the file system of `upper`.
     pub work: PathBuf,
-    /// Mount point of the merged view.
     pub at: PathBuf,
     /// Directories that the merged view covers, with where to mount them as well.
     pub shared: Vec<(PathBuf, PathBuf)>,
@@ -80,7 +75,6 @@ pub struct OverlayDirs {
 /// How much of a policy this machine can enforce.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Availability {
-    /// Everything.
     Full,
     /// Some of it. Names what is missing.
     Partly(String),
@@ -88,7 +82,6 @@ pub enum Availability {
     None(String),
 }
 
-/// Returns how much of a policy this machine can enforce.
 pub fn availability() -> Availability {
     let kernel = Kernel::running();
     let gaps = [

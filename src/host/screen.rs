@@ -88,12 +88,10 @@ pub fn is_screen() -> bool {
     is_stderr() || terminal().is_some()
 }
 
-/// Returns whether stderr is a terminal.
 pub fn is_stderr() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Returns whether stdout is a terminal.
 pub fn is_stdout() -> bool {
     io::stdout().is_terminal()
 }

@@ -1,4 +1,7 @@
 //! Web search with the configured engine: SearXNG, Brave, Tavily, or a program that prints JSON.
+//!
+//! Returns at most [`MAX_HITS`] hits. Errors and debug output do not contain the keys of Brave
+//! and Tavily.
 
 use std::fmt;
 use std::io;
@@ -13,15 +16,12 @@ use super::{helper, http, process};
 const LIMIT: Duration = Duration::from_secs(30);
 // In bytes.
 const MAX_ANSWER: usize = 2 << 20;
-/// Maximum number of results.
 pub const MAX_HITS: usize = 10;
 const BRAVE: &str = "https://api.search.brave.com";
 const TAVILY: &str = "https://api.tavily.com";
 
-/// The configured search engine.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub enum SearchEngine {
-    /// Not configured.
     #[default]
     None,
     /// A SearXNG instance with JSON output enabled.
@@ -29,51 +29,37 @@ pub enum SearchEngine {
         /// Base URL, without `/search`.
         base_url: String,
     },
-    /// Brave Search.
     Brave {
-        /// API key.
         key: String,
     },
-    /// Tavily.
     Tavily {
-        /// API key.
         key: String,
     },
     /// A program. The query is appended to its arguments, and it prints the results as JSON.
     Command {
-        /// The program and its arguments.
         run: Vec<String>,
         /// Variables that it inherits besides the listed ones.
         keep: Vec<String>,
     },
 }
 
-/// A search result.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Hit {
-    /// Page title.
     #[serde(default)]
     pub title: String,
-    /// Page URL.
     pub url: String,
-    /// Excerpt of the page.
     #[serde(default, alias = "content", alias = "description")]
     pub snippet: String,
 }
 
-/// Reason why a search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
-    /// No engine is configured.
     #[error("no search engine is configured; set `research:` in your config")]
     NoEngine,
-    /// The engine could not be reached or started.
     #[error("the search engine cannot be asked: {0}")]
     Unreachable(String),
-    /// The engine answered with this HTTP status.
     #[error("the search engine answered {0}")]
     Status(u16),
-    /// The answer is not valid.
     #[error("the search engine's answer cannot be read: {0}")]
     Answer(String),
 }
@@ -103,7 +89,6 @@ impl fmt::Debug for SearchEngine {
     }
 }
 
-/// Searches with an engine.
 pub fn search(engine: &SearchEngine, query: &str) -> Result<Vec<Hit>, SearchError> {
     let answer = match engine {
         SearchEngine::None => return Err(SearchError::NoEngine),

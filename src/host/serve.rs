@@ -52,7 +52,6 @@ struct ServeLimits {
     patience: Duration,
 }
 
-/// A client's request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRequest {
     /// The path, still percent-encoded.
@@ -63,14 +62,11 @@ pub struct PageRequest {
     pub host: Option<String>,
 }
 
-/// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageAnswer {
-    /// HTTP status code.
     pub status: u16,
     /// Media type.
     pub kind: &'static str,
-    /// Content.
     pub body: Vec<u8>,
     /// Additional headers, with lower-case names.
     pub headers: Vec<(&'static str, String)>,
@@ -95,7 +91,6 @@ pub fn serve(
     serve_within(LIMITS, listener, answering, is_over)
 }
 
-/// Like [`serve`], with other limits.
 fn serve_within(
     limits: ServeLimits,
     listener: TcpListener,
@@ -145,6 +140,7 @@ async fn take_clients(
         }
         let permit = loop {
             let permit = Arc::clone(&permits).acquire_owned();
+            // The wait must notice that the server ends.
             let permit = tokio::time::timeout(BEAT, permit).await;
             if is_over() {
                 return Ok(());
@@ -215,6 +211,7 @@ async fn attend(
     connection
         .timer(TokioTimer::new())
         .header_read_timeout(patience)
+        // An idle connection would keep its place.
         .keep_alive(false)
         .max_buf_size(64 << 10);
     let timeout = async {
@@ -261,7 +258,6 @@ fn only(headers: &HeaderMap, name: &header::HeaderName) -> Option<String> {
     value.to_str().ok().map(str::to_owned)
 }
 
-/// Returns a plain-text answer.
 pub fn plain(status: u16, text: &str) -> PageAnswer {
     PageAnswer {
         status,
@@ -322,7 +318,7 @@ pub struct RedirectPage {
     path: PathBuf,
 }
 
-/// Opens `url` through a redirect page that is written to the directory `folder`.
+/// Opens `url` through a redirect page that is written to `dir`.
 pub fn open_in_browser(url: &str, dir: &Path) -> io::Result<RedirectPage> {
     super::file::make_dirs(dir)?;
     let path = dir.join(format!("open-{}.html", random_token()));

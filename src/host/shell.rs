@@ -53,12 +53,9 @@ pub const EXIT_NOT_STARTED: i32 = 127;
 
 const SCRIPT: &str = "execute.sh";
 
-/// A script to run.
 #[derive(Debug, Clone)]
 pub struct Script {
-    /// The text, of any length.
     pub text: String,
-    /// Working directory.
     pub cwd: PathBuf,
     /// Additional variables. They override inherited ones.
     pub env: Vec<(String, String)>,
@@ -76,12 +73,9 @@ pub struct Script {
     pub launcher: Option<Launcher>,
 }
 
-/// Result of a script.
 #[derive(Debug)]
 pub struct FinishedScript {
-    /// How it ended.
     pub end: ScriptEnd,
-    /// Its output.
     pub output: CapturedOutput,
     /// Processes that could not be killed. The files can still change while they run.
     pub survivors: Vec<String>,
@@ -89,18 +83,14 @@ pub struct FinishedScript {
     pub isolation: Isolation,
 }
 
-/// How a script ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScriptEnd {
-    /// Exited with this code.
     Exited(i32),
     /// Killed by a signal that TeDDy did not send.
     Signaled(i32),
     /// Killed after this time limit.
     TimedOut(Duration),
-    /// Killed after an interrupt.
     Interrupted,
-    /// Not started, with the reason.
     NotStarted(String),
 }
 
@@ -186,6 +176,7 @@ pub fn run_until(
     };
     let mut sink = |bytes: &[u8]| keep(&aliased.push(bytes));
 
+    // Read before `watch`, which can disable them.
     let had_private_mounts = supervisor::gives_private_mounts();
     let watched = running.watch(script.timeout, stop, &mut sink)?;
     keep(&aliased.finish());
@@ -400,9 +391,7 @@ struct ScriptProgress {
     broken: Option<String>,
     /// Set once all processes have ended: the ones that could not be killed.
     survivors: Option<Vec<String>>,
-    /// The supervisor died.
     lost: bool,
-    /// The output pipe is closed.
     is_eof: bool,
     isolation: Isolation,
 }
@@ -462,7 +451,6 @@ pub struct CapturedOutput {
     pub head: Vec<u8>,
     /// The end. Empty if `lost` is 0.
     pub tail: Vec<u8>,
-    /// Number of bytes missing between `head` and `tail`.
     pub lost: u64,
 }
 
@@ -478,7 +466,6 @@ impl CapturedOutput {
     }
 }
 
-/// Collects output.
 pub struct Capture {
     head: Vec<u8>,
     /// Everything after `head`, up to `tail_limit` bytes.
@@ -501,7 +488,6 @@ impl Capture {
         }
     }
 
-    /// Appends bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         let free = self.head_limit - self.head.len();
         let (first, excess_bytes) = bytes.split_at(free.min(bytes.len()));
@@ -512,7 +498,6 @@ impl Capture {
         self.lost += excess as u64;
     }
 
-    /// Returns the collected output.
     pub fn finish(mut self) -> CapturedOutput {
         if self.lost == 0 {
             self.head.extend(self.tail.drain(..));

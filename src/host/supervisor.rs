@@ -1,14 +1,9 @@
 //! The supervisor: a process between TeDDy and a command that ensures that nothing outlives the
 //! command.
 //!
-//! TeDDy starts its own program as the supervisor. The supervisor is a child subreaper, so every
-//! orphan below it becomes its child. It restricts a thread with the sandbox and starts the command
-//! from it, which needs no unsafe code between fork and exec. When the command ends, TeDDy asks for
-//! it, or TeDDy dies, it kills all remaining processes and waits until the kernel reports that it
-//! has no child left. It trusts no other evidence, such as process lists.
-//!
-//! They communicate over a socket, the supervisor's stdin. If the supervisor itself is killed, its
-//! orphans become children of TeDDy, which is a subreaper as well; see [`process_tree`].
+//! It is a child subreaper, so every orphan below it becomes its child. When the command ends,
+//! TeDDy asks for it, or TeDDy dies, it kills all remaining processes and waits until the kernel
+//! reports that it has no child left. If it is killed itself, [`process_tree`] kills the orphans.
 
 mod process_tree;
 mod serve;
@@ -40,7 +35,6 @@ pub const GRACE: Duration = Duration::from_secs(2);
 
 const TICK: Duration = Duration::from_millis(1);
 
-/// How to start commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
     /// The supervisor program and its first arguments. It must call [`serve_if_asked`].
@@ -75,7 +69,6 @@ impl Launcher {
         }
     }
 
-    /// Sets the process whose mounts the command sees.
     pub fn with_overlay(self, overlay_holder: Option<u32>) -> Launcher {
         Launcher {
             overlay_holder,
@@ -131,13 +124,14 @@ impl Supervisor {
             channel: Some(parent_end),
             _adoption: adoption,
         };
+        // It creates a session, and would count as an orphan.
         process_tree::register_supervisor(supervisor.child.id());
         supervisor.send(&order.encode()?)?;
 
         Ok(supervisor)
     }
 
-    /// Calls `tell` for each message, from a thread. The last one is `Gone`, or `Lost` if the
+    /// Calls `on_message` for each message, from a thread. The last one is `Gone`, or `Lost` if the
     /// socket was closed.
     pub(super) fn listen(
         &self,
@@ -242,16 +236,13 @@ pub(super) fn order(launcher: &Launcher, argv: Vec<OsString>, dir: &Path) -> Ord
 //
 // They are sent over a socket, because arguments are limited in size and visible to all users.
 
-/// The first message to a supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
-    /// Sandbox policy.
     pub policy: Option<Policy>,
     /// The kernel features to use for it.
     pub kernel: Kernel,
     /// Path of the program, and its arguments.
     pub words: Vec<RawText>,
-    /// Working directory.
     pub folder: RawText,
     /// Variables for the command only, not for the supervisor.
     pub variables: Vec<(String, String)>,
@@ -259,11 +250,9 @@ pub(super) struct Order {
     pub input: Option<RawText>,
     /// File to lock until all processes have ended.
     pub lock: Option<RawText>,
-    /// The process that holds the overlay in which the command runs.
     pub view: Option<u32>,
 }
 
-/// A message from the supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum SupervisorMessage {
     /// The command was started, with this for itself.
@@ -283,34 +272,27 @@ pub(super) enum SupervisorMessage {
     Lost,
 }
 
-/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum CommandEnding {
-    /// Exited with this code.
     Exited(i32),
-    /// Killed by this signal.
     Signaled(i32),
 }
 
 impl Order {
-    /// Encodes the order as a line.
     pub fn encode(&self) -> io::Result<Vec<u8>> {
         encode_line(self)
     }
 
-    /// Decodes a line.
     pub fn decode(line: &[u8]) -> Option<Order> {
         serde_json::from_slice(line).ok()
     }
 }
 
 impl SupervisorMessage {
-    /// Encodes the message as a line.
     pub fn encode(&self) -> io::Result<Vec<u8>> {
         encode_line(self)
     }
 
-    /// Decodes a line.
     pub fn decode(line: &[u8]) -> Option<SupervisorMessage> {
         serde_json::from_slice(line).ok()
     }

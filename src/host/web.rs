@@ -24,7 +24,6 @@ const ACCEPTED_TYPES: &str = "text/markdown, text/html;q=0.9, text/plain";
 
 const TICK: Duration = Duration::from_millis(50);
 
-/// Limits for fetching.
 #[derive(Debug, Clone)]
 pub struct FetchRules {
     /// Allowed hosts in private networks: `name` or `name:port`.
@@ -45,50 +44,37 @@ impl Default for FetchRules {
     }
 }
 
-/// A web page.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Page {
     /// Final URL, after redirects.
     pub url: String,
-    /// Title, if it has one.
     pub title: Option<String>,
     /// Text, or Markdown if the page is HTML.
     pub text: String,
 }
 
-/// Reason why a page could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
-    /// The URL is not allowed.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// The host could not be resolved.
     #[error("the host `{0}` is not known")]
     UnknownHost(String),
-    /// The connection failed.
     #[error("the page cannot be fetched: {0}")]
     Failed(String),
-    /// The server answered with this HTTP status.
     #[error("the server answered {0}")]
     Status(u16),
-    /// Too many redirects.
     #[error("it redirects more than {MAX_REDIRECTS} times")]
     Redirects,
-    /// The body exceeds the limit.
     #[error("the page is larger than {0} bytes")]
     TooLarge(usize),
-    /// The time limit was exceeded.
     #[error("the page did not arrive within {} s", .0.as_secs())]
     TimedOut(Duration),
-    /// The user interrupted.
     #[error("interrupted")]
     Interrupted,
-    /// The body cannot be converted to text, with the reason.
     #[error("the page cannot be used: {0}")]
     Unreadable(String),
 }
 
-/// Fetches a page.
 pub fn fetch(url: &str, rules: &FetchRules) -> Result<Page, WebError> {
     let first = parse_url(url)?;
     let stop = interrupt::flag();
@@ -116,7 +102,6 @@ async fn raised(flag: &AtomicBool) {
 }
 
 struct PageBody {
-    /// Final URL.
     url: Url,
     content_type: Option<String>,
     /// After decompression.
@@ -193,6 +178,7 @@ fn client(addresses: Vec<SocketAddr>) -> Result<Client, WebError> {
         builder
             // A proxy would resolve the host itself, past the check.
             .no_proxy()
+            // `follow` follows redirects and checks each URL.
             .redirect(redirect::Policy::none())
             .referer(false)
             .dns_resolver(Arc::clone(&pinned))
@@ -256,23 +242,18 @@ fn cause(error: &dyn std::error::Error) -> String {
 // A URL comes from a model or from another page. It must not reach the user's own network, so all
 // addresses of a host are checked before one of them is used.
 
-/// Reason why a URL is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// Not an `http` or `https` URL.
     #[error("`{0}` is not a web address (http or https)")]
     NotWeb(String),
-    /// Contains a user name or password.
     #[error("a URL must not contain a user name or password")]
     Credentials,
-    /// Resolves to an address that is not public.
     #[error(
         "`{host}` is not a public address ({address}); list it under the allowed hosts of your own configuration to fetch it"
     )]
     Private {
         /// Host name in the URL.
         host: String,
-        /// The address.
         address: IpAddr,
     },
 }

@@ -206,7 +206,6 @@ pub enum AgentProgress<'p> {
 /// An agent's name and version as it reports them, truncated and sanitized.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentIdentity {
-    /// The name.
     pub name: String,
     /// The version. Empty if the agent doesn't report it.
     pub version: String,
@@ -262,7 +261,6 @@ pub struct PermissionQuestion {
 /// Answer to a permission request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PermissionAnswer {
-    /// The decision.
     pub decision: PermissionDecision,
     /// Source of the decision.
     pub by: PermissionGiver,
@@ -327,7 +325,6 @@ pub enum StopReason {
     MaxTokens,
     /// It hit the limit of requests to its model.
     MaxRequests,
-    /// It refused.
     Refused,
     /// It was cancelled or broke off.
     Cancelled,

@@ -370,7 +370,6 @@ pub struct StepRun {
     pub name: String,
     /// The request sent to the model.
     pub request: ModelRequest,
-    /// The model's answer.
     pub answer: ModelAnswer,
 }
 
@@ -391,7 +390,6 @@ pub enum PipelineEvent<'a> {
     Started {
         /// Index of the step.
         position: usize,
-        /// The step.
         step: &'a PipelineStep,
         /// The request about to be sent.
         request: &'a ModelRequest,

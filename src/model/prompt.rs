@@ -54,7 +54,6 @@ pub enum UnknownAgent {
     /// No agent has this name.
     #[error("there is no agent `{name}`; available: {available}")]
     Missing {
-        /// The name as given.
         name: String,
         /// All valid names.
         available: String,
@@ -66,7 +65,6 @@ pub enum UnknownAgent {
         "the agent `{name}` is not trusted: only this repository has it, in `.teddy/prompts/{name}.xml`"
     )]
     Untrusted {
-        /// The agent's name.
         name: String,
     },
 }

@@ -289,7 +289,6 @@ fn endpoint(base: &Url, path: &str) -> Url {
 pub struct ModelSource {
     /// Scheme, host and port.
     pub origin: String,
-    /// Source of the key.
     pub key: KeySource,
 }
 
@@ -300,7 +299,6 @@ pub enum KeySource {
     Nowhere,
     /// An environment variable.
     Variable {
-        /// Its name.
         name: String,
         /// `true` if it contains something other than a placeholder.
         is_set: bool,

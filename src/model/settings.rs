@@ -12,7 +12,6 @@ use crate::config::settings::{ModelSettings, Price, Settings};
 /// Settings of one model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelConfig {
-    /// The kind of model.
     pub kind: ModelKind,
     /// The provider's id for the model. For `acp` and `agent`, the name of a known agent.
     pub id: Option<String>,

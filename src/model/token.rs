@@ -177,7 +177,6 @@ impl<'a> LongPiece<'a> {
     }
 }
 
-/// Splits a piece into bytes.
 fn split_into_bytes(piece: &[u8]) -> impl Iterator<Item = Stretch> {
     let next = piece.iter().skip(1).map(Some).chain([None]);
     (0..).zip(piece).zip(next).map(|((at, byte), next)| {

@@ -191,7 +191,6 @@ pub struct Action {
     pub line: usize,
     /// The full list below the heading, in order; the report repeats it.
     pub fields: Vec<Field>,
-    /// The action's value.
     pub kind: ActionKind,
 }
 

@@ -118,7 +118,6 @@ pub enum MemoError {
     /// Too large or too deeply nested.
     #[error("cannot read the memos: {0}")]
     Guard(#[from] YamlError),
-    /// Not YAML.
     #[error("cannot read the memos: {0}")]
     Syntax(#[from] serde_yaml::Error),
     /// YAML, but not a list of strings.

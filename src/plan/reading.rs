@@ -36,7 +36,6 @@ use crate::text::{counted, link};
 pub struct Reading {
     /// Its text, and the repairs made.
     pub repaired: Repaired,
-    /// The plan.
     pub plan: Plan,
     /// All diagnostics visible in the text, by line.
     pub diagnostics: Vec<Diagnostic>,
@@ -380,7 +379,6 @@ fn command_notes(plan: &Plan, text: &str) -> Vec<Note> {
         .collect()
 }
 
-/// Returns the notes of one action.
 fn notes_of_command(action: &Action, lines: &Lines<'_>) -> Vec<Note> {
     let row = action.kind.row();
     let other = action.fields.iter().filter(|field| {

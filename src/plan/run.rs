@@ -186,7 +186,6 @@ fn is_allowed(action: &Action, outcome: &Outcome) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ending {
-    /// Succeeded.
     Success,
     /// Failed.
     Failure,
@@ -197,7 +196,6 @@ pub enum Ending {
 /// The result of one action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// How it ended.
     pub ending: Ending,
     /// One sentence in lower case, without a full stop.
     pub detail: String,
@@ -258,16 +256,13 @@ pub enum Effect {
     Add(Resource),
     /// PRUNE: removes the resource.
     Remove(Resource),
-    /// INVOKE.
     Invoke {
-        /// The agent's name.
         agent: String,
         /// Its full context.
         resources: Vec<Resource>,
         /// Message to the agent.
         message: String,
     },
-    /// CONCLUDE.
     Conclude {
         /// Resources added to the caller's context.
         resources: Vec<Resource>,

@@ -53,7 +53,6 @@ pub struct SpellingNote {
 /// A text in the format's spelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Respelled {
-    /// The text.
     pub text: String,
     /// The text that the remarks' lines refer to: the given one, with some lines separated.
     pub source: String,

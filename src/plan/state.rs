@@ -19,7 +19,6 @@ pub enum StateMode {
 /// State of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileState {
-    /// Its kind.
     pub mode: StateMode,
     /// Content of the file, or target of the link.
     pub bytes: Vec<u8>,
@@ -37,7 +36,6 @@ pub struct Imprint {
 /// Kind, size and hash, to recognize the state of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownState {
-    /// Its kind.
     pub mode: StateMode,
     /// Size and hash of its content.
     pub imprint: Imprint,

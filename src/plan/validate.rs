@@ -268,9 +268,7 @@ impl Mistake {
 
 /// State of the simulation.
 pub struct Validator<'a> {
-    /// The plan.
     pub plan: &'a Plan,
-    /// The simulated files.
     pub files: SimulatedFiles<'a>,
     /// Results so far.
     pub simulation: Simulation,

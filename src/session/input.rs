@@ -104,7 +104,6 @@ pub struct Material {
     pub resources: Vec<InputResource>,
     /// The branch and `git status`.
     pub status: String,
-    /// Name of the session.
     pub session: String,
     /// The user's earlier requests.
     pub requests: Requests,

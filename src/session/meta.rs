@@ -106,7 +106,6 @@ impl Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MessageOrigin {
-    /// The user.
     #[default]
     User,
     /// Validation, with the mistakes of the previous plan.
@@ -153,7 +152,6 @@ impl Approver {
 pub struct Meta {
     /// Format version.
     pub schema: u32,
-    /// Id of the turn.
     pub turn_id: Uuid,
     /// The turn that it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -302,7 +300,6 @@ impl ModelUse {
 pub struct StepMeta {
     /// Format version.
     pub schema: u32,
-    /// Name of the step.
     pub step: String,
     /// The model and its usage.
     pub model: ModelUse,
@@ -343,7 +340,6 @@ impl Workspace {
 /// A file that is missing from the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotCaptured {
-    /// Its path.
     pub path: String,
     /// Why it was not captured.
     pub reason: String,
@@ -367,7 +363,6 @@ pub struct NextMeta {
     /// The turn whose agent handed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller_turn_id: Option<Uuid>,
-    /// Name of its agent.
     pub agent: String,
 }
 
@@ -510,11 +505,8 @@ pub struct Restored {
 /// The source of a pick.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Picked {
-    /// Name of its session.
     pub session: String,
-    /// Number of the turn.
     pub turn: u64,
-    /// Id of the turn.
     pub turn_id: Uuid,
     /// Commit of the turn.
     pub commit: CommitId,
@@ -552,7 +544,6 @@ pub struct Landed {
 /// A commit on one of the user's branches that contains turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LandedCommit {
-    /// Its id.
     pub commit: CommitId,
     /// The turns in it, oldest first.
     #[serde(deserialize_with = "limited::list")]
@@ -574,7 +565,6 @@ impl LimitedEntry for LandedTurn {
 /// A turn that landed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LandedTurn {
-    /// Its number.
     pub number: u64,
     /// Its id, which is the same in every fork of the session.
     pub turn_id: Uuid,

@@ -130,7 +130,6 @@ pub struct Publication {
     pub schema: u32,
     /// Session of the turn.
     pub session: String,
-    /// Number of the turn.
     pub turn: u64,
     /// The turn's own patch, on top of `below`. `None` for a restore.
     #[serde(default, skip_serializing_if = "Option::is_none")]

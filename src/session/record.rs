@@ -27,7 +27,6 @@ pub const MOST: u64 = 64 << 20;
 /// What to redact from a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redaction {
-    /// Kinds of leaks.
     pub kinds: LeakKinds,
     /// The user's home directory, if it is known.
     pub home: Option<String>,

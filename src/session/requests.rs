@@ -36,7 +36,6 @@ pub struct Requests {
 /// A message of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserRequest {
-    /// Number of its turn.
     pub turn: u64,
     /// Session in which it was made.
     pub session: String,

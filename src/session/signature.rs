@@ -19,7 +19,6 @@ const RULE: &str = "T19";
 /// A session's signature, and the result of its verification.
 #[derive(Debug, Clone, Serialize)]
 pub struct SessionSignature {
-    /// The tag.
     pub tag: TagId,
     /// The newest turn that it covers. `None` if its target is not in the chain.
     pub turn: Option<u64>,
@@ -31,7 +30,6 @@ pub struct SessionSignature {
     pub signed: Option<String>,
     /// The signer, according to the user's keys. `None` if git rejects the signature.
     pub signer: Option<String>,
-    /// The key.
     pub key: Option<String>,
 }
 

@@ -34,14 +34,12 @@ pub const DRAFT: &str = "draft";
 
 /// The sessions of a repository.
 pub struct Store<'a> {
-    /// The repository.
     pub repository: &'a Repository,
 }
 
 /// A session or turn is missing, or the name of a new session is taken.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// No session has this name.
     #[error("there is no session `{name}`")]
     NoSession {
         /// The requested name.
@@ -58,15 +56,12 @@ pub enum StoreError {
     /// The plan of the turn has not run yet.
     #[error("turn {turn} of session `{session}` is in progress: its plan has not run")]
     InProgress {
-        /// Its session.
         session: SessionName,
-        /// Number of the turn.
         turn: u64,
     },
     /// The session does not have this turn.
     #[error("session `{session}` has no turn `{turn}`; its turns are 0 to {last}")]
     NoTurn {
-        /// The session.
         session: SessionName,
         /// The requested turn.
         turn: String,
@@ -79,7 +74,6 @@ pub enum StoreError {
 
 /// A turn to write.
 pub struct NewTurn<'a> {
-    /// Its session.
     pub session: &'a SessionName,
     /// Subject of the commit message.
     pub title: &'a str,
@@ -359,9 +353,7 @@ fn write_into(batch: Batch<'_>, mut new: NewTurn<'_>) -> anyhow::Result<CommitId
 /// Summary of a session's newest turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionTip {
-    /// The session.
     pub session: SessionName,
-    /// The commit.
     pub commit: CommitId,
     /// Number of the turn.
     pub number: u64,

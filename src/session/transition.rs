@@ -17,17 +17,12 @@ const LEFT_TO_READ: [&str; 3] = [artifact::REPORT, artifact::PLAN, artifact::USE
 /// The turn that ends.
 #[derive(Debug, Clone)]
 pub struct Current<'a> {
-    /// Its session.
     pub session: &'a SessionName,
-    /// Its number.
     pub number: u64,
-    /// Its id.
     pub turn_id: Uuid,
     /// The turn whose agent handed over.
     pub caller_turn_id: Option<Uuid>,
-    /// Its agent.
     pub agent: &'a str,
-    /// Its prompt.
     pub system_prompt: &'a str,
     /// Its working set.
     pub context: &'a [ListEntry],
@@ -42,13 +37,10 @@ pub struct Current<'a> {
 /// The turn to which a CONCLUDE returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// Its id.
     pub turn_id: Uuid,
     /// Its own caller.
     pub caller_turn_id: Option<Uuid>,
-    /// Its agent.
     pub agent: String,
-    /// Its prompt.
     pub system_prompt: String,
     /// Its working set.
     pub context: Vec<ListEntry>,
@@ -59,7 +51,6 @@ pub struct Caller {
 pub struct Agent {
     /// Name of the agent.
     pub name: String,
-    /// The prompt.
     pub system_prompt: String,
 }
 
@@ -79,9 +70,7 @@ pub struct Next {
     pub parent_turn_id: Uuid,
     /// The turn whose agent handed over.
     pub caller_turn_id: Option<Uuid>,
-    /// Its agent.
     pub agent: String,
-    /// Its prompt.
     pub system_prompt: String,
     /// Its working set.
     pub context: Vec<ListEntry>,

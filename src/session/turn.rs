@@ -23,9 +23,7 @@ const MAX_NUMBER: u64 = 1 << 40;
 /// A complete turn.
 #[derive(Debug, Clone)]
 pub struct Turn {
-    /// Its session.
     pub session: SessionName,
-    /// Its commit.
     pub commit: CommitId,
     /// The tree with its artifacts.
     pub tree: TreeId,
@@ -279,7 +277,6 @@ pub struct TurnMessage<'a> {
     pub asked: &'a str,
     /// One line for each action.
     pub results: &'a [String],
-    /// Name of the session.
     pub session: &'a SessionName,
     /// Metadata of the turn.
     pub meta: &'a Meta,

@@ -48,7 +48,6 @@ const MOST_QUOTED: usize = 200;
 pub struct Fault {
     /// Number of the turn, if it is known.
     pub turn: Option<u64>,
-    /// Its commit.
     pub commit: CommitId,
     /// The rule in `docs/formats/turn.md` or another page.
     pub rule: &'static str,
@@ -72,17 +71,13 @@ impl fmt::Display for Fault {
 /// size.
 #[derive(Debug)]
 pub struct CheckedTurn {
-    /// Its commit.
     pub commit: CommitId,
-    /// Its number.
     pub number: u64,
-    /// Its id.
     pub turn_id: Uuid,
     /// Ids of earlier turns, with the names of their fields.
     earlier: [(&'static str, Option<Uuid>); 2],
     /// The workspace commits before and after it.
     pub code: Option<[CommitId; 2]>,
-    /// Its publication.
     pub publication: Option<CommitId>,
     /// `true` for a turn of a record.
     pub without_code: bool,

@@ -150,7 +150,6 @@ fn is_dot(c: char) -> bool {
     matches!(c, '.' | '…')
 }
 
-/// Returns whether some dots are an ellipsis.
 fn is_ellipsis(dots: &str) -> bool {
     dots.contains('…') || dots.len() >= 3
 }

@@ -553,7 +553,6 @@ pub(super) fn key_shapes(text: &str) -> Vec<(&'static str, Range<usize>)> {
     ranges.map(|(at, range)| (SHAPES[at].name, range)).collect()
 }
 
-/// Returns the shapes with a mark in a text.
 fn shapes_with_marks(text: &str) -> Vec<usize> {
     let marks = &*MARKS;
     let mut is_marked = [false; SHAPES.len()];

@@ -66,7 +66,6 @@ impl LeakKinds {
 /// A leak in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leak {
-    /// Its kind.
     pub kind: LeakKind,
     /// A short description.
     pub label: &'static str,

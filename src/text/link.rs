@@ -16,7 +16,6 @@ const MAX_ENDS: usize = 20;
 /// Why a value is not a single name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
-    /// The value is empty.
     #[error("the value is empty")]
     Empty,
     /// There is more than one link.
@@ -28,21 +27,17 @@ pub enum LinkError {
     /// A reference link, or an unclosed bracket.
     #[error("the link is not of the form `[path](/path)`")]
     Form,
-    /// The link has a title.
     #[error("the link has a title")]
     Title,
     /// Text and destination differ.
     #[error("the link's text `{text}` and its destination `{destination}` differ")]
     Mismatch {
-        /// The text.
         text: String,
-        /// The destination.
         destination: String,
     },
     /// A scheme other than `http` and `https`.
     #[error("only `http` and `https` addresses are read")]
     Scheme,
-    /// The name is in quotes.
     #[error("the path is in quotes")]
     Quotes,
     /// A plain value contains whitespace.

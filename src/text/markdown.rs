@@ -45,7 +45,6 @@ pub struct MarkdownBlock {
 /// Kind of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockKind {
-    /// A heading.
     Heading {
         /// Level, from 1.
         level: u8,
@@ -54,16 +53,13 @@ pub enum BlockKind {
         /// The source between the marks.
         text: String,
     },
-    /// A code block.
     Code(MarkdownCode),
-    /// A list.
     List {
         /// `true` for a numbered list.
         ordered: bool,
         /// The items, in order.
         items: Vec<Item>,
     },
-    /// A paragraph.
     Paragraph,
     /// A thematic break.
     Rule,
@@ -97,7 +93,6 @@ pub struct MarkdownCode {
 pub struct Item {
     /// Line of its marker, from 1.
     pub first: usize,
-    /// Its blocks.
     pub blocks: Vec<MarkdownBlock>,
 }
 

@@ -27,7 +27,6 @@ pub struct RepoPath(String);
 /// Why a text is not a valid [`RepoPath`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    /// It is empty.
     #[error("the path is empty")]
     Empty,
     /// It starts with `/`, a drive or `~`.

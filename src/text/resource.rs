@@ -20,7 +20,6 @@ pub enum Resource {
 pub struct Artifact {
     /// The session, one or more kebab-case components.
     pub session: String,
-    /// Number of the turn.
     pub turn: u64,
     /// Path in the turn's tree.
     pub name: String,

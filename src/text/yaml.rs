@@ -9,7 +9,6 @@ pub const MAX_DEPTH: usize = 64;
 /// Why a text is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum YamlError {
-    /// It is too large.
     #[error("the file has {size} bytes; at most {limit} are read")]
     TooLarge {
         /// Its size in bytes.

@@ -23,7 +23,6 @@ use crate::workflow::view::turn_page::ChangedFile;
 /// A turn as the user names it, `session:number`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnAddress {
-    /// Name of the session.
     pub session: SessionName,
     /// Number of the turn in the session.
     pub number: u64,
@@ -44,7 +43,6 @@ pub enum BrowseAction {
     Undo(TurnAddress),
     /// Restore the files to a turn.
     Restore(TurnAddress),
-    /// Land this turn, or all turns that have not landed.
     Land(TurnAddress),
     /// Open a file as of a turn.
     Open(Box<ChangedFile>),

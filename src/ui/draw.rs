@@ -371,7 +371,6 @@ const FRAME_LINES: u16 = 3;
 pub struct Panes {
     /// One line at the top.
     pub title: Rect,
-    /// The list.
     pub list: Rect,
     /// A column or line between list and preview.
     pub divider: Option<Rect>,

@@ -11,13 +11,11 @@ pub enum Key {
     Ctrl(char),
     /// A lowercase character with alt.
     Alt(char),
-    /// Enter.
     Enter,
     /// Enter with alt or shift.
     AltEnter,
     /// Escape.
     Esc,
-    /// Tab.
     Tab,
     /// Tab with shift.
     BackTab,
@@ -29,17 +27,11 @@ pub enum Key {
     Left,
     /// Arrow right.
     Right,
-    /// Page up.
     PageUp,
-    /// Page down.
     PageDown,
-    /// Home.
     Home,
-    /// End.
     End,
-    /// Backspace.
     Backspace,
-    /// Delete.
     Delete,
     /// Pasted text, from bracketed paste.
     Paste(String),

@@ -45,7 +45,6 @@ pub type SharedUser<'u> = RefCell<&'u mut dyn User>;
 
 /// The environment in which an acting model runs, and what it leaves for the turn.
 pub struct WorktreeEnv<'a, 'u> {
-    /// The project.
     pub project: &'a Project,
     /// Newest turn of the session.
     pub tip: &'a Turn,

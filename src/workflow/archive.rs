@@ -55,7 +55,6 @@ pub struct BundledSession {
     pub name: String,
     /// Newest turn.
     pub tip: CommitId,
-    /// Number of that turn.
     pub turns: u64,
     /// Title of that turn.
     pub title: String,
@@ -116,9 +115,7 @@ fn parse_manifest(text: &[u8]) -> anyhow::Result<Manifest> {
 /// Whether a bundle includes drafts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Drafts {
-    /// Drafts are included.
     Included,
-    /// Drafts are left out.
     LeftOut,
 }
 

@@ -18,7 +18,6 @@ const GO_ON: &str =
 /// Options of a question.
 #[derive(Debug, Clone, Default)]
 pub struct AskOptions {
-    /// The question.
     pub question: String,
     /// Model to ask instead of the configured one.
     pub model: Option<String>,

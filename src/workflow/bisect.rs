@@ -24,7 +24,6 @@ const STOP: i32 = 128;
 
 /// Options of a search.
 pub struct BisectOptions<'a> {
-    /// The command.
     pub command: &'a str,
     /// A turn after which it succeeds. Default: the files before the first turn.
     pub good: Option<&'a str>,
@@ -51,20 +50,15 @@ pub struct BisectRun {
     pub turn: u64,
     /// Tree of those files.
     pub tree: TreeId,
-    /// Exit code.
     pub exit_code: i32,
-    /// Verdict.
     pub verdict: TestVerdict,
 }
 
 /// A turn that may have introduced the failure.
 #[derive(Debug, Clone, Serialize)]
 pub struct Culprit {
-    /// Turn number.
     pub turn: u64,
-    /// Its commit.
     pub commit: CommitId,
-    /// Its title.
     pub title: String,
     /// The model that wrote its plan.
     pub model: Option<String>,
@@ -77,7 +71,6 @@ pub struct Culprit {
 /// Result of a search.
 #[derive(Debug, Clone, Serialize)]
 pub struct Bisected {
-    /// Session name.
     pub session: String,
     /// The first bad turn, or several if skipped runs left them undistinguished.
     pub culprits: Vec<Culprit>,

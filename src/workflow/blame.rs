@@ -46,11 +46,8 @@ pub struct Blamed {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum LineSource {
-    /// A turn.
     Turn {
-        /// Session name.
         session: String,
-        /// Turn number.
         turn: u64,
         /// Its commit; `None` if the session does not exist here.
         commit: Option<CommitId>,
@@ -60,16 +57,13 @@ pub enum LineSource {
         model: Option<String>,
         /// When it was recorded.
         time: Option<String>,
-        /// The commit with which it landed.
         landed: Option<CommitId>,
     },
     /// A commit of the user's.
     Commit {
-        /// Its id.
         commit: CommitId,
         /// First line of its message.
         title: String,
-        /// Its author.
         author: String,
         /// Author date.
         time: Option<String>,

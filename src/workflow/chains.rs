@@ -14,7 +14,6 @@ pub struct ChainTurn {
     pub session: SessionName,
     /// Distance from the start of the session.
     pub number: u64,
-    /// Its commit.
     pub commit: CommitId,
     /// Tree with the artifacts.
     pub tree: TreeId,
@@ -27,7 +26,6 @@ pub struct ChainTurn {
 /// Turns of sessions, newest first. A turn that several sessions share appears once.
 #[derive(Debug, Default)]
 pub struct Chains {
-    /// The turns.
     pub turns: Vec<ChainTurn>,
     /// Sessions whose chain is unreadable, with the error.
     pub broken: Vec<(SessionName, String)>,

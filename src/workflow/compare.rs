@@ -33,7 +33,6 @@ pub struct Side {
     pub status: Status,
     /// Models, each once.
     pub models: Vec<String>,
-    /// Number of turns.
     pub turns: usize,
     /// Number of changed files.
     pub files: usize,
@@ -59,7 +58,6 @@ pub struct Side {
 /// A run of the command.
 #[derive(Debug, Clone, Serialize)]
 pub struct CompareRun {
-    /// Exit code.
     pub exit_code: i32,
     /// Duration.
     pub seconds: f64,

@@ -27,7 +27,6 @@ pub struct DiskUsage {
 /// Disk usage of a worktree.
 #[derive(Debug, Clone, Serialize)]
 pub struct WorktreeUsage {
-    /// Session name.
     pub session: String,
     /// Path of the worktree.
     pub path: String,

@@ -64,7 +64,6 @@ pub struct FetchedSession {
     pub session: SessionName,
     /// Its newest turn.
     pub tip: CommitId,
-    /// Number of that turn.
     pub turns: u64,
     /// Title of that turn.
     pub title: String,
@@ -89,11 +88,9 @@ pub struct RefusedRef {
 /// Result of a fetch.
 #[derive(Debug, Clone, Serialize)]
 pub struct FetchResult {
-    /// The remote.
     pub remote: RemoteName,
     /// Sessions that can be read now.
     pub sessions: Vec<FetchedSession>,
-    /// Refused refs.
     pub refused: Vec<RefusedRef>,
     /// Sessions that were deleted, because the remote does not have them any more.
     pub pruned: Vec<SessionName>,

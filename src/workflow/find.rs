@@ -47,7 +47,6 @@ pub enum TurnPart {
 
 /// A search.
 pub struct Query {
-    /// The pattern.
     pub pattern: LinePattern,
     /// Parts to search.
     pub parts: Vec<TurnPart>,
@@ -68,13 +67,10 @@ pub struct LinePattern {
 /// A match.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Match {
-    /// Session name.
     pub session: SessionName,
-    /// Turn number.
     pub turn: u64,
     /// Commit of the turn.
     pub commit: CommitId,
-    /// Part of the turn.
     pub part: TurnPart,
     /// Artifact name or path.
     pub file: String,
@@ -89,7 +85,6 @@ pub struct Match {
 pub struct FindResult {
     /// Matches, newest turn first.
     pub matches: Vec<Match>,
-    /// What was skipped, and why.
     pub skipped: Vec<String>,
 }
 

@@ -25,14 +25,12 @@ pub const REWRITTEN: &str = "another tool, such as `git filter-branch` or `git f
 /// A session, as `sessions` lists it.
 #[derive(Debug, Clone, Serialize)]
 pub struct SessionRow {
-    /// Its name.
     pub name: String,
     /// Its ref.
     #[serde(rename = "ref")]
     pub reference: String,
     /// Its newest turn.
     pub tip: CommitId,
-    /// Number of that turn.
     pub turns: u64,
     /// Title of that turn.
     pub title: String,
@@ -48,14 +46,12 @@ pub struct SessionRow {
 /// Status of the current session.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SessionStatus {
-    /// Its name.
     pub session: Option<String>,
     /// Its ref.
     #[serde(rename = "ref")]
     pub reference: Option<String>,
     /// Its newest turn.
     pub tip: Option<CommitId>,
-    /// Number of that turn.
     pub turn: Option<u64>,
     /// `none`, `ready` or `planned`.
     pub state: &'static str,
@@ -87,9 +83,7 @@ pub struct SessionStatus {
 /// A waiting plan.
 #[derive(Debug, Clone, Serialize)]
 pub struct DraftRow {
-    /// Its title.
     pub title: String,
-    /// Number of its actions.
     pub actions: usize,
 }
 

@@ -21,7 +21,6 @@ use crate::text::sanitize::sanitize_line;
 pub enum HookedAgent {
     /// Claude Code.
     Claude,
-    /// Codex.
     Codex,
     /// Gemini CLI.
     Gemini,

@@ -58,11 +58,9 @@ pub enum MessageSource {
 pub struct LandOptions {
     /// A turn, or a range of turns; nothing for all that have not landed.
     pub range: Option<String>,
-    /// The message.
     pub message: MessageSource,
     /// A commit for each turn.
     pub each: bool,
-    /// A new branch.
     pub branch: Option<String>,
     /// Only show what would be committed.
     pub dry_run: bool,
@@ -77,9 +75,7 @@ pub struct LandOptions {
 /// What a landing did.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct LandResult {
-    /// The session.
     pub session: String,
-    /// The branch.
     pub branch: String,
     /// The number of the turn that records it; nothing after a dry run or an overlap.
     pub turn: Option<u64>,
@@ -120,7 +116,6 @@ pub struct Committed {
     pub title: String,
     /// The whole message.
     pub message: String,
-    /// The turns that it has.
     pub turns: Vec<u64>,
     /// The files that it changes.
     pub files: Vec<String>,

@@ -35,15 +35,11 @@ const MAX_FILES_BYTES: usize = 128 << 20;
 pub struct LogRow {
     /// Turn number.
     pub number: u64,
-    /// Turn id.
     pub turn_id: uuid::Uuid,
-    /// Its commit.
     pub commit: CommitId,
     /// How it ended.
     pub status: Status,
-    /// Its title.
     pub title: String,
-    /// Its agent.
     pub agent: String,
     /// Number of agents in the call chain above this one.
     pub depth: usize,

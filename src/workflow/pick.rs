@@ -52,9 +52,7 @@ pub struct PickResult {
 /// A picked turn.
 #[derive(Debug, Clone, Serialize)]
 pub struct PickedTurn {
-    /// Its session.
     pub session: String,
-    /// Its number.
     pub turn: u64,
     /// Number of the turn that records it; `None` after a dry run.
     pub recorded: Option<u64>,

@@ -66,7 +66,6 @@ pub struct NotAPlan;
 /// A plan that waits to be executed.
 #[derive(Debug, Clone)]
 pub struct WaitingPlan {
-    /// Session name.
     pub session: String,
     /// Number of the draft.
     pub turn: u64,
@@ -111,7 +110,6 @@ pub fn plan_next_turn(
 pub struct Start<'a> {
     /// Newest turn.
     pub tip: &'a Turn,
-    /// The draft.
     pub draft: Draft,
 }
 
@@ -249,9 +247,7 @@ fn first_lists(
 pub struct Answered<'a> {
     /// Newest turn.
     pub tip: &'a Turn,
-    /// The draft.
     pub draft: Draft,
-    /// Its context lists.
     pub lists: &'a ContextLists,
     /// The user's files.
     pub recorded: &'a RecordedFiles,

@@ -76,7 +76,6 @@ pub struct ProjectOptions {
 
 /// A repository with its settings.
 pub struct Project {
-    /// The repository.
     pub repository: Repository,
     /// The merged settings.
     pub settings: Settings,

@@ -27,20 +27,15 @@ use crate::workflow::push::preview::PushOptions;
 
 /// A prepared push.
 pub struct PreparedPush<'a> {
-    /// The remote.
     pub remote: RemoteName,
-    /// The sessions.
     pub sessions: Vec<PreparedSession<'a>>,
 }
 
 /// What a push would send, or has sent.
 #[derive(Debug, Clone, Serialize)]
 pub struct PushResult {
-    /// The remote.
     pub remote: RemoteName,
-    /// Whether it was sent.
     pub sent: bool,
-    /// The sessions.
     pub sessions: Vec<SessionPreview>,
     /// Findings in them.
     pub findings: Vec<LeakFinding>,
@@ -272,7 +267,6 @@ fn raced(
 /// A session to delete on a remote.
 #[derive(Debug, Clone, Serialize)]
 pub struct DeletedSession {
-    /// Session name.
     pub session: SessionName,
     /// Its refs on the remote.
     pub refs: Vec<String>,

@@ -57,7 +57,6 @@ pub struct RaceOptions {
 /// How to start a lane: this program with its global options.
 #[derive(Debug, Clone)]
 pub struct LaneProgram {
-    /// The program.
     pub program: OsString,
     /// Its first arguments.
     pub arguments: Vec<OsString>,
@@ -83,7 +82,6 @@ pub struct FinishedRace {
 pub struct FinishedLane {
     /// Its session. The draft contains the plan.
     pub session: String,
-    /// Its model.
     pub model: String,
     /// Duration in seconds.
     pub seconds: f64,
@@ -103,7 +101,6 @@ pub trait Spectator {
 /// State of a lane.
 #[derive(Debug, Clone)]
 pub struct LaneRow {
-    /// Its model.
     pub model: String,
     /// Its phase.
     pub state: LaneState,

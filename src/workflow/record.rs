@@ -67,11 +67,9 @@ pub struct RecordOptions {
 /// Result of a recording.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RecordResult {
-    /// Session name.
     pub session: String,
     /// The session was started for this.
     pub started: bool,
-    /// Turn number.
     pub turn: u64,
     /// Commit of the turn.
     pub commit: Option<CommitId>,
@@ -109,7 +107,6 @@ impl RecordStart {
 #[derive(Debug, thiserror::Error)]
 #[error("nothing changed since turn {turn} of session `{session}`")]
 pub struct NothingToRecord {
-    /// Session name.
     pub session: SessionName,
     /// Its newest turn.
     pub turn: u64,

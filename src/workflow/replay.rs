@@ -30,11 +30,9 @@ const WORKTREE: &str = "_replay";
 /// Result of a replay.
 #[derive(Debug, Clone)]
 pub struct Replayed {
-    /// Turn number.
     pub turn: u64,
     /// The recorded tree.
     pub expected: TreeId,
-    /// The new tree.
     pub tree: TreeId,
     /// Differing paths.
     pub differences: Vec<String>,
@@ -68,7 +66,6 @@ pub struct ExitDifference {
 pub enum Unseen {
     /// Files in no snapshot: those that git ignores, and those that `not_captured` names.
     FilesInNoSnapshot,
-    /// The network.
     Network,
 }
 

@@ -35,7 +35,6 @@ pub struct ResumeOptions {
     pub max_cost: Option<f64>,
     /// How many turns before the previous one the model sees.
     pub depth: u64,
-    /// The model.
     pub model: Option<String>,
     /// The pipeline; `None` for the configured one.
     pub pipeline: Option<String>,
@@ -48,7 +47,6 @@ pub struct Resumed {
     pub last: Option<Box<RecordedTurn>>,
     /// The plan that is waiting at the end.
     pub waiting: Option<WaitingPlan>,
-    /// Why it ended.
     pub ended: Ended,
 }
 

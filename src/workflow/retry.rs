@@ -35,7 +35,6 @@ const RECORDED: [&str; 5] = [
 /// Options of a retry.
 #[derive(Debug, Clone, Default)]
 pub struct RetryOptions {
-    /// The turn.
     pub turn: String,
     /// The model; `None` for the turn's model or pipeline.
     pub model: Option<String>,

@@ -25,7 +25,6 @@ const SERVERS: &str = "TEDDY_SERVERS";
 /// A model that answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TriedModel {
-    /// Its answer.
     pub answer: String,
     /// Duration of the request.
     pub duration: Duration,
@@ -34,7 +33,6 @@ pub struct TriedModel {
 /// Result of writing the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeptModel {
-    /// Written.
     Written,
     /// The file already has this model.
     Unchanged,

@@ -36,7 +36,6 @@ const MAX_COMPARED: usize = 2000;
 pub struct SessionSummary {
     /// Version of the format.
     pub schema: u32,
-    /// Session name.
     pub session: String,
     /// Its newest turn.
     pub tip: CommitId,
@@ -69,14 +68,12 @@ pub struct SessionSummary {
 pub struct AskedRequest {
     /// The turn that it started.
     pub turn: u64,
-    /// Its text.
     pub text: String,
 }
 
 /// A changed file.
 #[derive(Debug, Serialize)]
 pub struct DifferingFile {
-    /// Its path.
     pub path: String,
     /// `added`, `deleted` or `modified`.
     pub change: &'static str,
@@ -91,13 +88,10 @@ pub struct DifferingFile {
 pub struct TurnInShort {
     /// Turn number.
     pub number: u64,
-    /// Its commit.
     pub commit: CommitId,
     /// How it ended.
     pub status: Status,
-    /// Its title.
     pub title: String,
-    /// Its agent.
     pub agent: String,
     /// The requested model.
     pub model: Option<String>,
@@ -256,9 +250,7 @@ fn lines(
 /// A decision of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UserDecision {
-    /// Turn number.
     pub turn: u64,
-    /// Kind of decision.
     pub kind: DecisionKind,
     /// Its subject: the question, the title of the plan, or an action.
     pub about: String,
@@ -349,13 +341,10 @@ const COMMAND_FIELD: &str = "Command:";
 /// A run of a plan's command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CommandRun {
-    /// Turn number.
     pub turn: u64,
     /// Description in the plan.
     pub about: String,
-    /// The command.
     pub command: String,
-    /// Its exit code.
     pub exit_code: i32,
 }
 

@@ -97,7 +97,6 @@ impl User for WithoutActions<'_> {
 /// A choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice<'a> {
-    /// Its key.
     pub key: char,
     /// Its label with the key in parentheses: `(v)iew`.
     pub label: &'a str,
@@ -105,15 +104,11 @@ pub struct Choice<'a> {
 
 /// A valid plan to decide about.
 pub struct ReviewRequest<'a> {
-    /// Session name.
     pub session: &'a str,
-    /// Turn number.
     pub turn: u64,
-    /// The plan.
     pub plan: &'a Plan,
     /// Its text, after repair.
     pub text: &'a str,
-    /// The repairs.
     pub repair: &'a Repaired,
     /// What each action would do to the files.
     pub simulation: &'a Simulation,
@@ -154,7 +149,6 @@ pub enum ResourceContent {
 /// The user's decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// Run this.
     Run(Approved),
     /// Decline the plan, with a reply. `None` prompts for it.
     Skip(Option<String>),
@@ -211,7 +205,6 @@ impl Approved {
 pub enum Question<'a> {
     /// Message of the next turn.
     NextTurn {
-        /// Session name.
         session: &'a str,
         /// Number of the turn to plan.
         turn: u64,
@@ -270,7 +263,6 @@ pub enum Estimate {
 pub enum Event<'a> {
     /// A model is asked.
     Asking {
-        /// Name of the model.
         model: &'a str,
         /// Estimated tokens of the input.
         tokens: usize,
@@ -284,7 +276,6 @@ pub enum Event<'a> {
     },
     /// Progress of an acting model.
     Working {
-        /// Name of the model.
         model: &'a str,
         /// What it is doing.
         progress: &'a AgentProgress<'a>,
@@ -302,7 +293,6 @@ pub enum Event<'a> {
     Filling(Option<WriteCount>),
     /// An action starts.
     Started {
-        /// Its index.
         index: usize,
         /// `EXECUTE cargo test`
         label: &'a str,
@@ -314,12 +304,9 @@ pub enum Event<'a> {
     },
     /// An action ended.
     Finished {
-        /// Its index.
         index: usize,
-        /// Its outcome.
         outcome: &'a crate::plan::run::Outcome,
     },
-    /// A notice.
     Notice(Notice),
 }
 
@@ -418,7 +405,6 @@ pub enum Notice {
     },
     /// A price is missing, so the cost is unknown.
     PriceMissing {
-        /// The model.
         model: String,
         /// The missing field.
         setting: &'static str,
@@ -427,16 +413,13 @@ pub enum Notice {
     PartialAnswerKept(SessionName),
     /// On a retry, a pipeline step was sent something different than before.
     StepChanged {
-        /// Pipeline name.
         pipeline: String,
-        /// Step name.
         step: String,
     },
     /// On a retry, the user's files differ from those before the turn.
     FilesDiffer,
     /// The user's files changed while a program was asked.
     FilesTouched {
-        /// Its name.
         model: String,
         /// Changed files.
         paths: Vec<String>,

@@ -52,7 +52,6 @@ pub struct ValidationInput<'a> {
     pub tip: &'a Turn,
     /// Tree of the user's files.
     pub tree: TreeId,
-    /// The context lists.
     pub lists: &'a ContextLists,
     /// The draft that contains the plan.
     pub draft: &'a Draft,

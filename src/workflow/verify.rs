@@ -23,13 +23,10 @@ use crate::workflow::user::User;
 /// Result for a session.
 #[derive(Debug, Clone, Serialize)]
 pub struct Verified {
-    /// Session name.
     pub session: SessionName,
     /// Number of turns that were read.
     pub turns: usize,
-    /// Its signature.
     pub signature: Option<SessionSignature>,
-    /// Its faults.
     pub faults: Vec<Fault>,
 }
 
@@ -100,11 +97,9 @@ fn commits_of(turn: &CheckedTurn) -> Vec<CommitId> {
 /// A signed session.
 #[derive(Debug, Clone, Serialize)]
 pub struct SignedSession {
-    /// Session name.
     pub session: SessionName,
     /// The newest turn. The signature covers it and all turns before.
     pub turn: u64,
-    /// Its commit.
     pub commit: CommitId,
     /// The signed tag.
     pub tag: TagId,

@@ -9,7 +9,6 @@ use crate::session::turn::Turn;
 /// The part of a draft that is carried over a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransferScope {
-    /// All of it.
     Whole,
     /// The plan, the message and the model's answer, with the context of the restore.
     Answer,

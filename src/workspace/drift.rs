@@ -25,16 +25,13 @@ const MAX_BACK: usize = 32;
 /// A turn of any session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TurnName {
-    /// Session name.
     pub session: String,
-    /// Turn number.
     pub turn: u64,
 }
 
 /// A turn whose result was not applied because it conflicted with the user's edits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NotBrought {
-    /// Turn number.
     pub turn: u64,
     /// Files that still differ from its result.
     pub files: Vec<String>,
@@ -336,7 +333,6 @@ pub struct MissingChange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub enum WhyMissing {
-    /// It was deleted.
     Deleted,
     /// It is on disk, and git ignores it now.
     Ignored,
@@ -349,12 +345,10 @@ pub enum WhyMissing {
     TakenBack {
         /// Session of that turn.
         session: String,
-        /// Number of that turn.
         turn: u64,
     },
     /// It equals the version in the user's HEAD commit.
     Committed {
-        /// The commit.
         commit: CommitId,
     },
 }
@@ -465,7 +459,6 @@ const MAX_BRANCH_TURNS: usize = 32;
 /// The user is on a different branch than at the last turn in this checkout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OtherBranch {
-    /// Number of that turn.
     pub turn: u64,
     /// Branch at that turn; `HEAD` if detached.
     pub then: String,

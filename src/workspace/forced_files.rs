@@ -199,7 +199,6 @@ fn is_missing(checkout: &Repository, path: &[u8]) -> bool {
     }
 }
 
-/// Returns where a note of a checkout is.
 fn note_path(checkout: &Repository, dir: &str) -> PathBuf {
     checkout
         .teddy_dir()

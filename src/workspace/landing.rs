@@ -57,7 +57,6 @@ const MAX_SEARCHED: usize = 1000;
 pub struct LandingNote {
     /// The TeDDy that lands.
     pub process: i32,
-    /// The name of the session.
     pub session: String,
     /// The newest turn of the session.
     pub tip: CommitId,
@@ -80,7 +79,6 @@ pub struct LandingNote {
 /// A commit that a landing is about to make.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct IntendedCommit {
-    /// The turns that land with it.
     pub turns: Vec<LandedTurn>,
     /// The tree, before hooks.
     pub tree: TreeId,
@@ -91,15 +89,12 @@ pub struct IntendedCommit {
 /// A commit that git made.
 #[derive(Debug, Clone)]
 pub struct MadeCommit {
-    /// The commit.
     pub commit: CommitId,
     /// Its subject.
     pub title: String,
     /// The tree of its parent.
     pub from: TreeId,
-    /// Its tree.
     pub tree: TreeId,
-    /// What it was to be.
     pub intended: IntendedCommit,
 }
 
@@ -347,7 +342,6 @@ const MAX_TITLE_TURNS: usize = 4;
 
 /// A landing on record.
 pub struct Recording {
-    /// The number of the turn.
     pub turn: u64,
     /// Result for the session and the files.
     pub completed: Completed,

@@ -30,12 +30,10 @@ pub enum FilesNotice {
     LandingFinished {
         /// The branch, without `refs/heads/`.
         branch: String,
-        /// Its commit.
         commit: CommitId,
     },
     /// Files of the user's changed while git committed, by a hook or by anyone else.
     ChangedDuringCommit {
-        /// The files.
         paths: Vec<Vec<u8>>,
         /// The commit that has them as they were.
         source: CommitId,
@@ -93,7 +91,6 @@ pub enum ReferenceRepair {
     Turn {
         /// Turn number.
         number: u64,
-        /// Its commit.
         commit: CommitId,
     },
     /// Points at this commit, which is not a turn.
@@ -115,7 +112,6 @@ pub enum FileObstacle {
     Failed { path: Vec<u8>, why: String },
     /// Another process wrote to it during the update.
     SavedMeanwhile {
-        /// Path of the file.
         path: Vec<u8>,
         /// Where the bytes of that process were rescued to.
         saved_copy: PathBuf,

@@ -38,7 +38,6 @@ pub enum SetAsideKind {
 /// Quarantined data.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct SetAside {
-    /// What it is.
     pub kind: SetAsideKind,
     /// The pack, the object, the ref, or the file of the intent.
     pub name: String,

@@ -40,7 +40,6 @@ pub const KEEPER: &str = "Snapshots of the workspace";
 pub struct RecordedFiles {
     /// The workspace commit; a ref reaches it.
     pub commit: CommitId,
-    /// Its tree.
     pub tree: TreeId,
     /// Files that the snapshot leaves out.
     pub not_captured: Vec<NotCaptured>,

@@ -26,7 +26,6 @@ const MAX_BACK: usize = 32;
 /// Identifies a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PatchId {
-    /// A publication commit.
     Published(CommitId),
     /// The commit of a turn that has no publication (early versions).
     Turn(CommitId),
@@ -37,9 +36,7 @@ pub enum PatchId {
 pub struct Patch {
     /// Session of the turn.
     pub session: String,
-    /// Number of the turn.
     pub turn: u64,
-    /// The change.
     pub change: Delta,
     /// The patches on which it was made.
     pub base: Stack<PatchId>,

@@ -7,15 +7,12 @@ use crate::git::object::id::{EntryMode, TreeEntry};
 pub struct TreeChange {
     /// Path with `/` between components.
     pub path: Vec<u8>,
-    /// Entry in the old tree.
     pub old: Option<TreeEntry>,
-    /// Entry in the new tree.
     pub new: Option<TreeEntry>,
 }
 
 impl TreeChange {
-    /// Returns whether a repository within appeared, vanished, or is at another commit: no file of this
-    /// repository.
+    /// Returns whether this is a change of a submodule only, so no file of this repository.
     pub fn is_of_repository(&self) -> bool {
         let mut entries = self.old.iter().chain(&self.new);
         entries.all(|entry| entry.mode == EntryMode::Gitlink)

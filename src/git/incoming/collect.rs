@@ -1,4 +1,6 @@
 //! Packs the objects that an untrusted HEAD reaches and the user's repository lacks.
+//!
+//! Fails if there are too many objects, or if their total size is too large.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -260,6 +262,7 @@ fn inflate_object(packed: &[u8], limit: u64) -> Result<(Kind, Vec<u8>), &'static
         let read =
             inflate::read(&mut source, &mut state, &mut buffer).map_err(|_| DAMAGED_OBJECT)?;
         data.extend_from_slice(&buffer[..read]);
+        // Stop early: the data can expand far beyond the announced size.
         if data.len() > size {
             return Err(DAMAGED_OBJECT);
         }

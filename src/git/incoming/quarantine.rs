@@ -1,4 +1,7 @@
 //! Holds untrusted objects while git checks them, invisible to other processes.
+//!
+//! The untrusted packs are limited in size, and each check in time. The objects are deleted after
+//! the import; those of a killed process stay until `teddy gc`.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -47,7 +50,6 @@ impl Quarantine {
         Ok(Quarantine { dir })
     }
 
-    /// Returns the object directory of the collected pack.
     fn own_dir(&self) -> PathBuf {
         self.dir.path().join("ours")
     }
@@ -55,6 +57,7 @@ impl Quarantine {
     /// Makes a pack visible to git's checks only.
     pub(super) fn expose_pack(&self, sealed: &Sealed) -> anyhow::Result<()> {
         for (ending, file) in [("pack", sealed.stream()), ("idx", sealed.index())] {
+            // git finds a pack only under its usual name, which it does not have yet.
             std::os::unix::fs::symlink(file, self.pack_path(sealed).with_extension(ending))?;
         }
         Ok(())
@@ -161,6 +164,7 @@ impl Quarantine {
         command
             .args(["-c", "pack.writeReverseIndex=false", "-c", "pack.threads=1"])
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", in_list(&own_dir))
+            // Grafts would hide missing parents from the check.
             .env("GIT_GRAFT_FILE", "/dev/null")
             // A few compressed bytes must not expand to all memory.
             .env("GIT_ALLOC_LIMIT", (2 * MAX_OBJECT).to_string());

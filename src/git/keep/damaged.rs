@@ -1,9 +1,8 @@
-//! Finds and moves away loose objects that power loss has emptied.
+//! Finds damaged loose objects and packs, and moves them to `.git/teddy/undo`.
 //!
 //! git renames a loose object into place before its content is on disk. After a power cut the file
-//! can be empty or full of zeros. git then believes that the object exists, does not write it again
-//! when the same content is added, and cannot read anything that refers to it. So such a file is
-//! treated as missing.
+//! can be empty or full of zeros. git then treats the object as existing: it does not write it
+//! again, and fails on everything that refers to it.
 
 use std::collections::BTreeSet;
 use std::fs::{DirEntry, File, Metadata};
@@ -28,7 +27,7 @@ use crate::host::machine;
 /// File below `teddy/` with the boot id of the last check.
 const BOOT: &str = "boot";
 
-/// What git says if the machine kept it from reading, rather than the object's bytes.
+/// git's messages for errors of the machine, which prove nothing about the object.
 const OUT_OF_REACH: [&str; 5] = [
     "Permission denied",
     "Input/output error",
@@ -37,7 +36,6 @@ const OUT_OF_REACH: [&str; 5] = [
     "Cannot allocate memory",
 ];
 
-/// Sane boot ids are far shorter.
 const MAX_BOOT: u64 = 1024;
 
 /// Returns whether the system has restarted since [`note_start`]. The first command then looks for
@@ -82,14 +80,15 @@ pub fn is_readable(repository: &Repository, id: CommitId) -> bool {
         .is_ok_and(|Commit { tree, .. }| absent::find(|| repository.gix.find_tree(tree.0)).is_ok())
 }
 
-/// Returns whether all objects that a commit reaches beyond the user's own refs exist.
+/// Returns whether all objects that a commit reaches beyond the user's own refs exist. Their
+/// history is excluded: it can be damaged or endless.
 ///
-/// Asks git, which reads every tree: for a repair, not for every command. The user's own history
-/// can be damaged or endless; neither is ours to judge. If git fails for another reason than a
-/// missing or damaged object, that is an error: nothing is known then.
+/// Asks git, which reads every tree: use it for repairs only. Fails if git failed for another
+/// reason than a missing or damaged object.
 pub fn is_complete(repository: &Repository, id: CommitId) -> anyhow::Result<bool> {
     let mut command = repository.git()?;
-    // `--all` has the HEADs of linked worktrees otherwise, and that of a session's is the very commit.
+    // Otherwise `--all` includes the HEADs of linked worktrees, and a session's is this very
+    // commit.
     command.args(["rev-list", "--objects", "--quiet", "--single-worktree"]);
     if repository.is_partial() {
         // Objects that only the server has are not lost.
@@ -112,6 +111,7 @@ pub fn is_complete(repository: &Repository, id: CommitId) -> anyhow::Result<bool
         "git could not read what {id} reaches ({}): {stderr}",
         output.status
     );
+    // An object in an unreadable file is not lost.
     store_access::ensure_readable(repository, ReadExtent::All)?;
     Ok(false)
 }
@@ -156,7 +156,6 @@ pub(super) fn quarantine_object(
     }
 }
 
-/// Returns whether a file lacks the zlib header of a loose object.
 fn lacks_zlib_header(path: &Path) -> bool {
     // Reading a pipe would block, and git writes no symlinks.
     if !path
@@ -172,6 +171,7 @@ fn lacks_zlib_header(path: &Path) -> bool {
 
     let mut header = [0; 2];
     match file.read_exact(&mut header) {
+        // Method deflate, and the check bits of RFC 1950.
         Ok(()) => header[0] & 0x0f != 8 || u16::from_be_bytes(header) % 31 != 0,
         Err(error) => error.kind() == ErrorKind::UnexpectedEof,
     }
@@ -199,7 +199,7 @@ impl FsTime {
     }
 }
 
-/// Returns the current time of the file system that contains TeDDy's directory.
+/// Returns the current time of the clock that sets `FsTime::of`, which can differ from ours.
 pub fn fs_now(repository: &Repository) -> anyhow::Result<FsTime> {
     let dir = repository.teddy_dir();
     make_dirs(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
@@ -255,14 +255,14 @@ fn changed_object_name(
     (FsTime(metadata.ctime(), metadata.ctime_nsec()) >= since).then_some(name)
 }
 
-/// Returns whether a loose object's bytes have the hash that its name says: what is compressed is
-/// the very text that is hashed. A file that cannot be read is an error.
+/// Returns whether a loose object's inflated bytes hash to its name. Fails if the file is
+/// unreadable.
 pub(super) fn matches_object_id(
     path: &Path,
     name: &str,
     kind: gix::hash::Kind,
 ) -> std::io::Result<bool> {
-    // A pipe would never answer, and git writes no links.
+    // Opening a pipe would block, and git writes no symlinks.
     if !path
         .symlink_metadata()
         .is_ok_and(|metadata| metadata.is_file())
@@ -287,7 +287,7 @@ pub(super) fn matches_object_id(
                 hasher.update(&buffer[..length]);
                 total += length as u64;
             }
-            // The system's error, not that of the decompression.
+            // An I/O error proves nothing about the content.
             Err(error) if error.raw_os_error().is_some() => return Err(error),
             Err(_) => return Ok(false),
         }
@@ -312,7 +312,7 @@ pub(super) fn matches_object_id(
 /// holds the repository lock.
 pub fn quarantine_truncated_packs(repository: &Repository) -> anyhow::Result<Vec<String>> {
     let files = keep::pack_files(repository)?;
-    // Most of those that were made here were joined to others since.
+    // Most listed packs were absorbed by newer ones.
     let existing: BTreeSet<PathBuf> = files.iter().map(|path| path.with_extension("")).collect();
     let mut truncated: BTreeSet<PathBuf> = files
         .iter()
@@ -334,11 +334,11 @@ pub fn quarantine_truncated_packs(repository: &Repository) -> anyhow::Result<Vec
         .collect())
 }
 
-/// Moves the files of a pack away, the index first.
 fn quarantine_pack(repository: &Repository, pack: &Path) -> anyhow::Result<()> {
     let quarantine_dir = repository.teddy_dir().join("undo").join("packs");
     make_dirs(&quarantine_dir)
         .with_context(|| format!("cannot make `{}`", quarantine_dir.display()))?;
+    // The index first: without it, git does not use the pack.
     for path in ["idx", "pack", "keep"].map(|ending| pack.with_extension(ending)) {
         match std::fs::rename(
             &path,
@@ -368,9 +368,8 @@ fn is_empty_pack(path: &Path) -> bool {
             .is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
 }
 
-/// Returns whether a pack made here ends with the checksum that its index names, as far as they are
-/// there. What power took reads as zeros, or is cut off. A file that cannot be read is an error: its
-/// bytes may be all right.
+/// Returns whether a pack of ours ends with the checksum that its index names. Lost data reads as
+/// zeros or is cut off. Fails if a file is unreadable.
 fn has_valid_trailer(pack: &Path) -> std::io::Result<bool> {
     let Some(length) = pack
         .file_name()
@@ -424,27 +423,23 @@ fn parse_hex_id(text: &str) -> Option<Vec<u8>> {
         .map(|id| id.as_slice().to_vec())
 }
 
-/// Result of an attempt to return an object or pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RestoreOutcome {
-    /// It is.
     Restored,
-    /// It stays where it is, and why.
+    /// It stays in quarantine, for this reason.
     Refused(String),
 }
 
-/// Quarantine of packs.
 pub fn quarantined_packs_dir(repository: &Repository) -> PathBuf {
     repository.teddy_dir().join("undo").join("packs")
 }
 
-/// Quarantine of loose objects.
 pub fn quarantined_objects_dir(repository: &Repository) -> PathBuf {
     repository.teddy_dir().join("undo").join("objects")
 }
 
-/// Puts a pack back, given by its name without an ending, once git has read all of it. Its index is
-/// made anew.
+/// Restores a pack, given by its name without extension, if git can read all of it. Its index is
+/// rebuilt.
 pub fn restore_pack(repository: &Repository, name: &str) -> anyhow::Result<RestoreOutcome> {
     let quarantine = quarantined_packs_dir(repository);
     let from = quarantine.join(format!("{name}.pack"));
@@ -464,6 +459,7 @@ pub fn restore_pack(repository: &Repository, name: &str) -> anyhow::Result<Resto
     remove_if_exists(&index)?;
     let output = repository
         .git()?
+        // Only the pack and its index are moved below.
         .args(["-c", "pack.writeReverseIndex=false", "index-pack", "-o"])
         .args([&index, &from])
         .output()
@@ -485,7 +481,7 @@ pub fn restore_pack(repository: &Repository, name: &str) -> anyhow::Result<Resto
     Ok(RestoreOutcome::Restored)
 }
 
-/// Puts a loose object back if its bytes have the hash that its name says.
+/// Restores a loose object if its bytes hash to its name.
 pub fn restore_object(repository: &Repository, name: &str) -> anyhow::Result<RestoreOutcome> {
     let from = quarantined_objects_dir(repository).join(name);
     let objects = repository.gix.objects.store_ref().path();

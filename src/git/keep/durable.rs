@@ -1,10 +1,8 @@
 //! Ensures that no ref becomes durable before its objects.
 //!
-//! Written data stays in the page cache for a while. If a ref reached the disk before its objects,
-//! a power cut would leave it dangling and break the user's `git gc`, `git fetch` and `git log
-//! --all`. So a ref moves only after a flush of the objects' file system. One flush covers
-//! everything written before; without new objects, a second one is skipped. Without `syncfs`, the
-//! objects are flushed file by file.
+//! If a ref reached the disk before its objects, a power cut would leave it dangling and break the
+//! user's `git gc`, `git fetch` and `git log --all`. So a ref moves only after a flush of the
+//! objects' file system, or of each file where `syncfs` is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Metadata};
@@ -50,6 +48,7 @@ pub fn flush(repository: &Repository) -> anyhow::Result<()> {
 
     // Read before the flush: objects that another thread writes during it need the next one.
     let written = WRITTEN.load(Ordering::SeqCst);
+    // One flush covers everything that was written before it.
     if flushed_count(device) >= written {
         return Ok(());
     }
@@ -198,6 +197,7 @@ fn object_dirs(objects: &Path) -> io::Result<Vec<PathBuf>> {
 /// Returns whether a file, or the entries of a directory, are possibly not on disk yet. The mtime
 /// proves nothing, because copying can preserve it.
 pub(in crate::git) fn is_recent(metadata: &Metadata) -> bool {
+    // A time in the future counts as recent.
     !ctime_of(metadata)
         .elapsed()
         .is_ok_and(|age| age > WRITEBACK_AGE)

@@ -137,6 +137,7 @@ fn number_of(kind: Kind) -> u8 {
 
 fn head(number: u8, mut size: u64) -> Vec<u8> {
     let mut entry = Vec::new();
+    // Three bits of type and four of size, then seven bits of size in each byte.
     let mut byte = (number << 4) | (size & 15) as u8;
     size >>= 4;
 
@@ -200,7 +201,7 @@ impl Pack {
         })
     }
 
-    /// Takes private blobs, too.
+    /// Makes the pack readable like git's own, even if it contains private blobs.
     pub(in crate::git) fn for_everybody(self) -> Pack {
         let readers = Readers::Everybody;
         Pack { readers, ..self }
@@ -452,6 +453,7 @@ fn temporary(dir: &Path) -> std::io::Result<NamedTempFile> {
         .prefix(&prefix)
         .permissions(Permissions::from_mode(READ_ONLY))
         .tempfile_in(dir)?;
+    // The lock tells this file from a leftover of a crash.
     keep::lock(file.as_file())?;
     Ok(file)
 }
@@ -612,6 +614,7 @@ fn encode_index(
     index.extend_from_slice(INDEX_HEADER);
     let mut at = 0;
 
+    // Fan-out: the number of ids up to each first byte.
     for first in 0..=u8::MAX {
         at += entries[at..]
             .iter()

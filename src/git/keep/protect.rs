@@ -50,8 +50,8 @@ pub struct ProtectedObjects {
     replaced: Vec<PathBuf>,
 }
 
-/// Protects commits and their trees, except what the trees in `whole` contain, which refs reach
-/// already. All staged objects are written. Returns `None` if an object is already missing.
+/// Protects commits and their trees, except what the trees in `complete` contain, which refs reach
+/// already. Writes all staged objects. Returns `None` if an object is missing.
 pub fn protect_commits(
     repository: &Repository,
     commits: &[CommitId],
@@ -238,7 +238,7 @@ pub fn release_protected(
     Ok(())
 }
 
-/// Removes from `wanted` what packs of this process protect already; returns their `.keep` files.
+/// Removes from `objects` those that packs of this process protect; returns their `.keep` files.
 ///
 /// Packs of other processes do not count, because these can release them at any moment.
 fn reuse_keeps(repository: &Repository, objects: &mut Vec<ObjectId>) -> Vec<PathBuf> {
@@ -281,7 +281,7 @@ const MAX_LARGE_PACKS: usize = 2;
 /// Number of deltas at which a pack gets no more; git's default depth of delta chains.
 const MAX_DELTAS: usize = 50;
 
-/// A delta must be at most this fraction (1/`WORTH`) of the object's size.
+/// A delta must be at most `1/DELTA_FRACTION` of the object's size.
 const DELTA_FRACTION: u64 = 4;
 
 /// git considers an older `gc.pid` stale.
@@ -307,6 +307,7 @@ fn merge_packs(
     let packs = own_packs(repository).into_iter();
     let packs = packs.filter(|pack| !pack.with_extension("keep").exists());
     let private = private_packs(repository);
+    // Blobs of private packs would become readable for others.
     let packs = packs.filter(|pack| !private.contains(pack));
     let packs = packs.map(|pack| (pack_size(&pack), pack));
     let (mut small, large_ones): (Vec<_>, Vec<_>) = packs.partition(|(size, _)| *size < LARGE_PACK);
@@ -428,7 +429,7 @@ fn forget_deleted_packs(repository: &Repository) {
     if keep::listed_packs(repository).len() <= MAX_LISTED_PACKS {
         return;
     }
-    // What cannot be listed is not gone.
+    // If the directory cannot be listed, no pack counts as deleted.
     let Ok(existing) = keep::pack_files(repository) else {
         return;
     };
@@ -445,8 +446,8 @@ fn own_packs(repository: &Repository) -> Vec<PathBuf> {
     own_among(repository, &existing)
 }
 
-/// Returns the packs that were made here and whose index is among some files. Most of those on the
-/// list are gone: the directory is read once instead of asked for each.
+/// Returns our packs whose index is in `existing`. Most listed packs are gone, so the directory is
+/// read once instead of one check for each.
 fn own_among(repository: &Repository, existing: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
     let mut own = keep::listed_packs(repository);
     own.retain(|pack| existing.contains(&pack.with_extension("idx")));
@@ -460,7 +461,6 @@ fn pack_size(pack: &Path) -> u64 {
 // Finds the objects of a tree that other, complete trees do not contain. They must be protected
 // before a ref moves, because nothing else is known to reach them.
 
-/// Objects of a tree that are not in others.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct NewObjects {
     /// Readable trees, and the objects they contain.
@@ -469,10 +469,10 @@ pub struct NewObjects {
     pub missing: Vec<ObjectId>,
 }
 
-/// Returns the objects of a tree that the `whole` trees do not contain at the same path.
+/// Returns the objects of a tree that the `complete` trees do not contain at the same path.
 ///
-/// A file in `new` is included if the first of the `whole` trees with its directory lacks it; the
-/// others are not searched. Commits of submodules are not included.
+/// A file in `new` is compared only with the first of them that has its directory. Commits of
+/// submodules are not included.
 pub fn find_new_objects(
     repository: &Repository,
     tree: TreeId,
@@ -577,8 +577,8 @@ impl<'r> TreeCursor<'r> {
         is_next
     }
 
-    /// Returns the object at the place of the other tree's next entry: same name, and both
-    /// directories or both not.
+    /// Returns the object with the name of the other tree's next entry, if both are directories or
+    /// neither is.
     fn find_same_name(&mut self, entry: &EntryRef<'_>) -> Option<ObjectId> {
         loop {
             let entries = self.entries()?;

@@ -14,7 +14,6 @@ use gix::ObjectId;
 use crate::git::repository::Repository;
 use crate::host::file::reason;
 
-/// Files are read in blocks of this size.
 const BLOCK: usize = 1 << 20;
 
 /// A file of the object store that cannot be read, so that what is missing might be in it.
@@ -42,7 +41,6 @@ impl UnreadableStore {
         }
     }
 
-    /// Returns what the user can do about it.
     pub fn hint(&self) -> String {
         "nothing was changed; make it readable (its permissions, its disk), then try again; for an object store in `objects/info/alternates` that is gone for good, remove its line there".to_owned()
     }
@@ -107,7 +105,6 @@ fn read_store(objects: &Path, extent: ReadExtent) -> Result<(), UnreadableStore>
     Ok(())
 }
 
-/// Returns whether an entry is one of the 256 directories of loose objects.
 fn is_fan_out(entry: &DirEntry) -> bool {
     let name = entry.file_name();
     let name = name.as_encoded_bytes();

@@ -8,13 +8,10 @@ use crate::git::refs::{self, choose};
 use crate::git::repository::Repository;
 use crate::git::user_git::{in_checkout, user_git};
 
-/// Reason that a landing cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum Obstacle {
-    /// HEAD is detached.
     #[error("HEAD is detached: there is no branch to land on")]
     Detached,
-    /// HEAD points at a ref outside of `refs/heads/`.
     #[error("HEAD is on `{0}`, which is not a branch")]
     NoBranch(String),
     /// A merge, rebase or similar operation is in progress.
@@ -33,7 +30,6 @@ pub enum Obstacle {
     Exists(String),
     #[error("`{0}` is not a valid branch name")]
     BadName(String),
-    /// git has no identity for the commit.
     #[error("git does not know who you are: {0}")]
     NoIdentity(String),
 }
@@ -65,12 +61,10 @@ impl Obstacle {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Short name.
     pub name: String,
     /// Parent of the first landed commit; `None` on an unborn branch.
     pub base: Option<CommitId>,
     pub tree: TreeId,
-    /// Whether it is checked out.
     pub is_current: bool,
 }
 
@@ -114,7 +108,7 @@ pub fn target(repository: &Repository, new: Option<&str>) -> anyhow::Result<Targ
     }
 
     let name = current.ok_or(Obstacle::Detached)?;
-    // git limits the length of a ref name.
+    // Only a ref that is not a branch keeps its prefix when it is shortened.
     if name.starts_with("refs/") {
         return Err(Obstacle::NoBranch(name).into());
     }
@@ -130,7 +124,6 @@ pub fn target(repository: &Repository, new: Option<&str>) -> anyhow::Result<Targ
     })
 }
 
-/// Refuses an operation in progress and unresolved conflicts.
 fn check_state(repository: &Repository) -> anyhow::Result<()> {
     use gix::state::InProgress;
 
@@ -168,7 +161,6 @@ fn check_state(repository: &Repository) -> anyhow::Result<()> {
     conflict.map_or(Ok(()), |path| Err(Obstacle::Unmerged(path).into()))
 }
 
-/// Refuses a missing identity before the landing prepares anything.
 pub(in crate::git) fn check_identity(repository: &Repository) -> anyhow::Result<()> {
     for role in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
         let mut git = in_checkout(user_git(repository.workdir())?, repository);
@@ -195,6 +187,7 @@ fn elsewhere(repository: &Repository, branch: &str) -> anyhow::Result<Option<Pat
     // A worktree that cannot be opened does not count.
     for other in others.into_iter().flatten() {
         let is_own = other.git_dir().canonicalize().is_ok_and(|dir| dir == own);
+        // Not from gix, which cannot read a reftable.
         let refs = choose::of(&other, other.common_dir()).ok();
         let head = refs.and_then(|refs| refs.head().ok());
         let name = head.and_then(|head| head.branch);

@@ -25,13 +25,12 @@ use crate::host::foreground::{self, Foreground};
 use crate::host::process;
 use crate::text::shell_word::shell_word;
 
-/// Held by TeDDy, by git and by all that git starts, as long as one of them lives.
+/// Held by TeDDy, git and everything that git starts, as long as one of them runs.
 const LOCK: &str = "lock";
 
-/// The index from which git commits.
 const INDEX_FILE: &str = "index";
 
-/// A copy of it, with what a hook changed in the files.
+/// Copy of the index with a hook's changes.
 const REPAIRED: &str = "repaired";
 
 const MESSAGE_FILE: &str = "message";
@@ -39,10 +38,8 @@ const MESSAGE_FILE: &str = "message";
 /// Ignore rules for the links in the separate directory.
 const RULES: &str = "ignored";
 
-/// The separate directory.
 const FILES: &str = "files";
 
-/// The worktree of a new branch.
 const WORKTREE: &str = "teddy-land";
 
 /// Hooks that git runs for a commit.
@@ -53,10 +50,9 @@ const HOOKS: [&str; 4] = [
     "post-commit",
 ];
 
-/// More commits than this are no work of hooks.
+/// More commits are not the work of hooks.
 const MAX_COMMITS: usize = 64;
 
-/// Where git runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitSite {
     /// In the user's checkout, which has the files that are committed.
@@ -67,18 +63,14 @@ pub enum CommitSite {
     NewBranch,
 }
 
-/// Whether the hooks that can refuse a commit run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verify {
-    /// They do.
     Yes,
     /// `--no-verify`
     No,
 }
 
-/// A commit to make.
 pub struct CommitRequest<'a> {
-    /// Where git runs.
     pub site: CommitSite,
     /// The full name of the branch.
     pub branch: &'a str,
@@ -86,9 +78,7 @@ pub struct CommitRequest<'a> {
     pub parent: Option<CommitId>,
     /// The tree, before hooks.
     pub tree: TreeId,
-    /// Its message.
     pub message: &'a CommitMessage,
-    /// Whether hooks can refuse it.
     pub verify: Verify,
 }
 
@@ -96,7 +86,6 @@ pub struct CommitRequest<'a> {
 pub struct LandingDir<'a> {
     repository: &'a Repository,
     path: PathBuf,
-    /// Whether hooks run for a commit.
     pub has_hooks: bool,
     is_kept: bool,
     _lock: File,
@@ -129,7 +118,6 @@ impl<'a> LandingDir<'a> {
         })
     }
 
-    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -180,6 +168,7 @@ impl<'a> LandingDir<'a> {
             false => Foreground::Watched,
         };
         let status = foreground::run(&mut git, keys).context("cannot start `git commit`")?;
+        // git does not flush what it wrote, and our next ref can depend on it.
         note_written();
         Ok(status)
     }
@@ -204,6 +193,7 @@ impl<'a> LandingDir<'a> {
 
         let index = self.index(site)?;
         let copy = self.path.join(REPAIRED);
+        // The copy keeps the time, or git would trust entries that changed in the same second.
         let modified = index.metadata()?.modified()?;
         std::fs::copy(&index, &copy)?;
         File::options()
@@ -269,6 +259,7 @@ impl<'a> LandingDir<'a> {
             let name = request.branch.trim_start_matches("refs/heads/");
             let parent = parent.to_string();
             let (new, log) = ("0".repeat(parent.len()), "teddy land: new branch");
+            // The null id as the old value: fails if the branch exists by now.
             run(&["update-ref", "-m", log, request.branch, &parent, &new])?;
             run(&[&add[..], &[path, name]].concat())?;
             return Ok(());
@@ -287,7 +278,6 @@ impl<'a> LandingDir<'a> {
         run_checked(&mut git, "start the new branch").map(drop)
     }
 
-    /// Returns git where the commit is made.
     fn git(
         &self,
         site: CommitSite,
@@ -307,7 +297,6 @@ impl<'a> LandingDir<'a> {
         Ok(git)
     }
 
-    /// Returns the directory in which git runs.
     fn site_dir(&self, site: CommitSite) -> PathBuf {
         match site {
             CommitSite::Checkout => self.repository.workdir().to_owned(),
@@ -316,7 +305,6 @@ impl<'a> LandingDir<'a> {
         }
     }
 
-    /// Returns the index of a site.
     fn index(&self, site: CommitSite) -> anyhow::Result<PathBuf> {
         if site != CommitSite::NewBranch {
             return Ok(self.path.join(INDEX_FILE));
@@ -376,6 +364,7 @@ pub fn remove(repository: &Repository, dir: &Path) {
     if worktree.exists() {
         let git = silent_git(repository.workdir()).map(|git| in_checkout(git, repository));
         if let Ok(mut git) = git {
+            // Twice: a git that was killed while it added the worktree leaves it locked.
             git.args(["worktree", "remove", "--force", "--force"]);
             let _ = run_checked(git.arg(&worktree), "remove the worktree");
         }
@@ -415,7 +404,6 @@ fn hooks_dir(repository: &Repository) -> anyhow::Result<PathBuf> {
     Ok(repository.workdir().join(first_line(path)))
 }
 
-/// Returns a line of git's without its end, as a path.
 fn first_line(mut bytes: Vec<u8>) -> OsString {
     if bytes.last() == Some(&b'\n') {
         bytes.pop();
@@ -423,7 +411,6 @@ fn first_line(mut bytes: Vec<u8>) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// Returns a setting with a path, as `git -c` takes it.
 fn setting(name: &str, path: &Path) -> OsString {
     [OsStr::new(name), OsStr::new("="), path.as_os_str()]
         .into_iter()
@@ -503,10 +490,8 @@ const TRAILERS_FILE: &str = "trailers";
 
 const MAX_TEMPLATE: u64 = 1 << 20;
 
-/// The message of a commit, as git gets it.
 #[derive(Debug, Clone, Default)]
 pub struct CommitMessage {
-    /// The text, with its trailers.
     pub text: String,
     /// The user's editor opens it first.
     pub edit: bool,
@@ -520,8 +505,8 @@ pub struct CommitMessage {
     pub trailers: Vec<String>,
 }
 
-/// Makes git take a message for empty from which the user removed everything but our trailers:
-/// the first of them would become the subject.
+/// Makes git treat a message as empty if only our trailers remain: the first one would become the
+/// subject.
 pub(super) fn watch_editor(
     repository: &Repository,
     dir: &Path,
@@ -534,6 +519,7 @@ pub(super) fn watch_editor(
     let mut ask = in_checkout(user_git(repository.workdir())?, repository);
     let editor = run_checked(ask.args(["var", "GIT_EDITOR"]), "name an editor")?;
     let editor = String::from_utf8_lossy(&editor).trim().to_owned();
+    // git opens no editor then.
     if editor == ":" {
         return Ok(());
     }
@@ -557,7 +543,6 @@ pub(super) fn watch_editor(
     Ok(())
 }
 
-/// Returns the user's template of a message, if there is one.
 pub fn message_template(repository: &Repository) -> Option<String> {
     let snapshot = repository.gix.config_snapshot();
     let path = snapshot.trusted_path("commit.template").ok().flatten()?;

@@ -28,7 +28,6 @@ const NEW: &str = "teddy-index";
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The locked index and its replacement.
 #[must_use = "the index is unlocked at once"]
 pub struct NewIndex<'a> {
     repository: &'a Repository,
@@ -58,6 +57,7 @@ impl<'a> NewIndex<'a> {
         let path = file(repository, NEW);
         copy(repository, &path)?;
 
+        // What is staged is the difference to the old commit. It is merged onto the new one.
         let staged = difference(repository, &path, old)?;
         let staged = staged
             .into_iter()
@@ -76,6 +76,7 @@ impl<'a> NewIndex<'a> {
         let entries = changes.iter().map(|change| (&change.path, &change.new));
         set(repository, &path, entries)?;
         refresh(repository, &path)?;
+        // Flushed before the rename, or a power cut leaves an empty index.
         Ok(std::fs::File::open(&path)?.sync_all()?)
     }
 
@@ -279,7 +280,6 @@ fn file(repository: &Repository, name: &str) -> PathBuf {
     repository.git_dir().join(name)
 }
 
-/// Removes a file if it exists.
 fn drop_file(path: &Path) -> anyhow::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {

@@ -7,7 +7,6 @@ use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::git::user_git::{in_checkout, run_checked, silent_git};
 
-/// The state before a commit.
 #[derive(Debug, Clone)]
 pub struct SharedState {
     branch: Option<String>,
@@ -15,21 +14,16 @@ pub struct SharedState {
     refs: BTreeMap<String, CommitId>,
 }
 
-/// An entry of the stash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StashEntry {
-    /// The id of its commit.
     pub commit: String,
     /// Its line in the list.
     pub message: String,
 }
 
-/// What differs after a commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SharedChanges {
-    /// Stash entries that are gone.
     pub dropped: Vec<StashEntry>,
-    /// Stash entries that are new.
     pub added: Vec<StashEntry>,
     /// Other refs that moved or are gone, each with its commit before.
     pub moved: Vec<(String, CommitId)>,
@@ -38,7 +32,6 @@ pub struct SharedChanges {
 }
 
 impl SharedState {
-    /// Reads the current state.
     pub fn read(repository: &Repository) -> anyhow::Result<SharedState> {
         let is_other =
             |name: &str| !name.starts_with("refs/teddy/") && name != "refs/stash" && name != "HEAD";
@@ -76,6 +69,7 @@ impl SharedState {
 /// Puts stash entries back that a hook popped into the separate directory. The user's files do not
 /// have their content.
 pub fn restore_stash(repository: &Repository, dropped: &[StashEntry]) -> anyhow::Result<()> {
+    // Oldest first: the last entry stored becomes `stash@{0}`.
     for entry in dropped.iter().rev() {
         let mut git = in_checkout(silent_git(repository.workdir())?, repository);
         git.args(["stash", "store", "--quiet", "-m", &entry.message]);

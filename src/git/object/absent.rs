@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use gix::ObjectId;
 
-/// An object does not exist in the object database.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("object {0} is missing")]
 pub struct MissingObject(ObjectId);
 
-/// gix's words before the id of a missing object.
+/// Start of gix's message about a missing object.
 const MESSAGE: &str = "An object with id ";
 
 /// Delays before each new attempt to find an object.
@@ -45,7 +44,6 @@ impl MissingObject {
         ObjectId::from_hex(name.as_bytes()).ok().map(MissingObject)
     }
 
-    /// Returns a hint for the user.
     pub fn hint(&self) -> String {
         format!(
             "try again if `git gc` or `git repack` ran meanwhile; `git cat-file -e {}` fetches it in a partial clone, and `git fsck` shows what is missing; if all refs were rewritten (`git filter-repo`, `git filter-branch -- --all`), TeDDy's record names commits that are gone: `git fetch` it from a clone that has them, or start a new session",

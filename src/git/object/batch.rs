@@ -15,7 +15,6 @@ pub struct Batch<'a> {
     pub(super) sink: Sink,
 }
 
-/// Returns an empty batch.
 pub fn begin_batch(repository: &Repository) -> Batch<'_> {
     Batch {
         repository,
@@ -24,7 +23,6 @@ pub fn begin_batch(repository: &Repository) -> Batch<'_> {
 }
 
 impl Batch<'_> {
-    /// Adds a blob and returns its id.
     pub fn blob(&self, bytes: &[u8]) -> anyhow::Result<BlobId> {
         self.sink.add(Kind::Blob, bytes.to_vec()).map(BlobId)
     }
@@ -60,7 +58,6 @@ impl Batch<'_> {
         diff::tree_into(self.repository, &self.sink, base, edits)
     }
 
-    /// Adds a commit and returns its id.
     pub fn commit(&self, new: &NewCommit<'_>) -> anyhow::Result<CommitId> {
         self.sink
             .add(Kind::Commit, self.repository.encoded(new)?)
@@ -79,14 +76,11 @@ impl Batch<'_> {
     }
 }
 
-/// Replaced parts of a rewritten commit.
 #[derive(Debug, Clone)]
 pub struct CommitRewrite<'a> {
-    /// New tree.
     pub tree: TreeId,
     /// New first parent; `None` for a root commit.
     pub parent: Option<CommitId>,
-    /// Further parents.
     pub others: &'a [CommitId],
     /// New message; `None` to keep the old one.
     pub message: Option<&'a [u8]>,
@@ -95,7 +89,6 @@ pub struct CommitRewrite<'a> {
 /// A rewritten commit that is not written yet.
 #[derive(Debug, Clone)]
 pub struct RewrittenCommit {
-    /// Id of the new commit.
     pub id: CommitId,
     bytes: Vec<u8>,
 }
@@ -126,9 +119,8 @@ pub fn rewrite_commit(
     })
 }
 
-/// Encodes a commit with the old author and committer, byte for byte.
-///
-/// gix's encoder cannot write every author that git accepts: it panics at the offset `+9999`.
+/// Encodes a commit with the old author and committer, byte for byte: gix's encoder panics at the
+/// offset `+9999`, which git accepts.
 fn encode(old: &CommitRef<'_>, wanted: &CommitRewrite<'_>) -> Vec<u8> {
     let mut bytes = format!("tree {}\n", wanted.tree).into_bytes();
     for parent in wanted.parent.iter().chain(wanted.others) {
@@ -153,7 +145,6 @@ fn encode(old: &CommitRef<'_>, wanted: &CommitRewrite<'_>) -> Vec<u8> {
     bytes
 }
 
-/// Returns the name of a commit's author.
 pub fn read_author(repository: &Repository, id: CommitId) -> anyhow::Result<String> {
     let action = || format!("reading commit {id}");
     let read = absent::find(|| repository.gix.find_commit(id.0)).during(action())?;
@@ -161,7 +152,6 @@ pub fn read_author(repository: &Repository, id: CommitId) -> anyhow::Result<Stri
     Ok(author.name.to_string())
 }
 
-/// Returns a commit's message as bytes.
 pub fn read_message(repository: &Repository, id: CommitId) -> anyhow::Result<Vec<u8>> {
     let action = || format!("reading commit {id}");
     let read = absent::find(|| repository.gix.find_commit(id.0)).during(action())?;
@@ -181,7 +171,6 @@ pub fn read_blob_within(
 }
 
 impl Batch<'_> {
-    /// Adds a rewritten commit.
     pub fn remade(&self, commit: RewrittenCommit) -> anyhow::Result<()> {
         self.sink.add(Kind::Commit, commit.bytes).map(drop)
     }

@@ -65,27 +65,20 @@ impl TagId {
     }
 }
 
-/// Kind of a tree entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EntryMode {
-    /// A regular file.
     File,
-    /// A regular file with the executable bit.
     Executable,
     /// A symlink; the blob is its target.
     Link,
-    /// A directory.
     Tree,
     /// A submodule or nested repository; the id is a commit of that repository.
     Gitlink,
 }
 
-/// An entry of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeEntry {
-    /// Kind of the entry.
     pub mode: EntryMode,
-    /// Object of the entry.
     pub id: gix::ObjectId,
 }
 

@@ -17,11 +17,8 @@ const MAX_FILES: u64 = 1 << 30;
 /// An entry that is not a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leaf {
-    /// Path from the top.
     pub path: Vec<u8>,
-    /// Kind of the entry.
     pub mode: EntryMode,
-    /// Object of the entry.
     pub id: ObjectId,
 }
 
@@ -30,7 +27,6 @@ pub struct Leaf {
 pub struct TreeLimit {
     /// Number of files and directories on all levels.
     pub entries: usize,
-    /// Number of levels.
     pub depth: usize,
     /// Total length of all paths in bytes.
     pub path_bytes: usize,
@@ -104,7 +100,6 @@ struct TreeListing<'a> {
     limit: TreeLimit,
     dirs: Vec<(Vec<u8>, ObjectId)>,
     leaves: Vec<Leaf>,
-    /// Number of files and directories so far.
     entries: usize,
     path_bytes: usize,
 }

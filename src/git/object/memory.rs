@@ -33,7 +33,6 @@ struct ComparedTrees {
 }
 
 impl ObjectMemory {
-    /// Returns whether a tree of this size is cached.
     pub(in crate::git) fn is_large_tree(&self, data: &[u8]) -> bool {
         self.trees.keeps(data)
     }

@@ -49,7 +49,6 @@ pub struct CheckedOut<'r> {
 }
 
 impl<'r> CheckedOut<'r> {
-    /// Prepares to read these paths of a tree.
     pub fn of<'p>(
         repository: &'r Repository,
         tree: TreeId,

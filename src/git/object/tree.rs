@@ -193,6 +193,7 @@ impl StoredTree {
         }
         data.extend_from_slice(&self.data[copied..]);
 
+        // The offsets stay valid only if no entry changed its length.
         let starts = self.starts.get().filter(|_| is_in_place).cloned();
         Ok(Some(NewTree {
             data,
@@ -208,6 +209,7 @@ impl StoredTree {
             entries.decoded(raw).ok()
         };
 
+        // A directory is sorted elsewhere than a file of the same name, so search for both.
         for is_dir in [false, true] {
             let order = |start: &u32| {
                 entry(*start).map_or(Ordering::Less, |entry| {

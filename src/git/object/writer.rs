@@ -96,8 +96,7 @@ impl Sink {
         }
     }
 
-    /// Like [`Sink::add`], but returns immediately if the object is `known`, an existing object
-    /// that is known to be intact.
+    /// Like [`Sink::add`], but returns immediately if the id is `existing`, an intact object.
     pub(in crate::git) fn add_unless(
         &self,
         existing: Option<ObjectId>,

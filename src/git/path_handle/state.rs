@@ -179,7 +179,7 @@ impl NameState {
         }
     }
 
-    /// Returns the identity of a file and its state.
+    /// Returns `None` if this is not a regular file.
     pub(in crate::git) fn trace(&self) -> Option<Trace> {
         match self {
             NameState::File { stat, .. } => Some(Trace::of(stat)),

@@ -1,11 +1,8 @@
-//! Applies a judged publication: stages new versions, deletes, then swaps each file in.
+//! Applies a classified publication: stages new versions, deletes, then swaps each file in.
 //!
-//! Every write is one `rename` or `renameat2(RENAME_EXCHANGE)`, so readers see the old or the new
-//! file and never a gap. A path that changed since it was judged becomes a conflict, and its
-//! current file keeps the name.
-//!
-//! Limitation: on a file system without `RENAME_EXCHANGE`, a save between the final comparison and
-//! the rename is lost ([`Publisher::write_without_exchange`]).
+//! Readers see the old or the new file, never a gap. A path that changed since it was classified
+//! becomes a conflict and keeps its current file. Limitation: without `RENAME_EXCHANGE`, a save
+//! between the final comparison and the rename is lost ([`Publisher::write_without_exchange`]).
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::ErrorKind;
@@ -117,6 +114,7 @@ impl Publisher<'_> {
             .iter()
             .filter_map(|step| Some(step.change.path.rsplit_once_str(b"/")?.0))
             .collect();
+        // Subdirectories first.
         for dir in emptied.into_iter().rev() {
             self.remove_empty_dirs(&[dir, b"/x"].concat())?;
         }
@@ -130,6 +128,7 @@ impl Publisher<'_> {
             }
         }
 
+        // Taken one by one: after an error, `prepared` has what the caller must discard.
         while let Some(ready) = prepared.pop() {
             self.write(ready)?;
         }
@@ -237,6 +236,7 @@ impl Publisher<'_> {
 
         self.conflict(&path);
         self.discard_staged(&staged)?;
+        // Staging can have created them.
         self.remove_empty_dirs(&path)
     }
 
@@ -292,9 +292,10 @@ impl Publisher<'_> {
     /// Swaps the staged file with the current one and keeps the old version as *displaced*.
     ///
     /// The old version is compared right after the swap, and again once no process has it open for
-    /// writing (`settle`): an editor that opened it before the swap can still save into it.
+    /// writing (`finish_displaced`): an editor that opened it before the swap can still save into
+    /// it.
     ///
-    /// Returns `false` if the file changed since it was judged; it has its name back then.
+    /// Returns `false` if the file changed since it was classified; it has its name back then.
     fn swap_in(
         &mut self,
         handle: &PathHandle,
@@ -323,7 +324,8 @@ impl Publisher<'_> {
             handle: staged.handle.clone(),
             kept_as: staged.step.onto.kept_as.clone(),
         };
-        // Equal metadata suffices here, because `settle` compares the bytes under a lease.
+        // Equal metadata suffices here, because `finish_displaced` compares the bytes under a
+        // lease.
         let trace = temporary.stat()?.map(|stat| Trace::of(&stat));
         let is_traced = trace.is_some() && trace == staged.step.trace;
 
@@ -371,8 +373,8 @@ impl Publisher<'_> {
         Ok(true)
     }
 
-    /// Moves a file to a temporary name next to it. `settle` compares it there and restores it if
-    /// it differs from the old tree.
+    /// Moves a file to a temporary name next to it. `finish_displaced` compares it there and
+    /// restores it if it differs from the old tree.
     fn delete(&mut self, step: &PublishStep) -> anyhow::Result<()> {
         let path = &step.change.path;
         let WalkResult::Handle(handle) = self.walk(path, IfMissing::Stop)? else {
@@ -395,9 +397,9 @@ impl Publisher<'_> {
             }
         };
 
-        // Moved, not unlinked: the file can have changed since it was judged.
+        // Moved, not unlinked: the file can have changed since it was classified.
         fault::point("publish-after-delete")?;
-        // `settle` takes it off the list again if the file must be restored.
+        // `finish_displaced` removes it from the list if the file must be restored.
         self.published.deleted.push(path.clone());
         let displaced_handle = if self.displaced_files.len() < MOST_OPEN {
             Some(Arc::new(handle.sibling(&name)))
@@ -475,13 +477,13 @@ fn is_refused(error: &std::io::Error) -> bool {
 pub(super) struct DisplacedFile {
     pub(super) path: Vec<u8>,
     pub(super) temporary: Vec<u8>,
-    /// Content when the change was judged.
+    /// Content when the change was classified.
     pub(super) old_mark: Mark,
     /// Content that we put in its place; `Absent` after a deletion.
     pub(super) new_mark: Mark,
     /// Open handle, as in `StagedVersion`.
     pub(super) handle: Option<Arc<PathHandle>>,
-    /// Set if git cannot make its bytes again.
+    /// Set if git cannot restore its bytes.
     pub(super) kept_as: Option<KeptAs>,
 }
 
@@ -520,7 +522,8 @@ fn finish_each_displaced(
 ) -> anyhow::Result<()> {
     for file in all {
         let WalkResult::Handle(handle) = publisher.walk(&file.path, IfMissing::Stop)? else {
-            // Its directory was moved away with it. Bytes that git cannot make again are named.
+            // Its directory was moved, and the file with it. No file matches `Other`, so bytes that
+            // git cannot restore are rescued.
             let expected = match &file.kept_as {
                 Some(_) => &Mark::Other,
                 None => &file.old_mark,

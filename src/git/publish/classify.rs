@@ -131,7 +131,6 @@ impl Publisher<'_> {
         Ok(verdict)
     }
 
-    /// Records a conflict on a path that the user has no permission to change.
     fn unwritable(&mut self, change: &TreeChange) -> PathVerdict {
         self.published.unwritable.push(change.path.clone());
         PathVerdict::Conflict
@@ -177,6 +176,7 @@ impl Publisher<'_> {
             return Ok(PathVerdict::Conflict);
         }
 
+        // A new name would overwrite the file whose name differs in case only.
         if current.on_disk.is_absent()
             && version::abilities(self.repository).ignores_case
             && self.case_collisions.has(handle, &change.path, leaving)?
@@ -275,30 +275,27 @@ fn classify_absent(change: &TreeChange) -> PathVerdict {
 // Chooses the bytes of a new version: those of a checkout, or the user's own bytes with the change
 // applied.
 //
-// A file can be the same to git as the version before and still have bytes of its own: output that
-// a filter drops, other line ends, an expanded `$Id$`. Writing what git would check out loses them.
+// A file can be equal to the old version for git and still have bytes of its own: output that a
+// filter drops, other line endings, an expanded `$Id$`. Writing what git would check out loses
+// them.
 
-/// Where the bytes of a new version come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NewBytes {
-    /// A checkout writes them.
     CheckedOut,
-    /// They are here.
     Bytes(Vec<u8>),
     /// The change does not fit the bytes on disk.
     Unfit,
 }
 
-/// How a change comes to a file.
 #[derive(Debug)]
 pub(super) struct Onto {
     pub(super) bytes: NewBytes,
-    /// Set if git cannot make the replaced bytes again.
+    /// Set if git cannot restore the replaced bytes.
     pub(super) kept_as: Option<KeptAs>,
 }
 
 impl Onto {
-    /// What git checks out in the place of what git checked out.
+    /// Replaces checked-out bytes by checked-out bytes.
     pub(super) fn plain() -> Onto {
         Onto {
             bytes: NewBytes::CheckedOut,
@@ -308,7 +305,7 @@ impl Onto {
 }
 
 impl Publisher<'_> {
-    /// Returns how to apply a change to the bytes on disk, which git takes for the old version.
+    /// Decides how to apply a change to the bytes on disk, which git stores as the old version.
     pub(super) fn plan_write(
         &mut self,
         change: &TreeChange,
@@ -351,7 +348,6 @@ impl Publisher<'_> {
         })
     }
 
-    /// Returns whether the bytes on disk are those of a checkout.
     fn is_checked_out(
         &mut self,
         path: &[u8],
@@ -374,7 +370,7 @@ impl Publisher<'_> {
         Ok(again.is_ok_and(|again| again == *disk))
     }
 
-    /// Returns whether the bytes on disk are those that a turn made of a version.
+    /// Returns whether a turn wrote the bytes on disk for this version.
     fn is_of_turn(
         &self,
         path: &[u8],
@@ -388,7 +384,7 @@ impl Publisher<'_> {
         Ok(self.repository.blob_id(&bytes)?.0 == id)
     }
 
-    /// Returns bytes that were kept for a version and that git stores as it.
+    /// Returns kept bytes that git stores as this version.
     fn preserved_bytes(
         &mut self,
         path: &[u8],

@@ -93,8 +93,8 @@ fn temporary_prefix(publisher: &Publisher<'_>) -> Vec<u8> {
     format!("{TEMPORARY_PREFIX}{}-", publisher.guard.operation).into_bytes()
 }
 
-/// Disposes of a temporary file: to `undo/displaced` if its content is `known` and no process has
-/// it open for writing, else to `undo/rescued`, where the user finds it.
+/// Disposes of a temporary file: to `undo/displaced` if its content is `expected` and no process
+/// has it open for writing, else to `undo/rescued`, where the user finds it.
 pub(super) fn discard_file(
     publisher: &mut Publisher<'_>,
     temporary: &PathHandle,
@@ -102,6 +102,7 @@ pub(super) fn discard_file(
     path: &[u8],
 ) -> anyhow::Result<()> {
     let state = temporary.find()?;
+    // Ask for writers before reading, as in `finish_each_displaced`.
     let writers = state.writers();
     let mark = version::read_state(publisher.repository, &state)?.mark;
     if mark == Mark::Absent {
@@ -262,9 +263,8 @@ fn clear_displaced_file(
     Ok(None)
 }
 
-/// Puts a file away whose bytes are known; a link, or a file on another file system, is
-/// removed. `kept_as` is for bytes that git cannot make again: they are kept for the time of undo
-/// data.
+/// Moves a file with known content to `undo/displaced`. A link, or a file on another file system,
+/// is removed. `kept_as` is for bytes that git cannot restore: they are kept as long as undo data.
 pub(super) fn move_to_undo(
     publisher: &mut Publisher<'_>,
     temporary: &PathHandle,
@@ -315,8 +315,8 @@ pub(super) fn move_to_undo(
     Ok(())
 }
 
-/// Opens a directory, creating it if necessary. The name of the returned place is a dummy; callers
-/// use its siblings.
+/// Opens a directory, creating it if necessary. Use siblings of the returned handle: its name is a
+/// dummy.
 fn open_or_create_dir(dir: &Path) -> anyhow::Result<PathHandle> {
     make_dirs(dir)
         .and_then(|()| Top::open(dir))
@@ -324,8 +324,7 @@ fn open_or_create_dir(dir: &Path) -> anyhow::Result<PathHandle> {
         .with_context(|| format!("cannot make `{}`", dir.display()))
 }
 
-/// Returns the id of the bytes, what they are kept as, and the file's own name, as the name says
-/// them.
+/// Splits a displaced name into the id of the content, the [`KeptAs`] and the file's own name.
 fn parse_displaced_name(name: &[u8]) -> (Option<&str>, Option<&str>, &[u8]) {
     let mut parts = name.splitn(4, |&byte| byte == b'.');
     let ids = parts.next().and_then(|ids| str::from_utf8(ids).ok());
@@ -340,8 +339,8 @@ fn parse_displaced_name(name: &[u8]) -> (Option<&str>, Option<&str>, &[u8]) {
 // Files that were replaced or deleted and whose bytes git does not store, because a filter drops
 // some of them. They stay in `undo/replaced` until `teddy gc` removes undo data.
 //
-// The name says which entry of a tree the file was a version of, and for which path. If that entry
-// comes back to the path, the file comes back with the bytes that it had.
+// The name identifies the tree entry that the file was a version of, and its path. If that entry is
+// written to the path again, the file gets the kept bytes.
 
 /// Hexadecimal digits of a path's hash in a name.
 const PATH_DIGITS: usize = 12;
@@ -349,10 +348,10 @@ const PATH_DIGITS: usize = 12;
 /// Bytes of the file's own name in a name.
 const MAX_REPLACED_NAME: usize = 120;
 
-/// At most this many versions of an entry are kept.
+/// Maximum number of kept versions of an entry.
 const MAX_REPLACED_VERSIONS: usize = 100;
 
-/// Of which entry and path a file was a version.
+/// Identifies the tree entry and path that a file was a version of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::git) struct KeptAs(String);
 
@@ -366,7 +365,6 @@ impl KeptAs {
         Ok(KeptAs(format!("{entry}-{}", &hash[..PATH_DIGITS])))
     }
 
-    /// Reads what [`KeptAs::as_str`] returned.
     pub(super) fn parse(text: &str) -> KeptAs {
         KeptAs(text.to_owned())
     }
@@ -376,7 +374,6 @@ impl KeptAs {
     }
 }
 
-/// Moves a file to where it is kept.
 pub(super) fn keep_replaced(
     repository: &Repository,
     file: &PathHandle,
@@ -396,7 +393,7 @@ pub(super) fn keep_replaced(
     anyhow::bail!("no free name in `{}`", dir.display())
 }
 
-/// Keeps bytes that a command made and that git does not store, until they are written to the
+/// Keeps bytes that a command wrote and that git does not store, until they are written to the
 /// user's file.
 pub(in crate::git) fn keep_replaced_bytes(
     repository: &Repository,
@@ -424,7 +421,6 @@ pub(in crate::git) fn keep_replaced_bytes(
     Ok(())
 }
 
-/// Returns the bytes of the newest version that was kept.
 pub(super) fn newest_replaced(
     repository: &Repository,
     kept_as: &KeptAs,
@@ -448,7 +444,7 @@ fn replaced_file_name(kept_as: &KeptAs, number: usize, path: &[u8]) -> OsString 
     OsString::from_vec(file)
 }
 
-/// Copies a file to where it is kept, for a file system on which it is replaced in place.
+/// Copies a file to `undo/replaced`, for a file system on which it is replaced in place.
 pub(super) fn copy_replaced(
     repository: &Repository,
     file: &PathHandle,

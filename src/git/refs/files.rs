@@ -1,5 +1,5 @@
-//! Stores refs as files with logs and `packed-refs`: git's `files` format. gix reads them; updates
-//! are in `lock`.
+//! Stores refs as files with logs and `packed-refs`: git's `files` format. gix reads them;
+//! [`LockedRef`] updates them.
 //!
 //! [`RefStore::apply`] locks and compares all refs before the first rename. If a rename fails, the refs
 //! before it are moved back. A crash between two renames leaves the later refs unchanged; recovery
@@ -48,7 +48,6 @@ pub(in crate::git) struct FileRefs {
     gix: gix::Repository,
     /// The common git directory, canonical.
     common: PathBuf,
-    /// Stat of `packed-refs` when it was read last.
     packed: Cell<Option<Stat>>,
 }
 
@@ -79,7 +78,6 @@ impl FileRefs {
         Ok(id.map(CommitId))
     }
 
-    /// Returns the commit that a ref leads to.
     fn resolve_peeled(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
         let Some(mut reference) = self.find(name)? else {
             return Ok(None);
@@ -125,6 +123,7 @@ impl FileRefs {
             return Ok(std::fs::remove_file(lock.path())?);
         };
         let _ = self.log(wish.name, Some(wish.to), old, "teddy: move back");
+        // Durable, or a power cut leaves an empty ref.
         lock.write(old, true)?;
         lock.set()
     }
@@ -388,7 +387,7 @@ impl RefStore for FileRefs {
 
     fn logged(&self, name: &str) -> anyhow::Result<Vec<CommitId>> {
         let text = match read_regular(&self.log_of(name), MAX_LOG) {
-            // A log that cannot be read may name the commit that is looked for.
+            // The unreadable log might name the commit that the caller needs.
             Err(error) if is_out_of_reach(&error) => return Err(error.into()),
             read => read.unwrap_or_default(),
         };
@@ -470,7 +469,7 @@ struct LockedRef<'a> {
 
 impl<'a> LockedRef<'a> {
     /// Locks a ref with the lock file that git and gix use too. Fails with [`RefsLocked`] after
-    /// `PATIENCE`.
+    /// `LOCK_TIMEOUT`.
     fn take(files: &'a FileRefs, name: &str) -> anyhow::Result<LockedRef<'a>> {
         let full =
             gix::refs::FullName::try_from(name).map_err(|error| anyhow::anyhow!("{error}"))?;
@@ -570,7 +569,7 @@ fn remove_empty_dirs(dir: &Path) -> std::io::Result<()> {
     std::fs::remove_dir(dir)
 }
 
-/// Creates a lock file, waiting up to `PATIENCE` for another process to remove its own.
+/// Creates a lock file, waiting up to `LOCK_TIMEOUT` for another process to remove its own.
 fn create_lock(lock: &Path) -> std::io::Result<File> {
     let started = Instant::now();
     loop {

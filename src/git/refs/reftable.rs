@@ -57,7 +57,6 @@ struct TableRefs {
     /// Lists of tables, read before the refs.
     lists: TableLists,
     head: HeadTarget,
-    /// Refs that are not symbolic.
     refs: BTreeMap<String, ObjectId>,
 }
 
@@ -491,6 +490,7 @@ fn spawn_update_ref(
     command
         .env("GIT_COMMITTER_NAME", "TeDDy")
         .env("GIT_COMMITTER_EMAIL", "teddy@localhost")
+        // git's own clock does not know `TEDDY_NOW`.
         .env("GIT_COMMITTER_DATE", format!("@{seconds} +0000"));
     for setting in UPDATE_SETTINGS {
         command.args(["-c", setting]);
@@ -514,7 +514,6 @@ fn spawn_update_ref(
     Ok(child)
 }
 
-/// Returns the directory of the lock that every update of refs holds.
 fn lock_dir(refs: &Reftable) -> PathBuf {
     refs.common.join("teddy").join("refs")
 }

@@ -27,22 +27,18 @@ const MAX_SCANS: u32 = 4;
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A lock file of git's own.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct ForeignLock {
-    /// Path of the lock file.
     pub path: PathBuf,
     /// Its age in seconds.
     pub seconds: u64,
 }
 
-/// Which refs to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefScan {
     /// Only the refs of checkouts, if there are many refs and all were readable since the system
     /// started; otherwise all.
     Quick,
-    /// All refs.
     Full,
 }
 
@@ -60,6 +56,7 @@ pub fn broken(repository: &Repository, scan: RefScan) -> anyhow::Result<Vec<Stri
         }
         // Gives a concurrent repack time to finish.
         std::thread::sleep(PAUSE * attempt);
+        // A new handle sees packs that replaced others in the meantime.
         let again = seemingly_broken(&repository.reopened()?, scan)?;
         broken.retain(|name| again.contains(name));
     }
@@ -121,7 +118,7 @@ pub fn logged(repository: &Repository, name: &str) -> anyhow::Result<Vec<CommitI
 }
 
 /// Repairs a broken ref: sets it to `commit`, or deletes it if `None`. The old ref and its log are
-/// kept in `aside`.
+/// kept in `backup_dir`.
 pub fn repair_ref(
     repository: &Repository,
     name: &str,
@@ -168,7 +165,7 @@ pub fn foreign_locks(repository: &Repository) -> Vec<ForeignLock> {
 // read before every command.
 //
 // The note is valid until the system restarts, because only power loss is expected to damage refs.
-// A full check (`RefScan::Whole`) ignores it.
+// A full check (`RefScan::Full`) ignores it.
 
 const READABLE_NOTE: &str = "readable";
 const MAX_NOTE: u64 = 4096;

@@ -10,23 +10,17 @@ use crate::text::shell_word::shell_word;
 
 pub(in crate::git) const TEDDY_PREFIX: &str = "refs/teddy/";
 
-/// A ref and its commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
-    /// Full name.
     pub name: String,
-    /// The commit that it points at.
     pub target: CommitId,
 }
 
 /// Required state of a ref before an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
-    /// The ref must not exist.
     Absent,
-    /// The ref must point at this commit.
     At(CommitId),
-    /// Any state.
     Any,
 }
 
@@ -43,24 +37,18 @@ impl Expected {
 /// A compare-and-swap of one ref.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefMove<'a> {
-    /// Full name.
     pub name: &'a str,
-    /// Required state before the update.
     pub expected: Expected,
-    /// New commit.
     pub to: CommitId,
 }
 
-/// Reason why a ref was not updated.
 #[derive(Debug, thiserror::Error)]
 pub enum MoveError {
-    /// Another process updated it first.
     #[error("`{name}` was moved by someone else meanwhile")]
     Moved {
         /// Full name of the ref.
         name: String,
     },
-    /// The ref store failed.
     #[error(transparent)]
     Store(#[from] anyhow::Error),
 }
@@ -69,12 +57,10 @@ pub enum MoveError {
 #[derive(Debug, thiserror::Error)]
 #[error("another process holds the lock `{}`", lock.display())]
 pub struct RefsLocked {
-    /// Path of the lock file.
     pub lock: PathBuf,
 }
 
 impl RefsLocked {
-    /// Returns a hint for the user.
     pub fn hint(&self) -> String {
         format!(
             "try again; if no git is at work here, `rm {}` removes what one left that was killed",
@@ -87,14 +73,11 @@ impl RefsLocked {
 #[derive(Debug, thiserror::Error)]
 #[error("`{}` is damaged: {why}", path.display())]
 pub struct DamagedTable {
-    /// Path of the damaged file.
     pub path: PathBuf,
-    /// What is wrong with it.
     pub why: &'static str,
 }
 
 impl DamagedTable {
-    /// Returns a hint for the user.
     pub fn hint(&self) -> String {
         "every ref is in such a table, your branches too, so nothing is changed; restore it from a \
          backup, or let `git fsck --lost-found` find the commits"
@@ -120,7 +103,7 @@ pub(in crate::git) struct All {
 /// Storage of refs in one format.
 ///
 /// A store does not interpret ids. The code that updates a ref ensures that it points at a commit,
-/// or below `signed::SIGNED` at a tag.
+/// or below `SIGNED_PREFIX` at a tag.
 ///
 /// Updates are compare-and-swap and all or nothing. The caller flushes their objects before; the
 /// updates are durable after [`RefStore::sync`].
@@ -156,14 +139,14 @@ pub(in crate::git) trait RefStore {
 
     fn sync(&self, name: &str) -> anyhow::Result<()>;
 
-    /// Returns what a ref of ours pointed at by its log, newest first, be it there or not.
+    /// Returns the commits in a ref's log, newest first, even if they are missing.
     fn logged(&self, name: &str) -> anyhow::Result<Vec<CommitId>>;
 
     /// Returns TeDDy's refs that contain no id.
     fn damaged(&self) -> anyhow::Result<Vec<String>>;
 
     /// Repairs a broken ref: sets it to `commit`, or deletes it if `None`. Removes the log lines of
-    /// commits for which `is_there` is false. The old state is kept in `aside`.
+    /// commits for which `is_there` is false. The old state is kept in `backup_dir`.
     fn repair(
         &self,
         name: &str,
@@ -184,22 +167,20 @@ pub(in crate::git) trait RefStore {
     fn users(&self) -> anyhow::Result<Vec<(String, Vec<u8>)>>;
 }
 
-// Files that keep what a ref was before it was repaired.
+// Backups of refs before their repair.
 //
-// The name of a file says of which ref it is: `refs:teddy:sessions:a`, then `..2` if there is one
+// The name of a file contains that of its ref: `refs:teddy:sessions:a`, then `..2` if it exists
 // already, or `..log` for a log. No ref has `:` or `..` in its name.
 
-/// Separates the ref's name from what follows.
 const BACKUP_SEPARATOR: &str = "..";
 
 const BACKUP_LOG: &str = "log";
 
-/// Returns a file that does not exist yet for what a ref was.
+/// Returns a free path for the backup of a ref.
 pub(super) fn free_backup_file(dir: &Path, name: &str) -> PathBuf {
     free_numbered(dir, name.replace('/', ":"))
 }
 
-/// Returns a file that does not exist yet for what a ref's log was.
 pub(super) fn free_backup_log(dir: &Path, name: &str) -> PathBuf {
     free_numbered(
         dir,
@@ -207,7 +188,7 @@ pub(super) fn free_backup_log(dir: &Path, name: &str) -> PathBuf {
     )
 }
 
-/// Returns the ref that a file is of. `None` for a log.
+/// Returns the ref of a backup file. `None` for a log.
 pub fn ref_of_backup(file_name: &str) -> Option<String> {
     let (name, tail) = file_name
         .split_once(BACKUP_SEPARATOR)

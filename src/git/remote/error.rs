@@ -1,38 +1,29 @@
 //! Classifies failures of `git fetch` and `git push`, and offers help.
+//!
+//! git has no error codes for them, so its messages are searched. An unknown one is `Other`.
 
 use crate::text::near::nearest;
 use crate::text::sanitize::sanitize_line;
 
 use super::RemoteName;
 
-/// Kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemoteTrouble {
-    /// No remote is configured, or none with this name.
     NotConfigured,
     /// The repository does not exist, or the user cannot see it.
     NotFound,
-    /// Authentication or authorization failed.
     Denied,
-    /// The server is unreachable.
     Unreachable,
-    /// The connection was lost.
     Dropped,
     /// The server does not accept these refs, or any outside of branches and tags.
     RefRefused,
-    /// The server does not accept a push from a shallow clone.
     Shallow,
-    /// The remote uses another hash function.
     OtherHash,
     /// A hook declined: the user's `pre-push` or one of the server's.
     HookDeclined,
-    /// The remote has commits that are missing here.
     NotFastForward,
-    /// A received object is invalid or missing.
     Unsound,
-    /// A requested ref does not exist.
     NoSuchRef,
-    /// Anything else; git's message explains it.
     Other,
 }
 
@@ -51,6 +42,7 @@ const SIGNS: [(&str, RemoteTrouble); 40] = [
     ("funny refname", RemoteTrouble::RefRefused),
     ("refusing to create", RemoteTrouble::RefRefused),
     ("prohibited by", RemoteTrouble::RefRefused),
+    // Also on the line of a more specific reason, so these come first.
     ("[remote rejected]", RemoteTrouble::RefRefused),
     ("couldn't find remote ref", RemoteTrouble::NoSuchRef),
     ("fsck error", RemoteTrouble::Unsound),
@@ -64,6 +56,7 @@ const SIGNS: [(&str, RemoteTrouble); 40] = [
     ("connection reset", RemoteTrouble::Dropped),
     ("broken pipe", RemoteTrouble::Dropped),
     ("rpc failed", RemoteTrouble::Dropped),
+    // Follows a lost connection, too, so the signs of that come first.
     ("index-pack failed", RemoteTrouble::Unsound),
     ("authentication failed", RemoteTrouble::Denied),
     ("could not read username", RemoteTrouble::Denied),
@@ -80,11 +73,11 @@ const SIGNS: [(&str, RemoteTrouble); 40] = [
         "does not appear to be a git repository",
         RemoteTrouble::NotFound,
     ),
+    // The least specific sign.
     ("not found", RemoteTrouble::NotFound),
 ];
 
 impl RemoteTrouble {
-    /// Classifies git's messages.
     pub fn classify(stderr: &str) -> RemoteTrouble {
         let stderr = stderr.to_lowercase();
         let matched = SIGNS.iter().find(|(sign, _)| stderr.contains(sign));
@@ -92,22 +85,18 @@ impl RemoteTrouble {
     }
 }
 
-/// A failed operation on a remote.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct RemoteError {
-    /// Kind of failure.
     pub trouble: RemoteTrouble,
     /// The remote, if one was selected.
     pub remote: Option<RemoteName>,
-    /// What failed, with git's message.
     message: String,
     /// Help that is more specific than the kind of failure.
     help: Option<String>,
 }
 
 impl RemoteError {
-    /// Returns the error for git's messages.
     pub fn of(remote: RemoteName, trouble: RemoteTrouble, stderr: &str) -> RemoteError {
         RemoteError {
             trouble,
@@ -117,7 +106,6 @@ impl RemoteError {
         }
     }
 
-    /// Returns the error for a remote that is not configured.
     pub fn unknown(name: &str, remotes: &[RemoteName]) -> RemoteError {
         let near = nearest(name, remotes.iter().map(RemoteName::as_str));
         RemoteError {
@@ -135,7 +123,6 @@ impl RemoteError {
         }
     }
 
-    /// Returns the error if no default remote can be determined.
     pub fn none_chosen(remotes: &[RemoteName]) -> RemoteError {
         let (message, help) = match remotes {
             [] => (
@@ -155,7 +142,6 @@ impl RemoteError {
         }
     }
 
-    /// Returns the error if a remote lacks a session.
     pub fn no_session(remote: RemoteName, session: &str) -> RemoteError {
         RemoteError {
             trouble: RemoteTrouble::NoSuchRef,
@@ -165,13 +151,11 @@ impl RemoteError {
         }
     }
 
-    /// Adds specific help.
     pub fn helped(mut self, help: impl Into<String>) -> RemoteError {
         self.help = Some(help.into());
         self
     }
 
-    /// Returns a hint for the user.
     pub fn hint(&self) -> Option<String> {
         let remote = self.remote.as_ref().map_or("origin", RemoteName::as_str);
         let hint = match self.trouble {

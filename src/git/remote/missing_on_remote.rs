@@ -14,26 +14,21 @@ use crate::git::user_git::run_with_input;
 
 const MOST_BRANCHES: usize = 1000;
 
-/// Amount of data that a remote lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct MissingOnRemote {
-    /// Number of objects.
     pub objects: u64,
     /// Their size in bytes, as stored locally.
     pub bytes: u64,
 }
 
-/// A file content that a remote lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingFile {
-    /// One of its paths.
     pub path: Vec<u8>,
-    /// The blob.
     pub blob: BlobId,
 }
 
-/// Returns the amount of data that some objects reach and the remote lacks. `there` are objects
-/// that it has. Fetches nothing.
+/// Returns the amount of data that `targets` reach and the remote lacks. The remote has the
+/// `present` objects. Fetches nothing.
 pub fn count_missing(
     repository: &Repository,
     remote: &RemoteName,

@@ -12,7 +12,6 @@ const FETCH_LOCK: &str = "_fetch";
 /// All characters that can continue the name of a session.
 const NAME_CHARS: &str = "-abcdefghijklmnopqrstuvwxyz0123456789";
 
-/// Refs to fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WantedRef<'a> {
     /// All refs below a prefix.
@@ -62,6 +61,7 @@ pub fn receive_refs<'r>(
         "-c",
         "fetch.pruneTags=false",
     ]);
+    // With `always`, git writes a reflog for each of these temporary refs.
     command.args(["-c", "core.logAllRefUpdates=false"]);
     command.args([
         "fetch",
@@ -70,6 +70,7 @@ pub fn receive_refs<'r>(
         "--no-prune",
         "--no-write-fetch-head",
     ]);
+    // An empty refmap: git must not update remote-tracking refs.
     command.args([
         "--refmap=",
         "--no-recurse-submodules",
@@ -104,6 +105,7 @@ fn delete_incoming(repository: &Repository) -> anyhow::Result<()> {
         .iter()
         .map(|reference| reference.name.as_str())
         .collect();
+    // In one transaction: a remote can have thousands of refs.
     refs::delete_all(repository, &names)
 }
 
@@ -123,16 +125,12 @@ fn fetch_refspecs(request: &WantedRef<'_>, namespace: &str) -> Vec<String> {
     }
 }
 
-/// An update of a remote ref.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefUpdate {
-    /// Full name on the remote.
     pub name: String,
-    /// New state.
     pub to: SentRef,
 }
 
-/// New state of a remote ref.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SentRef {
     /// Fast-forward to this object.

@@ -83,7 +83,6 @@ pub(super) struct CachedDir<'a> {
     /// Number of the parent's record. The root has its own number.
     pub(super) parent: u32,
     pub(super) entries: std::ops::Range<usize>,
-    /// Flags, see [`mark`].
     pub(super) marks: u32,
     pub(super) times: Times,
     /// Null if the directory contains nothing.
@@ -138,6 +137,7 @@ fn read_file(path: &Path) -> Option<Vec<u8>> {
 
 /// Returns the length of the file according to its header, with ids of `hash` bytes.
 fn length_of(header: &[u8], hash: usize) -> u64 {
+    // For the offsets, see `CacheWriter::finish`.
     let [dirs, entries, names] = [72, 76, 80].map(|at| u64::from(u32_at(header, at)));
     let [dir, entry] = [DIR + hash, ENTRY + hash].map(|length| length as u64);
     let length = dirs
@@ -610,6 +610,7 @@ impl Cache {
         path: &Path,
     ) -> std::io::Result<()> {
         file.write_all(&self.bytes)?;
+        // Not flushed: a torn file fails its checksum and counts as missing.
         file.persist(path)?;
         Ok(())
     }

@@ -178,7 +178,6 @@ pub(super) struct ContentReader<'g, 'r> {
     pub(super) sink: &'g Sink,
     /// Permissions of the file that was opened last.
     pub(super) mode: u32,
-    /// Loaded when the first file needs them.
     filters: Option<Pipeline<'r>>,
 }
 
@@ -260,6 +259,7 @@ impl<'g, 'r> ContentReader<'g, 'r> {
 
         let id = match tracked {
             true => self.sink.add(ObjectKind::Blob, data),
+            // Other users must not read an object of a file that they cannot read.
             false => self.sink.add_untracked(data, self.mode),
         };
         Ok(ReadOutcome::Read(id?, stat))
@@ -381,7 +381,6 @@ impl<'g, 'r> ContentReader<'g, 'r> {
     }
 }
 
-/// Returns the last component of a path.
 fn name_of(path: &[u8]) -> String {
     let name = path.rsplit(|&byte| byte == b'/').next();
     String::from_utf8_lossy(name.unwrap_or(path)).into_owned()
@@ -514,7 +513,7 @@ impl ContentReader<'_, '_> {
 
 pub(super) const READ_ATTEMPTS: usize = 3;
 
-/// Reads a file until its stat is the same before and after. The stat is null after `ATTEMPTS`
+/// Reads a file until its stat is the same before and after. The stat is null after `READ_ATTEMPTS`
 /// changes, so the next snapshot reads the file again.
 pub(super) fn read_stable(file: &File) -> std::io::Result<(Vec<u8>, Stat)> {
     let mut data = Vec::new();

@@ -46,9 +46,7 @@ pub(super) struct ScanContext<'a> {
     /// `core.symlinks`: symlinks are not checked out as files.
     pub(super) links: bool,
     pub(super) sparse: bool,
-    /// Decoded on first use.
     index: OnceLock<Result<Arc<Index>, String>>,
-    /// Result of [`ScanContext::names_are_valid`].
     names: OnceLock<bool>,
 }
 
@@ -122,6 +120,7 @@ impl<'a> ScanContext<'a> {
         };
         let newest = cache.newest_dirs(CHECKED_DIRS);
         newest.into_iter().any(|(path, times)| {
+            // Without following links: one could lead to a mount that does not answer.
             let opened = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY);
             let dir_stat = opened.and_then(|dir| stat_fd(dir.as_fd()));
             dir_stat.is_ok_and(|dir_stat| Times::from(&dir_stat.stat) != times)
@@ -238,7 +237,7 @@ impl<'a> ScanContext<'a> {
             && !cache.basis.stamp.is_racy(&current.stat)
     }
 
-    /// Returns the forced path, if it is one. If several equal it, the one with `made` sorts last
+    /// Returns the forced path, if it is one. Of several equal ones, that with `created` sorts last
     /// and wins.
     pub(super) fn forced(&self, path: &[u8]) -> Option<&'a Forced> {
         let end = self

@@ -180,7 +180,7 @@ pub(super) fn stat_all(
     parts.into_iter().flatten().collect()
 }
 
-/// Runs `run` on parts of a range, with one thread for every `worth` numbers, and returns the
+/// Runs `run` on parts of a range, with one thread for every `min_part` numbers, and returns the
 /// results in order. A thread that finishes takes the next part.
 pub(super) fn map_parts<T: Send>(
     numbers: Range<usize>,

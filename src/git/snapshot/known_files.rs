@@ -15,13 +15,9 @@ use crate::git::ignore::user_index;
 use crate::git::object::{Leaf, TreeId};
 use crate::git::repository::Repository;
 
-/// A file in the last snapshot.
 pub struct KnownFile<'a> {
-    /// Path from the top of the worktree.
     pub path: &'a [u8],
-    /// Mode in the tree.
     pub mode: Mode,
-    /// Id of the content.
     pub id: ObjectId,
     /// Stat on disk; null if the file can have changed within the same clock tick.
     pub stat: Stat,

@@ -32,24 +32,20 @@ pub struct SnapshotLimits {
 /// A path to include even if git ignores it. A secret is left out all the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Forced {
-    /// Path from the top of the worktree.
     pub path: Vec<u8>,
     /// Version that a turn created. Exactly this version is included regardless of its size and of
     /// keys in it, because a commit already contains it.
     pub created: Option<CreatedFile>,
 }
 
-/// A file as a turn created it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CreatedFile {
-    /// Its object.
     pub id: BlobId,
     /// Its size on disk in bytes.
     pub size: u64,
 }
 
 impl Forced {
-    /// Returns a forced path without a known version.
     pub fn new(path: impl Into<Vec<u8>>) -> Forced {
         Forced {
             path: path.into(),
@@ -97,7 +93,6 @@ impl SnapshotLimits {
         names::is_secret(&path.to_ascii_lowercase()) && !self.is_included(path)
     }
 
-    /// Returns whether the user's settings include the file although it looks like a secret.
     fn is_included(&self, path: &[u8]) -> bool {
         self.include.iter().any(|pattern| fits(pattern, path))
     }
@@ -152,20 +147,16 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
     counted(*max_size, "byte")
 )]
 pub struct OverBudget {
-    /// Number of new files.
     pub files: usize,
     /// Their total size in bytes.
     pub size: u64,
     /// Top-level name that contains most of them.
     pub most: String,
-    /// Maximum number of new files.
     pub max_files: usize,
-    /// Maximum total size in bytes.
     pub max_size: u64,
 }
 
 impl OverBudget {
-    /// Returns a hint for the user.
     pub fn hint(&self) -> String {
         let setting = if self.files > self.max_files {
             format!("snapshot.max_new_files={}", self.files)
@@ -222,7 +213,6 @@ impl SnapshotLimits {
 pub struct LeftOut {
     /// Path from the top of the worktree. Bytes that are not UTF-8 are written as `\xNN`.
     pub path: String,
-    /// Reason.
     pub reason: Reason,
 }
 
@@ -245,7 +235,6 @@ pub enum Reason {
     Key(&'static str),
     /// Unreadable. A tracked file is recorded as in the index.
     Unreadable(String),
-    /// A pipe, socket or device.
     Special,
     /// A nested repository without a commit.
     EmbeddedWithoutCommit,
@@ -304,7 +293,6 @@ const KEY_BLOCK: usize = 4 << 20;
 const KEY_OVERLAP: usize = 64 << 10;
 
 impl SnapshotLimits {
-    /// Returns the kind of a key in a file, if there is one.
     pub fn key_in(&self, path: &[u8], bytes: &[u8]) -> Option<&'static str> {
         if !self.looks_for_keys(path, bytes) {
             return None;

@@ -34,7 +34,6 @@ pub(super) struct DirListing<'a, 'r> {
     task: DirTask,
     /// Names in the user's index that were not met on disk yet.
     tracked: Names<'a>,
-    /// The directory in the last snapshot.
     cached_dir: Option<CachedDir<'a>>,
     /// Cursor for [`super::cache::Cache::find_next`].
     passed: usize,
@@ -120,6 +119,7 @@ impl<'a, 'r> DirListing<'a, 'r> {
             let name_stat = stats.next().flatten();
             if !is_git(name) {
                 self.visit(name, name_stat)?;
+            // git refuses a tree with another spelling of `.git`.
             } else if name != b".git" {
                 self.leave_out(&join_path(&self.task.path, name), Reason::Name);
             }
@@ -185,7 +185,7 @@ impl<'a, 'r> DirListing<'a, 'r> {
         Ok(())
     }
 
-    /// Classifies one name. `seen` is `None` for a directory.
+    /// Classifies one name. `name_stat` is `None` for a directory.
     fn visit(
         &mut self,
         name: &[u8],
@@ -217,6 +217,7 @@ impl<'a, 'r> DirListing<'a, 'r> {
     fn visit_dir(&mut self, name: &[u8], path: Vec<u8>, tracked: &Name) -> anyhow::Result<()> {
         if let Some(file) = &tracked.file {
             if file.mode == Mode::COMMIT {
+                // An unreadable submodule stays as in the index.
                 let id = embedded_commit(self.scan, &path).unwrap_or(file.id);
                 let entry = CachedName {
                     origin: CacheOrigin::Scanned,
@@ -325,7 +326,6 @@ impl<'a, 'r> DirListing<'a, 'r> {
         is_forced
     }
 
-    /// Takes a file into the snapshot.
     fn record(&mut self, listed: &ListedName<'_>) -> anyhow::Result<bool> {
         let trusted = self.scan.ids_are_valid() && !self.task.distrust;
         let cached = self.cached_dir.as_ref().filter(|_| trusted);
@@ -452,7 +452,7 @@ impl DirListing<'_, '_> {
             NameKind::Special => Some(Reason::Special),
             _ if !is_valid_name(listed.name) => Some(Reason::Name),
             NameKind::Link if !is_valid_link_name(listed.name) => Some(Reason::MustNotBeLink),
-            // With a content that is known, reading tells.
+            // A created file is compared with its version when it is read.
             _ if created.is_none() && limits.is_secret(&listed.path) => Some(Reason::Secret),
             _ if is_large => Some(Reason::TooLarge(listed.name_stat.size)),
             _ => None,
@@ -552,13 +552,14 @@ pub(super) fn is_valid_name(name: &[u8]) -> bool {
     gix::validate::path::component(name.into(), None, PROTECTED_NAMES).is_ok()
 }
 
-/// Returns whether git takes a symbolic link of this name into a tree: none that is called `.gitmodules`.
+/// Returns whether git allows a symlink of this name in a tree: not for a spelling of
+/// `.gitmodules`.
 pub(super) fn is_valid_link_name(name: &[u8]) -> bool {
     let mode = Some(component::Mode::Symlink);
     gix::validate::path::component(name.into(), mode, PROTECTED_NAMES).is_ok()
 }
 
-/// Names are refused that any file system takes for one of git's.
+/// Refuses names that some file system treats as git's own.
 const PROTECTED_NAMES: component::Options = component::Options {
     protect_windows: false,
     protect_hfs: true,

@@ -142,7 +142,7 @@ pub(super) struct DirTrees {
     pub(super) parents: Vec<usize>,
 }
 
-/// Writes the new trees. `folders` must be sorted by path.
+/// Writes the new trees. `dirs` must be sorted by path.
 pub(super) fn write_trees(
     scan: &ScanContext<'_>,
     repository: &Repository,

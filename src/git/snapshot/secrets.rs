@@ -51,7 +51,6 @@ pub struct SecretSearch<'a> {
     last: Option<Arc<Cache>>,
 }
 
-/// Result of a search.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FoundSecrets {
     /// Paths of files with the name of a secret.
@@ -125,8 +124,8 @@ pub fn secrets_in(
 }
 
 impl<'a> SecretSearch<'a> {
-    /// Prepares a search. `kept` is its cache. `index` is the private index of the last snapshot:
-    /// directories that changed after that snapshot are listed again next time.
+    /// Prepares a search. `index` is the private index of the last snapshot: directories that
+    /// changed after that snapshot are listed again next time.
     pub fn new(
         repository: &Repository,
         limits: &'a SnapshotLimits,
@@ -168,7 +167,7 @@ impl<'a> SecretSearch<'a> {
     /// cannot be listed that a plan's command could list.
     pub fn run(&self) -> anyhow::Result<FoundSecrets> {
         match self.search() {
-            // Commands may read the contents of the directory then.
+            // Nothing is hidden from commands then.
             Err(_) if !self.finder.limits.leave_secrets => Ok(FoundSecrets::default()),
             found => found,
         }

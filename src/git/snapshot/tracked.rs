@@ -96,7 +96,7 @@ impl Index {
         })
     }
 
-    /// Groups `entries`, those of `folder`, by name.
+    /// Groups the `entries` of `dir` by name.
     pub(super) fn names(&self, dir: &[u8], entries: Range<usize>) -> Names<'_> {
         let skip = if dir.is_empty() { 0 } else { dir.len() + 1 };
 

@@ -1,4 +1,6 @@
 //! Walks the worktree with several threads; each takes directories from a shared queue.
+//!
+//! The result is sorted by path. The first error ends the walk.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Range;
@@ -87,8 +89,8 @@ pub(super) fn walk_worktree(scan: &ScanContext<'_>) -> anyhow::Result<Vec<Scanne
     Ok(in_order(scanned, dir_count))
 }
 
-/// Sorts directories by path. Those in the cache have their order there; `places` is their number.
-/// That is faster than comparing thousands of paths.
+/// Sorts directories by path. Those in the cache have their order there; `dir_count` is their
+/// number. That is faster than comparing thousands of paths.
 fn in_order(scanned: Vec<Scanned>, dir_count: usize) -> Vec<Scanned> {
     let mut cached: Vec<Option<Scanned>> = Vec::new();
     cached.resize_with(dir_count, || None);
@@ -468,7 +470,7 @@ impl PartialEq for NameSum {
     }
 }
 
-/// Like [`changed_entries`], for one part of the entries. `None` also if `is_other` is set in the meantime.
+/// Like [`changed_entries`], for one part. `None` also if `is_other` is set in the meantime.
 fn changed_in_part(
     at: &Reuse<'_>,
     cached: &CachedDir<'_>,

@@ -20,12 +20,10 @@ pub(super) const GITDIR: &str = "gitdir";
 
 const PREFIX: &str = "teddy-session-";
 
-/// Returns the name of git's record of a session's worktree.
 pub(super) fn record_name(session: &str) -> String {
     format!("{PREFIX}{session}")
 }
 
-/// Returns the session of a record by its name.
 pub(super) fn session_of(record: &str) -> Option<&str> {
     record.strip_prefix(PREFIX)
 }
@@ -37,10 +35,10 @@ pub(super) fn git_file(common: &Path, session: &str) -> Vec<u8> {
     [b"gitdir: ", record.as_os_str().as_bytes(), b"\n"].concat()
 }
 
-/// Removes a record.
 pub(super) fn discard(records: &Root, name: &OsStr) -> io::Result<()> {
     make_writable(records, name);
     if let Ok(record) = records.open_dir(Path::new(name)) {
+        // First: git ignores the rest of the record without it.
         remove_below(&record, OsStr::new(GITDIR))?;
     }
     remove_below(records, name)

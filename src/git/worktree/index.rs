@@ -139,6 +139,7 @@ pub(super) fn write(repository: &Repository, index: State, tree: TreeId) -> anyh
 
 /// Writes the index of an incomplete worktree. The note must have been removed before.
 pub(super) fn write_part(repository: &Repository, mut index: State) -> anyhow::Result<()> {
+    // The cached trees do not match the changed entries.
     index.remove_tree();
     let length = BASE_SIZE + index.entries().len() * MAX_ENTRY_SIZE + index.path_backing().len();
     let mut bytes = Vec::with_capacity(length);
@@ -154,7 +155,6 @@ pub(super) fn write_part(repository: &Repository, mut index: State) -> anyhow::R
     Ok(write_cache(&repository.gix.index_path(), &bytes)?)
 }
 
-/// Removes the note that the worktree has all files of a tree.
 pub(super) fn forget_tree(repository: &Repository) {
     // If removal fails, the note does not match the index that is written next.
     let _ = std::fs::remove_file(note(repository));

@@ -125,7 +125,6 @@ pub fn session_layer(
 }
 
 impl SessionWorktree {
-    /// Returns the directories of the overlay mount.
     pub fn overlay(&self, user: &Repository) -> anyhow::Result<OverlayDirs> {
         let lower = user.workdir();
         Ok(OverlayDirs {
@@ -224,7 +223,6 @@ impl SessionWorktree {
         Ok(())
     }
 
-    /// Removes the layer.
     pub fn remove_layer(&self) -> anyhow::Result<()> {
         self.record.forget_layer();
         self.root.remove_layer(&self.session)
@@ -251,13 +249,13 @@ impl SessionWorktree {
 
     /// Removes the overlay's work directory after the unmount.
     pub fn remove_work(&self) {
-        // Leftovers are removed before the next mount.
+        // The kernel leaves a directory without permissions in it, on which `find` fails.
+        // After an error, leftovers are removed before the next mount.
         if let Ok(layer) = self.root.layer(&self.session) {
             let _ = remove_below(&layer, OsStr::new(WORK));
         }
     }
 
-    /// Removes everything in the layer, including ignored files.
     pub fn clear_layer(&self) -> anyhow::Result<()> {
         let layer = self.root.layer(&self.session)?;
         for name in [FILES, WORK] {
@@ -292,7 +290,6 @@ const SKIP_WORKTREE: u16 = 0x4000;
 
 const ENTRY_ESTIMATE: usize = 128;
 
-/// The index with which commands start.
 #[derive(Debug)]
 pub struct LayerIndex {
     pub(super) bytes: Vec<u8>,
@@ -601,6 +598,7 @@ pub fn hide_secrets(
         if let (Some(dir), Some(name)) = (at.parent(), at.file_name())
             && merged.kind(at).is_ok_and(|kind| kind.is_some())
         {
+            // In the view, a removal only adds a whiteout to the layer.
             remove_below(&merged.open_dir(dir)?, name)?;
         }
     }

@@ -52,15 +52,11 @@ impl SessionWorktree {
     }
 }
 
-/// A look into a worktree.
 struct WorktreeReader<'a>(&'a SessionWorktree);
 
-/// A tracked file that was moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
-    /// Old path.
     pub from: Vec<u8>,
-    /// New path.
     pub to: Vec<u8>,
     /// Whether the new path is in a nested repository.
     pub opaque: bool,
@@ -74,7 +70,6 @@ struct WorktreeName {
 }
 
 impl Before {
-    /// Records the state before commands run.
     pub fn of(worktree: &SessionWorktree) -> anyhow::Result<Before> {
         match &worktree.lower {
             Some(lower) => Ok(Before::Written(Arc::clone(&lower.index))),
@@ -82,7 +77,7 @@ impl Before {
         }
     }
 
-    /// Returns the moved files among `gone`: those whose new path is not in `tree`. `old` is the
+    /// Returns the moved files among `deleted`: those whose new path is not in `tree`. `old` is the
     /// tree before.
     pub fn moved(
         &self,
@@ -309,8 +304,8 @@ fn key(metadata: &Metadata) -> (u32, u32, u32) {
     )
 }
 
-// Keeps bytes that commands made and that git does not store, such as the output of a notebook that
-// a filter drops: the tree of the turn does not have them, and the worktree goes.
+// Keeps bytes that commands wrote and that git does not store, such as the output of a notebook
+// that a filter drops: the turn's tree lacks them, and the worktree can be removed.
 
 /// Keeps the bytes of the files of a worktree that differ between two trees and are not what a
 /// checkout of the second one has. The publication that follows writes them.
@@ -354,7 +349,7 @@ fn read_unstored(
         return Ok(None);
     };
     let size = repository.blob_size(BlobId::of(entry.id))?;
-    // Without a filter, only other line ends make a difference, and those have another length.
+    // Without a filter, only other line endings make a difference, and those have another length.
     if version.is_as_stored(path)? && metadata.size == size {
         return Ok(None);
     }

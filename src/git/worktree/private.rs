@@ -51,7 +51,6 @@ const RULES: [&str; 3] = [EXCLUDE, "info/attributes", "info/grafts"];
 const EXCLUDE: &str = "info/exclude";
 
 impl SessionWorktree {
-    /// Creates the git directory for commands, with HEAD at a commit.
     pub fn make_git_dir(&self, user: &Repository, at: CommitId) -> anyhow::Result<()> {
         let create = || {
             self.remove_git_dir()?;
@@ -102,7 +101,6 @@ impl SessionWorktree {
         others.is_ok_and(|dirs| dirs.iter().any(is_inside))
     }
 
-    /// Imports the commits of commands and the paths that they track.
     pub fn import(&self, user: &Repository, before: CommitId) -> anyhow::Result<ImportedCommits> {
         let Some(git) = self.open_git_dir() else {
             return Ok(ImportedCommits::default());
@@ -155,6 +153,7 @@ impl SessionWorktree {
 
     fn write_git_dir(&self, git: &Root, user: &Repository, at: CommitId) -> anyhow::Result<()> {
         let put = |name: &str, bytes: &[u8]| git.create_aside(Path::new(name), bytes);
+        // Without `refs` and `objects`, git does not see a repository.
         for dir in ["refs/heads", "refs/tags", "objects/pack", "objects/info"] {
             git.make_dir(Path::new(dir))?;
         }
@@ -311,7 +310,7 @@ fn copy_refs(user: &Repository) -> anyhow::Result<CopiedRefs> {
 // Reads the paths from an index that commands wrote.
 //
 // A path that a command adds is part of the plan's result even if it is ignored. The index is
-// untrusted, so only its names are used, as paths to look at.
+// untrusted, so only its names are used, as candidates.
 
 const MAX_INDEX_PATH: usize = 4096;
 

@@ -14,12 +14,9 @@ use crate::host::{fault, interrupt};
 const PATIENCE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
 
-/// Progress of filling a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteCount {
-    /// Number of files written.
     pub files: usize,
-    /// Total number of files.
     pub total: usize,
 }
 

@@ -62,11 +62,9 @@ pub struct ProvisionRules {
     /// Files to copy, in addition to [`INCLUDE_FILE`]. Files with names of secrets are copied only
     /// if listed here.
     pub copy: Vec<String>,
-    /// Files and directories to link to.
     pub link: Vec<String>,
 }
 
-/// Result of the transfer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProvisionedFiles {
     /// Copied files and symlinks, except those that were up to date.

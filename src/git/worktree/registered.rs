@@ -1,10 +1,8 @@
 //! Registers session worktrees with git between turns, as `git worktree add` does.
 //!
-//! Then `git worktree list` names them, and `git log`, `show` and `diff` work in them. HEAD is
-//! detached, so no branch counts as checked out, and the record is locked, so git does not prune
-//! it. The record is removed before anything runs in the worktree: commands see only their own git
-//! directory. TeDDy writes the record and never reads a path or a commit from it, because a command
-//! without the sandbox can change it.
+//! Then `git worktree list` names them, and `git log`, `show` and `diff` work in them. The record
+//! is removed before anything runs in the worktree: commands see only their own git directory.
+//! TeDDy reads no path and no commit from the record: a command without the sandbox can change it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -41,6 +39,7 @@ pub fn register_worktree(
         return Ok(());
     }
 
+    // A command without the sandbox can have changed the old one.
     discard_record(repository, session)?;
     let common = Root::open_strictly(&repository.common_dir())?;
     let records = common.make_dir(Path::new(RECORDS))?;
@@ -52,9 +51,12 @@ pub fn register_worktree(
     let record = records.make_dir(Path::new(&name))?;
     let lock = format!("{LOCK}{session}\n");
     let gitdir = [path.as_os_str().as_bytes(), b"/.git\n"].concat();
+    // git does not prune a locked record.
     record.create_aside(Path::new("locked"), lock.as_bytes())?;
+    // Detached, so no branch counts as checked out.
     record.create_aside(Path::new("HEAD"), format!("{at}\n").as_bytes())?;
     record.create_aside(Path::new("commondir"), b"../..\n")?;
+    // Last: git ignores the record without it.
     record.create_new(Path::new(GITDIR), &gitdir, FileMode::Plain)?;
 
     root.remove_git_dir(session)?;

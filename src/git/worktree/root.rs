@@ -211,6 +211,7 @@ fn move_away(dir: &Root, name: &OsStr, own: &Root) -> anyhow::Result<()> {
         return Ok(());
     }
 
+    // A directory without write permission cannot move to another parent.
     make_writable(dir, name);
     for number in 0..MOST_NAMES {
         let free = OsString::from(format!("{OLD}{number}"));

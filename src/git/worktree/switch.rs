@@ -1,10 +1,9 @@
 //! Switches a worktree to another commit: writes what differs, and removes what an earlier turn
 //! left and git does not ignore.
 //!
-//! A plan can have changed files and index in any way. So each file is compared with the index, and
-//! one that differs is read. If it already equals the new tree, it keeps its mtime, so build tools
-//! do not see a change. If no command will run, only the relevant files are checked; the next
-//! complete switch finds the others.
+//! A plan can have changed files and index in any way, so files are compared with the index, and
+//! those that differ are read. A file that equals the new tree keeps its mtime, so build tools do
+//! not see a change.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -102,7 +101,6 @@ impl Switch<'_> {
         differing
     }
 
-    /// Returns whether an index has the same files as the old one.
     pub(super) fn has_same_files(&self, new: &State) -> bool {
         let files = |state: &State| -> Vec<_> {
             let entries = state.entries().iter();
@@ -388,7 +386,6 @@ pub(super) struct Writes {
 }
 
 impl Writes {
-    /// Returns the entries as writes to an empty worktree.
     pub(super) fn into_nothing(entries: &[usize]) -> Writes {
         Writes {
             files: entries.to_vec(),

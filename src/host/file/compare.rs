@@ -41,6 +41,7 @@ pub fn replace_if(
     };
     write_file(&dir, &temporary, contents).map_err(|e| failure("write", path, e))?;
 
+    // The exchange keeps the old file: it is checked again and can be swapped back.
     let exchange =
         || rustix::fs::renameat_with(&dir, name, &dir, &temporary, RenameFlags::EXCHANGE);
     let is_read = |name: &std::ffi::OsStr| {

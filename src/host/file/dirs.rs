@@ -130,6 +130,7 @@ impl Removal {
         }
 
         let inside = enter(dir, name)?;
+        // Emptied in the next round, so that few directories are open at once.
         if depth == DEPTH {
             self.moved += 1;
             let free = OsString::from(format!(".teddy-deep-{}-{}", std::process::id(), self.moved));
@@ -195,6 +196,7 @@ fn set_rights(file: &OwnedFd, rights: u32) -> Result<(), Errno> {
 }
 
 fn open_below(dir: &OwnedFd, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    // A file system that is mounted in a directory of ours is not ours to empty.
     open_beneath(dir, Path::new(name), flags, Mounts::Refused)
 }
 
@@ -221,7 +223,6 @@ impl Root {
         }
     }
 
-    /// Opens a subdirectory.
     pub fn open_dir(&self, path: &Path) -> io::Result<Root> {
         let opened = beneath::open_dir(&self.dir, path);
         let dir = opened.map_err(|errno| self.fail("open", path, errno))?;
@@ -244,7 +245,6 @@ impl Root {
         }
     }
 
-    /// Returns the names in the directory, sorted.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         list_names(&self.dir).map_err(|errno| failure("read", Path::new("."), errno.into()))
     }

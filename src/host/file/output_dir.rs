@@ -71,6 +71,7 @@ impl OutputDir {
             return Err(failure(verb, target, why));
         }
 
+        // Next to the target, because a rename cannot cross file systems.
         let temp_dir = tempfile::Builder::new()
             .prefix(TEMPORARY)
             .tempdir_in(above)?;
@@ -167,8 +168,8 @@ fn exchange(new: &Path, target: &Path, old: &Path) -> io::Result<()> {
     })
 }
 
-/// Returns a file that we did not write, an empty path if `folder` is not a directory, or `None` if
-/// it can be replaced.
+/// Returns a file that we did not write, an empty path if `dir` is not a directory, or `None` if it
+/// can be replaced.
 fn foreign(dir: &Path, earlier: Option<&OutputRecord>) -> io::Result<Option<PathBuf>> {
     match std::fs::symlink_metadata(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -147,10 +147,8 @@ fn format_limit(limit: u64) -> String {
     }
 }
 
-/// The end of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileEnd {
-    /// The last bytes.
     pub bytes: Vec<u8>,
     /// Number of bytes between the requested start and `bytes`.
     pub left_out: u64,

@@ -227,7 +227,6 @@ fn is_unsupported_call(errno: Errno) -> bool {
     )
 }
 
-/// Returns the target of a link.
 pub fn read_link(root: &Root, path: &Path) -> io::Result<Vec<u8>> {
     let read = || {
         let (dir, name) = root.parent(path)?;
@@ -387,7 +386,7 @@ pub struct UnnamedFile {
 }
 
 impl UnnamedFile {
-    /// Creates a file in the file system of `folder`, in which it is going to be named.
+    /// Creates a file in the file system of `dir`, in which it is going to be named.
     pub fn make(dir: &Path) -> io::Result<UnnamedFile> {
         let (file, temporary) = match create_unnamed(dir) {
             Some(file) => (file, None),
@@ -404,7 +403,6 @@ impl UnnamedFile {
         })
     }
 
-    /// The open file.
     pub fn file(&self) -> &File {
         &self.file
     }

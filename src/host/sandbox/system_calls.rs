@@ -48,8 +48,9 @@ const FILE_SETATTR: c_long = 469;
 const LATER: std::ops::Range<c_long> = 470..512;
 
 // A command has no use for these. Most need a capability, which a process could have in a user
-// namespace. The kernel's keyrings are shared by all processes of a user. `io_uring` makes system
-// calls that no filter sees. `open_by_handle_at` names a file without a path.
+// namespace. A mounted overlay empties the directory `work` of its work directory, and quotas and
+// process accounting write files. The kernel's keyrings are shared by all processes of a user.
+// `io_uring` makes system calls that no filter sees. `open_by_handle_at` needs no path.
 const DENIED: [c_long; 37] = [
     libc::SYS_acct,
     libc::SYS_add_key,
@@ -315,6 +316,7 @@ fn everywhere() -> Denied {
     let mut denied = Denied::default();
     denied.all(&DENIED);
     denied.all(&[KEXEC_FILE_LOAD]);
+    // In a user namespace, a command would have all capabilities.
     for namespace in NAMESPACES {
         for call in [libc::SYS_clone, libc::SYS_unshare] {
             denied.when(call, &[(0, SeccompCmpOp::MaskedEq(namespace), namespace)]);
@@ -351,6 +353,7 @@ fn network(denied: &mut Denied, is_separated: bool) {
         .map(|family| (0, SeccompCmpOp::Ne, number(*family)))
         .collect();
     denied.when(libc::SYS_socket, &foreign);
+    // Datagram sockets send without `connect`.
     for kind in DATAGRAMS {
         let local = [
             (0, SeccompCmpOp::Eq, number(libc::AF_UNIX)),

@@ -2,11 +2,7 @@
 //!
 //! A command without a sandbox, or the user, can kill a supervisor. TeDDy is a subreaper while
 //! supervisors run, so the orphans become its children. They differ from our own children by their
-//! session: each supervisor creates a new one, other children stay in ours. Orphans are reaped only
-//! by pid, because other code waits for the other children.
-//!
-//! Without running supervisors TeDDy is not a subreaper. Otherwise a long-running process would
-//! collect zombies, such as background processes of git.
+//! session: each supervisor creates a new one, other children stay in ours.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
@@ -45,6 +41,7 @@ impl Drop for Adoption {
     fn drop(&mut self) {
         let mut count = adoptions();
         *count -= 1;
+        // A subreaper that runs for long collects zombies, such as background processes of git.
         adopt(*count > 0);
     }
 }
@@ -96,7 +93,8 @@ pub(super) fn kill_orphans() -> Vec<String> {
             for process in &processes {
                 signal_process(process, &processes, Signal::KILL);
             }
-            // An ended child is not listed next time, even if it was not reaped here.
+            // Only by pid: other code waits for the other children. An ended child is not listed
+            // next time, even if it was not reaped here.
             let _ = waitpid(Some(orphan.pid), WaitOptions::NOHANG);
         }
 
@@ -119,13 +117,10 @@ fn find_orphans(children: Vec<Process>) -> Vec<Process> {
 /// A snapshot of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Process {
-    /// Process id.
     pub pid: Pid,
     /// The process that started or adopted it. `None` if that is outside of our pid namespace.
     pub parent: Option<Pid>,
-    /// Process group.
     pub group: Option<Pid>,
-    /// Session.
     pub session: Option<Pid>,
     /// Start time in clock ticks since boot. Identifies the process together with `pid`.
     pub started: u64,
@@ -175,8 +170,8 @@ pub fn scanned_children(parent: Pid) -> Vec<Process> {
     processes
 }
 
-/// Sends a signal to a process listed in `found`, unless it has ended, even if another process
-/// reuses its pid.
+/// Sends a signal to one of `processes`, unless it has ended, even if another process reuses its
+/// pid.
 pub fn signal_process(process: &Process, processes: &[Process], signal: Signal) {
     // The pid of our own child cannot be reused: only we can reap it.
     if process.parent == Some(getpid()) {

@@ -325,6 +325,7 @@ fn lock_shared(path: &OsStr) -> Result<File, String> {
         .write(true)
         .create(true)
         .truncate(false)
+        // Otherwise another user could lock it and block the session.
         .mode(PRIVATE_FILE)
         .open(path)
         .map_err(|error| describe(&reason(&error)))?;
@@ -364,7 +365,8 @@ fn spawn(order: &Order, isolation: Isolation) -> Result<Child, SupervisorMessage
         command.spawn().map_err(|error| not_started(&error))
     };
 
-    // The restrictions are inherited by the thread's children, and end with the thread.
+    // The restrictions are inherited by the thread's children, and end with the thread. Restricting
+    // the child between fork and exec would need unsafe code.
     std::thread::scope(|scope| match scope.spawn(confined).join() {
         Ok(started) => started,
         Err(_) => Err(SupervisorMessage::Broken(
@@ -396,6 +398,7 @@ fn input(order: &Order) -> io::Result<File> {
         .read(true)
         .custom_flags(waits_not)
         .open(path.as_os_str())?;
+    // The command expects reads that block.
     fcntl_setfl(&pipe, OFlags::empty())?;
 
     Ok(pipe)

@@ -37,7 +37,6 @@ pub struct ServerAddress {
 /// A server that answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundServer {
-    /// Its address.
     pub address: ServerAddress,
     /// Ids of its models, most suitable first.
     pub models: Vec<String>,

@@ -99,7 +99,6 @@ pub const SERVICES: [ApiService; 9] = [
 /// A service whose key is set. Doesn't contain the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundKey {
-    /// The service.
     pub service: &'static ApiService,
     /// The variable that contains the key.
     pub variable: &'static str,

@@ -32,7 +32,6 @@ impl fmt::Debug for ApiKey {
 /// The provider's usual key variable. Used for the usual address if the settings don't configure a
 /// key.
 pub struct Usual<'a> {
-    /// The variable.
     pub variable: &'static str,
     /// The only address whose server gets this key.
     pub base: &'a Url,

@@ -121,7 +121,6 @@ pub trait Behavior {
         None
     }
 
-    /// Returns its message.
     fn message(&self) -> Option<&str> {
         None
     }
@@ -178,7 +177,6 @@ pub trait Behavior {
         false
     }
 
-    /// Returns whether it can change files.
     fn changes_files(&self) -> bool {
         self.path().is_some() || self.command().is_some()
     }
@@ -214,7 +212,6 @@ pub enum PreviewPart<'a> {
         lead_in: String,
         /// Resources passed along.
         resources: &'a [Resource],
-        /// The message.
         message: &'a str,
     },
 }
@@ -222,7 +219,6 @@ pub enum PreviewPart<'a> {
 /// Item of an action in the summary of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SummaryItem<'a> {
-    /// The target.
     Target,
     /// The target, with the number of added and removed lines.
     ChangedFile,
@@ -241,19 +237,16 @@ pub enum ReportPart<'a> {
         caption: Option<&'static str>,
         /// The info string.
         language: &'static str,
-        /// The text.
         text: &'a str,
     },
     /// The captured output, truncated.
     Output,
-    /// A sentence.
     Sentence(&'static str),
 }
 
 /// Part of an action that the user can edit in the review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Editable<'a> {
-    /// Nothing.
     Nothing,
     /// A text, edited at a prompt.
     Text(String),
@@ -278,7 +271,6 @@ pub enum UserEdit<'a> {
     Text(&'a str),
     /// Another path or content for a new file.
     NewFile {
-        /// The path.
         path: RepoPath,
         /// The content.
         text: String,

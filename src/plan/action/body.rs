@@ -19,7 +19,6 @@ use crate::text::resource::{Resource, is_url};
 /// The body of an action during parsing.
 #[derive(Debug)]
 pub struct Body<'a> {
-    /// The lines of the plan.
     pub(in crate::plan::action) lines: &'a Lines<'a>,
     /// The action's entry in the table.
     pub(in crate::plan::action) row: &'static ActionRow,
@@ -42,9 +41,7 @@ pub struct Body<'a> {
 pub enum BodyPart {
     /// `FIND:` or `REPLACE:`.
     Label {
-        /// Its line.
         line: usize,
-        /// The label.
         label: Label,
     },
     /// A fenced code block.

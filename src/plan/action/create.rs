@@ -51,7 +51,6 @@ pub static ROW: ActionRow = ActionRow {
 /// A file to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Create {
-    /// Its path.
     pub path: RepoPath,
     /// The exact content, with line endings and final newline as the fields request.
     pub text: String,

@@ -49,7 +49,6 @@ pub static ROW: ActionRow = ActionRow {
 /// A file to change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
-    /// Its path.
     pub path: RepoPath,
     /// Replacements; each applies to the result of those before it.
     pub pairs: Vec<Pair>,

@@ -54,7 +54,6 @@ const MAX_KEY: usize = 60;
 /// A parsed item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldItem {
-    /// The field.
     pub field: Field,
     /// First line of the item's text that is not part of the value: a label, or an invalid fence.
     pub text_start: Option<usize>,

@@ -31,7 +31,6 @@ pub static ROW: ActionRow = ActionRow {
 /// A resource to remove.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prune {
-    /// The resource.
     pub resource: Resource,
 }
 

@@ -37,7 +37,6 @@ pub static ROW: ActionRow = ActionRow {
 /// A resource to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Read {
-    /// The resource.
     pub resource: Resource,
 }
 

@@ -50,7 +50,6 @@ pub static ROW: ActionRow = ActionRow {
 /// A path whose new state is taken as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakePath {
-    /// The path.
     pub path: RepoPath,
     /// The new state; `None` if the agent deleted the path.
     pub becomes: Option<TakenState>,

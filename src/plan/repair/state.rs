@@ -354,7 +354,6 @@ pub(super) enum FenceScope {
     Message,
 }
 
-/// Deviation of a closing fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum CloserDeviation {
     /// None, or only longer.

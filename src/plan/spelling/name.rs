@@ -58,7 +58,6 @@ const SEPARATORS: [char; 10] = [' ', '\t', '\u{a0}', ':', '-', '–', '—', '�
 /// The heading of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionHeading {
-    /// The action.
     pub row: &'static ActionRow,
     /// Text after the name.
     pub suffix: String,

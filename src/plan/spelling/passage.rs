@@ -176,7 +176,6 @@ pub(super) fn with_headings(text: &str) -> (String, Vec<SpellingNote>) {
     edits.finish()
 }
 
-/// Returns the action that an item names as its kind.
 fn named_action(item: &str) -> Option<&'static ActionRow> {
     let (key, value) = key::split(item)?;
     let key: String = key.chars().filter(|c| c.is_alphanumeric()).collect();

@@ -40,7 +40,6 @@ pub struct ReportSection {
     pub title: String,
     /// The items of its list, verbatim.
     pub items: Vec<String>,
-    /// Its code blocks.
     pub blocks: Vec<CodeBlock>,
 }
 
@@ -51,9 +50,7 @@ pub struct ReportAction {
     pub name: String,
     /// `true` if the user changed it.
     pub modified: bool,
-    /// Its fields.
     pub fields: Vec<ReportField>,
-    /// Its code blocks.
     pub blocks: Vec<CodeBlock>,
     /// The paragraphs below the list.
     pub notes: Vec<String>,

@@ -18,7 +18,6 @@ pub struct TurnsBack<'a> {
     tip: Turn,
     /// Newest first, starting with the tip.
     walked: RefCell<Vec<WalkedCommit>>,
-    /// By number.
     read: RefCell<BTreeMap<u64, Turn>>,
 }
 

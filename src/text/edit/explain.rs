@@ -30,9 +30,7 @@ pub struct FailedPair<'a> {
     pub number: usize,
     /// Number of pairs in the action.
     pub count: usize,
-    /// Its FIND.
     pub find: &'a str,
-    /// Its REPLACE.
     pub replace: &'a str,
     /// Paths and contents of other files in which FIND could match.
     pub others: &'a [(String, String)],

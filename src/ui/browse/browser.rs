@@ -309,7 +309,6 @@ impl Browser {
 /// Lines of a tab with a scroll position.
 #[derive(Debug, Clone, Default)]
 pub struct DetailPane {
-    /// All lines.
     pub lines: Vec<TabLine>,
     /// Index of the first visible line.
     pub top: usize,

@@ -166,7 +166,6 @@ const TREE_WIDTH: (u16, u16) = (30, 64);
 pub struct BrowsePanes {
     /// One line at the top.
     pub title: Rect,
-    /// The tree.
     pub tree: Rect,
     /// Column between tree and turn.
     pub divider: Rect,

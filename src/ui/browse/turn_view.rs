@@ -55,7 +55,6 @@ pub struct TurnView {
 pub struct FileDiffView {
     /// Path in the repository.
     pub path: String,
-    /// Kind of change.
     pub change: PathChange,
     /// Added and removed lines.
     pub counts: Counts,

@@ -22,7 +22,6 @@ pub type Loading<'a> = dyn Fn(&ChangedFile) -> (FileView, FileView) + 'a;
 
 /// Changed files of a page.
 pub struct Changes<'a> {
-    /// The files.
     pub files: &'a [ChangedFile],
     /// Number of further files, which are not listed.
     pub left_out: usize,

@@ -9,7 +9,6 @@ use crate::workflow::compare::Side;
 
 /// Data of the page.
 pub struct Compared<'a> {
-    /// Name of the project.
     pub project: &'a str,
     /// The compared turns.
     pub sides: &'a [Side],

@@ -31,7 +31,6 @@ pub const DEFAULT: [TurnPart; 4] = [
 
 /// A search and its results.
 pub struct ShownSearch<'a> {
-    /// Name of the project.
     pub project: &'a str,
     /// Text that the user typed.
     pub text: &'a str,

@@ -14,7 +14,6 @@ use crate::workflow::view::timeline::{SessionLane, Timeline};
 
 /// Data of the first page.
 pub struct Overview<'a> {
-    /// Name of the project.
     pub project: &'a str,
     /// Local sessions.
     pub timeline: &'a Timeline,

@@ -16,11 +16,9 @@ use crate::workflow::view::turn_page::{OutputText, TurnPage};
 
 /// Data of the page.
 pub struct ShownTurn<'a> {
-    /// Name of the project.
     pub project: &'a str,
     /// Session of the turn.
     pub session: &'a SessionName,
-    /// The turn.
     pub page: &'a TurnPage,
     /// Pages of the previous and the next turn.
     pub neighbors: [Option<String>; 2],

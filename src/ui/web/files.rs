@@ -18,7 +18,6 @@ type Writing<'a> = dyn FnMut(&str, &str) -> anyhow::Result<()> + 'a;
 
 /// Sessions to export.
 pub struct PageFiles<'a> {
-    /// The project.
     pub project: &'a Project,
     /// Name of the project.
     pub name: &'a str,

@@ -23,7 +23,6 @@ const MAX_FILES: usize = 1000;
 
 /// Renders pages of a project.
 pub struct ProjectPages<'a> {
-    /// The project.
     pub project: &'a Project,
     /// Name of the project.
     pub name: &'a str,
@@ -145,23 +144,17 @@ const MAX_PATTERN: usize = 1000;
 /// A page or a file of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WebPage {
-    /// List of all sessions.
     Sessions,
-    /// A session.
     Session(SessionName),
-    /// A turn of a session.
     Turn(SessionName, u64),
     /// Comparison of turns.
     Compare(Vec<String>),
-    /// Search.
     Search(WebSearch),
     /// Digest of the current state, which the script polls.
     State,
     /// Style sheet.
     Style,
-    /// Script.
     Script,
-    /// Icon.
     Icon,
 }
 

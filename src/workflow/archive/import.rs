@@ -59,11 +59,9 @@ pub struct ImportedSession {
     pub session: SessionName,
     /// Its newest turn in the bundle.
     pub tip: CommitId,
-    /// Number of that turn.
     pub turns: u64,
     /// Title of that turn.
     pub title: String,
-    /// Whether it was imported.
     pub state: ImportState,
     /// Whether its signature was imported.
     pub signed: bool,
@@ -75,7 +73,6 @@ pub struct ImportedSession {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ImportState {
-    /// New.
     Imported,
     /// Already here, with the same turns or more.
     Here,

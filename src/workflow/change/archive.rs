@@ -37,7 +37,6 @@ use crate::workspace::transaction::Transaction;
 /// Result of an archive.
 #[derive(Debug, Clone, Serialize)]
 pub struct Archived {
-    /// The change.
     pub change: ChangeId,
     /// Its phase afterwards.
     pub phase: ChangePhase,

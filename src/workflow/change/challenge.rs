@@ -25,13 +25,11 @@ const CHALLENGER: &str = include_str!("../../../prompts/change/challenger.md");
 /// Result of a challenge or review.
 #[derive(Debug, Clone, Serialize)]
 pub struct Judgement {
-    /// The change.
     pub change: ChangeId,
     /// Its phase afterwards.
     pub phase: ChangePhase,
     /// The iteration that was reviewed.
     pub iteration: u32,
-    /// The verdict.
     pub verdict: ReviewVerdict,
     /// The issues, by severity.
     pub issues: Issues,

@@ -27,13 +27,11 @@ use crate::workflow::user::{Event, User};
 /// Result of an implementation.
 #[derive(Debug, Clone, Serialize)]
 pub struct Implemented {
-    /// The change.
     pub change: ChangeId,
     /// Its phase afterwards.
     pub phase: ChangePhase,
     /// Number of tasks that are done.
     pub done: usize,
-    /// Number of tasks.
     pub tasks: usize,
     /// Reviews in this call.
     pub reviews: u32,
@@ -41,7 +39,6 @@ pub struct Implemented {
     pub fixes: u32,
     /// Last verdict of this call.
     pub verdict: Option<ReviewVerdict>,
-    /// Its issues.
     pub issues: Issues,
     /// Why the implementation stopped early; `None` if it did not.
     #[serde(skip)]

@@ -33,7 +33,6 @@ pub enum PlanningStep {
 /// Result of planning a change.
 #[derive(Debug, Clone, Serialize)]
 pub struct PlannedChange {
-    /// The change.
     pub change: ChangeId,
     /// What this call did.
     pub action: PlanningStep,
@@ -49,7 +48,6 @@ pub struct PlannedChange {
     pub reproposals: u32,
     /// Last verdict of this call.
     pub verdict: Option<ReviewVerdict>,
-    /// Its issues.
     pub issues: Issues,
     /// Only minor issues remain.
     pub only_minor_issues: bool,

@@ -28,7 +28,6 @@ const TASKS_PROMPT: &str = include_str!("../../../prompts/change/tasks.md");
 
 /// A change whose documents are to be written.
 pub struct Idea<'a> {
-    /// Its id.
     pub id: &'a ChangeId,
     /// The user's description. Required for a new change, ignored otherwise.
     pub description: Option<&'a str>,

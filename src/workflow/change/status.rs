@@ -21,14 +21,12 @@ use crate::workflow::project::Project;
 /// A change in `list`.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChangeListRow {
-    /// Its id.
     pub change: ChangeId,
     /// Its ref.
     #[serde(rename = "ref")]
     pub reference: String,
     /// Its newest commit.
     pub tip: CommitId,
-    /// Its phase.
     pub phase: ChangePhase,
     /// Iteration of the proposal.
     pub iteration: u32,
@@ -36,7 +34,6 @@ pub struct ChangeListRow {
     pub title: String,
     /// Number of tasks that are done.
     pub done: usize,
-    /// Number of tasks.
     pub tasks: usize,
     /// Time of the last step, RFC 3339.
     pub updated: Option<String>,
@@ -54,7 +51,6 @@ pub struct ChangeStatus {
     pub last_action: Option<String>,
     /// Status of the latest review in the current phase.
     pub verdict: Option<String>,
-    /// Its issues.
     pub issues: Issues,
     /// Only minor issues remain.
     pub only_minor_issues: bool,

@@ -36,7 +36,6 @@ const MAX_TURNS: u32 = 6;
 pub(super) struct Work {
     /// First line of its message. Identifies its turns.
     pub key: String,
-    /// Instructions.
     pub instructions: String,
     /// Files to add to the context.
     pub files: Vec<String>,

@@ -33,7 +33,6 @@ use crate::workspace::snapshot;
 pub struct Edited {
     /// Name of the entry.
     pub name: String,
-    /// Whether the list changed.
     pub changed: bool,
     /// The entry names a file or directory that does not exist.
     pub is_missing: bool,

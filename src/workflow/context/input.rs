@@ -38,7 +38,6 @@ use crate::workspace::snapshot::RecordedFiles;
 pub struct InputSources<'a> {
     /// Newest turn.
     pub tip: &'a Turn,
-    /// The context lists.
     pub lists: &'a ContextLists,
     /// The user's files.
     pub recorded: &'a RecordedFiles,
@@ -52,7 +51,6 @@ pub struct InputSources<'a> {
 pub struct RenderedInput {
     /// The text, redacted.
     pub text: String,
-    /// Estimated tokens.
     pub weight: TokenEstimate,
 }
 
@@ -131,7 +129,6 @@ pub struct Sources<'a> {
     pub tree: TreeId,
     /// Newest turn.
     pub tip: &'a Turn,
-    /// The context lists.
     pub lists: &'a ContextLists,
     /// The user's earlier requests.
     pub requests: Requests,

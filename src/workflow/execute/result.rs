@@ -27,7 +27,6 @@ pub enum ExecuteResult {
 pub enum ReviewedPlan {
     /// The user left without a decision. Nothing ran; the plan is still waiting.
     Undecided(Box<UndecidedPlan>),
-    /// The turn was recorded.
     Recorded(Box<RecordedTurn>),
 }
 
@@ -45,11 +44,9 @@ pub struct RefusedPlan {
 /// A plan without a decision.
 #[derive(Debug, Clone)]
 pub struct UndecidedPlan {
-    /// Session name.
     pub session: SessionName,
     /// Number of the draft.
     pub turn: u64,
-    /// The plan.
     pub plan: Plan,
     /// Difference between the user's files and the previous turn.
     pub drift: Drift,
@@ -60,11 +57,8 @@ pub struct UndecidedPlan {
 /// A recorded turn.
 #[derive(Debug, Clone)]
 pub struct RecordedTurn {
-    /// Session name.
     pub session: SessionName,
-    /// Turn number.
     pub turn: u64,
-    /// Its commit.
     pub commit: CommitId,
     /// Workspace commit before it.
     pub before: CommitId,
@@ -72,7 +66,6 @@ pub struct RecordedTurn {
     pub after: CommitId,
     /// The plan as it ran, or as it was proposed.
     pub plan: Plan,
-    /// How it ended.
     pub ending: TurnEnding,
     /// The model's question, if one was open at the end of the turn.
     pub question: Option<ModelQuestion>,
@@ -97,9 +90,7 @@ pub struct RecordedTurn {
 /// A file that a plan changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppliedFile {
-    /// Its path.
     pub path: String,
-    /// The kind of change.
     pub change: FileChange,
 }
 
@@ -110,7 +101,6 @@ pub enum FileChange {
     Added,
     /// New content or mode.
     Modified,
-    /// Deleted.
     Deleted,
 }
 
@@ -173,7 +163,6 @@ pub enum DeclineReply {
     Nothing,
     /// A message for the next turn.
     Instead {
-        /// The message.
         message: String,
         /// The plan made from it.
         replanned: Option<Box<WaitingPlan>>,

@@ -32,7 +32,6 @@ const SHORT: usize = 8;
 /// A bundled session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ArchivedSession {
-    /// Session name.
     pub session: String,
     /// Path of the bundle.
     pub file: PathBuf,

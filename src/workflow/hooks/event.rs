@@ -34,7 +34,6 @@ pub enum HookTrigger {
 /// An event of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookEvent {
-    /// The agent.
     pub agent: HookedAgent,
     /// Kind of event.
     pub moment: HookTrigger,

@@ -23,7 +23,6 @@ use crate::session::turn::Turn;
 use crate::workflow::project::Project;
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
 
-/// A planned commit.
 #[derive(Debug)]
 pub(super) struct PlannedCommit {
     pub landings: Vec<Landing>,
@@ -131,7 +130,6 @@ fn apply_turn(
     )
 }
 
-/// Returns the draft of a message.
 fn draft_message(
     project: &Project,
     commit: &PlannedCommit,
@@ -202,7 +200,6 @@ pub(super) fn landed_turn(landing: &Landing) -> LandedTurn {
 /// A turn that lands.
 #[derive(Debug, Clone)]
 pub(super) struct Landing {
-    /// The turn.
     pub turn: Turn,
     /// The files before it.
     pub before: TreeId,
@@ -210,7 +207,6 @@ pub(super) struct Landing {
     pub after: TreeId,
 }
 
-/// The turns that land.
 #[derive(Debug, Default)]
 pub(super) struct SelectedTurns {
     /// They, oldest first.
@@ -471,7 +467,6 @@ fn submodule_paths(
 struct InEffect<'a> {
     /// What reads patches.
     stacks: &'a Stacks<'a>,
-    /// The stack.
     stack: Stack<PatchId>,
     /// What is in it, by path; where no path is set apart, all paths are the empty one.
     cache: RefCell<BTreeMap<Vec<u8>, Rc<PathSeries>>>,
@@ -479,7 +474,6 @@ struct InEffect<'a> {
 
 /// What is in the files at a path.
 struct PathSeries {
-    /// The commits that name the changes.
     changes: HashSet<CommitId>,
     /// Whether it is the same everywhere.
     is_whole: bool,

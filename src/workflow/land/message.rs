@@ -27,13 +27,10 @@ const CHARACTERS: &str = "#;@!$%^&|:";
 pub(super) struct TurnSummary {
     /// The number and the id.
     pub name: String,
-    /// The session.
     pub session: String,
-    /// The title.
     pub title: String,
     /// The user's request; empty if unknown.
     pub request: String,
-    /// The agent.
     pub agent: String,
     /// The model that was asked.
     pub model: Option<String>,
@@ -309,7 +306,6 @@ fn filled(template: &str, turn: &TurnSummary) -> Option<String> {
     Some(sanitize_line(text.trim()).into_owned())
 }
 
-/// Returns whether a line is a trailer.
 fn is_trailer(line: &str) -> bool {
     let Some((key, value)) = line.split_once(':') else {
         return false;

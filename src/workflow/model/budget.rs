@@ -28,7 +28,6 @@ const BYTES_PER_TOKEN: usize = 4;
 pub struct TokenEstimate {
     /// Length of the counted input in bytes.
     pub bytes: usize,
-    /// Its tokens.
     pub tokens: usize,
 }
 
@@ -126,7 +125,6 @@ impl BudgetSlice<'_> {
 
 /// A model that refuses requests beyond the session's cost limit.
 pub struct MeteredModel<'a> {
-    /// The model.
     pub chosen: PricedModel,
     /// Environment, if it edits files itself.
     pub env: Option<&'a dyn ActingEnv>,

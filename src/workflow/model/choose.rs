@@ -45,7 +45,6 @@ impl OpenedModel {
 
 /// A model with its price.
 pub struct PricedModel {
-    /// The model.
     pub model: OpenedModel,
     /// Configured price.
     pub price: Option<Price>,

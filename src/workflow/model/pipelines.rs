@@ -19,7 +19,6 @@ const PIPELINES_DIR: &str = "pipelines";
 
 /// A pipeline that is ready to run.
 pub struct PreparedPipeline {
-    /// Its name.
     pub name: String,
     /// Its steps.
     pub pipeline: Pipeline,

@@ -10,9 +10,7 @@ use crate::workflow::project::Project;
 
 /// Source of a plan.
 pub enum PlanSource {
-    /// One model.
     Model(PricedModel),
-    /// A pipeline.
     Pipeline(PreparedPipeline),
 }
 

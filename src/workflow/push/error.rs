@@ -14,9 +14,7 @@ const MOST: usize = 10;
 pub struct TheirTurn {
     /// Its number, if readable.
     pub number: Option<u64>,
-    /// Its title.
     pub title: String,
-    /// Its author.
     pub author: String,
 }
 
@@ -26,7 +24,6 @@ pub enum PushError {
     /// The remote has a session of that name with other turns.
     #[error("remote `{remote}` has turns of `{name}` that you don't have{}", describe_turns(.turns))]
     Diverged {
-        /// The remote.
         remote: RemoteName,
         /// The session there.
         name: SessionName,
@@ -36,7 +33,6 @@ pub enum PushError {
     /// The remote has the session with its code.
     #[error("remote `{remote}` has `{name}` with its code, a record cannot take its place")]
     HasCode {
-        /// The remote.
         remote: RemoteName,
         /// The session there.
         name: SessionName,
@@ -44,7 +40,6 @@ pub enum PushError {
     /// The remote has what should be redacted now.
     #[error("remote `{remote}` has turns of `{name}` with what would be taken out of them now")]
     Unredacted {
-        /// The remote.
         remote: RemoteName,
         /// The session there.
         name: SessionName,
@@ -54,7 +49,6 @@ pub enum PushError {
     Findings {
         /// Number of findings.
         count: usize,
-        /// Name of the first.
         first: String,
         /// Redaction would take some of them out.
         can_redact: bool,
@@ -64,7 +58,6 @@ pub enum PushError {
     /// A turn violates the format, so no one could fetch the session.
     #[error("nothing was sent: no one could fetch `{session}`: {fault}")]
     Unsound {
-        /// Session name.
         session: SessionName,
         /// The first fault.
         fault: Fault,

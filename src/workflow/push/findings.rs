@@ -55,7 +55,6 @@ impl From<LeakKind> for LeakFindingKind {
 pub struct LeakFinding {
     /// `session:turn:artifact:line`
     pub name: String,
-    /// Its kind.
     pub kind: LeakFindingKind,
     /// Description.
     pub what: String,

@@ -62,7 +62,6 @@ pub struct SessionPreview {
     pub turns: u64,
     /// Number of turns that the remote lacks.
     pub new_turns: u64,
-    /// Kinds that are redacted.
     pub redacted: Vec<LeakKind>,
     /// Number of redacted findings.
     pub redactions: usize,
@@ -92,7 +91,6 @@ impl SessionPreview {
 pub struct PreparedSession<'a> {
     /// Its description.
     pub preview: SessionPreview,
-    /// Findings in it.
     pub findings: Vec<LeakFinding>,
     /// Ref updates on the remote.
     pub updates: Vec<RefUpdate>,
@@ -102,15 +100,11 @@ pub struct PreparedSession<'a> {
 
 /// Prepares sessions for one remote.
 pub struct Sender<'a, 'o> {
-    /// The project.
     pub project: &'a Project,
-    /// The remote.
     pub remote: &'o RemoteName,
-    /// Options of the push.
     pub options: &'o PushOptions,
     /// Home directory.
     pub home: Option<String>,
-    /// The kinds to redact.
     pub redact: Option<LeakKinds>,
 }
 
@@ -594,7 +588,6 @@ impl ChosenRecord<'_> {
 pub struct PushOptions {
     /// Sessions; empty for the current one.
     pub sessions: Vec<SessionName>,
-    /// The remote.
     pub remote: Option<String>,
     /// Record, or with code.
     pub mode: Option<PushMode>,

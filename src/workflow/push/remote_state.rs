@@ -21,7 +21,6 @@ const MOST: usize = 1000;
 pub struct RemoteState {
     /// The session with its code.
     pub code: Option<CommitId>,
-    /// Its record.
     pub record: Option<CommitId>,
     /// The tag that signs it.
     pub signature: Option<CommitId>,

@@ -32,11 +32,8 @@ pub const WORD: &str = "__lane";
 /// The task of a lane.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LaneOrder {
-    /// Its session.
     pub session: String,
-    /// Its model.
     pub model: String,
-    /// The message.
     pub message: String,
     /// Snapshot of the user's files.
     pub before: String,
@@ -72,7 +69,6 @@ pub enum LaneNews {
 pub struct LanePlan {
     /// Number of the draft.
     pub turn: u64,
-    /// Its title.
     pub title: String,
     /// Number of mistakes that prevent its execution.
     pub mistakes: usize,
@@ -82,7 +78,6 @@ pub struct LanePlan {
     pub added: Option<usize>,
     /// Removed lines.
     pub removed: Option<usize>,
-    /// Number of its commands.
     pub commands: usize,
     /// Input tokens; `None` if unknown.
     pub tokens_in: Option<u64>,

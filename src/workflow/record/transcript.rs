@@ -16,7 +16,6 @@ const LOOKED_AT: usize = 8;
 pub struct Transcript {
     /// Artifact name.
     pub name: &'static str,
-    /// Its text.
     pub text: String,
 }
 

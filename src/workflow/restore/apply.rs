@@ -38,7 +38,6 @@ impl RestoredFiles {
     }
 }
 
-/// Entries by path.
 type PathEntries = BTreeMap<Vec<u8>, Option<TreeEntry>>;
 
 /// Brings a tree along a way. `closed` are paths that cannot be written: what a leg does there counts as
@@ -76,7 +75,6 @@ pub(super) fn apply_plan(
 
 /// A tree on its way.
 struct Applier<'a> {
-    /// The project.
     project: &'a Project,
     /// The way.
     plan: &'a RestorePlan,

@@ -130,7 +130,6 @@ pub fn redo(
     carry_out(&session.transaction, project, &session.tip, &goal, options)
 }
 
-/// Error: nothing to redo.
 fn nothing_to_redo() -> anyhow::Error {
     error_with_hint(
         "there is nothing to redo",
@@ -254,7 +253,6 @@ impl LockedSession<'_> {
 }
 
 struct UndoStep {
-    /// Turns of each step.
     steps: Vec<Vec<Turn>>,
     /// Number of the step, from 1.
     number: usize,
@@ -305,7 +303,6 @@ fn title(verb: &str, crossed: &[&Turn]) -> String {
 
 /// The current session, locked against turns of other processes.
 pub(super) struct LockedSession<'a> {
-    /// The project.
     pub(super) project: &'a Project,
     /// The newest turn.
     pub(super) tip: Turn,
@@ -317,7 +314,6 @@ pub(super) struct LockedSession<'a> {
     pub(super) stacks: Stacks<'a>,
     /// What moves refs and files; ended before the session's lock is given back.
     pub(super) transaction: Transaction,
-    /// The session's lock.
     _session: Lock,
 }
 

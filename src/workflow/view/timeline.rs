@@ -24,7 +24,6 @@ pub struct Timeline {
 /// A session with its own turns.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SessionLane {
-    /// Its name.
     pub name: SessionName,
     /// It is the current session of this checkout.
     pub in_use: bool,

@@ -37,7 +37,6 @@ const FIRST: usize = 8_000;
 pub struct TurnPage {
     /// Its row in `log`.
     pub row: LogRow,
-    /// Its message.
     pub message: Option<String>,
     /// Author of the message.
     pub origin: MessageOrigin,
@@ -45,7 +44,6 @@ pub struct TurnPage {
     pub answer: Option<String>,
     /// The plan as it ran, or as it was proposed.
     pub plan: Option<String>,
-    /// The report.
     pub report: Option<String>,
     /// The model's question or summary.
     pub closing_text: Option<String>,
@@ -53,7 +51,6 @@ pub struct TurnPage {
     pub outputs: Vec<OutputText>,
     /// Resources in the model's input, with their tokens.
     pub input: Vec<ResourceTokens>,
-    /// Changed files.
     pub files: Vec<ChangedFile>,
     /// Number of changed files that are not listed.
     pub files_left_out: usize,
@@ -94,7 +91,6 @@ pub enum PathChange {
 pub struct ChangedFile {
     /// Its path, lossily decoded.
     pub path: String,
-    /// Kind of change.
     pub change: PathChange,
     old: Option<TreeEntry>,
     new: Option<TreeEntry>,
@@ -103,7 +99,6 @@ pub struct ChangedFile {
 /// Content of a file for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileView {
-    /// Absent.
     Absent,
     /// Text, lossily decoded.
     Text(String),

@@ -35,9 +35,7 @@ pub struct Recorder<'a> {
 /// The turn that a publication belongs to.
 #[derive(Debug, Clone, Copy)]
 pub struct Author<'a> {
-    /// Session name.
     pub session: &'a str,
-    /// Turn number.
     pub turn: u64,
 }
 

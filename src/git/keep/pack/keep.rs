@@ -202,6 +202,7 @@ fn unneeded(path: &Path, owner: u32) -> Option<File> {
 
 fn owner_of(keep: &Path) -> Option<u32> {
     let text = read_regular_text(keep, MAX_KEEP).ok()?;
+    // No process has the id 0, so a damaged file counts as abandoned.
     Some(text.strip_prefix(KEEP)?.trim().parse().unwrap_or(0))
 }
 

@@ -25,7 +25,6 @@ struct OldEntry {
     id: ObjectId,
     start: u64,
     end: u64,
-    /// CRC-32 of the encoded entry.
     crc: u32,
 }
 

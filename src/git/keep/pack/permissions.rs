@@ -14,7 +14,6 @@ const WRITE: u32 = 0o222;
 const READERS: u32 = 0o044;
 const USUAL_UMASK: u32 = 0o022;
 
-/// The value of `core.sharedRepository`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sharing {
     Umask,
@@ -33,7 +32,7 @@ pub(super) fn readers_of_packs(repository: &Repository) -> u32 {
     }
 }
 
-/// Only the owner can read the file from now on.
+/// Makes a file readable for its owner only.
 pub(super) fn close(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o400))
 }

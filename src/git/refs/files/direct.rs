@@ -175,7 +175,6 @@ fn loose(path: &Path) -> Loose {
     }
 }
 
-/// Returns the stat of a file, `None` if there is none.
 fn stat_of(path: &Path) -> anyhow::Result<Option<Stat>> {
     match rustix::fs::stat(path) {
         Ok(raw) => Ok(Some(NameStat::from(raw).stat)),

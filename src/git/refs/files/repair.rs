@@ -34,7 +34,7 @@ impl FileRefs {
         Ok(names)
     }
 
-    /// Keeps what a ref is: its own file, or what `packed-refs` has for it.
+    /// Backs up a ref: its file, or its id in `packed-refs`.
     pub(super) fn back_up(&self, name: &str, backup_dir: &Path) -> anyhow::Result<()> {
         let path = self.common.join(name);
         make_dirs(backup_dir)?;
@@ -70,7 +70,6 @@ impl FileRefs {
         Ok(())
     }
 
-    /// Writes a ref, even if its file is damaged.
     pub(super) fn write_loose(&self, name: &str, commit: CommitId) -> anyhow::Result<()> {
         let mut locked = LockedRef::take(self, name)?;
         locked
@@ -80,7 +79,7 @@ impl FileRefs {
     }
 
     /// Removes lines from a ref's log that name missing commits, because `git fsck` would report
-    /// them forever. The old log is kept in `aside`.
+    /// them forever. The old log is kept in `backup_dir`.
     pub(super) fn trim_log(
         &self,
         name: &str,

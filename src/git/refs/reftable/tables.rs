@@ -101,7 +101,7 @@ impl TableLists {
     }
 }
 
-/// Flushes the tables of a git directory, except those in `done`.
+/// Flushes the tables of a git directory, except those in `synced`.
 ///
 /// The list must not become durable before its tables. git does not flush tables by default, and
 /// git 2.47 writes the footer after it flushed the table.
@@ -140,7 +140,6 @@ pub(super) fn tables_dir(git_dir: &Path) -> PathBuf {
     git_dir.join("reftable")
 }
 
-/// Returns git's own lock file of the tables.
 pub(super) fn lock(git_dir: &Path) -> PathBuf {
     tables_dir(git_dir).join("tables.list.lock")
 }

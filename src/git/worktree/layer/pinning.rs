@@ -1,10 +1,9 @@
 //! Prepares the mounted view of the user's files, so that a plan has the same result in it as in a
 //! checkout.
 //!
-//! In a checkout, a plan changes the files of its snapshot, in directories that it can write to. If
-//! the user's own files or permissions differ, only publishing finds out, and then applies nothing.
-//! The view shows the user's current files and permissions instead. A failing action would end the
-//! plan halfway, and the first half would be published.
+//! The view shows the user's current files and permissions. If a plan changes some that differ from
+//! its snapshot, an action could fail halfway, and the first half would be published. In a
+//! checkout, publishing finds the difference and applies nothing.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -156,6 +155,7 @@ impl Pins<'_> {
     fn pin(&mut self, handle: &PathHandle, path: &[u8], entry: &TreeEntry) -> anyhow::Result<()> {
         let state = handle.find()?;
         let is_current = self.is_current(&state, path, entry)?;
+        // In the view, this adds a whiteout to the layer. The user's file stays.
         handle.remove_all()?;
         if is_current && let NameState::File { file, .. } = &state {
             // Keeps the time, by which build tools recognize a file.

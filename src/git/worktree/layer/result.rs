@@ -39,10 +39,9 @@ const SNAPSHOT_INDEX: &str = "layer-seen";
 struct LayerNames {
     /// Everything that is not a directory or whiteout.
     leaves: Vec<Vec<u8>>,
-    /// Whiteouts.
     whiteouts: Vec<Vec<u8>>,
     dirs: Vec<Vec<u8>>,
-    /// Subset of `folders` that hides the directory below.
+    /// Subset of `dirs` that hides the directory below.
     opaque: Vec<Vec<u8>>,
     /// The user's nested repositories.
     repositories: Vec<Vec<u8>>,
@@ -52,9 +51,7 @@ struct LayerNames {
 
 /// A layer after commands ran.
 pub struct LayerScan<'a> {
-    /// The session's worktree.
     pub worktree: &'a SessionWorktree,
-    /// The user's repository, the lower directory.
     pub user: &'a Repository,
     /// Tree of the lower directory.
     pub base: TreeId,

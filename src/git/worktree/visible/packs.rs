@@ -18,7 +18,6 @@ pub(super) struct Packs {
     hash: gix::hash::Kind,
 }
 
-/// Open indexes of packs.
 pub(super) struct Indexes(Vec<Index>);
 
 impl Packs {
