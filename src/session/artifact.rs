@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 /// The payload sent to the model.
 pub const INPUT: &str = "input.md";
-/// The user's message.
 pub const USER_PROMPT: &str = "user_prompt.txt";
-/// The agent's prompt.
 pub const SYSTEM_PROMPT: &str = "system_prompt.xml";
 /// The model's raw answer, if it differs from the plan.
 pub const REPLY: &str = "reply.md";
@@ -16,13 +14,11 @@ pub const PLAN: &str = "plan.md";
 pub const APPROVED: &str = "approved.md";
 /// The user's reason for declining a plan.
 pub const DECLINED: &str = "declined.txt";
-/// The execution report.
 pub const REPORT: &str = "report.md";
 /// The working set, managed by the model.
 pub const TURN_CONTEXT: &str = "turn.context";
 /// The session's resources, managed by the user.
 pub const SESSION_CONTEXT: &str = "session.context";
-/// Facts about the turn.
 pub const META: &str = "meta.yaml";
 /// Directory with the initial state of the next turn.
 pub const NEXT: &str = "next/";
@@ -32,11 +28,10 @@ pub const REQUESTS: &str = "requests.yaml";
 pub const QUESTION: &str = "question.md";
 /// In [`NEXT`]: the model's final message when it declared the work complete.
 pub const CONCLUSION: &str = "conclusion.md";
-/// Transcripts of an agent that worked in the user's files: JSON lines, Markdown, or other text.
+/// Transcripts of an agent that worked in the user's files.
 pub const TRANSCRIPTS: [&str; 3] = [TRANSCRIPT, TRANSCRIPT_TEXT, "transcript.txt"];
 /// Transcript of a model that edits files itself, as JSON lines.
 pub const TRANSCRIPT: &str = "transcript.jsonl";
-/// The same transcript as Markdown.
 pub const TRANSCRIPT_TEXT: &str = "transcript.md";
 /// The prompt sent in place of [`INPUT`] if an acting model resumed its conversation.
 pub const RESUMED_PROMPT: &str = "told.md";
