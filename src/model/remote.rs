@@ -29,10 +29,9 @@ use crate::model::remote::reader::SseEvent;
 use crate::text::sanitize::sanitize_line;
 use crate::text::secret::redact;
 
-/// A model behind HTTP.
 pub struct Remote {
     name: String,
-    /// The provider's id for the model.
+    /// The provider's.
     id: String,
     protocol: Protocol,
     url: Url,
@@ -42,7 +41,7 @@ pub struct Remote {
     stopped: Rc<dyn Fn() -> bool>,
     /// Tells the user about a retry.
     note: Rc<dyn Fn(&str)>,
-    /// Random number from 0 to 1 to spread retries.
+    /// From 0 to 1.
     jitter: fn() -> f64,
 }
 
@@ -61,12 +60,12 @@ struct CallLimits {
     idle: Duration,
     /// The whole call, retries included.
     total: Duration,
-    /// Size of the answer after decompression.
+    /// Of the answer, after decompression.
     bytes: usize,
-    /// Size of one stream event in bytes.
+    /// Of one stream event.
     event: usize,
     retries: u32,
-    /// Pause before the first retry. Doubles with each further one.
+    /// Before the first retry. Doubles with each further one.
     pause: Duration,
 }
 
@@ -87,7 +86,7 @@ impl CallLimits {
 }
 
 impl Remote {
-    /// Creates the model and gets its key. Sends nothing.
+    /// Gets the key. Sends nothing.
     pub fn new(name: &str, settings: &ModelConfig, env: &ModelEnv) -> Result<Remote, ModelError> {
         let protocol = if settings.kind == ModelKind::Anthropic {
             Protocol::Anthropic
@@ -153,7 +152,7 @@ impl Model for Remote {
 }
 
 impl Protocol {
-    /// Name of the usual key variable.
+    /// The usual key variable.
     fn key(self) -> &'static str {
         match self {
             Protocol::Openai => openai::KEY,
@@ -161,7 +160,7 @@ impl Protocol {
         }
     }
 
-    /// Path of the endpoint, relative to the base URL.
+    /// Relative to the base URL.
     fn path(self) -> &'static str {
         match self {
             Protocol::Openai => openai::PATH,
@@ -169,7 +168,7 @@ impl Protocol {
         }
     }
 
-    /// Base URL if the settings have none: from the environment, else the provider's.
+    /// If the settings have no base URL: from the environment, else the provider's.
     fn usual_base(self, name: &str, env: &ModelEnv) -> Result<Url, ModelError> {
         let (variable, base) = match self {
             Protocol::Openai => (openai::BASE_VARIABLE, openai::BASE),
@@ -178,7 +177,6 @@ impl Protocol {
         self.base(name, (env.variable)(variable).as_deref().unwrap_or(base))
     }
 
-    /// Parses a base URL. Appends `/v1` for Anthropic if missing.
     fn base(self, name: &str, text: &str) -> Result<Url, ModelError> {
         let url = parse_url(name, text.trim())?;
         // `ANTHROPIC_BASE_URL` lacks it by convention.
@@ -198,7 +196,7 @@ impl Protocol {
         }
     }
 
-    /// Handles a stream event. The error is the provider's message.
+    /// The error is the provider's message.
     fn event(self, draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
         match self {
             Protocol::Openai => openai::event(draft, event),
@@ -206,7 +204,7 @@ impl Protocol {
         }
     }
 
-    /// Reads an answer that is a single JSON object. `false` if `value` isn't one.
+    /// `false` if `value` isn't an answer.
     fn read_complete(self, draft: &mut AnswerDraft, value: &Value) -> bool {
         match self {
             Protocol::Openai => openai::read_complete(draft, value),
@@ -214,13 +212,13 @@ impl Protocol {
         }
     }
 
-    /// Adapts a rejected body to the server. `false` if there is nothing to change.
+    /// Adapts a rejected body. `false` if there is nothing to change.
     fn adapt(self, body: &mut Value, message: &str) -> bool {
         self == Protocol::Openai && openai::adapt(body, message)
     }
 }
 
-/// Parses an HTTP URL without credentials.
+/// Refuses credentials in the URL.
 fn parse_url(name: &str, text: &str) -> Result<Url, ModelError> {
     let wrong =
         |detail: &str| ModelError::Settings(format!("the `base_url` of model `{name}` {detail}"));
@@ -246,11 +244,9 @@ fn endpoint(base: &Url, path: &str) -> Url {
     url
 }
 
-// Describes where a remote model's answers come from: its address and the source of its key.
-//
-// Sends no requests that cost money, and no keys.
+// Where a remote model's answers come from: its address and the source of its key. Sends no
+// requests that cost money, and no keys.
 
-/// Address and key source of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelSource {
     /// Scheme, host and port.
@@ -258,22 +254,18 @@ pub struct ModelSource {
     pub key: KeySource,
 }
 
-/// Source of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeySource {
-    /// No key is sent.
     Nowhere,
-    /// An environment variable.
     Variable {
         name: String,
-        /// `true` if it contains something other than a placeholder.
+        /// To something other than a placeholder.
         is_set: bool,
     },
-    /// The output of a program.
     Program(String),
 }
 
-/// Determines address and key source from the settings and the environment. Runs no command.
+/// Runs no command.
 pub fn model_source(
     name: &str,
     settings: &ModelConfig,
@@ -316,7 +308,7 @@ pub fn model_source(
     })
 }
 
-/// Checks whether a server answers at `origin`. Any response will do. The error is a short reason.
+/// Any response will do. The error is a short reason.
 pub fn check_reachable(origin: &str, limit: Duration) -> Result<(), String> {
     let is_here = http::Url::parse(origin).is_ok_and(|url| is_loopback(&url));
     let client = http::client(|builder| {

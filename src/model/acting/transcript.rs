@@ -1,8 +1,8 @@
-//! Renders `transcript.jsonl` as Markdown for people to read (`transcript.md`).
+//! Renders `transcript.jsonl` as Markdown (`transcript.md`), and records it.
 //!
-//! A transcript is untrusted. Everything the agent said is put into code spans and fenced blocks,
-//! so that none of it is interpreted as Markdown. Control characters are made visible, and the size
-//! of the result is bounded.
+//! A transcript is untrusted. Everything an agent sent is put into code spans and fenced blocks, so
+//! that none of it is interpreted as Markdown. Control characters are made visible, keys are
+//! redacted, and sizes are bounded.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,10 +18,10 @@ use crate::text::fence::fence_for;
 use crate::text::sanitize::sanitize_text;
 use crate::text::secret::{redact, redact_values};
 
-/// Bytes to read of a transcript.
+/// In bytes.
 const MAX_READ: usize = 64 << 20;
 
-/// Metadata from the first and last lines.
+/// From the first and last lines.
 #[derive(Debug, Default)]
 struct Head {
     program: String,
@@ -35,7 +35,7 @@ struct Head {
     times: [String; 2],
 }
 
-/// Renders a transcript. Skips invalid lines.
+/// Skips invalid lines.
 pub fn render_transcript(jsonl: &[u8]) -> String {
     let jsonl = &jsonl[..jsonl.len().min(MAX_READ)];
     let (mut head, mut body) = (Head::default(), TranscriptBody::default());
@@ -109,7 +109,7 @@ impl Head {
     }
 }
 
-/// Appends a suffix, but not to an empty text.
+/// Except for an empty text.
 fn with(text: &str, suffix: &str) -> String {
     match text {
         "" => String::new(),
@@ -117,7 +117,7 @@ fn with(text: &str, suffix: &str) -> String {
     }
 }
 
-/// Formats a text as a code span on one line. Empty for an empty text.
+/// On one line. Empty for an empty text.
 fn span(text: &str) -> String {
     // A backtick would end the code span.
     match sanitize_label(text).replace('`', "'") {
@@ -126,7 +126,7 @@ fn span(text: &str) -> String {
     }
 }
 
-/// Returns the string at a JSON pointer, or an empty one.
+/// Empty if it is missing.
 fn string<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value
         .pointer(pointer)
@@ -134,30 +134,28 @@ fn string<'v>(value: &'v Value, pointer: &str) -> &'v str {
         .unwrap_or_default()
 }
 
-/// Size in bytes at which rendering stops. The result exceeds it by up to one message.
+/// In bytes. The result exceeds it by up to one message.
 const MAX_RENDERED: usize = 1 << 20;
 
-/// Bytes to show of a message.
+/// In bytes.
 const MAX_MESSAGE: usize = 64 << 10;
 
-/// Maximum number of unfinished tools to remember.
 const MAX_TOOLS: usize = 10_000;
 
 #[derive(Debug, Default)]
 struct TranscriptBody {
     text: String,
-    /// The current message. Complete once an event of another kind arrives.
+    /// Complete once an event of another kind arrives.
     message: String,
     has_message: bool,
-    /// `true` if the last thing in `text` is a list item.
+    /// The last thing in `text` is a list item.
     is_list: bool,
-    /// `true` if something was truncated.
     is_cut: bool,
-    /// Number of JSON lines that aren't protocol messages.
+    /// JSON lines that aren't protocol messages.
     others: usize,
     /// Title and kind of unfinished tools, by id.
     tools: BTreeMap<String, [String; 2]>,
-    /// Steps of the latest to-do list.
+    /// Of the latest to-do list.
     plan: Vec<String>,
 }
 
@@ -291,7 +289,6 @@ impl TranscriptBody {
         }
     }
 
-    /// Appends a chunk of a message.
     fn append_text(&mut self, piece: &str) {
         let capacity = MAX_MESSAGE.saturating_sub(self.message.len());
         let end = (0..=capacity.min(piece.len()))
@@ -303,7 +300,6 @@ impl TranscriptBody {
         }
     }
 
-    /// Renders the current message.
     fn end_message(&mut self) {
         let message = std::mem::take(&mut self.message);
         if message.trim().is_empty() {
@@ -317,7 +313,6 @@ impl TranscriptBody {
         self.block(&message);
     }
 
-    /// Renders a text as a fenced block.
     fn block(&mut self, text: &str) {
         let text = redact(text.trim_end());
         let text = sanitize_text(&text);
@@ -343,8 +338,7 @@ fn tool_line(title: &str, kind: &str) -> String {
     }
 }
 
-/// Formats the command and paths of a permission request, with a leading separator. Empty if there
-/// are none.
+/// With a leading separator. Empty if there are none.
 fn permission_details(permission: &Value) -> String {
     let details = permission.get("detail").and_then(Value::as_array);
     let details = details.into_iter().flatten().take(10);
@@ -355,13 +349,13 @@ fn permission_details(permission: &Value) -> String {
     }
 }
 
-/// Maximum length of a line in bytes.
+/// In bytes.
 const MAX_RECORD_LINE: usize = 1 << 20;
 
-/// Maximum size of the transcript in bytes.
+/// In bytes.
 const MAX_RECORD_BYTES: usize = 32 << 20;
 
-/// Lists dropped from messages: long and irrelevant to the work.
+/// Long, and irrelevant to the work.
 const DROPPED_LISTS: [&str; 4] = [
     "models",
     "availableModels",
@@ -378,7 +372,7 @@ pub(super) enum Speaker {
 #[derive(Debug, Default)]
 pub(super) struct TranscriptRecorder {
     lines: Vec<u8>,
-    /// Number of lines dropped because of `MAX_BYTES`.
+    /// Lines beyond `MAX_RECORD_BYTES`.
     left_out: u64,
     /// Values to redact.
     secrets: Vec<String>,
@@ -392,26 +386,25 @@ impl TranscriptRecorder {
         }
     }
 
-    /// Records a protocol message or any other JSON line.
+    /// Or any other JSON line.
     pub(super) fn message(&mut self, from: Speaker, message: &Value) {
         if let Some(message) = without_lists(message) {
             self.line(from, "message", message);
         }
     }
 
-    /// Records a line that isn't JSON.
     pub(super) fn text(&mut self, text: &str) {
         self.line(Speaker::Agent, "text", text.into());
     }
 
-    /// Records the end of stderr.
+    /// The end of stderr.
     pub(super) fn complaint(&mut self, text: &str) {
         if !text.is_empty() {
             self.line(Speaker::Agent, "complaint", text.into());
         }
     }
 
-    /// Records a notice of ours that the agent doesn't get.
+    /// A notice of ours that the agent doesn't get.
     pub(super) fn note(&mut self, text: &str) {
         self.line(Speaker::Teddy, "note", text.into());
     }
@@ -421,7 +414,7 @@ impl TranscriptRecorder {
         self.line(Speaker::Teddy, "start", start);
     }
 
-    /// Records a decision. `by` is `None` if an earlier "always" decided.
+    /// `by` is `None` if an earlier "always" decided.
     pub(super) fn permission(
         &mut self,
         question: &PermissionQuestion,
@@ -472,7 +465,6 @@ impl TranscriptRecorder {
         self.lines
     }
 
-    /// Appends a line within the limits.
     fn line(&mut self, from: Speaker, key: &str, value: Value) {
         if self.lines.len() > MAX_RECORD_BYTES {
             self.left_out += 1;
@@ -488,13 +480,12 @@ impl TranscriptRecorder {
         }
     }
 
-    /// Appends a note regardless of the limits.
+    /// Regardless of the limits.
     fn add(&mut self, key: &str, text: &str) {
         let entry = self.entry(Speaker::Teddy, key, text.into());
         self.lines.extend(entry.as_bytes());
     }
 
-    /// Formats a line and redacts keys in it.
     fn entry(&self, from: Speaker, key: &str, value: Value) -> String {
         let from = match from {
             Speaker::Agent => "agent",
@@ -514,7 +505,7 @@ impl TranscriptRecorder {
     }
 }
 
-/// Removes long lists from a message. `None` if it consists of one.
+/// `None` if the message consists of a list.
 fn without_lists(message: &Value) -> Option<Value> {
     let kind = message
         .pointer("/params/update/sessionUpdate")

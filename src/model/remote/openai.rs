@@ -8,14 +8,11 @@ use crate::model::settings::ModelConfig;
 use crate::model::{Finish, ModelRequest, TokenUsage};
 
 pub const BASE: &str = "https://api.openai.com/v1";
-/// The usual variable for the key.
 pub const KEY: &str = "OPENAI_API_KEY";
-/// Overrides `BASE`.
 pub const BASE_VARIABLE: &str = "OPENAI_BASE_URL";
-/// Path relative to the base URL.
+/// Relative to the base URL.
 pub const PATH: &str = "chat/completions";
 
-/// Builds the body of a request.
 pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
     let mut messages = Vec::new();
     if !request.system.trim().is_empty() {
@@ -36,8 +33,7 @@ pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
     body
 }
 
-/// Adapts a body to the server that rejected it with the message `words`. Returns whether anything
-/// changed.
+/// Adapts a body to the server that rejected it with `message`. Returns whether anything changed.
 pub fn adapt(body: &mut Value, message: &str) -> bool {
     let Some(fields) = body.as_object_mut() else {
         return false;
@@ -57,7 +53,7 @@ pub fn adapt(body: &mut Value, message: &str) -> bool {
     false
 }
 
-/// Handles a stream event. The error is the provider's message.
+/// The error is the provider's message.
 pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
     if event.data.trim() == "[DONE]" {
         draft.recognised = true;
@@ -76,14 +72,14 @@ pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads an answer that is a single JSON object. `false` if `value` isn't one.
+/// `false` if `value` isn't an answer.
 pub fn read_complete(draft: &mut AnswerDraft, value: &Value) -> bool {
     take(draft, value, "/choices/0/message/content");
     draft.ended = draft.recognised;
     draft.recognised
 }
 
-/// Reads a chunk or a whole answer. `content` is the JSON pointer of the text.
+/// A chunk or a whole answer. `pointer` is that of the text.
 fn take(draft: &mut AnswerDraft, value: &Value, pointer: &str) {
     draft.recognised |= value.get("choices").is_some_and(Value::is_array);
     draft
