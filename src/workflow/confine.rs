@@ -1,4 +1,6 @@
 //! Builds the sandbox policy for commands and agents.
+//!
+//! Only the user's own configuration can widen it (docs/decisions/0024-sandbox.md).
 
 pub mod backend;
 mod private;
@@ -22,7 +24,7 @@ use crate::text::path_alias::PathAliases;
 use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 
-/// Describes in a few words how commands will be confined, for the approval prompt.
+/// A few words for the approval prompt.
 pub fn confinement(project: &Project) -> String {
     let nowhere = Path::new("/nonexistent");
     let policy = policy_of(
@@ -37,8 +39,8 @@ pub fn confinement(project: &Project) -> String {
     describe(policy.as_ref())
 }
 
-/// The policy for commands in a worktree; `None` if they are not confined. Fails if
-/// `execute.sandbox` is `require` and the machine cannot enforce it.
+/// `None` if commands are not confined. Fails if `execute.sandbox` is `require` and the machine
+/// cannot enforce it.
 pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<Option<Policy>> {
     if project.settings.execute.sandbox == Sandbox::Require
         && let Availability::None(why) | Availability::Partly(why) = availability()
@@ -73,8 +75,7 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
     Ok(policy)
 }
 
-/// The policy for an agent in a worktree: like that for commands, but with network access and
-/// writable state directories.
+/// Like [`policy`], with network access and writable state directories.
 pub fn policy_for_agent(
     project: &Project,
     worktree: &SessionWorktree,
@@ -95,7 +96,7 @@ pub fn policy_for_agent(
     Ok(Some(policy))
 }
 
-/// Variables that point the tools of confined commands to writable caches.
+/// Points tools to writable caches.
 pub fn cache_variables(project: &Project, policy: &Policy) -> Vec<(String, String)> {
     cache_dir_variables(&tool_caches(project), policy.network)
 }
@@ -107,7 +108,7 @@ pub fn aliases(project: &Project, worktree: &Path) -> PathAliases {
     aliases
 }
 
-/// The cache directory of this repository's commands.
+/// One directory for each repository.
 pub fn tool_caches(project: &Project) -> PathBuf {
     let tools = project.user_dirs.cache.join("tools");
     tools.join(project.repository.identity())
@@ -141,7 +142,6 @@ fn policy_of(project: &Project, paths: RunPaths<'_>) -> Option<Policy> {
     Some(policy)
 }
 
-/// Secrets next to programs in `PATH`.
 fn secrets_beside_programs(project: &Project) -> anyhow::Result<Vec<PathBuf>> {
     let workdir = project.repository.workdir();
     // Their directories are readable, so the secrets inside must be hidden one by one.
@@ -156,7 +156,7 @@ fn secrets_beside_programs(project: &Project) -> anyhow::Result<Vec<PathBuf>> {
     Ok(paths.map(|path| workdir.join(path)).collect())
 }
 
-/// Expands a path of the settings: relative to the home directory with `~/`, else to the project.
+/// Relative to the home directory with `~/`, else to the project.
 fn expand(project: &Project, dir: &str) -> PathBuf {
     match (dir.strip_prefix("~/"), &project.user_dirs.home) {
         (Some(suffix), Some(home)) => home.join(suffix),
@@ -166,10 +166,10 @@ fn expand(project: &Project, dir: &str) -> PathBuf {
 
 #[derive(Debug, Clone, Copy)]
 struct RunPaths<'p> {
-    /// The worktree, with a git directory of its own.
+    /// Has a git directory of its own.
     pub worktree: &'p Path,
     pub common_dir: &'p Path,
-    /// The user's files. Hidden, because the snapshot can have left out secrets in them.
+    /// Hidden, because the snapshot can have left out secrets in them.
     pub workspace: &'p Path,
     pub caches: &'p Path,
 }
@@ -182,18 +182,15 @@ const DEVICES: [&str; 5] = [
     "/dev/urandom",
 ];
 
-/// Shared memory of all processes; commands get a private one.
+/// Commands get a private one.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// The part of the user's git directory that is readable. The worktree's git directory borrows
-/// objects from a store with what refs reach.
+/// Readable in the user's git directory. Objects come from a store of what refs reach.
 const LFS: &str = "lfs";
 
 /// Can be a symbolic link that leads out of the git directory.
 const OBJECTS: &str = "objects";
 
-/// The default policy (docs/decisions/0024-sandbox.md).
-///
 /// Writable are the worktree, including its git directory, and the caches. Hidden are keys,
 /// credentials, the user's files and their git directory. No network.
 fn default_policy(paths: RunPaths<'_>) -> Policy {
@@ -226,7 +223,7 @@ fn program_dirs_in_path(workspace: &Path) -> Vec<PathBuf> {
     program_dirs(&env::var("PATH").unwrap_or_default(), workspace)
 }
 
-/// Directories in `PATH` below the workspace, including the libraries next to them.
+/// Below the workspace, including the libraries next to them.
 fn program_dirs(path: &str, workspace: &Path) -> Vec<PathBuf> {
     // Resolve symlinks and `..` before the comparison: `scripts/..` would open the whole workspace.
     let real = |dir: PathBuf| dir.canonicalize().unwrap_or(dir);
@@ -242,16 +239,13 @@ fn program_dirs(path: &str, workspace: &Path) -> Vec<PathBuf> {
     inside.map(with_libraries).collect()
 }
 
-// Provides confined commands with caches of build tools: the user's can be read, and writes go to
-// separate ones.
-//
-// Cache content is executed later: hook interpreters, compiled modules, packages. A command that
-// could write to the user's caches would run code outside the sandbox at the user's next build. So
-// each repository has a cache directory for its commands, with symlinks to the user's caches.
-// Tools that must write to their cache start with an empty one.
+// Caches of build tools: commands read the user's and write to separate ones. Cache content is
+// executed later: hook interpreters, compiled modules, packages. A command that could write to the
+// user's caches would run code outside the sandbox at the user's next build. Tools that must write
+// to their cache start with an empty one.
 
-/// Caches without a symlink, because their tools fail or lose all state if they cannot write:
-/// compiler output, and what can be downloaded again.
+/// Not linked, because their tools fail or lose all state if they cannot write: compiler output,
+/// and what can be downloaded again.
 const UNLINKED_CACHES: [&str; 14] = [
     "bazel",
     "ccache",
@@ -269,8 +263,7 @@ const UNLINKED_CACHES: [&str; 14] = [
     "zig",
 ];
 
-/// Creates or updates the directory. `opened` lists caches that commands can write to anyway; they
-/// are linked too.
+/// `opened` lists caches that commands can write to anyway; they are linked too.
 fn prepare_caches(dir: &Path, opened: &[PathBuf]) -> io::Result<()> {
     make_dirs(dir)?;
     // Says to `gc` when a command could last use it.
@@ -294,7 +287,6 @@ fn prepare_caches(dir: &Path, opened: &[PathBuf]) -> io::Result<()> {
     Ok(())
 }
 
-/// Environment variables that point tools to the directory.
 fn cache_dir_variables(dir: &Path, network: Network) -> Vec<(String, String)> {
     let Some(dir) = dir.to_str() else {
         return Vec::new();
@@ -315,15 +307,14 @@ fn cache_dir_variables(dir: &Path, network: Network) -> Vec<(String, String)> {
         .collect()
 }
 
-// Guesses whether the sandbox made a command fail, and names the setting that would help.
-//
-// The only evidence is the program's error message. Landlock fails with EACCES and seccomp with
-// EPERM, which distinguishes files from network.
+// Guesses whether the sandbox made a command fail, and names the setting that would help. The only
+// evidence is the program's error message. Landlock fails with EACCES and seccomp with EPERM, which
+// distinguishes files from network.
 
 const MAX_ERROR_TAIL: usize = 64 * 1024;
 const TERMINAL_ERRORS: [&str; 3] = ["out of pty devices", "openpty", "forkpty"];
 
-/// What programs say that were refused a namespace, a mount, or a change of another process.
+/// Of programs that were refused a namespace, a mount, or a change of another process.
 const NAMESPACE_ERRORS: [&str; 6] = [
     "unshare",
     "namespace",
@@ -333,7 +324,7 @@ const NAMESPACE_ERRORS: [&str; 6] = [
     "setpriority",
 ];
 
-/// What programs say that were refused a socket, or find no name server.
+/// Of programs that were refused a socket, or find no name server.
 const NETWORK_ERRORS: [&str; 12] = [
     "Operation not permitted",
     "EPERM",
@@ -355,7 +346,7 @@ fn contains_any(text: &str, phrases: &[&str]) -> bool {
     phrases.iter().any(|word| text.contains(word))
 }
 
-/// Returns a hint for the user if the failure of a command looks like an effect of the sandbox.
+/// `None` if the failure does not look like an effect of the sandbox.
 pub(super) fn explain_refusal(
     policy: &Policy,
     exit_code: i32,

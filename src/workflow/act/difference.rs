@@ -1,7 +1,7 @@
 //! Writes a plan from the changes that a model left in its worktree.
 //!
-//! The plan is checked by a dry run: it must produce exactly the model's files. Changes that no
-//! EDIT or CREATE reproduces exactly are written as TAKE.
+//! A dry run checks the plan: it must produce exactly the model's files. A change that no EDIT or
+//! CREATE reproduces exactly becomes a TAKE.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -25,14 +25,13 @@ use crate::workflow::hint::error_with_hint;
 use crate::workflow::user::Event;
 use crate::workflow::user::Notice;
 
-/// Both sides of a change are read into memory.
+/// In bytes. Both sides of a change are read into memory.
 const MAX_FILE: u64 = 100 << 20;
 const MAX_ALL: u64 = 400 << 20;
 /// In characters.
 const MAX_TITLE: usize = 72;
 
-/// Writes the plan that turns the user's files into what the model left. `leaves` lists notes of
-/// the program itself, which are not changes.
+/// `leaves` lists notes of the program itself, which are not changes.
 pub(super) fn plan_from(
     env: &WorktreeEnv<'_, '_>,
     message: &str,
@@ -96,8 +95,7 @@ fn take_too_large(
     Ok(left_out)
 }
 
-/// Writes a plan that reproduces the changes exactly. A path that comes out different is retried as
-/// TAKE, so each round adds at least one.
+/// Retries each path that comes out different as TAKE.
 fn exact(changes: &[MadeChange], description: &AgentText<'_>) -> anyhow::Result<WrittenPlan> {
     let mut whole_paths = BTreeSet::new();
     loop {
@@ -177,7 +175,7 @@ fn report_left_out(env: &WorktreeEnv<'_, '_>, result: &WorktreeResult, planned: 
     }
 }
 
-/// Reads both sides of each change as a checkout would write them.
+/// As a checkout would write them.
 fn read_changes(
     repository: &Repository,
     changes: &[TreeChange],

@@ -1,4 +1,6 @@
 //! Decides whether commands see the user's files through an overlay or in a copy.
+//!
+//! The answer depends on the machine and is cached until the next boot.
 
 use std::path::{Path, PathBuf};
 
@@ -15,17 +17,14 @@ use super::private::private_paths;
 const MAX_NOTE: u64 = 4 << 10;
 const CAN: &str = "yes";
 
-/// How commands see the user's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandFiles {
     /// Read-only, below a writable layer.
     Overlay,
-    /// In a copy, for this reason.
+    /// The reason.
     Checkout(String),
 }
 
-/// Returns how commands of this project will see the user's files. The machine is probed once per
-/// boot.
 pub fn command_files(project: &Project) -> CommandFiles {
     // A user who insists on the overlay might have fixed the machine since the failed probe.
     let insists = project.settings.worktree.backend == Backend::Overlay;
@@ -35,7 +34,7 @@ pub fn command_files(project: &Project) -> CommandFiles {
     }
 }
 
-/// Like [`command_files`], with a fresh probe.
+/// With a fresh probe.
 pub fn tried(project: &Project) -> CommandFiles {
     judged(project, || attempt(project))
 }
@@ -61,8 +60,8 @@ fn judged(project: &Project, can: impl FnOnce() -> Result<(), String>) -> Comman
     }
 }
 
-/// Describes a directory inside the project with worktrees of other sessions, which an overlay would
-/// expose: an earlier `worktree.root` can have named it.
+/// A directory with worktrees of other sessions, which an overlay would expose: an earlier
+/// `worktree.root` can have named it.
 fn worktrees_inside(project: &Project) -> Option<String> {
     let dirs = worktree_dirs(&project.repository, &project.worktrees());
     let mut inside = dirs.iter().filter(|dir| is_inside(project, dir));
@@ -73,8 +72,7 @@ fn worktrees_inside(project: &Project) -> Option<String> {
     ))
 }
 
-/// Returns whether a path leads into the project, through symlinks too. Its last directories do not
-/// have to exist.
+/// Follows symlinks. The last directories do not have to exist.
 fn is_inside(project: &Project, path: &Path) -> bool {
     let mut existing = path.ancestors();
     let real = existing.find_map(|dir| dir.canonicalize().ok());
@@ -84,7 +82,7 @@ fn is_inside(project: &Project, path: &Path) -> bool {
         || real.is_some_and(|real| real_top.is_ok_and(|top| real.starts_with(top)))
 }
 
-/// Describes a private path inside the project that an overlay would expose.
+/// An overlay would expose it.
 fn private_inside(project: &Project) -> Option<String> {
     let top = project.repository.workdir();
     // The git directory can have another name, and the project can be the directory of the user's
@@ -131,7 +129,6 @@ fn read_cached_probe(project: &Project) -> Option<Result<(), String>> {
     })
 }
 
-/// Path of the cache.
 fn note(project: &Project) -> PathBuf {
     // A worktree root of its own can be on another file system, with another answer.
     let name = match &project.settings.worktree.root {
