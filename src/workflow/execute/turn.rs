@@ -27,24 +27,22 @@ use crate::workspace::notice::obstacles;
 use crate::workspace::stack::record::publish_turn;
 use crate::workspace::transaction::Transaction;
 
-/// Limit for a stored question or conclusion, with space for the note that it was truncated.
-/// `plan.md` has the full text.
+/// In bytes, with space for the note that the text was truncated. `plan.md` has all of it.
 const MOST_SAID: usize = MAX_MODEL_MESSAGE - 64;
 
 pub(super) struct EndedTurn<'a> {
     pub ending: TurnEnding,
-    /// The plan as it ran, or as it was proposed.
+    /// As it ran, or as it was proposed.
     pub plan: &'a Plan,
-    /// Text of the plan that ran, if it differs from the proposed one.
+    /// If it differs from the proposed text.
     pub approved: Option<String>,
     /// Whether each memo was applied.
     pub memos: &'a [bool],
     pub modifications: &'a [(usize, Modification)],
     pub next: Next,
     pub workspace: Workspace,
-    /// Changes to the repository itself, made by commands.
+    /// Made by commands to the repository itself.
     pub repository_changes: Vec<String>,
-    /// Files that no snapshot includes.
     pub not_captured: Vec<NotCaptured>,
 }
 

@@ -1,5 +1,5 @@
-//! Parses the event that an agent passes to its hook. Untrusted: prompt and transcript can have any
-//! author. Pure.
+//! Parses the event that an agent passes to its hook, and queues it. The event is untrusted: prompt
+//! and transcript can have any author.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,6 @@ use crate::workflow::hooks;
 const MAX_WORDS: usize = 256 << 10;
 const MAX_ID: usize = 200;
 
-/// When a hook is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HookTrigger {
@@ -27,29 +26,25 @@ pub enum HookTrigger {
     Whole,
 }
 
-/// An event of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookEvent {
     pub agent: HookedAgent,
-    /// Kind of event.
     pub moment: HookTrigger,
-    /// The agent's id of the conversation.
     pub conversation: String,
-    /// Working directory of the agent; `None` for that of the hook.
+    /// `None` for that of the hook.
     #[serde(default)]
     pub folder: Option<PathBuf>,
-    /// The user's prompt.
     #[serde(default)]
     pub words: String,
     /// The agent's last message.
     #[serde(default)]
     pub said: String,
-    /// Path of the transcript, according to the agent.
+    /// According to the agent.
     #[serde(default)]
     pub transcript: Option<PathBuf>,
 }
 
-/// Parses an event. `None` for other kinds.
+/// `None` for other kinds.
 pub fn parse_event(agent: HookedAgent, text: &str) -> anyhow::Result<Option<HookEvent>> {
     let value: Value = serde_json::from_str(text)
         .map_err(|error| anyhow::anyhow!("what {} tells is not JSON: {error}", agent.name()))?;
@@ -110,7 +105,7 @@ fn cut(text: &str) -> &str {
 }
 
 impl HookEvent {
-    /// Session name for the conversation: the agent and the start of its id.
+    /// The agent and the start of the conversation's id.
     pub fn session(&self) -> String {
         let id = self.conversation.to_ascii_lowercase();
         let short: String = id
@@ -126,12 +121,11 @@ impl HookEvent {
     }
 }
 
-/// If this many events are waiting, nothing has handled the queue for a long time.
+/// With more, nothing has handled the queue for a long time.
 const MAX_QUEUED: usize = 1000;
 
 const MAX_EVENT: u64 = 4 << 20;
 
-/// Appends an event.
 pub fn enqueue(hooks: &Path, event: &HookEvent) -> anyhow::Result<()> {
     let root = open_queue(hooks)?;
     let text = serde_json::to_string(event)?;
@@ -154,7 +148,7 @@ pub fn enqueue(hooks: &Path, event: &HookEvent) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Handles all waiting events, one process at a time. A failing event is noted and skipped.
+/// One process at a time. Notes and skips a failing event.
 pub fn drain_queue(
     hooks: &Path,
     take: &mut dyn FnMut(&HookEvent) -> anyhow::Result<()>,

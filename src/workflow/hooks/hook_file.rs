@@ -1,5 +1,5 @@
-//! Locates, reads and writes an agent's settings file. Symlinks that lead outside the home
-//! directory or project are not followed.
+//! Locates, reads and writes an agent's settings file. Follows no symlink that leads outside the
+//! home directory or project.
 
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -20,37 +20,32 @@ const MAX_FILE: u64 = 4 << 20;
 const MAX_ATTEMPTS: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Owner of the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookScope {
-    /// The project, for all its users.
+    /// For all its users.
     Project,
-    /// The user, for all projects.
+    /// For all projects.
     User,
 }
 
-/// A settings file.
 #[derive(Debug)]
 pub struct HookFile {
     agent: HookedAgent,
     /// No symlink below this directory is followed.
     root: PathBuf,
-    /// Path relative to `root`.
     rel_path: PathBuf,
 }
 
-/// A change of a settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookChange {
-    /// Current content; `None` if absent.
+    /// `None` if absent.
     pub before: Option<String>,
-    /// New content; `None` to delete the file.
+    /// `None` deletes the file.
     pub after: Option<String>,
 }
 
 impl HookFile {
-    /// Settings file in a project. Fails for Codex, which reads `notify` only from the user's
-    /// settings.
+    /// Fails for Codex, which reads `notify` only from the user's settings.
     pub fn of_project(agent: HookedAgent, project: &Path) -> anyhow::Result<HookFile> {
         if agent == HookedAgent::Codex {
             return Err(error_with_hint(
@@ -65,8 +60,8 @@ impl HookFile {
         })
     }
 
-    /// Settings file of the user. Follows symlinks within the home directory: many users keep their
-    /// settings in a repository there.
+    /// Follows symlinks within the home directory: many users keep their settings in a repository
+    /// there.
     pub fn of_user(agent: HookedAgent, home: Option<&Path>) -> anyhow::Result<HookFile> {
         if let Some(dir) = agent.dir_variable().and_then(env::dir_var) {
             return Ok(HookFile {
@@ -94,12 +89,11 @@ impl HookFile {
         })
     }
 
-    /// Its path.
     pub fn path(&self) -> PathBuf {
         self.root.join(&self.rel_path)
     }
 
-    /// Its content; `None` if absent.
+    /// `None` if absent.
     pub fn read(&self) -> anyhow::Result<Option<String>> {
         let Ok(root) = Root::open(&self.root) else {
             return Ok(None);
@@ -113,18 +107,15 @@ impl HookFile {
             .with_context(|| format!("`{}` is not UTF-8", self.path().display()))
     }
 
-    /// State of our entry.
     pub fn state(&self) -> anyhow::Result<EntryState> {
         entry_state(self.agent, &self.read()?.unwrap_or_default())
             .with_context(|| format!("`{}` is left as it is", self.path().display()))
     }
 
-    /// Programs that our entries call.
     pub fn programs(&self) -> anyhow::Result<Vec<String>> {
         entry_programs(self.agent, &self.read()?.unwrap_or_default())
     }
 
-    /// The change that adds our entry.
     pub fn to_install(&self) -> anyhow::Result<HookChange> {
         let before = self.read()?;
         let after = match before.as_deref() {
@@ -137,8 +128,7 @@ impl HookFile {
         })
     }
 
-    /// The change that removes our entry. A file that the addition created is deleted, unless it has
-    /// other content by now.
+    /// Deletes a file that the addition created, unless it has other content by now.
     pub fn to_remove(&self) -> anyhow::Result<HookChange> {
         let Some(before) = self.read()? else {
             return Ok(HookChange {
@@ -154,7 +144,6 @@ impl HookFile {
         })
     }
 
-    /// Adds the path and keeps the hint.
     fn refused(&self, error: anyhow::Error) -> anyhow::Error {
         let hint = error.downcast_ref::<crate::workflow::hint::HintedError>();
         let hint = hint.map(|hinted| hinted.hint.clone());
@@ -165,8 +154,7 @@ impl HookFile {
         }
     }
 
-    /// Writes a change. If the agent saves the file at the same time, makes the change again for
-    /// what it saved.
+    /// If the agent saves the file at the same time, makes the change again for what it saved.
     pub fn write(
         &self,
         mut change: HookChange,
@@ -185,7 +173,7 @@ impl HookFile {
         )
     }
 
-    /// Returns `false` if the file is not what the change was made for.
+    /// `false` if the file is not what the change was made for.
     fn write_once(&self, change: &HookChange) -> anyhow::Result<bool> {
         if change.before == change.after {
             return Ok(true);
@@ -208,27 +196,23 @@ impl HookFile {
     }
 }
 
-// Finds, adds and removes our entry in an agent's settings. Pure; all other bytes are preserved, and
-// a removal restores the text from before the addition.
+// Finds, adds and removes our entry in an agent's settings. All other bytes are preserved, and a
+// removal restores the text from before the addition.
 
 const HOOK_TIMEOUT: u32 = 10;
 const NOTIFY: &str = r#"notify = ["teddy", "hook", "codex"]"#;
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// State of our entry in an agent's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryState {
-    /// No entry.
     Absent,
     /// Complete, in the current form.
     Installed,
-    /// Incomplete.
     Partial,
     /// Another program's entry in a place that allows only one.
     Foreign(String),
 }
 
-/// Returns the state of our entry.
 pub fn entry_state(agent: HookedAgent, text: &str) -> anyhow::Result<EntryState> {
     if agent == HookedAgent::Codex {
         return Ok(notify_state(toml(text)?.as_table()));
@@ -246,7 +230,6 @@ pub fn entry_state(agent: HookedAgent, text: &str) -> anyhow::Result<EntryState>
     })
 }
 
-/// Returns the programs that our entries call.
 pub fn entry_programs(agent: HookedAgent, text: &str) -> anyhow::Result<Vec<String>> {
     let mut lines = Vec::new();
     if agent == HookedAgent::Codex {
@@ -271,7 +254,7 @@ pub fn entry_programs(agent: HookedAgent, text: &str) -> anyhow::Result<Vec<Stri
     Ok(programs.collect())
 }
 
-/// Returns new settings with only our entry.
+/// With only our entry.
 pub fn created(agent: HookedAgent) -> anyhow::Result<String> {
     if agent == HookedAgent::Codex {
         return Ok(format!("{NOTIFY}\n"));
@@ -283,8 +266,7 @@ pub fn created(agent: HookedAgent) -> anyhow::Result<String> {
     )
 }
 
-/// Returns `true` if settings contain nothing but what [`created`] wrote. `without` are the settings
-/// without our entry.
+/// `without` are the settings without our entry.
 pub fn is_created(agent: HookedAgent, text: &str, without: &str) -> bool {
     match agent {
         HookedAgent::Codex => text == format!("{NOTIFY}\n"),
@@ -292,7 +274,6 @@ pub fn is_created(agent: HookedAgent, text: &str, without: &str) -> bool {
     }
 }
 
-/// Returns the settings with our entry added.
 pub fn with_entry(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
     if agent == HookedAgent::Codex {
         return with_notify(text);
@@ -309,7 +290,6 @@ pub fn with_entry(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Returns the settings with our entry removed.
 pub fn without_entry(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
     if agent == HookedAgent::Codex {
         return without_notify(text);
@@ -337,7 +317,6 @@ fn hook_events(agent: HookedAgent) -> [&'static str; 2] {
     }
 }
 
-/// The entry for one event.
 fn entry_group(agent: HookedAgent) -> Value {
     // Silent and always successful: a missing or failing TeDDy must not disturb the agent.
     let command = format!("teddy hook {} 2>/dev/null || true", agent.name());
@@ -469,7 +448,7 @@ fn without_notify(text: &str) -> anyhow::Result<String> {
     Ok(format!("{before}{}", &text[line_end..]))
 }
 
-/// Returns where the text begins, after a byte order mark.
+/// After a byte order mark.
 fn start_of(text: &str) -> usize {
     match text.starts_with(BYTE_ORDER_MARK) {
         true => BYTE_ORDER_MARK.len(),
@@ -482,7 +461,7 @@ fn notify_place(document: &Document<&str>) -> Option<Range<usize>> {
     Some(key.span()?.start..item.span()?.end)
 }
 
-/// Returns the end of the last value in front of all tables.
+/// In front of all tables.
 fn end_of_values(table: &Table) -> Option<usize> {
     let ends = table.iter().filter_map(|(_, item)| match item {
         Item::Value(value) => value.span().map(|span| span.end),

@@ -1,5 +1,7 @@
 //! Handles a hook event: a prompt starts, or it ends and becomes a turn in the session of its
 //! conversation.
+//!
+//! Events are untrusted. Only a transcript of the agent itself is read.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -26,7 +28,7 @@ use crate::workflow::record::{
 };
 use crate::workflow::user::User;
 
-/// Handles an event in the project of its directory.
+/// In the project of its directory.
 pub fn take(project: &mut Project, event: &HookEvent, user: &mut dyn User) -> anyhow::Result<()> {
     let hooks = hooks_dir(&project.repository.teddy_dir());
     let Some(mut conversation) = open_conversation(project, &hooks, event, user)? else {
@@ -57,8 +59,8 @@ pub fn take(project: &mut Project, event: &HookEvent, user: &mut dyn User) -> an
     Ok(())
 }
 
-/// The state of the conversation. Its first prompt creates a session. `None` if a prompt ends whose
-/// start was not seen.
+/// The first prompt of a conversation creates a session. `None` if a prompt ends whose start was
+/// not seen.
 fn open_conversation(
     project: &Project,
     hooks: &Path,
@@ -146,7 +148,7 @@ fn written(
     excerpt.or(reply)
 }
 
-/// Length of the transcript.
+/// In bytes.
 fn transcript_size(project: &Project, event: &HookEvent) -> u64 {
     let size = event.transcript.as_deref().and_then(|path| {
         let (root, rel_path) = beneath(project, event.agent, path)?;
@@ -158,8 +160,7 @@ fn transcript_size(project: &Project, event: &HookEvent) -> u64 {
     size.unwrap_or_default()
 }
 
-/// Splits the path of a transcript into the directory of the agent's transcripts and the rest.
-/// `None` for every other file.
+/// The directory of the agent's transcripts, and the rest. `None` for every other file.
 fn beneath(project: &Project, agent: HookedAgent, path: &Path) -> Option<(Root, PathBuf)> {
     // The path comes from the event and is untrusted. The agent's own directory also has its login
     // and settings, so only its transcripts can be read.
@@ -199,9 +200,9 @@ pub(super) struct Conversation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct OpenPrompt {
     pub words: String,
-    /// Workspace commit when the prompt arrived.
+    /// When the prompt arrived.
     pub files: CommitId,
-    /// Last publication at that time.
+    /// At that time.
     #[serde(default)]
     pub published: Option<CommitId>,
     /// Length of the transcript at that time.
