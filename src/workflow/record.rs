@@ -44,54 +44,43 @@ use crate::workspace::transaction::Transaction;
 
 const UNNAMED: &str = "recorded";
 
-/// What to record besides the files.
 #[derive(Debug, Clone, Default)]
 pub struct RecordOptions {
-    /// What was requested; can be empty.
+    /// Can be empty.
     pub message: String,
-    /// Author of the work.
     pub work: Recorded,
-    /// The agent's transcript.
     pub transcript: Option<Transcript>,
-    /// Record a turn even if no file changed.
+    /// Even if no file changed.
     pub allow_empty: bool,
 }
 
-/// Result of a recording.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RecordResult {
     pub session: String,
-    /// The session was started for this.
     pub started: bool,
     pub turn: u64,
-    /// Commit of the turn.
     pub commit: Option<CommitId>,
-    /// Written files.
     pub written: Vec<String>,
-    /// Deleted files.
     pub deleted: Vec<String>,
 }
 
-/// State of the files when the work began.
+/// When the work began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordStart {
-    /// Workspace commit.
     pub files: CommitId,
-    /// Last publication at that time.
+    /// At that time.
     pub published: Option<CommitId>,
 }
 
-/// There is nothing to record.
 #[derive(Debug, thiserror::Error)]
 #[error("nothing changed since turn {turn} of session `{session}`")]
 pub struct NothingToRecord {
     pub session: SessionName,
-    /// Its newest turn.
     pub turn: u64,
 }
 
-/// Records the changes since the newest turn of the session. Without a current session, starts one
-/// and records the changes since HEAD. Fails with [`NothingToRecord`].
+/// Since the newest turn. Without a current session, starts one and records the changes since HEAD.
+/// Fails with [`NothingToRecord`].
 pub fn record(
     project: &mut Project,
     options: &RecordOptions,
@@ -119,7 +108,7 @@ pub fn record(
     })
 }
 
-/// Records the changes since the work began, in the current session.
+/// In the current session.
 pub fn record_since(
     project: &Project,
     baseline: RecordStart,
@@ -129,7 +118,7 @@ pub fn record_since(
     write_down(project, Some(baseline), options, user)
 }
 
-/// Takes a snapshot before the work begins. Earlier changes are not part of the work.
+/// Earlier changes are not part of the work.
 pub fn begin(project: &Project, user: &mut dyn User) -> anyhow::Result<RecordStart> {
     let session = project.session()?;
     let transaction = project.enter("record", user)?;
@@ -143,7 +132,7 @@ pub fn begin(project: &Project, user: &mut dyn User) -> anyhow::Result<RecordSta
     })
 }
 
-/// Starts a session named after the message, and makes it the current one.
+/// Named after the message. Becomes the current session.
 pub fn start(project: &mut Project, title: &str, user: &mut dyn User) -> anyhow::Result<()> {
     let title = if title.trim().is_empty() {
         UNNAMED
@@ -157,7 +146,7 @@ pub fn start(project: &mut Project, title: &str, user: &mut dyn User) -> anyhow:
     Ok(())
 }
 
-/// Deletes the current session, which [`start`] created, if it is still unused.
+/// Deletes the session that [`start`] created, if it is still unused.
 pub fn take_back_start(project: &Project, user: &mut dyn User) -> anyhow::Result<()> {
     let session = project.session()?;
     let _session_lock = project.lock_session(&session, "record")?;
@@ -247,7 +236,6 @@ fn complete(
     Ok(result)
 }
 
-/// Returns `true` if a session exists.
 pub fn exists(project: &Project, session: &SessionName) -> anyhow::Result<bool> {
     Ok(refs::read(&project.repository, &session.reference())?.is_some())
 }
@@ -321,7 +309,7 @@ fn add_artifacts(
     Ok(())
 }
 
-/// The first line of the message, else who did it, else what changed.
+/// First line of the message, else who did it, else what changed.
 fn turn_title(message: &str, work: &Recorded, lines: &[String]) -> String {
     let first = message.trim().lines().next().unwrap_or_default();
     if !first.trim().is_empty() {
@@ -364,14 +352,13 @@ fn render_report(title: &str, work: &Recorded, lines: &[String]) -> String {
     text
 }
 
-// Determines the base of a recorded turn: the files as the newest turn left them, or as they were
-// when the work began, plus what other turns have applied since.
+// The base of a recorded turn: the files as the newest turn left them, or as they were when the
+// work began, plus what other turns have applied since.
 
 const MAX_TURNS_BETWEEN: usize = 64;
 
-/// Returns a commit with the files as the newest turn of the session left them. If another session
-/// changed them since, or another branch is checked out, the base is HEAD plus what was applied on
-/// top of it.
+/// A commit with the files as the newest turn of the session left them. If another session changed
+/// them since, or another branch is checked out: HEAD plus what was applied on top of it.
 fn read_last_state(project: &Project, tip: &Turn) -> anyhow::Result<CommitId> {
     let repository = &project.repository;
     let last = Stacks::new(repository).last()?;
@@ -390,8 +377,7 @@ fn read_last_state(project: &Project, tip: &Turn) -> anyhow::Result<CommitId> {
     snapshot::commit_of(&project.checkout(), tree, tip)
 }
 
-/// The tree that a turn left in the user's files: without its changes if it was not applied, and
-/// without the conflicting ones otherwise.
+/// Without the turn's changes if it was not applied, and without the conflicting ones otherwise.
 fn tree_left_by(repository: &Repository, workspace: &Workspace) -> anyhow::Result<TreeId> {
     let tree = |id: CommitId| Ok::<_, anyhow::Error>(repository.commit(id)?.tree);
     if !workspace.synced {
@@ -423,7 +409,7 @@ fn tree_without(
     crate::git::diff::tree_with(repository, tree, &edits)
 }
 
-/// The known state of the files without a session: HEAD, merged with the last publication.
+/// HEAD, merged with the last publication.
 fn state_without_session(project: &Project) -> anyhow::Result<TreeId> {
     let repository = &project.repository;
     let head = refs::head(repository)?;
@@ -462,8 +448,8 @@ fn applied_tree(
     }
 }
 
-/// Returns a commit with the files from the start of the work, plus what turns have applied since,
-/// which is not part of the work.
+/// Files from the start of the work, plus what turns have applied since, which is not part of the
+/// work.
 fn state_since(project: &Project, tip: &Turn, baseline: RecordStart) -> anyhow::Result<CommitId> {
     let repository = &project.repository;
     let stacks = Stacks::new(repository);

@@ -1,4 +1,6 @@
 //! `resume`: executes the waiting plan, or prompts and plans, in a loop.
+//!
+//! Without a user, the loop ends at the first question, failure or limit.
 
 use crate::host::interrupt;
 use crate::model::ModelError;
@@ -19,92 +21,79 @@ use crate::workflow::user::{Event, NobodyToAsk, Question, User};
 
 const YOLO_REPLANS: u32 = 2;
 
-/// Options of the loop.
 #[derive(Debug, Clone, Default)]
 pub struct ResumeOptions {
-    /// The first message.
     pub message: Option<String>,
-    /// Run without reviews until a question, a limit, or too many rejected corrections.
+    /// Without reviews, until a question, a limit, or too many rejected corrections.
     pub yolo: bool,
-    /// No user can be prompted: end when the model has nothing left to do.
+    /// No user can be prompted: ends when the model has nothing left to do.
     pub alone: bool,
-    /// Limit for turns.
     pub max_turns: Option<u32>,
-    /// Cost limit of the session in dollars, instead of the configured one.
+    /// Of the session, in dollars, instead of the configured limit.
     pub max_cost: Option<f64>,
     /// How many turns before the previous one the model sees.
     pub depth: u64,
     pub model: Option<String>,
-    /// The pipeline; `None` for the configured one.
+    /// `None` for the configured pipeline.
     pub pipeline: Option<String>,
 }
 
-/// Result of the loop.
 #[derive(Debug, Clone)]
 pub struct Resumed {
-    /// The last executed turn.
     pub last: Option<Box<RecordedTurn>>,
-    /// The plan that is waiting at the end.
     pub waiting: Option<WaitingPlan>,
     pub ended: Ended,
 }
 
-/// Why a loop ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ended {
     /// The user left, or nothing is left to do and no user can be prompted.
     Left,
-    /// The model concluded the work, with this summary.
+    /// The model's summary.
     Complete(String),
-    /// The model asked this question.
+    /// The model's question.
     Question(String),
-    /// The user left the plan of this turn undecided.
+    /// The turn whose plan the user left undecided.
     Undecided(u64),
     /// The plan has text next to a command that no user has judged. It waits.
     InDoubt(u64),
-    /// The result of the last turn meets the user's own edits.
+    /// The result of the last turn conflicts with the user's own edits.
     Overlap,
-    /// The plan was rejected and there is no correction.
+    /// There is no correction.
     Rejected,
     /// The model wrote the same plan as in the previous turn. It is waiting.
     Repeated,
-    /// The limit for turns was reached.
     Turns(u32),
-    /// The cost limit of the session was reached.
     Cost {
-        /// Cost so far, in dollars.
+        /// So far, in dollars.
         used: f64,
-        /// The limit, in dollars.
+        /// In dollars.
         limit: f64,
     },
-    /// The model could not be asked to continue, for this reason.
+    /// Why the model could not be asked to continue.
     NextCall(String),
 }
 
-/// The surroundings of the loop: output of turns, and commands typed at the prompt.
+/// Shows turns, and handles commands typed at the prompt.
 pub trait Console {
-    /// Called for each recorded turn.
     fn recorded(&mut self, turn: &RecordedTurn) -> anyhow::Result<()>;
 
-    /// Handles input at the prompt. A command is executed at once.
+    /// Executes a command at once.
     fn typed(&mut self, project: &mut Project, text: String) -> anyhow::Result<Typed>;
 }
 
-/// Result of input at the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Typed {
-    /// A message for the model.
+    /// For the model.
     Message(String),
     /// A command, which was executed.
     Done,
     /// Use this model from now on.
     Model(String),
-    /// Leave the loop.
     Leave,
 }
 
-/// Runs the loop in the current session until the user leaves, the work is complete, or a limit is
-/// reached.
+/// Ends when the user leaves, the work is complete, or a limit is reached.
 pub fn resume(
     project: &mut Project,
     options: ResumeOptions,
@@ -140,7 +129,7 @@ pub fn resume(
 enum RemainingWork {
     /// The model only read, handed over or failed. It continues by itself.
     Work,
-    /// Its plan was rejected too often. The user can let it try again.
+    /// The plan was rejected too often. The user can let the model try again.
     Retry,
     Nothing,
 }
@@ -158,7 +147,7 @@ fn remaining_work(project: &Project, tip: &Turn) -> anyhow::Result<RemainingWork
     })
 }
 
-/// Returns `true` if the plan, as it ran, could change files and did not hand over.
+/// As it ran, and without a handover.
 fn plan_changed_files(project: &Project, tip: &Turn) -> anyhow::Result<bool> {
     let approved = tip.text(&project.repository, artifact::APPROVED)?;
     let text = match approved {
@@ -177,9 +166,9 @@ fn plan_changed_files(project: &Project, tip: &Turn) -> anyhow::Result<bool> {
 const CONTINUE_MESSAGE: &str = "Continue with the next step.";
 
 enum NextStep {
-    /// Make a plan from this message, or from the one in the draft.
+    /// From this message, or from the one in the draft.
     Plan(Option<String>, MessageOrigin),
-    /// The input was handled and can have changed the session. Decide again.
+    /// The input was handled and can have changed the session.
     Again,
     End(Ended),
 }
@@ -196,7 +185,7 @@ struct ResumeLoop<'a> {
     /// Plans run without a review.
     unseen: bool,
     most: Option<u32>,
-    /// A message that no plan was made from yet.
+    /// No plan was made from it yet.
     message: Option<String>,
     turns: u32,
     last: Option<Box<RecordedTurn>>,
@@ -204,7 +193,7 @@ struct ResumeLoop<'a> {
 }
 
 impl<'a> ResumeLoop<'a> {
-    /// Creates a loop. Without a review, `limits.turns` applies.
+    /// Without a review, `limits.turns` applies.
     fn new(
         project: &'a mut Project,
         mut options: ResumeOptions,
@@ -224,8 +213,7 @@ impl<'a> ResumeLoop<'a> {
         }
     }
 
-    /// Returns `true` if the loop ends with the given message, because no user can enter another
-    /// one.
+    /// The loop ends with the given message, because no user can enter another one.
     fn is_one_message(&self) -> bool {
         self.options.alone && !self.options.yolo
     }
@@ -285,8 +273,8 @@ impl ResumeLoop<'_> {
         self.ask(tip, draft, prompt, user, console)
     }
 
-    /// Returns `true` if the loop ends when the model concludes the work. A user at the prompt
-    /// might have more to ask for, unless the work was already complete when the loop began.
+    /// Ends when the model concludes the work. A user at the prompt might have more to ask for,
+    /// unless the work was already complete when the loop began.
     fn ends_when_done(&self) -> bool {
         self.options.alone || self.unseen || self.turns == 0
     }
@@ -331,9 +319,7 @@ impl ResumeLoop<'_> {
 }
 
 enum LoopPrompt {
-    /// The answer to this question.
     Answer(String),
-    /// The next request.
     Next {
         /// An empty input lets the model continue.
         goes_on: bool,
@@ -411,7 +397,7 @@ impl ResumeLoop<'_> {
         }
     }
 
-    /// Makes the next plan. Returns the reason if the loop must end.
+    /// Returns the reason if the loop must end.
     fn plan(
         &mut self,
         tip: &Turn,
@@ -442,8 +428,8 @@ impl ResumeLoop<'_> {
         Ok((is_circle && self.unseen).then_some(Ended::Repeated))
     }
 
-    /// The reason to end if there is no plan. An error is not a failure of the loop if the model
-    /// was only asked to continue: the request before is complete.
+    /// There is no plan. An error is not a failure of the loop if the model was only asked to
+    /// continue: the request before is complete.
     fn why_no_plan(&self, error: anyhow::Error, origin: MessageOrigin) -> anyhow::Result<Ended> {
         let by_itself = origin == MessageOrigin::Loop && self.is_one_message();
         let ends = by_itself || (self.options.yolo && is_cost_limit(&error));
