@@ -104,6 +104,7 @@ impl Model for CommandModel {
             });
         }
 
+        // A program reports neither usage nor truncation. Its exit code is all there is.
         Ok(ModelAnswer {
             text: finished.stdout,
             model: self.name.clone(),

@@ -133,6 +133,7 @@ impl Prompts {
     /// removed: a model uses what its prompt teaches. `None` if the stored prompt is current, or if
     /// the user edited it.
     pub fn update_saved(&self, saved: &str) -> Option<String> {
+        // The prompt of the opposite setting, unless the user edited it.
         let is_saved = |name: &&&str| {
             let other = self.fill_in(name, !self.searches);
             other.is_ok_and(|prompt| prompt.text == saved)

@@ -116,6 +116,7 @@ impl Journal {
 
     /// Renames the journal, so it no longer blocks operations, and returns the new path.
     pub fn quarantine(&self) -> std::io::Result<PathBuf> {
+        // Earlier ones stay: `teddy recover --put-back` can restore them.
         let free = (1..)
             .map(|number| self.dir.join(format!("pending.json.bad-{number}")))
             .find(|path| path.symlink_metadata().is_err());
@@ -269,6 +270,7 @@ fn move_below(old: &Path, new: &Path) {
     for entry in std::fs::read_dir(old).into_iter().flatten().flatten() {
         let (from, to) = (entry.path(), new.join(entry.file_name()));
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            // Best effort. A record that stays is read from the old directory.
             let _ = std::fs::create_dir(&to);
             move_below(&from, &to);
         } else if to.symlink_metadata().is_ok() {

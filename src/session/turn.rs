@@ -105,6 +105,7 @@ impl Turn {
             seconds,
             ..
         } = commit;
+        // Parents are positional (T3), and those of turn 0 do not count.
         let first = meta.number == 0;
         let previous = parents.first().copied().filter(|_| !first);
         let [workspace, publication] = [1, 2].map(|at| parents.get(at).copied().filter(|_| !first));

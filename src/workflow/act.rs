@@ -163,6 +163,7 @@ impl WorktreeEnv<'_, '_> {
         let worked = model.act(&task, &mut host);
         let exceeded = host.is_over_budget();
 
+        // Recorded text has aliases instead of paths of this machine.
         let aliases = confine::aliases(self.project, &worktree.path);
         match worked {
             Ok(mut result) => {
@@ -448,6 +449,7 @@ impl<'a, 'u> WatchingUser<'a, 'u> {
 impl AgentHost for WatchingUser<'_, '_> {
     fn progress(&mut self, progress: AgentProgress<'_>) {
         if let AgentProgress::Used { usage, cost } = &progress {
+            // Checked while the agent works: it could spend any amount before it ends.
             self.exceeded |= self.budget.used(*usage, *cost) > self.budget.remaining;
         }
         self.user.borrow_mut().report(Event::Working {

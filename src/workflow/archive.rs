@@ -213,6 +213,7 @@ impl SessionBundle {
             });
         }
 
+        // Without this, a power cut could take the name of a complete bundle.
         let synced = File::open(dir).and_then(|dir| dir.sync_all());
         synced.with_context(|| format!("writing `{}`", path.display()))?;
         Ok(size)

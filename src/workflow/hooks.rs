@@ -100,6 +100,7 @@ pub fn hooks_dir(teddy_dir: &Path) -> PathBuf {
 /// In bytes. Further errors are dropped.
 const MAX_ERROR_LOG: u64 = 32 << 10;
 
+// In characters.
 const MAX_ERROR_LINE: usize = 500;
 
 /// Fails silently: a hook must not disturb the agent.

@@ -128,6 +128,7 @@ pub fn land(
     let transaction = project.enter("land", user)?;
     let tip = project.store().tip(&session)?;
     let target = target(&project.repository, options.branch.as_deref())?;
+    // The git of a killed TeDDy could still move the branch.
     if landing::is_ending(&project.checkout(), &target.reference()) {
         return Err(Obstacle::Ending(target.name).into());
     }
@@ -307,6 +308,7 @@ fn finish(
             &landing_run.created,
         )
         .context(unfinished)?;
+    // Recorded, so recovery does not need the note any more.
     landing_run.dir.keep(false);
     drop(transaction);
 
@@ -326,6 +328,7 @@ fn finish(
     }
     outcome.formatted.sort();
     outcome.formatted.dedup();
+    // On another branch, hooks did not change the user's files.
     if !landing_run.target.is_current {
         outcome.formatted.clear();
     }

@@ -97,6 +97,7 @@ pub struct NoSession {
 /// git knows the worktree of a session like a checkout of the user's, but the next plan would
 /// discard what is done there.
 fn is_no_session_worktree(repository: &Repository) -> anyhow::Result<()> {
+    // Only linked worktrees can be those of a session.
     if repository.git_dir() == repository.common_dir() {
         return Ok(());
     }
@@ -144,6 +145,7 @@ impl Project {
         let record = Trust::of(&user_dirs.config, &repository.common_dir()).record();
         let proposed = proposed(&repository);
         let trusted = record.covers(&proposed);
+        // Parsed from the bytes that the trust decision covers; the file is not read again.
         let mut own = match proposed.get("config.yaml") {
             Some(text) => Layer::parse(&teddy.join("config.yaml").display().to_string(), text)?,
             None => Layer::default(),
@@ -323,6 +325,7 @@ impl Project {
         // Commands of a killed TeDDy can still run in the worktree, until their supervisor ends
         // them.
         Lock::wait_released(&self.commands_lock(session.as_str()), patience)?;
+        // Their supervisor can have been killed, too.
         if lock.holder_crashed {
             crate::host::shell::end_orphans();
         }
@@ -411,6 +414,7 @@ fn proposed(repository: &Repository) -> BTreeMap<String, String> {
     }
 
     let mut files = trust::files(&repository.workdir().join(".teddy"));
+    // A global list that git tracks is the repository's, and could name pages to fetch.
     if !is_own_global(repository) {
         let text = Root::open(repository.workdir())
             .and_then(|root| root.read(Path::new(GLOBAL), MAX_FILE))

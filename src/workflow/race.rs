@@ -311,12 +311,14 @@ fn follow_lanes(
         receive_news(&news, &mut lanes);
         let rows: Vec<LaneRow> = lanes.iter_mut().map(Lane::now).collect();
         spectator.watch(&rows);
+        // A lane knows only its own cost, so the limit for all of them is enforced here.
         stopped = stopped.or_else(|| reason_to_stop(&rows, limits));
         if stopped.is_some() {
             lanes.iter_mut().for_each(Lane::stop);
         }
     }
 
+    // The race was stopped before these began.
     for at in waiting {
         lanes[at].row.state = LaneState::Failed;
         lanes[at].row.doing = "it did not begin".to_owned();

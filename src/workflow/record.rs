@@ -175,6 +175,7 @@ fn write_down(
     options: &RecordOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<RecordResult> {
+    // The message becomes part of a commit that can be pushed.
     let options = &RecordOptions {
         message: without_keys(options.message.clone(), user),
         ..options.clone()
@@ -362,9 +363,11 @@ const MAX_TURNS_BETWEEN: usize = 64;
 fn read_last_state(project: &Project, tip: &Turn) -> anyhow::Result<CommitId> {
     let repository = &project.repository;
     let last = Stacks::new(repository).last()?;
+    // What other sessions applied since is not part of this work.
     let is_newest = last.is_none_or(|(id, _)| tip.publication == Some(id));
     let workspace = tip.meta.workspace.as_ref().filter(|_| is_newest);
     let branch = refs::branch_or_head(repository)?;
+    // After a checkout of another branch, the difference is git's and not work.
     let workspace = workspace.filter(|state| {
         state.worktree == repository.worktree_name()
             && state.branch.as_ref().is_none_or(|old| *old == branch)
@@ -400,6 +403,7 @@ fn tree_without(
         return Ok(tree);
     }
 
+    // Conflicting paths were not applied and keep their old content.
     let before = repository.commit(before)?.tree;
     let mut edits = BTreeMap::new();
     for path in paths {

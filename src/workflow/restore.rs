@@ -258,6 +258,7 @@ impl Restore<'_> {
 
         // A file that no snapshot has cannot be replaced: its bytes would be lost.
         let mut in_the_way = find_blocked(project, recorded.tree, restored.tree)?;
+        // `--ours` keeps the file in the way, so the steps conflict there.
         if options.on_overlap == OnOverlap::Ours && !in_the_way.is_empty() {
             restored = apply_with(&in_the_way.into_keys().collect())?;
             in_the_way = find_blocked(project, recorded.tree, restored.tree)?;
@@ -354,6 +355,7 @@ impl Restore<'_> {
             .transaction
             .complete(&checkout, &tip.session, &step, files)?;
         if let Some(waiting) = waiting {
+            // If the context stays, all of the draft still applies.
             let scope = match self.options.files_only {
                 true => TransferScope::Whole,
                 false => TransferScope::Answer,

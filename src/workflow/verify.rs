@@ -137,6 +137,7 @@ pub fn sign_session(
         &tag_request,
         passphrase,
     )?;
+    // The signature is complete. The lock is needed only for the tag and its ref.
     let transaction = project.enter("sign", user)?;
     let (tag, protected) = protect::protect_tag(repository, &bytes)?;
 

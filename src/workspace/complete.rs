@@ -256,6 +256,7 @@ pub fn note_publication(
         }
         false => None,
     };
+    // `Any`: the lock is held, and the ref describes the files as they are now.
     refs::move_to(repository, &name, Expected::Any, id, log)?;
     protected.map_or(Ok(()), |protected| {
         protect::release_protected(repository, &protected)

@@ -395,6 +395,8 @@ fn hook_changes(
     for commit in commits.iter().filter(|_| landing.is_current) {
         let intended = commit.intended.tree;
         if commit.intended.in_checkout {
+            // These changes are in the files already. `before` is without them, so that the turn
+            // shows them.
             let mut edits = BTreeMap::new();
             for change in diff::changes(repository, commit.tree, intended)? {
                 if repository.entry(now, &change.path)? == change.old {

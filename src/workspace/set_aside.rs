@@ -129,6 +129,7 @@ fn put_ref_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<Rest
     }
 
     let now = refs::read_unpeeled(repository, &item.name)?;
+    // The ref can have moved on since its repair. An older value must not replace newer turns.
     let goes_on = match now {
         Some(now) if now == id => return remove_set_aside(&item.file),
         Some(now) => history::is_ancestor(repository, now, id)?,
@@ -148,6 +149,7 @@ fn put_ref_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<Rest
         return refused("it is no turn of that session");
     }
     move_to(repository, &item.name, now, id)?;
+    // Otherwise the session would count as someone else's.
     if let Some(session) = &session {
         checkout.journal().record_tip(session, id)?;
     }

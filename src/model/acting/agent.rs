@@ -121,6 +121,7 @@ impl AgentSettings {
             let pairs = pairs.iter();
             pairs.map(|(n, v)| ((*n).into(), (*v).into())).collect()
         };
+        // The output is recorded, so it should have no colors or cursor movements.
         let mut variables = own(&[("TERM", "dumb"), ("NO_COLOR", "1")]);
         // These declare a sandbox or a trusted directory, which is true in ours only.
         if let Some(preset) = self.preset.filter(|_| task.is_confined) {

@@ -492,6 +492,7 @@ impl TranscriptRecorder {
             Speaker::Teddy => "teddy",
         };
         let entry = json!({ "time": clock::stamp(), "from": from, key: value });
+        // Redacts the whole line, so that no field is missed.
         let secrets: Vec<&str> = self.secrets.iter().map(String::as_str).collect();
         let line = entry.to_string();
         let clean = redact_values(&line, &secrets).text;

@@ -142,6 +142,7 @@ async fn get(address: &str) -> Option<Vec<u8>> {
 
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.ok()? {
+        // Anything can listen on a usual port, and send without end.
         bytes.extend_from_slice(&chunk);
         if bytes.len() > MAX_BYTES {
             return None;

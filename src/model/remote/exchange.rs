@@ -319,6 +319,7 @@ impl<'a> Call<'a> {
         let is_out_of_credit = ["insufficient_quota", "credit balance"]
             .iter()
             .any(|phrase| body.contains(phrase));
+        // A proxy, or a server at a wrong address, answers with a page.
         let page = body.trim_start().starts_with('<');
         let message = provider_message(&value).unwrap_or_else(|| {
             if page {

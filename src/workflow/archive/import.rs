@@ -101,6 +101,7 @@ pub fn import(
     });
     let arrivals: Vec<Arrival> = arrivals.collect::<anyhow::Result<_>>()?;
     let new_refs: Vec<_> = arrivals.iter().flat_map(|it| it.refs.clone()).collect();
+    // Everything was checked without the lock: no object is in the repository yet.
     if !options.is_trial && !new_refs.is_empty() {
         let _transaction = project.enter("import", user)?;
         received.keep(&new_refs, "teddy: import")?;
@@ -187,6 +188,7 @@ fn list_session_refs(name: &SessionName, refs: &SessionRefs) -> Vec<(String, Com
 
 fn agree(manifest: &Manifest, chosen: &[(SessionName, SessionRefs)]) -> Result<(), String> {
     for (name, refs) in chosen {
+        // A manifest that differs from the refs is damaged or forged.
         let entry = manifest.sessions.iter().find(|it| it.name == name.as_str());
         let is_so = entry.is_some_and(|entry| {
             entry.tip == refs.tip
@@ -223,6 +225,7 @@ fn check_session(
         draft: refs.draft.is_some(),
     };
 
+    // An existing session never moves.
     if let Some(current) = refs::read(&project.repository, &called.reference())? {
         if current != refs.tip && !history::is_ancestor(incoming, refs.tip, current)? {
             return Err(conflict(incoming, called, current, refs.tip));

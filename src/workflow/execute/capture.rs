@@ -178,6 +178,7 @@ fn leave_links(
     let mut edits = TreeEdits::new();
     for path in opened.linked {
         if repository.entry(captured.tree, path)?.is_some() {
+            // TeDDy made the link, so it is no change of the plan.
             edits.insert(path.clone(), repository.entry(env.tree, path)?);
         }
     }

@@ -33,6 +33,7 @@ use crate::workspace::fit::{Fit, fit};
 use crate::workspace::snapshot::{self, RecordedFiles, newly_left_out};
 use crate::workspace::transaction::Transaction;
 
+// Each wait lasts `TEDDY_LOCK_TIMEOUT`.
 const MAX_WAITS: u32 = 20;
 
 pub(super) fn run_and_record(

@@ -154,6 +154,7 @@ pub fn drain_queue(
     take: &mut dyn FnMut(&HookEvent) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let root = open_queue(hooks)?;
+    // Two processes would record the same prompt twice.
     let _lock = Lock::take(hooks, "hook", patience())?;
     while let Some((_, name)) = queued_events(&root)?.into_iter().next() {
         let read = root.read(&name, MAX_EVENT).map_err(anyhow::Error::from);
@@ -168,6 +169,7 @@ pub fn drain_queue(
             Ok(()) => hooks::clear_errors(hooks),
         }
 
+        // A failing event is removed as well, because it would block those behind it.
         std::fs::remove_file(hooks.join(QUEUE_DIR).join(&name))?;
     }
 

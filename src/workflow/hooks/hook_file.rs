@@ -73,6 +73,7 @@ impl HookFile {
 
         let home = home.context("HOME is not set")?;
         let path = home.join(agent.config_dir()).join(agent.file());
+        // Compared by real paths, because the home directory itself can be a symlink.
         let home = home.canonicalize().context("the home folder is gone")?;
         let real = match path.canonicalize() {
             Ok(real) => real,
@@ -180,6 +181,7 @@ impl HookFile {
         }
         make_shared_dirs(&self.root)?;
         let root = Root::open(&self.root)?;
+        // The agent can have created the file since it was read.
         let Some(before) = &change.before else {
             let after = change.after.as_deref().unwrap_or_default();
             let created = root.create_new(&self.rel_path, after.as_bytes(), FileMode::Plain);
@@ -199,6 +201,7 @@ impl HookFile {
 // Finds, adds and removes our entry in an agent's settings. All other bytes are preserved, and a
 // removal restores the text from before the addition.
 
+// In seconds.
 const HOOK_TIMEOUT: u32 = 10;
 const NOTIFY: &str = r#"notify = ["teddy", "hook", "codex"]"#;
 const BYTE_ORDER_MARK: &str = "\u{feff}";

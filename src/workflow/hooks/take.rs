@@ -39,6 +39,7 @@ pub fn take(project: &mut Project, event: &HookEvent, user: &mut dyn User) -> an
     // The agent does not report the end of an interrupted prompt, so the next event ends it.
     if let Some(prompt) = conversation.prompt.take() {
         let finished = finish(project, event, Some(&prompt), user);
+        // Even after a failure: the next event must not record the prompt again.
         write_conversation(&hooks, event, &conversation)?;
         finished?;
     } else if event.moment != HookTrigger::Prompt {
@@ -46,6 +47,7 @@ pub fn take(project: &mut Project, event: &HookEvent, user: &mut dyn User) -> an
     }
 
     if event.moment == HookTrigger::Prompt {
+        // Some tens of milliseconds late, because the agent does not wait for the snapshot.
         let start = begin(project, user)?;
         conversation.prompt = Some(OpenPrompt {
             words: event.words.clone(),
@@ -73,6 +75,7 @@ fn open_conversation(
     {
         return Ok(Some(conversation));
     }
+    // Without the start, changes of this prompt cannot be told from earlier ones.
     if event.moment == HookTrigger::Stop {
         return Ok(None);
     }

@@ -65,6 +65,7 @@ pub(super) fn plan_landing(
             Ok(next) => next,
             Err(overlap) => return Ok(LandPlan::Overlap(overlap)),
         };
+        // HEAD already has the change.
         if next == tree {
             continue;
         }
@@ -316,6 +317,7 @@ fn candidates(
         let turn = turn?;
         let number = turn.number();
         undone.add_restore(&turn);
+        // Newest first, so a landing comes before the turns that it landed.
         if let Some(landing) = &turn.meta.landed {
             let turns = landing.commits.iter().flat_map(|commit| &commit.turns);
             landed.extend(turns.map(|turn| turn.turn_id));

@@ -95,6 +95,7 @@ impl LandingRun<'_> {
         let intended_tree = apply_commit(repository, at.tree, planned)?;
         let mut tree = intended_tree;
         for attempt in 0.. {
+            // Hooks of an earlier commit or attempt can have changed files.
             let files = match (number, attempt) {
                 (0, 0) => self.files.tree,
                 _ => snapshot::snapshot(&self.project.checkout(), &[])?.tree,

@@ -236,6 +236,7 @@ pub(super) fn spent_on_turns(project: &Project, tip: &Turn) -> anyhow::Result<f6
             sum += before;
             break;
         }
+        // `spent` has discarded answers, too. Turns of earlier versions have only `cost`.
         sum += meta.spent.or_else(|| meta.model?.cost).unwrap_or(0.0);
         walked += 1;
     }

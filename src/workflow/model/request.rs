@@ -110,6 +110,7 @@ pub fn ask(
         }
     };
 
+    // Also after a failure: the transcript and the cost stay with the draft.
     let mut record = env.record.into_inner();
     let user = shared.into_inner();
     record.keep_in(keeper.draft);

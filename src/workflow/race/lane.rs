@@ -102,6 +102,7 @@ impl LaneOrder {
         limited.read_until(b'\n', &mut line)?;
         let order = serde_json::from_slice(&line)?;
 
+        // The thread needs the lock on stdin.
         drop(limited);
         std::thread::spawn(|| {
             let mut discarded = Vec::new();

@@ -47,6 +47,7 @@ impl SubtreePlan {
     fn push(&mut self, from: TreeId, to: TreeId, series: &Series) {
         let is_open = self.steps.len() > self.sealed;
         match self.steps.last_mut().filter(|_| is_open) {
+            // No edit of the user's in between: one merge instead of two.
             Some(last) if last.to == from => last.to = to,
             _ => self.steps.push(PatchStep {
                 from,

@@ -411,6 +411,7 @@ impl<'a> UndoWalk<'a> {
             turns,
             ..
         } = self.session;
+        // `--exact` leaves exactly the turns of the target in the files.
         if self.on_overlap == OnOverlap::Exact {
             let current = find_target_stack(project, stacks, &turns.turn(self.at)?)?;
             self.current = StackChanges::of(stacks, &current);
