@@ -88,6 +88,7 @@ pub fn without_prompt(report: &str) -> Cow<'_, str> {
 impl Report<'_> {
     /// Cuts long lines of output if the report would exceed [`MAX_REPORT`].
     pub fn render(&self) -> String {
+        // A longer report could not be read again.
         let text = self.written(false);
         match text.len() > MAX_REPORT {
             true => self.written(true),

@@ -166,6 +166,7 @@ struct TurnCheck<'a> {
 
 impl TurnCheck<'_> {
     fn fault(&mut self, rule: &'static str, problem: impl Into<String>) {
+        // A hostile turn could have millions of faults.
         if self.faults.len() < MOST_FAULTS {
             self.faults.push(Fault {
                 turn: Some(self.turn.number()),
@@ -185,6 +186,7 @@ impl TurnCheck<'_> {
             Err(error) => self.fault("T3", format!("{error:#}")),
         }
 
+        // Sizes are checked before any file is read.
         self.publication();
         let are_readable = self.artifacts();
         if let Some(workspace) = &self.turn.meta.workspace {
@@ -339,6 +341,7 @@ impl TurnCheck<'_> {
 
         let word = self.turn.meta.status.word();
         match self.turn.meta.status {
+            // Nothing ran in these turns.
             Status::Rejected | Status::Declined if old != new => {
                 self.fault("T10", format!("it is {word}, and files changed"));
             }
@@ -494,6 +497,7 @@ impl TurnCheck<'_> {
             .leaves_up_to(self.turn.tree, TreeLimit::SMALL)
         {
             Ok(leaves) => {
+                // A link or submodule in a turn could lead anywhere once it is checked out.
                 let odd = leaves.iter().filter(|leaf| leaf.mode != EntryMode::File);
                 for leaf in odd.take(MAX_NAMED_ARTIFACTS) {
                     let name = lossy(&leaf.path);

@@ -26,6 +26,7 @@ use crate::workflow::project::Project;
 
 /// A few words for the approval prompt.
 pub fn confinement(project: &Project) -> String {
+    // The description does not depend on paths.
     let nowhere = Path::new("/nonexistent");
     let policy = policy_of(
         project,
@@ -66,6 +67,7 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
     if let Some(policy) = &mut policy {
         policy.read.extend(worktree.borrowed_paths());
         let worktrees = worktree_dirs(&project.repository, &project.worktrees());
+        // Worktrees of other sessions, which can have other secrets.
         policy.hidden.extend(worktrees);
         policy.hidden.extend(secrets_beside_programs(project)?);
         prepare_caches(&caches, &policy.write)
@@ -227,6 +229,7 @@ fn program_dirs_in_path(workspace: &Path) -> Vec<PathBuf> {
 fn program_dirs(path: &str, workspace: &Path) -> Vec<PathBuf> {
     // Resolve symlinks and `..` before the comparison: `scripts/..` would open the whole workspace.
     let real = |dir: PathBuf| dir.canonicalize().unwrap_or(dir);
+    // A directory that does not exist keeps its `..`.
     let leads_back = |dir: &PathBuf| dir.components().any(|part| part == Component::ParentDir);
     let inside = std::env::split_paths(path)
         .map(real)

@@ -129,6 +129,7 @@ pub fn execute_text(
     project.recover(user)?;
     let tip = project.store().tip(&session)?;
     let draft = project.store().draft(&tip)?;
+    // The plan is the user's own, so it needs no check of its origin.
     let case = adopt(project, Start { tip: &tip, draft }, text, reading, user)?;
     finish(project, case, options, user).map(ExecuteResult::Reviewed)
 }
@@ -193,6 +194,7 @@ fn adopt<'a>(
     let mut case = validate_case(project, start, reading, &paths, None, user)?;
     case.draft.archive_answer();
     case.draft.begin();
+    // The plan is no answer to this input.
     case.draft.artifacts.remove(artifact::INPUT);
     keep_plan(&mut case.draft, text, &case.validated);
     // Before the review: if it is aborted, the plan is still waiting.
@@ -249,6 +251,7 @@ fn validate_case<'a>(
 ) -> anyhow::Result<PlanInReview<'a>> {
     let Start { tip, mut draft } = start;
     let repository = &project.repository;
+    // Saves a scan right after planning. Paths of the plan are compared in any case.
     let reusable = reusable.filter(|files| files.is_fresh() && files.still_has(repository, paths));
     let recorded = match reusable {
         Some(files) => files,

@@ -102,6 +102,7 @@ pub fn resume(
 ) -> anyhow::Result<Resumed> {
     project.settings.limits.cost = options.max_cost.unwrap_or(project.settings.limits.cost);
     if options.yolo {
+        // Without a user, a model that cannot correct its plan would only cost money.
         project.settings.replan.max = project.settings.replan.max.min(YOLO_REPLANS);
     }
 
@@ -135,6 +136,7 @@ enum RemainingWork {
 }
 
 fn remaining_work(project: &Project, tip: &Turn) -> anyhow::Result<RemainingWork> {
+    // An answer is complete although it changes no file.
     if tip.meta.question {
         return Ok(RemainingWork::Nothing);
     }

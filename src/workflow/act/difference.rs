@@ -40,6 +40,7 @@ pub(super) fn plan_from(
 ) -> anyhow::Result<WrittenPlan> {
     let repository = &env.project.repository;
     let mut changes = diff::changes(repository, env.recorded.tree, result.tree)?;
+    // Notes of the agent itself are no work.
     changes.retain(|change| !is_note(change, leaves));
     let limit = env.project.settings.limits.files;
     if changes.len() > limit {
@@ -76,6 +77,7 @@ fn take_too_large(
     for change in std::mem::take(changes) {
         let mut size = 0;
         for entry in change.old.iter().chain(&change.new) {
+            // A gitlink has no blob.
             if !matches!(entry.mode, EntryMode::Tree | EntryMode::Gitlink) {
                 size = size.max(repository.blob_size(BlobId::of(entry.id))?);
             }

@@ -110,6 +110,7 @@ fn merge_specs(
     tip: &Turn,
     on_overlap: OnOverlap,
 ) -> anyhow::Result<SpecMerge> {
+    // Specs count even if git ignores them.
     let forced: Vec<Vec<u8>> = change
         .documents
         .specs()
@@ -133,6 +134,7 @@ fn merge_specs(
         }
     };
 
+    // Also after a crash between the turn and its step: the specs are merged already.
     if files.from == files.to {
         return Ok(SpecMerge::Done(Vec::new()));
     }
@@ -179,6 +181,7 @@ fn spec_trees(
         .into_iter()
         .filter(|leaf| leaf.path.starts_with(DIR.as_bytes()))
     {
+        // A spec that the change never had is not in the base, so the merge keeps it.
         old.insert(leaf.path, None);
     }
 

@@ -196,6 +196,7 @@ fn prepare(
     let tip = project.store().tip(&session)?;
     let mut draft = project.store().draft(&tip)?;
 
+    // A plan that an earlier call made runs first; it was paid for.
     if draft.is_planned() {
         return Ok(());
     }
@@ -256,6 +257,7 @@ fn find_finished_turn(
             return Ok(None);
         }
 
+        // The first line of the message names the work.
         let about_it = words_of(project, &turn)?.lines().next() == Some(work.key.as_str());
         if turn.meta.status == Status::Executed && about_it && worked(&project.repository, &turn)? {
             return Ok(Some((turn.number(), usage_since(project, &turn, noted)?)));
@@ -285,6 +287,7 @@ fn worked(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {
 fn words_of(project: &Project, turn: &Turn) -> anyhow::Result<String> {
     for turn in project.store().history(turn.clone()) {
         let turn = turn?;
+        // Feedback on a rejected plan, and "continue", belong to the request before.
         if turn.meta.origin == MessageOrigin::User {
             return Ok(turn
                 .text(&project.repository, artifact::USER_PROMPT)?

@@ -205,6 +205,7 @@ fn report(
         output_limit: project.settings.execute.output_limit,
     }
     .render();
+    // The report goes to the model and can be pushed.
     crate::text::secret::redact(&text).into_owned()
 }
 
@@ -240,6 +241,7 @@ fn changes(artifacts: &mut Artifacts, writing: &EndedTurn<'_>, limit: usize) {
 }
 
 fn next_artifacts(artifacts: &mut Artifacts, next: &Next) {
+    // Several forks can continue from here, so the next turn has no id yet.
     let meta = NextMeta {
         schema: SCHEMA,
         parent_turn_id: next.parent_turn_id,

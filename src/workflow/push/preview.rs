@@ -143,6 +143,7 @@ impl<'a> Sender<'a, '_> {
         self.search(&mut prepared, turns, base, chosen.redacted, &[])?;
 
         let trees: Vec<String> = new.iter().map(|turn| turn.tree.to_string()).collect();
+        // The remote has the trees of the newest common turn.
         let base_trees = base.map(|base| turns[base].tree.to_string());
         let base_trees: Vec<String> = base_trees.into_iter().collect();
         let files = count_missing(&self.project.repository, self.remote, &trees, &base_trees)?;
@@ -257,6 +258,7 @@ impl<'a> Sender<'a, '_> {
             return Ok(None);
         };
         let name = record_reference(&self.target(session));
+        // A record that is not one of this session is not ours to delete.
         let Some(chosen) = self.holding(turns, tip)? else {
             let own = self.build_record(turns, None)?.record.ids();
             self.compare(session, &name, Some(tip), &own)?;
@@ -349,6 +351,7 @@ impl<'a> Sender<'a, '_> {
     ) -> anyhow::Result<()> {
         let mut search = LeakSearch::new(&self.project.repository, self.home.as_deref());
         if let Some(base) = base {
+            // What the remote has already is no new finding.
             search.pass(&turns[base])?;
         }
 
