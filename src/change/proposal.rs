@@ -195,6 +195,7 @@ fn list(value: &str) -> Vec<String> {
         )
     });
     for name in &mut names {
+        // Models write paths of specs too.
         let short = name.strip_prefix("specs/").unwrap_or(name);
         *name = short
             .strip_suffix(".md")

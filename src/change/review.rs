@@ -89,6 +89,7 @@ impl ChangeReview {
     }
 
     pub fn render(&self) -> String {
+        // The name must not end the attribute or the tag.
         let attribute = |text: &str| sanitize_line(text).replace(['"', '<', '>'], "'");
         let mut text = format!(
             "<review iteration=\"{}\" reviewer=\"{}\"",

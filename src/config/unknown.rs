@@ -61,6 +61,7 @@ fn find_unknown(section: &[&str], values: &Mapping) -> Option<(String, Option<St
     values.iter().find_map(|(key, value)| {
         let key = key.as_str().unwrap_or_default();
         let path = [section, &[key]].concat();
+        // The user chooses the names of models.
         let is_free = section == [MODELS];
         if !is_free && !valid.is_empty() && !valid.iter().any(|name| name == key) {
             return Some((path.join("."), suggest_key(section, key, &valid)));

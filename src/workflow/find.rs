@@ -199,6 +199,7 @@ pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
     let searched: HashMap<BlobId, Searched> = searched.into_iter().flatten().collect();
     for mut file in files {
         let (turn, searched) = (&chains.turns[file.turn], &searched[&file.blob]);
+        // Reading the turn is slow, so only matches pay for it.
         if file.name == artifact::USER_PROMPT && searched.is_match() {
             file.part = part_of_message(&project.repository, turn)?;
             if !query.parts.contains(&file.part) {

@@ -91,6 +91,7 @@ pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Res
         patience(),
     )?;
     let ran = run_again(project, &turn, &plan, &workspace, user);
+    // Removed after a failure too, so the error is returned only below.
     worktree::remove_session_worktree(&project.repository, WORKTREE)?;
     let (tree, ran) = ran?;
     let expected = project.repository.commit(workspace.after)?.tree;
@@ -128,6 +129,7 @@ fn exit_differences(
     let expected: Vec<Option<i32>> = expected
         .map(|action| action.field("Exit Code")?.parse().ok())
         .collect();
+    // Without the same number of actions, no result can be matched with another.
     if expected.len() != ran.outcomes.len() {
         return Ok(Vec::new());
     }

@@ -99,6 +99,8 @@ impl Adding<'_> {
             Merged::Overlap { paths, theirs, .. } => {
                 let mut edits = Edits::new();
                 for path in paths {
+                    // The turn changed lines that the user edited, so the edit becomes part of the
+                    // state before.
                     let edited = repository.entry(self.users, &path)?;
                     edits.insert(path, edited);
                 }
@@ -118,6 +120,7 @@ impl Adding<'_> {
         let repository = self.repository;
         let mut edits = Edits::new();
         for change in diff::changes(repository, after, next)? {
+            // The file is again as it was before the turns.
             if change.new == repository.entry(self.sum.before, &change.path)? {
                 edits.insert(change.path, change.new);
             }

@@ -135,6 +135,7 @@ impl AgentFacts {
             if rule.applies(line) {
                 message = message.or(self.take(&rule, line));
             }
+            // Taken out only so that `take` can borrow `self`.
             self.rules.push(rule);
         }
 

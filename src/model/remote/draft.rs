@@ -42,6 +42,7 @@ impl AnswerDraft {
             });
         };
 
+        // A reasoning model can use all of its tokens before it writes any text.
         if self.text.trim().is_empty() {
             let reason = match finish {
                 Finish::Stop => String::new(),

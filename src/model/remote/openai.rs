@@ -75,6 +75,7 @@ pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
 /// `false` if `value` isn't an answer.
 pub fn read_complete(draft: &mut AnswerDraft, value: &Value) -> bool {
     take(draft, value, "/choices/0/message/content");
+    // Without a stream, a whole body is a whole answer.
     draft.ended = draft.recognised;
     draft.recognised
 }

@@ -165,6 +165,7 @@ impl RoleClient<'_> {
         report_unknown(model.name(), price, answer.usage, self.user);
         let (sum, dollars) = match price::cost(price, answer.usage) {
             Ok(cost) => (&mut usage.cost, cost),
+            // Not all of the price is known, so the amount counts only toward the limit.
             Err(_) => (&mut usage.spent, price::charge(price, answer.usage)),
         };
 

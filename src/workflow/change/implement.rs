@@ -92,6 +92,7 @@ pub fn implement_and_review(
 
     loop {
         if due_fix(&change).is_some() {
+            // A fix that an earlier call left is always tried.
             if result.fixes >= most && result.reviews > 0 {
                 result.stopped = Some(ImplementStop::TooManyRounds(most));
                 break;
@@ -264,6 +265,8 @@ fn tick(
         .iter()
         .any(|name| name == tasks::FILE);
     let text = tasks::tick(change.documents.text(tasks::FILE), &task.number);
+    // A tick changes no meaning, so the checksum follows it. An edit of the user's must stay
+    // visible.
     if !stale {
         change.state.seal_one(tasks::FILE, &text, &now());
     }

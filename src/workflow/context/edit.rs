@@ -75,6 +75,7 @@ pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyho
         user,
     )?
     .text;
+    // The input of a waiting plan stays the one that its model received.
     if !draft.is_planned() {
         pages.keep_in(&mut draft.artifacts);
         draft.artifacts.insert(artifact::INPUT, text.as_str());

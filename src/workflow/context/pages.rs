@@ -82,6 +82,7 @@ impl Pages {
                 .map(|page| page.text)
                 .map_err(|error| error.to_string()),
         };
+        // Failures too, so that a page is requested only once.
         self.fetched.insert(url.to_owned(), page.clone());
         page
     }
