@@ -401,7 +401,7 @@ pub const MODEL_KINDS: [&str; 7] = [
 
 pub(super) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let amount = f64::deserialize(deserializer)?;
-    // No amount compares as more than NaN, so such a limit would never stop anything.
+    // With NaN as a price or a limit, the cost would never reach the limit.
     if amount.is_finite() && amount >= 0.0 {
         return Ok(amount);
     }
