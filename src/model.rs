@@ -2,7 +2,7 @@
 //!
 //! A model turns a [`ModelRequest`] into a [`ModelAnswer`]. If it fails, the [`ModelError`] keeps
 //! the part of the answer that had arrived. This module knows nothing of sessions, plans or
-//! terminals; the environment and the user come in through [`outside::Outside`].
+//! terminals; [`model_env::ModelEnv`] is its way to the environment and the user.
 
 pub mod acting;
 
@@ -21,15 +21,13 @@ pub mod replay;
 pub mod settings;
 pub mod token;
 
-/// A source of answers: an API, a program, a recording or the user.
+/// An API, a program, a recording or the user.
 pub trait Model {
-    /// The name under which the user configured the model.
+    /// As configured.
     fn name(&self) -> &str;
 
-    /// Requests an answer.
-    ///
-    /// `watch` gets the whole text so far each time more arrives, and an empty string every now and
-    /// then while nothing does, so that the caller can show progress.
+    /// Requests an answer. `watch` gets the whole text each time more arrives, and an empty string
+    /// now and then while nothing does, so that the caller can show progress.
     fn answer(
         &self,
         request: &ModelRequest,
@@ -37,146 +35,119 @@ pub trait Model {
     ) -> Result<ModelAnswer, ModelError>;
 }
 
-/// One request to a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModelRequest {
-    /// The system prompt.
     pub system: String,
-    /// The turn's `input.md`. Sent before the message so that providers can cache the prefix that
-    /// stays the same from turn to turn.
+    /// The turn's `input.md`. Sent before the message, so that providers can cache what stays the
+    /// same.
     pub input: String,
-    /// The user's message.
     pub message: String,
-    /// Upper bound on the answer. `None` uses the model's own limit.
+    /// `None` uses the model's own limit.
     pub max_tokens: Option<u32>,
 }
 
-/// An answer from a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelAnswer {
     pub text: String,
-    /// The model that answered. Can differ from the one requested.
+    /// As the provider reports it. Can differ from the requested one.
     pub model: String,
     pub usage: TokenUsage,
-    /// Cost in US dollars. `None` if the model doesn't report it.
+    /// US dollars. `None` if the model doesn't report it.
     pub cost: Option<f64>,
-    /// Reason for the end. Only [`Finish::Stop`] marks a complete answer.
+    /// Only [`Finish::Stop`] marks a complete answer.
     pub finish: Finish,
 }
 
-/// Token counts of one exchange. All zero if the model doesn't report usage.
+/// Of one exchange. All zero if the model doesn't report usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct TokenUsage {
-    /// All input tokens, cached ones included.
+    /// With cached tokens.
     pub input: u64,
-    /// Output tokens, hidden reasoning included.
+    /// With hidden reasoning.
     pub output: u64,
     /// The part of `input` read from the provider's cache.
     pub cached: u64,
-    /// The part of `input` written to the provider's cache, if the provider charges for that.
+    /// The part of `input` written to the cache, if the provider charges for that.
     pub cache_written: u64,
 }
 
-/// Reason for the end of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finish {
-    /// The model finished.
     Stop,
-    /// The answer was cut at the token limit.
+    /// Cut at the token limit.
     Length,
-    /// Any other reason, as the provider names it.
+    /// As the provider names it.
     Other(String),
 }
 
-/// A failed request. `Display` describes the failure, [`ModelError::remedy`] a way out.
+/// `Display` describes the failure, [`ModelError::remedy`] a way out. `partial` is the part that
+/// had arrived, `detail` the message of the provider or system, `origin` the scheme, host and port.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelError {
-    /// The model's configuration is invalid.
     Settings(String),
-    /// An invalid model name or `kind:id`.
     Unknown(String),
     /// A name that matches no model.
     NoSuchModel {
         word: String,
-        /// All configured names.
         configured: Vec<String>,
     },
-    /// The API key is missing, empty or a placeholder.
+    /// Missing, empty or a placeholder.
     NoKey {
         model: String,
-        /// The variable expected to contain the key.
+        /// Where the key was expected.
         variable: String,
     },
-    /// `api_key_command` failed.
     KeyCommand {
-        /// Description of the failure.
         detail: String,
     },
     /// HTTP 401 or 403.
     Unauthorized {
-        /// Scheme, host and port.
         origin: String,
-        /// The provider's message.
         detail: String,
     },
     /// HTTP 404: unknown model or wrong address.
     NotFound {
         id: String,
-        /// The requested URL.
         address: String,
-        /// The provider's message.
         detail: String,
     },
     /// HTTP 429, even after retries.
     Quota {
-        /// The provider's message.
         detail: String,
     },
     /// HTTP 402, or a message that means the same.
     Credit {
-        /// The provider's message.
         detail: String,
     },
     /// Any other rejection, such as HTTP 400, 413 or 422.
     Refused {
-        /// The HTTP status.
         status: u16,
-        /// The provider's message.
         detail: String,
     },
     /// HTTP 5xx, even after retries.
     Server {
-        /// The HTTP status.
         status: u16,
-        /// The provider's message.
         detail: String,
     },
-    /// The response is neither JSON nor an event stream.
+    /// Neither JSON nor an event stream.
     NotJson {
-        /// The requested URL.
         address: String,
         /// The start of the response.
         sample: String,
     },
     /// The connection failed or broke before the first byte.
     Connect {
-        /// Scheme, host and port.
         origin: String,
-        /// The system's error message.
         detail: String,
     },
     /// The connection ended before the answer did.
     Broken {
-        /// Description of the missing part.
         detail: String,
-        /// The part that had arrived.
         partial: String,
     },
     /// The provider reported an error instead of an answer, or in the middle of one.
     Provider {
-        /// The provider's message.
         detail: String,
-        /// The part that had arrived.
         partial: String,
     },
     /// The model refused to answer.
@@ -195,99 +166,79 @@ pub enum ModelError {
     },
     /// The model stopped early: it refused, or asked for a tool.
     Ended {
-        /// The provider's name for the reason.
+        /// As the provider names it.
         reason: String,
-        /// The part that had arrived.
         partial: String,
     },
-    /// No data arrived within the idle limit.
+    /// Silence beyond the idle limit.
     Idle {
-        /// The limit that was exceeded.
         limit: std::time::Duration,
-        /// The part that had arrived.
         partial: String,
     },
     /// The answer as a whole took too long.
     Timeout {
-        /// The limit that was exceeded.
         limit: std::time::Duration,
-        /// The part that had arrived.
         partial: String,
     },
-    /// The server redirects, which TeDDy never follows.
+    /// TeDDy never follows redirects.
     Redirect {
-        /// Scheme, host and port of the original request.
         origin: String,
-        /// The redirect's target.
         location: String,
     },
-    /// The answer is too large.
     TooLarge {
-        /// The limit in bytes.
+        /// In bytes.
         limit: usize,
-        /// The part that had arrived.
         partial: String,
     },
-    /// The answer contains no text.
+    /// No text.
     Empty {
-        /// Reason for the end. Empty if the model doesn't report one.
+        /// Why it ended. Empty if the model doesn't report it.
         reason: String,
     },
-    /// The answer was cut, and the caller needs a complete one.
+    /// Cut, and the caller needs a complete answer.
     Truncated {
-        /// The part that had arrived.
         partial: String,
     },
-    /// The program doesn't exist.
     CommandMissing {
         program: String,
     },
-    /// The program failed.
     CommandFailed {
         program: String,
-        /// Its exit status, such as `exit status: 1` or `signal: 9`.
+        /// Such as `exit status: 1` or `signal: 9`.
         status: String,
-        /// The end of its stderr.
+        /// The end of it.
         stderr: String,
     },
     /// The program succeeded but printed nothing.
     CommandSilent {
         program: String,
-        /// The end of its stderr.
+        /// The end of it.
         stderr: String,
     },
     /// An agent failed (not installed, not logged in, broke off), or a plan was requested from a
     /// model that edits files itself.
     Agent {
-        /// Description of the failure.
         detail: String,
-        /// Suggestion for the user.
         remedy: String,
     },
-    /// All recorded answers are used up.
     ReplayEnded {
-        /// Number of recorded answers.
         answers: usize,
     },
-    /// Reading or writing failed.
     Io {
-        /// The attempted operation, such as ``reading `answers/01.md` ``.
+        /// Such as ``reading `answers/01.md` ``.
         action: String,
-        /// The system's error message.
         detail: String,
     },
     /// The call would exceed the cost limit. Nothing was sent.
     CostLimit {
-        /// Estimated cost of the call in US dollars.
+        /// Of the call, in US dollars.
         estimate: f64,
-        /// Cost of the session so far.
         session_cost: f64,
-        /// The session's limit.
         limit: f64,
     },
     /// An agent was stopped because it used up the remaining budget.
     BudgetExceeded {
-        /// The budget at its start, in US dollars.
+        /// At its start, in US dollars.
         budget: f64,
     },
     /// Only the user can get the answer, but stdin is not a terminal.
@@ -295,15 +246,13 @@ pub enum ModelError {
         /// Progress so far, such as the path of the input.
         detail: String,
     },
-    /// The user cancelled the request.
     Interrupted {
-        /// The part that had arrived.
         partial: String,
     },
 }
 
 impl ModelAnswer {
-    /// `true` if the model finished. Any other answer is never executed.
+    /// An incomplete answer is never executed.
     pub fn is_complete(&self) -> bool {
         self.finish == Finish::Stop
     }
@@ -345,12 +294,12 @@ impl TokenUsage {
 }
 
 impl ModelRequest {
-    /// Joins input and message, input first.
+    /// Input first.
     pub fn user_text(&self) -> String {
         join_parts(&[self.input.trim_end(), &message_part(&self.message)])
     }
 
-    /// Joins everything into one text, for models without a separate system prompt.
+    /// For models without a separate system prompt.
     pub fn full_text(&self) -> String {
         join_parts(&[
             self.system.trim_end(),

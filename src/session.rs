@@ -1,7 +1,8 @@
 //! Sessions: turns as commits, and their storage.
 //!
-//! Everything about a turn is a file in its commit. Only `store` moves a session's refs. `journal`
-//! records an operation between the ref and the user's files, so it can be completed after a crash.
+//! Everything about a turn is a file in its commit. `store` writes turns and drafts. `journal`
+//! records an operation between the session's ref and the user's files, so that recovery can
+//! complete it.
 
 pub mod artifact;
 pub mod comments;

@@ -2,7 +2,6 @@
 //!
 //! Shared services have modules of their own: [`context`] assembles the model's input, [`model`]
 //! chooses and asks models, [`validation`] validates plans, [`confine`] builds sandbox policies.
-//!
 //! The user is a `&mut dyn user::User`, so that workflows run the same in tests, in CI and in a
 //! terminal.
 

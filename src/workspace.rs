@@ -1,8 +1,8 @@
-//! The user's files between two recorded states: snapshots, comparison, the update of files, and
-//! recovery after a crash.
+//! The user's files between two recorded states: snapshots, comparison, update, crash recovery.
 //!
 //! Knows sessions and turns, but neither plans nor models. Never prompts: events for the user are
-//! [`notice::FilesNotice`] values.
+//! [`notice::FilesNotice`] values. Functions that move refs or write files need the lock, which
+//! [`transaction::Transaction`] holds.
 
 pub mod changed;
 pub mod complete;
@@ -30,21 +30,18 @@ use crate::session::store::Store;
 /// A checkout of the user's, with the rules for its snapshots.
 pub struct Checkout<'a> {
     pub repository: &'a Repository,
-    /// Which files snapshots leave out.
     pub limits: SnapshotLimits,
     /// Parent directory of the session worktrees.
     pub worktrees: PathBuf,
 }
 
 impl<'a> Checkout<'a> {
-    /// The sessions of the repository.
     pub fn store(&self) -> Store<'a> {
         Store {
             repository: self.repository,
         }
     }
 
-    /// The journal of pending operations.
     pub fn journal(&self) -> Journal {
         Journal::new(&self.repository.teddy_dir())
     }

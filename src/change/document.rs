@@ -1,4 +1,4 @@
-//! The set of a change's documents: finds missing and invalid ones.
+//! The documents of a change: finds missing and invalid ones, and parses answers that contain some.
 
 use std::collections::BTreeMap;
 
@@ -7,49 +7,41 @@ use super::id::ChangeId;
 use super::{proposal, review, spec, tasks};
 use crate::text::fence;
 
-/// Path of the reviews of the implementation.
 pub const REVIEW: &str = "review.md";
 
-/// The documents by path.
+/// By path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Documents(pub BTreeMap<String, String>);
 
-/// The next document to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MissingDocument {
-    /// `proposal.md`
     Proposal,
-    /// The spec with this id.
+    /// Id.
     Spec(String),
-    /// `tasks.md`
     Tasks,
 }
 
 impl Documents {
-    /// Returns `true` if a path can be a document.
     pub fn is_one(path: &str) -> bool {
         matches!(path, proposal::FILE | tasks::FILE | REVIEW) || spec::id_of(path).is_some()
     }
 
-    /// Returns a document, or an empty string if it does not exist.
+    /// Empty if it does not exist.
     pub fn text(&self, path: &str) -> &str {
         self.0.get(path).map_or("", String::as_str)
     }
 
-    /// Inserts or replaces a document.
     pub fn insert(&mut self, path: &str, text: impl Into<String>) {
         self.0.insert(path.to_owned(), text.into());
     }
 
-    /// Returns the paths and texts of the specs.
     pub fn specs(&self) -> impl Iterator<Item = (&String, &String)> {
         self.0
             .iter()
             .filter(|(path, _)| spec::id_of(path).is_some())
     }
 
-    /// Returns the next document to write: the proposal, then each spec that it names, then the
-    /// tasks.
+    /// The proposal, then each spec that it names, then the tasks.
     pub fn missing(&self) -> Option<MissingDocument> {
         let Some(proposal) = self.0.get(proposal::FILE) else {
             return Some(MissingDocument::Proposal);
@@ -65,7 +57,6 @@ impl Documents {
         (!self.0.contains_key(tasks::FILE)).then_some(MissingDocument::Tasks)
     }
 
-    /// Validates all documents.
     pub fn check(&self, id: &ChangeId) -> Vec<Finding> {
         let high = |file: &str, message: String| Finding {
             file: file.to_owned(),
@@ -121,7 +112,6 @@ impl Documents {
         findings
     }
 
-    /// Validates one document.
     pub fn check_one(id: &ChangeId, path: &str, text: &str) -> Vec<Finding> {
         match path {
             proposal::FILE => proposal::check(id, text),
@@ -131,8 +121,7 @@ impl Documents {
     }
 }
 
-/// Removes a fence around the whole answer and normalizes line ends. The result ends with one
-/// newline.
+/// Removes a fence around the whole answer and normalizes line ends. Ends with one newline.
 pub fn unwrap_answer(text: &str) -> String {
     let text = text.trim_start_matches('\u{feff}').trim();
     let inner = fenced_content(text).unwrap_or(text);
@@ -154,8 +143,7 @@ fn fenced_content(text: &str) -> Option<&str> {
     (wraps && begins).then_some(body)
 }
 
-/// Returns the paths and contents of all `<file path="...">` blocks, and ignores the text around
-/// them.
+/// The `<file path="...">` blocks of an answer, without the text around them.
 pub fn files_in_answer(text: &str) -> Vec<(String, String)> {
     let mut files: Vec<(String, Vec<&str>)> = Vec::new();
     for line in text.lines() {
@@ -190,7 +178,7 @@ fn file_path_of(line: &str) -> Option<&str> {
         .strip_suffix("\">")
 }
 
-/// Returns the text of a review, without `<review>` tags around the whole of it.
+/// Removes `<review>` tags around the whole text.
 pub fn review_text(text: &str) -> String {
     let text = unwrap_answer(text);
     let lines: Vec<&str> = text.lines().collect();

@@ -4,24 +4,20 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// How serious a mistake is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The document is unusable.
     High,
-    /// The document is usable but incomplete.
+    /// Usable but incomplete.
     Low,
 }
 
-/// A mistake in a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Path of the document.
     pub file: String,
-    /// Line number, from 1.
+    /// From 1.
     pub line: usize,
-    /// How serious it is.
     pub severity: Severity,
     /// What is wrong and how to fix it.
     pub message: String,
@@ -38,7 +34,6 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Collects the mistakes of one document.
 #[derive(Debug)]
 pub struct Findings<'a> {
     file: &'a str,
@@ -46,7 +41,6 @@ pub struct Findings<'a> {
 }
 
 impl<'a> Findings<'a> {
-    /// Creates an empty collection for a document.
     pub fn of(file: &'a str) -> Findings<'a> {
         Findings {
             file,
@@ -54,12 +48,11 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Adds a mistake that makes the document unusable.
+    /// Makes the document unusable.
     pub fn high(&mut self, line: usize, message: impl Into<String>) {
         self.add(Severity::High, line, message.into());
     }
 
-    /// Adds a minor mistake.
     pub fn low(&mut self, line: usize, message: impl Into<String>) {
         self.add(Severity::Low, line, message.into());
     }
@@ -73,14 +66,13 @@ impl<'a> Findings<'a> {
         });
     }
 
-    /// Returns the mistakes, sorted by line.
+    /// By line.
     pub fn into_sorted(mut self) -> Vec<Finding> {
         self.list.sort_by_key(|finding| finding.line);
         self.list
     }
 }
 
-/// Returns `true` if there is no serious mistake.
 pub fn is_usable(findings: &[Finding]) -> bool {
     findings
         .iter()

@@ -4,12 +4,10 @@ use std::fmt;
 
 use crate::session::name::SessionName;
 
-/// Prefix of the refs of changes.
 pub const CHANGES: &str = "refs/teddy/changes/";
-/// Maximum length in bytes.
+/// In bytes.
 pub const MAX_ID: usize = 80;
 
-/// The id of a change.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(transparent)]
 pub struct ChangeId(String);
@@ -22,7 +20,6 @@ pub struct ChangeId(String);
 pub struct IdError(String);
 
 impl ChangeId {
-    /// Parses an id.
     pub fn parse(text: &str) -> Result<ChangeId, IdError> {
         if is_id(text) {
             Ok(ChangeId(text.to_owned()))
@@ -33,29 +30,26 @@ impl ChangeId {
         }
     }
 
-    /// Returns the change that a session implements. `None` if the session does not belong to a
+    /// `None` if the session does not belong to a change.
     /// change.
     pub fn of_session(session: &SessionName) -> Option<ChangeId> {
         ChangeId::parse(session.as_str().strip_prefix("change/")?).ok()
     }
 
-    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns the ref of the change.
     pub fn reference(&self) -> String {
         format!("{CHANGES}{}", self.0)
     }
 
-    /// Returns the name of the session that implements the change.
     pub fn session(&self) -> SessionName {
         SessionName::from_ref(&format!("change/{}", self.0)).expect("an id is a kebab-case name")
     }
 }
 
-/// Returns `true` for a valid id of a change or spec.
+/// For a change or a spec.
 pub fn is_id(text: &str) -> bool {
     let word = |word: &str| {
         !word.is_empty()

@@ -6,17 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::review::ReviewVerdict;
 
-/// The phase of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangePhase {
-    /// The proposal is not challenged yet, or needs a revision.
+    /// Not challenged yet, or needs a revision.
     Proposed,
-    /// The proposal passed the challenge.
+    /// Passed the challenge.
     Challenged,
     /// The challenger rejected the proposal as a whole.
     Rejected,
-    /// The implementation is in progress.
     Implementing,
     /// The implementation passed the review.
     Complete,
@@ -24,37 +22,28 @@ pub enum ChangePhase {
     Archived,
 }
 
-/// An event in the life of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeEvent {
-    /// A proposal was written.
     Propose,
-    /// The challenger gave a verdict.
     Challenge(ReviewVerdict),
-    /// The author revised the proposal.
     Repropose,
-    /// The user edited the documents.
     Edit,
     /// The user overrode the challenge or review.
     Approve,
-    /// The implementation started or continued.
     Implement,
-    /// The reviewer gave a verdict.
     Review(ReviewVerdict),
-    /// The specs were merged into the project's.
     Archive,
 }
 
-/// Error for an event that the phase does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Illegal {
-    /// The phase. `None` if the change does not exist.
+    /// `None` if the change does not exist.
     pub phase: Option<ChangePhase>,
     pub event: ChangeEvent,
 }
 
 impl ChangePhase {
-    /// All phases, in their usual order.
+    /// In their usual order.
     pub const ALL: [ChangePhase; 6] = [
         ChangePhase::Proposed,
         ChangePhase::Challenged,
@@ -64,7 +53,7 @@ impl ChangePhase {
         ChangePhase::Archived,
     ];
 
-    /// Returns the phase as it is stored.
+    /// As stored.
     pub fn word(self) -> &'static str {
         match self {
             ChangePhase::Proposed => "proposed",
@@ -77,7 +66,7 @@ impl ChangePhase {
     }
 }
 
-/// Returns the phase after an event. `phase` is `None` for a change that does not exist yet.
+/// `phase` is `None` for a change that does not exist yet.
 pub fn next(phase: Option<ChangePhase>, event: ChangeEvent) -> Result<ChangePhase, Illegal> {
     use ChangePhase::{Archived, Challenged, Complete, Implementing, Proposed, Rejected};
 

@@ -1,23 +1,22 @@
 //! Parses and validates `proposal.md`, according to the rules P1-P6 of `docs/formats/proposal.md`.
+//!
+//! Models write the fields in several forms, so reading is lenient. Validation names the line.
 
 use super::finding::{Finding, Findings};
 use super::id::{ChangeId, is_id};
 use super::review;
 use super::section::{self, DocumentSection};
 
-/// Path of the document.
 pub const FILE: &str = "proposal.md";
-/// Minimum length of the summary, in characters.
+/// In characters.
 pub const MIN_SUMMARY: usize = 10;
-/// Minimum length of the section "Why", in characters.
+/// In characters, for the section "Why".
 pub const MIN_WHY: usize = 50;
-/// Maximum number of specs in one change.
 pub const MAX_SPECS: usize = 20;
 
-/// The facts that workflows need from a proposal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangeProposal {
-    /// First line of the summary.
+    /// First line.
     pub summary: String,
     /// Ids of the affected specs.
     pub specs: Vec<String>,
@@ -25,7 +24,7 @@ pub struct ChangeProposal {
     pub files: Vec<String>,
 }
 
-/// Parses a proposal. Missing parts are empty.
+/// Missing parts are empty.
 pub fn read(text: &str) -> ChangeProposal {
     let body = body(text);
     let sections = section::read(&body);
@@ -52,7 +51,7 @@ pub fn read(text: &str) -> ChangeProposal {
     }
 }
 
-/// Validates a proposal and its reviews.
+/// Also checks its reviews.
 pub fn check(id: &ChangeId, text: &str) -> Vec<Finding> {
     let mut findings = Findings::of(FILE);
     let body = body(text);
@@ -132,7 +131,7 @@ fn specs(impact: &DocumentSection, findings: &mut Findings<'_>) {
     }
 }
 
-/// Returns the line of a field and its names, which are on the same line or in a list below it.
+/// The names can be on the line of the field or in a list below it.
 fn names(section: &DocumentSection, key: &str) -> Option<(usize, Vec<String>)> {
     let (line, value) = section::field(&section.body, key).or_else(|| {
         // Models also write `**Affected Specs**` without a colon, as a heading for the list.
@@ -167,7 +166,7 @@ fn is_item_of_a_name(line: &str) -> bool {
     line.starts_with(['-', '*']) && !line.starts_with("**") && !line.contains(':')
 }
 
-/// Splits a list of names with backticks, in brackets, or plain. Drops `none` and `n/a`.
+/// Accepts backticks, brackets and plain names. Drops `none` and `n/a`.
 fn list(value: &str) -> Vec<String> {
     let value = value.trim().trim_start_matches('[').trim_end_matches(']');
     let mut names: Vec<String> = if value.contains('`') {
@@ -196,6 +195,7 @@ fn list(value: &str) -> Vec<String> {
         )
     });
     for name in &mut names {
+        // Models write paths of specs too.
         let short = name.strip_prefix("specs/").unwrap_or(name);
         *name = short
             .strip_suffix(".md")

@@ -11,47 +11,42 @@ use serde::{Deserialize, Serialize};
 use super::section::{self, DocumentSection};
 use crate::text::sanitize::sanitize_line;
 
-/// One review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangeReview {
-    /// Line number of its opening tag, from 1.
+    /// Of the opening tag, from 1.
     pub line: usize,
-    /// Iteration of the reviewed document.
+    /// Of the reviewed document.
     pub iteration: u32,
-    /// Role of the reviewer.
     pub reviewer: String,
-    /// The reviewer's model.
     pub model: Option<String>,
-    /// The attribute `status`.
+    /// An attribute of the tag.
     pub status: String,
-    /// The text between the tags.
+    /// Between the tags.
     pub body: String,
-    /// `true` if it has a closing tag.
+    /// Whether it has a closing tag.
     pub closed: bool,
 }
 
-/// Number of issues by severity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Issues {
-    /// Issues that must be fixed.
+    /// Must be fixed.
     pub high: usize,
-    /// Issues that should be fixed.
+    /// Should be fixed.
     pub medium: usize,
-    /// Optional improvements.
+    /// Optional.
     pub low: usize,
-    /// Issues without a known severity.
+    /// Without a known severity.
     pub unclear: usize,
 }
 
 impl Issues {
-    /// Returns `true` if there are issues, but none with high and at most one with medium severity
-    /// (rule V12).
+    /// At most one issue of medium severity and none of high (rule V12).
     pub fn only_minor(self) -> bool {
         let minor = self.medium + self.low;
         minor > 0 && self.high == 0 && self.medium <= 1 && self.unclear == 0
     }
 
-    /// Formats the counts, such as `2 high, 1 low`.
+    /// `2 high, 1 low`
     pub fn summary(self) -> String {
         let parts = [
             (self.high, "high"),
@@ -73,8 +68,8 @@ impl Issues {
 }
 
 impl ChangeReview {
-    /// Returns the verdict. Fails if the body and the attribute disagree. Without a verdict in the
-    /// body, the attribute alone counts.
+    /// Fails if the body and the attribute disagree. Without a verdict in the body, the attribute
+    /// counts.
     pub fn verdict(&self) -> Result<ReviewVerdict, NoVerdict> {
         let status = ReviewVerdict::parse(&self.status)
             .ok_or_else(|| NoVerdict::Unknown(format!("\"{}\"", sanitize_line(&self.status))))?;
@@ -89,13 +84,12 @@ impl ChangeReview {
         }
     }
 
-    /// Counts its issues.
     pub fn issues(&self) -> Issues {
         issues(&self.body)
     }
 
-    /// Renders the block.
     pub fn render(&self) -> String {
+        // The name must not end the attribute or the tag.
         let attribute = |text: &str| sanitize_line(text).replace(['"', '<', '>'], "'");
         let mut text = format!(
             "<review iteration=\"{}\" reviewer=\"{}\"",
@@ -117,7 +111,7 @@ impl ChangeReview {
     }
 }
 
-/// Counts the headings below `## Issues` (rule V11).
+/// Counts headings below `## Issues` (rule V11).
 pub fn issues(body: &str) -> Issues {
     let mut counts = Issues::default();
     let sections = section::read(body);
@@ -143,7 +137,6 @@ pub fn issues(body: &str) -> Issues {
     counts
 }
 
-/// Parses the reviews of a document, in order.
 pub fn read(text: &str) -> Vec<ChangeReview> {
     let mut reviews: Vec<ChangeReview> = Vec::new();
     let mut open = false;
@@ -165,14 +158,14 @@ pub fn read(text: &str) -> Vec<ChangeReview> {
     reviews
 }
 
-/// Returns the effective review: the last one of the highest iteration (rule V9).
+/// The last review of the highest iteration (rule V9).
 pub fn latest(reviews: &[ChangeReview]) -> Option<&ChangeReview> {
-    // Returns the last of equal maxima, as V9 requires.
+    // `max_by_key` returns the last of equal maxima, as V9 requires.
     reviews.iter().max_by_key(|review| review.iteration)
 }
 
-/// Splits a document into its text and its reviews. Blank lines replace the reviews in the text, to
-/// keep its line numbers.
+/// Splits a document into its text and its reviews. Blank lines replace the reviews, so that line
+/// numbers stay the same.
 pub fn split(text: &str) -> (String, String) {
     let (mut body, mut reviews, mut inside) = (String::new(), String::new(), false);
     for line in text.lines() {
@@ -193,7 +186,6 @@ pub fn split(text: &str) -> (String, String) {
     (body, reviews)
 }
 
-/// Appends a review to a document.
 pub fn append(text: &str, review: &ChangeReview) -> String {
     let text = text.trim_end();
     if text.is_empty() {
@@ -215,14 +207,12 @@ pub fn plain(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns `true` for an opening tag.
 pub fn is_start(line: &str) -> bool {
     let line = line.trim_start();
     line.strip_prefix("<review")
         .is_some_and(|tail| tail.starts_with([' ', '>', '\t']) || tail.is_empty())
 }
 
-/// Returns `true` for a closing tag.
 pub fn is_end(line: &str) -> bool {
     line.trim_start().starts_with("</review>")
 }
@@ -245,54 +235,41 @@ fn start(line: usize, tag: &str) -> ChangeReview {
     }
 }
 
-// Parses the verdict of a challenger or reviewer.
-//
 // Only the review's verdict field counts, and it must contain exactly one verdict. A missing,
-// unknown or ambiguous verdict is an error, so a change never advances on a guess. Implements the
-// rules V1-V6 of `docs/formats/review.md`.
+// unknown or ambiguous verdict is an error, so that a change never advances on a guess (rules V1-V6
+// of `docs/formats/review.md`).
 
-/// The verdict of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewVerdict {
-    /// The change can proceed.
     Approved,
-    /// Must be fixed: `NEEDS_REVISION` for a proposal, `NEEDS_FIX` for an implementation.
+    /// `NEEDS_REVISION` for a proposal, `NEEDS_FIX` for an implementation.
     NeedsRevision,
     /// The proposal is wrong as a whole.
     Rejected,
 }
 
-/// Why a text has no verdict.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoVerdict {
-    /// There is no field.
     #[error("it has no `## Verdict`")]
     Missing,
-    /// There is more than one field.
     #[error("it has {0} fields for the verdict")]
     Many(usize),
-    /// The field contains no known verdict.
     #[error("its verdict says {0}, which is none of APPROVED, NEEDS_REVISION, REJECTED")]
     Unknown(String),
-    /// No box is ticked.
     #[error("no box of its verdict is ticked")]
     Unticked,
-    /// The field contains more than one verdict.
     #[error("its verdict names {0} verdicts")]
     Ambiguous(usize),
-    /// The attribute and the field differ.
     #[error("its status `{status}` and its verdict `{verdict}` differ")]
     Differs {
-        /// Value of the attribute.
         status: String,
-        /// Value of the field.
         verdict: String,
     },
 }
 
 impl ReviewVerdict {
-    /// Parses a verdict. Ignores case, and treats spaces, hyphens and underscores alike (rule V2).
+    /// Ignores case, and treats spaces, hyphens and underscores alike (rule V2).
     pub fn parse(word: &str) -> Option<ReviewVerdict> {
         let word: String = word
             .trim()
@@ -313,7 +290,6 @@ impl ReviewVerdict {
         }
     }
 
-    /// Returns the keyword.
     pub fn word(self) -> &'static str {
         match self {
             ReviewVerdict::Approved => "APPROVED",
@@ -323,7 +299,7 @@ impl ReviewVerdict {
     }
 }
 
-/// Returns the verdict of a review. Fails unless there is exactly one.
+/// Fails unless there is exactly one verdict.
 pub fn read_verdict(text: &str) -> Result<ReviewVerdict, NoVerdict> {
     let sections = section::read(text);
     let fields: Vec<&DocumentSection> = sections
@@ -337,7 +313,7 @@ pub fn read_verdict(text: &str) -> Result<ReviewVerdict, NoVerdict> {
     }
 }
 
-/// Parses `**Verdict**: APPROVED` in a text without a section for it.
+/// Finds `**Verdict**: APPROVED` in a text without a section for it.
 fn verdict_in_lines(text: &str) -> Result<ReviewVerdict, NoVerdict> {
     let values: Vec<String> = section::prose(text)
         .iter()
@@ -358,7 +334,7 @@ fn verdict_field(line: &str) -> Option<String> {
         .then(|| value.trim().to_owned())
 }
 
-/// Parses ticked boxes, or the verdict in the first line.
+/// Ticked boxes, or the verdict in the first line.
 fn verdict_in_field(body: &str) -> Result<ReviewVerdict, NoVerdict> {
     let lines = section::prose(body);
     let boxes: Vec<(bool, String)> = lines.iter().filter_map(|line| parse_tick(line)).collect();
@@ -400,7 +376,7 @@ fn verdict_in_boxes(boxes: &[(bool, String)]) -> Result<ReviewVerdict, NoVerdict
     }
 }
 
-/// Parses `- [x] APPROVED - why` into whether it is ticked and the verdict.
+/// `- [x] APPROVED - why`: whether it is ticked, and the verdict.
 fn parse_tick(line: &str) -> Option<(bool, String)> {
     let tail = line
         .trim_start()
@@ -429,7 +405,6 @@ fn parse_verdict_word(line: &str) -> String {
     word.trim().trim_end_matches('.').to_owned()
 }
 
-/// Removes emphasis and code marks.
 fn without_marks(line: &str) -> String {
     line.replace("**", "")
         .replace(['*', '`'], "")

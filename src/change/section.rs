@@ -5,23 +5,22 @@
 use crate::text::markdown::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 
-/// A heading with its content, up to the next heading of the same or a higher level.
+/// The content ends at the next heading of the same or a higher level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentSection {
-    /// Level of the heading, from 1.
+    /// From 1.
     pub level: u8,
-    /// Text of the heading.
     pub title: String,
-    /// Line number of the heading, from 1.
+    /// From 1.
     pub line: usize,
-    /// Line number of the first line after the heading.
+    /// First line after the heading.
     pub first: usize,
-    /// The content, including subsections.
+    /// With subsections.
     pub body: String,
 }
 
 impl DocumentSection {
-    /// Returns the content before the first subsection.
+    /// Without subsections.
     pub fn own(&self) -> String {
         let end = read(&self.body)
             .first()
@@ -30,7 +29,6 @@ impl DocumentSection {
     }
 }
 
-/// Returns all sections, in the order of their headings.
 pub fn read(text: &str) -> Vec<DocumentSection> {
     let lines = Lines::new(text);
     let headings: Vec<(u8, String, usize, usize)> = markdown::blocks(text)
@@ -65,7 +63,7 @@ fn heading(block: MarkdownBlock) -> Option<(u8, String, usize, usize)> {
     }
 }
 
-/// Returns the first section with this level and title. Ignores case.
+/// Ignores case.
 pub fn find<'a>(
     sections: &'a [DocumentSection],
     level: u8,
@@ -76,8 +74,7 @@ pub fn find<'a>(
         .find(|section| section.level == level && section.title.eq_ignore_ascii_case(title))
 }
 
-/// Returns all lines, with those of code blocks, quotations and raw HTML emptied to keep line
-/// numbers.
+/// Empties code blocks, quotations and raw HTML, and keeps line numbers.
 pub fn prose(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut open = markdown::blocks(text);
@@ -98,8 +95,7 @@ pub fn prose(text: &str) -> Vec<String> {
     lines
 }
 
-/// Returns the value and line number of a field, written as `- **Key:** value`, `- **Key**: value`
-/// or `Key: value`.
+/// Finds `- **Key:** value`, `- **Key**: value` or `Key: value`, with its line number.
 pub fn field(text: &str, key: &str) -> Option<(usize, String)> {
     prose(text).iter().enumerate().find_map(|(index, line)| {
         let plain = line

@@ -6,24 +6,22 @@ use super::finding::{Finding, Findings};
 use super::id::is_id;
 use super::section::{self, DocumentSection};
 
-/// Directory of the specs, in a change and in the project.
+/// In a change and in the project.
 pub const DIR: &str = "specs/";
-/// Minimum length of the overview, in characters.
+/// In characters.
 pub const MIN_OVERVIEW: usize = 50;
 
-/// Returns the path of a spec.
 pub fn path(id: &str) -> String {
     format!("{DIR}{id}.md")
 }
 
-/// Returns the id of the spec at a path. `None` if the path is not that of a spec.
+/// `None` if the path is not that of a spec.
 pub fn id_of(path: &str) -> Option<&str> {
     path.strip_prefix(DIR)?
         .strip_suffix(".md")
         .filter(|id| is_id(id))
 }
 
-/// Validates a spec.
 pub fn check(path: &str, text: &str) -> Vec<Finding> {
     let mut findings = Findings::of(path);
     let sections = section::read(text);
@@ -47,7 +45,7 @@ pub fn check(path: &str, text: &str) -> Vec<Finding> {
     findings.into_sorted()
 }
 
-/// Returns the level-3 subsections of a section, with line numbers of the whole document.
+/// Of level 3, with line numbers of the whole document.
 fn subsections(section: &DocumentSection) -> Vec<DocumentSection> {
     let inner = section::read(&section.body)
         .into_iter()
@@ -92,7 +90,7 @@ fn requirements(sections: &[DocumentSection], findings: &mut Findings<'_>) {
     }
 }
 
-/// Parses the number of `R1: Title` or `R1 - Title`.
+/// `R1: Title` or `R1 - Title`
 fn number(title: &str) -> Option<u32> {
     let tail = title.strip_prefix('R')?;
     let digits = tail.bytes().take_while(u8::is_ascii_digit).count();
@@ -155,7 +153,7 @@ fn scenarios(sections: &[DocumentSection], findings: &mut Findings<'_>) {
     }
 }
 
-/// Matches `- **WHEN** ...` with text after the keyword.
+/// `- **WHEN** ...`, with text after the keyword.
 fn has_keyword(line: &str, word: &str) -> bool {
     let plain = line
         .trim()

@@ -1,5 +1,7 @@
 //! `STATE.yaml`: the phase and history of a change, according to the rules C1-C8 of
 //! `docs/formats/change-state.md`.
+//!
+//! Keeps unknown fields of later versions and of the user.
 
 use std::collections::BTreeMap;
 
@@ -15,74 +17,62 @@ use crate::change::review::ReviewVerdict;
 use crate::git::object::{CommitId, TreeId};
 use crate::text::yaml;
 
-/// Path of the file.
 pub const FILE: &str = "STATE.yaml";
 
-/// The format version that TeDDy writes.
 pub const SCHEMA: u64 = 1;
 
-/// Maximum size in bytes.
+/// In bytes.
 pub const MAX_FILE: usize = 4 << 20;
 
-/// The state of a change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChangeState {
-    /// Format version.
     #[serde(default = "schema")]
     pub schema_version: u64,
     pub change_id: String,
-    /// The phase, on which workflows decide.
+    /// Workflows decide on this alone.
     pub phase: ChangePhase,
-    /// Iteration of the proposal, from 1. Each reproposal increments it.
+    /// From 1. Each reproposal increments it.
     #[serde(default = "first")]
     pub iteration: u32,
-    /// Kind of the last step.
     #[serde(default)]
     pub last_action: Option<String>,
-    /// The user's request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Start of the change, in RFC 3339.
+    /// In RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
-    /// Time of the last update, in RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
-    /// The project at the start of the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<Base>,
-    /// Checksums of the documents when they were last challenged or approved.
+    /// From when they were last challenged or approved.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub checksums: BTreeMap<String, Checksum>,
-    /// Total usage of all models.
+    /// Of all models.
     #[serde(default)]
     pub usage: ChangeUsage,
-    /// All steps, oldest first.
+    /// Oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<ChangeEntry>,
-    /// Unknown fields of later versions or the user.
     #[serde(flatten)]
     pub rest: serde_yaml::Mapping,
 }
 
-/// The project at the start of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
-    /// The checked-out commit. `None` on an unborn branch.
+    /// `None` on an unborn branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitId>,
-    /// Tree of the project's specs, which the change's tree also contains. `None` if there were
-    /// none.
+    /// The project's specs, which the change's tree also contains. `None` if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub specs: Option<TreeId>,
 }
 
-/// Checksum of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checksum {
     /// `sha256:` and 64 hexadecimal digits.
     pub hash: String,
-    /// Time of the challenge or approval, in RFC 3339.
+    /// In RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validated_at: Option<String>,
 }
@@ -96,7 +86,6 @@ fn first() -> u32 {
 }
 
 impl ChangeState {
-    /// Creates the state of a new change.
     pub fn new(id: &ChangeId, description: &str, base: Base, now: &str) -> ChangeState {
         ChangeState {
             schema_version: SCHEMA,
@@ -115,7 +104,7 @@ impl ChangeState {
         }
     }
 
-    /// Applies an event and appends its entry to the history. On error, the state is unchanged.
+    /// On error, the state is unchanged.
     pub fn apply(&mut self, event: ChangeEvent, mut entry: ChangeEntry) -> Result<(), Illegal> {
         // The state of a new change is already `Proposed`, but for the phase machine the change
         // does not exist before its first step.
@@ -138,7 +127,7 @@ impl ChangeState {
         Ok(())
     }
 
-    /// Stores the checksums of all documents, after a challenge or approval.
+    /// After a challenge or approval.
     pub fn seal(&mut self, documents: &Documents, now: &str) {
         self.checksums.clear();
         for (name, text) in &documents.0 {
@@ -146,7 +135,7 @@ impl ChangeState {
         }
     }
 
-    /// Stores the checksum of one document, after TeDDy changed it without changing its meaning.
+    /// After TeDDy changed a document without changing its meaning.
     pub fn seal_one(&mut self, name: &str, text: &str, now: &str) {
         self.checksums.insert(
             name.to_owned(),
@@ -157,8 +146,8 @@ impl ChangeState {
         );
     }
 
-    /// Returns the documents that were changed, added or removed since the last challenge. Empty
-    /// before the first one.
+    /// Documents that were changed, added or removed since the last challenge. Empty before the
+    /// first.
     pub fn stale(&self, documents: &Documents) -> Vec<String> {
         if self.checksums.is_empty() {
             return Vec::new();
@@ -179,7 +168,7 @@ impl ChangeState {
         names
     }
 
-    /// Returns the number of answers by a model for documents, without the session's turns.
+    /// Answers by a model for documents, without the session's turns.
     pub fn answers_of(&self, model: &str) -> usize {
         self.document_usage()
             .filter(|usage| usage.model == model)
@@ -187,7 +176,7 @@ impl ChangeState {
             .sum()
     }
 
-    /// Returns the dollars that documents count against the limit, without the session's turns.
+    /// Dollars that documents count against the limit, without the session's turns.
     pub fn spent_on_documents(&self) -> f64 {
         self.document_usage()
             .map(|usage| usage.cost.unwrap_or_default() + usage.spent.unwrap_or_default())
@@ -197,11 +186,12 @@ impl ChangeState {
     fn document_usage(&self) -> impl Iterator<Item = &StepUsage> {
         self.history
             .iter()
+            // Usage of a turn is in the session's metadata.
             .filter(|entry| entry.turn.is_none())
             .filter_map(|entry| entry.usage.as_ref())
     }
 
-    /// Returns the newest step of a kind, and its index.
+    /// With its index.
     pub fn last(&self, step: &str) -> Option<(usize, &ChangeEntry)> {
         self.history
             .iter()
@@ -218,7 +208,7 @@ fn hash(text: &str) -> String {
         .fold("sha256:".to_owned(), |all, byte| format!("{all}{byte:02x}"))
 }
 
-/// Parses `STATE.yaml`. Fails with an explanation if the schema is newer than [`SCHEMA`].
+/// Fails with an explanation if the schema is newer than [`SCHEMA`].
 pub fn read(text: &str) -> anyhow::Result<ChangeState> {
     yaml::guard(text, MAX_FILE)?;
     // Check the version before the other fields, which a later version can have changed.
@@ -231,6 +221,7 @@ pub fn read(text: &str) -> anyhow::Result<ChangeState> {
     );
     let state: ChangeState = serde_yaml::from_str(text)?;
 
+    // The id becomes part of a ref.
     ChangeId::parse(&state.change_id)?;
     Ok(state)
 }
@@ -241,56 +232,46 @@ struct StateVersion {
     schema_version: u64,
 }
 
-/// Serializes `STATE.yaml`.
 pub fn write(state: &ChangeState) -> String {
     serde_yaml::to_string(state).expect("plain structs of strings and numbers are always YAML")
 }
 
-/// Total usage of a change.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChangeUsage {
-    /// Number of answers.
+    /// Answers.
     #[serde(default)]
     pub calls: u64,
-    /// Input tokens.
     #[serde(default)]
     pub tokens_in: u64,
-    /// Output tokens.
     #[serde(default)]
     pub tokens_out: u64,
     /// Dollars. Calls without a known price count as zero.
     #[serde(default)]
     pub cost: f64,
-    /// Unknown fields of later versions.
     #[serde(flatten)]
     pub rest: serde_yaml::Mapping,
 }
 
-/// Usage of one step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepUsage {
-    /// Name of the model in the configuration.
+    /// Name in the configuration.
     pub model: String,
-    /// Number of answers until one was valid.
+    /// Answers until one was valid.
     #[serde(default)]
     pub calls: u64,
-    /// Input tokens.
     #[serde(default)]
     pub tokens_in: u64,
-    /// Output tokens.
     #[serde(default)]
     pub tokens_out: u64,
     /// Dollars. `None` if no price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// Additional dollars that count only against the limit, from calls whose price is partly
-    /// known.
+    /// Dollars that count only against the limit, from calls whose price is partly known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<f64>,
 }
 
 impl ChangeUsage {
-    /// Adds the usage of a step.
     pub fn add(&mut self, step: &StepUsage) {
         self.calls = self.calls.saturating_add(step.calls);
         self.tokens_in = self.tokens_in.saturating_add(step.tokens_in);
@@ -299,56 +280,47 @@ impl ChangeUsage {
     }
 }
 
-/// A completed step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChangeEntry {
-    /// Kind of step: `proposal`, `challenge`, `reproposal`, `edit`, `approve`, `implement`, `task`,
-    /// `fix`, `review`, `archive`.
+    /// `proposal`, `challenge`, `reproposal`, `edit`, `approve`, `implement`, `task`, `fix`,
+    /// `review` or `archive`.
     pub step: String,
-    /// Time of the step, in RFC 3339.
+    /// In RFC 3339.
     #[serde(default)]
     pub at: String,
-    /// The phase after it.
+    /// After the step.
     pub phase: ChangePhase,
-    /// The documents that it wrote, or the task that it completed.
+    /// The documents that the step wrote, or the task that it completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
-    /// The challenger's or reviewer's verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<ReviewVerdict>,
-    /// The issues of the review.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issues: Option<IssueCounts>,
-    /// The user's reason for overriding a verdict.
+    /// For overriding a verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The session's turn that performed the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
-    /// Usage of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<StepUsage>,
-    /// Unknown fields of later versions.
     #[serde(flatten)]
     pub rest: serde_yaml::Mapping,
 }
 
-/// The issues of a review, as stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssueCounts {
-    /// Issues that must be fixed.
     #[serde(default)]
     pub high: usize,
-    /// Issues that should be fixed.
     #[serde(default)]
     pub medium: usize,
-    /// Optional improvements.
     #[serde(default)]
     pub low: usize,
 }
 
 impl ChangeEntry {
-    /// Creates an entry. [`ChangeState::apply`](super::state::ChangeState::apply) sets its phase.
+    /// [`ChangeState::apply`](super::state::ChangeState::apply) sets the phase.
     pub fn of(step: &str, now: &str) -> ChangeEntry {
         ChangeEntry {
             step: step.to_owned(),

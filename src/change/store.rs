@@ -1,4 +1,7 @@
 //! Stores changes as refs, and their steps as commits.
+//!
+//! A fetched change is untrusted: sizes are bounded, and only known paths are documents. The specs
+//! from the start of a change are in its own tree, so that a fetched ref is complete.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,19 +19,18 @@ use crate::session::turn::commit_subject;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 
-/// Directory in the change's tree with the project's specs from the start of the change.
+/// The project's specs from the start of the change.
 pub const BASE: &str = "base/specs";
 
-/// Limit in bytes for the state of a change.
+/// In bytes.
 const MAX_STATE: u64 = 16 << 20;
 
-/// Limit in bytes for all documents of a change.
+/// In bytes, all together.
 const MAX_DOCUMENTS: u64 = 64 << 20;
 
-/// Limit in bytes for the message of a step.
+/// In bytes.
 const MAX_MESSAGE: u64 = 1 << 20;
 
-/// The changes of a repository.
 pub struct ChangeStore<'a> {
     pub repository: &'a Repository,
 }
@@ -37,32 +39,29 @@ pub struct ChangeStore<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     pub id: ChangeId,
-    /// Commit of the step. `None` before the first one.
+    /// `None` before the first step.
     pub commit: Option<CommitId>,
-    /// Tree of that commit. Before the first step, a tree with at most [`BASE`].
+    /// Before the first step, a tree with at most [`BASE`].
     pub tree: TreeId,
     pub state: ChangeState,
     pub documents: Documents,
 }
 
-/// A step as listed by the log.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct StepRow {
     pub commit: CommitId,
-    /// Subject of the commit.
     pub title: String,
-    /// Kind of step, from the trailers.
+    /// From the trailers.
     pub step: String,
-    /// The phase after it.
+    /// After the step.
     pub phase: String,
-    /// The verdict, if there is one.
     pub verdict: Option<String>,
-    /// Time in RFC 3339. `None` if the commit time is out of range.
+    /// In RFC 3339. `None` if the commit time is out of range.
     pub time: Option<String>,
 }
 
 impl ChangeStore<'_> {
-    /// Returns all changes with their newest commits, sorted by id. Skips refs with invalid ids.
+    /// Sorted by id. Skips refs with invalid ids.
     pub fn ids(&self) -> anyhow::Result<Vec<(ChangeId, CommitId)>> {
         let references = refs::list(self.repository, CHANGES)?;
         let parse_ref = |r: refs::Reference| {
@@ -74,7 +73,7 @@ impl ChangeStore<'_> {
         Ok(references.into_iter().filter_map(parse_ref).collect())
     }
 
-    /// Reads a change. Fails with [`ChangeError::ChangeNotFound`] if it does not exist.
+    /// Fails with [`ChangeError::ChangeNotFound`].
     pub fn read(&self, id: &ChangeId) -> anyhow::Result<Change> {
         match refs::read(self.repository, &id.reference())? {
             Some(commit) => self.at(id, commit),
@@ -82,7 +81,7 @@ impl ChangeStore<'_> {
         }
     }
 
-    /// Reads a change as of a step. Fails if the commit is not a step.
+    /// Fails if the commit is not a step.
     pub fn at(&self, id: &ChangeId, commit: CommitId) -> anyhow::Result<Change> {
         let tree = self.repository.commit(commit)?.tree;
         let text = self
@@ -105,6 +104,7 @@ impl ChangeStore<'_> {
                 .ok()
                 .filter(|path| Documents::is_one(path))
             {
+                // Before the content is read: a small pack can expand to gigabytes.
                 bytes += self.repository.blob_size(BlobId::of(leaf.id))?;
                 anyhow::ensure!(
                     bytes <= MAX_DOCUMENTS,
@@ -123,8 +123,8 @@ impl ChangeStore<'_> {
         })
     }
 
-    /// Writes the initial tree of a change, with a copy of the specs in the tree `project`. Also
-    /// returns the id of these specs.
+    /// The initial tree of a change, with a copy of the specs of `project`, whose tree is also
+    /// returned.
     pub fn beginning(&self, project: TreeId) -> anyhow::Result<(TreeId, Option<TreeId>)> {
         let empty = self.repository.empty_tree();
         match self.repository.entry(project, b"specs")? {
@@ -148,7 +148,7 @@ impl ChangeStore<'_> {
         }
     }
 
-    /// Writes the objects of a step. Moves no ref.
+    /// Moves no ref.
     pub fn write(&self, change: &Change, message: &str) -> anyhow::Result<(CommitId, TreeId)> {
         let mut edits: BTreeMap<Vec<u8>, Option<TreeEntry>> = BTreeMap::new();
         if change.commit.is_some() {
@@ -190,7 +190,7 @@ impl ChangeStore<'_> {
         Ok((commit, tree))
     }
 
-    /// Returns the steps of a change, newest first.
+    /// Newest first.
     pub fn steps(&self, newest: CommitId) -> anyhow::Result<Vec<StepRow>> {
         let (mut rows, mut at) = (Vec::new(), Some(newest));
         while let Some(id) = at {
@@ -212,6 +212,7 @@ impl ChangeStore<'_> {
             rows.push(StepRow {
                 commit: id,
                 title: commit.message.lines().next().unwrap_or_default().to_owned(),
+                // A commit without trailers is the user's own.
                 step: trailer("Step").unwrap_or_else(|| "edit".to_owned()),
                 phase: trailer("Phase").unwrap_or_default(),
                 verdict: trailer("Verdict"),
@@ -224,7 +225,6 @@ impl ChangeStore<'_> {
     }
 }
 
-/// Renders the message: the title, `lines`, then the trailers.
 pub fn commit_message(title: &str, lines: &[String], state: &ChangeState) -> String {
     let mut text = format!("{}\n\n", commit_subject(title));
     for line in lines {
@@ -260,50 +260,39 @@ pub fn commit_message(title: &str, lines: &[String], state: &ChangeState) -> Str
     text
 }
 
-/// Why a workflow stops.
+/// Conditions that a user can resolve.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
-    /// The change does not exist.
     #[error("there is no change `{0}`")]
     ChangeNotFound(ChangeId),
-    /// A new change needs a description.
     #[error("the change `{0}` is new and has no description")]
     MissingDescription(ChangeId),
-    /// The challenger rejected the proposal.
     #[error("the proposal of `{0}` is rejected")]
     Rejected(ChangeId),
-    /// The phase does not allow the command.
     #[error("the change `{id}` is {}, so `{wanted}` is not possible", phase.word())]
     ChangeNotReady {
         id: ChangeId,
         phase: ChangePhase,
-        /// The command.
         wanted: &'static str,
     },
-    /// The change must be complete to be archived.
     #[error("the change `{id}` is {}, not complete", phase.word())]
     ChangeNotComplete {
         id: ChangeId,
         phase: ChangePhase,
     },
-    /// A document is missing or invalid.
     #[error("the documents of `{id}` have {}", counted(*count, "mistake"))]
     Invalid {
         id: ChangeId,
-        /// Number of mistakes.
         count: usize,
     },
-    /// The change has open tasks.
     #[error("the change `{id}` has {}", counted(*open, "open task"))]
     OpenTasks {
         id: ChangeId,
-        /// Number of open tasks.
         open: usize,
     },
 }
 
 impl ChangeError {
-    /// Converts the error of the phase machine.
     pub fn of(id: &ChangeId, wanted: &'static str, illegal: Illegal) -> ChangeError {
         match illegal.phase {
             Some(phase) => ChangeError::ChangeNotReady {
@@ -315,7 +304,6 @@ impl ChangeError {
         }
     }
 
-    /// Returns a hint with commands that resolve the error.
     pub fn hint(&self) -> String {
         match self {
             ChangeError::ChangeNotFound(id) => {
@@ -343,7 +331,6 @@ impl ChangeError {
     }
 }
 
-/// Returns a hint for the next step in a phase.
 pub fn next_step(id: &ChangeId, phase: ChangePhase) -> String {
     match phase {
         ChangePhase::Proposed => {

@@ -7,31 +7,27 @@ use super::finding::{Finding, Findings};
 use super::section;
 use crate::text::path::RepoPath;
 
-/// Path of the document.
 pub const FILE: &str = "tasks.md";
 const VERBS: [&str; 3] = ["CREATE", "MODIFY", "DELETE"];
 
-/// A task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// Line number, from 1.
+    /// From 1.
     pub line: usize,
-    /// Its number, such as `1.2`.
+    /// Such as `1.2`.
     pub number: String,
     pub title: String,
-    /// `true` if its box is ticked.
     pub is_done: bool,
-    /// Heading of its layer, such as `1. Data Layer`.
+    /// A heading, such as `1. Data Layer`.
     pub layer: String,
     /// The lines below its title.
     pub text: String,
-    /// The file to change, and the verb after it.
+    /// The path, and the verb after it.
     pub file: Option<(String, String)>,
-    /// Numbers of the tasks that must be done first.
+    /// Numbers of earlier tasks.
     pub depends: Vec<String>,
 }
 
-/// Returns the tasks, in order.
 pub fn read(text: &str) -> Vec<Task> {
     let sections = section::read(text);
     let mut tasks: Vec<Task> = Vec::new();
@@ -83,7 +79,7 @@ fn mark(layer: String) -> Task {
     }
 }
 
-/// Parses `- [ ] 1.1 Title`.
+/// `- [ ] 1.1 Title`
 fn boxed(line: &str) -> Option<(bool, String, String)> {
     let tail = line
         .strip_prefix(['-', '*'])?
@@ -134,7 +130,6 @@ fn parse_detail(task: &mut Task, line: &str, raw: &str) {
     }
 }
 
-/// Validates the tasks.
 pub fn check(text: &str) -> Vec<Finding> {
     let mut findings = Findings::of(FILE);
     let tasks = read(text);
@@ -160,6 +155,7 @@ pub fn check(text: &str) -> Vec<Finding> {
         }
 
         file(task, &mut findings);
+        // Only earlier tasks count, so there are no cycles.
         for name in task
             .depends
             .iter()

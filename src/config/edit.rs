@@ -1,30 +1,27 @@
 //! Adds a model to the user's configuration file without touching other lines.
 //!
-//! TeDDy writes only `model` and one entry of `models`, and edits lines instead of the parsed file,
-//! so that comments and layout survive. It then parses the result: unless that means exactly the
-//! same as before plus the new settings, [`NewModel::written`] refuses the edit.
+//! TeDDy writes only `model` and one entry of `models`, and edits lines so that comments and layout
+//! survive. [`NewModel::written`] parses the result and refuses the edit unless it means the same
+//! as before plus the new settings.
 
 use serde_yaml::{Mapping, Value};
 
 use super::layer::Layer;
 use super::settings::{ModelSettings, Price};
 
-/// A model to add to the configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewModel {
-    /// New value of `model`: a name, or `kind:id`.
+    /// A name, or `kind:id`.
     pub model: String,
-    /// Entry to add under that name. `None` if `model` needs none, or it exists already.
+    /// `None` if `model` needs no entry, or it exists already.
     pub entry: Option<ModelSettings>,
 }
 
-/// Reason for not changing a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditRefusal {
-    /// The file isn't a valid configuration.
     #[error("{0}")]
     Wrong(String),
-    /// The file is valid, but written in a style that the line editor doesn't support.
+    /// Valid, but in a style that the line editor doesn't support.
     #[error("its layout is not one that can be changed safely")]
     Layout,
 }
@@ -62,7 +59,7 @@ impl NewModel {
         self
     }
 
-    /// The lines for the user to add by hand.
+    /// For the user to add by hand.
     pub fn lines(&self) -> String {
         let model = format!("model: {}\n", scalar(&self.model));
         match &self.entry {
@@ -74,7 +71,6 @@ impl NewModel {
         }
     }
 
-    /// Returns the text of a file with the model added.
     pub fn written(&self, text: &str) -> Result<String, EditRefusal> {
         let before = Layer::parse("", text).map_err(|error| {
             let message = error.to_string();
@@ -99,7 +95,6 @@ impl NewModel {
         }
     }
 
-    /// The values expected after the edit.
     fn expected_values(&self, mut values: Mapping) -> Mapping {
         let key = |name: &str| Value::String(name.to_owned());
         values.insert(key("model"), key(&self.model));
@@ -128,7 +123,6 @@ fn is_same(value: &Value, settings: &ModelSettings) -> bool {
     serde_yaml::from_value::<ModelSettings>(value.clone()).is_ok_and(|parsed| parsed == *settings)
 }
 
-/// Quotes a string for YAML, if necessary.
 fn scalar(text: &str) -> String {
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/' | '-');
     let is_plain = text.chars().all(is_word)
@@ -144,7 +138,7 @@ fn scalar(text: &str) -> String {
     }
 }
 
-/// Formats settings as a one-line YAML mapping.
+/// A one-line YAML mapping.
 pub fn flow(settings: &ModelSettings) -> String {
     let text = |key: &str, value: &str| format!("{key}: {}", scalar(value));
     let mut parts = vec![text("kind", &settings.kind)];
@@ -184,10 +178,9 @@ fn prices(price: &Price) -> String {
     )
 }
 
-/// A file as lines, including line endings.
+/// Lines include their endings.
 struct ConfigLines {
     lines: Vec<String>,
-    /// Line ending for new lines.
     end: &'static str,
 }
 
@@ -203,7 +196,7 @@ impl ConfigLines {
         self.lines.concat()
     }
 
-    /// Finds a top-level key. Returns its line number and the text after the colon.
+    /// Finds a top-level key: its line and the text after the colon.
     fn find(&self, key: &str) -> Option<(usize, String)> {
         self.lines.iter().enumerate().find_map(|(at, line)| {
             let after_colon = line.strip_prefix(key)?.strip_prefix(':')?;
@@ -221,7 +214,7 @@ impl ConfigLines {
         self.lines.insert(at, format!("{line}{}", self.end));
     }
 
-    /// Sets `model`. Keeps a trailing comment.
+    /// Keeps a trailing comment.
     fn set_model(&mut self, model: &str) {
         if let Some((at, after_colon)) = self.find("model") {
             let tail = text_after_value(&after_colon);
@@ -261,7 +254,6 @@ impl ConfigLines {
         Ok(())
     }
 
-    /// Returns the indentation of the first entry below a key.
     fn indent_below(&self, at: usize) -> String {
         let is_content = |line: &&String| {
             let line = line.trim();
@@ -273,7 +265,7 @@ impl ConfigLines {
     }
 }
 
-/// Returns the text after a value: whitespace, comment and line ending.
+/// Whitespace, comment and line ending.
 fn text_after_value(after_colon: &str) -> &str {
     let value = after_colon.trim_start_matches([' ', '\t']);
     let end = match value.chars().next() {
@@ -290,7 +282,6 @@ fn text_after_value(after_colon: &str) -> &str {
     &value[end..]
 }
 
-/// Makes the rest of a flow mapping start with whitespace.
 fn with_leading_space(inner: &str) -> String {
     if inner.starts_with([' ', '\t', '\r', '\n']) {
         inner.to_owned()

@@ -2,33 +2,25 @@
 
 use crate::text::shell_word::shell_word;
 
-/// Origin of settings given on the command line.
 pub const CALL: &str = "-c";
-/// Origin of settings from git's configuration.
 pub const GIT: &str = "git config";
 
-/// An error in a configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// A file can't be read.
     #[error(transparent)]
     Read(std::io::Error),
-    /// Invalid syntax, or an invalid value.
     #[error("{origin}: {message}")]
     Wrong {
         /// The file, [`CALL`] or [`GIT`], with details.
         origin: String,
-        /// Description of the error.
         message: String,
     },
-    /// A setting that doesn't exist.
     #[error("{origin}: unknown setting `{name}`")]
     Unknown {
         /// The file and line, [`CALL`] or [`GIT`].
         origin: String,
         /// The dotted name.
         name: String,
-        /// The most similar setting.
         suggestion: Option<String>,
     },
 }
@@ -39,7 +31,6 @@ fn unset(name: &str) -> String {
 }
 
 impl ConfigError {
-    /// Suggestion for the user.
     pub fn hint(&self) -> String {
         let origin = match self {
             ConfigError::Wrong { origin, .. } | ConfigError::Unknown { origin, .. } => {
@@ -67,7 +58,7 @@ impl ConfigError {
         }
     }
 
-    /// `did you mean ..?`, if there is a similar setting.
+    /// `did you mean ..?`
     pub fn suggestion(&self) -> Option<String> {
         match self {
             ConfigError::Unknown {
@@ -83,7 +74,6 @@ impl ConfigError {
         }
     }
 
-    /// `true` if the error is in the command line.
     pub fn is_of_call(&self) -> bool {
         matches!(
             self,
@@ -93,7 +83,7 @@ impl ConfigError {
     }
 }
 
-/// Converts a name to git's spelling: `on_failure` to `teddy.onFailure`.
+/// `on_failure` becomes `teddy.onFailure`.
 fn in_git(setting: &str) -> String {
     let (section, name) = match setting.rsplit_once('.') {
         Some((section, name)) => (format!("{section}."), name),

@@ -1,4 +1,7 @@
 //! Configuration layers: where settings come from, and how they are merged.
+//!
+//! A repository's layer is confined before it is merged: it can set few keys, most of them only if
+//! the user trusts it, and can only lower limits.
 
 use std::path::Path;
 
@@ -10,15 +13,14 @@ use super::unknown;
 use crate::host::file::{is_null_device, read_regular_text};
 use crate::text::yaml::guard;
 
-/// Bounds the memory only. [`Layer::parse`] refuses anything over [`MAX_CONFIG`].
+/// Bounds memory; [`Layer::parse`] refuses anything over [`MAX_CONFIG`].
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Maximum size of a configuration file in bytes.
+/// In bytes.
 pub const MAX_CONFIG: usize = 64 * 1024;
 
-/// Settings that a repository can set without being trusted. They run no program, don't choose
-/// where keys are sent, and don't widen what a plan is allowed to do. Limits can only be lowered
-/// (`Layer::lower`).
+/// Keys that need no trust: they run no program, choose no server for a key, and don't widen what a
+/// plan can do. Limits can only be lowered (`Layer::lower`).
 const UNTRUSTED: [&str; 5] = [
     "agent",
     "replan.max",
@@ -27,7 +29,6 @@ const UNTRUSTED: [&str; 5] = [
     "limits.turns",
 ];
 
-/// Settings that a repository can set if it is trusted.
 const TRUSTED: [&str; 8] = [
     "pipeline",
     "preview_command",
@@ -39,26 +40,24 @@ const TRUSTED: [&str; 8] = [
     "change.planning_iterations",
 ];
 
-/// `true` if a repository can set `key` if trusted. Untrusted, it can't, or only with restrictions.
+/// Whether a repository can set `key` at all. Untrusted, it can't, or only with restrictions.
 pub fn takes_trust(key: &str) -> bool {
     TRUSTED.contains(&key) || UNTRUSTED.contains(&key)
 }
 
-/// Settings from one source.
 #[derive(Debug, Clone, Default)]
 pub struct Layer {
     /// The file, [`GIT`] or another name of the source.
     pub origin: String,
-    /// Nested settings.
     pub values: Mapping,
-    /// The file's text, for locating errors. Empty for other sources.
+    /// For locating errors. Empty if the source is not a file.
     text: String,
-    /// Dotted names of settings and their spelling in git's configuration.
+    /// Dotted names and their spelling in git's configuration.
     spelled: Vec<(String, String)>,
 }
 
 impl Layer {
-    /// Reads a YAML file. A missing file is an empty layer.
+    /// A missing file is an empty layer.
     pub fn read(path: &Path) -> Result<Layer, ConfigError> {
         // `TEDDY_CONFIG=/dev/null` turns a file off, but `read_regular_text` rejects devices.
         if is_null_device(path) {
@@ -84,7 +83,6 @@ impl Layer {
         }
     }
 
-    /// Parses the text of a YAML file.
     pub fn parse(origin: &str, text: &str) -> Result<Layer, ConfigError> {
         let wrong = |message: String| ConfigError::Wrong {
             origin: origin.to_owned(),
@@ -107,7 +105,7 @@ impl Layer {
         }
     }
 
-    /// Creates a layer from dotted names and YAML values, as given with `-c`.
+    /// Dotted names and YAML values, as given with `-c`.
     pub fn from_pairs(origin: &str, pairs: &[(String, String)]) -> Result<Layer, ConfigError> {
         let mut layer = Layer {
             origin: origin.to_owned(),
@@ -119,7 +117,6 @@ impl Layer {
         Ok(layer)
     }
 
-    /// Creates a layer from the `teddy` section of git's configuration.
     pub fn from_git(pairs: &[(String, String)]) -> Result<Layer, ConfigError> {
         let mut layer = Layer {
             origin: GIT.to_owned(),
@@ -134,7 +131,7 @@ impl Layer {
         Ok(layer)
     }
 
-    /// Sets a value. `written` is the name as the user wrote it.
+    /// `written` is the name as the user wrote it.
     fn set(&mut self, key: &str, written: &str, text: &str) -> Result<(), ConfigError> {
         let wrong = |message: String| ConfigError::Wrong {
             origin: format!("{} {written}", self.origin),
@@ -148,7 +145,7 @@ impl Layer {
         Ok(())
     }
 
-    /// Removes settings that a repository isn't allowed to set. Returns their dotted names.
+    /// Removes what a repository can't set. Returns the dotted names.
     pub fn confine(&mut self, trusted: bool) -> Vec<String> {
         let allowed = |key: &str| UNTRUSTED.contains(&key) || (trusted && TRUSTED.contains(&key));
         let (retained, dropped): (Vec<_>, Vec<_>) = flatten(&self.values)
@@ -162,7 +159,7 @@ impl Layer {
         dropped.into_iter().map(|(key, _)| key).collect()
     }
 
-    /// Turns a serde error into one that names the key and line.
+    /// Names the key and line.
     fn wrong(&self, error: &serde_yaml::Error) -> ConfigError {
         if let Some((name, suggestion)) = unknown::first(&self.values) {
             return self.unknown(name, suggestion);
@@ -198,13 +195,12 @@ impl Layer {
         }
     }
 
-    /// The name of a setting as the user wrote it.
     fn as_written<'k>(&'k self, key: &'k str) -> &'k str {
         let entry = self.spelled.iter().find(|(dotted, _)| dotted == key);
         entry.map_or(key, |(_, written)| written)
     }
 
-    /// Line of an error. `None` if the layer isn't a file.
+    /// `None` if the layer isn't a file.
     fn line_of(&self, message: &str) -> Option<usize> {
         // `Value` keeps no locations, so parse the text again.
         let error = serde_yaml::from_str::<Settings>(&self.text).err()?;
@@ -223,8 +219,8 @@ impl Layer {
         }
     }
 
-    /// Lowers limits to those in `others`: an untrusted repository can tighten limits but not raise
-    /// them. Returns the dotted names of lowered settings.
+    /// Lowers limits to those of `others`, because an untrusted repository can only tighten them.
+    /// Returns the dotted names of lowered settings.
     pub fn lower(&mut self, others: &Settings) -> Vec<String> {
         let mut lowered = Vec::new();
         let limits = [
@@ -254,7 +250,7 @@ impl Layer {
     }
 }
 
-/// Merges layers, later ones taking precedence. The error names the layer.
+/// Later layers take precedence. The error names the layer.
 pub fn merge(layers: &[Layer]) -> Result<Settings, ConfigError> {
     let mut all = Mapping::new();
     for layer in layers {
@@ -277,6 +273,7 @@ fn settings(values: &Mapping) -> Result<Settings, serde_yaml::Error> {
 pub(super) fn overlay(base: &mut Mapping, above: &Mapping) {
     for (key, value) in above {
         match (base.get_mut(key), value) {
+            // Key by key: a layer that sets one value of a section keeps the others.
             (Some(Value::Mapping(old)), Value::Mapping(new)) => overlay(old, new),
             _ => {
                 base.insert(key.clone(), value.clone());
@@ -285,7 +282,7 @@ pub(super) fn overlay(base: &mut Mapping, above: &Mapping) {
     }
 }
 
-/// Sets the value at a path. Creates mappings as needed, replacing other values.
+/// Creates mappings as needed, replacing other values.
 pub(super) fn insert_at(into: &mut Mapping, path: &[&str], value: Value) {
     let [first, tail @ ..] = path else { return };
     let key = Value::String((*first).to_owned());
@@ -306,7 +303,6 @@ pub(super) fn insert_at(into: &mut Mapping, path: &[&str], value: Value) {
     }
 }
 
-/// Returns the dotted key of the innermost value for which `is_wrong` is true.
 pub(super) fn innermost_key(
     above: &[String],
     values: &Mapping,
@@ -316,13 +312,14 @@ pub(super) fn innermost_key(
         let key = key.as_str().unwrap_or_default().to_owned();
         let path = [above, &[key]].concat();
         let inner = value.as_mapping();
+        // Inner values first: an outer one is wrong for the same reason.
         inner
             .and_then(|inner| innermost_key(&path, inner, is_wrong))
             .or_else(|| is_wrong(&path, value).then(|| path.join(".")))
     })
 }
 
-/// Flattens the first level of nesting: keys are `a` or `a.b`.
+/// One level: keys are `a` or `a.b`.
 pub(super) fn flatten(values: &Mapping) -> Vec<(String, Value)> {
     let mut flat = Vec::new();
     for (key, value) in values {
@@ -343,12 +340,12 @@ pub(super) fn flatten(values: &Mapping) -> Vec<(String, Value)> {
     flat
 }
 
-/// Rewrites a message. Returns unknown messages unchanged.
+/// Returns unknown messages unchanged.
 pub(super) fn plain_message(message: &str) -> String {
     reword(message).unwrap_or_else(|| message.to_owned())
 }
 
-/// `None` if the message has an unknown form.
+/// `None` if the form is unknown.
 fn reword(message: &str) -> Option<String> {
     if let Some(details) = message.strip_prefix("unknown variant ") {
         let (actual, expected) = details.split_once(", expected ")?;
@@ -379,7 +376,6 @@ fn describe_type(expected: &str) -> &str {
     }
 }
 
-/// Describes the value found.
 fn describe_value(actual: &str) -> String {
     if let Some(text) = actual.strip_prefix("string ") {
         return format!("`{}`", text.trim_matches('"'));

@@ -1,4 +1,7 @@
-//! All settings and their defaults. See docs/formats/config.md.
+//! All settings and their defaults (docs/formats/config.md).
+//!
+//! The types restrict values as far as serde can; deserializers check the rest. Unknown names are
+//! errors.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,51 +13,37 @@ use serde::{Deserialize, Deserializer};
 
 use crate::text::leak::LeakKind;
 
-/// All settings.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// The model for plans: a name from `models`, or `kind:id`.
+    /// A name from `models`, or `kind:id`.
     pub model: Option<String>,
     pub models: BTreeMap<String, ModelSettings>,
-    /// The agent for new sessions.
     pub agent: String,
-    /// The pipeline for plans.
     pub pipeline: Option<String>,
-    /// A program to show and edit a proposal. Split into words without a shell.
+    /// Shows and edits a proposal. Split into words without a shell.
     pub preview_command: Option<String>,
-    /// Requests for a correction of rejected plans.
     pub replan: Replan,
     /// Approval of plans.
     pub review: ReviewSettings,
     /// Execution of a plan's commands.
     pub execute: ExecuteSettings,
-    /// Files to include in snapshots.
     pub snapshot: SnapshotSettings,
-    /// The session's worktree.
     pub worktree: Worktree,
-    /// Keeps or discards the work of a plan that fails halfway.
+    /// Whether to keep the work of a plan that fails halfway.
     pub on_failure: OnFailure,
-    /// Limits for unattended work.
     pub limits: LimitSettings,
-    /// Races between models.
     pub race: RaceSettings,
-    /// Size limits for a model's input.
     pub context: Context,
-    /// Web search for RESEARCH.
     pub research: ResearchSettings,
-    /// Access to web pages.
     pub web: Web,
-    /// The change workflow.
     pub change: ChangeSettings,
-    /// Commits made by `teddy land`.
     pub land: Land,
-    /// Defaults for pushing sessions.
     pub push: PushSettings,
 }
 
 impl Settings {
-    /// Variables that contain keys according to the settings, in addition to the usual ones.
+    /// Variables with keys according to the settings, in addition to the usual ones.
     pub fn key_variables(&self) -> impl Iterator<Item = String> {
         let models = self
             .models
@@ -64,7 +53,6 @@ impl Settings {
     }
 }
 
-/// Settings of a model.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelSettings {
@@ -73,10 +61,8 @@ pub struct ModelSettings {
     pub kind: String,
     /// The provider's id for the model. For `acp` and `agent`, the name of a known agent.
     pub id: String,
-    /// Base URL of the API.
     #[serde(deserialize_with = "address")]
     pub base_url: Option<String>,
-    /// The variable that contains the key.
     pub api_key_env: Option<String>,
     /// A command that prints the key.
     pub api_key_command: Vec<String>,
@@ -92,23 +78,19 @@ pub struct ModelSettings {
     pub facts: BTreeMap<String, String>,
     /// `replay`: a file or directory with answers.
     pub path: Option<String>,
-    /// Limit for an answer, in seconds.
+    /// In seconds, for the whole answer.
     pub timeout: Option<u64>,
-    /// Limit for silence within an answer, in seconds.
+    /// In seconds, within an answer.
     pub idle_timeout: Option<u64>,
-    /// Limit for silence before an answer, in seconds.
+    /// In seconds, before the first byte of an answer.
     pub first_byte_timeout: Option<u64>,
-    /// Limit for connecting, in seconds.
+    /// In seconds.
     pub connect_timeout: Option<u64>,
-    /// Maximum number of output tokens.
     pub max_tokens: Option<u32>,
-    /// Sampling temperature.
     pub temperature: Option<f64>,
-    /// Additional HTTP headers.
     pub headers: BTreeMap<String, String>,
     /// Additional JSON fields of a request.
     pub extra: BTreeMap<String, serde_yaml::Value>,
-    /// Prices, for computing costs.
     pub price: Option<Price>,
 }
 
@@ -116,25 +98,22 @@ pub struct ModelSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Input tokens.
     #[serde(deserialize_with = "amount")]
     pub input: f64,
-    /// Output tokens.
     #[serde(deserialize_with = "amount")]
     pub output: f64,
-    /// Tokens read from the provider's cache. `None` means unknown.
+    /// From the provider's cache. `None` means unknown.
     #[serde(default, deserialize_with = "some_amount")]
     pub cache_read: Option<f64>,
-    /// Tokens written to the provider's cache. `None` means unknown.
+    /// To the provider's cache. `None` means unknown.
     #[serde(default, deserialize_with = "some_amount")]
     pub cache_write: Option<f64>,
 }
 
-/// Requests for a correction of rejected plans.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Replan {
-    /// Maximum number of requests in a row.
+    /// In a row.
     pub max: u32,
 }
 
@@ -161,16 +140,14 @@ pub enum ReadApproval {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExecuteSettings {
-    /// Limit for a command, in seconds.
+    /// In seconds, for each command.
     #[serde(deserialize_with = "seconds")]
     pub timeout: u64,
     /// The program that runs all scripts. `None` chooses a shell by the language of the block.
     pub shell: Option<String>,
     /// Lines of output to include in the report. An artifact contains all of it.
     pub output_limit: usize,
-    /// Sandboxing of commands.
     pub sandbox: Sandbox,
-    /// Allows sandboxed commands to use the network.
     pub network: bool,
     /// Directories besides the worktree that sandboxed commands can write.
     pub writable: Vec<String>,
@@ -178,41 +155,35 @@ pub struct ExecuteSettings {
     pub keep_env: Vec<String>,
 }
 
-/// Sandboxing of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sandbox {
-    /// Never.
     Off,
     /// If the machine supports it.
     On,
-    /// Always. Commands fail if the machine doesn't support it.
+    /// Commands fail if the machine doesn't support it.
     Require,
 }
 
-/// Files to include in snapshots.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SnapshotSettings {
     /// Larger untracked files are skipped.
     pub max_file_size: Size,
-    /// Maximum number of new untracked files in a snapshot.
+    /// New untracked files in one snapshot.
     pub max_new_files: usize,
-    /// Maximum total size of new untracked files in a snapshot.
+    /// Total size of new untracked files in one snapshot.
     pub max_new_size: Size,
-    /// Additional patterns of untracked files to skip.
+    /// Patterns, in addition to those for secrets.
     pub exclude: Vec<String>,
     /// Patterns of untracked files to include although they look like secrets.
     pub include: Vec<String>,
 }
 
-/// The session's worktree.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Worktree {
-    /// Access of commands to the user's files.
     pub backend: Backend,
-    /// Directory for worktrees.
     pub root: Option<String>,
     /// Ignored files to copy into the worktree.
     pub copy: Vec<String>,
@@ -220,147 +191,125 @@ pub struct Worktree {
     pub link: Vec<String>,
     /// A command that prepares a new worktree.
     pub setup: Option<String>,
-    /// Allows `setup` to use the network if it is sandboxed.
+    /// For a sandboxed `setup`.
     pub network: bool,
 }
 
-/// Access of a plan's commands to the user's files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
     /// An overlay if commands are sandboxed and the machine supports it, else a checkout.
     #[default]
     Auto,
-    /// The files themselves, with an overlay that takes all changes. Commands fail if the machine
+    /// The user's files, with an overlay that takes all changes. Commands fail if the machine
     /// doesn't support it.
     Overlay,
     /// A copy of the snapshot.
     Checkout,
 }
 
-/// Keeps or discards the work of a plan that fails halfway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnFailure {
-    /// Keep it and apply it to the workspace.
     Keep,
-    /// Discard it.
     Rollback,
 }
 
-/// Limits for unattended work.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitSettings {
-    /// Turns per call.
+    /// Per call.
     #[serde(deserialize_with = "turns")]
     pub turns: u32,
     /// US dollars per session.
     #[serde(deserialize_with = "amount")]
     pub cost: f64,
-    /// Files that an agent can change in one turn.
+    /// That an agent can change in one turn.
     pub files: usize,
 }
 
-/// Races between models.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RaceSettings {
-    /// Number of models to run at the same time. `None` depends on cores and free memory.
+    /// Models at the same time. `None` depends on cores and free memory.
     #[serde(deserialize_with = "parallel")]
     pub parallel: Option<usize>,
 }
 
-/// Size limits for a model's input.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Context {
-    /// Number of tokens above which a warning names the largest resources.
+    /// In tokens. Above it, a warning names the largest resources.
     pub budget: usize,
     /// The first input of a session holds the whole project if it has at most this many tokens.
     pub whole_project_tokens: usize,
     /// Larger resources are truncated.
     pub max_resource_size: Size,
-    /// Maximum size of the user's requests in each input.
+    /// Of the user's requests, in each input.
     pub max_requests_size: Size,
 }
 
-/// Web search for RESEARCH.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ResearchSettings {
-    /// The search engine.
     pub engine: Option<EngineKind>,
-    /// Base URL of the engine.
     #[serde(deserialize_with = "address")]
     pub base_url: Option<String>,
-    /// The variable that contains the key.
     pub api_key_env: Option<String>,
     /// `command`: the command to run.
     pub run: Vec<String>,
 }
 
-/// A kind of search engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineKind {
-    /// A SearXNG server.
     Searxng,
-    /// Brave Search.
     Brave,
     Tavily,
-    /// A program.
     Command,
 }
 
-/// Access to web pages.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Web {
-    /// Hosts that are allowed to have a private address.
+    /// Hosts that can have a private address.
     pub allow_hosts: Vec<String>,
 }
 
-/// Defaults for pushing sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PushSettings {
-    /// The remote. `None` follows git's configuration.
+    /// `None` follows git's configuration.
     pub remote: Option<String>,
-    /// Parts of a session to push.
     pub mode: Option<PushMode>,
-    /// Kinds of findings that don't stop a push.
+    /// Findings that don't stop a push.
     pub allow: Vec<LeakKind>,
 }
 
-/// Parts of a session to push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PushMode {
     /// Turns without the code.
     Record,
-    /// Turns and code.
     Code,
 }
 
-/// The change workflow.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChangeSettings {
-    /// Maximum number of revisions of a proposal.
+    /// Revisions of a proposal.
     pub planning_iterations: u32,
-    /// Maximum number of fixes of an implementation after its review.
+    /// Fixes of an implementation after its review.
     pub implementation_iterations: u32,
-    /// The model of each role: `author`, `challenger`, `implementer`, `reviewer`.
+    /// By role: `author`, `challenger`, `implementer`, `reviewer`.
     #[serde(deserialize_with = "roles")]
     pub roles: BTreeMap<String, String>,
 }
 
-/// Commits made by `teddy land`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Land {
-    /// Additional trailers, such as `Assisted-by: {model}`.
+    /// Such as `Assisted-by: {model}`.
     pub trailers: Vec<String>,
 }
 
@@ -454,21 +403,17 @@ impl Default for ChangeSettings {
 }
 
 impl ExecuteSettings {
-    /// Limit for a command.
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout)
     }
 }
 
-// Deserializers that restrict a setting to valid values.
-//
-// An error message names what is expected, as the second half of a sentence that starts with "must
-// be".
+// Deserializers for restricted values. Their error messages are the second half of a sentence that
+// starts with "must be".
 
-/// Maximum timeout of a command in seconds. Plans have the same limit.
+/// Plans have the same limit.
 const MAX_TIMEOUT_SECONDS: u64 = 86_400;
 
-/// Roles of the change workflow.
 const ROLE_NAMES: [&str; 4] = ["author", "challenger", "implementer", "reviewer"];
 
 /// Kinds of models.
@@ -485,6 +430,7 @@ pub const MODEL_KINDS: [&str; 8] = [
 
 pub(super) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let amount = f64::deserialize(deserializer)?;
+    // With NaN as a price or a limit, the cost would never reach the limit.
     if amount.is_finite() && amount >= 0.0 {
         return Ok(amount);
     }
@@ -587,16 +533,15 @@ pub(super) fn roles<'de, D: Deserializer<'de>>(
     }
 }
 
-/// A number of bytes.
+/// In bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
 
-/// An invalid size.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a valid size; write bytes or `512KiB`, `10MiB`, `1GiB`")]
 pub struct SizeError(String);
 
-/// Unit suffixes and their shift.
+/// Suffixes and their shift.
 const SIZE_UNITS: [(&[&str], u32); 4] = [
     (&["gib", "gb", "g"], 30),
     (&["mib", "mb", "m"], 20),

@@ -10,21 +10,18 @@ use sha2::{Digest, Sha256};
 
 use crate::host::file::{make_dirs, read_regular};
 
-/// The trusted files of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct TrustRecord {
-    /// File contents by path below `.teddy/`.
+    /// By path below `.teddy/`.
     pub files: BTreeMap<String, String>,
 }
 
-/// The stored trust record of a repository.
 pub struct Trust {
     path: PathBuf,
 }
 
 impl Trust {
-    /// Locates the record of a repository by its common git directory, which all of its worktrees
-    /// share.
+    /// One record for all worktrees of a repository.
     pub fn of(config_home: &Path, common_dir: &Path) -> Trust {
         let name = hex(&Sha256::digest(common_dir.as_os_str().as_encoded_bytes()));
         Trust {
@@ -34,14 +31,13 @@ impl Trust {
         }
     }
 
-    /// Reads the record. Empty if it is missing or invalid.
+    /// Empty if the record is missing or invalid: the repository is untrusted then.
     pub fn record(&self) -> TrustRecord {
         read(&self.path, MAX_RECORD)
             .and_then(|text| serde_json::from_str(&text).ok())
             .unwrap_or_default()
     }
 
-    /// Stores a new record.
     pub fn remember(&self, record: &TrustRecord) -> std::io::Result<()> {
         let with_path = |error: std::io::Error| {
             std::io::Error::new(
@@ -52,9 +48,9 @@ impl Trust {
         self.write(record).map_err(with_path)
     }
 
-    /// Writes the record atomically.
     fn write(&self, record: &TrustRecord) -> std::io::Result<()> {
         let dir = self.path.parent().unwrap_or(Path::new("."));
+        // Renamed into place, so that a crash leaves the old record or the new one.
         make_dirs(dir)?;
         let temporary = tempfile::NamedTempFile::new_in(dir)?;
         std::fs::write(temporary.path(), serde_json::to_vec_pretty(record)?)?;
@@ -64,25 +60,24 @@ impl Trust {
 }
 
 impl TrustRecord {
-    /// `true` if the record matches the current files exactly.
     pub fn covers(&self, files: &BTreeMap<String, String>) -> bool {
         self.files == *files
     }
 }
 
 const MAX_BYTES: u64 = 1 << 20;
-/// A record contains all of the files.
+/// Large enough for all of the files.
 const MAX_RECORD: u64 = 512 << 20;
-/// Maximum number of files to read per directory.
+/// Per directory.
 const MAX_FILES: usize = 200;
-/// Directories below `.teddy/` that need trust, and the file extensions used in them.
+/// Directories that need trust, with the extensions of their files.
 const DIRS: [(&str, &[&str]); 2] = [
     ("prompts", &["xml"]),
     ("pipelines", &["yaml", "md", "txt", "xml"]),
 ];
 
-/// Reads everything in `.teddy/` that needs trust: the configuration, prompts, and pipelines with
-/// their prompts. Skips symlinks, subdirectories and files over 1 MiB.
+/// Reads everything in `.teddy/` that needs trust: configuration, prompts, pipelines. Skips
+/// symlinks, subdirectories and files over 1 MiB.
 pub fn files(teddy: &Path) -> BTreeMap<String, String> {
     if !is_dir(teddy) {
         return BTreeMap::new();
@@ -98,7 +93,7 @@ pub fn files(teddy: &Path) -> BTreeMap<String, String> {
     config.into_iter().chain(inside).collect()
 }
 
-/// Reads the files of one of the `FOLDERS` by name.
+/// `name` is one of `DIRS`.
 pub fn read_dir_files(base: &Path, name: &str) -> BTreeMap<String, String> {
     let endings = DIRS
         .iter()
@@ -127,7 +122,7 @@ pub fn read_dir_files(base: &Path, name: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Reads a regular file. `None` for symlinks and files over `most` bytes.
+/// `None` for symlinks and files over `most` bytes.
 fn read(path: &Path, most: u64) -> Option<String> {
     let plain = path.symlink_metadata().is_ok_and(|m| m.is_file());
     let bytes = plain.then(|| read_regular(path, most).ok()).flatten()?;

@@ -1,7 +1,7 @@
 //! Finds unknown settings and suggests similar ones.
 //!
-//! The list of known settings comes from serde: deserializing a name that doesn't exist fails with
-//! an error that lists all valid names.
+//! serde has the list of settings: deserializing a name that doesn't exist fails with an error that
+//! lists all valid names. So there is no second list to keep up to date.
 
 use serde_yaml::{Mapping, Value};
 
@@ -13,12 +13,12 @@ const PLACEHOLDER: &str = "\u{0}";
 /// Names below this key are chosen by the user.
 const MODELS: &str = "models";
 
-/// Finds the first unknown setting. Returns its dotted name and a suggestion.
+/// Returns its dotted name and a suggestion.
 pub fn first(values: &Mapping) -> Option<(String, Option<String>)> {
     find_unknown(&[], values)
 }
 
-/// Suggestion for an unknown dotted name. The outer `None` means that the name is known.
+/// The outer `None` means that the name is known.
 pub fn suggest(name: &str) -> Option<Option<String>> {
     let mut value = Value::Null;
     for part in name.rsplit('.') {
@@ -29,7 +29,7 @@ pub fn suggest(name: &str) -> Option<Option<String>> {
     first(value.as_mapping()?).map(|(_, suggestion)| suggestion)
 }
 
-/// All settings by dotted name, without `models`.
+/// By dotted name, without `models`.
 pub fn keys() -> Vec<String> {
     let sections = names(&[]).into_iter().filter(|name| name != MODELS);
     let section_keys = |section: String| {
@@ -40,8 +40,7 @@ pub fn keys() -> Vec<String> {
     sections.flat_map(section_keys).collect()
 }
 
-/// Converts a name from git's spelling, which ignores case and has no `_`. Returns unknown names
-/// unchanged.
+/// From git's spelling, which ignores case and has no `_`. Returns unknown names unchanged.
 pub fn spelled(written: &str) -> String {
     let mut parts: Vec<&str> = written.split('.').collect();
     let Some(name) = parts.pop() else {
@@ -62,6 +61,7 @@ fn find_unknown(section: &[&str], values: &Mapping) -> Option<(String, Option<St
     values.iter().find_map(|(key, value)| {
         let key = key.as_str().unwrap_or_default();
         let path = [section, &[key]].concat();
+        // The user chooses the names of models.
         let is_free = section == [MODELS];
         if !is_free && !valid.is_empty() && !valid.iter().any(|name| name == key) {
             return Some((path.join("."), suggest_key(section, key, &valid)));
@@ -74,7 +74,7 @@ fn find_unknown(section: &[&str], values: &Mapping) -> Option<(String, Option<St
     })
 }
 
-/// Suggests a similar name in the same section, else the same name in another section.
+/// Prefers the same section, then the same name in another section.
 fn suggest_key(section: &[&str], key: &str, valid: &[String]) -> Option<String> {
     let dotted = |name: &str| [section, &[name]].concat().join(".");
     if let Some(near) = nearest(key, valid.iter().map(String::as_str)) {
@@ -92,7 +92,7 @@ fn suggest_key(section: &[&str], key: &str, valid: &[String]) -> Option<String> 
         })
 }
 
-/// Names of the settings in a section. Empty if `section` is itself a setting.
+/// Empty if `section` is itself a setting.
 fn names(section: &[&str]) -> Vec<String> {
     let mut value = Value::Null;
     for part in [section, &[PLACEHOLDER]].concat().into_iter().rev() {

@@ -1,9 +1,9 @@
 //! Agents: models that edit files in a directory instead of answering with a plan.
 //!
 //! The caller prepares the directory and a launcher that sandboxes the agent. When
-//! [`ActingModel::act`] returns, the agent and all of its processes have ended. What the agent
-//! reports proves nothing; only the files show what it changed. This module knows nothing of
-//! sessions, plans or terminals; an [`AgentHost`] shows progress and answers questions.
+//! [`ActingModel::act`] returns, all of its processes have ended. What an agent reports proves
+//! nothing; only the files show what it changed. An [`AgentHost`] shows progress and answers
+//! questions.
 
 mod acp;
 mod agent;
@@ -24,21 +24,17 @@ use std::time::Duration;
 use super::{ModelError, TokenUsage};
 use crate::host::supervisor::Launcher;
 
-/// A model that edits files itself.
 pub trait ActingModel: Send {
-    /// The name under which the user configured the agent.
+    /// As configured.
     fn name(&self) -> &str;
 
-    /// Resources that the caller's sandbox has to grant.
+    /// The caller's sandbox must grant these.
     fn needs(&self) -> &AgentNeeds;
 
-    /// The configured limits.
     fn limits(&self) -> AgentLimits;
 
-    /// Runs the agent until it finishes, fails, exceeds a limit or is cancelled. Ends all of its
-    /// processes.
-    ///
-    /// Even if this fails, the agent can have changed files.
+    /// Runs the agent until it finishes, fails, exceeds a limit or is cancelled, and ends all of
+    /// its processes. Even if this fails, the agent can have changed files.
     fn act(
         &self,
         task: &AgentTask<'_>,
@@ -46,7 +42,7 @@ pub trait ActingModel: Send {
     ) -> Result<AgentResult, Box<AgentFailure>>;
 }
 
-/// Resources an agent needs besides its worktree. It always needs the network.
+/// Besides its worktree and the network.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentNeeds {
     /// Absolute paths of its own state, which it must be able to write.
@@ -58,27 +54,22 @@ pub struct AgentNeeds {
     pub leaves: Vec<String>,
 }
 
-/// A task for an agent.
 #[derive(Debug, Clone)]
 pub struct AgentTask<'a> {
-    /// System prompt, input and message as one text.
+    /// System prompt, input and message.
     pub text: &'a str,
-    /// Only the message.
     pub message: &'a str,
-    /// Absolute path of the directory to work in.
+    /// Absolute.
     pub dir: &'a Path,
-    /// Starts the agent inside its sandbox.
     pub launcher: Launcher,
-    /// Additional environment variables.
     pub variables: Vec<(String, String)>,
     /// The conversation to resume. Without one, or if it can't be resumed, the agent starts a new
     /// one.
     pub conversation: Option<EarlierConversation>,
     /// Replaces `text` if the conversation resumes: the fate of its last changes, and the message.
     pub further: Option<&'a str>,
-    /// Limits for this call.
     pub limits: AgentLimits,
-    /// `true` if a sandbox confines the agent, so that its own questions can be switched off.
+    /// If a sandbox confines the agent, its own questions can be switched off.
     pub is_confined: bool,
 }
 
@@ -147,29 +138,26 @@ impl UsageScope {
 }
 
 impl AgentTask<'_> {
-    /// The prompt: all of it, or less if a conversation is resumed.
+    /// All of it, or less if a conversation is resumed.
     pub fn prompt(&self, resumed: bool) -> &str {
         self.further.filter(|_| resumed).unwrap_or(self.text)
     }
 }
 
-/// Limits of an agent's run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentLimits {
-    /// Limit for the whole run. Time spent waiting for the user doesn't count.
+    /// Time spent waiting for the user doesn't count.
     pub total: Duration,
     /// Longest silence.
     pub idle: Duration,
-    /// Maximum output in bytes.
+    /// In bytes.
     pub output: u64,
 }
 
-/// Shows an agent's progress and answers its questions.
 pub trait AgentHost {
-    /// Reports an event.
     fn progress(&mut self, progress: AgentProgress<'_>);
 
-    /// Answers a permission request. Can block until the user decides.
+    /// Can block until the user decides.
     fn permission(&mut self, question: &PermissionQuestion) -> PermissionAnswer;
 
     /// Polled every few milliseconds. `true` stops the agent: the user cancelled, or the budget is
@@ -177,10 +165,8 @@ pub trait AgentHost {
     fn stopped(&self) -> bool;
 }
 
-/// An event while an agent works.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentProgress<'p> {
-    /// The agent identified itself.
     Started(&'p AgentIdentity),
     /// A chunk of its message. Not sanitized yet.
     Says(&'p str),
@@ -188,124 +174,106 @@ pub enum AgentProgress<'p> {
     Thinks(&'p str),
     /// A tool was started or changed its status.
     Tool(&'p ToolUse),
-    /// The agent's complete current to-do list.
+    /// The complete current to-do list.
     Plan(&'p [AgentPlanEntry]),
-    /// Usage so far.
     Used {
-        /// Token counts. All zero if the agent doesn't report them.
+        /// All zero if the agent doesn't report them.
         usage: TokenUsage,
-        /// Cost of this call in US dollars.
+        /// Of this call, in US dollars.
         cost: Option<f64>,
     },
-    /// A notice for the user, as a sentence without a full stop.
+    /// For the user, as a sentence without a full stop.
     Note(&'p str),
-    /// Time since the last output. Sent every few milliseconds.
+    /// Since the last output. Sent every few milliseconds.
     Idle(Duration),
 }
 
-/// An agent's name and version as it reports them, truncated and sanitized.
+/// As the agent reports them, truncated and sanitized.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentIdentity {
     pub name: String,
-    /// The version. Empty if the agent doesn't report it.
+    /// Empty if the agent doesn't report it.
     pub version: String,
 }
 
-/// A tool used by an agent, truncated and sanitized.
+/// Truncated and sanitized.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolUse {
-    /// Unique id within the conversation.
+    /// Unique within the conversation.
     pub id: String,
-    /// The agent's description.
     pub title: String,
-    /// Kind of tool, such as `edit`, `execute` or `read`. Can be empty.
+    /// Such as `edit`, `execute` or `read`. Can be empty.
     pub kind: String,
-    /// Current status.
     pub status: ToolStatus,
 }
 
-/// Status of a tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ToolStatus {
-    /// Not started.
     #[default]
     Pending,
-    /// In progress.
     Running,
-    /// Succeeded.
     Completed,
-    /// Failed or rejected.
+    /// Also if the user rejected it.
     Failed,
 }
 
-/// A step of an agent's to-do list, truncated and sanitized.
+/// Truncated and sanitized.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentPlanEntry {
-    /// Description of the step.
     pub text: String,
     /// `pending`, `in_progress` or `completed`.
     pub status: String,
 }
 
-/// A permission request of an agent, truncated and sanitized.
+/// Truncated and sanitized.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PermissionQuestion {
-    /// The agent's description of what it wants to do.
     pub title: String,
-    /// Kind of tool, such as `edit` or `execute`. Can be empty.
+    /// Such as `edit` or `execute`. Can be empty.
     pub kind: String,
     /// The command or paths, if the agent reports them.
     pub detail: Vec<String>,
 }
 
-/// Answer to a permission request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PermissionAnswer {
     pub decision: PermissionDecision,
-    /// Source of the decision.
     pub by: PermissionGiver,
 }
 
-/// Decision about a permission request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PermissionDecision {
-    /// Allow this once.
     Once,
-    /// Allow this kind of tool for the rest of the call.
+    /// For this kind of tool and the rest of the call.
     Always,
-    /// Reject.
     No,
     /// No decision: the call is being cancelled.
     Cancelled,
 }
 
-/// Source of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PermissionGiver {
-    /// The user at the terminal.
     Person,
     /// Approved automatically, since a sandbox confines the agent.
     Sandbox,
-    /// Approved in advance with `-y`.
+    /// In advance, with `-y`.
     Beforehand,
     /// There was no terminal to ask at.
     Nobody,
 }
 
-/// Result of an agent's run, as reported by the agent.
+/// As reported by the agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AgentResult {
-    /// Its last message, complete.
+    /// The last one, complete.
     pub message: String,
-    /// Id of the conversation. `None` if it can't be resumed.
+    /// `None` if it can't be resumed.
     pub conversation: Option<String>,
-    /// `true` if the agent resumed the task's conversation.
     pub resumed: bool,
-    /// The agent's name and version.
     pub agent: Option<AgentIdentity>,
-    /// Token counts. All zero if the agent doesn't report them.
+    /// All zero if the agent doesn't report them.
     pub usage: TokenUsage,
-    /// Cost in US dollars. `None` if the agent doesn't report it.
+    /// US dollars. `None` if the agent doesn't report it.
     pub cost: Option<f64>,
     /// Usage of the whole conversation.
     pub totals: ConversationTotals,
@@ -315,29 +283,25 @@ pub struct AgentResult {
     pub transcript: Vec<u8>,
 }
 
-/// Reason for the end of an agent's run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum StopReason {
-    /// It finished.
     #[default]
     Done,
-    /// It hit its output limit.
+    /// The output limit.
     MaxTokens,
-    /// It hit the limit of requests to its model.
+    /// The limit of requests to its model.
     MaxRequests,
     Refused,
-    /// It was cancelled or broke off.
+    /// Cancelled, or broke off.
     Cancelled,
-    /// Any other reason, as the agent names it.
+    /// As the agent names it.
     Other(String),
 }
 
-/// A failed run and its partial result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentFailure {
-    /// Cause of the failure.
     pub error: ModelError,
-    /// Partial result; `stop` is [`StopReason::Cancelled`].
+    /// `stop` is [`StopReason::Cancelled`].
     pub work: AgentResult,
 }
 

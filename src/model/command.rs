@@ -1,4 +1,6 @@
 //! A program as a model: prompt on stdin, plan on stdout.
+//!
+//! It inherits no key but the configured one, and never finds programs inside the repository.
 
 use std::io::Write as _;
 use std::rc::Rc;
@@ -13,11 +15,10 @@ const MAX_BYTES: usize = 32 << 20;
 /// Replaced in `run` by the path of a file with the prompt, which then isn't sent on stdin.
 const PLACEHOLDER: &str = "{input}";
 
-/// A model that runs a program for each request.
 pub struct CommandModel {
     name: String,
     run: Vec<String>,
-    /// Variables that it inherits besides the listed ones.
+    /// Variables that it inherits besides the usual ones.
     keep: Vec<String>,
     timeout: Duration,
     /// `None` by default: many such programs print only at the end.
@@ -26,8 +27,7 @@ pub struct CommandModel {
 }
 
 impl CommandModel {
-    /// Creates a model that runs `settings.run`. Of all keys, the program inherits only the one that
-    /// `api_key_env` names.
+    /// Of all keys, the program inherits only the one that `api_key_env` names.
     pub fn new(
         name: &str,
         settings: &ModelConfig,
@@ -104,6 +104,7 @@ impl Model for CommandModel {
             });
         }
 
+        // A program reports neither usage nor truncation. Its exit code is all there is.
         Ok(ModelAnswer {
             text: finished.stdout,
             model: self.name.clone(),
@@ -114,7 +115,7 @@ impl Model for CommandModel {
     }
 }
 
-/// Writes the prompt to a file that only the user can read. It is deleted on drop.
+/// Only the user can read the file. Deleted on drop.
 fn input_file(text: &str) -> Result<tempfile::NamedTempFile, ModelError> {
     let write = || -> std::io::Result<_> {
         let mut file = tempfile::Builder::new()

@@ -1,7 +1,7 @@
 //! Discovers models on this machine: keys in the environment, programs in `PATH`, local servers.
 //!
-//! All probes run in parallel, within [`program::LIMIT`]. Replies of programs and servers are
-//! untrusted: they are size-limited and used only if they are plain versions or names.
+//! All probes run in parallel, within [`program::LIMIT`], and send no key. Replies are untrusted:
+//! they are size-limited and used only if they are plain versions or names.
 
 pub mod program;
 pub mod server;
@@ -18,30 +18,22 @@ use crate::config::edit::NewModel;
 use crate::config::settings::{ModelSettings, Price};
 use crate::host::threads::{join_both, parallel_map};
 
-/// Everything that was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FoundModels {
-    /// Services whose key is in the environment.
     pub keys: Vec<FoundKey>,
-    /// Installed programs.
     pub programs: Vec<FoundProgram>,
-    /// Servers that answered.
     pub servers: Vec<FoundServer>,
 }
 
-/// Places to probe.
 #[derive(Debug, Clone, Default)]
 pub struct ProbeTargets<'a> {
-    /// The current repository. Programs inside it are never run.
+    /// Programs inside it are never run.
     pub repository: Option<&'a Path>,
-    /// Servers to query.
     pub servers: Vec<ServerAddress>,
-    /// Enables the search for programs.
     pub programs: bool,
 }
 
 impl FoundModels {
-    /// Runs all probes in parallel.
     pub fn discover(targets: &ProbeTargets<'_>, variable: &Variable) -> FoundModels {
         let installed = if targets.programs {
             program::on_path(targets.repository)
@@ -62,7 +54,7 @@ impl FoundModels {
     }
 }
 
-/// Maximum number of models to offer per server.
+/// Per server.
 const MAX_SERVED: usize = 5;
 
 /// In seconds.
@@ -71,23 +63,20 @@ const PROGRAM_TIMEOUT: u64 = 900;
 /// In seconds. Local servers can be slow.
 const SERVER_TIMEOUT: u64 = 3600;
 
-/// A model that can be configured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelOffer {
-    /// Its name in the configuration.
+    /// In the configuration.
     pub name: String,
     /// The model or program behind it.
     pub about: String,
-    /// One-line description.
+    /// One line.
     pub summary: String,
-    /// `true` if calls cost money.
+    /// Calls cost money.
     pub is_paid: bool,
-    /// Its entry in the configuration.
     pub settings: ModelSettings,
 }
 
 impl ModelOffer {
-    /// Converts the offer to an edit of the configuration.
     pub fn to_new(&self) -> NewModel {
         NewModel {
             model: self.name.clone(),
@@ -97,8 +86,7 @@ impl ModelOffer {
 }
 
 impl FoundModels {
-    /// Lists the models that can be configured: programs with a subscription, then services,
-    /// servers, and programs with an unknown provider.
+    /// Programs with a subscription, then services, servers, and programs with an unknown provider.
     pub fn offers(&self) -> Vec<ModelOffer> {
         let programs = |is_paid: bool| {
             self.programs
@@ -124,7 +112,7 @@ impl FoundModels {
             .collect()
     }
 
-    /// Programs that are installed but not offered, with the reason.
+    /// Installed but not usable, with the reason.
     pub fn refused(&self) -> impl Iterator<Item = (&FoundProgram, String)> {
         self.programs.iter().filter_map(|program| {
             let server = self
@@ -141,8 +129,8 @@ impl FoundModels {
         })
     }
 
-    /// Finds a model by an offer's name, or by `name:id` for other models of a service or server.
-    /// Known programs and services are found even if they aren't on this machine.
+    /// Finds an offer by name, or by `name:id` for other models of a service or server. Known
+    /// programs and services are found even if they aren't on this machine.
     pub fn find_offer(&self, word: &str) -> Option<ModelOffer> {
         let (name, id) = match word.split_once(':') {
             Some((name, id)) => (name, Some(id.trim())),

@@ -138,7 +138,7 @@ impl ModelError {
         }
     }
 
-    /// The part of the answer that arrived before the failure. `None` if there isn't any.
+    /// What arrived before the failure.
     pub fn partial(&self) -> Option<&str> {
         match self {
             ModelError::Broken { partial, .. }
@@ -157,7 +157,7 @@ impl ModelError {
         }
     }
 
-    /// Suggestion for the user, as a sentence without a full stop.
+    /// A sentence without a full stop.
     pub fn remedy(&self) -> String {
         match self {
             ModelError::NoSuchModel { word, configured } => model_advice(word, configured),
@@ -238,7 +238,6 @@ const FAMILIES: [(&str, &str); 12] = [
     ("devstral-", "mistral"),
 ];
 
-/// Suggests a model for an unknown name and lists the configured ones.
 fn model_advice(word: &str, configured: &[String]) -> String {
     let listing = match configured {
         [] => "no model is configured: `teddy setup` finds one".to_owned(),

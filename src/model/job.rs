@@ -1,7 +1,7 @@
 //! Runs a program that gets text on stdin and prints text: a command model or an `api_key_command`.
 //!
 //! The program runs in its own process group, which is killed at the time limit, when the user
-//! cancels, and on every error.
+//! cancels, and on every error. It is not sandboxed: it is in the user's configuration.
 
 use std::io::{ErrorKind, Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -15,46 +15,42 @@ use crate::host::process;
 use crate::text::sanitize::{sanitize_block, strip_ansi};
 use crate::text::secret::redact;
 
-/// Polling interval for limits, cancellation and exit.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Time to read on after the process has exited: a background child can keep the pipe open forever.
+/// After the process has exited: a background child can keep the pipe open forever.
 const LINGER: Duration = Duration::from_millis(300);
 
-/// A program to run, with its limits.
 pub struct ProgramJob<'a> {
     pub argv: &'a [String],
-    /// Text for its stdin. `None` gives it `/dev/null`.
+    /// `None` gives it `/dev/null`.
     pub stdin: Option<String>,
     pub environment: JobEnvironment<'a>,
     pub timeout: Duration,
-    /// Longest silence. `None` means no limit.
+    /// `None` means no limit.
     pub idle: Option<Duration>,
-    /// Limit for stdout.
+    /// Of stdout.
     pub max_bytes: usize,
     /// Polled every few milliseconds; `true` cancels the run.
     pub stopped: &'a dyn Fn() -> bool,
 }
 
-/// Environment of a program.
 #[derive(Debug, Clone, Copy)]
 pub enum JobEnvironment<'a> {
-    /// Everything, as in the user's shell.
+    /// As in the user's shell.
     Whole,
     /// The variables that every model program inherits, and these.
     Listed(&'a [String]),
 }
 
-/// Output of a program that exited successfully.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FinishedJob {
     pub stdout: String,
-    /// The end of its stderr, trimmed.
+    /// The end of it, trimmed.
     pub stderr: String,
 }
 
 impl ProgramJob<'_> {
-    /// Runs the program to its end. `watch` gets everything printed so far.
+    /// `watch` gets everything printed so far.
     pub fn run(self, watch: &mut dyn FnMut(&str)) -> Result<FinishedJob, ModelError> {
         let program = self.argv.first().cloned().unwrap_or_default();
         let mut group = ProcessGroup {
@@ -191,11 +187,10 @@ impl ProgramJob<'_> {
 
 struct JobClock {
     start: Instant,
-    /// Time of the last output, or of the exit once the process has ended.
+    /// Of the last output, or of the exit once the process has ended.
     last: Instant,
 }
 
-/// Starts the threads that feed and read the process.
 fn connect(child: &mut Child, stdin: Option<String>) -> Receiver<OutputPiece> {
     let (sender, pieces) = channel();
     if let (Some(mut pipe), Some(text)) = (child.stdin.take(), stdin) {
@@ -235,21 +230,21 @@ fn read_pipe(
 }
 
 // A child process in its own process group.
-//
-// Dropping it ends the whole group, unless the leader has exited by itself.
 
 const GROUP_TICK: Duration = Duration::from_millis(20);
 
-/// Time between SIGTERM and SIGKILL.
+/// From SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// A group with its leader. Dropped, it gets SIGTERM, and SIGKILL after `GRACE`.
+/// Dropped, the group gets SIGTERM, and SIGKILL after `GRACE`, unless its leader has exited by
+/// itself.
 struct ProcessGroup {
     pub child: Child,
 }
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
+        // Reaped: its pid, and so its group's, could belong to another process by now.
         if matches!(self.child.try_wait(), Ok(Some(_))) {
             return;
         }
@@ -276,7 +271,6 @@ enum Signal {
     Kill,
 }
 
-/// Makes the process the leader of a new group.
 #[cfg(unix)]
 fn own_group(command: &mut Command) {
     use std::os::unix::process::CommandExt as _;
@@ -284,7 +278,7 @@ fn own_group(command: &mut Command) {
     command.process_group(0);
 }
 
-/// Does nothing: process groups exist on Unix only.
+/// Process groups exist on Unix only.
 #[cfg(not(unix))]
 fn own_group(_: &mut Command) {}
 
@@ -305,29 +299,25 @@ fn signal(child: &mut Child, _: Signal) {
     let _ = child.kill();
 }
 
-/// Bytes of stderr to keep.
 const STDERR_TAIL: usize = 4096;
 
-/// A chunk of output from one of the two pipes.
 enum OutputPiece {
     Out(Vec<u8>),
     Err(Vec<u8>),
 }
 
-/// The output so far.
 #[derive(Default)]
 struct JobOutput {
-    /// Decoded part of stdout. Invalid UTF-8 is replaced by U+FFFD.
+    /// Invalid UTF-8 is replaced by U+FFFD.
     text: String,
-    /// Undecoded end of stdout: a truncated character.
+    /// A truncated character at the end of stdout.
     partial: Vec<u8>,
-    /// The last `STDERR_TAIL` bytes of stderr.
+    /// The last `STDERR_TAIL` bytes.
     stderr: Vec<u8>,
 }
 
 impl JobOutput {
-    /// Appends a chunk and passes all of stdout so far to `watch`. Decodes every byte once, even if
-    /// the chunks are tiny.
+    /// Decodes every byte once, even if the chunks are tiny.
     pub fn add(&mut self, piece: OutputPiece, watch: &mut dyn FnMut(&str)) {
         match piece {
             OutputPiece::Out(bytes) => {
@@ -343,7 +333,7 @@ impl JobOutput {
         }
     }
 
-    /// Length of stdout in bytes.
+    /// Of stdout, in bytes.
     pub fn len(&self) -> usize {
         self.text.len() + self.partial.len()
     }
@@ -352,14 +342,12 @@ impl JobOutput {
         format!("{}{}", self.text, String::from_utf8_lossy(&self.partial))
     }
 
-    /// Stdout, once the program has ended.
     pub fn into_text(mut self) -> String {
         self.text.push_str(&String::from_utf8_lossy(&self.partial));
         self.text
     }
 
-    /// The end of stderr, sanitized for an error message: no ANSI sequences, keys or control
-    /// characters.
+    /// Without ANSI sequences, keys or control characters.
     pub fn stderr(&self) -> String {
         let text = String::from_utf8_lossy(&self.stderr);
         sanitize_block(&redact(&strip_ansi(text.trim()))).into_owned()

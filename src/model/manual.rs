@@ -7,12 +7,11 @@ use std::rc::Rc;
 
 use super::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage};
 
-/// Presents the prompt, for example by copying it to the clipboard.
+/// For example copies the prompt to the clipboard.
 pub type Give = dyn Fn(&str) -> io::Result<()>;
-/// Gets the answer from an editor, the clipboard or a file. `None` if the user cancels.
+/// From an editor, the clipboard or a file. `None` if the user cancels.
 pub type Take = dyn Fn() -> io::Result<Option<String>>;
 
-/// A model answered by the user.
 pub struct Manual {
     name: String,
     give: Rc<Give>,
@@ -20,7 +19,6 @@ pub struct Manual {
 }
 
 impl Manual {
-    /// Creates a model from the two ways to exchange text.
     pub fn new(name: &str, give: Rc<Give>, take: Rc<Take>) -> Manual {
         Manual {
             name: name.to_owned(),

@@ -7,25 +7,19 @@ use std::rc::Rc;
 
 use super::manual::{Give, Take};
 
-/// Reads an environment variable.
 pub type Variable = dyn Fn(&str) -> Option<String>;
-/// Returns the answers recorded in a session.
 pub type RecordedAnswers = dyn Fn(&str) -> Option<Vec<String>>;
 
-/// Everything models need from their surroundings.
 #[derive(Clone)]
 pub struct ModelEnv {
-    /// Reads an environment variable.
     pub variable: Rc<Variable>,
     /// Polled during a request; `true` cancels it.
     pub stopped: Rc<dyn Fn() -> bool>,
-    /// Shows a notice to the user, such as an upcoming retry.
+    /// Such as an upcoming retry.
     pub note: Rc<dyn Fn(&str)>,
-    /// Presents a prompt to the user, who carries it to a chat.
     pub give: Rc<Give>,
-    /// Gets the user's answer from that chat.
     pub take: Rc<Take>,
-    /// Looks up a recorded session. `None` if the path of a replay doesn't name one.
+    /// `None` if the path of a replay doesn't name a session.
     pub recorded: Rc<RecordedAnswers>,
     /// Index of the first answer to replay.
     pub replayed: usize,

@@ -8,8 +8,7 @@ use super::replay::Replay;
 use super::settings::{ModelConfig, ModelKind};
 use super::{Model, ModelError};
 
-/// Opens the model that `settings` describe. Finds invalid settings and missing keys before the
-/// user types anything.
+/// Finds invalid settings and missing keys before the user types anything.
 pub fn open(
     name: &str,
     settings: &ModelConfig,

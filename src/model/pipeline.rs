@@ -14,36 +14,30 @@ use crate::model::{Model, ModelAnswer, ModelError, ModelRequest};
 use crate::text::fence::fence_for;
 use crate::text::yaml::guard;
 
-/// A valid pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pipeline {
-    /// Purpose of the pipeline.
     pub description: String,
-    /// The steps in order, at least one. The last one writes the plan (ST10).
+    /// At least one. The last one writes the plan (ST10).
     pub steps: Vec<PipelineStep>,
 }
 
-/// One step of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PipelineStep {
-    /// Unique name, by which later steps refer to its output (ST4).
+    /// Unique. Later steps refer to its output by it (ST4).
     pub name: String,
-    /// The prompt, with unexpanded placeholders (ST5).
+    /// With unexpanded placeholders (ST5).
     pub prompt: String,
-    /// The model's name. `None` uses the turn's model (ST6).
+    /// `None` uses the turn's model (ST6).
     pub model: Option<String>,
-    /// The step's inputs in order (ST7).
+    /// In order (ST7).
     pub inputs: Vec<StepInput>,
 }
 
-/// An input of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StepInput {
-    /// The agent's system prompt.
     System,
     /// The turn's `input.md`.
     Input,
-    /// The user's message.
     Message,
     /// The output of an earlier step.
     Step(String),
@@ -59,7 +53,7 @@ impl StepInput {
         }
     }
 
-    /// The name used in placeholders and `inputs`.
+    /// As in placeholders and `inputs`.
     pub fn name(&self) -> &str {
         match self {
             StepInput::System => "system",
@@ -70,7 +64,7 @@ impl StepInput {
     }
 }
 
-/// Matches `{{name}}`, including a backslash that escapes it.
+/// With a backslash that escapes it.
 static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(\\?)\{\{ *([A-Za-z0-9_-]+) *\}\}")
         .expect("the pattern is a constant that the tests compile")
@@ -95,7 +89,7 @@ fn placeholders(prompt: &str) -> impl Iterator<Item = Placeholder<'_>> {
     })
 }
 
-/// Expands the placeholders. Removes the backslash from escaped ones.
+/// Removes the backslash from escaped placeholders.
 fn substitute<'a>(prompt: &str, value: impl Fn(&str) -> Option<&'a str>) -> String {
     let (mut text, mut end) = (String::new(), 0);
     for placeholder in placeholders(prompt) {
@@ -110,24 +104,23 @@ fn substitute<'a>(prompt: &str, value: impl Fn(&str) -> Option<&'a str>) -> Stri
     text + &prompt[end..]
 }
 
-/// Maximum size of the file in bytes (ST1).
+/// In bytes (ST1).
 pub const MAX_PIPELINE_BYTES: usize = 64 << 10;
 
-/// Maximum number of steps (ST2).
+/// ST2.
 pub const MAX_STEPS: usize = 20;
 
-/// Names of built-in inputs, not allowed as names of steps (ST4).
+/// Built-in inputs, not allowed as names of steps (ST4).
 const RESERVED_STEP_NAMES: [&str; 3] = ["system", "input", "message"];
 
-/// Resolves what a pipeline refers to.
 pub struct KnownNames<'a> {
-    /// Reads a file next to the pipeline.
+    /// Next to the pipeline.
     pub file: &'a dyn Fn(&str) -> Result<String, String>,
-    /// Checks a model's name; the error describes the problem.
+    /// The error describes the problem.
     pub model: &'a dyn Fn(&str) -> Result<(), String>,
 }
 
-/// All mistakes of a pipeline, each prefixed with its location.
+/// Each is prefixed with its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistakes(pub Vec<String>);
 
@@ -139,7 +132,7 @@ impl fmt::Display for Mistakes {
 
 impl std::error::Error for Mistakes {}
 
-/// Parses a pipeline. Fails with all mistakes at once.
+/// Fails with all mistakes at once.
 pub fn parse(text: &str, names: &KnownNames<'_>) -> Result<Pipeline, Mistakes> {
     let mut reader = PipelineReader {
         names,
@@ -156,7 +149,7 @@ pub fn parse(text: &str, names: &KnownNames<'_>) -> Result<Pipeline, Mistakes> {
 struct PipelineReader<'a> {
     names: &'a KnownNames<'a>,
     mistakes: Vec<String>,
-    /// Prefix for mistakes, such as `` step 2 `decide`: ``.
+    /// Such as `` step 2 `decide`: ``.
     prefix: String,
 }
 
@@ -198,7 +191,7 @@ impl PipelineReader<'_> {
         Some(Pipeline { description, steps })
     }
 
-    /// Parses a step. Records mistakes and continues.
+    /// Records mistakes and continues.
     fn step(
         &mut self,
         value: &Value,
@@ -238,7 +231,7 @@ impl PipelineReader<'_> {
         }
     }
 
-    /// Checks a step's name (ST4).
+    /// ST4.
     fn name(&mut self, name: &str, earlier: &[PipelineStep]) {
         let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
             && name.len() <= 60
@@ -256,7 +249,7 @@ impl PipelineReader<'_> {
         }
     }
 
-    /// Reads `prompt` or `prompt_file` (ST5).
+    /// `prompt` or `prompt_file` (ST5).
     fn prompt(&mut self, value: &Value) -> String {
         let prompt = match (self.text(value, "prompt"), self.text(value, "prompt_file")) {
             (Some(text), None) => text,
@@ -282,8 +275,8 @@ impl PipelineReader<'_> {
         prompt
     }
 
-    /// Reads the inputs. The default is the input, the message and the previous step; for the last
-    /// step also the system prompt (ST7).
+    /// The default is the input, the message and the previous step; for the last step also the
+    /// system prompt (ST7).
     fn inputs(&mut self, value: &Value, earlier: &[PipelineStep], last: bool) -> Vec<StepInput> {
         let Some(list) = value.get("inputs") else {
             let before = earlier
@@ -321,7 +314,7 @@ impl PipelineReader<'_> {
         inputs
     }
 
-    /// Checks that a prompt uses only inputs of its step (ST8).
+    /// A prompt can use only inputs of its step (ST8).
     fn placeholders(&mut self, prompt: &str, inputs: &[StepInput]) {
         for name in placeholders(prompt).filter_map(|placeholder| placeholder.name) {
             if !inputs.iter().any(|input| input.name() == name) {
@@ -353,7 +346,7 @@ impl PipelineReader<'_> {
         }
     }
 
-    /// Returns a string. Records a mistake for any other type.
+    /// Records a mistake for any other type.
     fn text(&mut self, value: &Value, key: &str) -> Option<String> {
         let value = value.get(key)?;
         if value.as_str().is_none() {
@@ -363,55 +356,44 @@ impl PipelineReader<'_> {
     }
 }
 
-/// A completed step. Stored as artifacts of the turn.
+/// Stored as artifacts of the turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepRun {
-    /// The step's name.
     pub name: String,
-    /// The request sent to the model.
     pub request: ModelRequest,
     pub answer: ModelAnswer,
 }
 
-/// A pipeline that failed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stopped {
-    /// The steps completed before the failure (ST12).
+    /// The steps completed before (ST12).
     pub ran: Vec<StepRun>,
-    /// Name of the failed step.
     pub step: String,
-    /// Cause of the failure.
     pub error: Box<ModelError>,
 }
 
-/// Progress of a pipeline.
 pub enum PipelineEvent<'a> {
-    /// A step is about to be sent.
     Started {
-        /// Index of the step.
         position: usize,
         step: &'a PipelineStep,
-        /// The request about to be sent.
         request: &'a ModelRequest,
     },
-    /// More of the answer has arrived.
     Received {
-        /// The answer so far.
+        /// All of it so far.
         text: &'a str,
     },
-    /// The step is complete.
     Finished(&'a StepRun),
 }
 
-/// Directory for a step's artifacts, such as `steps/01-analysis` for position 0 (ST13).
+/// `steps/01-analysis` for position 0 (ST13).
 pub fn step_dir(position: usize, name: &str) -> String {
     format!("steps/{:02}-{name}", position + 1)
 }
 
-/// Opens a model by name, or the turn's model for `None`.
+/// `None` opens the turn's model.
 pub type OpenModel<'a> = dyn FnMut(Option<&str>) -> Result<Box<dyn Model + 'a>, ModelError> + 'a;
 
-/// Runs all steps. Opens every model before sending the first request (ST11).
+/// Opens every model before sending the first request (ST11).
 pub fn run(
     pipeline: &Pipeline,
     turn: &ModelRequest,
@@ -489,7 +471,7 @@ fn open_models<'a>(
     Ok(models)
 }
 
-/// Builds a step's request. Inputs that the prompt doesn't mention go to their usual places (ST9).
+/// Inputs that the prompt doesn't mention go to their usual places (ST9).
 fn step_request(step: &PipelineStep, turn: &ModelRequest, ran: &[StepRun]) -> ModelRequest {
     let value = |name: &str| match StepInput::from_name(name) {
         StepInput::System => Some(turn.system.as_str()),
@@ -527,7 +509,7 @@ fn step_request(step: &PipelineStep, turn: &ModelRequest, ran: &[StepRun]) -> Mo
     request
 }
 
-/// Formats a text as a fenced section. The fence is longer than any in the text.
+/// The fence is longer than any in the text.
 fn fenced_section(heading: &str, text: &str) -> String {
     let fence = fence_for(text, 4);
     format!("\n\n## {heading}\n\n{fence}\n{}\n{fence}", text.trim_end())

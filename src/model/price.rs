@@ -6,7 +6,6 @@
 use super::TokenUsage;
 use crate::config::settings::Price;
 
-/// Reason why a cost is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
     /// No price is configured, or the model doesn't report usage.
@@ -18,7 +17,7 @@ pub enum Unknown {
 }
 
 impl Unknown {
-    /// The name of the missing setting, if it's a single one.
+    /// `None` if it isn't a single setting.
     pub fn setting(self) -> Option<&'static str> {
         match self {
             Unknown::All => None,
@@ -28,7 +27,7 @@ impl Unknown {
     }
 }
 
-/// Cost of an exchange in US dollars.
+/// US dollars.
 pub fn cost(price: Option<&Price>, usage: TokenUsage) -> Result<f64, Unknown> {
     let price = price.filter(|_| usage.is_known()).ok_or(Unknown::All)?;
     let of = |tokens: u64, price: Option<f64>, missing| {
@@ -44,8 +43,8 @@ pub fn cost(price: Option<&Price>, usage: TokenUsage) -> Result<f64, Unknown> {
     Ok(sum(price, usage, read, written))
 }
 
-/// Cost of an exchange for the cost limit. Charges cached tokens without a price as plain input, so
-/// that the limit still applies.
+/// For the cost limit. Charges cached tokens without a price as plain input, so that the limit
+/// still applies.
 pub fn charge(price: Option<&Price>, usage: TokenUsage) -> f64 {
     price.map_or(0.0, |price| {
         sum(

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::text::near::nearest;
 
-/// Describes the plan format. Shared by all prompts.
+/// Shared by all prompts.
 const FORMAT: &str = include_str!("../../prompts/format.xml");
-/// System prompt for questions, which are answered without a plan.
+/// For questions, which are answered without a plan.
 pub const ANSWERING: &str = include_str!("../../prompts/answer.xml");
-/// System prompt for models that edit files themselves and don't write a plan.
+/// For models that edit files themselves.
 pub const ACTING: &str = include_str!("../../prompts/acting.xml");
 const OPEN: &str = "{{research}}";
 const ELSE: &str = "{{else}}";
@@ -26,41 +26,33 @@ const BUILT_IN: [(&str, &str); 6] = [
     ("prototyper", include_str!("../../prompts/prototyper.xml")),
 ];
 
-/// An agent's system prompt, fully expanded.
+/// Fully expanded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// The agent's name in lower case.
+    /// In lower case.
     pub name: String,
-    /// One-line description, from the prompt's first `<title>`.
+    /// One line, from the prompt's first `<title>`.
     pub description: String,
-    /// The expanded text.
     pub text: String,
-    /// Source of the prompt.
     pub origin: PromptOrigin,
 }
 
-/// Source of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptOrigin {
-    /// Compiled into TeDDy.
     BuiltIn,
-    /// From the project's `.teddy/prompts/`.
+    /// From `.teddy/prompts/`.
     Project,
 }
 
-/// An agent that doesn't exist or isn't trusted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownAgent {
-    /// No agent has this name.
     #[error("there is no agent `{name}`; available: {available}")]
     Missing {
         name: String,
-        /// All valid names.
         available: String,
-        /// The most similar name.
         near: Option<String>,
     },
-    /// The agent exists only in the repository, which is not trusted.
+    /// Only the repository has it, which is not trusted.
     #[error(
         "the agent `{name}` is not trusted: only this repository has it, in `.teddy/prompts/{name}.xml`"
     )]
@@ -69,10 +61,9 @@ pub enum UnknownAgent {
     },
 }
 
-/// All prompts of a project.
 #[derive(Debug, Clone, Default)]
 pub struct Prompts {
-    /// The project's prompts by lower-case name.
+    /// By lower-case name.
     project: BTreeMap<String, String>,
     /// Lower-case names of project prompts that must not be used.
     untrusted: BTreeSet<String>,
@@ -80,9 +71,8 @@ pub struct Prompts {
 }
 
 impl Prompts {
-    /// Creates the set of prompts. `project` lists file names without `.xml`, and contents; the
-    /// caller has checked that they are trusted. `searches` is `true` if a search engine is
-    /// configured.
+    /// `project` has file names without `.xml`, and contents; the caller has checked that they are
+    /// trusted.
     pub fn new(project: impl IntoIterator<Item = (String, String)>, searches: bool) -> Prompts {
         Prompts {
             project: project
@@ -94,7 +84,6 @@ impl Prompts {
         }
     }
 
-    /// Adds the names of project prompts that are not trusted and must not be used.
     #[must_use]
     pub fn without_trust(mut self, names: impl IntoIterator<Item = String>) -> Prompts {
         self.untrusted
@@ -102,7 +91,6 @@ impl Prompts {
         self
     }
 
-    /// Names of agents that exist only as untrusted project prompts.
     pub fn untrusted(&self) -> BTreeSet<String> {
         let trusted = self.names();
         let names = self.untrusted.iter();
@@ -112,7 +100,7 @@ impl Prompts {
             .collect()
     }
 
-    /// Finds a prompt by its name, ignoring case. Project prompts override built-in ones.
+    /// Ignores case. Project prompts override built-in ones.
     pub fn find(&self, name: &str) -> Result<Prompt, UnknownAgent> {
         self.fill_in(name, self.searches)
     }
@@ -141,13 +129,11 @@ impl Prompts {
         }
     }
 
-    /// Returns the replacement for a prompt stored in a session if a search engine has since been
-    /// configured or removed. A model uses what its prompt teaches, so RESEARCH must match the
-    /// configuration.
-    ///
-    /// `None` if the stored prompt is current, or if it doesn't match any known prompt: then the
-    /// user edited it, and it stays.
+    /// Replacement for a prompt stored in a session if a search engine has since been configured or
+    /// removed: a model uses what its prompt teaches. `None` if the stored prompt is current, or if
+    /// the user edited it.
     pub fn update_saved(&self, saved: &str) -> Option<String> {
+        // The prompt of the opposite setting, unless the user edited it.
         let is_saved = |name: &&&str| {
             let other = self.fill_in(name, !self.searches);
             other.is_ok_and(|prompt| prompt.text == saved)
@@ -157,7 +143,7 @@ impl Prompts {
         (now.text != saved).then_some(now.text)
     }
 
-    /// All prompts, sorted by name.
+    /// Sorted by name.
     pub fn all(&self) -> Vec<Prompt> {
         self.names()
             .iter()
@@ -165,7 +151,6 @@ impl Prompts {
             .collect()
     }
 
-    /// All names, sorted.
     pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = BUILT_IN
             .iter()
@@ -209,7 +194,7 @@ fn expand_template(text: &str, searches: bool) -> String {
     chosen + remaining
 }
 
-/// Returns the contents of the first `<name>` element.
+/// Contents of the first `<name>` element.
 fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (_, tail) = text.split_once(&format!("<{name}>"))?;
     Some(tail.split_once(&format!("</{name}>"))?.0)

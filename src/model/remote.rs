@@ -33,10 +33,9 @@ use crate::model::remote::reader::SseEvent;
 use crate::text::sanitize::sanitize_line;
 use crate::text::secret::redact;
 
-/// A model behind HTTP.
 pub struct Remote {
     name: String,
-    /// The provider's id for the model.
+    /// The provider's.
     id: String,
     protocol: Protocol,
     url: Url,
@@ -48,7 +47,7 @@ pub struct Remote {
     stopped: Rc<dyn Fn() -> bool>,
     /// Tells the user about a retry.
     note: Rc<dyn Fn(&str)>,
-    /// Random number from 0 to 1 to spread retries.
+    /// From 0 to 1.
     jitter: fn() -> f64,
 }
 
@@ -68,12 +67,12 @@ struct CallLimits {
     idle: Duration,
     /// The whole call, retries included.
     total: Duration,
-    /// Size of the answer after decompression.
+    /// Of the answer, after decompression.
     bytes: usize,
-    /// Size of one stream event in bytes.
+    /// Of one stream event.
     event: usize,
     retries: u32,
-    /// Pause before the first retry. Doubles with each further one.
+    /// Before the first retry. Doubles with each further one.
     pause: Duration,
 }
 
@@ -94,7 +93,7 @@ impl CallLimits {
 }
 
 impl Remote {
-    /// Creates the model and gets its key. Sends nothing.
+    /// Gets the key. Sends nothing.
     pub fn new(name: &str, settings: &ModelConfig, env: &ModelEnv) -> Result<Remote, ModelError> {
         let protocol = Protocol::of(settings.kind);
         let usual = protocol.usual_base(name, env)?;
@@ -174,7 +173,7 @@ impl Protocol {
         }
     }
 
-    /// Path of the endpoint, relative to the base URL.
+    /// Relative to the base URL.
     fn path(self) -> &'static str {
         match self {
             Protocol::Openai => openai::PATH,
@@ -183,7 +182,7 @@ impl Protocol {
         }
     }
 
-    /// Base URL if the settings have none: from the environment, else the provider's.
+    /// If the settings have no base URL: from the environment, else the provider's.
     fn usual_base(self, name: &str, env: &ModelEnv) -> Result<Url, ModelError> {
         let (variable, base) = match self {
             Protocol::Openai | Protocol::Responses => (openai::BASE_VARIABLE, openai::BASE),
@@ -192,7 +191,6 @@ impl Protocol {
         self.base(name, (env.variable)(variable).as_deref().unwrap_or(base))
     }
 
-    /// Parses a base URL. Appends `/v1` for Anthropic if missing.
     fn base(self, name: &str, text: &str) -> Result<Url, ModelError> {
         let url = parse_url(name, text.trim())?;
         // `ANTHROPIC_BASE_URL` lacks it by convention.
@@ -213,7 +211,7 @@ impl Protocol {
         }
     }
 
-    /// Handles a stream event. The error is the provider's message.
+    /// The error is the provider's message.
     fn event(self, draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
         match self {
             Protocol::Openai => openai::event(draft, event),
@@ -222,7 +220,7 @@ impl Protocol {
         }
     }
 
-    /// Reads an answer that is a single JSON object. `false` if `value` isn't one.
+    /// `false` if `value` isn't an answer.
     fn read_complete(self, draft: &mut AnswerDraft, value: &Value) -> bool {
         match self {
             Protocol::Openai => openai::read_complete(draft, value),
@@ -254,7 +252,7 @@ impl Protocol {
     }
 }
 
-/// Parses an HTTP URL without credentials.
+/// Refuses credentials in the URL.
 fn parse_url(name: &str, text: &str) -> Result<Url, ModelError> {
     let wrong =
         |detail: &str| ModelError::Settings(format!("the `base_url` of model `{name}` {detail}"));
@@ -280,11 +278,9 @@ fn endpoint(base: &Url, path: &str) -> Url {
     url
 }
 
-// Describes where a remote model's answers come from: its address and the source of its key.
-//
-// Sends no requests that cost money, and no keys.
+// Where a remote model's answers come from: its address and the source of its key. Sends no
+// requests that cost money, and no keys.
 
-/// Address and key source of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelSource {
     /// Scheme, host and port.
@@ -292,22 +288,18 @@ pub struct ModelSource {
     pub key: KeySource,
 }
 
-/// Source of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeySource {
-    /// No key is sent.
     Nowhere,
-    /// An environment variable.
     Variable {
         name: String,
-        /// `true` if it contains something other than a placeholder.
+        /// To something other than a placeholder.
         is_set: bool,
     },
-    /// The output of a program.
     Program(String),
 }
 
-/// Determines address and key source from the settings and the environment. Runs no command.
+/// Runs no command.
 pub fn model_source(
     name: &str,
     settings: &ModelConfig,
@@ -347,7 +339,7 @@ pub fn model_source(
     })
 }
 
-/// Checks whether a server answers at `origin`. Any response will do. The error is a short reason.
+/// Any response will do. The error is a short reason.
 pub fn check_reachable(origin: &str, limit: Duration) -> Result<(), String> {
     let is_here = http::Url::parse(origin).is_ok_and(|url| is_loopback(&url));
     let client = http::client(|builder| {

@@ -8,25 +8,21 @@ use super::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage};
 
 use crate::host::file::read_regular_text;
 
-/// Largest answer to read, in bytes.
+/// In bytes.
 const MAX_ANSWER: u64 = 32 << 20;
 
-/// A model that returns recorded answers in order.
 pub struct Replay {
     name: String,
     source: ReplaySource,
-    /// Index of the next answer.
     next: Cell<usize>,
 }
 
 enum ReplaySource {
     Texts(Vec<String>),
-    /// Read only when needed.
     Files(Vec<PathBuf>),
 }
 
 impl Replay {
-    /// Replays strings in order.
     pub fn from_texts(texts: Vec<String>) -> Replay {
         Replay {
             name: "replay".into(),
@@ -35,8 +31,8 @@ impl Replay {
         }
     }
 
-    /// Replays a file, or the `.md` and `.txt` files of a directory in order of their names. Fails
-    /// with [`ModelError::Settings`] if the directory contains no answers.
+    /// A file, or the `.md` and `.txt` files of a directory in order of their names. Fails with
+    /// [`ModelError::Settings`] if the directory contains no answers.
     pub fn from_path(path: &Path) -> Result<Replay, ModelError> {
         let data = fs::metadata(path).map_err(|error| io_error("reading", path, &error))?;
         let files = if data.is_dir() {
@@ -59,22 +55,20 @@ impl Replay {
         })
     }
 
-    /// Changes the name from the default `replay`.
     #[must_use]
     pub fn with_name(mut self, name: &str) -> Replay {
         name.clone_into(&mut self.name);
         self
     }
 
-    /// Starts at the answer with this index, so that a later process continues where an earlier one
-    /// stopped.
+    /// A later process continues where an earlier one stopped.
     #[must_use]
     pub fn starting_at(self, position: usize) -> Replay {
         self.next.set(position);
         self
     }
 
-    /// Returns the answer at an index. A single file never runs out.
+    /// A single file never runs out.
     fn text(&self, position: usize) -> Result<String, ModelError> {
         match &self.source {
             ReplaySource::Texts(texts) => {
@@ -122,7 +116,7 @@ impl Model for Replay {
     }
 }
 
-/// Lists the answers in a directory in numeric order: `2.md` before `10.md`.
+/// In numeric order: `2.md` before `10.md`.
 fn answers_in(dir: &Path) -> Result<Vec<PathBuf>, ModelError> {
     let entries = fs::read_dir(dir).map_err(|error| io_error("listing", dir, &error))?;
     let is_answer = |path: &PathBuf| {

@@ -9,51 +9,43 @@ use super::ModelError;
 use super::acting::preset::{self, AgentPreset};
 use crate::config::settings::{ModelSettings, Price, Settings};
 
-/// Settings of one model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelConfig {
     pub kind: ModelKind,
-    /// The provider's id for the model. For `acp` and `agent`, the name of a known agent.
+    /// The provider's. For `acp` and `agent`, the name of a known agent.
     pub id: Option<String>,
-    /// Base URL of the API, usually ending in `/v1`.
+    /// Usually ends in `/v1`.
     pub base_url: Option<String>,
-    /// The variable that contains the key. For a command, the one key variable it inherits.
+    /// For a command, the one key variable that it inherits.
     pub api_key_env: Option<String>,
-    /// A command that prints the key.
+    /// Prints the key.
     pub api_key_command: Vec<String>,
     /// `command`, `acp` and `agent`: the command to run. `{input}` expands to the path of a file
     /// with the prompt.
     pub run: Vec<String>,
-    /// Settings for agents only.
     pub acting: ActingConfig,
     /// `replay`: a file with an answer, or a directory of them, used in order of their names.
     pub path: Option<PathBuf>,
-    /// Limit for the whole answer.
+    /// For the whole answer.
     pub timeout: Option<Duration>,
     /// Longest silence between two pieces of an answer.
     pub idle_timeout: Option<Duration>,
     /// Longest silence before the first piece.
     pub first_byte_timeout: Option<Duration>,
-    /// Limit for connecting.
     pub connect_timeout: Option<Duration>,
-    /// Maximum number of output tokens.
+    /// Of output.
     pub max_tokens: Option<u32>,
-    /// Sampling temperature. `None` uses the provider's default.
+    /// `None` uses the provider's default.
     pub temperature: Option<f64>,
-    /// Additional HTTP headers.
     pub headers: Headers,
-    /// Prices per million tokens.
     pub price: Option<Price>,
-    /// Additional JSON fields of the request.
+    /// JSON fields of the request.
     pub extra: serde_json::Map<String, serde_json::Value>,
 }
 
-/// Settings that only agents have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ActingConfig {
-    /// A command that resumes a conversation.
     pub resume: Vec<String>,
-    /// The agent's mode.
     pub mode: Option<String>,
     /// Paths that the agent can write besides its worktree. `None` uses the known agent's defaults.
     pub state: Option<Vec<String>>,
@@ -61,10 +53,9 @@ pub struct ActingConfig {
     pub facts: BTreeMap<String, String>,
 }
 
-/// The kind of model behind a name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ModelKind {
-    /// An OpenAI-compatible chat completions endpoint.
+    /// OpenAI-compatible chat completions.
     #[default]
     Openai,
     /// OpenAI's Responses API.
@@ -83,7 +74,7 @@ pub enum ModelKind {
     Agent,
 }
 
-/// HTTP headers. Values can be secret, so `Debug` prints names only.
+/// Values can be secret, so `Debug` prints names only.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Headers(pub BTreeMap<String, String>);
 
@@ -125,7 +116,7 @@ impl ModelKind {
         ModelKind::ALL.map(|(name, _)| name)
     }
 
-    /// The known agents of this kind. Empty for models that aren't agents.
+    /// Empty for models that aren't agents.
     pub fn presets(self) -> &'static [AgentPreset] {
         match self {
             ModelKind::Acp => &preset::ACP,
@@ -142,8 +133,7 @@ impl ModelKind {
 }
 
 impl ModelConfig {
-    /// Reads an entry of the configuration. Fails on an invalid kind, a limit of 0, or an `extra`
-    /// field that JSON can't express.
+    /// Fails on an invalid kind, a limit of 0, or an `extra` field that JSON can't express.
     pub fn from_config(name: &str, entry: &ModelSettings) -> Result<ModelConfig, ModelError> {
         let wrong = |detail: String| ModelError::Settings(format!("model `{name}`: {detail}"));
         let seconds = |key: &str, value: Option<u64>| match value {
@@ -185,10 +175,8 @@ impl ModelConfig {
     }
 
     /// Parses `kind:rest`, such as `openai:gpt-5`, `command:claude -p`, `replay:answers/` or
-    /// `manual`.
-    ///
-    /// Fails with [`ModelError::NoSuchModel`] on an unknown kind and [`ModelError::Unknown`] on an
-    /// invalid rest.
+    /// `manual`. Fails with [`ModelError::NoSuchModel`] on an unknown kind and
+    /// [`ModelError::Unknown`] on an invalid rest.
     pub fn from_spec(spec: &str) -> Result<ModelConfig, ModelError> {
         let (kind, value) = spec.split_once(':').unwrap_or((spec, ""));
         let (kind, value) = (
@@ -223,7 +211,7 @@ impl ModelConfig {
         })
     }
 
-    /// Looks up a configured name; any other word is parsed as `kind:rest`.
+    /// A configured name, or `kind:rest`.
     pub fn resolve(word: &str, settings: &Settings) -> Result<ModelConfig, ModelError> {
         if let Some(entry) = settings.models.get(word) {
             return ModelConfig::from_config(word, entry);
@@ -237,7 +225,7 @@ impl ModelConfig {
         })
     }
 
-    /// The model's id, or an error if it's missing or empty.
+    /// Fails if the id is missing or empty.
     pub fn require_id(&self, name: &str) -> Result<&str, ModelError> {
         self.id
             .as_deref()
@@ -257,8 +245,8 @@ impl ActingConfig {
     }
 }
 
-/// Parses the part after `acp:` or `agent:`: a known agent's name, or a command line if it contains
-/// a space or `/`.
+/// The part after `acp:` or `agent:`: a known agent's name, or a command line if it contains a
+/// space or `/`.
 fn agent(settings: ModelConfig, spec: &str, value: &str) -> Result<ModelConfig, ModelError> {
     if value.contains(['/', ' ']) {
         let run = split_args(value)?;
@@ -276,7 +264,7 @@ fn agent(settings: ModelConfig, spec: &str, value: &str) -> Result<ModelConfig, 
     })
 }
 
-/// Splits a command line like a shell, without running one.
+/// Like a shell, without running one.
 fn split_args(line: &str) -> Result<Vec<String>, ModelError> {
     shlex::split(line).ok_or_else(|| {
         ModelError::Unknown(format!("`{line}` has a quotation mark that is not closed"))

@@ -15,48 +15,46 @@ pub use cache::{MAX_ENTRIES, TokenCache};
 use layout::{BLANK, LOWER, NEWLINE, NUMBER, OPENER, SYMBOL, UPPER};
 use table::{NO_RANK, Node, ascii_class, class};
 
-/// Counts the tokens of a text. Special tokens count as plain text.
+/// Special tokens count as plain text.
 pub fn count(text: &str) -> usize {
     let mut merger = Merger::default();
     Pieces::new(text).map(|piece| merger.count(piece)).sum()
 }
 
-// Byte pair encoding: merges the bytes of a piece into tokens and counts them.
-//
-// A piece starts as single bytes. The two neighbors whose concatenation is the token of the lowest
-// rank, the leftmost pair if there are several, are merged until no two neighbors form a token.
-// Short pieces search for the lowest rank linearly, which is faster up to about 60 bytes. Long
-// ones use a heap, so that a run of a million letters isn't quadratic.
+// Byte pair encoding: merges the bytes of a piece into tokens and counts them. The two neighbors
+// whose concatenation is the token of the lowest rank, the leftmost pair if there are several, are
+// merged until no two neighbors form a token. Short pieces search for the lowest rank linearly,
+// which is faster up to about 60 bytes. Long ones use a heap, so that a run of a million letters
+// isn't quadratic.
 
-/// Longest piece to search linearly, in bytes.
+/// In bytes.
 const MAX_LINEAR: usize = 48;
 
-/// Longest piece to merge as a whole, in bytes: offsets have 32 bits.
+/// In bytes: offsets have 32 bits.
 const MAX_WHOLE: usize = u32::MAX as usize;
 
-/// Counts the tokens of pieces. Reuses its buffers.
+/// Reuses its buffers.
 #[derive(Default)]
 struct Merger {
-    /// Parts of a short piece, in order.
+    /// Of a short piece, in order.
     parts: Vec<Stretch>,
     /// For each part, the rank of its concatenation with the next one.
     ranks: Vec<u32>,
 }
 
-/// A sequence of bytes that forms a token.
+/// Bytes that form a token.
 #[derive(Clone, Copy)]
 struct Stretch {
-    /// End offset in the piece, where the next part starts.
+    /// In the piece, where the next part starts.
     end: u32,
-    /// Start offset of the previous part. Used for long pieces only.
+    /// Start of the previous part. For long pieces only.
     before: u32,
-    /// Trie node of the part.
     node: Node,
-    /// Trie node of the part and the next one together.
+    /// Of the part and the next one together.
     joined: Node,
 }
 
-/// A piece whose parts form a linked list. Each part is stored at the index of its first byte.
+/// A linked list of parts. Each is stored at the index of its first byte.
 struct LongPiece<'a> {
     bytes: &'a [u8],
     /// A part merged into its predecessor has `joined` set to [`Node::NOWHERE`].
@@ -98,7 +96,6 @@ impl Merger {
         }
     }
 
-    /// Merges part `at` with the next one.
     #[inline]
     fn merge(&mut self, piece: &[u8], at: usize) {
         let next = self.parts.remove(at + 1);
@@ -113,7 +110,6 @@ impl Merger {
         }
     }
 
-    /// Updates the rank of part `at` and the next one together.
     #[inline]
     fn update_joined(&mut self, piece: &[u8], at: usize) {
         let next_end = self.parts.get(at + 1).map(|next| next.end);
@@ -135,7 +131,6 @@ impl<'a> LongPiece<'a> {
         }
     }
 
-    /// Merges all pairs and returns the number of tokens.
     fn count(mut self) -> usize {
         let mut count = self.parts.len();
         while let Some(Reverse(entry)) = self.lowest.pop() {
@@ -149,7 +144,6 @@ impl<'a> LongPiece<'a> {
         count
     }
 
-    /// Merges the part at `at` with the next one.
     fn merge(&mut self, at: u32) {
         let part = self.parts[at as usize];
         let next = self.parts[part.end as usize];
@@ -167,7 +161,6 @@ impl<'a> LongPiece<'a> {
         }
     }
 
-    /// Pushes the pair that starts at `at`.
     fn push_joined(&mut self, at: u32) {
         let part = self.parts[at as usize];
         let next_end = self.parts.get(part.end as usize).map(|next| next.end);
@@ -190,7 +183,7 @@ fn split_into_bytes(piece: &[u8]) -> impl Iterator<Item = Stretch> {
     })
 }
 
-/// Looks up a part and the next one together. `next_end` is `None` for the last part.
+/// `next_end` is `None` for the last part.
 #[inline]
 fn joined_node(piece: &[u8], part: &Stretch, next_end: Option<u32>) -> Node {
     next_end.map_or(Node::NOWHERE, |end| {
@@ -198,7 +191,7 @@ fn joined_node(piece: &[u8], part: &Stretch, next_end: Option<u32>) -> Node {
     })
 }
 
-/// Heap entry for a pair. `None` if it isn't a token.
+/// `None` if the pair isn't a token.
 fn heap_entry(joined: Node, at: u32) -> Option<Reverse<u64>> {
     let rank = joined.rank();
     (rank != NO_RANK).then_some(Reverse(u64::from(rank) << 32 | u64::from(at)))
@@ -223,10 +216,9 @@ fn heap_entry(joined: Node, at: u32) -> Option<Reverse<u64>> {
 //
 // Runs in linear time.
 
-/// Iterator over the pieces of a text.
 struct Pieces<'a> {
     text: &'a str,
-    /// Start of the next piece.
+    /// Of the next piece.
     at: usize,
 }
 
@@ -235,8 +227,7 @@ impl<'a> Pieces<'a> {
         Pieces { text, at: 0 }
     }
 
-    /// Returns the class of the character at an offset and the offset of the next one. The class is
-    /// 0 at the end of the text.
+    /// Also returns the offset of the next character. The class is 0 at the end of the text.
     #[inline]
     fn class_at(&self, at: usize) -> (u8, usize) {
         match self.text.as_bytes().get(at) {
@@ -251,7 +242,6 @@ impl<'a> Pieces<'a> {
         c.map_or((0, at), |c| (class(c), at + c.len_utf8()))
     }
 
-    /// Returns the end of a run of characters of the given classes.
     #[inline]
     fn run(&self, mut at: usize, classes: u8) -> usize {
         loop {
@@ -263,7 +253,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Returns the end of the piece that starts at `at`, which must not be the end of the text.
+    /// `at` must not be the end of the text.
     fn piece_end(&self, at: usize) -> usize {
         let (first, next) = self.class_at(at);
         if first & (UPPER | LOWER) != 0 {
@@ -288,7 +278,7 @@ impl<'a> Pieces<'a> {
         self.blanks_end(at)
     }
 
-    /// Returns the end of the word at `start`, including a contraction. `None` if there is no word.
+    /// With a contraction. `None` if there is no word.
     #[inline]
     fn word_end(&self, start: usize) -> Option<usize> {
         let (mut at, mut shared) = (start, None);
@@ -309,7 +299,7 @@ impl<'a> Pieces<'a> {
         Some(self.contraction_end(end))
     }
 
-    /// Skips a contraction such as `'s` after a word.
+    /// Such as `'s`.
     #[inline]
     fn contraction_end(&self, end: usize) -> usize {
         let Some([b'\'', suffix @ ..]) = self.text.as_bytes().get(end..) else {
@@ -325,7 +315,7 @@ impl<'a> Pieces<'a> {
         end + 1 + length
     }
 
-    /// Returns the end of a number of up to three digits, the first of which precedes `at`.
+    /// Up to three digits, the first of which precedes `at`.
     fn number_end(&self, mut at: usize) -> usize {
         for _ in 0..2 {
             let (class, next) = self.class_at(at);
@@ -337,7 +327,7 @@ impl<'a> Pieces<'a> {
         at
     }
 
-    /// Returns the end of symbols and the newlines and slashes after them.
+    /// With the newlines and slashes after the symbols.
     fn symbols_end(&self, at: usize) -> usize {
         let end = self.run(at, SYMBOL);
         let tail = &self.text.as_bytes()[end..];
@@ -347,8 +337,8 @@ impl<'a> Pieces<'a> {
         end + trailing.count()
     }
 
-    /// Returns the end of whitespace: after its last newline. Without a newline, the last character
-    /// is left to the next piece, unless it is the only one or the text ends there.
+    /// After its last newline. Without a newline, the last character is left to the next piece,
+    /// unless it is the only one or the text ends there.
     fn blanks_end(&self, start: usize) -> usize {
         let (mut at, mut last, mut newline) = (start, start, None);
         loop {

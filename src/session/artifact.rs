@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 /// The payload sent to the model.
 pub const INPUT: &str = "input.md";
-/// The user's message.
 pub const USER_PROMPT: &str = "user_prompt.txt";
-/// The agent's prompt.
 pub const SYSTEM_PROMPT: &str = "system_prompt.xml";
 /// The model's raw answer, if it differs from the plan.
 pub const REPLY: &str = "reply.md";
@@ -24,7 +22,6 @@ pub const REPORT: &str = "report.md";
 pub const TURN_CONTEXT: &str = "turn.context";
 /// The session's resources, managed by the user.
 pub const SESSION_CONTEXT: &str = "session.context";
-/// Facts about the turn.
 pub const META: &str = "meta.yaml";
 /// Directory with the initial state of the next turn.
 pub const NEXT: &str = "next/";
@@ -34,11 +31,10 @@ pub const REQUESTS: &str = "requests.yaml";
 pub const QUESTION: &str = "question.md";
 /// In [`NEXT`]: the model's final message when it declared the work complete.
 pub const CONCLUSION: &str = "conclusion.md";
-/// Transcripts of an agent that worked in the user's files: JSON lines, Markdown, or other text.
+/// Transcripts of an agent that worked in the user's files.
 pub const TRANSCRIPTS: [&str; 3] = [TRANSCRIPT, TRANSCRIPT_TEXT, "transcript.txt"];
 /// Transcript of a model that edits files itself, as JSON lines.
 pub const TRANSCRIPT: &str = "transcript.jsonl";
-/// The same transcript as Markdown.
 pub const TRANSCRIPT_TEXT: &str = "transcript.md";
 /// The prompt sent in place of [`INPUT`] if an acting model resumed its conversation.
 pub const RESUMED_PROMPT: &str = "told.md";

@@ -1,4 +1,6 @@
 //! The turn in progress, from its message to a plan that waits for execution.
+//!
+//! A value: `Store::save_draft` makes it durable.
 
 use uuid::Uuid;
 
@@ -19,48 +21,40 @@ const OF_THE_ANSWER: [&str; 7] = [
 
 const DIRS: [&str; 2] = [artifact::STEPS, artifact::TAKEN_FILES];
 
-/// The turn in progress.
 #[derive(Debug, Clone)]
 pub struct Draft {
-    /// Its files.
     pub artifacts: Artifacts,
-    /// Its metadata.
     pub meta: Meta,
-    /// Its commit, if it was saved.
+    /// `None` until it is saved.
     pub commit: Option<CommitId>,
 }
 
 impl Draft {
-    /// Returns `true` if a plan waits to be executed.
     pub fn is_planned(&self) -> bool {
         self.meta.status == Status::Planned
     }
 
-    /// Starts the turn under a new id.
     pub fn begin(&mut self) {
         // Several refs can point at the same saved draft, so its id cannot be reused.
         self.meta.turn_id = Uuid::now_v7();
         self.meta.started = Some(clock::stamp());
     }
 
-    /// Returns the message and its origin.
     pub fn message(&self) -> Option<(String, MessageOrigin)> {
         let message = self.artifacts.text_or_empty(artifact::USER_PROMPT);
         (!message.trim().is_empty()).then_some((message, self.meta.origin))
     }
 
-    /// Returns the message and its origin, if there is no plan for it yet.
     pub fn waiting_message(&self) -> Option<(String, MessageOrigin)> {
         self.message().filter(|_| !self.is_planned())
     }
 
-    /// Returns `true` if the message is the user's own.
+    /// `false` for feedback of TeDDy and for work of a change.
     pub fn is_asked_by_user(&self) -> bool {
         matches!(self.message(), Some((_, MessageOrigin::User))) && self.meta.work.is_none()
     }
 
-    /// Returns the files that a turn without a plan keeps: the prompt, the context lists and
-    /// replaced answers.
+    /// What a turn without a plan keeps: the prompt, the context lists and replaced answers.
     pub fn lasting_artifacts(&self) -> Artifacts {
         let mut lasting = Artifacts::default();
         for name in [
@@ -79,8 +73,8 @@ impl Draft {
         lasting
     }
 
-    /// Moves the model's answer, if there is one, to [`artifact::REPLACED`]: the waiting plan, or
-    /// what arrived before a call failed. Its input and its cost move with it.
+    /// Moves the model's answer, its input and its cost to [`artifact::REPLACED`]. The answer is a
+    /// waiting plan, or what arrived before a call failed.
     pub fn archive_answer(&mut self) {
         if !self.has_answer() {
             return;

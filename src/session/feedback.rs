@@ -7,22 +7,18 @@ use super::report::errors;
 use crate::plan::diagnostic::Diagnostic;
 use crate::text::fence::fence_for;
 
-/// A plan that failed validation.
 #[derive(Debug, Clone, Copy)]
 pub struct Rejected<'a> {
-    /// The plan's text.
     pub plan: &'a str,
-    /// All mistakes.
     pub diagnostics: &'a [Diagnostic],
-    /// The structure as parsed, if the mistakes concern it.
+    /// The structure as parsed, if a mistake concerns it.
     pub outline: Option<&'a str>,
-    /// Labels of the actions without a mistake.
+    /// Labels.
     pub correct_actions: &'a [String],
     /// Files that the plan changes and that were not in the context, if nothing else is wrong.
     pub unseen: &'a [String],
 }
 
-/// Renders the message.
 pub fn render(rejected: &Rejected<'_>) -> String {
     let Rejected {
         plan,
@@ -48,6 +44,7 @@ pub fn render(rejected: &Rejected<'_>) -> String {
     }
 
     if let Some(outline) = outline {
+        // Longer than any fence in the text, so that the model's own text cannot close the block.
         let fence = fence_for(outline, 4);
         text.push_str(&format!(
             "\n## How the Plan Was Read:\n{fence}text\n{}\n{fence}\n",

@@ -9,7 +9,6 @@ use crate::text::counted;
 use crate::text::fence::fence_for;
 use crate::text::sanitize::sanitize_line;
 
-/// The context list that names a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ListScope {
     /// `turn.context`: one turn.
@@ -21,10 +20,8 @@ pub enum ListScope {
 }
 
 impl ListScope {
-    /// All scopes, in display order.
     pub const ALL: [ListScope; 3] = [ListScope::Turn, ListScope::Session, ListScope::Global];
 
-    /// Returns the heading of the scope.
     pub fn title(self) -> &'static str {
         match self {
             ListScope::Turn => "Turn",
@@ -34,39 +31,29 @@ impl ListScope {
     }
 }
 
-/// A resource in the payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputResource {
     /// The first list that names it.
     pub scope: ListScope,
     /// A path, a URL, or the name of an artifact.
     pub resource: String,
-    /// Its content, or why there is none.
     pub body: ResourceBody,
-    /// Number of tokens in the text.
+    /// In the text.
     pub tokens: usize,
 }
 
-/// The content of a resource, or why there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResourceBody {
-    /// UTF-8 text.
     Text(String),
-    /// It does not exist.
     Missing,
-    /// It is not text.
     Binary {
-        /// Its size in bytes.
         bytes: u64,
     },
-    /// It exceeds the size limit.
     TooLarge {
-        /// Its size in bytes.
         bytes: u64,
     },
-    /// A user request, which is shown in the section for requests instead.
+    /// A user request: shown in the section for requests instead.
     Request,
-    /// It could not be loaded.
     Failed(String),
 }
 
@@ -85,12 +72,9 @@ impl ResourceBody {
     }
 }
 
-/// The facts that an input is rendered from.
 #[derive(Debug, Clone, Default)]
 pub struct Material {
-    /// The project's root.
     pub cwd: String,
-    /// The operating system.
     pub os: String,
     /// The shells that run EXECUTE actions.
     pub shell: String,
@@ -100,16 +84,14 @@ pub struct Material {
     pub structure: String,
     /// Content of `.teddy/memos.yaml`, if it exists.
     pub memos: Option<String>,
-    /// The resources, in list order.
+    /// In list order.
     pub resources: Vec<InputResource>,
     /// The branch and `git status`.
     pub status: String,
     pub session: String,
-    /// The user's earlier requests.
     pub requests: Requests,
 }
 
-/// Renders the payload.
 pub fn render(material: &Material) -> String {
     let mut text = String::from("# Agent Invocation Payload\n\n## 1. System Information\n");
     for (key, value) in [
@@ -260,7 +242,6 @@ fn write_resource(text: &mut String, entry: &InputResource) {
     }
 }
 
-/// Returns a root-relative link for a path, a plain link for a URL.
 fn resource_link(resource: &str) -> String {
     let rendered = sanitize_line(resource);
     if crate::text::resource::is_url(resource) {
@@ -288,7 +269,6 @@ fn write_line(text: &mut String, args: std::fmt::Arguments<'_>) {
     writeln!(text, "{args}").expect("writing to a string");
 }
 
-/// Returns the info string of a code block with this file.
 pub fn language(path: &str) -> &'static str {
     let name = path.rsplit('/').next().unwrap_or(path);
     match name
@@ -330,8 +310,7 @@ struct StructureDir<'a> {
 }
 
 impl<'a> StructureDir<'a> {
-    /// Builds the tree from sorted paths. The first `skip` bytes of each path are the directory's
-    /// own.
+    /// `paths` are sorted. The first `skip` bytes of each are the directory's own.
     fn of(paths: &[&'a str], skip: usize) -> StructureDir<'a> {
         let mut dir = StructureDir::default();
         let mut at = 0;
@@ -361,8 +340,7 @@ impl<'a> StructureDir<'a> {
     }
 }
 
-/// Returns an indented list of the files, directories first. Deep directories are shown as counts
-/// if there would be more than [`MAX_STRUCTURE`] lines.
+/// Directories first. Shows deep directories as counts above [`MAX_STRUCTURE`] lines.
 pub fn structure(paths: &[impl AsRef<str>]) -> String {
     let mut sorted: Vec<&str> = paths.iter().map(AsRef::as_ref).collect();
     sorted.sort_unstable();
@@ -429,18 +407,17 @@ fn count_files(dir: &StructureDir<'_>) -> usize {
 
 const MAX_SUMMARY_RESOURCES: usize = 10_000;
 
-/// A resource in the model's input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceTokens {
     /// A path, a URL, or the name of an artifact.
     pub name: String,
-    /// Number of tokens. `None` if the resource was not text.
+    /// `None` if the resource was not text.
     pub tokens: Option<u64>,
-    /// Why the resource was not text, as the input words it.
+    /// Why it was not text, as the input words it.
     pub note: Option<String>,
 }
 
-/// Returns the resources of the section "Context Summary", in order.
+/// In order of the section "Context Summary".
 pub fn read_summary(input: &str) -> Vec<ResourceTokens> {
     let mut fence = 0;
     let mut is_inside = false;
@@ -471,7 +448,7 @@ pub fn read_summary(input: &str) -> Vec<ResourceTokens> {
     entries
 }
 
-/// Parses a line such as `- [a.md](/a.md) (5 tokens)`.
+/// `- [a.md](/a.md) (5 tokens)`
 fn parse_resource(line: &str) -> Option<ResourceTokens> {
     let tail = line.strip_prefix("- [")?;
     let (link, note) = tail.rsplit_once(" (")?;

@@ -1,5 +1,9 @@
-//! The journal: a durable record of a pending operation, so the next call can complete what a crash
-//! interrupted.
+//! The journal: a durable record of a pending operation, so that the next command can complete what
+//! a crash interrupted.
+//!
+//! There is at most one intent in a repository, under its lock. The journal also has second copies
+//! of tips, and which drafts and turns the user made or accepted here. All of it is untrusted:
+//! names are validated before they become paths or refs.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +16,6 @@ use crate::host::file::{
     is_out_of_reach, make_dirs, read_regular, read_regular_text, write_atomic, write_cache,
 };
 
-/// The version of the format.
 pub const SCHEMA: u32 = 1;
 /// A journal has a few hundred bytes.
 const MAX_BYTES: u64 = 64 * 1024;
@@ -29,15 +32,11 @@ const SHADOWING: &str = "drafts";
 /// An intent to move a session's ref and then update the user's files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
-    /// Format version.
     pub schema: u32,
-    /// Operation id, used in the names of temporary files.
+    /// Operation id: part of the names of temporary files.
     pub operation: String,
-    /// The session, as in its ref.
     pub session: String,
-    /// The turn that the ref moves to.
     pub commit: CommitId,
-    /// Path of the checkout.
     pub workspace: PathBuf,
     /// Name of the checkout among the repository's worktrees. It stays the same if the checkout
     /// moves.
@@ -46,14 +45,12 @@ pub struct Pending {
     /// The new publication. If an earlier version was interrupted, a workspace commit.
     #[serde(default)]
     pub published: Option<CommitId>,
-    /// The checkout's tree before the operation.
     pub from: TreeId,
-    /// The checkout's tree after it.
     pub to: TreeId,
 }
 
 impl Pending {
-    /// Checks the names, which become parts of paths and refs.
+    // Names become parts of paths and refs.
     fn is_valid(&self) -> bool {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
         SessionName::from_ref(&self.session).is_ok()
@@ -63,24 +60,19 @@ impl Pending {
     }
 }
 
-/// The journal of a repository.
 pub struct Journal {
     dir: PathBuf,
 }
 
-/// Content of the journal.
 #[derive(Debug)]
 pub enum JournalState {
-    /// No operation is pending.
     None,
-    /// An operation is pending.
     Pending(Box<Pending>),
     /// The file is not a valid journal and was renamed to this path.
     Damaged(PathBuf),
 }
 
 impl Journal {
-    /// Opens the journal in `<common git directory>/teddy`.
     pub fn new(teddy_dir: &Path) -> Journal {
         Journal {
             dir: teddy_dir.to_owned(),
@@ -94,7 +86,7 @@ impl Journal {
         !metadata.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
     }
 
-    /// Returns the pending operation. Renames a damaged file, so it is reported only once.
+    /// Renames a damaged file, so it is reported only once.
     pub fn read(&self) -> std::io::Result<JournalState> {
         let path = self.pending();
         let length = match std::fs::symlink_metadata(&path) {
@@ -112,6 +104,7 @@ impl Journal {
             Err(error) => return Err(error),
         };
 
+        // A valid intent has a few hundred bytes; more is damage and is not read.
         if length <= MAX_BYTES
             && let Ok(pending) = serde_json::from_slice::<Pending>(&read_regular(&path, MAX_BYTES)?)
             && pending.is_valid()
@@ -123,6 +116,7 @@ impl Journal {
 
     /// Renames the journal, so it no longer blocks operations, and returns the new path.
     pub fn quarantine(&self) -> std::io::Result<PathBuf> {
+        // Earlier ones stay: `teddy recover --put-back` can restore them.
         let free = (1..)
             .map(|number| self.dir.join(format!("pending.json.bad-{number}")))
             .find(|path| path.symlink_metadata().is_err());
@@ -131,7 +125,7 @@ impl Journal {
         Ok(quarantined)
     }
 
-    /// Reads a quarantined intent; `None` if it is damaged.
+    /// `None` if it is damaged.
     pub fn read_quarantined(&self, path: &Path) -> std::io::Result<Option<Pending>> {
         let bytes = match read_regular(path, MAX_BYTES) {
             Err(error) if is_out_of_reach(&error) => return Err(error),
@@ -141,7 +135,7 @@ impl Journal {
         Ok(pending.filter(Pending::is_valid))
     }
 
-    /// Makes a quarantined intent the pending one. The caller knows that none is pending.
+    /// The caller knows that no intent is pending.
     pub fn restore_quarantined(&self, path: &Path) -> std::io::Result<()> {
         std::fs::rename(path, self.pending())
     }
@@ -170,7 +164,7 @@ impl Journal {
         }
     }
 
-    /// Writes a backup of a session's tip, for recovery of a damaged ref.
+    /// Writes the copy of a session's tip from which recovery repairs a damaged ref.
     pub fn record_tip(&self, session: &SessionName, tip: CommitId) -> std::io::Result<()> {
         let path = self.tip_path(session.as_str());
         make_dirs(path.parent().unwrap_or(&self.dir))?;
@@ -182,15 +176,14 @@ impl Journal {
     pub fn record_adopted(&self, turn: CommitId) -> std::io::Result<()> {
         let dir = self.dir.join(ADOPTED);
         make_dirs(&dir)?;
+        // Not flushed: if it is lost, `status` only says that there is no record of the turns.
         write_cache(&dir.join(turn.to_string()), b"")
     }
 
-    /// Returns `true` if the turn was recorded as made elsewhere.
     pub fn is_adopted(&self, turn: CommitId) -> bool {
         self.dir.join(ADOPTED).join(turn.to_string()).exists()
     }
 
-    /// Records that the user made or accepted a draft.
     pub fn record_draft(
         &self,
         session: &SessionName,
@@ -213,15 +206,13 @@ impl Journal {
         write_cache(&path, lines.as_bytes())
     }
 
-    /// Removes the record of a session's drafts. A failure is harmless: the remaining ids are
-    /// unreachable.
+    /// A failure is harmless: the remaining ids are unreachable.
     pub fn forget_draft(&self, session: &SessionName) {
         let _ = std::fs::remove_file(self.dir.join(OWN_DRAFTS).join(session.as_str()));
     }
 
-    /// Moves the records of drafts from their old directory, where git mistakes a file for the ref
-    /// of the same name.
     pub fn move_old_notes(&self) {
+        // git mistakes a file in the old directory for the ref of the same name.
         let (old, new) = (self.dir.join(SHADOWING), self.dir.join(OWN_DRAFTS));
         if std::fs::rename(&old, &new).is_err() {
             // The new directory exists, and its records are newer.
@@ -229,7 +220,7 @@ impl Journal {
         }
     }
 
-    /// Returns the drafts that the user made or accepted, newest first.
+    /// Newest first.
     pub fn own_drafts(&self, session: &SessionName) -> Vec<CommitId> {
         let read =
             |dir: &str| read_regular_text(&self.dir.join(dir).join(session.as_str()), MAX_ID);
@@ -242,7 +233,6 @@ impl Journal {
             .collect()
     }
 
-    /// Removes the backup of a session's tip.
     pub fn forget_tip(&self, session: &SessionName) -> std::io::Result<()> {
         match std::fs::remove_file(self.tip_path(session.as_str())) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
@@ -250,7 +240,6 @@ impl Journal {
         }
     }
 
-    /// Returns the backup of a session's tip.
     pub fn tip(&self, session: &str) -> Option<CommitId> {
         read_regular_text(&self.tip_path(session), MAX_ID)
             .ok()?
@@ -259,7 +248,7 @@ impl Journal {
             .ok()
     }
 
-    /// Returns the second copy of a session's tip. Fails if there is one that cannot be read.
+    /// Fails if the copy exists and cannot be read.
     pub fn read_tip(&self, session: &str) -> std::io::Result<Option<CommitId>> {
         match read_regular_text(&self.tip_path(session), MAX_ID) {
             Err(error) if is_out_of_reach(&error) => Err(error),
@@ -267,7 +256,6 @@ impl Journal {
         }
     }
 
-    /// Returns the path of a session's second tip.
     fn tip_path(&self, session: &str) -> PathBuf {
         self.dir.join("tips").join(session)
     }
@@ -282,6 +270,7 @@ fn move_below(old: &Path, new: &Path) {
     for entry in std::fs::read_dir(old).into_iter().flatten().flatten() {
         let (from, to) = (entry.path(), new.join(entry.file_name()));
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            // Best effort. A record that stays is read from the old directory.
             let _ = std::fs::create_dir(&to);
             move_below(&from, &to);
         } else if to.symlink_metadata().is_ok() {

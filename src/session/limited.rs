@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Maximum number of entries in a list of `meta.yaml`.
+/// Limit for a list in `meta.yaml`.
 pub const MOST_ENTRIES: usize = 100_000;
 // Total size of the texts in a list, because YAML aliases can repeat a long one.
 const MOST_BYTES: usize = 8 << 20;
@@ -18,9 +18,7 @@ const MOST_DOLLARS: f64 = 1_000_000.0;
 // Low enough that the sum over all turns cannot overflow.
 const MOST_TOKENS: u64 = 1 << 40;
 
-/// A type that can be an entry of a bounded list.
 pub trait LimitedEntry {
-    /// Returns the size of its texts in bytes.
     fn text_bytes(&self) -> usize;
 }
 
@@ -36,14 +34,12 @@ impl LimitedEntry for u64 {
     }
 }
 
-/// Deserializes a list of at most [`MOST_ENTRIES`].
 pub fn list<'de, D: Deserializer<'de>, T: Deserialize<'de> + LimitedEntry>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
     list_up_to(deserializer, MOST_ENTRIES, MOST_BYTES)
 }
 
-/// Deserializes a list, bounded by the number of entries and the total size of their texts.
 pub fn list_up_to<'de, D: Deserializer<'de>, T: Deserialize<'de> + LimitedEntry>(
     deserializer: D,
     entries: usize,
@@ -56,8 +52,8 @@ pub fn list_up_to<'de, D: Deserializer<'de>, T: Deserialize<'de> + LimitedEntry>
     })
 }
 
-/// Serializes the entries that fit into a size limit, but at least one. A command can leave tens of
-/// thousands of files, which must not make the turn unreadable.
+/// Serializes the entries that fit into a size limit, but at least one. The tens of thousands of
+/// files that a command can leave must not make the turn unreadable.
 pub fn as_many_as_fit<S: Serializer, T: Serialize + LimitedEntry>(
     list: &[T],
     serializer: S,
@@ -72,8 +68,7 @@ pub fn as_many_as_fit<S: Serializer, T: Serialize + LimitedEntry>(
     serializer.collect_seq(fits.map(|(_, entry)| entry))
 }
 
-/// Deserializes a map of at most `entries` entries. `key` converts the keys and returns `None` for
-/// an invalid one.
+/// `key` converts the keys and returns `None` for an invalid one.
 pub fn map_up_to<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
     entries: usize,
@@ -83,7 +78,7 @@ pub fn map_up_to<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer.deserialize_map(LimitedMap { entries, key, of })
 }
 
-/// Deserializes an amount of dollars. `None` if it is out of range.
+/// `None` if the amount is out of range.
 pub fn dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     let amount = Option::<f64>::deserialize(deserializer)?;
     Ok(amount.filter(|dollars| (0.0..=MOST_DOLLARS).contains(dollars)))
@@ -115,6 +110,7 @@ impl<'de, T: Deserialize<'de> + LimitedEntry> Visitor<'de> for LimitedList<T> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
         let (mut list, mut bytes) = (Vec::new(), 0_usize);
+        // Checked for each entry, before the next one is allocated.
         while let Some(entry) = seq.next_element::<T>()? {
             bytes = bytes.saturating_add(entry.text_bytes());
             if list.len() == self.entries || bytes > self.bytes {

@@ -7,44 +7,38 @@ use super::limited::{self, LimitedEntry};
 use crate::git::object::CommitId;
 use crate::text::yaml::guard;
 
-/// The format version that TeDDy writes.
 pub const SCHEMA: u32 = 1;
 
 const SCHEMA_LINE: &str = "schema: 1\n";
 const MAX_META: usize = 8 << 20;
 
-/// State of a turn, or how it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// The session's start, turn 0.
+    /// Turn 0.
     Started,
     /// In progress, without a plan.
     Ready,
     /// In progress, with a plan that waits to be executed.
     Planned,
-    /// The plan ran and every action succeeded.
     Executed,
-    /// The plan ran and an action failed.
     Failed,
-    /// The run was cut short, and none of it was applied to the user's files.
+    /// Nothing of it was applied to the user's files.
     Interrupted,
     /// The plan failed validation and did not run.
     Rejected,
-    /// The user declined the plan.
     Declined,
-    /// The turn is a restore, undo or redo.
+    /// A restore, undo or redo.
     Restored,
-    /// The turn committed other turns to one of the user's branches.
+    /// Committed other turns to one of the user's branches.
     Landed,
-    /// The turn applied a turn of another session.
+    /// Applied a turn of another session.
     Picked,
-    /// The turn records work that was done without TeDDy.
+    /// Records work that was done without TeDDy.
     Recorded,
 }
 
 impl Meta {
-    /// Returns the metadata of a new turn.
     pub fn of(turn_id: Uuid, number: u64, status: Status, agent: &str) -> Meta {
         Meta {
             schema: SCHEMA,
@@ -83,7 +77,6 @@ impl Meta {
 }
 
 impl Status {
-    /// Returns the value of the `Teddy-Status` trailer.
     pub fn word(self) -> &'static str {
         match self {
             Status::Started => "started",
@@ -102,7 +95,6 @@ impl Status {
     }
 }
 
-/// Author of `user_prompt.txt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MessageOrigin {
@@ -114,16 +106,15 @@ pub enum MessageOrigin {
     Loop,
 }
 
-/// The approver of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Approver {
-    /// The user, in the review.
+    /// In the review.
     #[serde(rename = "person")]
     Person,
-    /// The user, in advance, with `-y`.
+    /// In advance, with `-y`.
     #[serde(rename = "-y")]
     Yes,
-    /// The user, in advance for all turns, with `--yolo`.
+    /// In advance for all turns, with `--yolo`.
     #[serde(rename = "--yolo")]
     Yolo,
     /// Not needed: the plan only reads files of the project, or tells something.
@@ -135,7 +126,6 @@ pub enum Approver {
 }
 
 impl Approver {
-    /// Returns the text for a report.
     pub fn describe(self) -> &'static str {
         match self {
             Approver::Person => "the user, in the review",
@@ -147,13 +137,11 @@ impl Approver {
     }
 }
 
-/// Facts about a turn.
+/// Optional fields belong to one kind of turn and are missing in others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
-    /// Format version.
     pub schema: u32,
     pub turn_id: Uuid,
-    /// The turn that it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_turn_id: Option<Uuid>,
     /// The turn whose agent handed over, while an invoked agent works.
@@ -161,43 +149,38 @@ pub struct Meta {
     pub caller_turn_id: Option<Uuid>,
     /// Distance from the start of the session.
     pub number: u64,
-    /// State of the turn.
     pub status: Status,
-    /// Name of the agent's prompt.
     pub agent: String,
-    /// Author of `user_prompt.txt`.
     #[serde(default)]
     pub origin: MessageOrigin,
-    /// The piece of work of a change that the message describes. `None` for the user's own message.
+    /// The piece of work of a change. `None` for the user's own message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<String>,
-    /// `true` if TeDDy derived the plan from an agent's edits.
+    /// TeDDy derived the plan from an agent's edits.
     #[serde(default, skip_serializing_if = "is_false")]
     pub made: bool,
-    /// `true` if the message is a question, so the turn changes nothing.
+    /// The message is a question: the turn changes nothing.
     #[serde(default, skip_serializing_if = "is_false")]
     pub question: bool,
-    /// For a model that edits files itself: its program and conversation.
+    /// For a model that edits files itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acted: Option<Acted>,
-    /// Number of consecutive rejected plans before this turn.
+    /// Consecutive rejected plans before this turn.
     #[serde(default)]
     pub replans: u32,
-    /// The model and its usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelUse>,
-    /// The pipeline that made the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<String>,
-    /// Dollars that count against the limit, including discarded answers. Calls without a known
-    /// price are not counted.
+    /// Dollars that count against the limit, with discarded answers. Calls without a known price
+    /// are not counted.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "limited::dollars"
     )]
     pub spent: Option<f64>,
-    /// For a plan that ran: who approved it. Missing in turns of earlier versions.
+    /// Missing in turns of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<Approver>,
     /// For a plan that ran: numbers of the actions to which the user granted the network in the
@@ -207,31 +190,24 @@ pub struct Meta {
     /// For an interrupted run: what interrupted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interruption: Option<String>,
-    /// In progress: why the last call did not produce a plan.
+    /// In progress: why the last call made no plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Assumptions that repair made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<String>,
-    /// Start of the turn, in RFC 3339.
+    /// In RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<String>,
-    /// Time of its recording, in RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
-    /// The workspace commits around the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Workspace>,
-    /// For a restore: its target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<Restored>,
-    /// For a landing: its branch and commits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed: Option<Landed>,
-    /// For a pick: the source turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub picked: Option<Picked>,
-    /// For work without TeDDy: its author.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<Recorded>,
     /// For a rejected plan: identifiers of its mistakes, to detect a model that repeats them.
@@ -241,7 +217,7 @@ pub struct Meta {
         deserialize_with = "limited::list"
     )]
     pub mistakes: Vec<String>,
-    /// Files that are missing from the snapshot; truncated on writing.
+    /// Truncated on writing.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -249,7 +225,7 @@ pub struct Meta {
         deserialize_with = "limited::list"
     )]
     pub not_captured: Vec<NotCaptured>,
-    /// Changes that a command made to the repository itself; truncated on writing.
+    /// Changes of a command to the repository itself; truncated on writing.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -269,8 +245,7 @@ impl ModelUse {
         self.tokens_in.zip(self.tokens_out)
     }
 
-    /// Adds a later exchange of the same turn: sums the usage, and keeps the names of the later
-    /// one.
+    /// Adds a later exchange of the same turn, and keeps its names.
     #[must_use]
     pub fn then(self, next: ModelUse) -> ModelUse {
         // A sum with an unknown part is unknown.
@@ -295,32 +270,24 @@ impl ModelUse {
     }
 }
 
-/// `meta.yaml` of a pipeline step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepMeta {
-    /// Format version.
     pub schema: u32,
     pub step: String,
-    /// The model and its usage.
     pub model: ModelUse,
 }
 
-/// The workspace commits around a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workspace {
-    /// Name of the checkout among the repository's worktrees.
     pub worktree: String,
-    /// The checked-out branch, or `HEAD` if it was detached.
+    /// `HEAD` if it was detached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The workspace commit before the turn.
     pub before: CommitId,
-    /// The workspace commit after it.
     pub after: CommitId,
-    /// `true` if `after` was applied to the user's files.
+    /// `after` was applied to the user's files.
     pub synced: bool,
-    /// Paths that overlapped with the user's edits. Truncated on writing; the publication has all
-    /// of them.
+    /// Paths that conflicted with the user's edits. Truncated on writing; the publication has all.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -331,17 +298,14 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Returns `true` if the whole result was applied to the user's files.
     pub fn is_whole(&self) -> bool {
         self.synced && self.overlaps.is_empty()
     }
 }
 
-/// A file that is missing from the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotCaptured {
     pub path: String,
-    /// Why it was not captured.
     pub reason: String,
 }
 
@@ -351,23 +315,18 @@ impl LimitedEntry for NotCaptured {
     }
 }
 
-/// `next/meta.yaml`: the predecessor of the next turn.
-///
-/// It has no id for the next turn: several forks can start from here, and each turn needs its own.
+/// `next/meta.yaml`: the predecessor of the next turn. Several forks can start from here, so it has
+/// no id for the next turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NextMeta {
-    /// Format version.
     pub schema: u32,
-    /// The turn that it continues.
     pub parent_turn_id: Uuid,
-    /// The turn whose agent handed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller_turn_id: Option<Uuid>,
     pub agent: String,
 }
 
-/// Parses `meta.yaml` or `next/meta.yaml`. Fails with an explanation if the schema is newer than
-/// [`SCHEMA`].
+/// Fails with an explanation if the schema is newer than [`SCHEMA`].
 pub fn read<T: for<'de> Deserialize<'de>>(text: &str) -> anyhow::Result<T> {
     guard(text, MAX_META)?;
     // Skips the first parse for the current schema. YAML rejects duplicate keys, so there is no
@@ -390,7 +349,6 @@ struct MetaVersion {
     schema: u32,
 }
 
-/// Serializes `meta.yaml` or `next/meta.yaml`.
 pub fn write(value: &impl Serialize) -> String {
     serde_yaml::to_string(value).expect("plain structs of strings and numbers are always YAML")
 }
@@ -398,19 +356,16 @@ pub fn write(value: &impl Serialize) -> String {
 /// The program of an acting model, as it identifies itself, and how to resume its conversation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Acted {
-    /// Its name.
+    /// As the program identifies itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    /// Its version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Its conversation id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
-    /// Name of the worktree of the conversation. It can be resumed only there.
+    /// The conversation can be resumed only in this worktree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<String>,
-    /// `true` if it resumed the conversation of the previous turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resumed: bool,
     /// Dollars that the whole conversation has cost, if the program reports them.
@@ -442,12 +397,10 @@ pub struct TotalTokens {
     pub cache_written: u64,
 }
 
-/// A model and its usage.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelUse {
-    /// The requested model.
     pub asked: String,
-    /// The model that answered, as it identifies itself.
+    /// As the model identifies itself.
     pub answered: String,
     /// Input tokens. `None` if the model did not report them, as programs don't.
     #[serde(default, deserialize_with = "limited::known_tokens")]
@@ -458,7 +411,7 @@ pub struct ModelUse {
     /// Input tokens that were read from the provider's cache.
     #[serde(default, deserialize_with = "limited::tokens")]
     pub tokens_cached: u64,
-    /// Input tokens that were written to the provider's cache.
+    /// Written to the provider's cache.
     #[serde(
         default,
         skip_serializing_if = "is_zero",
@@ -478,12 +431,9 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// The target of a restore.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restored {
-    /// The turn that the workspace was restored to.
     pub turn: u64,
-    /// The command.
     #[serde(default)]
     pub by: RestoreCommand,
     /// The turns that `redo` would step through, next one last.
@@ -502,28 +452,23 @@ pub struct Restored {
     pub over: Vec<u64>,
 }
 
-/// The source of a pick.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Picked {
     pub session: String,
     pub turn: u64,
     pub turn_id: Uuid,
-    /// Commit of the turn.
     pub commit: CommitId,
-    /// Title of the turn.
     pub title: String,
 }
 
-/// Work that was done without TeDDy, as reported by the caller.
+/// As reported by the caller, not verified.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// Author: a program, an agent or a user.
+    /// A program, an agent or a user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The agent's own conversation id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
-    /// Exit code of the program that did the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// What a reader has to know about the changes, such as an interruption.
@@ -531,21 +476,18 @@ pub struct Recorded {
     pub notes: Vec<String>,
 }
 
-/// A landing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Landed {
-    /// Short name of the branch.
     pub branch: String,
-    /// The new commits, oldest first.
+    /// Oldest first.
     #[serde(deserialize_with = "limited::list")]
     pub commits: Vec<LandedCommit>,
 }
 
-/// A commit on one of the user's branches that contains turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LandedCommit {
     pub commit: CommitId,
-    /// The turns in it, oldest first.
+    /// Oldest first.
     #[serde(deserialize_with = "limited::list")]
     pub turns: Vec<LandedTurn>,
 }
@@ -562,22 +504,20 @@ impl LimitedEntry for LandedTurn {
     }
 }
 
-/// A turn that landed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LandedTurn {
     pub number: u64,
-    /// Its id, which is the same in every fork of the session.
+    /// The same in every fork of the session.
     pub turn_id: Uuid,
 }
 
-/// The command of a restore.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RestoreCommand {
-    /// `teddy restore`: recorded as a new step, which can be undone.
+    /// Recorded as a new step, which can be undone.
     #[default]
     Restore,
-    /// `teddy undo` or `teddy redo`: a move along the recorded steps.
+    /// A move along the recorded steps, by `teddy undo` or `teddy redo`.
     Undo,
 }
 

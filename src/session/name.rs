@@ -6,19 +6,16 @@ use std::fmt;
 
 use crate::git::refs::{REMOTES_SIGNED_PREFIX, SIGNED_PREFIX};
 
-/// Maximum length in bytes.
+/// In bytes.
 pub const MAX_NAME: usize = 100;
 
-/// The name of a session: `<name>`, `change/<id>` for the session of a change, or either after
-/// `<remote>/`.
+/// `<name>`, `change/<id>` for the session of a change, or either after `<remote>/`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(transparent)]
 pub struct SessionName(String);
 
-/// Why a name is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// It is longer than [`MAX_NAME`].
     #[error("`{0}` is too long for a session name: it has more than {MAX_NAME} characters")]
     Long(String),
     /// It is not kebab-case, or is the reserved name `change`.
@@ -26,21 +23,20 @@ pub enum NameError {
         "`{0}` is not a valid session name: use lower-case letters, digits and single hyphens, such as `add-auth`"
     )]
     Form(String),
-    /// It can be mistaken for a turn.
     #[error(
         "`{0}` cannot be a session name, because it could be a turn: a number, or an abbreviated commit id"
     )]
     Turn(String),
 }
 
-/// Error for an attempt to modify a session of a remote.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("`{0}` is a session of a remote, and can only be looked at")]
 pub struct NotOwn(pub SessionName);
 
 impl SessionName {
-    /// Parses the name of a new session.
+    /// For a new session.
     pub fn parse(text: &str) -> Result<SessionName, NameError> {
+        // `teddy diff 3` and `teddy diff 1a2b3c4` must stay unambiguous.
         if is_turn(text) {
             return Err(NameError::Turn(text.to_owned()));
         }
@@ -52,7 +48,7 @@ impl SessionName {
         }
     }
 
-    /// Parses a name from a ref, including that of a change's session.
+    /// Also allows the session of a change.
     pub fn from_ref(text: &str) -> Result<SessionName, NameError> {
         let is_name = match text.strip_prefix("change/") {
             Some(id) => is_kebab(id),
@@ -65,8 +61,8 @@ impl SessionName {
         }
     }
 
-    /// Parses a name from the command line for read access: a local session, or one of a remote
-    /// such as `origin/add-auth`. Does not check that the remote exists.
+    /// For read access: a local session, or one of a remote such as `origin/add-auth`. Does not
+    /// check that the remote exists.
     pub fn from_address(text: &str) -> Result<SessionName, NameError> {
         let own = SessionName::from_ref(text);
         if own.is_ok() {
@@ -90,20 +86,18 @@ impl SessionName {
         }
     }
 
-    /// Parses a name from the command line for write access. Fails with [`NotOwn`] for a session of
-    /// a remote.
+    /// For write access. Fails with [`NotOwn`] for a session of a remote.
     pub fn own_from_address(text: &str) -> anyhow::Result<SessionName> {
         let name = SessionName::from_address(text)?;
         name.writable()?;
         Ok(name)
     }
 
-    /// Returns the name with a remote in front.
     pub fn at(&self, remote: &str) -> SessionName {
         SessionName(format!("{remote}/{}", self.0))
     }
 
-    /// Returns the remote. `None` for a local session.
+    /// `None` for a local session.
     pub fn remote(&self) -> Option<&str> {
         let (remote, _) = self.0.rsplit_once('/')?;
         match remote.strip_suffix("/change") {
@@ -112,13 +106,11 @@ impl SessionName {
         }
     }
 
-    /// Returns the name without the remote.
     pub fn own(&self) -> SessionName {
         let start = self.remote().map_or(0, |remote| remote.len() + 1);
         SessionName(self.0[start..].to_owned())
     }
 
-    /// Fails with [`NotOwn`] for a session of a remote.
     pub fn writable(&self) -> Result<(), NotOwn> {
         match self.remote() {
             Some(_) => Err(NotOwn(self.clone())),
@@ -126,7 +118,7 @@ impl SessionName {
         }
     }
 
-    /// Derives a name from a title: `Add a greeting!` becomes `add-a-greeting`.
+    /// `Add a greeting!` becomes `add-a-greeting`.
     pub fn from_title(title: &str) -> SessionName {
         let tokens: Vec<String> = title
             .to_lowercase()
@@ -150,23 +142,21 @@ impl SessionName {
         SessionName::parse(&name).unwrap_or_else(|_| SessionName("session".to_owned()))
     }
 
-    /// Returns the name with a numeric suffix.
     pub fn numbered(&self, number: usize) -> SessionName {
         SessionName(format!("{}-{number}", self.0))
     }
 
-    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns a directory name for the session, as a single path component.
+    /// A single path component.
     pub fn dir_name(&self) -> String {
         // Unique, because names contain no dots.
         self.0.replace('/', ".")
     }
 
-    /// Reverses [`SessionName::dir_name`] for local sessions.
+    /// For local sessions.
     pub fn from_dir_name(text: &str) -> Option<SessionName> {
         match text.strip_prefix("change.") {
             Some(id) => SessionName::from_ref(&format!("change/{id}")).ok(),
@@ -174,7 +164,6 @@ impl SessionName {
         }
     }
 
-    /// Returns the session's ref.
     pub fn reference(&self) -> String {
         let prefix = if self.remote().is_some() {
             REMOTES
@@ -184,12 +173,10 @@ impl SessionName {
         format!("{prefix}{}", self.0)
     }
 
-    /// Returns the ref of the turn in progress.
     pub fn draft_reference(&self) -> String {
         format!("{DRAFTS}{}", self.0)
     }
 
-    /// Returns the ref of the session's signature.
     pub fn signed_reference(&self) -> String {
         let prefix = if self.remote().is_some() {
             REMOTES_SIGNED_PREFIX
@@ -200,11 +187,9 @@ impl SessionName {
     }
 }
 
-/// Prefix of session refs.
 pub const SESSIONS: &str = "refs/teddy/sessions/";
-/// Prefix of the refs of fetched sessions, followed by the name of the remote.
+/// The name of the remote follows.
 pub const REMOTES: &str = "refs/teddy/remotes/";
-/// Prefix of the refs of turns in progress.
 pub const DRAFTS: &str = "refs/teddy/drafts/";
 
 // git's default abbreviation.
@@ -212,6 +197,7 @@ const MIN_ID: usize = 7;
 
 fn is_turn(text: &str) -> bool {
     let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    // Words such as `defaced` are hexadecimal, too, and stay possible.
     let is_id = text.len() >= MIN_ID
         && text.bytes().all(|b| b.is_ascii_hexdigit())
         && text.bytes().any(|b| b.is_ascii_digit());

@@ -1,5 +1,7 @@
 //! Publications: commits that record what a turn or restore applied to a checkout
 //! (`docs/formats/publication.md`).
+//!
+//! They can come from elsewhere, or be rewritten by tools such as `git filter-branch`.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 
-/// The newest supported format version, also the one that TeDDy writes.
+/// Newest version that TeDDy reads, and the one that it writes.
 pub const SCHEMA: u32 = 1;
 // A publication from elsewhere can have any size. Ours lists every path that was not applied.
 const MAX_SIZE: u64 = 64 << 20;
@@ -18,7 +20,7 @@ const MAX_PATHS: usize = 1_000_000;
 const MAX_BETWEEN: usize = 100;
 const SUBJECT: &str = "Files after turn ";
 
-/// The patches applied to a set of files, as a stack that is identified by its top patches.
+/// The patches applied to a set of files. The top patches identify it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack<P> {
     /// Top patch of all files that are not in `apart`. `None` if no turn is applied.
@@ -42,7 +44,6 @@ impl<P> Default for Stack<P> {
 }
 
 impl<P: Copy + PartialEq> Stack<P> {
-    /// Returns a stack with the same top patch for all files.
     pub fn of(top: Option<P>) -> Stack<P> {
         Stack {
             top,
@@ -50,7 +51,7 @@ impl<P: Copy + PartialEq> Stack<P> {
         }
     }
 
-    /// Returns the top patch of a path, from the innermost entry of `apart` that contains it.
+    /// The innermost entry of `apart` that contains the path decides.
     pub fn at(&self, path: &[u8]) -> Option<P> {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         let dirs = ends.map(|(end, _)| &path[..end]).collect::<Vec<_>>();
@@ -61,7 +62,6 @@ impl<P: Copy + PartialEq> Stack<P> {
             .unwrap_or(self.top)
     }
 
-    /// Sets the top patch of a file or directory.
     pub fn set(&mut self, path: &[u8], top: Option<P>) {
         if path.is_empty() {
             self.top = top;
@@ -70,7 +70,6 @@ impl<P: Copy + PartialEq> Stack<P> {
         }
     }
 
-    /// Converts the patch ids.
     pub fn map<Q>(&self, name: impl Fn(P) -> Q) -> Stack<Q> {
         let detached = self.apart.iter();
         Stack {
@@ -81,7 +80,7 @@ impl<P: Copy + PartialEq> Stack<P> {
         }
     }
 
-    /// Returns all top patches, possibly with duplicates.
+    /// Can have duplicates.
     pub fn tops(&self) -> impl Iterator<Item = P> {
         [self.top]
             .into_iter()
@@ -90,20 +89,14 @@ impl<P: Copy + PartialEq> Stack<P> {
     }
 }
 
-/// The patch of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delta {
-    /// The workspace commit before the turn.
     pub before: CommitId,
-    /// The workspace commit after it.
     pub after: CommitId,
 }
 
 impl Delta {
-    /// Returns the patch after another tool rewrote its commits, and `after` with them.
-    ///
-    /// The result of `before` is not recorded. If `after` does not descend from it any more, the
-    /// parent of `after` is taken: only commits that commands of the turn made can be between them.
+    /// Replaces rewritten commits by the current ones, given the current `after`.
     pub fn rewritten(self, repository: &Repository, after: CommitId) -> Delta {
         if self.before == self.after {
             return Delta {
@@ -115,6 +108,8 @@ impl Delta {
         let parent = |id: CommitId| repository.commit(id).ok()?.parents.first().copied();
         let ancestors = std::iter::successors(parent(after), |id| parent(*id)).take(MAX_BETWEEN);
         let is_kept = ancestors.into_iter().any(|id| id == self.before);
+        // What `before` was rewritten to is not recorded. Only commits that commands of the turn
+        // made can be between it and the parent of `after`.
         let before = match is_kept {
             true => self.before,
             false => parent(after).unwrap_or(after),
@@ -123,12 +118,9 @@ impl Delta {
     }
 }
 
-/// A record of what one turn or restore applied to a checkout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publication {
-    /// Format version.
     pub schema: u32,
-    /// Session of the turn.
     pub session: String,
     pub turn: u64,
     /// The turn's own patch, on top of `below`. `None` for a restore.
@@ -137,22 +129,19 @@ pub struct Publication {
     /// The stack before it.
     #[serde(default)]
     pub below: Stack<CommitId>,
-    /// The target stack of a restore.
+    /// For a restore.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Stack<CommitId>>,
-    /// `false` if nothing was applied.
     pub applied: bool,
-    /// Paths where it was not applied.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "paths")]
     pub left: Vec<Vec<u8>>,
-    /// Files with conflict markers.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "paths")]
     pub marked: Vec<Vec<u8>>,
 }
 
 impl Publication {
-    /// Parses the publication of a commit. `None` if the commit is not a publication. Fails if it
-    /// is too large or was written by a newer version.
+    /// `None` if the commit is not a publication. Fails if it is too large or was written by a
+    /// newer version.
     pub fn read(repository: &Repository, id: CommitId) -> anyhow::Result<Option<Publication>> {
         let size = repository.commit_size(id)?;
         anyhow::ensure!(
@@ -180,10 +169,8 @@ impl Publication {
         Ok(publication.and_then(|it| it.with_parents(repository, &commit.parents)))
     }
 
-    /// Replaces the ids of the message by those of the commit's parents, if they differ.
-    ///
-    /// `git filter-branch` gives a commit new parents and leaves its message as it is. The order of
-    /// the parents tells which is which. `None` if it does not, because parents became equal.
+    /// Replaces the ids of the message by those of the commit's parents, if they differ. `None` if
+    /// they cannot be matched, because parents became equal.
     fn with_parents(self, repository: &Repository, parents: &[CommitId]) -> Option<Publication> {
         let recorded = self.parents();
         if recorded == parents {
@@ -194,6 +181,8 @@ impl Publication {
             return are_there.then_some(self);
         }
 
+        // `git filter-branch` changes the parents and not the message. Their order tells which is
+        // which.
         let current: BTreeMap<CommitId, CommitId> =
             recorded.into_iter().zip(parents.iter().copied()).collect();
         let name = |id: CommitId| current.get(&id).copied().unwrap_or(id);
@@ -209,14 +198,12 @@ impl Publication {
         })
     }
 
-    /// Returns the commit message.
     pub fn message(&self) -> String {
         let body = serde_json::to_string_pretty(self)
             .expect("plain structs of strings and numbers are always JSON");
         format!("{SUBJECT}{} of {}\n\n{body}\n", self.turn, self.session)
     }
 
-    /// Returns the parents of its commit.
     pub fn parents(&self) -> Vec<CommitId> {
         // They keep everything reachable that is needed to undo what is in the files.
         let target = self.target.iter().flat_map(Stack::tops);
@@ -232,7 +219,7 @@ impl Publication {
         parents
     }
 
-    /// Returns the intended stack. `id` is the publication's commit.
+    /// The stack as intended. `id` is the publication's commit.
     pub fn target_stack(&self, id: CommitId) -> Stack<CommitId> {
         match (&self.target, self.change) {
             (Some(target), _) => target.clone(),
@@ -241,7 +228,7 @@ impl Publication {
         }
     }
 
-    /// Returns the actual stack after it. `id` is the publication's commit.
+    /// The stack as it is. `id` is the publication's commit.
     pub fn stack(&self, id: CommitId) -> Stack<CommitId> {
         if !self.applied {
             return self.below.clone();

@@ -1,7 +1,7 @@
 //! Builds the record of a session: its turns without the workspace commits
 //! (`docs/formats/record.md`).
 //!
-//! A record is always derived from the session and has no local ref, so it cannot contain anything
+//! Always derived from the session, without a local ref, so it cannot contain anything else.
 //! that the session does not.
 
 use std::collections::{BTreeMap, HashMap};
@@ -21,33 +21,29 @@ use super::turn::Turn;
 
 /// Prefix of the refs of records on a remote.
 pub const RECORDS: &str = "refs/teddy/records/";
-/// Maximum size of an artifact that is scanned, in bytes.
+/// In bytes. Larger artifacts are not scanned.
 pub const MOST: u64 = 64 << 20;
 
-/// What to redact from a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redaction {
     pub kinds: LeakKinds,
-    /// The user's home directory, if it is known.
+    /// `None` if it is unknown.
     pub home: Option<String>,
-    /// Keeps the commits with the files, whose contents are not redacted.
+    /// The contents of these commits are not redacted.
     pub keeps_code: bool,
 }
 
-/// A session's record, not yet written.
 #[derive(Debug, Clone)]
 pub struct Record {
     /// Oldest first.
     commits: Vec<RewrittenCommit>,
 }
 
-/// Returns the ref of a session's record.
 pub fn record_reference(session: &SessionName) -> String {
     format!("{RECORDS}{session}")
 }
 
-/// Returns the turns of a session up to `tip`, oldest first. Fails if a turn is unreadable or the
-/// numbers are not consecutive.
+/// Oldest first. Fails if a turn is unreadable or the numbers are not consecutive.
 pub fn turns_to(
     repository: &Repository,
     session: &SessionName,
@@ -74,7 +70,7 @@ pub fn turns_to(
     Ok(turns)
 }
 
-/// Builds the record of turns, given oldest first, without writing objects.
+/// `turns` is oldest first. Writes no objects.
 pub fn record(repository: &Repository, turns: &[Turn]) -> anyhow::Result<Record> {
     let mut commits: Vec<RewrittenCommit> = Vec::with_capacity(turns.len());
     for turn in turns {
@@ -89,8 +85,7 @@ pub fn record(repository: &Repository, turns: &[Turn]) -> anyhow::Result<Record>
     Ok(Record { commits })
 }
 
-/// Builds a redacted record of turns, or redacted turns with their code, given oldest first. New
-/// blobs and trees go into `batch`.
+/// `turns` is oldest first. New blobs and trees go into `batch`.
 pub fn redacted(
     repository: &Repository,
     turns: &[Turn],
@@ -127,23 +122,19 @@ pub fn redacted(
 }
 
 impl Record {
-    /// Returns the commits, oldest first.
     pub fn ids(&self) -> Vec<CommitId> {
         self.commits.iter().map(|commit| commit.id).collect()
     }
 
-    /// Returns the number of the turn with this commit.
     pub fn number_of(&self, id: CommitId) -> Option<usize> {
         self.commits.iter().position(|commit| commit.id == id)
     }
 
-    /// Returns the total size of the commits from turn `number` on, in bytes.
     pub fn size_from(&self, number: usize) -> u64 {
         let sizes = self.commits.iter().skip(number).map(RewrittenCommit::size);
         sizes.sum::<usize>() as u64
     }
 
-    /// Adds the commits to a batch.
     pub fn write(self, batch: &Batch<'_>) -> anyhow::Result<()> {
         let mut commits = self.commits.into_iter();
         commits.try_for_each(|commit| batch.remade(commit))
@@ -154,7 +145,7 @@ struct Redactor<'a> {
     repository: &'a Repository,
     redaction: &'a Redaction,
     batch: &'a Batch<'a>,
-    /// Results by blob and whether it is YAML. `None` if the blob is unchanged.
+    /// By blob and whether it is YAML. `None` if the blob is unchanged.
     cache: HashMap<(BlobId, bool), Option<BlobId>>,
 }
 
@@ -176,7 +167,7 @@ impl Redactor<'_> {
         }
     }
 
-    /// Returns the redacted blob. `None` if it is unchanged.
+    /// `None` if it is unchanged.
     fn blob(&mut self, blob: BlobId, is_yaml: bool) -> anyhow::Result<Option<BlobId>> {
         if let Some(cached) = self.cache.get(&(blob, is_yaml)) {
             return Ok(*cached);
@@ -190,7 +181,6 @@ impl Redactor<'_> {
         Ok(new)
     }
 
-    /// Returns the redacted bytes. `None` if there is nothing to redact.
     fn plain(&self, bytes: &[u8], is_yaml: bool) -> Option<Vec<u8>> {
         let Redaction { kinds, home, .. } = self.redaction;
         redact_leaks(bytes, is_yaml, *kinds, home.as_deref())

@@ -23,59 +23,49 @@ use crate::text::secret::redact;
 
 const PROMPT: &str = "User Prompt";
 
-/// The facts that a report is rendered from.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'a> {
-    /// Name of the plan in context lists, such as `.teddy/demo/03/plan.md`.
+    /// As in context lists: `.teddy/demo/03/plan.md`.
     pub plan_name: &'a str,
-    /// Status of the turn.
     pub status: Status,
-    /// Start of the turn, in RFC 3339.
+    /// In RFC 3339.
     pub started: &'a str,
-    /// End of the turn, in RFC 3339.
     pub ended: &'a str,
-    /// The user's message.
     pub user_prompt: &'a str,
     /// The plan that ran, or the proposed one if none did.
     pub plan: &'a Plan,
-    /// Outcomes by action. Empty if the plan did not run.
+    /// By action. Empty if the plan did not run.
     pub outcomes: &'a [Outcome],
-    /// For each memo change, `true` if it was applied.
+    /// For each memo change, whether it was applied.
     pub memos: &'a [bool],
-    /// The proposed memo changes, which the user can have modified.
+    /// The user can have modified these.
     pub proposed_memos: &'a [MemoChange],
-    /// The user's modifications, with the index of the action.
+    /// With the index of the action.
     pub modifications: &'a [(usize, Modification)],
-    /// The approver of the plan.
     pub approved_by: Option<Approver>,
-    /// What interrupted the run.
     pub interruption: Option<&'a str>,
-    /// Repairs to the plan.
     pub repairs: &'a [Note],
-    /// All mistakes, if the plan was rejected.
+    /// If the plan was rejected.
     pub diagnostics: &'a [Diagnostic],
-    /// The plan's structure as parsed, if the mistakes concern it.
+    /// The plan's structure as parsed, if a mistake concerns it.
     pub outline: Option<&'a str>,
-    /// Paths that overlapped with the user's edits.
+    /// Paths that conflicted with the user's edits.
     pub overlaps: &'a [String],
-    /// Files that are missing from the snapshot.
     pub not_captured: &'a [NotCaptured],
-    /// Changes that a command made to the repository itself.
+    /// Changes of a command to the repository itself.
     pub repository_changes: &'a [String],
-    /// Maximum number of lines of a command's output, and of a diff. The middle is left out.
+    /// In lines, for a command's output and for a diff. The middle is left out.
     pub output_limit: usize,
 }
 
-/// A user's modification of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Modification {
-    /// The diff of the file that the proposed CREATE or EDIT would have made.
+    /// Diff of the file that the proposed CREATE or EDIT would have made.
     File(String),
-    /// The diff between the proposed action and the one that ran.
+    /// Diff between the proposed action and the one that ran.
     Action(String),
 }
 
-/// Removes the section with the user's message from a report.
 pub fn without_prompt(report: &str) -> Cow<'_, str> {
     let heading = format!("\n## {PROMPT}\n");
     let Some(start) = report
@@ -96,8 +86,9 @@ pub fn without_prompt(report: &str) -> Cow<'_, str> {
 }
 
 impl Report<'_> {
-    /// Renders the report. Cuts long lines of output if it would exceed [`MAX_REPORT`].
+    /// Cuts long lines of output if the report would exceed [`MAX_REPORT`].
     pub fn render(&self) -> String {
+        // A longer report could not be read again.
         let text = self.written(false);
         match text.len() > MAX_REPORT {
             true => self.written(true),
@@ -285,7 +276,6 @@ impl Report<'_> {
     }
 }
 
-/// Returns a memo change as in the plan, in a code span.
 fn memo_line(memo: &MemoChange) -> String {
     let mark = match memo.verb {
         Verb::Add => "[+]",
@@ -311,7 +301,7 @@ fn status_label(status: Status) -> (&'static str, &'static str) {
     }
 }
 
-/// Renders mistakes as a list. Further lines of a message go into a fenced block.
+/// Further lines of a message go into a fenced block.
 pub fn errors(diagnostics: &[Diagnostic]) -> String {
     let mut text = String::new();
     for diagnostic in diagnostics {
@@ -361,10 +351,8 @@ const MAX_DIFF_LINE: usize = 500;
 
 #[derive(Clone, Copy)]
 struct ActionFacts<'a> {
-    /// `None` if the plan did not run.
     pub outcome: Option<&'a Outcome>,
     pub modification: Option<&'a Modification>,
-    /// Maximum number of lines of output, and of a diff.
     pub limit: usize,
     pub are_lines_cut: bool,
     pub index: usize,
@@ -437,8 +425,8 @@ fn write_difference(text: &mut String, caption: &str, change: &str, name: &str, 
     }
 }
 
-/// Returns the head and tail of a diff with more than `limit` lines or with long lines. `None` if
-/// it can be shown in full.
+/// Keeps head and tail of a diff with more than `limit` lines or with long lines. `None` if it can
+/// be shown in full.
 pub fn bounded_difference(difference: &str, limit: usize) -> Option<String> {
     let lines: Vec<&str> = difference.split_inclusive('\n').collect();
     let is_long = |line: &&str| line.chars().nth(MAX_DIFF_LINE).is_some();
@@ -593,17 +581,14 @@ fn write_output(text: &mut String, outcome: &Outcome, facts: ActionFacts<'_>) {
     }
 }
 
-/// Returns the name of the artifact with an action's output.
 pub fn output_name(index: usize) -> String {
     format!("{}{:02}.txt", crate::session::artifact::OUTPUT, index + 1)
 }
 
-/// Returns the name of the artifact with the diff of an action's file.
 pub fn difference_name(index: usize) -> String {
     format!("{}{:02}.diff", crate::session::artifact::CHANGES, index + 1)
 }
 
-/// Returns the name of the artifact with an action's proposed diff, if the user changed the action.
 pub fn proposed_name(index: usize) -> String {
     format!(
         "{}{:02}.proposed.diff",

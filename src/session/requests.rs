@@ -21,47 +21,40 @@ const SCHEMA: u32 = 1;
 // In bytes.
 const MAX_FILE: usize = 4 << 20;
 
-/// The requests of a session, oldest first.
+/// Oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requests {
     schema: u32,
     /// Number of requests that were dropped after the first one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u64,
-    /// The remaining requests.
     #[serde(default)]
     pub requests: Vec<UserRequest>,
 }
 
-/// A message of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserRequest {
     pub turn: u64,
-    /// Session in which it was made.
     pub session: String,
     /// Id of its turn, or of the draft that was replaced.
     pub turn_id: Uuid,
-    /// Its state.
     #[serde(default, skip_serializing_if = "RequestState::is_open")]
     pub state: RequestState,
-    /// The piece of work of a change that it describes. `None` for the user's own message.
+    /// The piece of work of a change. `None` for the user's own message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<String>,
     /// The model's question that it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// The message; only its head and tail if `cut` is set.
     pub text: String,
-    /// `true` if the middle was left out.
+    /// The middle was left out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
 }
 
-/// State of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestState {
-    /// It applies.
     #[default]
     Open,
     /// The session was restored to an earlier turn.
@@ -91,7 +84,6 @@ impl Default for Requests {
 }
 
 impl Requests {
-    /// Creates a list from requests, given oldest first.
     pub fn of(requests: Vec<UserRequest>) -> Requests {
         Requests {
             requests,
@@ -99,7 +91,7 @@ impl Requests {
         }
     }
 
-    /// Parses the file. Fails with an explanation if the schema is newer than ours.
+    /// Fails with an explanation if the schema is newer than ours.
     pub fn read(text: &str) -> anyhow::Result<Requests> {
         guard(text, MAX_FILE)?;
         let requests: Requests =
@@ -114,12 +106,11 @@ impl Requests {
         Ok(requests)
     }
 
-    /// Serializes the file.
     pub fn write(&self) -> String {
         serde_yaml::to_string(self).expect("plain structs of strings and numbers are always YAML")
     }
 
-    /// Appends a request. A piece of work replaces the previous one.
+    /// A piece of work replaces the previous one.
     pub fn push(&mut self, request: UserRequest) {
         if request.work.is_some() {
             self.requests.retain(|earlier| earlier.work.is_none());
@@ -127,7 +118,7 @@ impl Requests {
         self.requests.push(request);
     }
 
-    /// Returns the requests after a restore: those of the target, and all others marked as undone.
+    /// The requests after a restore: those of the target, and later ones marked as undone.
     #[must_use]
     pub fn back_to(self, target: Requests) -> Requests {
         let target_turns: BTreeSet<Uuid> = target.requests.iter().map(|r| r.turn_id).collect();
@@ -137,6 +128,7 @@ impl Requests {
             .filter(|request| !target_turns.contains(&request.turn_id))
             .map(|request| UserRequest {
                 state: match request.state {
+                    // Not removed: "not like that" refers to an undone request.
                     RequestState::Open => RequestState::Undone,
                     state => state,
                 },
@@ -152,7 +144,7 @@ impl Requests {
         }
     }
 
-    /// Returns the requests to show in the input of a turn, without the turn's own message.
+    /// The requests to show in the input of a turn, without its own message.
     #[must_use]
     pub fn before(mut self, turn: &Meta) -> Requests {
         self.requests.retain(|request| {
@@ -162,7 +154,7 @@ impl Requests {
         self
     }
 
-    /// Returns `true` if the list has the full text of this artifact, which must be a message.
+    /// `message` must name a `user_prompt.txt`.
     pub fn has_whole(&self, message: &Artifact) -> bool {
         message.name == artifact::USER_PROMPT
             && self.requests.iter().any(|request| {
@@ -190,8 +182,8 @@ const MAX_NOTE: usize = 256;
 const HEADING_SIZE: usize = 64;
 
 impl Requests {
-    /// Returns the requests in at most `limit` bytes. Shortens the longest ones first, then drops
-    /// the oldest ones except the first.
+    /// Shortens the longest requests to fit `limit` bytes, then drops the oldest ones except the
+    /// first.
     #[must_use]
     pub fn limited_to(mut self, limit: usize) -> Requests {
         let limit = limit.min(MAX_LIST_SIZE);
@@ -207,6 +199,7 @@ impl Requests {
             size += request.size();
         }
 
+        // The first request has the task, the newest what to do now.
         while size > limit && self.requests.len() > 2 {
             let oldest = usize::from(self.first() == 0);
             size -= self.requests.remove(oldest).size();
@@ -229,7 +222,6 @@ impl Requests {
 }
 
 impl UserRequest {
-    /// Returns its size in bytes.
     pub fn size(&self) -> usize {
         HEADING_SIZE + self.text.len() + self.question.as_ref().map_or(0, String::len)
     }
@@ -267,7 +259,7 @@ impl UserRequest {
     }
 }
 
-/// Returns the head and tail of a text, less than `most` bytes in total, with a note between them.
+/// Keeps twice as much of the head as of the tail.
 fn shorten_middle(text: &str, most: usize, note: &str) -> String {
     let head = floor_char_boundary(text, most / 2);
     let tail = ceil_char_boundary(text, text.len() - most / 4);

@@ -1,5 +1,8 @@
 //! Verifies the signature of a session: a signed tag at `refs/teddy/signed/<session>`
 //! (`docs/formats/turn.md`).
+//!
+//! git decides with the reader's keys and settings. The name in the tag is compared, so that a
+//! signature cannot be reused for another session.
 
 use serde::Serialize;
 
@@ -16,30 +19,27 @@ use crate::text::sanitize::sanitize_line;
 
 const RULE: &str = "T19";
 
-/// A session's signature, and the result of its verification.
 #[derive(Debug, Clone, Serialize)]
 pub struct SessionSignature {
     pub tag: TagId,
-    /// The newest turn that it covers. `None` if its target is not in the chain.
+    /// `None` if the target is not in the chain.
     pub turn: Option<u64>,
-    /// `true` if it covers the whole session.
     pub is_whole: bool,
-    /// The tagger, as stated in the tag.
+    /// As stated in the tag, not verified.
     pub tagger: String,
-    /// The tag's date.
     pub signed: Option<String>,
-    /// The signer, according to the user's keys. `None` if git rejects the signature.
+    /// According to the user's keys. `None` if git rejects the signature.
     pub signer: Option<String>,
     pub key: Option<String>,
 }
 
-/// Returns the name of the tag, by which git finds the ref.
+/// git finds the ref by this name.
 pub fn tag_name(session: &SessionName) -> String {
     format!("teddy/signed/{session}")
 }
 
-/// Verifies the signature of a session and adds its problems to `faults`. `turns` is newest first.
-/// `None` if there is no signature, or its tag is unreadable.
+/// Adds problems to `faults`. `turns` is newest first. `None` if there is no signature, or its tag
+/// is unreadable.
 pub fn verify(
     repository: &Repository,
     session: &SessionName,

@@ -1,4 +1,7 @@
 //! Stores sessions and turns as refs and commits.
+//!
+//! Objects of a turn are written first. They are unreachable until `workspace::complete` moves the
+//! session's ref.
 
 pub mod back;
 
@@ -32,67 +35,52 @@ const ABBREVIATED: usize = 7;
 /// The user's name for the turn in progress.
 pub const DRAFT: &str = "draft";
 
-/// The sessions of a repository.
 pub struct Store<'a> {
     pub repository: &'a Repository,
 }
 
-/// A session or turn is missing, or the name of a new session is taken.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("there is no session `{name}`")]
     NoSession {
-        /// The requested name.
         name: SessionName,
-        /// The most similar name of a session.
+        /// The most similar name.
         near: Option<String>,
     },
-    /// A session with this name exists.
     #[error("there is a session `{0}` already")]
     Taken(SessionName),
-    /// The session has no turn in progress.
     #[error("session `{0}` has no turn in progress")]
     NoDraft(SessionName),
-    /// The plan of the turn has not run yet.
     #[error("turn {turn} of session `{session}` is in progress: its plan has not run")]
     InProgress {
         session: SessionName,
         turn: u64,
     },
-    /// The session does not have this turn.
     #[error("session `{session}` has no turn `{turn}`; its turns are 0 to {last}")]
     NoTurn {
         session: SessionName,
-        /// The requested turn.
         turn: String,
-        /// Number of the newest turn.
         last: u64,
-        /// `true` if the requested turn is the name of a session.
+        /// The requested turn is the name of a session.
         has_session: bool,
     },
 }
 
-/// A turn to write.
 pub struct NewTurn<'a> {
     pub session: &'a SessionName,
-    /// Subject of the commit message.
     pub title: &'a str,
-    /// One line for each action, for the commit message.
     pub results: &'a [String],
-    /// All files except `meta.yaml`.
+    /// Without `meta.yaml`.
     pub artifacts: Artifacts,
-    /// Metadata of the turn.
     pub meta: &'a Meta,
-    /// The previous turn.
     pub previous: Option<CommitId>,
-    /// The workspace commit after the turn.
     pub workspace: Option<CommitId>,
-    /// The publication of the turn. Ignored without a workspace commit.
+    /// Ignored without a workspace commit.
     pub publication: Option<CommitId>,
 }
 
 impl<'a> Store<'a> {
-    /// Returns all sessions with their tips, sorted by name. Skips refs with invalid names.
+    /// Sorted by name. Skips refs with invalid names.
     pub fn sessions(&self) -> anyhow::Result<Vec<(SessionName, CommitId)>> {
         let references = refs::list(self.repository, SESSIONS)?;
         let parse_ref = |r: refs::Reference| {
@@ -104,7 +92,7 @@ impl<'a> Store<'a> {
         Ok(references.into_iter().filter_map(parse_ref).collect())
     }
 
-    /// Returns the fetched sessions of one remote or of all remotes, sorted by name.
+    /// Fetched sessions of one remote or of all, sorted by name.
     pub fn remote_sessions(
         &self,
         remote: Option<&str>,
@@ -124,14 +112,12 @@ impl<'a> Store<'a> {
         Ok(references.into_iter().filter_map(parse_ref).collect())
     }
 
-    /// Returns the newest turn of a session. Fails with [`StoreError::NoSession`] if it does not
-    /// exist.
+    /// Fails with [`StoreError::NoSession`].
     pub fn tip(&self, session: &SessionName) -> anyhow::Result<Turn> {
         Turn::read(self.repository, session, self.tip_id(session)?)
     }
 
-    /// Returns the commit of the newest turn, without reading it. Fails with
-    /// [`StoreError::NoSession`] if the session does not exist.
+    /// Like [`Store::tip`], without reading the turn.
     pub fn tip_id(&self, session: &SessionName) -> anyhow::Result<CommitId> {
         Ok(refs::read(self.repository, &session.reference())?
             .ok_or_else(|| self.no_session(session))?)
@@ -150,8 +136,7 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Iterates over the turns of a session, from this one back to the start. Ends after an
-    /// unreadable turn.
+    /// Newest first. Ends after an unreadable turn.
     pub fn history(&self, from: Turn) -> impl Iterator<Item = anyhow::Result<Turn>> + use<'a> {
         let repository = self.repository;
         let (mut here, mut before) = (Some(from), None);
@@ -167,8 +152,8 @@ impl<'a> Store<'a> {
         })
     }
 
-    /// Resolves a turn by number, `@`, `@~2`, `<session>:<turn>`, or a revision as in `git
-    /// rev-parse`. Fails with [`StoreError::InProgress`] for a draft.
+    /// Resolves a number, `@`, `@~2`, `<session>:<turn>`, or a revision as in `git rev-parse`.
+    /// Fails with [`StoreError::InProgress`] for a draft.
     pub fn turn(&self, session: &SessionName, name: &str) -> anyhow::Result<Turn> {
         let turn = self.turn_or_draft(session, name)?;
         if turn.is_draft() {
@@ -181,7 +166,7 @@ impl<'a> Store<'a> {
         Ok(turn)
     }
 
-    /// Like [`Store::turn`], but also resolves the turn in progress, by its number or as `draft`.
+    /// Like [`Store::turn`], and resolves the turn in progress by its number or as `draft`.
     pub fn turn_or_draft(&self, session: &SessionName, name: &str) -> anyhow::Result<Turn> {
         if let Some((other, turn)) = name.split_once(':')
             && let Ok(other) = SessionName::from_address(other)
@@ -258,8 +243,7 @@ impl<'a> Store<'a> {
         .into()
     }
 
-    /// Writes a copy of a turn with different workspace facts, and returns its commit. Moves no
-    /// ref.
+    /// Writes a copy of a turn with different workspace facts. Moves no ref.
     pub fn with_workspace(
         &self,
         turn: &Turn,
@@ -299,7 +283,7 @@ impl<'a> Store<'a> {
         Ok(commit)
     }
 
-    /// Writes the objects of a turn, and returns its commit. Moves no ref.
+    /// Writes the objects of a turn. Moves no ref.
     pub fn write(&self, new: NewTurn<'_>) -> anyhow::Result<CommitId> {
         write_into(batch::begin_batch(self.repository), new)
     }
@@ -350,24 +334,20 @@ fn write_into(batch: Batch<'_>, mut new: NewTurn<'_>) -> anyhow::Result<CommitId
 // Lists the newest turns of many sessions from their commits alone. Reading the metadata as well
 // would take five times as long.
 
-/// Summary of a session's newest turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionTip {
     pub session: SessionName,
     pub commit: CommitId,
-    /// Number of the turn.
     pub number: u64,
-    /// Subject of the commit.
     pub title: String,
-    /// Commit time, in seconds since 1970.
+    /// In seconds since 1970.
     pub seconds: i64,
-    /// For a session of a remote: `true` if its workspace commits were fetched too.
+    /// For a session of a remote: its workspace commits were fetched too.
     pub code: Option<bool>,
 }
 
 impl Store<'_> {
-    /// Returns the summaries of these sessions, most recent first. Skips refs that do not point at
-    /// a turn, which can come from elsewhere.
+    /// Most recent first. Skips refs that do not point at a turn: they can come from elsewhere.
     pub fn newest(
         &self,
         sessions: Vec<(SessionName, CommitId)>,
@@ -412,8 +392,8 @@ fn read_session_tip(
     })
 }
 
-/// Returns the turn number from the trailers. Also requires a status, because workspace commits and
-/// landed commits have a `Teddy-Turn` too.
+/// From the trailers. Also requires a status, because workspace commits and landed commits have a
+/// `Teddy-Turn` too.
 fn turn_number_of(commit: &Commit) -> Option<u64> {
     let lines = commit.message.trim_end().lines().rev();
     let trailers: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
@@ -426,8 +406,7 @@ fn turn_number_of(commit: &Commit) -> Option<u64> {
 }
 
 impl Store<'_> {
-    /// Returns the turn in progress: the saved draft, or a new one from the state that the newest
-    /// turn prepared.
+    /// The saved draft, or a new one from the state that the newest turn prepared.
     pub fn draft(&self, tip: &Turn) -> anyhow::Result<Draft> {
         match self.saved_draft(tip)? {
             Some(commit) => self.read_draft(commit.id, commit.tree),
@@ -435,8 +414,8 @@ impl Store<'_> {
         }
     }
 
-    /// Returns the commit of the saved draft, if there is one.
     pub fn saved_draft(&self, tip: &Turn) -> anyhow::Result<Option<Commit>> {
+        // A fetched session is read-only, and a plan in it must not run.
         if tip.session.remote().is_some() {
             return Ok(None);
         }
@@ -506,7 +485,7 @@ impl Store<'_> {
         })
     }
 
-    /// Saves the turn in progress durably. Fails if another process saved a draft concurrently.
+    /// Durable. Fails if another process saved a draft concurrently.
     pub fn save_draft(&self, tip: &Turn, draft: &mut Draft) -> anyhow::Result<()> {
         let title = format!("Draft of turn {}", draft.meta.number);
         let new = NewTurn {
@@ -523,6 +502,7 @@ impl Store<'_> {
         let commit = write_into(batch::begin_batch(self.repository), new)?;
         let name = tip.session.draft_reference();
         let stale = refs::read(self.repository, &name)?;
+        // A draft that was never saved replaces an obsolete one.
         let expected = match (draft.commit, stale) {
             (Some(saved), _) => Expected::At(saved),
             (None, Some(stale)) => Expected::At(stale),
@@ -548,18 +528,16 @@ impl Store<'_> {
         Ok(())
     }
 
-    /// Removes the turn in progress. Best effort: a draft that remains is older than the newest
-    /// turn and is ignored.
+    /// Best effort: a draft that remains is older than the newest turn and is ignored.
     pub fn discard_draft(&self, session: &SessionName) {
         let name = session.draft_reference();
         if matches!(refs::read(self.repository, &name), Ok(Some(_))) {
             let tip = refs::read(self.repository, &session.reference())
                 .ok()
                 .flatten();
-            // `discard` leaves a packed ref, because TeDDy takes no lock of git's. Pointing it at
-            // the newest turn marks it as complete.
-            // Removing a packed ref needs git's lock on `packed-refs`, which a crash could leave
-            // behind. Move the ref to the newest turn instead, which marks the draft as complete.
+            // `discard` leaves a packed ref, because removing it needs git's lock on `packed-refs`,
+            // which a crash could leave behind. Pointing it at the newest turn marks the draft as
+            // complete.
             let _ = match (refs::discard(self.repository, &name), tip) {
                 (Ok(false), Some(tip)) => {
                     refs::move_to(self.repository, &name, Expected::Any, tip, "teddy: done")

@@ -14,83 +14,66 @@ use crate::text::resource::{Artifact, Resource};
 // Artifacts of a turn that are added to the context of the next one.
 const LEFT_TO_READ: [&str; 3] = [artifact::REPORT, artifact::PLAN, artifact::USER_PROMPT];
 
-/// The turn that ends.
 #[derive(Debug, Clone)]
 pub struct Current<'a> {
     pub session: &'a SessionName,
     pub number: u64,
     pub turn_id: Uuid,
-    /// The turn whose agent handed over.
     pub caller_turn_id: Option<Uuid>,
     pub agent: &'a str,
     pub system_prompt: &'a str,
-    /// Its working set.
     pub context: &'a [ListEntry],
-    /// `true` if it has a message from the user.
     pub is_asked: bool,
-    /// The question that was open before it.
+    /// The question that was open before the turn.
     pub question: Option<&'a str>,
-    /// The user's requests, including this turn's.
+    /// Including this turn's.
     pub requests: &'a Requests,
 }
 
-/// The turn to which a CONCLUDE returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     pub turn_id: Uuid,
-    /// Its own caller.
     pub caller_turn_id: Option<Uuid>,
     pub agent: String,
     pub system_prompt: String,
-    /// Its working set.
     pub context: Vec<ListEntry>,
 }
 
-/// An agent and its prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agent {
-    /// Name of the agent.
     pub name: String,
     pub system_prompt: String,
 }
 
-/// Other turns and agents that effects refer to.
 #[derive(Debug, Clone, Default)]
 pub struct Others {
-    /// The agent that an INVOKE names.
     pub invoked: Option<Agent>,
-    /// The turn to which a CONCLUDE returns.
     pub caller: Option<Caller>,
 }
 
-/// The initial state of the next turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Next {
-    /// The turn that it continues.
     pub parent_turn_id: Uuid,
-    /// The turn whose agent handed over.
     pub caller_turn_id: Option<Uuid>,
     pub agent: String,
     pub system_prompt: String,
-    /// Its working set.
     pub context: Vec<ListEntry>,
-    /// The model's question, which must be answered first.
+    /// The model's question, which the user must answer first.
     pub question: Option<String>,
     /// The model's final message. If set, the work is complete and no model is asked.
     pub conclusion: Option<String>,
-    /// The user's requests.
     pub requests: Requests,
 }
 
-/// Returns the state after a plan ran. READ and PRUNE apply in plan order. INVOKE and CONCLUDE
-/// replace the state; without a caller, CONCLUDE completes the work. The turn's own artifacts come
-/// last.
+/// READ and PRUNE apply in plan order. INVOKE and CONCLUDE replace the state; without a caller,
+/// CONCLUDE completes the work. The turn's own artifacts come last.
 pub fn after_run(current: &Current<'_>, effects: &[Effect], others: &Others) -> Next {
     let mut next = unchanged(current);
     for effect in effects {
         apply(&mut next, current, effect, others);
     }
 
+    // Another agent gets the outcome, not the conversation that led to it.
     let handed_over = effects.iter().any(|effect| match effect {
         Effect::Invoke { .. } => true,
         Effect::Conclude { .. } => others.caller.is_some(),
@@ -110,8 +93,7 @@ pub fn after_run(current: &Current<'_>, effects: &[Effect], others: &Others) -> 
     next
 }
 
-/// Returns the state after an answer to a question: adds what was read, and keeps the open question
-/// and conclusion.
+/// Adds what was read, and keeps the open question and the conclusion.
 pub fn after_answer(current: &Current<'_>, effects: &[Effect], conclusion: Option<String>) -> Next {
     let mut next = unchanged(current);
     for effect in effects {
@@ -127,7 +109,6 @@ pub fn after_answer(current: &Current<'_>, effects: &[Effect], conclusion: Optio
     next
 }
 
-/// Returns the questions of a plan, joined.
 pub fn asked(effects: &[Effect]) -> Option<String> {
     let messages: Vec<&str> = effects
         .iter()
@@ -146,14 +127,14 @@ fn concluded(effects: &[Effect]) -> Option<&str> {
     })
 }
 
-/// Returns the state after a declined or interrupted plan: adds only the artifacts of the turn.
+/// After a declined or interrupted plan: adds only the artifacts of the turn.
 pub fn without_effects(current: &Current<'_>) -> Next {
     let mut next = unchanged(current);
     append_history(&mut next.context, current, &LEFT_TO_READ);
     next
 }
 
-/// Returns the state after a rejected plan: adds the files that the model quoted wrongly.
+/// Adds the files that the model quoted wrongly.
 pub fn after_rejection(current: &Current<'_>, mistaken: &[Resource]) -> Next {
     // The report is not added: the model gets the mistakes as its next message.
     let mut next = unchanged(current);
@@ -163,7 +144,7 @@ pub fn after_rejection(current: &Current<'_>, mistaken: &[Resource]) -> Next {
     next
 }
 
-/// Returns the state without any effect. An open question is dropped once the user sends a message.
+/// An open question is dropped once the user sends a message.
 fn unchanged(current: &Current<'_>) -> Next {
     Next {
         parent_turn_id: current.turn_id,
@@ -235,8 +216,6 @@ fn append_history(context: &mut Vec<ListEntry>, current: &Current<'_>, names: &[
         _ => None,
     };
 
-    // The last one is not always the previous turn: a rejected turn adds nothing, a restore selects
-    // the context of an older turn, and a fork that of another session.
     // The last one is not always the previous turn: a rejected turn adds nothing, a restore
     // reinstates the context of an older turn, and a fork starts with that of another session.
     let last = context.iter().filter_map(left_by).max();

@@ -1,4 +1,6 @@
-//! Reads a turn from a commit of a session.
+//! Reads a turn from a commit of a session, and renders the commit's message.
+//!
+//! A commit can come from elsewhere, so sizes and numbers are bounded before anything is parsed.
 
 use std::fmt::Write as _;
 
@@ -15,49 +17,47 @@ use crate::text::beginning;
 use crate::text::sanitize::sanitize_line;
 
 // In bytes, for a commit and its `meta.yaml`. Those from elsewhere can have any size.
+// Larger than any turn of ours.
 const MAX_SMALL: u64 = 4 << 20;
 
 // A commit from elsewhere can claim any number.
 const MAX_NUMBER: u64 = 1 << 40;
 
-/// A complete turn.
 #[derive(Debug, Clone)]
 pub struct Turn {
     pub session: SessionName,
     pub commit: CommitId,
-    /// The tree with its artifacts.
+    /// Its artifacts.
     pub tree: TreeId,
-    /// The previous turn. `None` for turn 0.
+    /// `None` for turn 0.
     pub previous: Option<CommitId>,
     /// The workspace commit after the turn. `None` before the first plan.
     pub workspace: Option<CommitId>,
-    /// The publication. `None` in turns of earlier versions.
+    /// `None` in turns of earlier versions.
     pub publication: Option<CommitId>,
-    /// Subject of the commit.
     pub title: String,
-    /// `meta.yaml`.
     pub meta: Meta,
-    /// Commit time, in seconds since 1970.
+    /// In seconds since 1970.
     pub seconds: i64,
-    /// `true` for a turn of a record, which comes without its workspace commits.
+    /// A turn of a record, which comes without its workspace commits.
     pub without_code: bool,
-    /// `true` if another tool, such as `git filter-repo`, rewrote its workspace commits. `meta` names
-    /// the commits that exist now.
+    /// Another tool, such as `git filter-repo`, rewrote its workspace commits. `meta` names those
+    /// that exist now.
     pub rewritten: bool,
 }
 
-/// Returns the title of the turn that archives a change.
 pub fn archive_title(id: &str) -> String {
     format!("Archive change {id}")
 }
 
 impl Turn {
-    /// Reads the turn of a commit. Fails if the commit is not a turn.
+    /// Fails if the commit is not a turn.
     pub fn read(
         repository: &Repository,
         session: &SessionName,
         id: CommitId,
     ) -> anyhow::Result<Turn> {
+        // The commit's parents are current; the ids in `meta.yaml` are those from before a rewrite.
         let mut turn = Turn::read_as_recorded(repository, session, id)?;
         if let (Some(workspace), Some(after)) = (&mut turn.meta.workspace, turn.workspace)
             && workspace.after != after
@@ -81,6 +81,7 @@ impl Turn {
         session: &SessionName,
         id: CommitId,
     ) -> anyhow::Result<Turn> {
+        // Before the commit is read: a fetched one can have any size.
         let size = repository.commit_size(id)?;
         anyhow::ensure!(
             size <= MAX_SMALL,
@@ -104,6 +105,7 @@ impl Turn {
             seconds,
             ..
         } = commit;
+        // Parents are positional (T3), and those of turn 0 do not count.
         let first = meta.number == 0;
         let previous = parents.first().copied().filter(|_| !first);
         let [workspace, publication] = [1, 2].map(|at| parents.get(at).copied().filter(|_| !first));
@@ -126,18 +128,15 @@ impl Turn {
         })
     }
 
-    /// Returns the number of the turn.
     pub fn number(&self) -> u64 {
         self.meta.number
     }
 
-    /// Returns `true` if the turn is in progress.
     pub fn is_draft(&self) -> bool {
         matches!(self.meta.status, Status::Ready | Status::Planned)
     }
 
-    /// Iterates over the numbers and titles from this turn back to the start. Reads only commits,
-    /// and ends at an unreadable one.
+    /// Reads only commits, newest first, and ends at an unreadable one.
     pub fn titles(&self, repository: &Repository) -> impl Iterator<Item = (u64, String)> {
         let mut next = Some((self.number(), self.commit));
         std::iter::from_fn(move || {
@@ -148,14 +147,13 @@ impl Turn {
         })
     }
 
-    /// Returns an artifact as text. `None` if the turn does not have it.
     pub fn text(&self, repository: &Repository, name: &str) -> anyhow::Result<Option<String>> {
         Ok(repository
             .file(self.tree, name)?
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// Returns the session that recorded the turn. It differs from `session` in a fork.
+    /// The session that recorded the turn. It differs from `session` in a fork.
     pub fn recorded_session(&self, repository: &Repository) -> anyhow::Result<SessionName> {
         let message = repository.commit(self.commit)?.message;
         let trailer = message
@@ -167,8 +165,7 @@ impl Turn {
             .unwrap_or_else(|| self.session.clone()))
     }
 
-    /// Returns `true` if the turn archives the change of its session. Only such turns run without a
-    /// plan.
+    /// Only a turn that archives the change of its session runs without a plan.
     pub fn archives_change(&self, repository: &Repository) -> bool {
         let meta = &self.meta;
         let is_planned = meta.model.is_some() || meta.work.is_some() || meta.acted.is_some();
@@ -179,7 +176,7 @@ impl Turn {
         !is_planned && id.is_some_and(|id| self.title == archive_title(id))
     }
 
-    /// Returns the metadata for the next turn. Fails if `next/meta.yaml` is missing or invalid.
+    /// Fails if `next/meta.yaml` is missing or invalid.
     pub fn next(&self, repository: &Repository) -> anyhow::Result<NextMeta> {
         let name = in_next(artifact::META);
         let text = repository
@@ -189,18 +186,18 @@ impl Turn {
             .with_context(|| format!("`{name}` of turn {}", self.number()))
     }
 
-    /// Returns the model's open question after this turn.
     pub fn question(&self, repository: &Repository) -> anyhow::Result<Option<String>> {
         self.model_message(repository, artifact::QUESTION)
     }
 
-    /// Returns the model's final message, if it declared the work complete.
+    /// Set if the model declared the work complete.
     pub fn conclusion(&self, repository: &Repository) -> anyhow::Result<Option<String>> {
         self.model_message(repository, artifact::CONCLUSION)
     }
 
     fn model_message(&self, repository: &Repository, name: &str) -> anyhow::Result<Option<String>> {
         let text = self.text(repository, &in_next(name))?;
+        // A fetched turn can have a message of any size.
         Ok(text.map(|text| beginning(&text, MAX_MODEL_MESSAGE).into_owned()))
     }
 
@@ -233,8 +230,7 @@ impl Turn {
         Ok(())
     }
 
-    /// Returns the position of the session in its history: the turn itself, or the target of an
-    /// undo.
+    /// The turn itself, or the target of an undo.
     pub fn position(&self) -> u64 {
         match &self.meta.restored {
             Some(Restored {
@@ -246,7 +242,7 @@ impl Turn {
         }
     }
 
-    /// Returns the workspace commit that was last applied to the user's files.
+    /// The workspace commit that was last applied to the user's files.
     pub fn published(&self) -> Option<CommitId> {
         self.meta.workspace.as_ref().map(|workspace| {
             if workspace.synced {
@@ -258,7 +254,6 @@ impl Turn {
     }
 }
 
-/// Returns the path of a file in [`artifact::NEXT`].
 pub fn in_next(name: &str) -> String {
     format!("{}{name}", artifact::NEXT)
 }
@@ -269,13 +264,10 @@ const MAX_SUBJECT: usize = 100;
 // Lines of the user's message.
 const MAX_PROMPT_LINES: usize = 12;
 
-/// The content of a commit message.
 pub struct TurnMessage<'a> {
-    /// The subject.
     pub title: &'a str,
-    /// The user's message. Empty if the message has another origin.
+    /// Empty if the message is not the user's.
     pub asked: &'a str,
-    /// One line for each action.
     pub results: &'a [String],
     pub session: &'a SessionName,
     /// Metadata of the turn.
@@ -283,11 +275,12 @@ pub struct TurnMessage<'a> {
 }
 
 impl TurnMessage<'_> {
-    /// Renders the message, trailers last.
+    /// Trailers come last, where git expects them.
     pub fn render(&self) -> String {
         let mut text = format!("{}\n\n", commit_subject(self.title));
         let asked: Vec<&str> = self.asked.trim().lines().collect();
         for line in asked.iter().take(MAX_PROMPT_LINES) {
+            // Quoted and sanitized, so that no line of a message can become a trailer.
             writeln!(text, "{}", format!("> {}", sanitize_line(line)).trim_end())
                 .expect("writing to a string");
         }
@@ -335,7 +328,6 @@ impl TurnMessage<'_> {
     }
 }
 
-/// Returns a title as one sanitized line of bounded length.
 pub fn commit_subject(title: &str) -> String {
     let line = sanitize_line(title.trim().lines().next().unwrap_or_default()).into_owned();
     match line.char_indices().nth(MAX_SUBJECT) {

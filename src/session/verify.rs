@@ -43,15 +43,12 @@ const MOST_TOLD: usize = 400;
 // In characters, for each quotation in a fault.
 const MOST_QUOTED: usize = 200;
 
-/// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
-    /// Number of the turn, if it is known.
+    /// `None` if it is unknown.
     pub turn: Option<u64>,
     pub commit: CommitId,
-    /// The rule in `docs/formats/turn.md` or another page.
     pub rule: &'static str,
-    /// Description of the problem.
     pub what: String,
 }
 
@@ -74,14 +71,12 @@ pub struct CheckedTurn {
     pub commit: CommitId,
     pub number: u64,
     pub turn_id: Uuid,
-    /// Ids of earlier turns, with the names of their fields.
+    /// With the names of their fields.
     earlier: [(&'static str, Option<Uuid>); 2],
-    /// The workspace commits before and after it.
     pub code: Option<[CommitId; 2]>,
     pub publication: Option<CommitId>,
-    /// `true` for a turn of a record.
     pub without_code: bool,
-    /// Faults that don't depend on its position. Later moved to [`Checked::faults`].
+    /// Independent of its position. Later moved to [`Checked::faults`].
     faults: Vec<Fault>,
 }
 
@@ -104,21 +99,18 @@ impl CheckedTurn {
     }
 }
 
-/// The result of a check.
 #[derive(Debug, Default)]
 pub struct Checked {
-    /// The readable turns, newest first.
+    /// Newest first, without unreadable ones.
     pub turns: Vec<CheckedTurn>,
-    /// The faults, oldest first.
+    /// Oldest first.
     pub faults: Vec<Fault>,
 }
 
-/// Checks the whole chain of a session.
 pub fn check(repository: &Repository, session: &SessionName, tip: CommitId) -> Checked {
     check_newest(repository, session, tip, usize::MAX)
 }
 
-/// Checks the newest `most` turns of a session.
 pub fn check_newest(
     repository: &Repository,
     session: &SessionName,
@@ -174,6 +166,7 @@ struct TurnCheck<'a> {
 
 impl TurnCheck<'_> {
     fn fault(&mut self, rule: &'static str, problem: impl Into<String>) {
+        // A hostile turn could have millions of faults.
         if self.faults.len() < MOST_FAULTS {
             self.faults.push(Fault {
                 turn: Some(self.turn.number()),
@@ -193,6 +186,7 @@ impl TurnCheck<'_> {
             Err(error) => self.fault("T3", format!("{error:#}")),
         }
 
+        // Sizes are checked before any file is read.
         self.publication();
         let are_readable = self.artifacts();
         if let Some(workspace) = &self.turn.meta.workspace {
@@ -347,6 +341,7 @@ impl TurnCheck<'_> {
 
         let word = self.turn.meta.status.word();
         match self.turn.meta.status {
+            // Nothing ran in these turns.
             Status::Rejected | Status::Declined if old != new => {
                 self.fault("T10", format!("it is {word}, and files changed"));
             }
@@ -422,14 +417,13 @@ fn trailer<'c>(commit: &'c Commit, key: &str) -> Option<&'c str> {
     lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))
 }
 
-/// Returns `true` if a plan has no effects on files or memos.
 fn is_informational(plan: &Plan) -> bool {
     let mut actions = plan.actions.iter();
     plan.memos.is_empty() && actions.all(|action| action.kind.is_informational())
 }
 
-/// Returns the differences between the plan and the approved actions of its report. If an action
-/// failed, `whole` is `false`, and the report can end early.
+/// Compares a plan with the approved actions of its report. If an action failed, `is_complete` is
+/// `false`, and the report can end early.
 fn approval_differences(
     plan: &Plan,
     report: &reading::ReportFacts,
@@ -481,7 +475,6 @@ fn approval_differences(
     wrong
 }
 
-/// Returns a command as reports show it, sanitized and redacted.
 fn reported_as(command: &str) -> String {
     // Redact both sides: an older report can contain keys that are recognized only now.
     redact(&sanitize_text(command)).trim_end().to_owned()
@@ -497,13 +490,14 @@ const MAX_ARTIFACTS: u64 = 1 << 30;
 const MAX_NAMED_ARTIFACTS: usize = 10;
 
 impl TurnCheck<'_> {
-    /// Checks the tree and `next/meta.yaml`. Returns `false` if the files are too large to be read.
+    /// Returns `false` if the files are too large to be read.
     fn artifacts(&mut self) -> bool {
         let are_readable = match self
             .repository
             .leaves_up_to(self.turn.tree, TreeLimit::SMALL)
         {
             Ok(leaves) => {
+                // A link or submodule in a turn could lead anywhere once it is checked out.
                 let odd = leaves.iter().filter(|leaf| leaf.mode != EntryMode::File);
                 for leaf in odd.take(MAX_NAMED_ARTIFACTS) {
                     let name = lossy(&leaf.path);
@@ -530,7 +524,6 @@ impl TurnCheck<'_> {
         are_readable
     }
 
-    /// Returns `false` if a file is too large to be read.
     fn sizes(&mut self, leaves: &[Leaf]) -> bool {
         let mut all: u64 = 0;
         let mut large = 0;
@@ -575,7 +568,6 @@ fn max_artifact_size(name: &str) -> u64 {
     }
 }
 
-/// Checks the newest `most` turns, and collects the faults of all turns, oldest first.
 fn check_order(checked: &mut Checked, most: usize) {
     let mut known_ids = HashSet::new();
     let mut before = None;

@@ -1,8 +1,8 @@
-//! Acting models: a model edits files in the session's worktree, and the plan is written from its
+//! Acting models: a model edits files in the session's worktree, and TeDDy writes the plan from its
 //! changes.
 //!
-//! Other code sees it as a model that answers with a plan. Everything that the plan cannot express
-//! (transcript, raw bytes, conversation id) is collected in an [`ActedRecord`] for the turn.
+//! Other code sees a model that answers with a plan. What the plan cannot express (transcript, raw
+//! bytes, conversation id) is collected in an [`ActedRecord`] for the turn.
 
 mod difference;
 
@@ -43,39 +43,32 @@ use crate::workspace::snapshot::RecordedFiles;
 /// Several parts of a request talk to the user, one at a time.
 pub type SharedUser<'u> = RefCell<&'u mut dyn User>;
 
-/// The environment in which an acting model runs, and what it leaves for the turn.
 pub struct WorktreeEnv<'a, 'u> {
     pub project: &'a Project,
-    /// Newest turn of the session.
     pub tip: &'a Turn,
-    /// The user's files, of which the model gets a copy.
+    /// The model gets a copy of these.
     pub recorded: &'a RecordedFiles,
-    /// Receives progress and prompts.
     pub user: &'a SharedUser<'u>,
-    /// By-products for the turn.
     pub record: RefCell<ActedRecord>,
 }
 
-/// By-products of an acting model, besides its plan.
 #[derive(Debug, Default)]
 pub struct ActedRecord {
     /// JSON lines.
     transcript: Vec<u8>,
-    /// The prompt that was sent instead of the input; `None` unless a conversation was resumed.
+    /// Sent instead of the input if a conversation was resumed.
     sent_prompt: Option<String>,
-    /// Contents that the plan refers to by artifact name.
+    /// By artifact name.
     contents: Vec<(String, Vec<u8>)>,
     is_made: bool,
-    /// Cost in dollars of work that produced no plan.
+    /// In dollars, for work that produced no plan.
     lost: f64,
-    /// The program that ran.
     pub acted: Option<Acted>,
     /// An error of our own with its hint; the model error carries only the text.
     pub trouble: Option<anyhow::Error>,
 }
 
 impl ActedRecord {
-    /// Moves the by-products into a draft.
     pub fn keep_in(&mut self, draft: &mut Draft) {
         let artifacts = &mut draft.artifacts;
         if !self.transcript.is_empty() {
@@ -100,7 +93,7 @@ impl ActedRecord {
 }
 
 impl ActingEnv for WorktreeEnv<'_, '_> {
-    /// On failure the transcript is kept and the changes are discarded.
+    /// On failure, the transcript is kept and the changes are discarded.
     fn act(
         &self,
         model: &dyn ActingModel,
@@ -173,6 +166,7 @@ impl WorktreeEnv<'_, '_> {
         let worked = model.act(&task, &mut host);
         let exceeded = host.is_over_budget();
 
+        // Recorded text has aliases instead of paths of this machine.
         let aliases = confine::aliases(self.project, &worktree.path);
         match worked {
             Ok(mut result) => {
@@ -189,8 +183,7 @@ impl WorktreeEnv<'_, '_> {
         }
     }
 
-    /// The program is confined like commands, except that it has network access and its own state
-    /// directories.
+    /// Like for commands, with network access and the agent's own state directories.
     fn launcher(
         &self,
         model: &dyn ActingModel,
@@ -284,7 +277,7 @@ impl WorktreeEnv<'_, '_> {
     }
 }
 
-/// The whole prompt, for a program that starts without a conversation.
+/// For a program that starts without a conversation.
 fn first(request: &ModelRequest) -> String {
     let request = ModelRequest {
         system: ACTING.to_owned(),
@@ -298,11 +291,9 @@ fn fenced(text: &str) -> String {
     format!("{fence}\n{}\n{fence}\n", text.trim_end())
 }
 
-// Resumes the conversation of an acting model.
-//
-// Only if the previous turn was made by the same model in the same worktree. The prompt then
-// starts with the outcome of its last changes, because the files can differ from what the program
-// remembers.
+// Resumes the conversation of an acting model, if the same model made the previous turn in the same
+// worktree. The prompt then starts with the outcome of its last changes, because the files can
+// differ from what the program remembers.
 
 const MAX_EARLIER_REPORT: usize = 64 << 10;
 
@@ -360,8 +351,7 @@ impl EarlierTalk {
         Ok(Some(EarlierTalk(EarlierConversation { id, totals })))
     }
 
-    /// The prompt for a resumed conversation: the outcome of the last changes, edits by the user
-    /// since, and the message.
+    /// Outcome of the last changes, edits by the user since, and the message.
     fn further(&self, env: &WorktreeEnv<'_, '_>, request: &ModelRequest) -> anyhow::Result<String> {
         let mut text = format!("# Your last changes\n\n{}\n", describe_outcome(env.tip));
         // If everything was applied as proposed, the report tells the model nothing new.
@@ -381,7 +371,7 @@ impl EarlierTalk {
     }
 }
 
-/// Names a worktree in a turn, without the path, which contains the user's name.
+/// Without the path, which contains the user's name.
 fn name_of(worktree: &Path) -> String {
     crate::text::digest(&worktree.to_string_lossy())
 }
@@ -425,10 +415,9 @@ fn changes_since(env: &WorktreeEnv<'_, '_>) -> anyhow::Result<String> {
     ))
 }
 
-// Warns about agent settings in the repository: hooks, plugins and servers that take effect when
-// an agent works in it.
-//
-// Their author controls part of what the agent does, with its network access and login.
+// Warns about agent settings in the repository: hooks, plugins and servers that take effect when an
+// agent works in it. Their author controls part of what the agent does, with its network access and
+// login.
 
 /// Files that known agents read from a project and that can start programs.
 const AGENT_SETTINGS: [&str; 12] = [
@@ -465,7 +454,7 @@ fn report_agent_settings(env: &WorktreeEnv<'_, '_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Answers to a permission prompt. The order is that of `permission`.
+/// In the order of `permission`.
 const PERMISSION_CHOICES: [Choice<'static>; 3] = [
     Choice {
         key: 'y',
@@ -481,7 +470,7 @@ const PERMISSION_CHOICES: [Choice<'static>; 3] = [
     },
 ];
 
-/// Forwards events of the program to the user and stops it when its budget is used up.
+/// Forwards events to the user and stops the program when its budget is used up.
 struct WatchingUser<'a, 'u> {
     user: &'a SharedUser<'u>,
     name: &'a str,
@@ -511,6 +500,7 @@ impl<'a, 'u> WatchingUser<'a, 'u> {
 impl AgentHost for WatchingUser<'_, '_> {
     fn progress(&mut self, progress: AgentProgress<'_>) {
         if let AgentProgress::Used { usage, cost } = &progress {
+            // Checked while the agent works: it could spend any amount before it ends.
             self.exceeded |= self.budget.used(*usage, *cost) > self.budget.remaining;
         }
         self.user.borrow_mut().report(Event::Working {

@@ -20,54 +20,44 @@ use crate::workflow::archive;
 use crate::workflow::hint::{error_with_hint, with_hint};
 use crate::workflow::project::Project;
 
-// The manifest of a bundle, which lists its sessions, so that a reader can check them before
-// importing.
+// The manifest lists the sessions of a bundle, so that a reader can check them before importing.
 
-/// Current version of the format.
 pub const MANIFEST_SCHEMA: u32 = 1;
 
-/// Ref of the commit that contains the manifest.
+/// Points at the commit with the manifest.
 pub const MANIFEST_REF: &str = "refs/teddy/manifest";
 
-/// File name in that commit.
 pub const MANIFEST_FILE: &str = "manifest.json";
 
-/// A larger manifest is rejected.
+/// In bytes.
 const MAX_MANIFEST: u64 = 64 << 20;
 
-/// The contents of a bundle, as declared.
+/// As declared, not verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Version of the format.
     pub schema: u32,
-    /// Version of TeDDy that wrote it.
+    /// That wrote the bundle.
     pub teddy: String,
-    /// Creation time, RFC 3339.
+    /// In RFC 3339.
     pub made: String,
-    /// Sessions, sorted by name.
+    /// Sorted by name.
     pub sessions: Vec<BundledSession>,
 }
 
-/// A session in a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BundledSession {
-    /// Session name.
     pub name: String,
-    /// Newest turn.
     pub tip: CommitId,
     pub turns: u64,
-    /// Title of that turn.
     pub title: String,
-    /// The bundle contains a signature.
     #[serde(default)]
     pub signed: bool,
-    /// The bundle contains a draft.
     #[serde(default)]
     pub draft: bool,
 }
 
 impl BundledSession {
-    /// Describes a session, without signature and draft.
+    /// Without signature and draft.
     pub fn of(
         repository: &Repository,
         session: &SessionName,
@@ -85,7 +75,6 @@ impl BundledSession {
     }
 }
 
-/// Reads the manifest from a commit.
 pub fn read_manifest(repository: &Repository, commit: CommitId) -> anyhow::Result<Manifest> {
     let tree = repository.commit(commit)?.tree;
     let entry = repository.entry(tree, MANIFEST_FILE.as_bytes())?;
@@ -112,31 +101,25 @@ fn parse_manifest(text: &[u8]) -> anyhow::Result<Manifest> {
     serde_json::from_slice(text).with_context(malformed)
 }
 
-/// Whether a bundle includes drafts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Drafts {
     Included,
     LeftOut,
 }
 
-/// What to do if the output file exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
-    /// Refuse to write.
     Stays,
-    /// Replace it atomically.
     Replaced,
 }
 
-/// Refs of the sessions to bundle, read at one moment.
+/// Read at one moment.
 #[derive(Debug)]
 pub struct SessionBundle {
     refs: Vec<(String, CommitId)>,
-    /// Manifest of the bundle.
     pub manifest: Manifest,
 }
 
-/// Reads the refs of the sessions to bundle.
 pub fn collect_sessions(
     project: &Project,
     sessions: &[SessionName],
@@ -190,7 +173,6 @@ impl SessionBundle {
         Ok(())
     }
 
-    /// Writes the bundle to an open file or pipe.
     pub fn write(&self, project: &Project, out: File) -> anyhow::Result<()> {
         let contents = BundleContents {
             refs: &self.refs,
@@ -202,8 +184,8 @@ impl SessionBundle {
         bundle::write(&project.repository, &contents, out).map_err(add_bundle_hint)
     }
 
-    /// Writes the bundle to a file that only the user can read, and returns its size. The file gets
-    /// its name once it is complete and flushed.
+    /// Only the user can read the file. It gets its name once it is complete and flushed. Returns
+    /// the size.
     pub fn save(&self, project: &Project, path: &Path, existing: Existing) -> anyhow::Result<u64> {
         let is_free = path.symlink_metadata().is_err();
         if !is_free && existing == Existing::Stays {
@@ -231,6 +213,7 @@ impl SessionBundle {
             });
         }
 
+        // Without this, a power cut could take the name of a complete bundle.
         let synced = File::open(dir).and_then(|dir| dir.sync_all());
         synced.with_context(|| format!("writing `{}`", path.display()))?;
         Ok(size)

@@ -1,4 +1,7 @@
 //! `ask`: asks a question about the files. The answer is recorded as a turn and changes no file.
+//!
+//! The model can read files for at most `MAX_LOOKS` rounds. An answer with any other action is left
+//! for a review.
 
 use crate::session::meta::{MessageOrigin, ModelUse};
 use crate::workflow::execute::result::{RecordedTurn, ReviewedPlan};
@@ -10,34 +13,29 @@ use crate::workflow::user::Notice;
 use crate::workflow::user::{Approved, Choice, Decision, Event, Question, ReviewRequest, User};
 use crate::workspace::notice::FilesNotice;
 
-/// How many rounds of reading a model gets before it must answer.
 const MAX_LOOKS: usize = 5;
 const GO_ON: &str =
     "The files that you wanted to read are in the context now. Answer the question.";
 
-/// Options of a question.
 #[derive(Debug, Clone, Default)]
 pub struct AskOptions {
     pub question: String,
-    /// Model to ask instead of the configured one.
+    /// Instead of the configured model.
     pub model: Option<String>,
     /// How many turns before the previous one the model sees.
     pub depth: u64,
 }
 
-/// Result of a question.
 #[derive(Debug, Clone)]
 pub struct AnsweredQuestion {
-    /// The recorded turns; the last one has the answer.
+    /// The last one has the answer.
     pub turns: Vec<RecordedTurn>,
-    /// Model usage of the last turn.
+    /// Of the last turn.
     pub model: Option<ModelUse>,
-    /// The answer in Markdown. `None` if the model only read files, or its reply was not an answer.
+    /// Markdown. `None` if the model only read files, or its reply was not an answer.
     pub answer: Option<String>,
 }
 
-/// Asks a question in the current session. The model can read files for a few rounds before it
-/// answers.
 pub fn ask(
     project: &Project,
     options: &AskOptions,
@@ -82,8 +80,7 @@ pub fn ask(
     Ok(answered)
 }
 
-/// Executes the waiting answer, including corrected answers after a rejected one. Returns `true` if
-/// no further answer can follow.
+/// Returns `true` if no further answer can follow.
 fn take_turns(
     project: &Project,
     answered: &mut AnsweredQuestion,

@@ -1,4 +1,7 @@
 //! `bisect`: finds the turn after which a command fails, by binary search.
+//!
+//! The command runs in a temporary worktree, on the tree of each tested turn. Nothing that it
+//! writes is kept.
 
 use std::collections::HashMap;
 
@@ -17,69 +20,58 @@ use crate::workflow::trial::{Trials, cannot_test};
 use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
 
-/// Exit code for "cannot tell", as in `git bisect run`.
+/// "Cannot tell", as in `git bisect run`.
 const SKIP: i32 = 125;
-/// Exit codes from here on abort: a signal, or a shell that found no command.
+/// From here on, the search aborts: a signal, or a shell that found no command.
 const STOP: i32 = 128;
 
-/// Options of a search.
 pub struct BisectOptions<'a> {
     pub command: &'a str,
-    /// A turn after which it succeeds. Default: the files before the first turn.
+    /// Default: the files before the first turn.
     pub good: Option<&'a str>,
-    /// A turn after which it fails. Default: the newest.
+    /// Default: the newest turn.
     pub bad: Option<&'a str>,
 }
 
-/// Result of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TestVerdict {
-    /// The command succeeded.
     Good,
-    /// The command failed.
     Bad,
-    /// The command could not tell (exit code 125).
+    /// Exit code 125.
     Skip,
 }
 
-/// One run of the command.
 #[derive(Debug, Clone, Serialize)]
 pub struct BisectRun {
-    /// The turn whose files it ran on; 0 for the files before the first turn.
+    /// 0 for the files before the first turn.
     pub turn: u64,
-    /// Tree of those files.
     pub tree: TreeId,
     pub exit_code: i32,
     pub verdict: TestVerdict,
 }
 
-/// A turn that may have introduced the failure.
+/// Possibly introduced the failure.
 #[derive(Debug, Clone, Serialize)]
 pub struct Culprit {
     pub turn: u64,
     pub commit: CommitId,
     pub title: String,
-    /// The model that wrote its plan.
     pub model: Option<String>,
-    /// The user's request.
     pub request: String,
-    /// Files that it changed.
     pub files: Vec<String>,
 }
 
-/// Result of a search.
 #[derive(Debug, Clone, Serialize)]
 pub struct Bisected {
     pub session: String,
-    /// The first bad turn, or several if skipped runs left them undistinguished.
+    /// Several if skipped runs left them undistinguished.
     pub culprits: Vec<Culprit>,
-    /// All runs, in order.
     pub runs: Vec<BisectRun>,
 }
 
 struct TestedState {
-    /// The turn that left them; for the files before the first turn, the first turn.
+    /// For the files before the first turn, the first turn.
     turn: Turn,
     number: u64,
     commit: CommitId,
@@ -87,9 +79,7 @@ struct TestedState {
 }
 
 /// Searches the session of the bad turn, else that of the good turn, else the current session.
-///
-/// Fails with [`Unfit`] if the command does not fail at the bad end or does not succeed at the good
-/// end.
+/// Fails with [`Unfit`] if an end of the range does not have the expected verdict.
 pub fn bisect(
     project: &Project,
     options: &BisectOptions<'_>,
@@ -181,13 +171,10 @@ pub fn bisect(
 /// An end of the range does not have the expected verdict.
 #[derive(Debug, thiserror::Error)]
 pub enum Unfit {
-    /// The command succeeds at the bad end.
     #[error("the command succeeds {0}: there is nothing to find")]
     Good(String),
-    /// The command fails at the good end.
     #[error("the command fails {0} already")]
     Bad(String),
-    /// The command cannot tell.
     #[error("the command cannot tell {0} (exit code 125), where the search begins")]
     Unclear(String),
 }
@@ -205,7 +192,6 @@ impl Unfit {
         }
     }
 
-    /// How to continue.
     pub fn hint(&self) -> &'static str {
         match self {
             Unfit::Good(_) => "`--bad <turn>` names a turn after which it fails",
@@ -215,8 +201,8 @@ impl Unfit {
     }
 }
 
-/// Returns the range of positions that can be the first bad one, inclusive: one position, unless
-/// skips remain in between.
+/// Range of positions that can be the first bad one, inclusive. It is one position, unless skips
+/// remain in between.
 fn search(
     mut good: usize,
     mut bad: usize,

@@ -1,9 +1,8 @@
 //! `blame`: finds the turn that each line of a file comes from, also through landed commits.
 //!
-//! `git blame` runs twice: on the user's history and on the code of the session. A commit of the
-//! user's history whose message names turns is traced into the session, and for a landing of
-//! several turns, to the one that added the line. Because turns are named in the commit message, a
-//! rebase, amend or cherry-pick keeps the connection.
+//! `git blame` runs on the user's history and on the code of the session. A commit whose message
+//! names turns is traced into the session, to the turn that added the line. Turns are named in the
+//! message, so a rebase, amend or cherry-pick keeps the connection.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -27,42 +26,35 @@ use crate::text::path::lossy;
 use crate::workflow::log::{LogRow, rows};
 use crate::workflow::project::Project;
 
-/// Bounds how many commits made by a plan's own commands are searched.
+/// Made by commands of one plan.
 const MOST_COMMITS: usize = 1000;
 
-/// A line with its source.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Blamed {
-    /// Line number, from 1.
+    /// From 1.
     pub line: usize,
-    /// Text of the line.
     pub text: String,
-    /// Source of the line.
     #[serde(flatten)]
     pub source: LineSource,
 }
 
-/// Source of a line.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum LineSource {
     Turn {
         session: String,
         turn: u64,
-        /// Its commit; `None` if the session does not exist here.
+        /// `None` if the session does not exist here.
         commit: Option<CommitId>,
-        /// Its title; `None` if the session does not exist here.
+        /// `None` if the session does not exist here.
         title: Option<String>,
-        /// The model that wrote its plan.
         model: Option<String>,
-        /// When it was recorded.
         time: Option<String>,
         landed: Option<CommitId>,
     },
-    /// A commit of the user's.
     Commit {
         commit: CommitId,
-        /// First line of its message.
+        /// First line of the message.
         title: String,
         author: String,
         /// Author date.
@@ -72,7 +64,7 @@ pub enum LineSource {
     Uncommitted,
 }
 
-/// Returns the source of each line of a file. `path` is relative to the project's root.
+/// `path` is relative to the project's root.
 pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Result<Vec<Blamed>> {
     let repository = &project.repository;
     let file = repository.workdir().join(path);
@@ -143,8 +135,7 @@ pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Res
     sources.collect()
 }
 
-/// Returns the user's message that led to a turn: its own, or that of the last turn before it with
-/// one.
+/// The turn's own message, or the last one before it.
 pub fn request(project: &Project, session: &str, commit: CommitId) -> anyhow::Result<String> {
     let session = SessionName::from_ref(session)?;
     let turn = Turn::read(&project.repository, &session, commit)?;
@@ -181,11 +172,11 @@ fn read_unattributed(file: &Path, range: Option<&str>) -> anyhow::Result<Vec<Bla
 
 type LineTurns = Rc<[Option<usize>]>;
 
-/// Traces commits to turns. Caches everything, because neighboring lines usually share a commit.
+/// Caches everything, because neighboring lines usually share a commit.
 struct Tracer<'p> {
     project: &'p Project,
     rows: HashMap<SessionName, Vec<LogRow>>,
-    /// Maps the commits of a session's code to turns.
+    /// By commit of the session's code.
     turns: HashMap<SessionName, Rc<HashMap<CommitId, usize>>>,
     landed: HashMap<(SessionName, CommitId, String), LineTurns>,
 }
@@ -247,7 +238,7 @@ impl Tracer<'_> {
         })
     }
 
-    /// The sessions that a name can refer to: the local one, otherwise fetched ones.
+    /// The local session of that name, otherwise fetched ones.
     fn candidates(&self, sessions: Vec<SessionName>) -> anyhow::Result<Vec<SessionName>> {
         let store = self.project.store();
         let mut candidates = Vec::new();
@@ -264,8 +255,7 @@ impl Tracer<'_> {
         Ok(candidates)
     }
 
-    /// Returns which of the named turns added a line of a commit. `None` if the line belongs to the
-    /// commit itself.
+    /// Which of the named turns added a line. `None` if the line belongs to the commit itself.
     fn landed(
         &mut self,
         session: &SessionName,
@@ -420,7 +410,7 @@ struct TurnTrailer {
     id: String,
 }
 
-/// Malformed trailers are skipped, because anyone can write a message.
+/// Skips malformed trailers, because anyone can write a message.
 fn parse_trailers(message: &str) -> (Vec<SessionName>, Vec<TurnTrailer>) {
     let (mut sessions, mut turns) = (Vec::new(), Vec::new());
     for line in message.lines() {
@@ -444,17 +434,16 @@ fn parse_trailers(message: &str) -> (Vec<SessionName>, Vec<TurnTrailer>) {
     (sessions, turns)
 }
 
-// Assigns the lines of a landed commit to the turns that its message names.
-//
-// The message alone is not enough: a landing can contain several turns, hooks change what lands,
-// and amending adds lines of the user's. So git blames the committed file against the code of the
-// session, from before the first named turn to after the last.
+// Assigns the lines of a landed commit to the turns that its message names. The message is not
+// enough: a landing can contain several turns, hooks change what lands, and amending adds lines of
+// the user's. So git blames the committed file against the code of the session, from before the
+// first named turn to after the last.
 
 struct LandedFile<'a> {
     pub repository: &'a Repository,
     /// Newest first.
     pub rows: &'a [LogRow],
-    /// Maps the commits of the session's code to turns.
+    /// By commit of the session's code.
     pub turns: &'a HashMap<CommitId, usize>,
     /// Indices into `rows` of the named turns, newest first.
     pub positions: &'a [usize],
@@ -463,7 +452,7 @@ struct LandedFile<'a> {
 }
 
 impl LandedFile<'_> {
-    /// Returns the turn for each line of the committed file; `None` where git cannot tell.
+    /// One entry for each line; `None` if git cannot tell.
     fn lines(&self) -> anyhow::Result<Vec<Option<usize>>> {
         let Some(bytes) = self.file(self.commit)? else {
             return Ok(Vec::new());
@@ -498,7 +487,7 @@ impl LandedFile<'_> {
     }
 
     /// Fallback by content: a turn that has the line after it and not before. A line that a hook
-    /// wrote during the landing is assigned to the newest turn that changed the file.
+    /// wrote belongs to the newest turn that changed the file.
     fn by_content(&self, line: &str) -> Option<usize> {
         let has = |at: &&usize| introduces_line(self.repository, &self.rows[**at], self.path, line);
         // `named` is newest first: the last turn that added the line wins.
@@ -514,7 +503,7 @@ impl LandedFile<'_> {
         self.positions.iter().find(touches).copied()
     }
 
-    /// Returns `true` if the landing itself added the line. `false` if the landed commit is gone.
+    /// `false` if the landed commit is gone.
     fn is_of_landing(&self, line: &str) -> bool {
         let is_named =
             |id: uuid::Uuid| self.positions.iter().any(|at| self.rows[*at].turn_id == id);

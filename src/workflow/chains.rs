@@ -1,4 +1,6 @@
 //! Reads the turns of all sessions from commits alone, without parsing `meta.yaml`.
+//!
+//! Turns that several sessions share are read once. An unreadable chain does not hide the others.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,32 +8,30 @@ use crate::git::object::{Commit, CommitId, TreeId};
 use crate::session::name::SessionName;
 use crate::workflow::project::Project;
 
-/// A turn, as far as its commit tells.
+/// As far as the commit tells.
 #[derive(Debug, Clone)]
 pub struct ChainTurn {
-    /// The session in which it was recorded, or if that is gone, the one through which it was
-    /// found.
+    /// In which it was recorded, or if that is gone, through which it was found.
     pub session: SessionName,
     /// Distance from the start of the session.
     pub number: u64,
     pub commit: CommitId,
-    /// Tree with the artifacts.
+    /// The artifacts.
     pub tree: TreeId,
-    /// Workspace commit after it; `None` before the first plan.
+    /// `None` before the first plan.
     pub workspace: Option<CommitId>,
-    /// Commit time, in seconds since the epoch.
+    /// Since 1970.
     pub seconds: i64,
 }
 
-/// Turns of sessions, newest first. A turn that several sessions share appears once.
+/// Newest first, each once.
 #[derive(Debug, Default)]
 pub struct Chains {
     pub turns: Vec<ChainTurn>,
-    /// Sessions whose chain is unreadable, with the error.
+    /// Unreadable sessions, with the error.
     pub broken: Vec<(SessionName, String)>,
 }
 
-/// Reads the turns of one session, or of all.
 pub fn chains(project: &Project, only: Option<&SessionName>) -> anyhow::Result<Chains> {
     let store = project.store();
     let sessions = match only {
@@ -63,7 +63,7 @@ struct ChainCache {
 }
 
 impl ChainCache {
-    /// Reads a chain back to its start, or to a turn that an earlier chain contained.
+    /// Ends at the start, or at a turn that an earlier chain contained.
     fn chain(
         &mut self,
         project: &Project,

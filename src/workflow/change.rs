@@ -1,8 +1,8 @@
 //! Workflows of a change (plan, impl, archive) and the steps they consist of.
 //!
-//! A step asks a model or the user for one thing and records the answer as one commit. An
-//! interrupted call therefore loses at most one answer. Workflows decide by the phase only; a step
-//! reads the documents to see what is left to do.
+//! A step asks a model or the user for one thing and records the answer as one commit, so an
+//! interrupted call loses at most one answer. Workflows decide by the phase only; a step reads the
+//! documents to see what is left to do.
 
 pub mod archive;
 
@@ -34,18 +34,17 @@ use crate::host::lock::{Lock, LockError, patience};
 use crate::workflow::project::Project;
 use crate::workspace::snapshot;
 
-/// Options of every step.
 #[derive(Debug, Clone, Default)]
 pub struct ChangeOptions {
-    /// Model for all roles, instead of the configured ones.
+    /// For all roles, instead of the configured models.
     pub model: Option<String>,
-    /// Message to the implementer: an answer to its question, or additional instructions.
+    /// To the implementer: an answer to its question, or additional instructions.
     pub message: Option<String>,
 }
 
 struct ChangeStep {
     event: ChangeEvent,
-    /// Name of the command, for messages.
+    /// For messages.
     command: &'static str,
     entry: ChangeEntry,
     title: String,
@@ -56,19 +55,17 @@ fn now() -> String {
     clock::now().timestamp().to_string()
 }
 
-/// The changes of the repository.
 pub fn change_store(project: &Project) -> ChangeStore<'_> {
     ChangeStore {
         repository: &project.repository,
     }
 }
 
-/// Reads a change.
 pub fn open_change(project: &Project, id: &ChangeId) -> anyhow::Result<Change> {
     change_store(project).read(id)
 }
 
-/// Takes the lock of a change. Held for the whole command, unlike the repository lock.
+/// Held for the whole command, unlike the repository lock.
 fn lock_change(project: &Project, id: &ChangeId, command: &str) -> Result<Lock, LockError> {
     Lock::take(
         &project
@@ -88,13 +85,13 @@ fn files_now(project: &Project) -> anyhow::Result<TreeId> {
         .tree)
 }
 
-/// Records a step if the phase allows it. Takes the repository lock.
+/// Takes the repository lock.
 fn save(project: &Project, change: &mut Change, step: ChangeStep) -> anyhow::Result<()> {
     let _lock = project.lock("change")?;
     save_locked(project, change, step)
 }
 
-/// Records a step if the phase allows it. The caller holds the repository lock.
+/// The caller holds the repository lock.
 fn save_locked(project: &Project, change: &mut Change, step: ChangeStep) -> anyhow::Result<()> {
     let mut after = change.clone();
     let ChangeStep {
@@ -148,8 +145,7 @@ fn save_locked(project: &Project, change: &mut Change, step: ChangeStep) -> anyh
     Ok(())
 }
 
-/// Counts the answers of a model in a change and in its session. A replay continues with the answer
-/// after these.
+/// In a change and its session. A replay continues with the answer after these.
 pub fn answers_in_change(project: &Project, id: &ChangeId, model: &str) -> anyhow::Result<usize> {
     let mut count = match refs::read(&project.repository, &id.reference())? {
         Some(_) => open_change(project, id)?.state.answers_of(model),

@@ -1,5 +1,5 @@
 //! `compare`: compares turns or sessions by size, cost and time, and optionally by running a
-//! command on each.
+//! command on each. Read-only, except for the temporary worktree of the command.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -22,44 +22,38 @@ use crate::workflow::sum::sum;
 use crate::workflow::trial::{Trials, cannot_test};
 use crate::workflow::user::User;
 
-/// One side of a comparison.
 #[derive(Debug, Clone, Serialize)]
 pub struct Side {
-    /// The name that the user gave.
+    /// As the user gave it.
     pub name: String,
-    /// Its newest turn with files.
+    /// The newest turn with files.
     pub commit: CommitId,
-    /// Status of that turn.
     pub status: Status,
-    /// Models, each once.
+    /// Each once.
     pub models: Vec<String>,
     pub turns: usize,
-    /// Number of changed files.
     pub files: usize,
-    /// Added lines; `None` if a file is binary or too large.
+    /// `None` if a file is binary or too large.
     pub added: Option<usize>,
-    /// Removed lines; `None` like `added`.
+    /// `None` like `added`.
     pub removed: Option<usize>,
-    /// Input tokens; `None` if unknown.
+    /// `None` if unknown.
     pub tokens_in: Option<u64>,
-    /// Output tokens; `None` if unknown.
+    /// `None` if unknown.
     pub tokens_out: Option<u64>,
-    /// Cost in dollars; `None` if unknown.
+    /// In dollars; `None` if unknown.
     pub cost: Option<f64>,
-    /// Total duration of its turns; `None` if not recorded.
+    /// Sum over the turns; `None` if not recorded.
     pub seconds: Option<f64>,
-    /// Tree after its newest turn.
+    /// After the newest turn.
     pub tree: TreeId,
-    /// Result of the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<CompareRun>,
 }
 
-/// A run of the command.
 #[derive(Debug, Clone, Serialize)]
 pub struct CompareRun {
     pub exit_code: i32,
-    /// Duration.
     pub seconds: f64,
     /// Last lines of the output.
     pub tail: Vec<String>,
@@ -76,7 +70,7 @@ struct ComparedSide {
     name: String,
     /// Newest first.
     turns: Vec<Turn>,
-    /// Length of the prefix of `turns` that is measured: shared turns are left out.
+    /// The first `own` turns are measured; the others are shared.
     own: usize,
     /// The name denotes a session, not a turn.
     is_session: bool,
@@ -88,8 +82,7 @@ impl ComparedSide {
     }
 }
 
-/// Compares turns and sessions. Turns that all sessions share are left out. Runs `command` on the
-/// files of each side.
+/// Leaves out turns that all sessions share.
 pub fn compare(
     project: &Project,
     names: &[String],
@@ -114,7 +107,7 @@ pub fn compare(
     Ok(sides)
 }
 
-/// Like [`compare`], without a command.
+/// Without a command.
 pub fn sides(project: &Project, names: &[String]) -> anyhow::Result<Vec<Side>> {
     measured(project, names).map(|(sides, _)| sides)
 }
@@ -169,8 +162,7 @@ fn turn(project: &Project, name: &str) -> anyhow::Result<Turn> {
     }
 }
 
-/// Excludes turns that all sessions share, which say nothing about their difference. Returns the
-/// workspace commit after the last shared turn.
+/// Shared turns say nothing about the difference. Returns the workspace commit after the last one.
 fn leave_shared_out(chosen: &mut [ComparedSide]) -> Option<CommitId> {
     let commits = |one: &ComparedSide| -> HashSet<CommitId> {
         one.turns.iter().map(|turn| turn.commit).collect()
@@ -202,8 +194,7 @@ fn leave_shared_out(chosen: &mut [ComparedSide]) -> Option<CommitId> {
     base
 }
 
-/// Measures what the turns of a side changed, without the user's own edits, in the files that all sides
-/// come from if there are such.
+/// Without the user's own edits, in the files that all sides come from if there are such.
 fn measure(
     project: &Project,
     chosen: &ComparedSide,

@@ -1,4 +1,6 @@
 //! Builds the sandbox policy for commands and agents.
+//!
+//! Only the user's own configuration can widen it (docs/decisions/0024-sandbox.md).
 
 pub mod backend;
 mod private;
@@ -24,7 +26,7 @@ use crate::text::path_alias::PathAliases;
 use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 
-/// Describes in a few words how commands will be confined, for the approval prompt.
+/// A few words for the approval prompt.
 pub fn confinement(project: &Project) -> String {
     describe(bare_policy(project).as_ref())
 }
@@ -44,8 +46,8 @@ fn bare_policy(project: &Project) -> Option<Policy> {
     )
 }
 
-/// The policy for commands in a worktree; `None` if they are not confined. Fails if
-/// `execute.sandbox` is `require` and the machine cannot enforce it.
+/// `None` if commands are not confined. Fails if `execute.sandbox` is `require` and the machine
+/// cannot enforce it.
 pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<Option<Policy>> {
     if project.settings.execute.sandbox == Sandbox::Require
         && let Availability::None(why) | Availability::Partly(why) = availability()
@@ -78,6 +80,7 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
             .read
             .extend(linked.map(|path| top.join(OsStr::from_bytes(path))));
         let worktrees = worktree_dirs(&project.repository, &project.worktrees());
+        // Worktrees of other sessions, which can have other secrets.
         policy.hidden.extend(worktrees);
         policy.hidden.extend(secrets_beside_programs(project)?);
         prepare_caches(&caches, &policy.write)
@@ -87,8 +90,7 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
     Ok(policy)
 }
 
-/// The policy for an agent in a worktree: like that for commands, but with network access and
-/// writable state directories.
+/// Like [`policy`], with network access and writable state directories.
 pub fn policy_for_agent(
     project: &Project,
     worktree: &SessionWorktree,
@@ -109,7 +111,7 @@ pub fn policy_for_agent(
     Ok(Some(policy))
 }
 
-/// Variables that point the tools of confined commands to writable caches.
+/// Points tools to writable caches.
 pub fn cache_variables(project: &Project, policy: &Policy) -> Vec<(String, String)> {
     cache_dir_variables(&tool_caches(project), policy.network)
 }
@@ -121,7 +123,7 @@ pub fn aliases(project: &Project, worktree: &Path) -> PathAliases {
     aliases
 }
 
-/// The cache directory of this repository's commands.
+/// One directory for each repository.
 pub fn tool_caches(project: &Project) -> PathBuf {
     let tools = project.user_dirs.cache.join("tools");
     tools.join(project.repository.identity())
@@ -146,7 +148,6 @@ fn policy_of(project: &Project, paths: RunPaths<'_>) -> Option<Policy> {
     Some(policy)
 }
 
-/// Secrets next to programs in `PATH`.
 fn secrets_beside_programs(project: &Project) -> anyhow::Result<Vec<PathBuf>> {
     let workdir = project.repository.workdir();
     // Their directories are readable, so the secrets inside must be hidden one by one.
@@ -161,7 +162,7 @@ fn secrets_beside_programs(project: &Project) -> anyhow::Result<Vec<PathBuf>> {
     Ok(paths.map(|path| workdir.join(path)).collect())
 }
 
-/// Expands a path of the settings: relative to the home directory with `~/`, else to the project.
+/// Relative to the home directory with `~/`, else to the project.
 fn expand(project: &Project, dir: &str) -> PathBuf {
     match (dir.strip_prefix("~/"), &project.user_dirs.home) {
         (Some(suffix), Some(home)) => home.join(suffix),
@@ -171,10 +172,10 @@ fn expand(project: &Project, dir: &str) -> PathBuf {
 
 #[derive(Debug, Clone, Copy)]
 struct RunPaths<'p> {
-    /// The worktree, with a git directory of its own.
+    /// Has a git directory of its own.
     pub worktree: &'p Path,
     pub common_dir: &'p Path,
-    /// The user's files. Hidden, because the snapshot can have left out secrets in them.
+    /// Hidden, because the snapshot can have left out secrets in them.
     pub workspace: &'p Path,
     pub caches: &'p Path,
     /// The overlay is mounted over the user's files, so commands find the overlay at their paths.
@@ -189,18 +190,15 @@ const DEVICES: [&str; 5] = [
     "/dev/urandom",
 ];
 
-/// Shared memory of all processes; commands get a private one.
+/// Commands get a private one.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// The part of the user's git directory that is readable. The worktree's git directory borrows
-/// objects from a store with what refs reach.
+/// Readable in the user's git directory. Objects come from a store of what refs reach.
 const LFS: &str = "lfs";
 
 /// Can be a symbolic link that leads out of the git directory.
 const OBJECTS: &str = "objects";
 
-/// The default policy (docs/decisions/0024-sandbox.md).
-///
 /// Writable are the worktree, including its git directory, and the caches. Hidden are keys,
 /// credentials, the user's files and their git directory. No network.
 fn default_policy(paths: RunPaths<'_>) -> Policy {
@@ -238,10 +236,11 @@ fn program_dirs_in_path(workspace: &Path) -> Vec<PathBuf> {
     program_dirs(&env::var("PATH").unwrap_or_default(), workspace)
 }
 
-/// Directories in `PATH` below the workspace, including the libraries next to them.
+/// Below the workspace, including the libraries next to them.
 fn program_dirs(path: &str, workspace: &Path) -> Vec<PathBuf> {
     // Resolve symlinks and `..` before the comparison: `scripts/..` would open the whole workspace.
     let real = |dir: PathBuf| dir.canonicalize().unwrap_or(dir);
+    // A directory that does not exist keeps its `..`.
     let leads_back = |dir: &PathBuf| dir.components().any(|part| part == Component::ParentDir);
     let inside = std::env::split_paths(path)
         .map(real)
@@ -254,16 +253,13 @@ fn program_dirs(path: &str, workspace: &Path) -> Vec<PathBuf> {
     inside.map(with_libraries).collect()
 }
 
-// Provides confined commands with caches of build tools: the user's can be read, and writes go to
-// separate ones.
-//
-// Cache content is executed later: hook interpreters, compiled modules, packages. A command that
-// could write to the user's caches would run code outside the sandbox at the user's next build. So
-// each repository has a cache directory for its commands, with symlinks to the user's caches.
-// Tools that must write to their cache start with an empty one.
+// Caches of build tools: commands read the user's and write to separate ones. Cache content is
+// executed later: hook interpreters, compiled modules, packages. A command that could write to the
+// user's caches would run code outside the sandbox at the user's next build. Tools that must write
+// to their cache start with an empty one.
 
-/// Caches without a symlink, because their tools fail or lose all state if they cannot write:
-/// compiler output, and what can be downloaded again.
+/// Not linked, because their tools fail or lose all state if they cannot write: compiler output,
+/// and what can be downloaded again.
 const UNLINKED_CACHES: [&str; 14] = [
     "bazel",
     "ccache",
@@ -281,8 +277,7 @@ const UNLINKED_CACHES: [&str; 14] = [
     "zig",
 ];
 
-/// Creates or updates the directory. `opened` lists caches that commands can write to anyway; they
-/// are linked too.
+/// `opened` lists caches that commands can write to anyway; they are linked too.
 fn prepare_caches(dir: &Path, opened: &[PathBuf]) -> io::Result<()> {
     make_dirs(dir)?;
     // A command can have closed it.
@@ -310,7 +305,6 @@ fn prepare_caches(dir: &Path, opened: &[PathBuf]) -> io::Result<()> {
     Ok(())
 }
 
-/// Environment variables that point tools to the directory.
 fn cache_dir_variables(dir: &Path, network: Network) -> Vec<(String, String)> {
     let Some(dir) = dir.to_str() else {
         return Vec::new();
@@ -339,7 +333,7 @@ fn cache_dir_variables(dir: &Path, network: Network) -> Vec<(String, String)> {
 const MAX_ERROR_TAIL: usize = 64 * 1024;
 const TERMINAL_ERRORS: [&str; 3] = ["out of pty devices", "openpty", "forkpty"];
 
-/// What programs say that were refused a namespace, a mount, or a change of another process.
+/// Of programs that were refused a namespace, a mount, or a change of another process.
 const NAMESPACE_ERRORS: [&str; 6] = [
     "unshare",
     "namespace",

@@ -10,18 +10,13 @@ use anyhow::Context as _;
 
 use crate::host::{env, process};
 
-/// Output of the demo.
 pub trait DemoStage {
-    /// Shows a heading.
     fn heading(&mut self, text: &str);
-    /// Shows a command line.
     fn command(&mut self, text: &str);
-    /// Shows the output of a command.
     fn output(&mut self, text: &str);
 }
 
-/// Runs the demo in a directory that is empty or does not exist. Returns the directory of its
-/// repository.
+/// `dir` is empty or does not exist. Returns the directory of the demo's repository.
 pub fn demo(dir: &Path, stage: &mut dyn DemoStage) -> anyhow::Result<PathBuf> {
     let in_use = std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
     anyhow::ensure!(
@@ -128,7 +123,7 @@ fn run(dir: &Path, line: &str, expected: i32, stage: &mut dyn DemoStage) -> anyh
 
 enum DemoStep {
     Heading(&'static str),
-    /// A command line with its expected exit code.
+    /// With the expected exit code.
     Run(&'static str, i32),
 }
 

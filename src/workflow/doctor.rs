@@ -28,34 +28,29 @@ use crate::text::shell_word::shell_word;
 use crate::workflow::project::{Project, ProjectOptions, UserDirs};
 use crate::workspace::recover::try_lock_worktree;
 
-/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HealthState {
-    /// No problem.
     Ok,
     /// Harmless, but worth knowing.
     Note,
     /// A risk, or something that works less well than it could.
     Warning,
-    /// Something is broken or exposed.
+    /// Broken or exposed.
     Problem,
 }
 
-/// Result of one check.
 #[derive(Debug, Clone, Serialize)]
 pub struct HealthCheck {
-    /// Group for display.
+    /// For display.
     pub group: &'static str,
-    /// What was checked.
     pub name: &'static str,
-    /// Severity.
     pub state: HealthState,
     /// What was found and why it matters.
     pub reason: String,
-    /// How to fix it, usually a command.
+    /// Usually a command.
     pub remedy: Option<String>,
-    /// Whether `--fix` can repair it.
+    /// By `--fix`.
     pub fixable: bool,
     #[serde(skip)]
     repair: Option<Repair>,
@@ -102,19 +97,18 @@ impl HealthCheck {
     }
 }
 
-/// What to check: the machine, and the repository if there is one.
+/// The machine, and the repository if there is one.
 pub struct Patient {
     dir: PathBuf,
     user_dirs: UserDirs,
     settings: Settings,
-    /// The error in the settings, if they are invalid and the defaults apply.
+    /// Set if the settings are invalid and the defaults apply.
     mistake: Option<anyhow::Error>,
-    /// The project, or why it cannot be opened.
     project: Result<Project, OpenError>,
 }
 
 impl Patient {
-    /// Opens as much as possible. Fails only on an invalid option of the call itself.
+    /// Fails only on an invalid option of the call itself.
     pub fn admit(
         dir: &Path,
         user_dirs: UserDirs,
@@ -145,7 +139,6 @@ impl Patient {
         }
     }
 
-    /// Runs all checks.
     pub fn examine(&self) -> Vec<HealthCheck> {
         // The network request runs in the background during the other checks.
         let server_answer = model::begin(self);
@@ -169,7 +162,7 @@ impl Patient {
     }
 }
 
-/// Sets the group and sorts by severity, worst first.
+/// Sorts by severity, worst first.
 fn in_group(group: &'static str, mut checks: Vec<HealthCheck>) -> Vec<HealthCheck> {
     checks.sort_by_key(|check| std::cmp::Reverse(check.state));
     for check in &mut checks {
@@ -201,30 +194,24 @@ fn display_path(path: &Path) -> String {
     sanitize_line(&path.display().to_string()).into_owned()
 }
 
-// Implements `doctor --fix`: only harmless repairs. Deletes nothing that a user made, moves no
-// session, costs nothing.
+// `doctor --fix` makes only harmless repairs: deletes nothing that a user made, moves no session,
+// costs nothing.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Repair {
-    /// Hide the refs of sessions from the decorations of `git log`.
     HideDecoration,
-    /// Restrict a file to its owner.
     Close(PathBuf),
-    /// Remove the record of a missing worktree.
+    /// Of a missing worktree.
     ForgetWorktree(String),
 }
 
-/// Result of a repair.
 #[derive(Debug)]
 pub struct RepairOutcome {
-    /// The check that it repairs.
     pub check: HealthCheck,
-    /// Description of the change, or the error.
     pub result: anyhow::Result<String>,
 }
 
 impl Patient {
-    /// Applies the repairs of all checks.
     pub fn repair(&self, checks: &[HealthCheck]) -> Vec<RepairOutcome> {
         let repairs = checks
             .iter()

@@ -17,36 +17,33 @@ use crate::workflow::validation::validate_plan;
 use crate::workflow::validation::{ValidatedPlan, ValidationInput};
 use crate::workspace::snapshot;
 
-/// Result of a simulation.
 #[derive(Debug, Clone)]
 pub struct DryRun {
-    /// Files that the plan itself changes, by path.
+    /// Changed by the plan itself.
     pub files: BTreeMap<String, Rewrite>,
-    /// Number of commands. What they change is only known after a run.
+    /// What commands change is only known after a run.
     pub commands: usize,
     /// Why the plan cannot run at the moment.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A file before and after a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rewrite {
-    /// Current content; `None` if absent.
+    /// `None` if absent.
     pub before: Option<Vec<u8>>,
-    /// New content; `None` if deleted.
+    /// `None` if deleted.
     pub after: Option<Vec<u8>>,
     /// Written by TAKE: type and mode can change too, not only the content.
     pub is_taken: bool,
 }
 
-/// Simulates the plan of a draft against the user's current files.
+/// Against the user's current files.
 pub fn dry_run(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<DryRun> {
     let reading = reading_of(draft)?;
     let tree = snapshot::snapshot(&project.checkout(), &forced(&reading.plan))?.tree;
     dry_run_of(project, tip, draft, reading, tree)
 }
 
-/// Simulates the plan of a draft against the files of a tree.
 pub fn dry_run_at(
     project: &Project,
     tip: &Turn,
@@ -56,7 +53,6 @@ pub fn dry_run_at(
     dry_run_of(project, tip, draft, reading_of(draft)?, tree)
 }
 
-/// Parses the waiting plan.
 fn reading_of(draft: &Draft) -> anyhow::Result<Reading> {
     anyhow::ensure!(
         draft.is_planned(),

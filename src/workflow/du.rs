@@ -7,34 +7,30 @@ use crate::git::repository::Repository;
 use crate::git::worktree;
 use crate::workflow::gc::{ARCHIVE, dir_size, files_below};
 
-/// Disk usage, in bytes.
+/// In bytes.
 #[derive(Debug, Clone, Serialize)]
 pub struct DiskUsage {
     /// Objects that only our refs reach.
     pub objects: u64,
-    /// The session worktrees.
     pub worktrees: Vec<WorktreeUsage>,
-    /// Files below `teddy/undo`.
     pub undo: u64,
     /// Bundles of deleted sessions.
     pub archives: u64,
-    /// Paths of rescued files, for the user to inspect.
+    /// For the user to inspect.
     pub rescued: Vec<String>,
     /// Indexes, copies and caches below `teddy`.
     pub state: u64,
 }
 
-/// Disk usage of a worktree.
 #[derive(Debug, Clone, Serialize)]
 pub struct WorktreeUsage {
     pub session: String,
-    /// Path of the worktree.
     pub path: String,
-    /// Size in bytes, including ignored files.
+    /// Includes ignored files.
     pub bytes: u64,
 }
 
-/// Measures disk usage. Does not take a lock.
+/// Takes no lock.
 pub fn du(repository: &Repository) -> anyhow::Result<DiskUsage> {
     let undo = repository.teddy_dir().join("undo");
     let all = dir_size(&repository.teddy_dir());
@@ -61,7 +57,6 @@ pub fn du(repository: &Repository) -> anyhow::Result<DiskUsage> {
     })
 }
 
-/// Asks git for the size of objects that only our refs reach.
 fn objects(repository: &Repository) -> anyhow::Result<u64> {
     let mut command = repository.git()?;
     command.args([

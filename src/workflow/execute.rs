@@ -1,5 +1,8 @@
 //! `execute`: validates the plan, asks for a review, runs it in the session's worktree, records the
 //! turn, and applies the result to the user's files.
+//!
+//! The session is locked throughout, the repository only while files and refs change. Nothing is
+//! applied before the turn is recorded.
 
 mod capture;
 pub mod comments;
@@ -45,14 +48,11 @@ use crate::workflow::validation::{ValidationInput, validate_plan};
 use crate::workspace::drift;
 use crate::workspace::snapshot::{self, RecordedFiles};
 
-/// Options of an execution.
 #[derive(Debug, Clone, Default)]
 pub struct ExecuteOptions {
-    /// The file that contains the plan.
     pub file: Option<PlanFile>,
-    /// Send a rejected plan back to the model.
     pub replan: bool,
-    /// Model for that, instead of the plan's author.
+    /// For the correction, instead of the plan's author.
     pub model: Option<String>,
     /// Turns follow each other without a review.
     pub yolo: bool,
@@ -73,9 +73,7 @@ impl ExecuteOptions {
     }
 }
 
-/// Executes the waiting plan of the current session.
-///
-/// Fails with [`NoPlan`] without one, and with [`ForeignPlan`] if it came with someone else's refs.
+/// Fails with [`NoPlan`], or with [`ForeignPlan`] if the plan came with someone else's refs.
 pub fn execute(
     project: &Project,
     options: &ExecuteOptions,
@@ -103,8 +101,7 @@ pub fn execute(
     finish(project, case, options, user)
 }
 
-/// Executes a given plan in the current session. Without a session, starts one named after the
-/// plan.
+/// Without a current session, starts one named after the plan.
 pub fn execute_text(
     project: &mut Project,
     text: &str,
@@ -136,6 +133,7 @@ pub fn execute_text(
     project.recover(user)?;
     let tip = project.store().tip(&session)?;
     let draft = project.store().draft(&tip)?;
+    // The plan is the user's own, so it needs no check of its origin.
     let case = adopt(project, Start { tip: &tip, draft }, text, reading, user)?;
     finish(project, case, options, user).map(ExecuteResult::Reviewed)
 }
@@ -156,12 +154,11 @@ fn finish(
     Ok(reviewed)
 }
 
-/// No plan is waiting.
 #[derive(Debug, thiserror::Error)]
 #[error("no plan is waiting in session `{0}`")]
 pub struct NoPlan(SessionName);
 
-/// The waiting plan came with someone else's refs and was not adopted.
+/// Came with someone else's refs and was not adopted.
 #[derive(Debug, thiserror::Error)]
 #[error("the plan waiting in session `{0}` was not made here")]
 pub struct ForeignPlan(pub SessionName);
@@ -201,6 +198,7 @@ fn adopt<'a>(
     let mut case = validate_case(project, start, reading, &paths, None, user)?;
     case.draft.archive_answer();
     case.draft.begin();
+    // The plan is no answer to this input.
     case.draft.artifacts.remove(artifact::INPUT);
     keep_plan(&mut case.draft, text, &case.validated);
     // Before the review: if it is aborted, the plan is still waiting.
@@ -212,7 +210,7 @@ fn adopt<'a>(
 enum ReviewBasis {
     /// A recent snapshot, if there is one.
     Recorded(Option<RecordedFiles>),
-    /// The user's earlier decision on the plan.
+    /// The user's earlier decision.
     Approved(Approved),
 }
 
@@ -245,8 +243,8 @@ fn open_case<'a>(
     })
 }
 
-/// Takes a snapshot, including ignored files at `paths`, and validates the plan. Reuses `seen` if
-/// it is fresh and the paths are unchanged.
+/// Takes a snapshot with the ignored files at `paths`, and validates the plan. `reusable` replaces
+/// the snapshot if it is fresh and the paths are unchanged.
 fn validate_case<'a>(
     project: &Project,
     start: Start<'a>,
@@ -257,6 +255,7 @@ fn validate_case<'a>(
 ) -> anyhow::Result<PlanInReview<'a>> {
     let Start { tip, mut draft } = start;
     let repository = &project.repository;
+    // Saves a scan right after planning. Paths of the plan are compared in any case.
     let reusable = reusable.filter(|files| files.is_fresh() && files.still_has(repository, paths));
     let recorded = match reusable {
         Some(files) => files,
@@ -301,7 +300,7 @@ fn validate_case<'a>(
     })
 }
 
-/// Paths that snapshots must include even if ignored: what the plan writes, and the memos.
+/// Even if ignored: what the plan writes, and the memos.
 pub(in crate::workflow) fn forced(plan: &Plan) -> Vec<Vec<u8>> {
     let targets = plan.targets().map(|path| path.as_str().as_bytes().to_vec());
     let mut paths: Vec<Vec<u8>> = targets.collect();
@@ -351,12 +350,10 @@ fn ask_for_answer(
 // Maps diagnostics of the repaired plan to lines of the user's file, where they are to be fixed.
 // Repair can add and remove lines.
 
-/// A file that contains a plan.
 #[derive(Debug, Clone)]
 pub struct PlanFile {
-    /// Path as the user wrote it.
+    /// As the user wrote it.
     pub name: String,
-    /// Content of the file.
     pub text: String,
 }
 
@@ -391,8 +388,7 @@ impl PlanFile {
     }
 }
 
-/// Executes the given text or the waiting plan. If the user declines and says what they want
-/// instead, makes a new plan.
+/// If the user declines and says what they want instead, makes a new plan.
 pub fn execute_or_plan(
     project: &mut Project,
     text: Option<&str>,
@@ -432,8 +428,7 @@ pub fn execute_or_plan(
     Ok(result)
 }
 
-/// Records that the user declined the plan. What they want instead becomes the message of the next
-/// turn.
+/// What the user wants instead becomes the message of the next turn.
 fn decline(
     project: &Project,
     case: PlanInReview<'_>,

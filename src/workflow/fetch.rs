@@ -2,7 +2,7 @@
 //!
 //! Fetched refs are untrusted. git checks every object, then each chain is checked like `verify`
 //! does. Only a valid chain gets a name under which it can be read. A remote can have any number of
-//! refs, so each tip is checked once, and the number of sessions and of turns is limited.
+//! refs, so each tip is checked once, and sessions and turns are limited.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -25,93 +25,77 @@ use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 
 const MOST_FAULTS: usize = 3;
-/// Sessions that one fetch takes.
 const MOST_SESSIONS: usize = 10_000;
-/// Turns that one fetch checks. The chain that exceeds it is checked to its end.
+/// The chain that exceeds the limit is checked to its end.
 const MOST_TURNS: usize = 100_000;
 
-/// Options of a fetch.
 #[derive(Debug, Clone, Default)]
 pub struct FetchOptions {
-    /// Remote; default: the one that `git fetch` would use.
+    /// Default: the one that `git fetch` would use.
     pub remote: Option<String>,
-    /// Sessions by their remote names; empty for all.
+    /// By their remote names; empty for all.
     pub sessions: Vec<SessionName>,
-    /// Delete sessions that the remote does not have any more.
+    /// Deletes sessions that the remote does not have any more.
     pub prune: bool,
-    /// Show git's progress.
+    /// Of git.
     pub progress: bool,
 }
 
-/// Comparison with what was fetched before.
+/// Compared with what was fetched before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FetchState {
-    /// First fetch.
     New,
-    /// More turns.
     Updated,
-    /// History was rewritten: not a continuation of what was fetched before.
+    /// Not a continuation of what was fetched before.
     Rewritten,
-    /// No change.
     Unchanged,
 }
 
-/// A fetched session.
 #[derive(Debug, Clone, Serialize)]
 pub struct FetchedSession {
-    /// Its local name, `<remote>/<session>`.
+    /// `<remote>/<session>`
     pub session: SessionName,
-    /// Its newest turn.
     pub tip: CommitId,
     pub turns: u64,
-    /// Title of that turn.
     pub title: String,
-    /// Comparison with the session fetched before.
     pub state: FetchState,
     /// Includes the files; otherwise only a record.
     pub code: bool,
 }
 
-/// A ref that was refused.
 #[derive(Debug, Clone, Serialize)]
 pub struct RefusedRef {
-    /// Name on the remote, escaped.
+    /// On the remote, escaped.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// The reason.
     pub why: String,
     /// The chain is invalid, as opposed to an unknown ref name.
     pub unsound: bool,
 }
 
-/// Result of a fetch.
 #[derive(Debug, Clone, Serialize)]
 pub struct FetchResult {
     pub remote: RemoteName,
-    /// Sessions that can be read now.
     pub sessions: Vec<FetchedSession>,
     pub refused: Vec<RefusedRef>,
-    /// Sessions that were deleted, because the remote does not have them any more.
+    /// The remote does not have these any more.
     pub pruned: Vec<SessionName>,
-    /// Requested sessions that the remote does not have.
+    /// Requested, and not on the remote.
     pub missing: Vec<SessionName>,
 }
 
-/// A session in the list of a remote.
 #[derive(Debug, Clone, Serialize)]
 pub struct OfferedSession {
-    /// Its name after a fetch.
+    /// After a fetch.
     pub session: SessionName,
-    /// Its newest turn.
     pub tip: String,
-    /// Includes the files.
     pub code: bool,
     /// Exactly this turn is already here.
     pub fetched: bool,
 }
 
-/// Lists the sessions of a remote without fetching anything.
+/// Fetches nothing.
 pub fn offered(
     project: &Project,
     remote_name: Option<&str>,
@@ -151,7 +135,7 @@ pub fn offered(
     Ok((remote, sessions.into_values().collect()))
 }
 
-/// Fetches sessions. Calls `watch` with the number of checked sessions, and of all, before each one.
+/// Calls `watch` before each session, with the number of checked sessions and of all.
 pub fn fetch(
     project: &Project,
     options: &FetchOptions,
@@ -231,6 +215,7 @@ fn take(
         }
     }
 
+    // All sessions were checked before the first ref moves.
     let moves: Vec<RefMove<'_>> = taker.moves.iter().map(PlannedMove::of).collect();
     refs::apply(&project.repository, &moves, "teddy: fetch")?;
     let dropped: Vec<&str> = taker.dropped.iter().map(String::as_str).collect();
@@ -256,7 +241,7 @@ fn too_many(remote: &RemoteName, sessions: usize) -> anyhow::Error {
     )
 }
 
-/// Groups refs by session. Refuses refs whose name is not valid for a session.
+/// By session. Refuses names that are not valid for a session.
 fn offers(
     received: &[Reference],
     refused: &mut Vec<RefusedRef>,
@@ -297,7 +282,7 @@ struct PlannedMove {
 }
 
 impl PlannedMove {
-    /// Unconditional, because the remote's state replaces ours.
+    // Unconditional, because the remote's state replaces ours.
     fn of(&self) -> RefMove<'_> {
         RefMove {
             name: &self.name,
@@ -311,22 +296,22 @@ struct Taker<'p> {
     project: &'p Project,
     remote: &'p RemoteName,
     moves: Vec<PlannedMove>,
-    /// Signatures that the remote does not have any more.
+    /// The remote does not have these signatures any more.
     dropped: Vec<String>,
-    /// The tips that were checked. Several sessions can have the same.
+    /// Several sessions can have the same tip.
     checked: HashMap<CommitId, Rc<CheckedTip>>,
-    /// Number of turns checked so far.
+    /// Checked so far.
     turns: usize,
 }
 
 struct CheckedTip {
     chain: Checked,
-    /// Number and title of the turn, or why it is unreadable.
+    /// Number and title, or why the turn is unreadable.
     newest: Result<(u64, String), String>,
 }
 
 impl Taker<'_> {
-    /// `None` if no more turns are checked in this fetch.
+    /// `None` if the limit for turns is reached.
     fn check(&mut self, session: &SessionName, tip: CommitId) -> Option<Rc<CheckedTip>> {
         if let Some(known) = self.checked.get(&tip) {
             return Some(Rc::clone(known));
@@ -347,7 +332,7 @@ impl Taker<'_> {
         Some(checked)
     }
 
-    /// Checks one session and plans the moves of its refs.
+    /// Plans the moves of a session's refs.
     fn session(
         &mut self,
         own: &SessionName,
@@ -408,7 +393,7 @@ impl Taker<'_> {
         }))
     }
 
-    /// Returns `true` if the old tip is an ancestor, or was a record of an ancestor.
+    /// The old tip is an ancestor, or was a record of one.
     fn goes_on(
         &self,
         session: &SessionName,
@@ -422,6 +407,7 @@ impl Taker<'_> {
         }
 
         let before = Turn::read(repository, session, before).ok();
+        // A record has other commits than the session, and the same turn ids.
         let record = before.filter(|turn| turn.without_code);
         record.is_some_and(|record| {
             let id = record.meta.turn_id;
@@ -429,7 +415,7 @@ impl Taker<'_> {
         })
     }
 
-    /// Plans the moves of a session's refs, and the deletion of a signature that the remote dropped.
+    /// Also deletes a signature that the remote dropped.
     fn plan(
         &mut self,
         session: &SessionName,
@@ -454,6 +440,7 @@ impl Taker<'_> {
 }
 
 fn fault(checked: &Checked, is_known: bool, is_code: bool) -> Option<String> {
+    // Checked when it was fetched.
     if is_known {
         return None;
     }

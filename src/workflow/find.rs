@@ -1,7 +1,7 @@
 //! `find`: searches everything that sessions recorded for a pattern.
 //!
-//! Each object is read once, however many turns contain it. Matching is line by line as in `grep`:
-//! a match never spans lines.
+//! Reads each object once, however many turns contain it. Matches line by line, as `grep` does: a
+//! match never spans lines.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,66 +24,57 @@ use crate::workflow::project::Project;
 
 const MAX_BYTES: u64 = 64 << 20;
 const MAX_PATTERN: usize = 16 << 20;
-/// A NUL within this many bytes makes a file binary, as in git.
+/// In bytes. A NUL within makes a file binary, as in git.
 const FIRST: usize = 8_000;
 
-/// Part of a recorded turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TurnPart {
     /// The user's message, and their reply to a declined plan.
     Request,
-    /// The plan: raw reply, as proposed, and as it ran.
+    /// Raw reply, as proposed, and as it ran.
     Plan,
-    /// The report, with its diffs.
+    /// With its diffs.
     Report,
-    /// Output of commands.
+    /// Of commands.
     Output,
     /// What the model received: files, prompts, web pages.
     Input,
-    /// Files that the turn changed, in their state after it.
+    /// Files that the turn changed, after it.
     Code,
 }
 
-/// A search.
 pub struct Query {
     pub pattern: LinePattern,
-    /// Parts to search.
     pub parts: Vec<TurnPart>,
-    /// Only files with a matching artifact name or path.
     pub path: Option<GlobMatcher>,
-    /// Only this session.
     pub session: Option<SessionName>,
 }
 
-/// A pattern that is matched against lines.
 pub struct LinePattern {
     line: Regex,
-    /// Multi-line variant: matches a file if it matches a line, to skip files quickly. `None` if
-    /// the pattern has anchors that differ between the two.
+    /// Matches a whole file if it matches a line, to skip files quickly. `None` if the pattern has
+    /// anchors that differ between the two.
     whole_text: Option<Regex>,
 }
 
-/// A match.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Match {
     pub session: SessionName,
     pub turn: u64,
-    /// Commit of the turn.
     pub commit: CommitId,
     pub part: TurnPart,
     /// Artifact name or path.
     pub file: String,
-    /// Line number, from 1; `None` for a binary file.
+    /// From 1; `None` for a binary file.
     pub line: Option<usize>,
-    /// Text of the line; `None` for a binary file.
+    /// `None` for a binary file.
     pub text: Option<String>,
 }
 
-/// Result of a search.
 #[derive(Debug, Default)]
 pub struct FindResult {
-    /// Matches, newest turn first.
+    /// Newest turn first.
     pub matches: Vec<Match>,
     pub skipped: Vec<String>,
 }
@@ -98,7 +89,7 @@ struct SearchedFile {
 enum Searched {
     Lines(Vec<(usize, String)>),
     Binary,
-    /// Not searched, with the reason.
+    /// The reason.
     Skipped(&'static str),
 }
 
@@ -113,7 +104,6 @@ impl Searched {
 }
 
 impl LinePattern {
-    /// Compiles a pattern.
     pub fn new(text: &str, ignore_case: bool, fixed: bool) -> Result<LinePattern, regex::Error> {
         let text = if fixed {
             regex::escape(text)
@@ -139,7 +129,7 @@ impl LinePattern {
         })
     }
 
-    /// Position of the first match in a line, for highlighting.
+    /// First match in a line, for highlighting.
     pub fn match_range(&self, line: &str) -> Option<std::ops::Range<usize>> {
         self.line.find(line.as_bytes()).map(|hit| hit.range())
     }
@@ -175,7 +165,6 @@ impl LinePattern {
     }
 }
 
-/// Searches recorded turns.
 pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
     let chains = chains(project, query.session.as_ref())?;
     let mut results = FindResult::default();
@@ -210,6 +199,7 @@ pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
     let searched: HashMap<BlobId, Searched> = searched.into_iter().flatten().collect();
     for mut file in files {
         let (turn, searched) = (&chains.turns[file.turn], &searched[&file.blob]);
+        // Reading the turn is slow, so only matches pay for it.
         if file.name == artifact::USER_PROMPT && searched.is_match() {
             file.part = part_of_message(&project.repository, turn)?;
             if !query.parts.contains(&file.part) {
@@ -296,8 +286,8 @@ fn files_of(
     Ok(files)
 }
 
-/// The part to which a turn's message belongs: feedback by TeDDy is input, not a request. Only
-/// called for turns with a match, because it reads `meta.yaml`.
+/// Feedback by TeDDy is input, not a request. Only called for turns with a match, because it reads
+/// `meta.yaml`.
 fn part_of_message(repository: &Repository, turn: &ChainTurn) -> anyhow::Result<TurnPart> {
     let turn = Turn::read(repository, &turn.session, turn.commit)?;
     Ok(match turn.meta.origin {

@@ -32,39 +32,34 @@ use crate::workspace::recover::tidy_worktrees;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Options of a collection.
 #[derive(Debug, Clone)]
 pub struct GcOptions {
-    /// Sessions to delete.
+    /// To delete.
     pub sessions: Vec<SessionName>,
-    /// Remove worktrees that were idle for this many days.
+    /// Removes worktrees that were idle for this long.
     pub idle_days: u32,
-    /// Remove undo data older than this many days.
+    /// Removes older undo data.
     pub undo_days: u32,
-    /// Delete sessions without a bundle.
     pub no_bundle: bool,
 }
 
 /// What was removed, or would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct GcResult {
-    /// Deleted sessions.
     pub sessions: Vec<String>,
-    /// Their bundles.
     pub archived: Vec<ArchivedSession>,
-    /// Sessions whose worktree was removed. It is created again when needed.
+    /// Sessions. Their worktrees are created again when needed.
     pub worktrees: Vec<String>,
-    /// Deleted linked worktrees of git whose records were removed.
+    /// Linked worktrees of git that the user deleted.
     pub checkouts: Vec<String>,
-    /// Number of files removed from `teddy/undo`, damaged state and temporary files.
+    /// In `teddy/undo`, damaged state and temporary files.
     pub undo_files: usize,
-    /// Number of removed snapshots that no turn references.
+    /// That no turn references.
     pub snapshots: usize,
-    /// The caches of commands were removed.
     pub caches: bool,
-    /// Size of removed files in bytes, without objects.
+    /// Of removed files, without objects.
     pub bytes: u64,
-    /// Refs that still reach something of the sessions that were deleted for good.
+    /// Refs that still reach something of the deleted sessions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub held_by: Vec<String>,
 }
@@ -75,7 +70,6 @@ struct RemovedWorktree {
     bytes: u64,
 }
 
-/// Frees disk space.
 pub fn gc(project: &Project, options: &GcOptions, user: &mut dyn User) -> anyhow::Result<GcResult> {
     // The same order as in `execute`, session before repository. The reverse would deadlock.
     let sessions: BTreeSet<_> = options.sessions.iter().collect();
@@ -120,7 +114,7 @@ pub fn gc(project: &Project, options: &GcOptions, user: &mut dyn User) -> anyhow
     })
 }
 
-/// Returns the commits of the sessions that are to be deleted for good.
+/// Only of sessions that are deleted without a bundle.
 fn deleted_commits(project: &Project, options: &GcOptions) -> anyhow::Result<Vec<CommitId>> {
     let mut commits = Vec::new();
     for session in options.sessions.iter().filter(|_| options.no_bundle) {
@@ -129,7 +123,7 @@ fn deleted_commits(project: &Project, options: &GcOptions) -> anyhow::Result<Vec
     Ok(commits)
 }
 
-/// Returns what [`gc`] would do now; does nothing and takes no lock of the repository.
+/// Changes nothing and takes no lock of the repository.
 pub fn plan(project: &Project, options: &GcOptions) -> anyhow::Result<GcResult> {
     let sessions: BTreeSet<_> = options.sessions.iter().collect();
     let mut archived = Vec::new();
@@ -154,7 +148,7 @@ pub fn plan(project: &Project, options: &GcOptions) -> anyhow::Result<GcResult> 
 struct Waste {
     worktrees: IdleWorktrees,
     caches: Option<PathBuf>,
-    /// Published refs of deleted linked worktrees.
+    /// Of deleted linked worktrees.
     checkouts: Vec<(String, Reference)>,
     files: Vec<PathBuf>,
     /// Untrusted leftovers of killed processes.
@@ -232,7 +226,7 @@ impl Waste {
 const BIG_FILE_THRESHOLD: &str = "core.bigFileThreshold=8m";
 const WINDOW_MEMORY: &str = "pack.windowMemory=128m";
 
-/// Packs loose objects and small packs. Unreachable objects are left to the user's own `git gc`.
+/// Unreachable objects are left to the user's own `git gc`.
 fn repack(repository: &Repository) -> anyhow::Result<()> {
     let mut command = repository.git()?;
     // git would spend minutes and gigabytes on deltas between large binaries.

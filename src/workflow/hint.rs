@@ -2,18 +2,15 @@
 
 use std::error::Error;
 
-/// An error with a hint.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub struct HintedError {
     what: String,
-    /// What helps, usually a command.
+    /// Usually a command.
     pub hint: String,
-    /// The rest of the cause chain.
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
-/// Creates an error with a hint.
 pub fn error_with_hint(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
     HintedError {
         what: message.into(),
@@ -23,7 +20,7 @@ pub fn error_with_hint(message: impl Into<String>, hint: impl Into<String>) -> a
     .into()
 }
 
-/// Adds a hint to an error. Its message and causes stay the same.
+/// The message and its causes stay the same.
 pub fn with_hint(error: anyhow::Error, hint: impl Into<String>) -> anyhow::Error {
     let (message, is_all) = (error.to_string(), error.source().is_none());
     HintedError {
@@ -34,7 +31,6 @@ pub fn with_hint(error: anyhow::Error, hint: impl Into<String>) -> anyhow::Error
     .into()
 }
 
-/// The causes of an error without its outermost message.
 #[derive(Debug)]
 struct WithoutContext(anyhow::Error);
 

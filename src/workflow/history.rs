@@ -19,68 +19,55 @@ use crate::workflow::project::Project;
 use crate::workflow::project::active_process;
 use crate::workspace::changed::{Changed, changed_since};
 
-/// What is said of a rewritten session.
 pub const REWRITTEN: &str = "another tool, such as `git filter-branch` or `git filter-repo`, has rewritten this session; its turns are shown with the commits that exist now";
 
-/// A session, as `sessions` lists it.
+/// As `sessions` lists it.
 #[derive(Debug, Clone, Serialize)]
 pub struct SessionRow {
     pub name: String,
-    /// Its ref.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// Its newest turn.
     pub tip: CommitId,
     pub turns: u64,
-    /// Title of that turn.
     pub title: String,
-    /// When that turn was recorded.
     pub updated: Option<String>,
-    /// It is the current session of this checkout.
+    /// Of this checkout.
     pub current: bool,
     /// For fetched sessions: includes the files, as opposed to a record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<bool>,
 }
 
-/// Status of the current session.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SessionStatus {
     pub session: Option<String>,
-    /// Its ref.
     #[serde(rename = "ref")]
     pub reference: Option<String>,
-    /// Its newest turn.
     pub tip: Option<CommitId>,
     pub turn: Option<u64>,
     /// `none`, `ready` or `planned`.
     pub state: &'static str,
-    /// The waiting plan.
     pub draft: Option<DraftRow>,
-    /// The user's message, if no plan was made from it yet.
+    /// No plan was made from it yet.
     pub message: Option<String>,
-    /// The model's open question.
     pub question: Option<String>,
-    /// The model's summary, if it concluded the work.
+    /// Set if the model concluded the work.
     pub conclusion: Option<String>,
-    /// Why the last request for a plan failed.
+    /// Of the last request for a plan.
     pub failure: Option<String>,
-    /// The newest landing, and turns since then.
     pub landed: Option<LatestLanding>,
-    /// The user's files.
     pub workspace: Changed,
-    /// Another process that is at work in the session: it reviews or runs a plan, for example.
+    /// Another process that, for example, reviews or runs a plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_work: Option<LockHolder>,
-    /// Another tool, such as `git filter-repo`, rewrote the session.
+    /// By another tool, such as `git filter-repo`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub rewritten: bool,
-    /// What went wrong in the hooks of agents since they recorded a turn.
+    /// Since a hook of an agent last recorded a turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hook_troubles: Vec<String>,
 }
 
-/// A waiting plan.
 #[derive(Debug, Clone, Serialize)]
 pub struct DraftRow {
     pub title: String,
@@ -94,20 +81,19 @@ fn waiting(draft: &Draft) -> Option<String> {
         .map(|(message, _)| message)
 }
 
-/// Compares the user's files with the newest turn of the current session.
 pub fn changed(project: &Project) -> anyhow::Result<(Turn, Changed)> {
     let tip = project.store().tip(&project.session()?)?;
     let changed = changed_since(&project.checkout(), &tip);
     Ok((tip, changed))
 }
 
-/// Returns whether another tool rewrote a session; its newest turn was rewritten then, too.
+/// Another tool that rewrites a session rewrites its newest turn, too.
 pub fn is_rewritten(project: &Project, session: &SessionName) -> bool {
     let tip = project.store().tip(session);
     tip.is_ok_and(|tip| tip.rewritten)
 }
 
-/// Returns the files at the start of a session: those before its first turn.
+/// Before the first turn.
 pub fn start_tree(project: &Project, session: &SessionName) -> anyhow::Result<TreeId> {
     let store = project.store();
     let mut first = None;
@@ -123,7 +109,7 @@ pub fn start_tree(project: &Project, session: &SessionName) -> anyhow::Result<Tr
     Ok(project.repository.commit(before)?.tree)
 }
 
-/// The user's messages in the current session, oldest first, from the last `most` turns.
+/// Oldest first, from the last `most` turns.
 pub fn messages(project: &Project, most: usize) -> anyhow::Result<Vec<String>> {
     let tip = project.store().tip(&project.session()?)?;
     let mut messages = Vec::new();
@@ -139,12 +125,12 @@ pub fn messages(project: &Project, most: usize) -> anyhow::Result<Vec<String>> {
     Ok(messages)
 }
 
-/// Lists sessions, most recently changed first.
+/// Most recently changed first.
 pub fn session_rows(project: &Project) -> anyhow::Result<Vec<SessionRow>> {
     rows_of(project, project.store().sessions()?)
 }
 
-/// Lists fetched sessions of all remotes, most recently changed first.
+/// Of all remotes, most recently changed first.
 pub fn remote_rows(project: &Project) -> anyhow::Result<Vec<SessionRow>> {
     rows_of(project, project.store().remote_sessions(None)?)
 }
@@ -168,7 +154,6 @@ fn rows_of(
     Ok(tips.into_iter().map(row).collect())
 }
 
-/// Status of the current session.
 pub fn session_status(project: &Project) -> anyhow::Result<SessionStatus> {
     let hook_troubles = hooks::read_errors(&hooks::hooks_dir(&project.repository.teddy_dir()));
     // `status` must work without a session.

@@ -1,7 +1,7 @@
 //! Records prompts that a user gives to an agent outside TeDDy as turns, through the agent's hooks.
 //!
-//! The agent waits only until the event is written to a queue. Another process handles the queue in
-//! order, so a hook cannot slow down or change what the agent does.
+//! The agent waits only until the event is in a queue. Another process handles the queue in order,
+//! so a hook cannot slow down or change what the agent does.
 
 pub mod event;
 pub mod hook_file;
@@ -15,23 +15,19 @@ use crate::host::clock;
 use crate::host::file::{append_regular, make_dirs, read_regular};
 use crate::text::sanitize::sanitize_line;
 
-/// An agent with hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HookedAgent {
-    /// Claude Code.
     Claude,
     Codex,
-    /// Gemini CLI.
     Gemini,
 }
 
 impl HookedAgent {
-    /// All agents.
     pub const ALL: [HookedAgent; 3] =
         [HookedAgent::Claude, HookedAgent::Codex, HookedAgent::Gemini];
 
-    /// Name on the command line and in session names.
+    /// On the command line and in session names.
     pub fn name(self) -> &'static str {
         match self {
             HookedAgent::Claude => "claude",
@@ -40,14 +36,13 @@ impl HookedAgent {
         }
     }
 
-    /// Looks up an agent by name.
     pub fn from_name(name: &str) -> Option<HookedAgent> {
         HookedAgent::ALL
             .into_iter()
             .find(|agent| agent.name() == name)
     }
 
-    /// Directory of its settings, transcripts and login, relative to the home directory or a project.
+    /// Relative to the home directory or a project.
     pub fn config_dir(self) -> &'static str {
         match self {
             HookedAgent::Claude => ".claude",
@@ -56,7 +51,7 @@ impl HookedAgent {
         }
     }
 
-    /// Environment variable that overrides the directory in the home directory.
+    /// Overrides the directory in the home directory.
     pub fn dir_variable(self) -> Option<&'static str> {
         match self {
             HookedAgent::Claude => Some("CLAUDE_CONFIG_DIR"),
@@ -65,7 +60,7 @@ impl HookedAgent {
         }
     }
 
-    /// Directory of its transcripts, relative to that of its settings.
+    /// Relative to the directory of its settings.
     pub fn transcripts(self) -> &'static str {
         match self {
             HookedAgent::Claude => "projects",
@@ -74,7 +69,7 @@ impl HookedAgent {
         }
     }
 
-    /// Returns whether a path below [`HookedAgent::transcripts`] is a transcript, by its name.
+    /// `path` is below [`HookedAgent::transcripts`].
     pub fn is_transcript(self, path: &Path) -> bool {
         let ends_in = |ending| path.extension().is_some_and(|found| found == ending);
         match self {
@@ -88,7 +83,7 @@ impl HookedAgent {
         }
     }
 
-    /// File name of its settings.
+    /// Of its settings.
     pub fn file(self) -> &'static str {
         match self {
             HookedAgent::Codex => "hooks.json",
@@ -97,17 +92,18 @@ impl HookedAgent {
     }
 }
 
-/// Directory for hook state, below our directory in `.git`.
+/// Below our directory in `.git`.
 pub fn hooks_dir(teddy_dir: &Path) -> PathBuf {
     teddy_dir.join("hooks")
 }
 
-/// Further errors are dropped.
+/// In bytes. Further errors are dropped.
 const MAX_ERROR_LOG: u64 = 32 << 10;
 
+// In characters.
 const MAX_ERROR_LINE: usize = 500;
 
-/// Notes an error. Fails silently, because there is no one to tell.
+/// Fails silently: a hook must not disturb the agent.
 pub fn note_error(hooks: &Path, message: &str) {
     let file = error_log(hooks);
     let size = file.metadata().map_or(0, |metadata| metadata.len());
@@ -122,20 +118,18 @@ pub fn note_error(hooks: &Path, message: &str) {
     let _ = append_regular(&file, format!("{} {line}\n", clock::stamp()).as_bytes());
 }
 
-/// Errors since a hook last recorded a turn, oldest first.
+/// Since a hook last recorded a turn, oldest first.
 pub fn read_errors(hooks: &Path) -> Vec<String> {
     let bytes = read_regular(&error_log(hooks), 4 * MAX_ERROR_LOG).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes).into_owned();
     text.lines().map(str::to_owned).collect()
 }
 
-/// Clears the notes.
 pub fn clear_errors(hooks: &Path) {
     // The file usually does not exist.
     let _ = std::fs::remove_file(error_log(hooks));
 }
 
-/// Path of the notes.
 pub fn error_log(hooks: &Path) -> PathBuf {
     hooks.join("troubles.log")
 }

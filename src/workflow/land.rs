@@ -1,5 +1,8 @@
-//! LandingNote: what the session's turns did, without the user's own edits, as ordinary commits on a
-//! branch of the user's.
+//! `land`: commits what the session's turns did, without the user's own edits, to a branch of the
+//! user's.
+//!
+//! git commits and moves the branch, with the user's hooks (docs/decisions/0014-landing.md). A
+//! landing that is killed is completed by the next command.
 
 pub mod error;
 mod landing_plan;
@@ -38,93 +41,83 @@ use crate::workspace::notice::{FileObstacle, obstacles};
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::stack::{Stacks, is_patch};
 
-/// So many files are named in a question.
+/// In a question.
 const MAX_NAMED: usize = 5;
 
-/// Where the message of a commit comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum MessageSource {
-    /// The user has said it.
     Given(String),
-    /// A draft of the turns' titles and requests, as it is.
+    /// Of the turns' titles and requests.
     #[default]
     Draft,
-    /// The draft, once the user has edited it.
+    /// The draft, edited by the user.
     Edited,
 }
 
-/// What is wanted of a landing.
 #[derive(Debug, Clone, Default)]
 pub struct LandOptions {
-    /// A turn, or a range of turns; nothing for all that have not landed.
+    /// A turn, or a range of turns. `None` for all that have not landed.
     pub range: Option<String>,
     pub message: MessageSource,
     /// A commit for each turn.
     pub each: bool,
     pub branch: Option<String>,
-    /// Only show what would be committed.
+    /// Only shows what would be committed.
     pub dry_run: bool,
-    /// Skip the hooks that check.
+    /// Skips the hooks that check.
     pub no_verify: bool,
-    /// Commit again with what a hook changed before it refused.
+    /// Commits again with what a hook changed before it refused.
     pub with_repairs: bool,
-    /// Land what the user's files lack.
+    /// Lands what the user's files lack.
     pub anyway: bool,
 }
 
-/// What a landing did.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct LandResult {
     pub session: String,
     pub branch: String,
-    /// The number of the turn that records it; nothing after a dry run or an overlap.
+    /// Records the landing. `None` after a dry run or a conflict.
     pub turn: Option<u64>,
-    /// That turn.
     pub commit: Option<CommitId>,
-    /// The commits on the branch, oldest first.
+    /// Oldest first.
     pub commits: Vec<Committed>,
-    /// Files where a turn overlaps with what HEAD has, or hooks with the user's own edits.
+    /// A turn conflicts with HEAD, or hooks with the user's own edits.
     pub overlaps: Vec<String>,
-    /// The turn that overlaps with what HEAD has; nothing was changed then.
+    /// The turn that conflicts with HEAD; nothing was changed then.
     pub overlapping: Option<u64>,
     /// Files that lack what would be committed; nothing was changed then.
     pub lacking: Vec<TakenBackFile>,
     /// New files that only commands of the turns made.
     pub by_commands: Vec<String>,
-    /// Whether other turns were to land with that one.
+    /// Other turns were to land with that one.
     #[serde(skip)]
     pub has_others: bool,
     /// Files of the user's that hooks changed.
     pub formatted: Vec<String>,
-    /// Files whose staged version overlaps with what landed, and stays.
+    /// The staged version conflicts with what landed, and stays.
     pub staged: Vec<String>,
-    /// Files that git ignores, left out.
     pub ignored: Vec<String>,
-    /// Nested repositories that are not submodules, left out.
+    /// Nested repositories that are not submodules.
     pub repositories: Vec<String>,
-    /// Obstacles to writing files, other than conflicts.
+    /// Other than conflicts.
     #[serde(skip)]
     pub obstacles: Vec<FileObstacle>,
 }
 
-/// A commit on the branch.
 #[derive(Debug, Clone, Serialize)]
 pub struct Committed {
-    /// The commit; nothing after a dry run.
+    /// `None` after a dry run.
     pub commit: Option<CommitId>,
-    /// The subject.
     pub title: String,
-    /// The whole message.
     pub message: String,
     pub turns: Vec<u64>,
-    /// The files that it changes.
     pub files: Vec<String>,
-    /// Its tree and that of its parent.
+    /// Of the parent and the commit.
     #[serde(skip)]
     pub trees: [TreeId; 2],
 }
 
-/// Lands turns. What a landing committed before it failed stays, and the error says so.
+/// Commits that were made before a failure stay, and the error says so.
 pub fn land(
     project: &Project,
     options: &LandOptions,
@@ -135,6 +128,7 @@ pub fn land(
     let transaction = project.enter("land", user)?;
     let tip = project.store().tip(&session)?;
     let target = target(&project.repository, options.branch.as_deref())?;
+    // The git of a killed TeDDy could still move the branch.
     if landing::is_ending(&project.checkout(), &target.reference()) {
         return Err(Obstacle::Ending(target.name).into());
     }
@@ -162,7 +156,7 @@ pub fn land(
         return Ok(outcome);
     }
 
-    // Hooks run in the user's files: what they lose is on record before.
+    // Hooks run in the user's files and can lose edits, so the files are recorded before.
     let files = transaction.record(&project.checkout(), &tip, &[])?;
     let lacking = find_lacking(&project.repository, &planned, &target, files.tree)?;
     if !lacking.is_empty() && !options.anyway && !confirm_lacking(&lacking, user)? {
@@ -200,7 +194,6 @@ pub fn land(
     finish(landing_run, result, outcome, user)
 }
 
-/// Asks whether to land what the user's files lack.
 fn confirm_lacking(lacking: &[TakenBackFile], user: &mut dyn User) -> anyhow::Result<bool> {
     let name = |file: &TakenBackFile| {
         let TakenBackFile { path, turn } = file;
@@ -214,13 +207,14 @@ fn confirm_lacking(lacking: &[TakenBackFile], user: &mut dyn User) -> anyhow::Re
         ));
     }
     let question = format!("{}; land anyway?", names.join(", "));
+    // Without a user, landing what the files lack needs the flag.
     match user.confirm(&question, "--anyway") {
         Err(error) if error.is::<NobodyToAsk>() => Ok(false),
         answer => answer,
     }
 }
 
-/// Returns the new files of commits that no action of a plan names: a command left them behind.
+/// New files that no action of a plan names.
 fn by_commands(project: &Project, planned: &[PlannedCommit]) -> anyhow::Result<Vec<String>> {
     let repository = &project.repository;
     let mut created = Vec::new();
@@ -246,7 +240,6 @@ fn by_commands(project: &Project, planned: &[PlannedCommit]) -> anyhow::Result<V
     Ok(created)
 }
 
-/// Returns the note of what is about to be committed.
 fn landing(
     project: &Project,
     tip: &Turn,
@@ -277,7 +270,6 @@ fn landing(
     }
 }
 
-/// Records the commits and reports other changes.
 fn finish(
     mut landing_run: LandingRun<'_>,
     result: anyhow::Result<()>,
@@ -297,6 +289,7 @@ fn finish(
         return Ok(outcome);
     }
 
+    // Commits exist from here on. An error must name the command that records them.
     let (branch, newest) = (&landing_run.landing.branch, landing_run.created.last());
     let newest = newest
         .map(|made| made.commit.to_string())
@@ -315,6 +308,7 @@ fn finish(
             &landing_run.created,
         )
         .context(unfinished)?;
+    // Recorded, so recovery does not need the note any more.
     landing_run.dir.keep(false);
     drop(transaction);
 
@@ -334,6 +328,7 @@ fn finish(
     }
     outcome.formatted.sort();
     outcome.formatted.dedup();
+    // On another branch, hooks did not change the user's files.
     if !landing_run.target.is_current {
         outcome.formatted.clear();
     }
@@ -357,7 +352,6 @@ fn finish(
     )))
 }
 
-/// Reports the result for the files.
 fn apply_recording(recording: Recording, outcome: &mut LandResult, user: &mut dyn User) {
     let completed = recording.completed;
     outcome.turn = Some(recording.turn);
@@ -372,7 +366,6 @@ fn apply_recording(recording: Recording, outcome: &mut LandResult, user: &mut dy
     }
 }
 
-/// Returns the commits that would be made.
 fn describe_planned(
     project: &Project,
     planned: &[PlannedCommit],
@@ -395,7 +388,6 @@ fn describe_planned(
     planned.iter().map(committed).collect()
 }
 
-/// Returns the commits that were made.
 fn committed(project: &Project, created: &[MadeCommit]) -> anyhow::Result<Vec<Committed>> {
     let committed = |commit: &MadeCommit| {
         let turns = commit.intended.turns.iter();
@@ -411,14 +403,13 @@ fn committed(project: &Project, created: &[MadeCommit]) -> anyhow::Result<Vec<Co
     created.iter().map(committed).collect()
 }
 
-/// Returns the paths that differ between two trees.
 fn files(project: &Project, from: TreeId, to: TreeId) -> anyhow::Result<Vec<String>> {
     let changes = diff::changes(&project.repository, from, to)?;
     let path = |change: &TreeChange| lossy(&change.path);
     Ok(changes.iter().map(path).collect())
 }
 
-/// A file that lacks the changes of a turn, because the user reverted or deleted it.
+/// The user reverted or deleted the changes of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TakenBackFile {
     pub path: String,
@@ -426,8 +417,8 @@ pub struct TakenBackFile {
     pub turn: u64,
 }
 
-/// Returns the files that lack what a landing commits. After the commit they would differ from HEAD
-/// by the reverse of the landing, and the next commit would revert it.
+/// Files that lack what a landing commits: after it, they would differ from HEAD by the reverse of
+/// the landing, and the next commit would revert it.
 fn find_lacking(
     repository: &Repository,
     planned: &[PlannedCommit],
@@ -463,27 +454,26 @@ fn find_lacking(
     Ok(taken_back)
 }
 
-// Number of turns to search.
+// In turns.
 const MAX_TURNS_BACK: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LatestLanding {
     pub turn: u64,
     pub branch: String,
-    /// Whether the branch still contains the newest commit. A reset or `--amend` removes it.
+    /// A reset or `--amend` removes the newest commit.
     pub on_branch: bool,
-    /// Commits, oldest first.
+    /// Oldest first.
     pub commits: Vec<CommitId>,
-    /// Commits that contain the turns after a rewrite, oldest first, if the branch has all of them.
+    /// Commits with the turns after a rewrite, oldest first, if the branch has all of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub now: Vec<CommitId>,
-    /// Landed turns.
     pub turns: Vec<u64>,
-    /// Applied turns since.
+    /// Applied since, and not landed.
     pub waiting: Vec<u64>,
 }
 
-/// Returns the newest landing among the last turns.
+/// Among the last turns.
 pub fn latest_landing(project: &Project, tip: &Turn) -> anyhow::Result<Option<LatestLanding>> {
     let mut since = Vec::new();
     for turn in project.store().history(tip.clone()).take(MAX_TURNS_BACK) {
@@ -521,7 +511,7 @@ pub fn latest_landing(project: &Project, tip: &Turn) -> anyhow::Result<Option<La
     Ok(None)
 }
 
-/// Returns the applied ones of some turns, newest first.
+/// Newest first.
 fn turns_to_land(project: &Project, tip: &Turn, since: &[Turn]) -> anyhow::Result<Vec<u64>> {
     let stacks = Stacks::new(&project.repository);
     let (mut next, mut applied) = (stacks.after(tip)?.top, HashSet::new());

@@ -1,4 +1,6 @@
 //! Branches a session at a turn, and switches sessions.
+//!
+//! None of these changes the user's files.
 
 use uuid::Uuid;
 
@@ -18,7 +20,7 @@ use crate::workspace::complete::SessionMove;
 use crate::workspace::stack::record::Written;
 use crate::workspace::transaction::Transaction;
 
-/// Starts a session at a turn of another one and switches to it. The user's files stay as they are.
+/// Switches to the new session.
 pub fn branch_session(
     project: &mut Project,
     turn: &str,
@@ -76,15 +78,13 @@ pub(in crate::workflow) fn fork_session(
     Ok(from.commit)
 }
 
-/// Makes another session the current one.
 pub fn switch_session(project: &mut Project, name: &SessionName) -> anyhow::Result<()> {
     name.writable()?;
     project.store().tip(name)?;
     project.use_session(name)
 }
 
-/// Sets the agent of the current session, starting with the next plan. Returns its name. The new
-/// agent has no caller, so its CONCLUDE ends the work.
+/// Takes effect with the next plan. The new agent has no caller, so its CONCLUDE ends the work.
 pub fn hand_to_agent(project: &Project, name: &str, user: &mut dyn User) -> anyhow::Result<String> {
     let agent = agents::agent(project, name)?;
     let session = project.session()?;
@@ -111,7 +111,7 @@ pub fn hand_to_agent(project: &Project, name: &str, user: &mut dyn User) -> anyh
 const SESSION_CONTEXT: &str =
     "# Files, folders, patterns and pages that every turn of this session shows, one a line.\n";
 
-/// Starts a session and makes it the current one. Returns its first commit.
+/// Makes the session the current one. Returns its first commit.
 pub fn start_session(
     transaction: &Transaction,
     project: &mut Project,
@@ -123,7 +123,7 @@ pub fn start_session(
     Ok(commit)
 }
 
-/// Starts a session without making it the current one.
+/// Without making it the current one.
 pub fn create_session(
     transaction: &Transaction,
     project: &Project,
@@ -160,7 +160,6 @@ pub fn create_session(
     Ok(commit)
 }
 
-/// Writes turn 0.
 fn write_first_turn(
     project: &Project,
     name: &SessionName,

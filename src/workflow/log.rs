@@ -23,56 +23,46 @@ use crate::workflow::paths;
 use crate::workflow::project::Project;
 use crate::workspace::{complete, drift, snapshot};
 
-/// Up to this many rows are faster to compute than to cache.
+/// Faster to compute than to cache.
 const FEW: usize = 32;
 
-/// Limit for the file lists of all rows together. Fetched turns are untrusted: thousands of them
-/// could each claim a million files.
+/// In bytes, for the file lists of all rows together. Fetched turns are untrusted: thousands of
+/// them could each claim a million files.
 const MAX_FILES_BYTES: usize = 128 << 20;
 
-/// A turn in `log`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LogRow {
-    /// Turn number.
     pub number: u64,
     pub turn_id: uuid::Uuid,
     pub commit: CommitId,
-    /// How it ended.
     pub status: Status,
     pub title: String,
     pub agent: String,
     /// Number of agents in the call chain above this one.
     pub depth: usize,
-    /// The requested model.
     pub model: Option<String>,
-    /// Input tokens.
     pub tokens_in: Option<u64>,
-    /// Output tokens.
     pub tokens_out: Option<u64>,
-    /// Cost in dollars.
+    /// In dollars.
     pub cost: Option<f64>,
-    /// Cost of all requests of the turn in dollars, including unused answers.
+    /// In dollars, with unused answers.
     pub spent: Option<f64>,
-    /// Workspace commit before.
     pub before: Option<CommitId>,
-    /// Workspace commit after.
     pub after: Option<CommitId>,
-    /// Changed files.
     pub files: Vec<String>,
-    /// There are too many changed files to list, so `files` is empty.
+    /// Then `files` is empty.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub too_many_files: bool,
     /// Changed files to which the result was not applied because of conflicts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_brought: Vec<String>,
-    /// For a landing: its commits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed: Option<Landed>,
-    /// Commit time, RFC 3339; `None` if it is out of range.
+    /// In RFC 3339; `None` if the commit time is out of range.
     pub time: Option<String>,
 }
 
-/// Lists turns of the current session, newest first.
+/// Of the current session, newest first.
 pub fn log(project: &Project, most: usize) -> anyhow::Result<Vec<LogRow>> {
     let session = project.session()?;
     let tip = project.store().tip(&session)?;
@@ -96,19 +86,18 @@ pub fn log(project: &Project, most: usize) -> anyhow::Result<Vec<LogRow>> {
     Ok(rows)
 }
 
-/// All turns of a session, newest first. `not_brought` is not filled in.
+/// Newest first. `not_brought` is not filled in.
 pub fn rows(project: &Project, session: &SessionName) -> anyhow::Result<Vec<LogRow>> {
     let mut rows = whole_log(project, session, project.store().tip(session)?)?;
     rows.reverse();
     Ok(rows)
 }
 
-/// Deletes the cached rows of a session.
 pub fn forget_log(repository: &Repository, session: &SessionName) {
     let _ = std::fs::remove_file(cache_path(repository, session));
 }
 
-/// Rows for all turns up to `tip`, oldest first, from the cache as far as possible.
+/// Oldest first, from the cache as far as possible.
 fn whole_log(project: &Project, session: &SessionName, tip: Turn) -> anyhow::Result<Vec<LogRow>> {
     let mut cache = LogCache::read(&project.repository, session);
     let (mut new, mut met) = (NewRows::default(), None);
@@ -145,7 +134,7 @@ impl NewRows {
         self.rows.push((row, turn.meta.caller_turn_id));
     }
 
-    /// Appends the new rows, in order, to older ones and fills in their depths.
+    /// Appends the new rows to older ones and fills in their depths.
     fn after(self, mut rows: Vec<LogRow>) -> Vec<LogRow> {
         // Callers are identified by turn id. If an id occurs twice, the nearest earlier turn
         // counts.
@@ -177,7 +166,6 @@ impl FilesBudget {
     }
 }
 
-/// The row of a single turn.
 pub fn one_row(project: &Project, turn: &Turn) -> anyhow::Result<LogRow> {
     let mut row = [row(project, turn)?];
     mark_unapplied(project, &project.store().tip(&turn.session)?, &mut row)?;
@@ -201,7 +189,7 @@ fn mark_unapplied(project: &Project, tip: &Turn, rows: &mut [LogRow]) -> anyhow:
     Ok(())
 }
 
-/// The row of a turn, without `not_brought`.
+/// Without `not_brought`.
 pub fn row(project: &Project, turn: &Turn) -> anyhow::Result<LogRow> {
     let depth = nesting(project, turn)?;
     row_at(project, turn, depth, &mut FilesBudget::default())
@@ -227,7 +215,7 @@ fn row_at(
     })
 }
 
-/// The part of a row that needs only the commit and `meta.yaml`.
+/// Needs only the commit and `meta.yaml`.
 pub fn row_without_files(turn: &Turn) -> LogRow {
     let (meta, model) = (&turn.meta, turn.meta.model.as_ref());
     let tokens = model.and_then(ModelUse::tokens);
@@ -286,23 +274,22 @@ fn nesting(project: &Project, turn: &Turn) -> anyhow::Result<usize> {
     Ok(depth)
 }
 
-// Caches rows of `log`. A turn never changes, and computing its row reads a dozen objects.
-//
-// An unreadable cache, or one of another version, counts as empty.
+// Caches rows of `log`. A turn never changes, and computing its row reads a dozen objects. An
+// unreadable cache, or one of another version, counts as empty.
 
-/// Version of the format. Bump it whenever the content of a row changes.
+/// Must change whenever the content of a row does.
 const CACHE_SCHEMA: u32 = 1;
 
 const CACHE_DIR: &str = "log";
 
-/// Enough for over a hundred thousand turns.
+/// In bytes. Enough for over a hundred thousand turns.
 const MAX_CACHE: u64 = 256 << 20;
 
-/// Cached rows of a session, oldest first.
+/// Of a session, oldest first.
 struct LogCache {
     path: PathBuf,
     rows: Vec<LogRow>,
-    /// Index of each turn in `rows`.
+    /// Index in `rows`.
     positions: HashMap<CommitId, usize>,
 }
 
@@ -331,7 +318,7 @@ impl LogCache {
         self.positions.contains_key(&turn)
     }
 
-    /// Takes the rows up to a turn, oldest first.
+    /// Oldest first.
     pub fn take_up_to(&mut self, turn: Option<CommitId>) -> Vec<LogRow> {
         let at = turn.and_then(|turn| self.positions.get(&turn));
         // Rows up to a turn are the same in every session that contains it.
@@ -340,7 +327,7 @@ impl LogCache {
         rows
     }
 
-    /// Writes rows to the cache, oldest first. Errors are ignored.
+    /// Oldest first. Errors are ignored.
     pub fn keep(&self, rows: &[LogRow]) {
         let lines: Result<Vec<String>, _> = rows.iter().map(serde_json::to_string).collect();
         let Ok(lines) = lines else {
@@ -379,20 +366,18 @@ fn parse_rows(bytes: &[u8]) -> Option<Vec<LogRow>> {
     rows.collect::<Result<_, _>>().ok()
 }
 
-/// After this many unreadable turns in a row the walk stops: below the start of a session is the
-/// user's own history.
+/// In a row. Below the start of a session is the user's own history.
 const MAX_UNREADABLE: u32 = 16;
 
-/// The readable rows.
 #[derive(Debug, Default)]
 pub struct WalkedRows {
-    /// Rows, newest first.
+    /// Newest first.
     pub rows: Vec<LogRow>,
     /// The first error, if a turn was unreadable.
     pub error: Option<String>,
 }
 
-/// Reads the newest turns of a session, and skips damaged ones.
+/// Skips damaged turns.
 pub fn walk_rows(project: &Project, session: &SessionName, most: usize) -> WalkedRows {
     let mut first_error = None;
     let rows = match project.store().tip_id(session) {
@@ -446,8 +431,7 @@ fn readable_rows(
     new
 }
 
-/// Parent of an unreadable turn. `last` is the number of the last readable turn; it bounds how many
-/// turns can still follow.
+/// `last` is the number of the last readable turn; it bounds how many turns can still follow.
 fn parent_of_unreadable(
     project: &Project,
     id: CommitId,
@@ -461,40 +445,33 @@ fn parent_of_unreadable(
     commit.parents.first().copied()
 }
 
-/// Selection of turns.
 #[derive(Debug, Clone, Default)]
 pub struct LogFilter {
-    /// From all sessions.
     pub all: bool,
-    /// At most this many.
     pub most: Option<usize>,
-    /// Only turns since this time, in git's syntax.
+    /// In git's syntax.
     pub since: Option<String>,
-    /// Only turns with changes at or below one of these paths.
+    /// With changes at or below one of these.
     pub paths: Vec<String>,
 }
 
-/// A turn with its session.
 #[derive(Debug, Clone)]
 pub struct ListedTurn {
     /// The session in which it was recorded. If only one session is listed, that one.
     pub session: SessionName,
-    /// The turn.
     pub row: LogRow,
 }
 
-/// A line of the graph.
 #[derive(Debug, Clone)]
 pub struct TurnRow {
-    /// The graph characters that git printed.
+    /// As git printed it.
     pub drawing: String,
-    /// The turn on this line.
     pub turn: Option<ListedTurn>,
     /// Sessions with this turn as their tip.
     pub tips: Vec<SessionName>,
 }
 
-/// Lists turns, newest first.
+/// Newest first.
 pub fn choose_turns(project: &Project, choice: &LogFilter) -> anyhow::Result<Vec<ListedTurn>> {
     let since = choice.since.as_ref();
     let since = since
@@ -518,7 +495,7 @@ pub fn choose_turns(project: &Project, choice: &LogFilter) -> anyhow::Result<Vec
     Ok(listed)
 }
 
-/// Draws the current session, or all sessions with their branches.
+/// The current session, or all sessions with their branches.
 pub fn draw_graph(
     project: &Project,
     all: bool,

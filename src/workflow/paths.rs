@@ -1,4 +1,6 @@
 //! Resolves paths that the user types, relative to the current directory.
+//!
+//! Purely lexical: a path does not have to exist.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,14 +12,13 @@ use crate::text::resource::{Artifact, is_url};
 
 const EVERYTHING: &str = "**";
 
-/// An empty path, for example from an unset variable in a script. Refused, because it would
-/// otherwise select everything.
+/// For example from an unset variable in a script. Refused, because it would select everything.
 #[derive(Debug, thiserror::Error)]
 #[error("a path is empty")]
 pub struct EmptyPath;
 
-/// Resolves paths relative to the project's root. Returns an empty list, which selects everything,
-/// if one of them is the root.
+/// Relative to the project's root. Returns an empty list, which selects everything, if one of the
+/// paths is the root.
 pub fn resolve_paths(
     repository: &Repository,
     dir: &Path,
@@ -45,7 +46,7 @@ pub fn resolve_paths(
     Ok(resolved)
 }
 
-/// Returns `true` if a file is at or below one of the paths, or if there are none.
+/// At or below one of the paths, or if there are none.
 pub fn is_below(file: &str, paths: &[String]) -> bool {
     let is_at = |path: &String| {
         let suffix = file.strip_prefix(path.as_str());
@@ -54,9 +55,8 @@ pub fn is_below(file: &str, paths: &[String]) -> bool {
     paths.is_empty() || paths.iter().any(is_at)
 }
 
-/// Resolves entries of a context list relative to the project's root. Other kinds of entries are
-/// left alone. A leading `/` means the root. Paths that lead outside are left alone too, so that
-/// the list refuses them.
+/// Resolves entries of a context list. A leading `/` means the root. Entries of other kinds, and
+/// paths that lead outside, stay as they are, so that the list refuses the latter.
 pub fn entries(
     repository: &Repository,
     dir: &Path,
@@ -93,7 +93,7 @@ fn entry(prefix: &Path, text: &str) -> String {
     }
 }
 
-/// `None` if the path leads outside the root. Purely lexical.
+/// `None` if the path leads outside the root.
 fn relative(root: &Path, prefix: &Path, path: &Path) -> Option<String> {
     let path = if path.is_absolute() {
         path.strip_prefix(root).ok()?.to_owned()

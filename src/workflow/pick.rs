@@ -26,41 +26,34 @@ use crate::workspace::stack::is_patch;
 use crate::workspace::stack::record::publish_turn_with;
 use crate::workspace::transaction::Transaction;
 
-/// Options of a pick.
 #[derive(Debug, Clone, Default)]
 pub struct PickOptions {
-    /// What to do about conflicts.
     pub on_overlap: OnOverlap,
-    /// Only show what would change.
+    /// Only shows what would change.
     pub dry_run: bool,
 }
 
-/// Result of a pick.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct PickResult {
-    /// The current session.
     pub session: String,
-    /// The picked turns, in order.
+    /// In order.
     pub picked: Vec<PickedTurn>,
-    /// Files with conflicts. They are left as they are.
+    /// Left as they are.
     pub overlaps: Vec<String>,
-    /// Why files were not written, other than a conflict.
+    /// Other than conflicts.
     #[serde(skip)]
     pub obstacles: Vec<FileObstacle>,
 }
 
-/// A picked turn.
 #[derive(Debug, Clone, Serialize)]
 pub struct PickedTurn {
     pub session: String,
     pub turn: u64,
     /// Number of the turn that records it; `None` after a dry run.
     pub recorded: Option<u64>,
-    /// Commit of the turn that records it.
+    /// The turn that records it.
     pub commit: Option<CommitId>,
-    /// Written files.
     pub written: Vec<String>,
-    /// Deleted files.
     pub deleted: Vec<String>,
 }
 
@@ -70,10 +63,8 @@ struct Fitted {
     met: Vec<Vec<u8>>,
 }
 
-/// Picks turns one after another. Picks none if one of them conflicts.
-///
-/// All merges are tried in memory first. Then each pick takes a new snapshot and merges again, so
-/// edits during the command are kept.
+/// Picks all turns or none. All merges are tried in memory first; then each pick takes a new
+/// snapshot and merges again, so that edits during the command are kept.
 pub fn pick(
     project: &Project,
     names: &[String],
@@ -128,7 +119,6 @@ pub fn pick(
     Ok(result)
 }
 
-/// Merges the change of a turn into the tree `now`.
 fn plan(
     project: &Project,
     tip: &Turn,
@@ -171,7 +161,6 @@ fn plan(
     })
 }
 
-/// Records one pick and applies it to the user's current files.
 fn carry_out(
     transaction: &Transaction,
     project: &Project,

@@ -1,5 +1,7 @@
 //! `plan`: renders the input, asks the model, repairs and validates the answer, and saves it as the
 //! draft.
+//!
+//! The session is locked throughout. The message and the answer survive a failure at any point.
 
 use anyhow::Context as _;
 
@@ -35,24 +37,22 @@ use crate::workspace::drift::Drift;
 use crate::workspace::snapshot;
 use crate::workspace::snapshot::RecordedFiles;
 
-/// Options of a plan.
 #[derive(Debug, Clone, Default)]
 pub struct PlanOptions {
-    /// The user's message; prompted for if `None`.
+    /// `None` prompts for it.
     pub message: Option<String>,
     /// A raw answer from elsewhere, instead of asking a model.
     pub from: Option<String>,
-    /// Model by name or `kind:id`; `None` for the configured one.
+    /// By name or `kind:id`; `None` for the configured model.
     pub model: Option<String>,
-    /// Pipeline; `None` for the configured one.
+    /// `None` for the configured pipeline.
     pub pipeline: Option<String>,
     /// How many turns before the previous one the model sees.
     pub depth: u64,
-    /// Author of the message.
     pub origin: MessageOrigin,
     /// Key of the work on a change that the message describes.
     pub work: Option<String>,
-    /// The message is a question, and the answer must not change files.
+    /// The answer must not change files.
     pub question: bool,
     /// Workspace commit to plan from; `None` takes a snapshot.
     pub snapshot: Option<CommitId>,
@@ -63,33 +63,26 @@ pub struct PlanOptions {
 #[error("this is not a plan; the plan that is waiting was not replaced")]
 pub struct NotAPlan;
 
-/// A plan that waits to be executed.
 #[derive(Debug, Clone)]
 pub struct WaitingPlan {
     pub session: String,
-    /// Number of the draft.
     pub turn: u64,
-    /// Title of the plan.
     pub title: String,
-    /// Model usage.
     pub model: Option<ModelUse>,
     /// How much repair had to guess.
     pub repair: Level,
-    /// All mistakes.
     pub diagnostics: Vec<Diagnostic>,
-    /// Outline as parsed, if the structure is invalid.
+    /// If the structure is invalid.
     pub outline: Option<String>,
-    /// Text of the plan.
     pub text: String,
     /// The model's answer, if it is prose. The plan only has this message.
     pub answer: Option<String>,
     /// Difference between the user's files and the previous turn; `None` if not compared.
     pub drift: Option<Drift>,
-    /// Snapshot of the user's files for this plan.
     pub recorded: RecordedFiles,
 }
 
-/// Plans the next turn of the current session, and saves it as the draft.
+/// In the current session.
 pub fn plan_next_turn(
     project: &Project,
     options: &PlanOptions,
@@ -106,14 +99,12 @@ pub fn plan_next_turn(
     plan_turn(project, options, Start { tip: &tip, draft }, user)
 }
 
-/// Where planning starts.
 pub struct Start<'a> {
-    /// Newest turn.
     pub tip: &'a Turn,
     pub draft: Draft,
 }
 
-/// Plans a turn. The caller holds the session lock.
+/// The caller holds the session lock.
 pub fn plan_turn(
     project: &Project,
     options: &PlanOptions,
@@ -245,17 +236,14 @@ fn first_lists(
 
 /// A draft whose model has answered.
 pub struct Answered<'a> {
-    /// Newest turn.
     pub tip: &'a Turn,
     pub draft: Draft,
     pub lists: &'a ContextLists,
-    /// The user's files.
     pub recorded: &'a RecordedFiles,
     /// The draft was saved with the raw answer.
     pub is_kept: bool,
 }
 
-/// Repairs and validates an answer, and saves it as the draft's plan.
 pub fn take_answer(
     project: &Project,
     answered: Answered<'_>,
@@ -336,8 +324,7 @@ fn request_of(draft: &Draft) -> String {
     newest.map_or(message, |request| request.text)
 }
 
-/// Sets the system prompt: a question has one of its own. Without a new message, a question stays a
-/// question.
+/// A question has a prompt of its own. Without a new message, it stays a question.
 fn instruct(
     project: &Project,
     tip: &Turn,
@@ -357,7 +344,7 @@ fn instruct(
     Ok(())
 }
 
-/// Turns a question into a normal turn, with the agent's system prompt.
+/// Restores the agent's system prompt.
 pub fn drop_question(project: &Project, tip: &Turn, draft: &mut Draft) -> anyhow::Result<()> {
     if draft.meta.question {
         let prompt = agents::standing_prompt(project, tip, &draft.meta.agent)?;
@@ -400,7 +387,6 @@ fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
     draft.begin();
 }
 
-/// Stores a plan in the draft.
 pub fn keep_plan(draft: &mut Draft, reply: &str, validated: &ValidatedPlan) {
     if reply == validated.repaired.text {
         draft.artifacts.remove(artifact::REPLY);
@@ -415,7 +401,7 @@ pub fn keep_plan(draft: &mut Draft, reply: &str, validated: &ValidatedPlan) {
     draft.meta.status = Status::Planned;
 }
 
-/// Takes a snapshot of the user's files under the repository lock.
+/// Takes the repository lock.
 pub fn record_locked(
     project: &Project,
     tip: &Turn,

@@ -1,4 +1,6 @@
 //! `Project`: a repository with its settings and its current session. All workflows start from it.
+//!
+//! Settings of an untrusted repository are confined when the project is opened.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,14 +37,11 @@ use crate::workspace::{Checkout, recover};
 
 const MAX_NAME: u64 = 1024;
 
-/// Locations of the user's own files.
 #[derive(Debug, Clone)]
 pub struct UserDirs {
-    /// Home directory.
     pub home: Option<PathBuf>,
     /// `$XDG_CONFIG_HOME/teddy`
     pub config: PathBuf,
-    /// The user's configuration file.
     pub config_file: PathBuf,
     /// `$XDG_CACHE_HOME/teddy`
     pub cache: PathBuf,
@@ -51,9 +50,7 @@ pub struct UserDirs {
 /// How the user carries the input of a `manual` model to a chat and its answer back.
 #[derive(Clone)]
 pub struct ManualIo {
-    /// Hands the input to the user.
     pub give: Rc<Give>,
-    /// Gets the answer from the user.
     pub take: Rc<Take>,
 }
 
@@ -65,7 +62,7 @@ impl Default for ManualIo {
     }
 }
 
-/// Global options of the command line.
+/// Of the command line.
 #[derive(Debug, Clone, Default)]
 pub struct ProjectOptions {
     /// From `--session` or `TEDDY_SESSION`.
@@ -74,37 +71,33 @@ pub struct ProjectOptions {
     pub settings: Vec<(String, String)>,
 }
 
-/// A repository with its settings.
 pub struct Project {
     pub repository: Repository,
-    /// The merged settings.
     pub settings: Settings,
     /// Files of the repository's `.teddy/` that require trust. Read only once, so that exactly the
     /// files that were checked are used.
     pub proposed: BTreeMap<String, String>,
     /// The user trusts exactly these files.
     pub trusted: bool,
-    /// Names of ignored settings of the repository.
+    /// Names of the repository's settings that do not apply.
     pub ignored: Vec<String>,
-    /// Locations of the user's own files.
     pub user_dirs: UserDirs,
-    /// Input and output of `manual` models.
     pub manual_io: ManualIo,
-    /// The session that this call works on, if it was given.
+    /// Given for this call.
     requested_session: Option<SessionName>,
 }
 
-/// There is no current session.
 #[derive(Debug, thiserror::Error)]
 #[error("no session is in use here")]
 pub struct NoSession {
-    /// A session can be started, because the repository has a work tree.
+    /// The repository has a work tree.
     pub can_start: bool,
 }
 
-/// Fails in the worktree of a session, which git knows like a checkout of the user's: the next plan
-/// would discard what is done there.
+/// git knows the worktree of a session like a checkout of the user's, but the next plan would
+/// discard what is done there.
 fn is_no_session_worktree(repository: &Repository) -> anyhow::Result<()> {
+    // Only linked worktrees can be those of a session.
     if repository.git_dir() == repository.common_dir() {
         return Ok(());
     }
@@ -123,7 +116,6 @@ fn is_no_session_worktree(repository: &Repository) -> anyhow::Result<()> {
 }
 
 impl Project {
-    /// Opens the project of a directory.
     pub fn open(
         dir: &Path,
         user_dirs: UserDirs,
@@ -134,7 +126,7 @@ impl Project {
         Project::of(repository, user_dirs, options)
     }
 
-    /// Like [`Project::open`], for commands that only read the record. Accepts a bare repository.
+    /// For commands that only read the record. Accepts a bare repository.
     pub fn open_record(
         dir: &Path,
         user_dirs: UserDirs,
@@ -153,6 +145,7 @@ impl Project {
         let record = Trust::of(&user_dirs.config, &repository.common_dir()).record();
         let proposed = proposed(&repository);
         let trusted = record.covers(&proposed);
+        // Parsed from the bytes that the trust decision covers; the file is not read again.
         let mut own = match proposed.get("config.yaml") {
             Some(text) => Layer::parse(&teddy.join("config.yaml").display().to_string(), text)?,
             None => Layer::default(),
@@ -190,7 +183,6 @@ impl Project {
         })
     }
 
-    /// The user's checkout.
     pub fn checkout(&self) -> Checkout<'_> {
         Checkout {
             repository: &self.repository,
@@ -204,20 +196,20 @@ impl Project {
         Transaction::enter(&self.checkout(), command, &mut telling(user))
     }
 
-    /// Recovers from a crash, under the repository lock. Returns whether there was anything to do.
+    /// Under the repository lock. Returns whether there was anything to do.
     pub fn recover(&self, user: &mut dyn User) -> anyhow::Result<bool> {
         let lock = self.lock("recover")?;
         fault::point("after-lock")?;
         Ok(recover::recover(&self.checkout(), &mut telling(user))? | lock.holder_crashed)
     }
 
-    /// Returns valid quarantined data to its place, under the lock.
+    /// Under the lock.
     pub fn put_back(&self) -> anyhow::Result<Vec<PutBackResult>> {
         let _lock = self.lock("recover")?;
         set_aside::put_all_back(&self.checkout())
     }
 
-    /// Recovers from a crash, under the lock, and checks all objects that the refs reach.
+    /// Under the lock. Also checks all objects that refs reach.
     pub fn recover_thoroughly(&self, user: &mut dyn User) -> anyhow::Result<bool> {
         let lock = self.lock("recover")?;
         fault::point("after-lock")?;
@@ -227,20 +219,18 @@ impl Project {
         )
     }
 
-    /// The sessions.
     pub fn store(&self) -> Store<'_> {
         Store {
             repository: &self.repository,
         }
     }
 
-    /// The journal.
     pub fn journal(&self) -> Journal {
         Journal::new(&self.repository.teddy_dir())
     }
 
-    /// The current session: the given one, else the last used in this worktree, else the only one.
-    /// Fails with [`NoSession`].
+    /// The given session, else the last used in this worktree, else the only one. Fails with
+    /// [`NoSession`].
     pub fn session(&self) -> anyhow::Result<SessionName> {
         if let Some(session) = &self.requested_session {
             return Ok(session.clone());
@@ -265,7 +255,7 @@ impl Project {
         }
     }
 
-    /// The session in a turn's name, such as `origin/add-auth:3`, else the current one.
+    /// From a turn's name, such as `origin/add-auth:3`, else the current session.
     pub fn session_of(&self, turn: &str) -> anyhow::Result<SessionName> {
         if let Some((before, _)) = turn.split_once(':')
             && let Ok(session) = SessionName::from_address(before)
@@ -285,18 +275,15 @@ impl Project {
         commit.is_ok_and(|commit| commit.is_some())
     }
 
-    /// The session given for this call, if any.
     pub fn named_session(&self) -> Option<SessionName> {
         self.requested_session.clone()
     }
 
-    /// Sets the session for the rest of this call. The current session of the worktree stays the
-    /// same.
+    /// For the rest of this call. The current session of the worktree stays the same.
     pub fn work_on(&mut self, session: &SessionName) {
         self.requested_session = Some(session.clone());
     }
 
-    /// Makes a session the current one of this worktree.
     pub fn use_session(&mut self, session: &SessionName) -> anyhow::Result<()> {
         self.requested_session = Some(session.clone());
         let path = self.last_used();
@@ -309,7 +296,7 @@ impl Project {
         Ok(write_atomic(&path, format!("{session}\n").as_bytes())?)
     }
 
-    /// Returns an unused session name: the given one, or that with a number.
+    /// `preferred`, or that with a number.
     pub fn free_name(&self, preferred: SessionName) -> anyhow::Result<SessionName> {
         let mut name = preferred.clone();
         let mut number = 1;
@@ -320,12 +307,12 @@ impl Project {
         Ok(name)
     }
 
-    /// Takes the lock under which refs move and the user's files change.
+    /// Refs and the user's files change only under this lock.
     pub fn lock(&self, command: &str) -> Result<Lock, LockError> {
         Lock::take(&self.repository.teddy_dir(), command, patience())
     }
 
-    /// Takes the lock of a session, which covers its draft and its worktree.
+    /// The lock of a session covers its draft and its worktree.
     pub fn lock_session(&self, session: &SessionName, command: &str) -> anyhow::Result<Lock> {
         // Fetched sessions are read-only.
         session.writable()?;
@@ -335,9 +322,10 @@ impl Project {
             None => patience(),
         };
         let lock = Lock::take(&self.session_lock(session), command, patience)?;
-        // Its commands may still be running, in the worktree that this call is about to use; who
-        // watches them ends them if TeDDy was killed.
+        // Commands of a killed TeDDy can still run in the worktree, until their supervisor ends
+        // them.
         Lock::wait_released(&self.commands_lock(session.as_str()), patience)?;
+        // Their supervisor can have been killed, too.
         if lock.holder_crashed {
             crate::host::shell::end_orphans();
         }
@@ -345,14 +333,13 @@ impl Project {
         Ok(lock)
     }
 
-    /// Returns the directory with the lock of a session.
     pub(super) fn session_lock(&self, session: &SessionName) -> PathBuf {
         let locks = self.repository.teddy_dir().join("locks");
         locks.join(session.as_str())
     }
 
-    /// Returns the file that is locked while a command runs in a session's worktree, by the
-    /// session's name or that of its directory.
+    /// Locked while a command runs in a session's worktree. `name` is that of the session or of its
+    /// directory.
     pub fn commands_lock(&self, name: &str) -> PathBuf {
         let session = SessionName::from_dir_name(name)
             .map_or_else(|| name.to_owned(), |name| name.to_string());
@@ -365,17 +352,15 @@ impl Project {
             .join("commands.lock")
     }
 
-    /// Path of a private index, by name.
     pub fn index(&self, name: &str) -> PathBuf {
         self.repository.teddy_dir().join("index").join(name)
     }
 
-    /// Path of the cached list of secrets in a checkout.
+    /// Cached list of the secrets in a checkout.
     pub fn secrets(&self, name: &str) -> PathBuf {
         self.repository.teddy_dir().join("secrets").join(name)
     }
 
-    /// Which files snapshots leave out.
     pub fn limits(&self) -> SnapshotLimits {
         SnapshotLimits {
             max_file_size: self.settings.snapshot.max_file_size.0,
@@ -404,10 +389,9 @@ impl Project {
     }
 }
 
-/// Variables with the keys of search engines.
 const SEARCH_KEYS: [&str; 2] = ["BRAVE_API_KEY", "TAVILY_API_KEY"];
 
-/// Variables with the keys of known services, agents and search engines.
+/// Of known services, agents and search engines.
 pub fn usual_keys() -> impl Iterator<Item = String> {
     let agents = preset::ACP.iter().chain(&preset::COMMANDS);
     let agents = agents.flat_map(|agent| agent.keys.iter().copied());
@@ -415,15 +399,14 @@ pub fn usual_keys() -> impl Iterator<Item = String> {
     all.map(str::to_owned)
 }
 
-/// Name of a project: that of its directory.
+/// Name of the project's directory.
 pub fn project_name(project: &Project) -> String {
     let dir = project.repository.workdir();
     let name = dir.file_name().unwrap_or(dir.as_os_str());
     name.to_string_lossy().into_owned()
 }
 
-/// Files that require trust: configuration, prompts, pipelines, and the global context list if it
-/// is committed.
+/// Configuration, prompts, pipelines, and the global context list if it is committed.
 fn proposed(repository: &Repository) -> BTreeMap<String, String> {
     // A bare repository has no work tree.
     if repository.is_bare() {
@@ -431,6 +414,7 @@ fn proposed(repository: &Repository) -> BTreeMap<String, String> {
     }
 
     let mut files = trust::files(&repository.workdir().join(".teddy"));
+    // A global list that git tracks is the repository's, and could name pages to fetch.
     if !is_own_global(repository) {
         let text = Root::open(repository.workdir())
             .and_then(|root| root.read(Path::new(GLOBAL), MAX_FILE))
@@ -445,8 +429,8 @@ fn proposed(repository: &Repository) -> BTreeMap<String, String> {
 }
 
 impl Project {
-    /// Opens a project, possibly bare. With invalid settings it uses the defaults and also returns
-    /// the error.
+    /// Accepts a bare repository. With invalid settings, uses the defaults and also returns the
+    /// error.
     pub fn open_degraded(
         dir: &Path,
         user_dirs: &UserDirs,
@@ -480,18 +464,18 @@ impl Project {
     }
 }
 
-/// The activity of a process that has a plan in review.
+/// Activity of a process that has a plan in review.
 pub const REVIEW_ACTIVITY: &str = "execute: review";
 
-/// The activity of a process that runs a plan.
+/// Activity of a process that runs a plan.
 pub const RUN_ACTIVITY: &str = "execute: run";
 
-/// Returns the other process that is at work in a session.
+/// Another process that works in a session.
 pub fn active_process(project: &Project, session: &SessionName) -> Option<LockHolder> {
     lock::living_holder(&project.session_lock(session))
 }
 
-/// Says what this process, which has locked a session, does in it now.
+/// For other processes, under the session's lock.
 pub fn note_activity(project: &Project, session: &SessionName, activity: &str) {
     lock::note_activity(&project.session_lock(session), activity);
 }

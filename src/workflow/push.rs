@@ -1,5 +1,7 @@
 //! `push`: sends sessions to a remote, as records or with their code. Never forces, and never sends
 //! before the user has seen what.
+//!
+//! git sends, with the user's credentials. What would not be accepted by `fetch` is not sent.
 
 pub mod error;
 pub mod findings;
@@ -25,7 +27,6 @@ use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 use crate::workflow::push::preview::PushOptions;
 
-/// A prepared push.
 pub struct PreparedPush<'a> {
     pub remote: RemoteName,
     pub sessions: Vec<PreparedSession<'a>>,
@@ -37,7 +38,6 @@ pub struct PushResult {
     pub remote: RemoteName,
     pub sent: bool,
     pub sessions: Vec<SessionPreview>,
-    /// Findings in them.
     pub findings: Vec<LeakFinding>,
 }
 
@@ -50,7 +50,7 @@ pub fn chosen_remote(project: &Project, remote_name: Option<&str>) -> anyhow::Re
     })
 }
 
-/// Prepares a push: asks the remote what it has, and scans what it lacks. Sends nothing.
+/// Asks the remote what it has, and scans what it lacks. Sends nothing.
 pub fn prepare_push<'a>(
     project: &'a Project,
     options: &PushOptions,
@@ -84,7 +84,7 @@ pub fn prepare_push<'a>(
     Ok(PreparedPush { remote, sessions })
 }
 
-/// Adds a hint if the name is that of a remote, which `git push` takes as its first argument.
+/// `git push` takes a remote as its first argument; `teddy push` takes a session.
 fn meant_remote(error: anyhow::Error, project: &Project, session: &SessionName) -> anyhow::Error {
     match remote::find_by_name(&project.repository, session.as_str()) {
         Ok(remote) => error_with_hint(
@@ -95,14 +95,12 @@ fn meant_remote(error: anyhow::Error, project: &Project, session: &SessionName) 
     }
 }
 
-/// Home directory as text.
 pub fn home(project: &Project) -> Option<String> {
     let home = project.user_dirs.home.as_ref()?;
     home.to_str().map(str::to_owned)
 }
 
 impl PreparedPush<'_> {
-    /// Describes the push.
     pub fn preview(&self) -> PushResult {
         let sessions = self.sessions.iter();
         PushResult {
@@ -118,14 +116,13 @@ impl PreparedPush<'_> {
         }
     }
 
-    /// Returns `true` if there is nothing to send.
     pub fn is_empty(&self) -> bool {
         self.sessions
             .iter()
             .all(|session| session.updates.is_empty())
     }
 
-    /// Fails if there are findings that the user has not allowed.
+    /// Fails if the user has not allowed all findings.
     pub fn check(&self) -> Result<(), PushError> {
         let sessions = self
             .sessions
@@ -152,7 +149,6 @@ impl PreparedPush<'_> {
         }
     }
 
-    /// Sends the prepared push.
     pub fn send(self, project: &Project, progress: FetchProgress) -> anyhow::Result<()> {
         let mut updates = Vec::new();
         let mut sent = Vec::new();
@@ -166,7 +162,7 @@ impl PreparedPush<'_> {
                 record.write(&batch)?;
                 batch.finish()?;
             }
-            // Never send what no one could fetch.
+            // What `fetch` would refuse must not be sent.
             check_as_fetched(project, &self.remote, &session.preview)?;
             updates.extend(session.updates);
             sent.push(session.preview);
@@ -180,7 +176,7 @@ impl PreparedPush<'_> {
     }
 }
 
-/// Verifies the new turns under the name that they will have for others.
+/// Under the name that the session has for others.
 fn check_as_fetched(
     project: &Project,
     remote: &RemoteName,
@@ -216,6 +212,7 @@ fn classify_failure(
         return Err(error.into());
     }
 
+    // The remote can have accepted a push whose answer was lost.
     let names: Vec<&str> = updates.iter().map(|update| update.name.as_str()).collect();
     let Ok(listed) = remote::list(&project.repository, remote, &names) else {
         let hint = "the remote cannot be asked what has arrived; push again";
@@ -264,13 +261,12 @@ fn raced(
     error.into()
 }
 
-/// A session to delete on a remote.
+/// On a remote.
 #[derive(Debug, Clone, Serialize)]
 pub struct DeletedSession {
     pub session: SessionName,
-    /// Its refs on the remote.
     pub refs: Vec<String>,
-    /// Number of its newest turn, if that exists here.
+    /// Number of the newest turn, if that exists here.
     pub turns: Option<u64>,
     /// A local session of that name exists. It stays.
     pub is_here: bool,
@@ -278,7 +274,7 @@ pub struct DeletedSession {
     updates: Vec<RefUpdate>,
 }
 
-/// Returns the refs of sessions on a remote. Fails if one does not exist there.
+/// Fails if a session does not exist on the remote.
 pub fn sessions_to_delete(
     project: &Project,
     remote: &RemoteName,
@@ -328,7 +324,7 @@ fn session_to_delete(
     })
 }
 
-/// Deletes the sessions. Each ref is deleted only if it still has the value that was shown.
+/// Deletes a ref only if it still has the value that was shown.
 pub fn delete_sessions(
     project: &Project,
     remote: &RemoteName,

@@ -34,17 +34,15 @@ use crate::workflow::plan::record_locked;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// Estimated memory of a lane, in bytes. Agents used 0.3 to 0.8 GiB in measurements.
+/// In bytes, estimated. Agents used 0.3 to 0.8 GiB in measurements.
 const LANE_MEMORY: u64 = 1 << 30;
 
 const MAX_LANES: usize = 16;
 
-/// Options of a race.
 #[derive(Debug, Clone, Default)]
 pub struct RaceOptions {
-    /// The user's message.
     pub message: String,
-    /// Models by name or `kind:id`. Duplicates are allowed.
+    /// By name or `kind:id`. Duplicates are allowed.
     pub models: Vec<String>,
     /// Shell command to run on each result.
     pub check: Option<String>,
@@ -54,80 +52,66 @@ pub struct RaceOptions {
     pub depth: u64,
 }
 
-/// How to start a lane: this program with its global options.
+/// This program with its global options.
 #[derive(Debug, Clone)]
 pub struct LaneProgram {
     pub program: OsString,
-    /// Its first arguments.
     pub arguments: Vec<OsString>,
 }
 
-/// Result of a race.
 #[derive(Debug, Clone, Serialize)]
 pub struct FinishedRace {
-    /// The session from which it started.
     pub session: String,
-    /// The lanes, in the order of the models.
+    /// In the order of the models.
     pub lanes: Vec<FinishedLane>,
-    /// The judge's comparison.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Why it was stopped early; `None` if it was not.
+    /// `None` if it was not stopped early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<&'static str>,
 }
 
-/// Result of a lane.
 #[derive(Debug, Clone, Serialize)]
 pub struct FinishedLane {
-    /// Its session. The draft contains the plan.
+    /// The draft of the session is the plan.
     pub session: String,
     pub model: String,
-    /// Duration in seconds.
     pub seconds: f64,
-    /// The plan; `None` if it failed.
+    /// `None` if the lane failed.
     pub plan: Option<LanePlan>,
-    /// The reason for the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// Observes a race.
 pub trait Spectator {
-    /// Receives the state of all lanes, several times a second.
+    /// Several times a second.
     fn watch(&mut self, rows: &[LaneRow]);
 }
 
-/// State of a lane.
 #[derive(Debug, Clone)]
 pub struct LaneRow {
     pub model: String,
-    /// Its phase.
     pub state: LaneState,
-    /// Current activity, or the reason why it ended.
+    /// Current activity, or the reason why the lane ended.
     pub doing: String,
-    /// Seconds since it started.
+    /// Since the start.
     pub seconds: u64,
-    /// Reported tokens so far.
+    /// Reported so far.
     pub tokens: u64,
-    /// Reported cost so far, in dollars.
+    /// Reported so far, in dollars.
     pub cost: Option<f64>,
 }
 
-/// Phase of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LaneState {
-    /// Not started.
     Waiting,
-    /// The model is working.
     Running,
     /// The plan is saved.
     Done,
-    /// No plan.
     Failed,
 }
 
-/// Runs a race from the current session.
+/// From the current session.
 pub fn race(
     project: &Project,
     options: &RaceOptions,
@@ -173,7 +157,7 @@ pub fn race(
     Ok(finished)
 }
 
-/// Creates a session for each model, all at the same turn and with the same snapshot.
+/// All sessions begin at the same turn, with the same snapshot.
 fn begin(
     project: &Project,
     tip: &Turn,
@@ -236,7 +220,7 @@ fn parallel(project: &Project) -> usize {
 }
 
 impl FinishedLane {
-    /// Returns `true` if the plan can be executed.
+    /// The plan can be executed.
     pub fn is_ready(&self) -> bool {
         let plan = self.plan.as_ref();
         plan.is_some_and(|plan| plan.mistakes == 0)
@@ -247,12 +231,12 @@ fn read_news(line: &[u8]) -> anyhow::Result<LaneNews> {
     serde_json::from_slice(line).context("reading what a lane tells")
 }
 
-// Runs the lanes of a race as processes: starts a bounded number, collects their reports, and ends
-// them with the race.
+// Runs the lanes as processes: starts a bounded number, collects their reports, and ends them with
+// the race.
 
 const FOLLOW_TICK: Duration = Duration::from_millis(150);
 
-/// How long a stopped lane can take to end its model before it is killed.
+/// For a stopped lane to end its model, before it is killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(30);
 
 const MAX_NEWS_LINE: u64 = 1 << 20;
@@ -297,7 +281,7 @@ impl Drop for LaneProcess {
     }
 }
 
-/// A report of a lane, by index; `None` at the end of its stdout.
+/// By index of the lane; `None` at the end of its stdout.
 type LaneMessage = (usize, Option<LaneNews>);
 
 fn follow_lanes(
@@ -327,12 +311,14 @@ fn follow_lanes(
         receive_news(&news, &mut lanes);
         let rows: Vec<LaneRow> = lanes.iter_mut().map(Lane::now).collect();
         spectator.watch(&rows);
+        // A lane knows only its own cost, so the limit for all of them is enforced here.
         stopped = stopped.or_else(|| reason_to_stop(&rows, limits));
         if stopped.is_some() {
             lanes.iter_mut().for_each(Lane::stop);
         }
     }
 
+    // The race was stopped before these began.
     for at in waiting {
         lanes[at].row.state = LaneState::Failed;
         lanes[at].row.doing = "it did not begin".to_owned();

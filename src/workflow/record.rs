@@ -49,33 +49,25 @@ use crate::workspace::transaction::Transaction;
 
 const UNNAMED: &str = "recorded";
 
-/// What to record besides the files.
 #[derive(Debug, Clone, Default)]
 pub struct RecordOptions {
-    /// What was requested; can be empty.
+    /// Can be empty.
     pub message: String,
-    /// Author of the work.
     pub work: Recorded,
-    /// The agent's transcript.
     pub transcript: Option<Transcript>,
-    /// Record a turn even if no file changed.
+    /// Even if no file changed.
     pub allow_empty: bool,
     /// The changes that belong to the work.
     pub attribution: Attribution,
 }
 
-/// Result of a recording.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RecordResult {
     pub session: String,
-    /// The session was started for this.
     pub started: bool,
     pub turn: u64,
-    /// Commit of the turn.
     pub commit: Option<CommitId>,
-    /// Written files.
     pub written: Vec<String>,
-    /// Deleted files.
     pub deleted: Vec<String>,
     /// What the changes did to files besides changing their text.
     pub damage: Vec<FileDamage>,
@@ -84,9 +76,8 @@ pub struct RecordResult {
 /// State of the files when the work began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordStart {
-    /// Workspace commit.
     pub files: CommitId,
-    /// Last publication at that time.
+    /// At that time.
     pub published: Option<CommitId>,
 }
 
@@ -108,12 +99,11 @@ impl RecordStart {
 #[error("nothing changed since turn {turn} of session `{session}`")]
 pub struct NothingToRecord {
     pub session: SessionName,
-    /// Its newest turn.
     pub turn: u64,
 }
 
-/// Records the changes since the newest turn of the session. Without a current session, starts one
-/// and records the changes since HEAD. Fails with [`NothingToRecord`].
+/// Since the newest turn. Without a current session, starts one and records the changes since HEAD.
+/// Fails with [`NothingToRecord`].
 pub fn record(
     project: &mut Project,
     options: &RecordOptions,
@@ -141,7 +131,7 @@ pub fn record(
     })
 }
 
-/// Records the changes since the work began, in the current session.
+/// In the current session.
 pub fn record_since(
     project: &Project,
     baseline: RecordStart,
@@ -151,7 +141,7 @@ pub fn record_since(
     write_down(project, Some(baseline), options, user)
 }
 
-/// Takes a snapshot before the work begins. Earlier changes are not part of the work.
+/// Earlier changes are not part of the work.
 pub fn begin(project: &Project, user: &mut dyn User) -> anyhow::Result<RecordStart> {
     let session = project.session()?;
     let transaction = project.enter("record", user)?;
@@ -192,7 +182,7 @@ pub fn start(project: &mut Project, title: &str, user: &mut dyn User) -> anyhow:
     Ok(())
 }
 
-/// Deletes the current session, which [`start`] created, if it is still unused.
+/// Deletes the session that [`start`] created, if it is still unused.
 pub fn take_back_start(project: &Project, user: &mut dyn User) -> anyhow::Result<()> {
     let session = project.session()?;
     let _session_lock = project.lock_session(&session, "record")?;
@@ -221,6 +211,7 @@ fn write_down(
     options: &RecordOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<RecordResult> {
+    // The message becomes part of a commit that can be pushed.
     let options = &RecordOptions {
         message: without_keys(options.message.clone(), user),
         ..options.clone()
@@ -373,7 +364,7 @@ fn add_artifacts(
     Ok(())
 }
 
-/// The first line of the message, else who did it, else what changed.
+/// First line of the message, else who did it, else what changed.
 fn turn_title(message: &str, work: &Recorded, lines: &[String]) -> String {
     let first = message.trim().lines().next().unwrap_or_default();
     if !first.trim().is_empty() {
@@ -420,20 +411,21 @@ fn render_report(title: &str, work: &Recorded, lines: &[String]) -> String {
     text
 }
 
-// Determines the base of a recorded turn: the files as the newest turn left them, or as they were
-// when the work began, plus what other turns have applied since.
+// The base of a recorded turn: the files as the newest turn left them, or as they were when the
+// work began, plus what other turns have applied since.
 
 const MAX_TURNS_BETWEEN: usize = 64;
 
-/// Returns a commit with the files as the newest turn of the session left them. If another session
-/// changed them since, or another branch is checked out, the base is HEAD plus what was applied on
-/// top of it.
+/// A commit with the files as the newest turn of the session left them. If another session changed
+/// them since, or another branch is checked out: HEAD plus what was applied on top of it.
 fn read_last_state(project: &Project, tip: &Turn) -> anyhow::Result<CommitId> {
     let repository = &project.repository;
     let last = Stacks::new(repository).last()?;
+    // What other sessions applied since is not part of this work.
     let is_newest = last.is_none_or(|(id, _)| tip.publication == Some(id));
     let workspace = tip.meta.workspace.as_ref().filter(|_| is_newest);
     let branch = refs::branch_or_head(repository)?;
+    // After a checkout of another branch, the difference is git's and not work.
     let workspace = workspace.filter(|state| {
         state.worktree == repository.worktree_name()
             && state.branch.as_ref().is_none_or(|old| *old == branch)
@@ -446,8 +438,7 @@ fn read_last_state(project: &Project, tip: &Turn) -> anyhow::Result<CommitId> {
     snapshot::commit_of(&project.checkout(), tree, tip)
 }
 
-/// The tree that a turn left in the user's files: without its changes if it was not applied, and
-/// without the conflicting ones otherwise.
+/// Without the turn's changes if it was not applied, and without the conflicting ones otherwise.
 fn tree_left_by(repository: &Repository, workspace: &Workspace) -> anyhow::Result<TreeId> {
     let tree = |id: CommitId| Ok::<_, anyhow::Error>(repository.commit(id)?.tree);
     if !workspace.synced {
@@ -470,6 +461,7 @@ fn tree_without(
         return Ok(tree);
     }
 
+    // Conflicting paths were not applied and keep their old content.
     let before = repository.commit(before)?.tree;
     let mut edits = BTreeMap::new();
     for path in paths {
@@ -479,7 +471,7 @@ fn tree_without(
     crate::git::diff::tree_with(repository, tree, &edits)
 }
 
-/// The known state of the files without a session: HEAD, merged with the last publication.
+/// HEAD, merged with the last publication.
 fn state_without_session(project: &Project) -> anyhow::Result<TreeId> {
     let repository = &project.repository;
     let head = refs::head(repository)?;
@@ -518,8 +510,8 @@ fn applied_tree(
     }
 }
 
-/// Returns a commit with the files from the start of the work, plus what turns have applied since,
-/// which is not part of the work.
+/// Files from the start of the work, plus what turns have applied since, which is not part of the
+/// work.
 fn state_since(project: &Project, tip: &Turn, baseline: RecordStart) -> anyhow::Result<CommitId> {
     let repository = &project.repository;
     let stacks = Stacks::new(repository);

@@ -1,5 +1,5 @@
 //! `replay`: runs a recorded plan again, offline and apart from the user's files, and compares the
-//! resulting tree.
+//! resulting tree and the exit codes.
 
 use crate::git::diff;
 use crate::git::worktree;
@@ -27,50 +27,46 @@ use crate::workflow::user::{Approved, User};
 /// Not a valid session name, so it cannot collide.
 const WORKTREE: &str = "_replay";
 
-/// Result of a replay.
 #[derive(Debug, Clone)]
 pub struct Replayed {
     pub turn: u64,
-    /// The recorded tree.
+    /// As recorded.
     pub expected: TreeId,
     pub tree: TreeId,
-    /// Differing paths.
     pub differences: Vec<String>,
-    /// The commands that ended otherwise.
+    /// Commands that ended differently.
     pub exit_codes: Vec<ExitDifference>,
-    /// What the turn could see and this run could not.
+    /// Visible in the turn and not in this run.
     pub unseen: Vec<Unseen>,
 }
 
 impl Replayed {
-    /// Returns whether it came to the same: the files, and how each command ended.
+    /// The files, and how each command ended.
     pub fn is_same(&self) -> bool {
         self.expected == self.tree && self.exit_codes.is_empty()
     }
 }
 
-/// A command that ended otherwise than in the turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExitDifference {
-    /// The number of its action in the plan that ran, from 1.
+    /// Number of the action in the plan that ran, from 1.
     pub action: usize,
-    /// Its exit code in the turn. `None` if it did not run to its end.
+    /// In the turn. `None` if the command did not run to its end.
     pub expected: Option<i32>,
-    /// Its exit code now.
+    /// `None` if the command did not run to its end.
     pub found: Option<i32>,
 }
 
-/// Something that the commands of a turn could see and those of a replay cannot.
+/// Visible to commands of a turn and not to those of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unseen {
-    /// Files in no snapshot: those that git ignores, and those that `not_captured` names.
+    /// Ignored files, and those that `not_captured` names.
     FilesInNoSnapshot,
     Network,
 }
 
-/// Runs the plan of a turn again in a temporary worktree at the turn's `before`. Asks first if the
-/// commands cannot be confined.
+/// In a temporary worktree at the turn's `before`. Asks first if the commands cannot be confined.
 pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Result<Replayed> {
     let turn = project.store().turn(&project.session_of(turn)?, turn)?;
     turn.session.writable()?;
@@ -95,6 +91,7 @@ pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Res
         patience(),
     )?;
     let ran = run_again(project, &turn, &plan, &workspace, user);
+    // Removed after a failure too, so the error is returned only below.
     worktree::remove_session_worktree(&project.repository, WORKTREE)?;
     let (tree, ran) = ran?;
     let expected = project.repository.commit(workspace.after)?.tree;
@@ -114,7 +111,7 @@ pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Res
     })
 }
 
-/// Compares how the commands ended with what the report of the turn says.
+/// With the report of the turn.
 fn exit_differences(
     repository: &Repository,
     turn: &Turn,
@@ -132,6 +129,7 @@ fn exit_differences(
     let expected: Vec<Option<i32>> = expected
         .map(|action| action.field("Exit Code")?.parse().ok())
         .collect();
+    // Without the same number of actions, no result can be matched with another.
     if expected.len() != ran.outcomes.len() {
         return Ok(Vec::new());
     }
@@ -147,8 +145,7 @@ fn exit_differences(
         .collect())
 }
 
-/// Returns what the commands of a turn could see and those of a replay cannot. Which files the user had in
-/// no snapshot then is not recorded; what commands can see on this machine is.
+/// What the user had in no snapshot is not recorded; what commands can see on this machine is.
 fn unseen(project: &Project, turn: &Turn) -> Vec<Unseen> {
     let mut unseen = Vec::new();
     let sees_files = command_files(project) == CommandFiles::Overlay;
@@ -161,7 +158,7 @@ fn unseen(project: &Project, turn: &Turn) -> Vec<Unseen> {
     unseen
 }
 
-/// Returns the plan as it ran, and the files around it.
+/// As it ran, with the files before and after.
 fn recorded(repository: &Repository, turn: &Turn) -> anyhow::Result<(Plan, Workspace)> {
     let (number, status) = (turn.number(), turn.meta.status);
     anyhow::ensure!(
@@ -190,12 +187,12 @@ fn recorded(repository: &Repository, turn: &Turn) -> anyhow::Result<(Plan, Works
     Ok((plan, workspace))
 }
 
-/// Returns `true` if commands can write only in their worktree.
+/// Commands can write only in their worktree.
 fn is_confined(project: &Project) -> bool {
     project.settings.execute.sandbox != Sandbox::Off && availability() == Availability::Full
 }
 
-/// Runs the plan; returns the tree that it leaves, and how its actions ended.
+/// Returns the resulting tree, and how the actions ended.
 fn run_again(
     project: &Project,
     turn: &Turn,

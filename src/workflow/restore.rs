@@ -1,4 +1,7 @@
 //! Restore, undo and redo: one three-way merge into the user's files, recorded as a turn.
+//!
+//! The user's edits survive unless they conflict. Then nothing is written, unless an option chooses
+//! a side (docs/decisions/0011-restore.md).
 
 mod apply;
 
@@ -46,7 +49,7 @@ use crate::workspace::snapshot::{RecordedFiles, commit_of};
 use crate::workspace::stack::{PatchId, Stacks};
 use crate::workspace::transaction::Transaction;
 
-/// What to do if the user's edits conflict with the turn's version.
+/// If the user's edits conflict with the turn's version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnOverlap {
     /// Change nothing and report the conflicts.
@@ -60,57 +63,52 @@ pub enum OnOverlap {
 }
 
 impl OnOverlap {
-    /// Returns whether the turn's version replaces a conflicting one of the user's.
+    /// The turn's version replaces a conflicting one of the user's.
     pub fn replaces(self) -> bool {
         matches!(self, OnOverlap::Theirs | OnOverlap::Exact)
     }
 }
 
-/// Options of a restore.
 #[derive(Debug, Clone, Default)]
 pub struct RestoreOptions {
-    /// Paths to restrict it to.
+    /// To restrict the restore to. Empty for all.
     pub paths: Vec<String>,
     pub on_overlap: OnOverlap,
-    /// Keep the context.
+    /// Keeps the context.
     pub files_only: bool,
-    /// Only show what would change.
+    /// Only shows what would change.
     pub dry_run: bool,
 }
 
-/// What a restore did.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RestoreResult {
-    /// The target.
     pub turn: u64,
-    /// The turn that records it. `None` after a dry run or a conflict, and if nothing had to change.
+    /// Records the restore. `None` after a dry run or a conflict, and if nothing had to change.
     pub commit: Option<CommitId>,
-    /// Turns that an undo or redo reverted or applied.
+    /// Reverted or applied by an undo or redo.
     pub over: Vec<u64>,
-    /// Skipped turns.
     pub passed_over: Vec<PassedOver>,
-    /// Whether exactly the turns are applied that were applied after the target.
+    /// Exactly the turns are applied that were applied after the target.
     pub same_turns: bool,
     pub written: Vec<String>,
     pub deleted: Vec<String>,
-    /// Files with edits of the user's that were kept.
+    /// With edits of the user's that were kept.
     pub kept: Vec<String>,
-    /// Kept files that lack something of a turn, with the reason.
+    /// Kept files that lack something of a turn.
     pub missing: Vec<MissingChange>,
-    /// Files written with conflict markers.
+    /// Written with conflict markers.
     pub conflicts: Vec<String>,
     /// Conflicting files, unchanged; once the turn is recorded, files that could not be written.
     pub overlaps: Vec<String>,
-    /// Whether the user's side of a conflict was kept, so turns are reverted or applied only in part.
+    /// The user's side of a conflict was kept, so turns are reverted or applied only in part.
     #[serde(skip)]
     pub is_partial: bool,
     #[serde(skip)]
     pub notes: Vec<RestoreNote>,
-    /// Files outside of snapshots, unchanged.
+    /// Outside of snapshots, unchanged.
     pub not_captured: Vec<String>,
 }
 
-/// Restores the user's files to a turn.
 pub fn restore(
     project: &Project,
     name: &str,
@@ -150,20 +148,17 @@ pub fn restore(
     carry_out(&transaction, project, &tip, &goal, options)
 }
 
-/// Target of a restore and the plan that leads there.
 struct RestoreTarget<'a> {
-    /// Applied patches.
     planner: Planner<'a>,
     turns: &'a TurnsBack<'a>,
     turn: &'a Turn,
     title: String,
     restored: Restored,
     plan: RestorePlan,
-    /// Applied patches in the target.
+    /// Applied in the target.
     stack: Stack<PatchId>,
 }
 
-/// Merges the plan into the user's files, writes them and records the turn.
 fn carry_out(
     transaction: &Transaction,
     project: &Project,
@@ -217,27 +212,23 @@ fn carry_out(
     Ok(result)
 }
 
-/// A restore, undo or redo in progress.
 struct Restore<'a> {
     transaction: &'a Transaction,
     project: &'a Project,
-    /// The newest turn of the session.
     tip: &'a Turn,
     goal: &'a RestoreTarget<'a>,
     options: &'a RestoreOptions,
 }
 
-/// The user's files before and after the merge.
 struct FittedFiles {
     recorded: RecordedFiles,
     restored: RestoredFiles,
-    /// Files of the target, on the requested paths.
+    /// On the requested paths.
     target: TreeId,
 }
 
 impl Restore<'_> {
-    /// Records the user's files and merges the plan into them. `None` if a conflict stops the restore;
-    /// `done` reports it.
+    /// `None` if a conflict stops the restore; `result` reports it.
     fn fit(&self, result: &mut RestoreResult) -> anyhow::Result<Option<FittedFiles>> {
         let (project, goal, options) = (self.project, self.goal, self.options);
         let repository = &project.repository;
@@ -265,7 +256,9 @@ impl Restore<'_> {
             return Ok(None);
         }
 
+        // A file that no snapshot has cannot be replaced: its bytes would be lost.
         let mut in_the_way = find_blocked(project, recorded.tree, restored.tree)?;
+        // `--ours` keeps the file in the way, so the steps conflict there.
         if options.on_overlap == OnOverlap::Ours && !in_the_way.is_empty() {
             restored = apply_with(&in_the_way.into_keys().collect())?;
             in_the_way = find_blocked(project, recorded.tree, restored.tree)?;
@@ -278,6 +271,7 @@ impl Restore<'_> {
             return Ok(None);
         }
 
+        // The next snapshot lacks these files, so the turn must not have them.
         let unchanged = hidden.unchanged(repository, recorded.tree, restored.tree)?;
         if !unchanged.is_empty() {
             let without = unchanged.into_iter().map(|path| (path, None)).collect();
@@ -294,7 +288,7 @@ impl Restore<'_> {
         }))
     }
 
-    /// Records the user's files, including files outside of snapshots that the restore can replace.
+    /// Also files outside of snapshots that the restore can replace.
     fn record(&self, target: TreeId) -> anyhow::Result<(RecordedFiles, HiddenFiles)> {
         let (project, options) = (self.project, self.options);
         let checkout = project.checkout();
@@ -317,7 +311,6 @@ impl Restore<'_> {
         Ok((recorded, hidden))
     }
 
-    /// Sets whether the turns of the target are applied at the end.
     fn compare_turns(
         &self,
         restored: &RestoredFiles,
@@ -347,7 +340,6 @@ impl Restore<'_> {
         Ok(())
     }
 
-    /// Writes the files and records the turn.
     fn finish(
         &self,
         writing: &RestoreTurn<'_>,
@@ -363,6 +355,7 @@ impl Restore<'_> {
             .transaction
             .complete(&checkout, &tip.session, &step, files)?;
         if let Some(waiting) = waiting {
+            // If the context stays, all of the draft still applies.
             let scope = match self.options.files_only {
                 true => TransferScope::Whole,
                 false => TransferScope::Answer,
@@ -383,15 +376,14 @@ impl Restore<'_> {
         result.notes.extend(obstacles.map(RestoreNote::Obstacle));
         result.commit = Some(commit);
 
-        // The files are written: a summary that fails must not fail the restore.
+        // The files are written already.
         let notes = summarize_turns(project, tip, self.goal);
         result.notes.extend(notes.unwrap_or_default());
         Ok(())
     }
 }
 
-/// Returns a tree with the nested repositories of the files: a restore neither creates nor changes
-/// them, so its summary must not list them.
+/// A restore neither creates nor changes nested repositories, so its summary must not list them.
 fn leave_repositories(
     repository: &Repository,
     files: TreeId,

@@ -1,4 +1,6 @@
 //! `resume`: executes the waiting plan, or prompts and plans, in a loop.
+//!
+//! Without a user, the loop ends at the first question, failure or limit.
 
 use crate::host::interrupt;
 use crate::model::{ModelError, TokenUsage};
@@ -20,65 +22,56 @@ use crate::workflow::user::{EmptyInput, Event, NobodyToAsk, Question, User};
 
 const YOLO_REPLANS: u32 = 2;
 
-/// Options of the loop.
 #[derive(Debug, Clone, Default)]
 pub struct ResumeOptions {
-    /// The first message.
     pub message: Option<String>,
-    /// Run without reviews until a question, a limit, or too many rejected corrections.
+    /// Without reviews, until a question, a limit, or too many rejected corrections.
     pub yolo: bool,
-    /// No user can be prompted: end when the model has nothing left to do.
+    /// No user can be prompted: ends when the model has nothing left to do.
     pub alone: bool,
-    /// Limit for turns.
     pub max_turns: Option<u32>,
-    /// Cost limit of the session in dollars, instead of the configured one.
+    /// Of the session, in dollars, instead of the configured limit.
     pub max_cost: Option<f64>,
     /// How many turns before the previous one the model sees.
     pub depth: u64,
     pub model: Option<String>,
-    /// The pipeline; `None` for the configured one.
+    /// `None` for the configured pipeline.
     pub pipeline: Option<String>,
 }
 
-/// Result of the loop.
 #[derive(Debug, Clone)]
 pub struct Resumed {
-    /// The last executed turn.
     pub last: Option<Box<RecordedTurn>>,
-    /// The plan that is waiting at the end.
     pub waiting: Option<WaitingPlan>,
     pub ended: Ended,
 }
 
-/// Why a loop ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ended {
     /// The user left, or nothing is left to do and no user can be prompted.
     Left,
-    /// The model concluded the work, with this summary.
+    /// The model's summary.
     Complete(String),
-    /// The model asked this question.
+    /// The model's question.
     Question(String),
-    /// The user left the plan of this turn undecided.
+    /// The turn whose plan the user left undecided.
     Undecided(u64),
     /// The plan has text next to a command that no user has judged. It waits.
     InDoubt(u64),
-    /// The result of the last turn meets the user's own edits.
+    /// The result of the last turn conflicts with the user's own edits.
     Overlap,
-    /// The plan was rejected and there is no correction.
+    /// There is no correction.
     Rejected,
     /// The model wrote the same plan as in the previous turn. It is waiting.
     Repeated,
-    /// The limit for turns was reached.
     Turns(u32),
-    /// The cost limit of the session was reached.
     Cost {
-        /// Cost so far, in dollars.
+        /// So far, in dollars.
         used: f64,
-        /// The limit, in dollars.
+        /// In dollars.
         limit: f64,
     },
-    /// The model could not be asked to continue, for this reason.
+    /// Why the model could not be asked to continue.
     NextCall(String),
     /// The model failed, and the user left the prompt after that.
     Failed,
@@ -88,9 +81,8 @@ pub enum Ended {
     InputCut,
 }
 
-/// The surroundings of the loop: output of turns, and commands typed at the prompt.
+/// Shows turns, and handles commands typed at the prompt.
 pub trait Console {
-    /// Called for each recorded turn.
     fn recorded(&mut self, turn: &RecordedTurn) -> anyhow::Result<()>;
 
     /// Shows why the model failed. The loop stays at its prompt.
@@ -100,21 +92,18 @@ pub trait Console {
     fn typed(&mut self, project: &mut Project, text: String) -> anyhow::Result<Typed>;
 }
 
-/// Result of input at the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Typed {
-    /// A message for the model.
+    /// For the model.
     Message(String),
     /// A command, which was executed.
     Done,
     /// Use this model from now on.
     Model(String),
-    /// Leave the loop.
     Leave,
 }
 
-/// Runs the loop in the current session until the user leaves, the work is complete, or a limit is
-/// reached.
+/// Ends when the user leaves, the work is complete, or a limit is reached.
 pub fn resume(
     project: &mut Project,
     options: ResumeOptions,
@@ -123,6 +112,7 @@ pub fn resume(
 ) -> anyhow::Result<Resumed> {
     project.settings.limits.cost = options.max_cost.unwrap_or(project.settings.limits.cost);
     if options.yolo {
+        // Without a user, a model that cannot correct its plan would only cost money.
         project.settings.replan.max = project.settings.replan.max.min(YOLO_REPLANS);
     }
 
@@ -150,7 +140,7 @@ pub fn resume(
 enum RemainingWork {
     /// The model only read, handed over or failed. It continues by itself.
     Work,
-    /// Its plan was rejected too often. The user can let it try again.
+    /// The plan was rejected too often. The user can let the model try again.
     Retry,
     /// It told something instead of making a plan. It can be asked for one.
     Plan,
@@ -158,6 +148,7 @@ enum RemainingWork {
 }
 
 fn remaining_work(project: &Project, tip: &Turn) -> anyhow::Result<RemainingWork> {
+    // An answer is complete although it changes no file.
     if tip.meta.question {
         return Ok(RemainingWork::Nothing);
     }
@@ -171,7 +162,7 @@ fn remaining_work(project: &Project, tip: &Turn) -> anyhow::Result<RemainingWork
     })
 }
 
-/// Returns `true` if the plan, as it ran, could change files and did not hand over.
+/// As it ran, and without a handover.
 fn plan_changed_files(project: &Project, tip: &Turn) -> anyhow::Result<bool> {
     let approved = tip.text(&project.repository, artifact::APPROVED)?;
     let text = match approved {
@@ -208,9 +199,9 @@ const PLAN_PLEASE: &str = "Your answer was not a plan, so nothing was done. Writ
 const MAX_READS: u32 = 5;
 
 enum NextStep {
-    /// Make a plan from this message, or from the one in the draft.
+    /// From this message, or from the one in the draft.
     Plan(Option<String>, MessageOrigin),
-    /// The input was handled and can have changed the session. Decide again.
+    /// The input was handled and can have changed the session.
     Again,
     End(Ended),
 }
@@ -231,7 +222,7 @@ struct ResumeLoop<'a> {
     /// Plans run without a review.
     unseen: bool,
     most: Option<u32>,
-    /// A message that no plan was made from yet.
+    /// No plan was made from it yet.
     message: Option<String>,
     turns: u32,
     /// Turns in a row that only read and ran without approval.
@@ -243,7 +234,7 @@ struct ResumeLoop<'a> {
 }
 
 impl<'a> ResumeLoop<'a> {
-    /// Creates a loop. Without a review, `limits.turns` applies.
+    /// Without a review, `limits.turns` applies.
     fn new(
         project: &'a mut Project,
         mut options: ResumeOptions,
@@ -265,8 +256,7 @@ impl<'a> ResumeLoop<'a> {
         }
     }
 
-    /// Returns `true` if the loop ends with the given message, because no user can enter another
-    /// one.
+    /// The loop ends with the given message, because no user can enter another one.
     fn is_one_message(&self) -> bool {
         self.options.alone && !self.options.yolo
     }
@@ -407,7 +397,6 @@ impl ResumeLoop<'_> {
 }
 
 enum LoopPrompt {
-    /// The answer to this question.
     Answer(String),
     /// The reply to a prose answer.
     Reply {
@@ -515,7 +504,7 @@ impl ResumeLoop<'_> {
         }
     }
 
-    /// Makes the next plan. Returns the reason if the loop must end.
+    /// Returns the reason if the loop must end.
     fn plan(
         &mut self,
         tip: &Turn,

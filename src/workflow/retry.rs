@@ -23,7 +23,7 @@ use crate::workflow::project::Project;
 use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
 
-/// Artifacts that are sent, or that validation depends on.
+/// Sent, or needed by validation.
 const RECORDED: [&str; 5] = [
     artifact::INPUT,
     artifact::USER_PROMPT,
@@ -32,15 +32,14 @@ const RECORDED: [&str; 5] = [
     artifact::SESSION_CONTEXT,
 ];
 
-/// Options of a retry.
 #[derive(Debug, Clone, Default)]
 pub struct RetryOptions {
     pub turn: String,
-    /// The model; `None` for the turn's model or pipeline.
+    /// `None` for the turn's model or pipeline.
     pub model: Option<String>,
 }
 
-/// Sends the input of a turn again, and switches to the new session with the answer.
+/// Switches to the new session with the answer.
 pub fn retry(
     project: &mut Project,
     options: &RetryOptions,
@@ -162,8 +161,7 @@ fn ask_again(
     )
 }
 
-/// Reports if the first step of a pipeline was sent something else than in the turn. Later steps
-/// depend on its answer.
+/// Later steps depend on the answer of the first one.
 fn report_other_steps(
     repository: &Repository,
     turn: &Turn,

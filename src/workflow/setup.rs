@@ -1,4 +1,6 @@
 //! `setup`: finds models, tries them, and writes the choice to the user's configuration.
+//!
+//! Never stores a key. A model that costs money is tried only after a confirmation.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -17,36 +19,32 @@ use crate::model::settings::ModelConfig;
 use crate::model::{ModelError, ModelRequest};
 
 const QUESTION: &str = "Reply with the single word: ready";
-/// A local server may have to load the model first.
+/// A local server might have to load the model first.
 const PATIENCE: Duration = Duration::from_secs(180);
 const DISCOVERY: &str = "TEDDY_DISCOVERY";
 const SERVERS: &str = "TEDDY_SERVERS";
 
-/// A model that answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TriedModel {
     pub answer: String,
-    /// Duration of the request.
     pub duration: Duration,
 }
 
-/// Result of writing the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeptModel {
     Written,
     /// The file already has this model.
     Unchanged,
-    /// The user has to edit the file, for this reason.
+    /// Why the user has to edit the file.
     ByHand(String),
 }
 
-/// Returns `true` if programs can be started and servers asked.
+/// Programs can be started and servers asked.
 pub fn is_looking() -> bool {
     env::var(DISCOVERY).is_none_or(|value| value != "off")
 }
 
-/// Finds models in the environment, in `PATH` and on local and named servers. Programs inside the
-/// repository are ignored, because its author could have put them there.
+/// Ignores programs inside the repository, because its author could have put them there.
 pub fn scan_models(repository: Option<&Path>, addresses: &[ServerAddress]) -> FoundModels {
     let is_looking = is_looking();
     let usual = if is_looking { servers() } else { Vec::new() };
@@ -73,7 +71,7 @@ fn servers() -> Vec<ServerAddress> {
         .collect()
 }
 
-/// Asks a model one short question.
+/// One short question.
 pub fn attempt(name: &str, settings: &ModelConfig) -> Result<TriedModel, ModelError> {
     let environment = ModelEnv {
         stopped: Rc::new(interrupt::requested),
@@ -96,8 +94,7 @@ pub fn attempt(name: &str, settings: &ModelConfig) -> Result<TriedModel, ModelEr
     })
 }
 
-/// Writes a model to the user's configuration, and returns it with its name there. A file that
-/// cannot be edited safely is left alone.
+/// Leaves a file alone that cannot be edited safely. Returns the model with its name in the file.
 pub fn keep(file: &Path, model: NewModel) -> (NewModel, KeptModel) {
     let text = match text_of(file) {
         Ok(text) => text,
@@ -116,7 +113,7 @@ pub fn keep(file: &Path, model: NewModel) -> (NewModel, KeptModel) {
     (model, outcome)
 }
 
-/// Reads a configuration file, or says why it cannot be edited.
+/// Fails with the reason why the file cannot be edited.
 fn text_of(file: &Path) -> Result<String, String> {
     let Ok(metadata) = file.symlink_metadata() else {
         return Ok(String::new());

@@ -1,8 +1,8 @@
 //! What turns did to the files together, without the user's own edits between them.
 //!
-//! Like `teddy land`, it applies the change of each turn to the result of those before it. An undo or
-//! restore is a change like any other, so what is undone cancels out. If a turn changes the same lines
-//! as an edit of the user's, the edit counts as part of the files that the turn started from.
+//! Like `teddy land`, it applies the change of each turn to the result of those before it. An undo
+//! or restore is a change like any other, so what is undone cancels out. If a turn changes the same
+//! lines as an edit of the user's, the edit counts as part of the files that the turn started from.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,16 @@ use crate::git::repository::Repository;
 use crate::session::meta::Workspace;
 use crate::session::turn::Turn;
 
-/// The files without and with the changes of some turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnsSum {
-    /// The files without them.
     pub before: TreeId,
-    /// The files with them.
     pub after: TreeId,
 }
 
 type Edits = BTreeMap<Vec<u8>, Option<TreeEntry>>;
 
-/// Sums up consecutive turns, oldest first, in the files `start`, or in those before the first turn.
-/// `None` if none of them has files.
+/// `turns` are consecutive, oldest first. `start` replaces the files before the first one. `None`
+/// if none of the turns has files.
 pub fn sum<'a>(
     repository: &Repository,
     start: Option<TreeId>,
@@ -65,8 +62,7 @@ pub fn sum<'a>(
     Ok(Some(adding.sum))
 }
 
-/// Returns `after` without the changes that the next turn did not find in the files, as they were not
-/// applied.
+/// Without the changes that the next turn did not find in the files: they were not applied.
 fn drop_unapplied(
     repository: &Repository,
     before: TreeId,
@@ -85,16 +81,14 @@ fn drop_unapplied(
     diff::tree_with(repository, after, &lost)
 }
 
-/// A sum to which turns and the user's edits are added in their order.
 struct Adding<'a> {
     repository: &'a Repository,
     sum: TurnsSum,
-    /// The files with nothing but the user's edits.
+    /// With nothing but the user's edits.
     users: TreeId,
 }
 
 impl Adding<'_> {
-    /// Adds the change of a turn.
     fn turn(&mut self, before: TreeId, after: TreeId) -> anyhow::Result<()> {
         if before == after {
             return Ok(());
@@ -105,6 +99,8 @@ impl Adding<'_> {
             Merged::Overlap { paths, theirs, .. } => {
                 let mut edits = Edits::new();
                 for path in paths {
+                    // The turn changed lines that the user edited, so the edit becomes part of the
+                    // state before.
                     let edited = repository.entry(self.users, &path)?;
                     edits.insert(path, edited);
                 }
@@ -116,8 +112,7 @@ impl Adding<'_> {
         Ok(())
     }
 
-    /// Adds what the user did between two turns, after the one and before the other. It counts only
-    /// if it takes back what turns did.
+    /// Edits between two turns. They count only if they revert what turns did.
     fn user(&mut self, after: TreeId, next: TreeId) -> anyhow::Result<()> {
         if after == next {
             return Ok(());
@@ -125,6 +120,7 @@ impl Adding<'_> {
         let repository = self.repository;
         let mut edits = Edits::new();
         for change in diff::changes(repository, after, next)? {
+            // The file is again as it was before the turns.
             if change.new == repository.entry(self.sum.before, &change.path)? {
                 edits.insert(change.path, change.new);
             }

@@ -26,80 +26,69 @@ use crate::workflow::sum::sum;
 const SCHEMA: u32 = 1;
 const MAX_TEXT: usize = 64 << 10;
 
-/// A turn can come from someone else; our own artifacts are much smaller.
+/// In bytes. Turns of others can be larger; our own artifacts are much smaller.
 const MAX_FILE: u64 = 64 << 20;
 
 const MAX_COMPARED: usize = 2000;
 
-/// Summary of a session.
 #[derive(Debug, Serialize)]
 pub struct SessionSummary {
-    /// Version of the format.
     pub schema: u32,
     pub session: String,
-    /// Its newest turn.
     pub tip: CommitId,
-    /// The user's requests, oldest first.
+    /// Oldest first.
     pub requests: Vec<AskedRequest>,
-    /// Files that differ between its start and its newest turn.
+    /// Between the start and the newest turn.
     pub files: Vec<DifferingFile>,
-    /// Its turns, oldest first, without turn 0.
+    /// Oldest first, without turn 0.
     pub turns: Vec<TurnInShort>,
-    /// Commands that ran, oldest first.
+    /// Oldest first.
     pub runs: Vec<CommandRun>,
-    /// The user's decisions, oldest first.
+    /// Oldest first.
     pub decisions: Vec<UserDecision>,
-    /// The model's open question.
     pub question: Option<String>,
-    /// The model's summary, if it concluded the work.
+    /// Set if the model concluded the work.
     pub conclusion: Option<String>,
-    /// Requested models, each once.
+    /// As requested, each once.
     pub models: Vec<String>,
-    /// Input tokens; `None` if a model did not report them.
+    /// `None` if a model did not report them.
     pub tokens_in: Option<u64>,
-    /// Output tokens.
+    /// `None` if a model did not report them.
     pub tokens_out: Option<u64>,
-    /// Cost in dollars, including unused answers; `None` if unknown.
+    /// In dollars, with unused answers; `None` if unknown.
     pub cost: Option<f64>,
 }
 
-/// A request of the user.
 #[derive(Debug, Serialize)]
 pub struct AskedRequest {
-    /// The turn that it started.
+    /// Started by the request.
     pub turn: u64,
     pub text: String,
 }
 
-/// A changed file.
 #[derive(Debug, Serialize)]
 pub struct DifferingFile {
     pub path: String,
     /// `added`, `deleted` or `modified`.
     pub change: &'static str,
-    /// Added lines; `None` if the file is binary or too large.
+    /// `None` if the file is binary or too large.
     pub added: Option<usize>,
-    /// Removed lines.
+    /// `None` like `added`.
     pub removed: Option<usize>,
 }
 
-/// A turn in one line.
 #[derive(Debug, Serialize)]
 pub struct TurnInShort {
-    /// Turn number.
     pub number: u64,
     pub commit: CommitId,
-    /// How it ended.
     pub status: Status,
     pub title: String,
     pub agent: String,
-    /// The requested model.
     pub model: Option<String>,
-    /// Cost in dollars.
+    /// In dollars.
     pub cost: Option<f64>,
 }
 
-/// Summarizes a session.
 pub fn summary(project: &Project, session: &SessionName) -> anyhow::Result<SessionSummary> {
     let (repository, store) = (&project.repository, project.store());
     let tip = store.tip(session)?;
@@ -150,7 +139,7 @@ fn is_users(turn: &Turn) -> bool {
     meta.origin == MessageOrigin::User && meta.work.is_none() && meta.restored.is_none()
 }
 
-/// Reads an artifact as text. Fails if it is larger than `MAX_FILE`.
+/// Fails if the artifact is larger than `MAX_FILE`.
 fn text_of(repository: &Repository, turn: &Turn, name: &str) -> anyhow::Result<Option<String>> {
     let bytes = repository.file_up_to(turn.tree, name, MAX_FILE)?;
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
@@ -173,7 +162,7 @@ fn short(turn: &Turn) -> TurnInShort {
     }
 }
 
-/// Includes unused answers.
+/// With unused answers.
 fn turn_cost(turn: &Turn) -> Option<f64> {
     let cost = turn.meta.model.as_ref().and_then(|model| model.cost);
     turn.meta.spent.or(cost)
@@ -202,7 +191,7 @@ fn cost(turns: &[Turn]) -> Option<f64> {
     (!costs.is_empty()).then(|| costs.iter().sum())
 }
 
-/// Returns the files that the turns changed, without the user's own edits.
+/// Without the user's own edits.
 fn files(project: &Project, turns: &[Turn]) -> anyhow::Result<Vec<DifferingFile>> {
     let repository = &project.repository;
     let Some(sum) = sum(repository, None, turns)? else {
@@ -244,31 +233,26 @@ fn lines(
     Ok(counted.map(|counts| (counts.added, counts.removed)))
 }
 
-// Collects the user's decisions in a session: answers, declined plans, changes and omissions in
-// reviews.
+// The user's decisions: answers, declined plans, changes and omissions in reviews.
 
-/// A decision of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UserDecision {
     pub turn: u64,
     pub kind: DecisionKind,
-    /// Its subject: the question, the title of the plan, or an action.
+    /// The question, the title of the plan, or an action.
     pub about: String,
     /// The user's words.
     pub said: String,
 }
 
-/// Kind of decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionKind {
-    /// Answered a question.
     Answered,
-    /// Declined a plan.
     Declined,
-    /// Changed an action in the review.
+    /// In the review.
     Changed,
-    /// Deselected actions in the review.
+    /// In the review.
     LeftOut,
 }
 
@@ -338,11 +322,10 @@ fn review_changes(turn: &Turn, proposed: &str, approved: &str, report: &str) -> 
 
 const COMMAND_FIELD: &str = "Command:";
 
-/// A run of a plan's command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CommandRun {
     pub turn: u64,
-    /// Description in the plan.
+    /// In the plan.
     pub about: String,
     pub command: String,
     pub exit_code: i32,

@@ -22,7 +22,7 @@ use crate::workflow::user::{Approved, User};
 const WORKTREE: &str = "_trial";
 const LAST_LINES: usize = 10;
 
-/// Runs trials, and removes the worktree when dropped.
+/// Removes the worktree when dropped.
 pub(in crate::workflow) struct Trials<'p> {
     project: &'p Project,
     _lock: Lock,
@@ -30,7 +30,7 @@ pub(in crate::workflow) struct Trials<'p> {
 
 #[derive(Debug, Clone)]
 pub(in crate::workflow) struct Trial {
-    /// Exit code; 124 after a timeout, 128 + n after signal n.
+    /// 124 after a timeout, 128 + n after signal n.
     pub exit_code: i32,
     pub duration: Duration,
     pub tail: Vec<String>,
@@ -46,7 +46,7 @@ impl<'p> Trials<'p> {
         })
     }
 
-    /// Runs a command on the files of a commit. `turn` determines the settings.
+    /// `turn` determines the settings.
     pub(in crate::workflow) fn run(
         &self,
         turn: &Turn,
@@ -112,7 +112,7 @@ fn plan_of(command: &str) -> Plan {
     }
 }
 
-/// An action that runs a command and is allowed to fail.
+/// The action is allowed to fail.
 pub(in crate::workflow) fn action_of(command: &str) -> Action {
     let execute = Execute {
         command: command.to_owned(),

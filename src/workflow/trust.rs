@@ -1,5 +1,7 @@
 //! `trust`: shows what a repository's `.teddy/` contains, or how it changed since it was trusted,
 //! and remembers the decision.
+//!
+//! Also tells sessions that this user made or accepted from those of others, and accepts sessions.
 
 use crate::config::trust::{Trust, TrustRecord};
 use crate::session::artifact;
@@ -12,7 +14,6 @@ use crate::workflow::lifecycle::branch_session;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// What to decide about.
 pub struct TrustProposal {
     /// The contents, or a diff to the trusted ones.
     pub text: String,
@@ -22,7 +23,6 @@ pub struct TrustProposal {
     pub is_empty: bool,
 }
 
-/// Returns what trust would allow.
 pub fn trust_proposal(project: &Project) -> anyhow::Result<TrustProposal> {
     let now = &project.proposed;
     let record = trust_store(project).record();
@@ -57,7 +57,8 @@ pub fn trust_proposal(project: &Project) -> anyhow::Result<TrustProposal> {
     })
 }
 
-/// Trusts exactly what [`trust_proposal`] showed, even if the files changed since, or revokes all trust.
+/// Trusts exactly what [`trust_proposal`] showed, even if the files changed since, or revokes all
+/// trust.
 pub fn remember_trust(project: &Project, trusted: bool) -> anyhow::Result<()> {
     let record = if trusted {
         TrustRecord {
@@ -73,33 +74,29 @@ fn trust_store(project: &Project) -> Trust {
     Trust::of(&project.user_dirs.config, &project.repository.common_dir())
 }
 
-// Tells sessions that this user made or accepted from those of others, and accepts sessions.
-//
-// The record is in the git directory, which fetch and clone do not copy. A session of someone
-// else's can be read, but its plan does not run.
+// Which sessions the user made or accepted is recorded in the git directory, which fetch and clone
+// do not copy. A session of someone else's can be read, but its plan does not run.
 
-/// What was accepted.
 #[derive(Debug, Clone)]
 pub struct Adopted {
     /// Number of the newest turn.
     pub turns: u64,
-    /// Text of the waiting plan.
     pub plan: Option<String>,
 }
 
-/// Returns `true` if this user made or accepted the draft.
+/// The user made or accepted the draft.
 pub fn is_own_draft(project: &Project, tip: &Turn, draft: &Draft) -> bool {
     draft
         .commit
         .is_none_or(|commit| project.journal().own_drafts(&tip.session).contains(&commit))
 }
 
-/// Returns `true` if this user made or accepted the newest turn.
+/// The user made or accepted the newest turn.
 pub fn is_own_tip(project: &Project, tip: &Turn) -> bool {
     project.journal().tip(tip.session.as_str()) == Some(tip.commit)
 }
 
-/// Accepts a session of a remote: branches it to a local session of its own name.
+/// Branches the session to a local one of its own name.
 pub fn adopt_remote(
     project: &mut Project,
     session: &SessionName,
@@ -110,7 +107,7 @@ pub fn adopt_remote(
     adopt_session(project, &own, user)
 }
 
-/// Accepts a session in its current state, including a waiting plan.
+/// With a waiting plan.
 pub fn adopt_session(
     project: &Project,
     session: &SessionName,

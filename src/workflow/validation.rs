@@ -28,42 +28,34 @@ use crate::workflow::context::{pages, teddy_files};
 use crate::workflow::model::agents;
 use crate::workflow::project::Project;
 
-/// What a rejection for words beside commands is called among the mistakes of a turn.
+/// Among the mistakes of a turn: rejected for text next to commands.
 pub const ASIDES: &str = "asides";
 
-/// A plan, judged.
 #[derive(Debug, Clone)]
 pub struct ValidatedPlan {
-    /// Its text, with the repairs.
     pub repaired: Repaired,
-    /// The parsed plan.
     pub plan: Plan,
-    /// The simulation. Its diagnostics include those of the parser.
+    /// Its diagnostics include those of the parser.
     pub simulation: Simulation,
-    /// Outline as parsed, if the structure is invalid.
+    /// Set if the structure is invalid.
     pub outline: Option<String>,
     /// Set if the model answered in prose. The plan is that message.
     pub prose: Option<ProseKind>,
 }
 
-/// Input of validation.
 pub struct ValidationInput<'a> {
-    /// Newest turn.
     pub tip: &'a Turn,
-    /// Tree of the user's files.
     pub tree: TreeId,
     pub lists: &'a ContextLists,
-    /// The draft that contains the plan.
     pub draft: &'a Draft,
 }
 
 impl ValidatedPlan {
-    /// All mistakes.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.simulation.diagnostics
     }
 
-    /// Returns what is said beside commands, as mistakes for the model to correct.
+    /// Text next to commands, as mistakes for the model to correct.
     pub fn asides(&self) -> Vec<Diagnostic> {
         let hint = "send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`";
         let asides = self.repaired.asides();
@@ -114,8 +106,8 @@ impl ValidatedPlan {
         wrong.collect()
     }
 
-    /// Identifies mistakes, to recognize repeated ones: each failing FIND by file and text,
-    /// otherwise all mistakes together.
+    /// To recognize repeated mistakes: each failing FIND by file and text, otherwise all mistakes
+    /// together.
     pub fn mistakes(&self) -> Vec<String> {
         let mut names = Vec::new();
         for (action, step) in self.plan.actions.iter().zip(&self.simulation.steps) {
@@ -148,7 +140,6 @@ impl ValidatedPlan {
     }
 }
 
-/// Validates a parsed reply or plan.
 pub fn validate_plan(
     project: &Project,
     reading: Reading,
@@ -177,7 +168,6 @@ pub fn validate_plan(
     })
 }
 
-/// Validates a plan that the user changed in the review.
 pub fn simulate(
     project: &Project,
     plan: &Plan,
@@ -221,26 +211,25 @@ fn with_facts(
 struct Snapshotted<'a> {
     pub repository: &'a Repository,
     pub tree: TreeId,
-    /// The user's directory, to explain paths that the snapshot lacks.
+    /// To explain paths that the snapshot lacks.
     pub workspace: &'a Root,
     pub lists: &'a ContextLists,
     pub own: &'a Artifacts,
-    /// The plan was generated from an agent's changes, so it can edit files that are in no context
+    /// A plan that was generated from an agent's changes can edit files that are in no context
     /// list.
     pub is_made: bool,
     pub memos: &'a [String],
     pub agents: BTreeSet<String>,
-    /// Agents that only an untrusted repository defines.
     pub untrusted_agents: BTreeSet<String>,
-    /// Why RESEARCH cannot search; `None` if it can.
+    /// Why RESEARCH cannot search.
     pub search_obstacle: Option<String>,
     pub shell: Shell,
     pub artifacts: &'a dyn Fn(&Resource) -> bool,
 }
 
 impl Snapshotted<'_> {
-    /// Classifies a path that the snapshot lacks. A directory that is empty or contains only
-    /// ignored files counts as a directory; a nested repository without a commit does not.
+    /// A directory that is empty or contains only ignored files counts as a directory; a nested
+    /// repository without a commit does not.
     fn beside_the_snapshot(&self, path: &Path) -> Entry {
         match self.workspace.kind(path) {
             Ok(None) => Entry::Absent,

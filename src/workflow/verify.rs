@@ -1,4 +1,6 @@
 //! `verify`: checks that sessions are well-formed and complete, and checks their signatures.
+//!
+//! Read-only, except for `sign`, which adds a tag.
 
 use std::path::PathBuf;
 
@@ -20,17 +22,15 @@ use crate::session::verify::{Checked, CheckedTurn, Fault, check};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// Result for a session.
 #[derive(Debug, Clone, Serialize)]
 pub struct Verified {
     pub session: SessionName,
-    /// Number of turns that were read.
     pub turns: usize,
     pub signature: Option<SessionSignature>,
     pub faults: Vec<Fault>,
 }
 
-/// Verifies sessions, or all if none is given.
+/// All if none is given.
 pub fn verify_sessions(
     project: &Project,
     sessions: &[SessionName],
@@ -94,28 +94,23 @@ fn commits_of(turn: &CheckedTurn) -> Vec<CommitId> {
     commits
 }
 
-/// A signed session.
 #[derive(Debug, Clone, Serialize)]
 pub struct SignedSession {
     pub session: SessionName,
-    /// The newest turn. The signature covers it and all turns before.
+    /// The signature covers it and all turns before.
     pub turn: u64,
     pub commit: CommitId,
-    /// The signed tag.
     pub tag: TagId,
-    /// The ref that points at the tag.
     #[serde(rename = "ref")]
     pub reference: String,
 }
 
-/// Directory for scratch repositories in which git signs. While no process is signing, its contents
-/// are leftovers of killed ones.
+/// While no process is signing, its contents are leftovers of killed ones.
 pub fn signing_dir(repository: &Repository) -> PathBuf {
     repository.teddy_dir().join("signing")
 }
 
-/// Signs the newest turn of a session. No turn can be added meanwhile, because the session is
-/// locked.
+/// The session is locked, so that no turn is added meanwhile.
 pub fn sign_session(
     project: &Project,
     session: &SessionName,
@@ -142,6 +137,7 @@ pub fn sign_session(
         &tag_request,
         passphrase,
     )?;
+    // The signature is complete. The lock is needed only for the tag and its ref.
     let transaction = project.enter("sign", user)?;
     let (tag, protected) = protect::protect_tag(repository, &bytes)?;
 

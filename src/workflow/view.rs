@@ -14,7 +14,7 @@ use crate::text::leak::{LeakKinds, redact_leaks};
 use crate::workflow::log::LogRow;
 use crate::workflow::view::timeline::SessionPage;
 
-/// The redaction for pages that leave this machine.
+/// For pages that leave this machine.
 pub fn redaction(home: Option<&Path>) -> Redaction {
     Redaction {
         kinds: LeakKinds::ALL,
@@ -24,7 +24,6 @@ pub fn redaction(home: Option<&Path>) -> Redaction {
 }
 
 impl Redaction {
-    /// Redacts a text.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match redact_leaks(text.as_bytes(), false, self.kinds, self.home.as_deref()) {
             Some(plain) => String::from_utf8_lossy(&plain).into_owned().into(),
@@ -42,7 +41,6 @@ impl Redaction {
         texts.into_iter().for_each(|text| self.apply(text));
     }
 
-    /// Redacts a row.
     pub fn row(&self, row: &mut LogRow) {
         self.apply_to([&mut row.title, &mut row.agent]);
         self.apply_to(&mut row.model);
@@ -51,13 +49,12 @@ impl Redaction {
         self.apply_to(row.landed.as_mut().map(|landed| &mut landed.branch));
     }
 
-    /// Redacts a session page.
     pub fn session(&self, page: &mut SessionPage) {
         page.lane.rows.iter_mut().for_each(|row| self.row(row));
         self.apply_to(&mut page.lane.ailing);
     }
 
-    /// Redacts a turn page. The contents of its files are redacted by [`Redaction::file`].
+    /// Without the contents of files, for which there is [`Redaction::file`].
     pub fn turn(&self, page: &mut TurnPage) {
         self.row(&mut page.row);
         let texts = [&mut page.message, &mut page.answer, &mut page.plan];
@@ -79,7 +76,6 @@ impl Redaction {
         self.apply_to(&mut page.errors);
     }
 
-    /// Redacts a file.
     pub fn file(&self, mut file_view: FileView) -> FileView {
         match &mut file_view {
             FileView::Text(text) | FileView::Link(text) | FileView::Unreadable(text) => {

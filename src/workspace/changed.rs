@@ -1,4 +1,6 @@
 //! What the user changed since the newest turn, for read-only commands such as `status`.
+//!
+//! Takes a snapshot without the lock. An error is part of the result and never ends the command.
 
 use crate::git::diff;
 use serde::Serialize;
@@ -15,17 +17,14 @@ use crate::workspace::drift::drift;
 use crate::workspace::snapshot;
 use crate::workspace::snapshot::not_captured;
 
-/// Changes since the newest turn.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Changed {
     /// Changed paths, lossily decoded.
     pub changed: Vec<String>,
-    /// Files that the snapshot leaves out.
     pub not_captured: Vec<NotCaptured>,
     /// Why the changes are unknown, for example because the git directory is not writable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
-    /// How the files differ from the state that the turn recorded.
     #[serde(flatten)]
     pub drift: Drift,
 }
@@ -41,8 +40,7 @@ fn explained(error: &anyhow::Error) -> String {
     }
 }
 
-/// Compares the user's files with the newest turn. Never fails: an error is returned in
-/// `Changed::unknown`, so that the caller can show the rest.
+/// Never fails: the caller can show the rest beside `Changed::unknown`.
 pub fn changed_since(checkout: &Checkout<'_>, tip: &Turn) -> Changed {
     let mut why = String::new();
     for _ in 0..TRIES {
@@ -60,7 +58,6 @@ pub fn changed_since(checkout: &Checkout<'_>, tip: &Turn) -> Changed {
     }
 }
 
-/// Compares the files with the newest turn.
 fn compare_with(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Changed> {
     let now = snapshot::snapshot(checkout, &[])?;
     let drift = drift(checkout, tip, now.tree)?;

@@ -28,12 +28,9 @@ use crate::workspace::snapshot;
 use crate::workspace::stack::Stacks;
 use crate::workspace::stack::record::{Written, amend};
 
-/// A recorded turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completed {
-    /// New tip of the session.
     pub commit: CommitId,
-    /// Outcome of the update of the user's files.
     pub published: Published,
 }
 
@@ -115,11 +112,12 @@ fn to_publish<'f>(
     files: Option<&'f FileMove>,
 ) -> anyhow::Result<Option<&'f FileMove>> {
     let last = refs::read(repository, &stacks(repository).reference())?;
+    // A new publication needs an intent even if no file changes: recovery must move its ref.
     let is_new = turn.published.id.is_some() && turn.published.id != last;
     Ok(files.filter(|files| is_new || files.from != files.to))
 }
 
-/// Recovery can repeat each step.
+/// Each step can be repeated, because recovery runs them again.
 fn after_the_ref(
     checkout: &Checkout<'_>,
     session: &SessionName,
@@ -258,13 +256,13 @@ pub fn note_publication(
         }
         false => None,
     };
+    // `Any`: the lock is held, and the ref describes the files as they are now.
     refs::move_to(repository, &name, Expected::Any, id, log)?;
     protected.map_or(Ok(()), |protected| {
         protect::release_protected(repository, &protected)
     })
 }
 
-/// Reads the stacks of turns of this checkout.
 pub fn stacks(repository: &Repository) -> Stacks<'_> {
     Stacks::new(repository)
 }
@@ -273,6 +271,7 @@ fn protect_turn(
     checkout: &Checkout<'_>,
     session: &SessionName,
     turn: &SessionMove,
+    // What these trees reach needs no protection: a ref reaches it already.
     mut trees: Vec<TreeId>,
 ) -> anyhow::Result<ProtectedObjects> {
     let repository = checkout.repository;
@@ -285,6 +284,7 @@ fn protect_turn(
         .commit(turn.new)
         .ok()
         .and_then(|commit| commit.parents.get(1).copied());
+    // HEAD keeps its objects reachable by itself.
     let unreached =
         workspace.filter(|&id| refs::head(repository).is_ok_and(|head| head != Some(id)));
     let commits: Vec<_> = [turn.new]
@@ -294,7 +294,7 @@ fn protect_turn(
         .chain(turn.published.others.iter().copied())
         .collect();
 
-    // Their trees are those of turns that are already recorded.
+    // Their trees belong to recorded turns, which refs reach.
     for &other in &turn.published.others {
         trees.push(checkout.repository.commit(other)?.tree);
     }
@@ -339,19 +339,14 @@ fn pending(
     }
 }
 
-/// A move of a session's ref to a new turn.
 pub struct SessionMove {
-    /// The value that the ref must have.
     pub expected: Expected,
-    /// The new tip.
     pub new: CommitId,
-    /// The publication that describes the user's files after the move.
     pub published: Written,
-    /// Reflog message.
     pub log: String,
     /// Completes even after an interrupt.
     pub anyway: bool,
-    /// Whether a change that does not fit the bytes on disk replaces them; they are kept.
+    /// Replaces bytes on disk that the change does not fit. They are kept in `undo/replaced`.
     pub overwrite: bool,
 }
 
@@ -384,7 +379,6 @@ pub fn publish(
     Ok(published)
 }
 
-/// The rules of a durable publication.
 pub fn guard(operation: &str, overlap: OverlapRule) -> Guard {
     Guard {
         operation: operation.to_owned(),
@@ -394,7 +388,7 @@ pub fn guard(operation: &str, overlap: OverlapRule) -> Guard {
     }
 }
 
-/// Short name under which rescued and displaced files of this turn are kept.
+/// Names rescued and displaced files of this turn.
 fn operation(commit: CommitId) -> String {
     commit.to_string()[..12].to_owned()
 }

@@ -1,4 +1,5 @@
-//! Carries a draft (plan, message, context lists) over a turn that does not use it, such as a restore.
+//! Carries a draft (plan, message, context lists) over a turn that does not use it, such as a
+//! restore. A draft that another user made is left behind.
 
 use super::Checkout;
 use crate::session::artifact;
@@ -6,7 +7,6 @@ use crate::session::draft::Draft;
 use crate::session::meta::ModelUse;
 use crate::session::turn::Turn;
 
-/// The part of a draft that is carried over a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransferScope {
     Whole,
@@ -14,7 +14,7 @@ pub enum TransferScope {
     Answer,
 }
 
-/// Returns the draft behind the newest turn; `None` if another user made it: this one never saw it.
+/// `None` if another user made the draft: this one never saw it.
 pub fn waiting(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Option<Draft>> {
     let draft = checkout.store().draft(tip)?;
     let own = checkout.journal().own_drafts(&tip.session);
@@ -22,7 +22,6 @@ pub fn waiting(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Option<Dra
     Ok(is_kept.then_some(draft))
 }
 
-/// Saves a draft behind the turn that was recorded since.
 pub fn transfer_draft(
     checkout: &Checkout<'_>,
     before: &Turn,
@@ -33,8 +32,8 @@ pub fn transfer_draft(
     transfer_behind(checkout, &tip, &fresh, waiting)
 }
 
-/// As [`transfer_draft`], for a restore. Returns `false` without saving if the draft has only
-/// a context and the restore has another one.
+/// As [`transfer_draft`]. Returns `false` without saving if the draft has only a context and the
+/// restore has another one.
 pub fn transfer_over_restore(
     checkout: &Checkout<'_>,
     before: &Turn,
@@ -63,7 +62,6 @@ pub fn transfer_over_restore(
     Ok(true)
 }
 
-/// Replaces the draft that a turn prepared for the next one.
 fn transfer_behind(
     checkout: &Checkout<'_>,
     tip: &Turn,

@@ -1,5 +1,8 @@
-//! How the user's files differ from what the newest turn of the current session recorded: extra and
-//! missing turns, changes that git or the user removed since, and results that were never applied.
+//! Explains how the user's files differ from what the newest turn of the current session recorded:
+//! extra and missing turns, changes that git or the user removed since, results never applied.
+//!
+//! Read-only, and takes no lock. Each search goes back a bounded number of turns; what is older
+//! than that is not explained.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -22,7 +25,6 @@ use crate::workspace::stack::{PathStacks, stack_differences};
 
 const MAX_BACK: usize = 32;
 
-/// A turn of any session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TurnName {
     pub session: String,
@@ -33,36 +35,32 @@ pub struct TurnName {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NotBrought {
     pub turn: u64,
-    /// Files that still differ from its result.
+    /// Those that still differ from its result.
     pub files: Vec<String>,
 }
 
-/// How the user's files differ from what the newest turn of the current session recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Drift {
-    /// Whether the files contain exactly the turns that they contained after that turn. `None` if
-    /// unknown, or before the first turn.
+    /// Whether the files contain exactly the turns of that moment. `None` if unknown, or before the
+    /// first turn.
     pub same_turns: Option<bool>,
     /// Turns in the files that were not in them after that turn.
     pub extra: Vec<TurnName>,
     /// Turns that were in the files after that turn and are not now.
     pub lacking: Vec<TurnName>,
-    /// Files that lack a change of a turn, with the reason.
     pub missing: Vec<MissingChange>,
     /// The newest turn with files, if its result conflicted and was not applied.
     pub not_brought: Option<NotBrought>,
     /// Files with conflict markers from a restore.
     pub marked: Vec<String>,
-    /// Set if the user is on another branch than at the last turn.
     pub branch: Option<OtherBranch>,
-    /// No turn was ever applied to this checkout. Changes of turns that the files have came with
-    /// git.
+    /// No turn was ever applied here: the files have changes of turns only through git.
     #[serde(skip)]
     pub untouched: bool,
     /// The newest turn was interrupted, so none of it should be in the files.
     #[serde(skip)]
     pub interrupted: bool,
-    /// Name of the published ref, if it is lost and the turns in the files are therefore unknown.
+    /// Name of the published ref, if it is lost: the turns in the files are then unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_record: Option<String>,
 }
@@ -137,10 +135,10 @@ fn before_landings(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Turn> 
     Ok(turn)
 }
 
-/// Returns the turn whose result overlapped and is not in the user's files, as long as no other
-/// turn changed them and no restore said what to do.
+/// Finds the newest turn with files, if its result conflicted and the files still lack it. A later
+/// restore decides the matter: then `None`.
 ///
-/// `now` is only called if the turn was not applied, because it takes a snapshot.
+/// Calls `now`, which takes a snapshot, only if the turn was not applied.
 pub fn find_unapplied(
     checkout: &Checkout<'_>,
     stacks: &Stacks<'_>,
@@ -213,13 +211,11 @@ fn left_by(
     Ok((!files.is_empty()).then_some(files))
 }
 
-/// Whether a file contains the change of a turn. Caches the answer by stack, because most files
-/// share one.
+/// Tells whether a file contains the change of a turn.
 struct Presence<'a> {
     stacks: &'a Stacks<'a>,
     /// `None` for a restore, which is compared by its whole stack instead.
     patch: Option<PatchId>,
-    /// Results, by the current and the wanted top of the stack.
     cache: BTreeMap<[Option<PatchId>; 2], bool>,
 }
 
@@ -244,6 +240,7 @@ impl<'a> Presence<'a> {
     ) -> anyhow::Result<bool> {
         let tops = [current.at(&change.path), expected.at(&change.path)];
         if let Some(cached) = self.cache.get(&tops) {
+            // By stack, because most files share one.
             return Ok(*cached);
         }
 
@@ -259,17 +256,14 @@ impl<'a> Presence<'a> {
 }
 
 impl Drift {
-    /// Returns `true` if nothing suggests that the files differ from how the newest turn left them.
     /// Edits by the user do not count.
     pub fn is_as_left(&self) -> bool {
         self.same_turns != Some(false) && self.missing.is_empty() && self.no_record.is_none()
     }
 }
 
-/// Returns the turns of other sessions that a restore removed from the files.
-///
-/// `over` lists the turns that the restore crossed. On a branched session some of those belong to
-/// another session by name and are expected to go; only the others surprise the user.
+/// Returns the turns of other sessions that a restore removed, without those in `crossed`: a
+/// branched session contains turns under another session's name, which are expected to go.
 pub fn taken_from_others(
     stacks: &Stacks<'_>,
     session: &SessionName,
@@ -314,22 +308,18 @@ fn turns_of(stacks: &Stacks<'_>, ids: &[PatchId]) -> anyhow::Result<Vec<TurnName
 /// Shown if the published ref is lost.
 pub const NO_RECORD: &str = "TeDDy has no record of which turns are in your files, so everything in them counts as your own";
 
-// Explains which changes of turns are missing from the user's files although the stack contains
-// them: git or the user removed them.
+// A stack contains changes that git or the user removed from the files since. What follows
+// finds and explains them.
 
 const MAX_EXPLAINED: usize = 32;
 
-/// A file that is not as the turns left it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MissingChange {
-    /// Path, lossily decoded.
     pub path: String,
-    /// The reason.
     #[serde(flatten)]
     pub why: WhyMissing,
 }
 
-/// Why a file is not as the turns left it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub enum WhyMissing {
@@ -338,7 +328,6 @@ pub enum WhyMissing {
     Ignored,
     /// It is not on the branch that the user changed to.
     NotOnBranch {
-        /// The branch; `HEAD` if detached.
         branch: String,
     },
     /// It has its content from before a turn.
@@ -353,8 +342,8 @@ pub enum WhyMissing {
     },
 }
 
-/// Returns the changes of the stack that the user's files lack. `own` holds the user's differences
-/// from the result of `tip`. Edits that match no known state are the user's and not reported.
+/// Returns the changes of the stack that the user's files lack. `own` are the user's differences
+/// from the result of `tip`; those that match no known state are edits and not reported.
 pub fn find_missing_changes(
     checkout: &Checkout<'_>,
     tip: &Turn,
@@ -378,6 +367,7 @@ pub fn find_missing_changes(
         }
     }
 
+    // Newest first, so that the newest turn that explains a file is named.
     let mut at = stack.top;
     for _ in 0..MAX_EXPLAINED {
         let Some(id) = at.filter(|_| !open.is_empty()) else {
@@ -433,7 +423,6 @@ fn why_missing(checkout: &Checkout<'_>, tip: &Turn, path: &[u8]) -> anyhow::Resu
     )
 }
 
-/// `None` if the current content (`now`) does not reveal why.
 fn explain_missing(
     checkout: &Checkout<'_>,
     patch: &Patch,
@@ -456,7 +445,6 @@ fn explain_missing(
 
 const MAX_BRANCH_TURNS: usize = 32;
 
-/// The user is on a different branch than at the last turn in this checkout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OtherBranch {
     pub turn: u64,

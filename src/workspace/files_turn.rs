@@ -1,7 +1,7 @@
-//! A turn that no plan made: a restore, a pick, a landing, recorded work, an archived change.
+//! A turn without a plan: a restore, a pick, a landing, recorded work, an archived change.
 //!
-//! Such a turn moves the user's files from one recorded state to another. The session's prompt and
-//! context lists stay, and an answer of the model that waits is archived in it.
+//! It moves the user's files from one recorded state to another. The session's prompt and context
+//! lists stay, and a waiting answer of the model is archived in it.
 
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::{self, Expected};
@@ -16,9 +16,7 @@ use crate::workspace::complete::SessionMove;
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::stack::record::Written;
 
-/// A turn after `tip` in the making.
 pub struct FilesTurn<'a> {
-    /// The turn in progress, without its answer.
     pub draft: Draft,
     pub meta: Meta,
     pub artifacts: Artifacts,
@@ -27,7 +25,7 @@ pub struct FilesTurn<'a> {
 }
 
 impl<'a> FilesTurn<'a> {
-    /// Begins a turn. `recorded` is the snapshot on which it builds.
+    /// `recorded` is the snapshot on which the turn builds.
     pub fn begin(
         repository: &'a Repository,
         tip: &'a Turn,
@@ -54,7 +52,6 @@ impl<'a> FilesTurn<'a> {
         })
     }
 
-    /// Sets the states of the user's files before and after the turn.
     pub fn set_files(
         &mut self,
         title: &str,
@@ -80,7 +77,6 @@ impl<'a> FilesTurn<'a> {
         turn.hand_on(self.repository, self.meta.turn_id, &mut self.artifacts)
     }
 
-    /// Keeps what the user changed in the context and the prompt since the newest turn.
     pub fn keep_context_edits(&mut self) {
         for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
             let text = self.draft.artifacts.text_or_empty(name);
@@ -88,7 +84,7 @@ impl<'a> FilesTurn<'a> {
         }
     }
 
-    /// Writes the turn. The session is not moved yet.
+    /// Writes the turn. The session's ref does not move yet.
     pub fn finish(
         mut self,
         title: &str,

@@ -1,4 +1,6 @@
-//! Merges a result into the user's current files, three-way. On a conflict nothing is decided here.
+//! Merges a result into the user's current files, three-way.
+//!
+//! Decides no conflict: the caller gets one tree for each resolution and applies at most one.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +9,6 @@ use crate::git::merge::{self, Merged};
 use crate::git::object::{BlobId, EntryMode, TreeId};
 use crate::git::repository::Repository;
 
-/// Result of the merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fit {
     /// No conflict: apply this.
@@ -16,7 +17,6 @@ pub enum Fit {
     Overlap(Vec<Vec<u8>>, Box<OverlapTrees>),
 }
 
-/// Possible resolutions of a conflict, each as a whole tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverlapTrees {
     /// The user's current files.
@@ -27,7 +27,7 @@ pub struct OverlapTrees {
     pub theirs: TreeId,
     /// Conflicts written as conflict markers.
     pub markers: TreeId,
-    /// The paths at which they meet and have no lines to mark: the user's side stays there.
+    /// Conflicting paths without lines to mark, such as binary files. The user's side stays.
     pub unmarked: BTreeSet<Vec<u8>>,
 }
 
@@ -59,17 +59,14 @@ pub fn fit(
     })
 }
 
-/// A pending checkout from one tree to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileMove {
-    /// The tree before; a ref reaches it.
+    /// A ref reaches it.
     pub from: TreeId,
-    /// The tree after.
     pub to: TreeId,
 }
 
 impl FileMove {
-    /// One line for each file that is written or deleted.
     pub fn lines(&self, repository: &Repository) -> anyhow::Result<Vec<String>> {
         let line = |change: &TreeChange| {
             let verb = if change.new.is_some() {
@@ -94,7 +91,6 @@ const CONFLICT_MARKERS: [&[u8]; 2] = [b"<<<<<<< yours", b">>>>>>> turn"];
 /// Larger files are skipped: every `status` would read them whole.
 const MAX_MARKED_FILE: u64 = 16 << 20;
 
-/// Returns those of the paths that contain conflict markers.
 pub fn find_conflict_markers(
     repository: &Repository,
     tree: TreeId,
@@ -122,6 +118,7 @@ fn has_conflict_markers(text: &[u8]) -> bool {
     let mut open = CONFLICT_MARKERS.iter();
     let mut next_marker = open.next();
     for line in text.split(|byte| *byte == b'\n') {
+        // Both markers in this order. Other text between them does not matter.
         if next_marker.is_some_and(|marker| line.starts_with(marker)) {
             next_marker = open.next();
         }

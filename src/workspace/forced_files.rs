@@ -1,10 +1,9 @@
 //! Remembers files that turns made and a snapshot would leave out: ignored files, files marked with
 //! `git update-index --assume-unchanged`, and files that look like secrets.
 //!
-//! Two small files in the git directory for each checkout, written when files are applied to it: what
-//! snapshots would pass over, and all files that turns made and git does not track. The second is
-//! compared with each snapshot, because rules can change later. Where they are lost, these files are
-//! passed over from then on, as any other that git ignores.
+//! Two notes for each checkout: `kept` has what snapshots would leave out, `made` all files of
+//! turns that git does not track. Rules can change later, so `made` is compared with each snapshot.
+//! If the notes are lost, snapshots leave these files out like any other ignored file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
@@ -21,18 +20,14 @@ use crate::git::snapshot::limits::{CreatedFile, Forced, SnapshotLimits};
 use crate::host::file::{is_out_of_reach, make_dirs, read_regular, write_atomic, write_cache};
 use crate::workspace::fit::FileMove;
 
-/// Directory of the notes of what snapshots would pass over.
 const KEPT: &str = "kept";
-/// Directory of the notes of what turns made and git does not track.
 const MADE: &str = "made";
-/// Name of the files of rules.
 const RULES: &[u8] = b".gitignore";
-/// More bytes than this are in no note.
 const MAX_NOTE: u64 = 64 << 20;
 
 type StoredFiles = BTreeMap<Vec<u8>, CreatedFile>;
 
-/// Returns what snapshots of this checkout take although they would pass it over.
+/// Returns what snapshots of this checkout include despite the rules.
 pub fn read_forced(repository: &Repository) -> anyhow::Result<Vec<Forced>> {
     Ok(read(repository, KEPT)?
         .into_iter()
@@ -40,8 +35,7 @@ pub fn read_forced(repository: &Repository) -> anyhow::Result<Vec<Forced>> {
         .collect())
 }
 
-/// Returns what turns made and a snapshot does not have although it is on disk: rules that came
-/// later make git ignore it.
+/// Returns files of turns that are on disk and not in the snapshot: git ignores them by now.
 pub fn find_missing(repository: &Repository, snapshot: TreeId) -> anyhow::Result<Vec<Forced>> {
     let created = read(repository, MADE)?;
     let paths: BTreeSet<&[u8]> = created.keys().map(Vec::as_slice).collect();
@@ -53,7 +47,6 @@ pub fn find_missing(repository: &Repository, snapshot: TreeId) -> anyhow::Result
     Ok(missing.collect())
 }
 
-/// Has later snapshots take these files, too.
 pub fn keep(repository: &Repository, files: &[Forced]) -> anyhow::Result<()> {
     let mut stored = read(repository, KEPT)?;
     for Forced {
@@ -73,12 +66,11 @@ fn forced(path: Vec<u8>, file: CreatedFile) -> Forced {
     }
 }
 
-/// Drops files that no longer exist. If the user later creates a file of the same name, it is
-/// theirs and the ignore rules apply.
 pub fn forget_removed(repository: &Repository) -> anyhow::Result<()> {
     for dir in [KEPT, MADE] {
         let mut stored = read(repository, dir)?;
         let before = stored.len();
+        // If the user creates a file of that name later, the ignore rules apply to it.
         stored.retain(|path, _| !is_missing(repository, path));
         if stored.len() < before {
             write(repository, dir, &stored)?;
@@ -121,6 +113,7 @@ pub fn record_applied(
         }
     }
 
+    // A turn can write rules that hide its own earlier files.
     let rules_changed = |path: &[u8]| path == RULES || path.ends_with(b"/.gitignore");
     if applied.iter().any(|(path, _)| rules_changed(path)) {
         keep_newly_ignored(checkout, files.to, &mut stored)?;
@@ -147,8 +140,7 @@ pub fn record_applied(
     Ok(())
 }
 
-/// Notes files of the newest turn that its own ignore rules cover: they are unchanged and must not look
-/// deleted.
+/// Notes unchanged files that the turn's new rules ignore, which would otherwise look deleted.
 fn keep_newly_ignored(
     checkout: &Repository,
     tree: TreeId,
@@ -169,7 +161,6 @@ fn keep_newly_ignored(
     Ok(())
 }
 
-/// Returns whether a snapshot passes over an untracked file that git does not ignore.
 fn is_passed_over(
     limits: &SnapshotLimits,
     checkout: &Repository,
@@ -183,14 +174,13 @@ fn is_passed_over(
     file.size > limits.max_file_size || limits.is_secret(path) || has_key()
 }
 
-/// Size of a file or symlink in a checkout; `None` if it is absent or a directory.
 fn on_disk(checkout: &Repository, path: &[u8]) -> Option<u64> {
     let path = checkout.workdir().join(std::ffi::OsStr::from_bytes(path));
     let metadata = path.symlink_metadata().ok()?;
     (!metadata.is_dir()).then_some(metadata.len())
 }
 
-/// Returns whether nothing of the kind is at a path any more. What cannot be looked at is not gone.
+/// An error other than absence does not count as missing.
 fn is_missing(checkout: &Repository, path: &[u8]) -> bool {
     let path = checkout.workdir().join(std::ffi::OsStr::from_bytes(path));
     match path.symlink_metadata() {
@@ -206,8 +196,7 @@ fn note_path(checkout: &Repository, dir: &str) -> PathBuf {
         .join(checkout.worktree_name())
 }
 
-/// Reads a note of a checkout; of a damaged one, what is sound. One that cannot be read is an error:
-/// what it names would seem to be deleted.
+/// Skips damaged entries. Fails if the note is unreadable: its files would look deleted.
 fn read(checkout: &Repository, dir: &str) -> anyhow::Result<StoredFiles> {
     let bytes = match read_regular(&note_path(checkout, dir), MAX_NOTE) {
         Err(error) if is_out_of_reach(&error) => return Err(error.into()),
@@ -225,7 +214,6 @@ fn read(checkout: &Repository, dir: &str) -> anyhow::Result<StoredFiles> {
     Ok(records.filter_map(record).collect())
 }
 
-/// Writes a note of a checkout.
 fn write(checkout: &Repository, dir: &str, stored: &StoredFiles) -> anyhow::Result<()> {
     let path = note_path(checkout, dir);
     let parent = path.parent().expect("the note has a folder");
@@ -236,7 +224,7 @@ fn write(checkout: &Repository, dir: &str, stored: &StoredFiles) -> anyhow::Resu
         bytes.push(0);
     }
 
-    // The larger note is written after most turns, and is not worth a flush.
+    // Written after most turns and compared with each snapshot: not worth a flush.
     let write = if dir == KEPT {
         write_atomic
     } else {

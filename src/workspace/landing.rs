@@ -1,9 +1,8 @@
-//! A landing as a turn: what git committed is recorded, the index follows, and what a crash left is
-//! finished.
+//! Records a landing as a turn, lets the index follow, and finishes what a crash left.
 //!
-//! git moves the branch itself. A landing therefore has a directory with a note of what it is about to
-//! do ([`LandingNote`]). If TeDDy is killed, the next command compares the note with the branch: commits
-//! that were made are recorded, and the user's index follows them.
+//! git moves the branch itself. Before it starts, a directory gets a note of what is about to be
+//! committed ([`LandingNote`]). If TeDDy is killed, the next command compares the note with the
+//! branch, records the commits that exist, and updates the user's index.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -36,10 +35,8 @@ use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::stack::record::publish_turn;
 use crate::workspace::{Checkout, draft_transfer};
 
-/// The directory below that of the worktrees that has a directory for each landing.
 const LANDINGS: &str = ".landing";
 
-/// The note in it.
 const NOTE: &str = "landing.json";
 
 const MAX_NOTE: u64 = 16 << 20;
@@ -49,57 +46,45 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A rewritten commit is looked for among so many.
+/// Search limit for a rewritten commit.
 const MAX_SEARCHED: usize = 1000;
 
-/// What a landing is about to do, written before git starts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LandingNote {
-    /// The TeDDy that lands.
+    /// Id of the process.
     pub process: i32,
     pub session: String,
-    /// The newest turn of the session.
     pub tip: CommitId,
-    /// The name of the checkout among its siblings.
     pub worktree: String,
-    /// The full name of the branch.
+    /// The full ref name.
     pub branch: String,
-    /// The commit on which the first one is made; `None` on an unborn branch.
+    /// Parent of the first commit; `None` on an unborn branch.
     pub base: Option<CommitId>,
-    /// The tree of `base`.
     pub tree: TreeId,
-    /// Whether the user is on the branch, so that their index follows.
+    /// The user is on the branch, so the index follows.
     pub is_current: bool,
-    /// The user's files before.
+    /// Snapshot from before the landing.
     pub files: CommitId,
-    /// The commits, oldest first.
     pub commits: Vec<IntendedCommit>,
 }
 
-/// A commit that a landing is about to make.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct IntendedCommit {
     pub turns: Vec<LandedTurn>,
-    /// The tree, before hooks.
     pub tree: TreeId,
-    /// Whether git runs in the user's checkout.
     pub in_checkout: bool,
 }
 
-/// A commit that git made.
 #[derive(Debug, Clone)]
 pub struct MadeCommit {
     pub commit: CommitId,
-    /// Its subject.
     pub title: String,
-    /// The tree of its parent.
     pub from: TreeId,
     pub tree: TreeId,
     pub intended: IntendedCommit,
 }
 
 impl LandingNote {
-    /// Writes the note, durably.
     pub fn save(&self, dir: &Path) -> anyhow::Result<()> {
         write_atomic(&dir.join(NOTE), &serde_json::to_vec(self)?)
             .context("writing down what the landing is about to do; nothing was changed")
@@ -109,11 +94,8 @@ impl LandingNote {
         serde_json::from_slice(&read_regular(&dir.join(NOTE), MAX_NOTE).ok()?).ok()
     }
 
-    /// Returns the commit that git made for an intended one, and the newest one of the branch: hooks
-    /// can have added others. `None` if git made none.
-    ///
-    /// A commit is known by its trailers. If git reported success, it is the first one on `parent`,
-    /// because the user can remove trailers in the editor.
+    /// Finds the commit that git made for an intended one, and the newest on the branch: hooks can
+    /// add others. `None` if git made none.
     pub fn find_created(
         repository: &Repository,
         intended: &IntendedCommit,
@@ -126,6 +108,8 @@ impl LandingNote {
             return Ok(None);
         };
         let commit = repository.commit(*first)?;
+        // The user can remove the trailers in the editor. After git reported success, the first
+        // commit on `parent` is ours even so.
         if !succeeded && !has_turns(&commit.message, &intended.turns) {
             return Ok(None);
         }
@@ -150,7 +134,6 @@ impl LandingNote {
     }
 }
 
-/// Returns whether a message has the trailers of turns.
 fn has_turns(message: &str, turns: &[LandedTurn]) -> bool {
     let lines: Vec<&str> = message.lines().map(str::trim).collect();
     turns.iter().all(|turn| {
@@ -159,8 +142,7 @@ fn has_turns(message: &str, turns: &[LandedTurn]) -> bool {
     })
 }
 
-/// Returns the commit of a branch that has landed turns, where it is now: a rebase and an amendment
-/// keep the trailers.
+/// Where a landed commit is now: a rebase or an amended commit keeps the trailers.
 pub fn landed_as(
     repository: &Repository,
     branch: &str,
@@ -173,13 +155,12 @@ pub fn landed_as(
     find_commit_by_message(repository, branch, MAX_SEARCHED, &is_it)
 }
 
-/// Returns the directory that has a directory for each landing.
 pub fn landings_dir(checkout: &Checkout<'_>) -> PathBuf {
     checkout.worktrees.join(LANDINGS)
 }
 
-/// Makes the user's index follow their branch from one tree to another. Returns the paths whose staged
-/// version overlaps with what landed, and stays. The caller holds TeDDy's lock.
+/// Updates the user's index to a new tree. Returns the paths whose staged version overlaps with
+/// what landed; the staged version stays. The caller holds the repository's lock.
 pub fn follow(repository: &Repository, old: TreeId, new: TreeId) -> anyhow::Result<Vec<Vec<u8>>> {
     fault::point("after-branch")?;
     let mut index = NewIndex::prepare(repository, old, new)?;
@@ -189,7 +170,7 @@ pub fn follow(repository: &Repository, old: TreeId, new: TreeId) -> anyhow::Resu
     Ok(staged)
 }
 
-/// Returns whether git still works for a landing on a branch whose TeDDy was killed.
+/// Whether git still runs for a landing on this branch after TeDDy was killed.
 pub fn is_ending(checkout: &Checkout<'_>, branch: &str) -> bool {
     let dirs = std::fs::read_dir(landings_dir(checkout));
     dirs.into_iter().flatten().flatten().any(|dir| {
@@ -200,8 +181,7 @@ pub fn is_ending(checkout: &Checkout<'_>, branch: &str) -> bool {
     })
 }
 
-/// Finishes landings whose TeDDy was killed. Returns whether there were any. The caller holds TeDDy's
-/// lock.
+/// Finishes landings of killed processes. Returns whether there were any. The caller locks.
 pub(super) fn recover(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
     let dirs = std::fs::read_dir(landings_dir(checkout));
     let mut any = false;
@@ -209,6 +189,8 @@ pub(super) fn recover(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyho
         let dir = dir.path();
         let landing = LandingNote::load(&dir);
         let is_orphan = landing.as_ref().is_none_or(|note| !is_alive(note.process));
+        // git and its hooks outlive a killed TeDDy. Without the directory, git would commit an
+        // empty tree.
         let start = Instant::now();
         while is_orphan && commit::is_in_use(&dir) && start.elapsed() < PATIENCE {
             std::thread::sleep(PAUSE);
@@ -218,6 +200,7 @@ pub(super) fn recover(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyho
         }
 
         if let Some(landing) = landing {
+            // The index to update belongs to the checkout that landed.
             if landing.worktree != checkout.repository.worktree_name() {
                 continue;
             }
@@ -229,7 +212,6 @@ pub(super) fn recover(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyho
     Ok(any)
 }
 
-/// Finishes one landing.
 fn finish(
     checkout: &Checkout<'_>,
     landing: &LandingNote,
@@ -238,7 +220,7 @@ fn finish(
     let repository = checkout.repository;
     index::release(repository)?;
     let now = refs::read(repository, &landing.branch)?;
-    // What the user staged or committed since is merged with what landed, or has it already.
+    // The merge keeps what the user staged or committed since.
     let continues = !commits_since(repository, landing.base, now)?.is_empty();
     let head = refs::head(repository)?.filter(|_| continues && landing.is_current);
     if let Some(head) = head.filter(|head| Some(*head) == now) {
@@ -247,7 +229,7 @@ fn finish(
 
     let (mut created, mut parent) = (Vec::new(), landing.base);
     for intended in &landing.commits {
-        // Commits that followed on the branch since do not matter, nor does a hook's own.
+        // Later commits and those of hooks do not matter.
         let chain = commits_since(repository, parent, now)?;
         let commit = chain.into_iter().find_map(|id| {
             let commit = repository.commit(id).ok()?;
@@ -269,6 +251,7 @@ fn finish(
     let newest = newest.commit;
     fault::point("recover-landed")?;
     let session = SessionName::from_ref(&landing.session)?;
+    // A newer turn makes it too late to record this one; the commits stay on the branch.
     if refs::read(repository, &session.reference())? == Some(landing.tip) {
         record_landing(checkout, landing, &created)?;
     }
@@ -279,7 +262,6 @@ fn finish(
     Ok(())
 }
 
-/// Cleans up after a landing that made no commit.
 fn not_made(
     checkout: &Checkout<'_>,
     landing: &LandingNote,
@@ -300,18 +282,17 @@ fn not_made(
     Ok(())
 }
 
-/// Deletes the new branch of a landing that made no commit on it.
 pub fn discard_branch(repository: &Repository, landing: &LandingNote) -> anyhow::Result<()> {
     let Some(base) = landing.base.filter(|_| !landing.is_current) else {
         return Ok(());
     };
+    // Only if it did not move: another process can have committed to it.
     if refs::read(repository, &landing.branch)? == Some(base) {
         refs::delete(repository, &landing.branch, Expected::At(base))?;
     }
     Ok(())
 }
 
-/// Returns the files of a tree that another one does not have as they are.
 pub fn changed_files(
     repository: &Repository,
     before: TreeId,
@@ -327,7 +308,6 @@ fn is_alive(process: i32) -> bool {
 }
 
 impl IntendedCommit {
-    /// Returns where git runs for it.
     pub fn site(&self, is_current: bool) -> CommitSite {
         match (is_current, self.in_checkout) {
             (false, _) => CommitSite::NewBranch,
@@ -337,23 +317,21 @@ impl IntendedCommit {
     }
 }
 
-/// The turns that a title names one by one.
 const MAX_TITLE_TURNS: usize = 4;
 
-/// A landing on record.
 pub struct Recording {
     pub turn: u64,
-    /// Result for the session and the files.
     pub completed: Completed,
-    /// Files in which what hooks changed overlaps with the user's own edits, which stay.
+    /// Files in which changes of hooks conflict with the user's edits, which stay.
     pub overlaps: Vec<Vec<u8>>,
-    /// The user's files, before anything was written to them.
+    /// The user's files before the landing changed any.
     pub files: TreeId,
-    /// Why a draft that waited was not carried over.
+    /// Why a waiting draft was not carried over.
     pub draft_lost: Option<anyhow::Error>,
 }
 
-/// Records commits that git made as a turn, and applies the changes of hooks to the user's files. The caller holds TeDDy's lock.
+/// Records commits as a turn and applies changes of hooks to the user's files. The caller holds the
+/// lock.
 pub fn record_landing(
     checkout: &Checkout<'_>,
     landing: &LandingNote,
@@ -396,17 +374,13 @@ pub fn record_landing(
     })
 }
 
-/// What hooks changed in the files that landed.
 struct HookChanges {
-    /// The user's files without it.
     before: TreeId,
-    /// The user's files with it.
     after: TreeId,
-    /// Where it overlaps with the user's own edits.
     overlaps: Vec<Vec<u8>>,
 }
 
-/// Finds what hooks changed. Those that ran in the user's checkout wrote it there themselves.
+/// Hooks in the user's checkout have written their changes there already; others are merged.
 fn hook_changes(
     repository: &Repository,
     landing: &LandingNote,
@@ -421,6 +395,8 @@ fn hook_changes(
     for commit in commits.iter().filter(|_| landing.is_current) {
         let intended = commit.intended.tree;
         if commit.intended.in_checkout {
+            // These changes are in the files already. `before` is without them, so that the turn
+            // shows them.
             let mut edits = BTreeMap::new();
             for change in diff::changes(repository, commit.tree, intended)? {
                 if repository.entry(now, &change.path)? == change.old {
@@ -446,7 +422,6 @@ fn hook_changes(
     Ok(changes)
 }
 
-/// Writes the turn.
 fn write_landing_turn(
     checkout: &Checkout<'_>,
     tip: &Turn,
@@ -468,7 +443,7 @@ fn write_landing_turn(
     let published = publish_turn(repository, tip, &workspace, Some(files))?;
     let log = format!("teddy: {}", title.to_lowercase());
     Ok(SessionMove {
-        // The commits are on the branch: not to record them would not undo them.
+        // The commits are on the branch already; an interrupt cannot undo them.
         anyway: true,
         ..turn.finish(&title, &summary, published, log)?
     })
@@ -485,7 +460,6 @@ fn landed_meta(landing: &LandingNote, commits: &[MadeCommit]) -> Landed {
     }
 }
 
-/// Returns a line for each commit.
 fn commit_lines(repository: &Repository, landed: &Landed) -> anyhow::Result<Vec<String>> {
     let line = |landed: &LandedCommit| {
         let commit = repository.commit(landed.commit)?;
@@ -498,7 +472,7 @@ fn commit_lines(repository: &Repository, landed: &Landed) -> anyhow::Result<Vec<
     landed.commits.iter().map(line).collect()
 }
 
-/// Returns the title of the turn: `Land turns 1, 2 on main`.
+/// `Land turns 1, 2 on main`
 fn landing_title(landed: &Landed) -> String {
     let turns = landed.commits.iter().flat_map(|commit| &commit.turns);
     let numbers: Vec<u64> = turns.map(|turn| turn.number).collect();
@@ -510,7 +484,7 @@ fn render_landing_report(title: &str, summary: &[String]) -> String {
     format!("# Execution Report: {title}\n- **Overall Status:** Landed 🟢\n\n## Commits\n\n{lines}")
 }
 
-/// Returns turns as a title names them: `turn 2`, `turns 1-3`, `turns 1, 3`.
+/// `turn 2`, `turns 1-3`, `turns 1, 3`
 pub fn turns_named(numbers: &[u64]) -> String {
     let follows = |pair: &[u64]| pair[1] == pair[0] + 1;
     match numbers {

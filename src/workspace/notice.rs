@@ -11,11 +11,8 @@ use crate::workspace::drift::Drift;
 /// An event to show to the user. The wording is in `ui`.
 #[derive(Debug, Clone)]
 pub enum FilesNotice {
-    /// The files differ from what the newest turn left.
     Drifted {
-        /// The differences.
         drift: Box<Drift>,
-        /// Number of the newest turn.
         turn: u64,
     },
     /// Snapshots include this many files that git does not track.
@@ -26,13 +23,12 @@ pub enum FilesNotice {
     WorktreeTakenOver(String),
     /// Leftovers of an interrupted run were removed from the worktree of this session.
     LeftoversRemoved(String),
-    /// An interrupted landing was completed.
     LandingFinished {
         /// The branch, without `refs/heads/`.
         branch: String,
         commit: CommitId,
     },
-    /// Files of the user's changed while git committed, by a hook or by anyone else.
+    /// A hook or another process changed files of the user's while git committed.
     ChangedDuringCommit {
         paths: Vec<Vec<u8>>,
         /// The commit that has them as they were.
@@ -48,9 +44,7 @@ pub enum FilesNotice {
     ReferenceIncomplete(String),
     /// A damaged ref was repaired.
     ReferenceRepaired {
-        /// Name of the ref.
         name: String,
-        /// Its new state.
         repair: ReferenceRepair,
     },
     /// The journal was damaged and moved to this path.
@@ -59,23 +53,17 @@ pub enum FilesNotice {
     PendingPutAside(PathBuf),
     /// A turn cannot be applied, because its checkout no longer exists.
     CheckoutGone {
-        /// Path of the checkout.
         path: PathBuf,
-        /// Session of the turn.
         session: SessionName,
     },
     /// Objects of an interrupted turn of this session are lost.
     ObjectsGone(SessionName),
     /// An interrupted turn was completed.
     TurnFinished {
-        /// Session of the turn.
         session: SessionName,
-        /// Number of files written or deleted.
         files: usize,
     },
-    /// This file changed in the meantime and was left as it is.
     ChangedMeanwhile(Vec<u8>),
-    /// A file could not be written.
     Obstacle(FileObstacle),
 }
 

@@ -1,7 +1,7 @@
 //! Crash recovery: completes or rolls back interrupted operations; repairs or reports damage.
 //!
 //! Runs under the lock at the start of every command that changes something. Idempotent, also if
-//! recovery itself is killed.
+//! recovery itself is killed. Damaged data is quarantined, never deleted.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -33,19 +33,17 @@ use crate::workspace::{Checkout, forced_files, landing, set_aside};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Depth {
-    /// The commits at the tips of refs.
     Tips,
-    /// Every reachable object.
     Everything,
 }
 
-/// Recovers from a crash. The caller holds the lock. Returns whether there was anything to do.
+/// Returns whether there was anything to do. The caller holds the lock.
 pub fn recover(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
     recover_to(checkout, Depth::Tips, notify)
 }
 
-/// Recovers and checks every object that the refs reach. Damage from a power cut or a failing disk
-/// is otherwise not noticed until an object is needed. The caller holds the lock.
+/// Also checks every object that refs reach: otherwise damage is not noticed until one is needed.
+/// The caller holds the lock.
 pub fn recover_thoroughly(
     checkout: &Checkout<'_>,
     notify: &mut Notify<'_>,
@@ -67,6 +65,7 @@ fn recover_to(
         return Ok(false);
     }
     checkout.journal().move_old_notes();
+    // Only a restart can lose written bytes; a killed process cannot.
     let was_down = damaged::has_rebooted(checkout.repository);
 
     // Before any git process reads the worktree records: if a command replaced one with a FIFO, git
@@ -104,7 +103,6 @@ fn recover_to(
     Ok(changed)
 }
 
-/// Quarantines packs that a power cut truncated.
 fn set_torn_packs_aside(repository: &Repository, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
     let packs = damaged::quarantine_truncated_packs(repository)?;
     for name in &packs {
@@ -113,8 +111,7 @@ fn set_torn_packs_aside(repository: &Repository, notify: &mut Notify<'_>) -> any
     Ok(!packs.is_empty())
 }
 
-/// Quarantines objects that a power cut left without content. They count as missing then, and the
-/// next writer writes them again.
+/// They count as missing then, and the next writer writes them again.
 fn set_damaged_objects_aside(
     repository: &Repository,
     notify: &mut Notify<'_>,
@@ -124,7 +121,7 @@ fn set_damaged_objects_aside(
         return Ok(false);
     }
 
-    // The indexes take the lost objects for written.
+    // The indexes would report the lost objects as written.
     let indexes = repository.teddy_dir().join("index");
     for index in std::fs::read_dir(indexes).into_iter().flatten().flatten() {
         snapshot::forget_snapshot(repository, &index.path());
@@ -134,8 +131,7 @@ fn set_damaged_objects_aside(
     Ok(true)
 }
 
-/// Deletes the old versions of files that earlier commands replaced. Those that a process wrote to
-/// since are rescued and reported.
+/// Deletes displaced files; rescues and reports those that a process wrote to since.
 fn clear_displaced(repository: &Repository, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
     let published = Published {
         salvaged: displaced_files::clear_displaced(repository)?,
@@ -166,10 +162,9 @@ fn remove_stale_locks(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyho
     Ok(!removed.is_empty())
 }
 
-/// Drafts move under the session's lock and not under the repository's, so a living process can
-/// hold such a ref's lock.
 fn is_in_use(repository: &Repository, name: &str) -> bool {
     let Some(session) = name.strip_prefix(DRAFTS) else {
+        // Drafts move under the session's lock, so a live process can hold the ref's lock now.
         return false;
     };
     let holder = holder_of(&repository.teddy_dir().join("locks").join(session));
@@ -178,7 +173,6 @@ fn is_in_use(repository: &Repository, name: &str) -> bool {
     })
 }
 
-/// Points damaged refs of ours at the newest known commit that is complete.
 fn repair_references(
     checkout: &Checkout<'_>,
     depth: Depth,
@@ -188,6 +182,7 @@ fn repair_references(
         Depth::Tips => refs::repair::broken(checkout.repository, RefScan::Quick),
         Depth::Everything => incomplete_references(checkout.repository),
     };
+    // An I/O error must not look like damage.
     let mut broken = scan()?;
     if !broken.is_empty() {
         // A ref gives up a turn only if every file that could hold it was read to its end.
@@ -234,7 +229,6 @@ fn repair_references(
     Ok(!broken.is_empty())
 }
 
-/// Refs with missing objects anywhere below their tip, sorted.
 fn incomplete_references(repository: &Repository) -> anyhow::Result<Vec<String>> {
     let mut broken = refs::repair::broken(repository, RefScan::Full)?;
 
@@ -249,13 +243,14 @@ fn incomplete_references(repository: &Repository) -> anyhow::Result<Vec<String>>
     Ok(broken)
 }
 
-/// Returns the commits that a ref is known to have had and that can be read, newest first.
+/// The readable values that a ref is known to have had, newest first.
 fn last_known(checkout: &Checkout<'_>, name: &str) -> anyhow::Result<Vec<CommitId>> {
     let logged = refs::repair::logged(checkout.repository, name)?;
     let Some(session) = session_of(name) else {
         return Ok(logged);
     };
 
+    // The copy in the journal is flushed; a reflog can be lost with the ref.
     let copy = checkout.journal().read_tip(session.as_str())?;
     let candidates = copy.into_iter().chain(logged);
     Ok(candidates
@@ -268,7 +263,6 @@ fn number_of(repository: &Repository, name: &str, commit: CommitId) -> Option<u6
     Some(turn.number())
 }
 
-/// Completes the intent of a turn whose ref moved, and drops one whose ref did not.
 fn finish_pending(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
     let journal = checkout.journal();
     let pending = match journal.read().context("reading the journal")? {
@@ -280,6 +274,7 @@ fn finish_pending(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyhow::R
         JournalState::Pending(pending) => pending,
     };
 
+    // An unknown intent must not be dropped.
     anyhow::ensure!(
         pending.schema <= SCHEMA,
         "a newer TeDDy was interrupted in this repository; use that one to finish its turn"
@@ -302,8 +297,7 @@ fn finish_pending(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyhow::R
     Ok(true)
 }
 
-/// Updates the files that an interrupted command did not get to. Returns `false` if that can never
-/// succeed, because the checkout or objects are gone.
+/// Returns `false` if the update can never succeed, because the checkout or objects are gone.
 fn resume_publishing(
     checkout: &Checkout<'_>,
     session: &SessionName,
@@ -335,6 +329,7 @@ fn resume_publishing(
         from: pending.from,
         to: pending.to,
     };
+    // The turn is committed, so what still fits is applied and the rest recorded as unapplied.
     let how: Guard = guard(&pending.operation, OverlapRule::PassOver);
     fault::point("recover-before-publish")?;
     let mut published = publish(repository, &files, &how)?;
@@ -382,8 +377,6 @@ fn resume_publishing(
     Ok(true)
 }
 
-/// Records which paths of an interrupted turn were not applied. Returns the publication that
-/// describes the files, if one does.
 fn record_late_overlaps(
     checkout: &Checkout<'_>,
     session: &SessionName,
@@ -417,16 +410,14 @@ fn record_late_overlaps(
 }
 
 /// Of the conflicting paths, those that the interrupted command had not written yet.
-///
-/// A file that was written before the crash and edited since conflicts too, but contains the
-/// change: an undo can revert it. The test is whether the reverse change still applies to the
-/// current file.
 fn find_unapplied(
     checkout: &Checkout<'_>,
     repository: &Repository,
     files: &FileMove,
     conflicts: &[Vec<u8>],
 ) -> anyhow::Result<Vec<Vec<u8>>> {
+    // A file that was written before the crash and edited since conflicts too. It contains the
+    // change if the reverse change still applies to it.
     let now = snapshot::snapshot_paths(repository, files.to, conflicts)?.tree;
     writer::transfer_staged(checkout.repository, repository)?;
     let (back, overlaps) = match fit(checkout.repository, files.to, now, files.from)? {
@@ -482,7 +473,6 @@ pub(super) fn intended_checkout(
     Ok((other.common_dir() == own.common_dir()).then(|| Some(Box::new(other))))
 }
 
-/// Returns whether git has no record of a linked worktree any more.
 fn is_worktree_pruned(repository: &Repository, worktree: &str) -> anyhow::Result<bool> {
     let Some(id) = worktree.strip_prefix("linked-") else {
         return Ok(false);
@@ -492,8 +482,8 @@ fn is_worktree_pruned(repository: &Repository, worktree: &str) -> anyhow::Result
     Ok(!is_there.with_context(|| format!("cannot read `{}`", record.display()))?)
 }
 
-/// Takes over worktrees that an early version registered with git. Commands could write into git's
-/// record of such a worktree and block the user's own git. Returns whether there were any.
+/// Takes over worktrees that an early version registered with git: commands could write into git's
+/// record and block the user's git. Returns whether there were any.
 pub fn take_over_worktrees(
     checkout: &Checkout<'_>,
     notify: &mut Notify<'_>,
@@ -527,7 +517,7 @@ pub fn tidy_worktrees(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyho
     Ok(any)
 }
 
-/// Takes the lock of the session that owns a worktree. `None` if a process is using it.
+/// `None` if a process uses the worktree.
 pub fn try_lock_worktree(checkout: &Checkout<'_>, name: &str, command: &str) -> Option<Lock> {
     let session =
         SessionName::from_dir_name(name).map_or_else(|| name.to_owned(), |name| name.to_string());

@@ -1,4 +1,7 @@
 //! Lists what recovery quarantined as damaged, and restores what is valid.
+//!
+//! A ref or an intent is restored only if nothing was recorded since, so that an old state never
+//! replaces a newer one.
 
 use std::path::{Path, PathBuf};
 
@@ -18,41 +21,36 @@ use crate::session::name::{SESSIONS, SessionName};
 use crate::session::turn::Turn;
 use crate::workspace::Checkout;
 
-/// A ref's log is among what a reftable kept of it.
+/// The file can contain the ref's log, too, which a reftable keeps for it.
 const MAX_REF: u64 = 64 << 10;
 
-/// Kind of quarantined data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SetAsideKind {
     /// A pack that was empty or cut off.
     Pack,
-    /// A loose object that was empty or is not what its name says.
+    /// An empty or malformed loose object.
     Object,
-    /// What a ref was before it was repaired.
+    /// The former value of a repaired ref.
     Ref,
     /// The intent of a turn that could not be finished.
     Intent,
 }
 
-/// Quarantined data.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct SetAside {
     pub kind: SetAsideKind,
     /// The pack, the object, the ref, or the file of the intent.
     pub name: String,
-    /// The file.
     #[serde(skip)]
     file: PathBuf,
 }
 
-/// Quarantined data with the result of restoring it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PutBackResult {
-    /// What it is.
     #[serde(flatten)]
     pub item: SetAside,
-    /// Why it stays aside. `None` if it is back.
+    /// Why it stays quarantined. `None` if it was restored.
     pub refused: Option<String>,
 }
 
@@ -89,19 +87,19 @@ pub fn set_aside(repository: &Repository) -> anyhow::Result<Vec<SetAside>> {
     }
 
     items.sort();
-    // The pack and the index of one.
+    // The `.pack` and the `.idx` of one pack are one item.
     items.dedup_by(|one, other| one.kind == SetAsideKind::Pack && one.name == other.name);
     Ok(items)
 }
 
-/// Puts back what is sound. The caller holds the lock and recovers afterwards.
+/// Restores what is valid. The caller holds the lock and recovers afterwards.
 pub fn put_all_back(checkout: &Checkout<'_>) -> anyhow::Result<Vec<PutBackResult>> {
     let mut results = Vec::new();
     for item in set_aside(checkout.repository)? {
         let outcome = match item.kind {
             SetAsideKind::Pack => damaged::restore_pack(checkout.repository, &item.name)?,
             SetAsideKind::Object => damaged::restore_object(checkout.repository, &item.name)?,
-            // Packs that are back are seen by a new handle only.
+            // Only a new handle sees the restored packs.
             SetAsideKind::Ref => put_ref_back(checkout, &item)?,
             SetAsideKind::Intent => put_intent_back(checkout, &item)?,
         };
@@ -114,12 +112,11 @@ pub fn put_all_back(checkout: &Checkout<'_>) -> anyhow::Result<Vec<PutBackResult
     Ok(results)
 }
 
-/// Directory of what repaired refs were.
 pub(super) fn refs_dir(repository: &Repository) -> PathBuf {
     repository.teddy_dir().join("undo").join("refs")
 }
 
-/// Points a ref at what it was, if that is complete and nothing was recorded since.
+/// Restores a ref's former value if it is complete and descends from the current one.
 fn put_ref_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<RestoreOutcome> {
     let repository = checkout.repository;
     let refused = |why: &str| Ok(RestoreOutcome::Refused(why.to_owned()));
@@ -132,6 +129,7 @@ fn put_ref_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<Rest
     }
 
     let now = refs::read_unpeeled(repository, &item.name)?;
+    // The ref can have moved on since its repair. An older value must not replace newer turns.
     let goes_on = match now {
         Some(now) if now == id => return remove_set_aside(&item.file),
         Some(now) => history::is_ancestor(repository, now, id)?,
@@ -151,6 +149,7 @@ fn put_ref_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<Rest
         return refused("it is no turn of that session");
     }
     move_to(repository, &item.name, now, id)?;
+    // Otherwise the session would count as someone else's.
     if let Some(session) = &session {
         checkout.journal().record_tip(session, id)?;
     }
@@ -168,7 +167,7 @@ fn move_to(
     refs::sync(repository, name)
 }
 
-/// Makes an intent the one under way, if its turn is still the newest of its session.
+/// Restores an intent if its turn is still the newest of its session.
 fn put_intent_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<RestoreOutcome> {
     let refused = |why: &str| Ok(RestoreOutcome::Refused(why.to_owned()));
     let journal = checkout.journal();
@@ -194,7 +193,7 @@ fn remove_set_aside(file: &Path) -> anyhow::Result<RestoreOutcome> {
     Ok(RestoreOutcome::Restored)
 }
 
-/// Returns the files in a directory; none if it does not exist.
+/// The files in a directory; none if it does not exist.
 fn files(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let list = || -> std::io::Result<Vec<PathBuf>> {
         let entries = match std::fs::read_dir(dir) {

@@ -1,7 +1,8 @@
 //! Records the user's files as workspace commits and keeps them reachable.
 //!
 //! Every state that TeDDy might overwrite is recorded first. If `git gc` prunes objects meanwhile,
-//! the snapshot is taken again.
+//! the snapshot is taken again, up to `MAX_RECORDS` times. Ignored, large and secret files are left
+//! out and reported.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -29,23 +30,18 @@ use crate::workspace::forced_files::read_forced;
 use crate::workspace::notice::{FilesNotice, Notify};
 
 const MAX_RECORDS: u32 = 4;
-/// Workspace commits of a session whose objects count as reachable: of the last turn, of the one
-/// before, and the one from which this turn started. An undo usually returns to one of these.
+/// Workspace commits of a session that count as reachable. An undo usually returns to one of them.
 const MAX_REACHED: usize = 3;
 /// Subject of the commits that chain workspace commits under `refs/teddy/snapshots`.
 pub const KEEPER: &str = "Snapshots of the workspace";
 
-/// The recorded state of the user's files.
 #[derive(Debug, Clone)]
 pub struct RecordedFiles {
-    /// The workspace commit; a ref reaches it.
+    /// A ref reaches it.
     pub commit: CommitId,
     pub tree: TreeId,
-    /// Files that the snapshot leaves out.
     pub not_captured: Vec<NotCaptured>,
-    /// When the scan of the files ended.
     pub scanned_at: Instant,
-    /// How long the scan took.
     pub took: Duration,
 }
 
@@ -56,7 +52,6 @@ const BLINK: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)]
 const FEW_PATHS: usize = 100;
 
 impl RecordedFiles {
-    /// Wraps an existing workspace commit.
     pub fn of(repository: &Repository, commit: CommitId) -> anyhow::Result<RecordedFiles> {
         Ok(RecordedFiles {
             commit,
@@ -67,22 +62,20 @@ impl RecordedFiles {
         })
     }
 
-    /// Returns `true` if the scan is so recent that another would not be more exact.
+    /// Another scan would not be more exact.
     pub fn is_fresh(&self) -> bool {
         // Files can change during a scan as well. Within the time of one, a second scan tells no
         // more than the first. Overwritten paths are compared one by one in any case.
         self.scanned_at.elapsed() < self.took.clamp(BLINK[0], BLINK[1])
     }
 
-    /// Returns `true` if the files at these paths are known to be as recorded. `false` also if
-    /// there are too many to check.
+    /// `false` also if there are too many paths to check.
     pub fn still_has(&self, repository: &Repository, paths: &[Vec<u8>]) -> bool {
         paths.len() <= FEW_PATHS
             && snapshot::are_paths_unchanged(repository, self.tree, paths).unwrap_or(false)
     }
 }
 
-/// The files that a snapshot leaves out, with the reason.
 pub fn not_captured(snapshot: &Snapshot) -> Vec<NotCaptured> {
     snapshot
         .left_out
@@ -94,7 +87,6 @@ pub fn not_captured(snapshot: &Snapshot) -> Vec<NotCaptured> {
         .collect()
 }
 
-/// The files in `left` that have not been reported before.
 pub fn newly_left_out(
     reported: &[&Vec<NotCaptured>],
     excluded: &[NotCaptured],
@@ -105,19 +97,19 @@ pub fn newly_left_out(
     excluded.iter().filter(is_new).cloned().collect()
 }
 
-/// Starts reading the index in the background, ahead of a snapshot.
 pub fn expect(checkout: &Checkout<'_>) {
     let repository = checkout.repository;
     let index = checkout.index(&repository.worktree_name());
     snapshot::expect_snapshot(repository, &index);
 }
 
-/// Takes a snapshot of the user's files. `force` lists paths to include despite the ignore rules.
+/// `force` lists paths to include despite the ignore rules.
 pub fn snapshot(checkout: &Checkout<'_>, force: &[Vec<u8>]) -> anyhow::Result<Snapshot> {
     let repository = checkout.repository;
     let index = checkout.index(&repository.worktree_name());
     let force = forced(checkout, force)?;
     let snapshot = snapshot::take_snapshot(repository, &index, &checkout.limits, &force)?;
+    // Rules that came after a turn can hide its files, which would then look deleted.
     let missing = forced_files::find_missing(repository, snapshot.tree)?;
     if missing.is_empty() {
         return Ok(snapshot);
@@ -126,7 +118,6 @@ pub fn snapshot(checkout: &Checkout<'_>, force: &[Vec<u8>]) -> anyhow::Result<Sn
     snapshot::take_snapshot(repository, &index, &checkout.limits, &force)
 }
 
-/// Returns what a snapshot takes whatever the rules say: these paths, and what turns made.
 fn forced(checkout: &Checkout<'_>, paths: &[Vec<u8>]) -> anyhow::Result<Vec<Forced>> {
     let paths = paths.iter().cloned().map(Forced::new);
     Ok(paths.chain(read_forced(checkout.repository)?).collect())
@@ -159,8 +150,7 @@ pub fn report_captured(
     Ok(())
 }
 
-/// Records the user's files as a workspace commit and makes it reachable. The caller holds the
-/// lock.
+/// The caller holds the lock.
 pub(super) fn record(
     checkout: &Checkout<'_>,
     tip: &Turn,
@@ -180,6 +170,7 @@ pub(super) fn record(
         let missing = forced_files::find_missing(checkout.repository, snapshot.tree)?;
         if !missing.is_empty() {
             forced_files::keep(checkout.repository, &missing)?;
+            // The first scan's objects are scanned again and protected by the second.
             snapshot
                 .keep
                 .take()
@@ -263,7 +254,7 @@ pub fn commit_of(checkout: &Checkout<'_>, tree: TreeId, tip: &Turn) -> anyhow::R
     Ok(commit)
 }
 
-/// Returns a commit with this tree: HEAD, the newest workspace commit, or a new one on top of them.
+/// HEAD, the newest workspace commit, or a new commit on top of them.
 fn find_or_stage_commit(
     repository: &Repository,
     tree: TreeId,
@@ -293,11 +284,8 @@ fn find_or_stage_commit(
     })
 }
 
-/// Keeps a workspace commit and all earlier ones reachable, so that overwritten content stays
-/// available until `teddy gc` expires it. `reached` lists trees that need no protection from `git
-/// gc`.
-///
-/// Returns `false` if `git gc` removed an object.
+/// Keeps a workspace commit and all earlier ones reachable, until `teddy gc` expires them. Trees in
+/// `reachable` need no protection from `git gc`. Returns `false` if `git gc` removed an object.
 pub fn keep(
     checkout: &Checkout<'_>,
     commit: CommitId,
@@ -351,7 +339,6 @@ pub fn keep(
     Ok(true)
 }
 
-/// Trees of the workspace commits that a session's ref reaches, newest first.
 pub fn reachable_trees(repository: &Repository, workspace: Option<CommitId>) -> Vec<TreeId> {
     let read = |id: CommitId| repository.commit(id).ok();
     let commits = std::iter::successors(workspace.and_then(read), |commit| {
@@ -363,12 +350,10 @@ pub fn reachable_trees(repository: &Repository, workspace: Option<CommitId>) -> 
         .collect()
 }
 
-/// The ref that keeps the workspace commits of this checkout.
 pub fn kept_reference(repository: &Repository) -> String {
     format!("refs/teddy/snapshots/{}", repository.worktree_name())
 }
 
-/// The newest kept tree, or that of HEAD.
 pub fn kept_tree(repository: &Repository) -> anyhow::Result<TreeId> {
     match refs::read(repository, &kept_reference(repository))? {
         Some(commit) => repository.commit(commit).map(|commit| commit.tree),
@@ -376,7 +361,7 @@ pub fn kept_tree(repository: &Repository) -> anyhow::Result<TreeId> {
     }
 }
 
-/// Returns a workspace commit with this tree on `base`, or `base` itself if nothing changed.
+/// Returns `base` itself if it has this tree already.
 pub fn advance(
     repository: &Repository,
     base: CommitId,

@@ -1,9 +1,8 @@
 //! The stack of a checkout: which turns, of any session, its files contain.
 //!
-//! A patch is the change of one turn. The stack is read from publications, the commits that record
-//! what was applied to the checkout. Everything between two patches is the user's own edit and
-//! belongs to neither. Turns of early versions have no publication; their place in the stack
-//! follows from their session.
+//! A patch is the change of one turn. Publications, the commits that record what was applied to the
+//! checkout, link the patches. Everything between two patches is the user's own edit and belongs to
+//! neither. The place of a turn without publication (early versions) follows from its session.
 
 pub mod record;
 
@@ -23,7 +22,6 @@ use crate::session::turn::Turn;
 
 const MAX_BACK: usize = 32;
 
-/// Identifies a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PatchId {
     Published(CommitId),
@@ -34,24 +32,19 @@ pub enum PatchId {
 /// The change of one turn, with the stack below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patch {
-    /// Session of the turn.
     pub session: String,
     pub turn: u64,
     pub change: Delta,
-    /// The patches on which it was made.
     pub base: Stack<PatchId>,
 }
 
-/// Reads stacks, and caches patches.
 pub struct Stacks<'a> {
     repository: &'a Repository,
     patches: RefCell<BTreeMap<PatchId, Rc<Patch>>>,
-    /// Turns without a publication, by the commit in their `PatchId`.
     turns: RefCell<BTreeMap<CommitId, Turn>>,
 }
 
 impl<'a> Stacks<'a> {
-    /// Creates a reader with an empty cache.
     pub fn new(repository: &'a Repository) -> Stacks<'a> {
         Stacks {
             repository,
@@ -60,12 +53,11 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// The ref of the last publication to this checkout.
     pub fn reference(&self) -> String {
         format!("refs/teddy/published/{}", self.repository.worktree_name())
     }
 
-    /// The last publication to this checkout. `None` if there is none, or an early version made it.
+    /// `None` if there is none, or an early version made it.
     pub fn last(&self) -> anyhow::Result<Option<(CommitId, Publication)>> {
         let Some(id) = refs::read(self.repository, &self.reference())? else {
             return Ok(None);
@@ -73,15 +65,12 @@ impl<'a> Stacks<'a> {
         Ok(Publication::read(self.repository, id)?.map(|publication| (id, publication)))
     }
 
-    /// Returns `true` if no turn was ever applied to this checkout.
     pub fn is_untouched(&self) -> anyhow::Result<bool> {
         Ok(refs::read(self.repository, &self.reference())?.is_none())
     }
 
-    /// Returns `false` if the published ref is lost, so that the turns in the files are unknown.
-    ///
-    /// A missing ref is fine as long as no snapshot was taken here, or no recent turn of a session
-    /// ran here.
+    /// `false` if the published ref is lost. A missing ref is normal before the first snapshot, or
+    /// if no recent turn of a session ran here.
     pub fn are_known(&self) -> anyhow::Result<bool> {
         let worktree = self.repository.worktree_name();
         let is_there =
@@ -121,7 +110,7 @@ impl<'a> Stacks<'a> {
         Ok(true)
     }
 
-    /// The stack in the files of this checkout. `tip` is the newest turn of the current session.
+    /// `tip` is the newest turn of the current session.
     pub fn current(&self, tip: &Turn) -> anyhow::Result<Stack<PatchId>> {
         if let Some((id, publication)) = self.last()? {
             return Ok(publication.stack(id).map(PatchId::Published));
@@ -134,8 +123,7 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// Finds the turn whose result is this workspace commit, which is all that early versions
-    /// recorded in the published ref.
+    /// For early versions, which pointed the published ref at the result of the turn.
     fn turn_that_applied(
         &self,
         applied: Option<CommitId>,
@@ -173,7 +161,6 @@ impl<'a> Stacks<'a> {
         Ok(None)
     }
 
-    /// The stack in the files after a turn.
     pub fn after(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
         let mut turn = turn.clone();
         loop {
@@ -193,6 +180,7 @@ impl<'a> Stacks<'a> {
     }
 
     fn after_patch(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
+        // Only turns of early versions: their overlaps are not in a publication.
         let mut stack = Stack::of(Some(self.stands_for_itself(turn)));
         let workspace = turn.meta.workspace.iter();
         let overlaps: Vec<&String> = workspace
@@ -220,7 +208,6 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// The stack in the files before a turn.
     pub fn base_of(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
         if let Some((_, publication)) = self.own(turn)? {
             return Ok(publication.below.map(PatchId::Published));
@@ -236,7 +223,7 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// The publication that a turn names; `None` if it names none, or the commit is missing.
+    /// `None` if the turn names none, or the commit is missing.
     fn publication(&self, turn: &Turn) -> anyhow::Result<Option<(CommitId, Publication)>> {
         let Some(id) = turn.publication.filter(|id| self.repository.has(*id)) else {
             return Ok(None);
@@ -244,7 +231,7 @@ impl<'a> Stacks<'a> {
         Ok(Publication::read(self.repository, id)?.map(|publication| (id, publication)))
     }
 
-    /// The publication that the turn itself made. A turn without changes names an earlier turn's.
+    /// Unlike `publication`, skips one that the turn only inherited because it changed nothing.
     pub fn own(&self, turn: &Turn) -> anyhow::Result<Option<(CommitId, Publication)>> {
         let after = turn.workspace;
         Ok(self.publication(turn)?.filter(|(_, publication)| {
@@ -256,7 +243,6 @@ impl<'a> Stacks<'a> {
         }))
     }
 
-    /// Identifies the change of a turn.
     pub fn id(&self, turn: &Turn) -> anyhow::Result<PatchId> {
         Ok(match self.own(turn)? {
             Some((id, _)) => PatchId::Published(id),
@@ -270,7 +256,6 @@ impl<'a> Stacks<'a> {
         PatchId::Turn(turn.commit)
     }
 
-    /// Reads a patch, cached.
     pub fn patch(&self, id: PatchId) -> anyhow::Result<Rc<Patch>> {
         if let Some(patch) = self.patches.borrow().get(&id) {
             return Ok(Rc::clone(patch));
@@ -320,12 +305,11 @@ pub fn is_patch(turn: &Turn) -> bool {
     workspace.is_some_and(|workspace| workspace.before != workspace.after)
 }
 
-/// Patches from oldest to newest, on top of others that a caller need not read.
+/// Patches on top of others that a caller need not read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Series {
     /// The top of the patches below.
     pub base: Option<PatchId>,
-    /// The patches above `base`, oldest first.
     pub above: Vec<PatchId>,
 }
 

@@ -1,5 +1,8 @@
-//! Grants the right to move refs and to change the user's files: the lock is held and recovery has
-//! run.
+//! Proof that the lock is held and recovery has run, which moving refs and changing the user's
+//! files require.
+//!
+//! Held for milliseconds: commands of a plan run under the session's lock only
+//! (docs/decisions/0010-locks-and-crashes.md).
 
 use crate::host::fault;
 use crate::host::lock::Lock;
@@ -12,14 +15,12 @@ use crate::workspace::notice::Notify;
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::{Checkout, recover};
 
-/// The repository lock, after recovery. Functions that need both are methods of it.
 #[must_use = "the lock is given back at once"]
 pub struct Transaction {
     _lock: Lock,
 }
 
 impl Transaction {
-    /// Takes the lock and recovers.
     pub fn enter(
         checkout: &Checkout<'_>,
         command: &str,
@@ -33,7 +34,7 @@ impl Transaction {
         Ok(Transaction { _lock: lock })
     }
 
-    /// Records the user's files as a workspace commit and makes it reachable.
+    /// Makes the user's files reachable as a workspace commit.
     pub fn record(
         &self,
         checkout: &Checkout<'_>,
@@ -43,7 +44,6 @@ impl Transaction {
         snapshot::record(checkout, tip, force)
     }
 
-    /// Moves a session's ref to a written turn and updates the user's files.
     pub fn complete(
         &self,
         checkout: &Checkout<'_>,
@@ -54,7 +54,6 @@ impl Transaction {
         complete::complete(checkout, session, turn, files)
     }
 
-    /// Records commits that git made for a landing as a turn.
     pub fn record_landing(
         &self,
         checkout: &Checkout<'_>,

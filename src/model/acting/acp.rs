@@ -1,7 +1,7 @@
 //! Client of the Agent Client Protocol, version 1.
 //!
 //! One call is one conversation: initialize, open or resume a session, set the mode, send the
-//! prompt, end the agent.
+//! prompt, end the agent. The agent works with its own tools only, inside the sandbox.
 
 mod message;
 mod talk;
@@ -34,9 +34,9 @@ pub(super) struct AcpModel {
 #[derive(Default)]
 struct Agreement {
     identity: Option<AgentIdentity>,
-    /// Id of the session. Empty until there is one.
+    /// Empty until there is a session.
     conversation: String,
-    /// `true` if the session is the one from the task.
+    /// The session is the one from the task.
     resumed: bool,
     /// `agentCapabilities`, unparsed.
     abilities: Value,
@@ -46,7 +46,7 @@ struct Agreement {
 
 enum AcpError {
     Talk(TalkError),
-    /// An error to report unchanged.
+    /// To be reported unchanged.
     Report(ModelError),
 }
 
@@ -103,8 +103,7 @@ impl AcpModel {
         })
     }
 
-    /// Negotiates the protocol version and records the agent's identity, abilities and login
-    /// methods.
+    /// Negotiates the version. Records the agent's identity, abilities and login methods.
     fn greet(&self, talk: &mut Talk<'_>, agreed: &mut Agreement) -> Result<(), AcpError> {
         let params = json!({
             "protocolVersion": VERSION,
@@ -225,7 +224,7 @@ impl AcpModel {
         Ok(session)
     }
 
-    /// Logs in with an API key, if the agent supports that and there is one.
+    /// With an API key, if the agent supports that and there is one.
     fn log_in(
         &self,
         talk: &mut Talk<'_>,
@@ -260,8 +259,8 @@ impl AcpModel {
         }
     }
 
-    /// Sets the first available mode from the settings. If the agent has none of them, it keeps its
-    /// default mode, and its questions are answered as usual.
+    /// Sets the first available mode from the settings. Without one, the agent keeps its default
+    /// mode, and its questions are answered as usual.
     fn set_mode(
         &self,
         talk: &mut Talk<'_>,
@@ -429,21 +428,18 @@ fn finish(
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum AgentMode {
-    /// The mode is already set.
     Current,
-    /// To be set with `session/set_mode`.
+    /// By `session/set_mode`.
     Plain(String),
-    /// To be set with `session/set_config_option`.
+    /// By `session/set_config_option`.
     Option {
-        /// Id of the option.
         option: String,
         mode: String,
     },
 }
 
 impl AgentMode {
-    /// Returns how to set the first of the modes that the agent has. `begun` is its answer to
-    /// `session/new`.
+    /// `session` is the answer to `session/new`.
     fn find(session: &Value, preferred: &[&str]) -> Option<AgentMode> {
         preferred.iter().find_map(|mode| {
             find_in_modes(session, mode).or_else(|| find_in_options(session, mode))

@@ -1,4 +1,6 @@
 //! Settings of an agent: its configuration, completed from the table of known agents.
+//!
+//! A custom command gets none of the known agent's command lines, but its paths, keys and modes.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,40 +14,39 @@ use crate::model::settings::{ModelConfig, ModelKind};
 use crate::model::{ModelError, TokenUsage};
 
 const TOTAL: Duration = Duration::from_secs(3600);
-/// Default idle limit for agents that speak the protocol.
 const IDLE: Duration = Duration::from_secs(300);
-/// Default idle limit for commands, which can be silent while they work.
+/// Commands can be silent while they work.
 const IDLE_COMMAND: Duration = Duration::from_secs(900);
-/// Maximum output of an agent in bytes.
+/// In bytes.
 const OUTPUT: u64 = 512 << 20;
 
 #[derive(Debug, Clone)]
 pub(super) struct AgentSettings {
     pub(super) name: String,
     pub(super) run: Vec<String>,
-    /// Command to resume a conversation. Empty if the agent can't.
+    /// Empty if the agent can't resume.
     pub(super) resume: Vec<String>,
-    /// Names of facts, and the rules that find them in its output.
+    /// Names and rules.
     pub(super) facts: Vec<(String, String)>,
     pub(super) needs: AgentNeeds,
     pub(super) limits: AgentLimits,
-    /// Values of its keys, to be redacted from the transcript.
+    /// Redacted from the transcript.
     pub(super) secrets: Vec<String>,
-    /// `false` for agents whose conversations don't survive resuming.
+    /// `false` if conversations don't survive resuming.
     pub(super) resumes: bool,
-    /// Modes to choose from in a sandbox, in order of preference.
+    /// In a sandbox, in order of preference.
     modes: Vec<String>,
-    /// Mode without a sandbox. `None` uses `modes` there as well.
+    /// `None` uses `modes` without a sandbox as well.
     unconfined_mode: Option<String>,
-    /// `true` if the configuration names the mode.
+    /// The configuration names the mode.
     has_mode: bool,
     kind: ModelKind,
     preset: Option<&'static AgentPreset>,
 }
 
 impl AgentSettings {
-    /// Combines the configuration with the known agent's defaults. The agent gets its usual key
-    /// variables, or only the configured one. Fails if there is no command to run.
+    /// Combines the configuration with the known agent's defaults. Fails if there is no command to
+    /// run.
     pub(super) fn of(
         name: &str,
         settings: &ModelConfig,
@@ -71,7 +72,7 @@ impl AgentSettings {
             return Err(wrong("has no program in `run`".to_owned()));
         }
 
-        // A custom start command needs a custom resume command.
+        // The known resume command might not fit a custom start command.
         let resume = match preset {
             Some(preset) if settings.run.is_empty() && settings.acting.resume.is_empty() => {
                 own(preset.resume)
@@ -102,7 +103,7 @@ impl AgentSettings {
         })
     }
 
-    /// Modes to choose from, in order of preference.
+    /// In order of preference.
     pub(super) fn modes(&self, is_confined: bool) -> Vec<&str> {
         match &self.unconfined_mode {
             Some(mode) if !is_confined => vec![mode],
@@ -111,7 +112,7 @@ impl AgentSettings {
     }
 
     /// `false` if the sandbox replaces the agent's questions: it is confined and has no mode
-    /// without questions. A configured mode keeps the questions.
+    /// without questions. A configured mode keeps them.
     pub(super) fn asks_host(&self, is_confined: bool) -> bool {
         let always_asks = self.preset.is_some_and(|preset| preset.always_asks);
         !is_confined || !always_asks || self.has_mode
@@ -122,6 +123,7 @@ impl AgentSettings {
             let pairs = pairs.iter();
             pairs.map(|(n, v)| ((*n).into(), (*v).into())).collect()
         };
+        // The output is recorded, so it should have no colors or cursor movements.
         let mut variables = own(&[("TERM", "dumb"), ("NO_COLOR", "1")]);
         // These declare a sandbox or a trusted directory, which is true in ours only.
         if let Some(preset) = self.preset.filter(|_| task.is_confined) {
@@ -200,7 +202,6 @@ impl AgentSettings {
         }
     }
 
-    /// Tells the user how to log in.
     pub(super) fn login(&self) -> String {
         let program = &self.run[0];
         self.preset.map_or_else(
@@ -210,7 +211,7 @@ impl AgentSettings {
     }
 }
 
-/// Finds the known agent by its name, else by its program.
+/// By name, else by program.
 fn find_preset(settings: &ModelConfig) -> Option<&'static AgentPreset> {
     let presets = settings.kind.presets();
     match &settings.id {
@@ -225,6 +226,7 @@ fn needs(settings: &ModelConfig, preset: Option<&AgentPreset>) -> Result<AgentNe
         Some(state) => state.clone(),
         None => own(preset.map_or(&[], |preset| preset.state)),
     };
+    // A configured key replaces the usual ones, so that the agent gets no other.
     let keys = match &settings.api_key_env {
         Some(key) => vec![key.clone()],
         None => own(preset.map_or(&[], |preset| preset.keys)),

@@ -1,9 +1,9 @@
-//! Splits output into lines of bounded length.
+//! Splits output into lines of bounded length, and sanitizes parts of it for display.
 
 use crate::text::sanitize::{sanitize_block, sanitize_line, strip_ansi};
 use crate::text::secret::redact;
 
-/// Maximum length of a line in bytes.
+/// In bytes.
 pub(super) const MAX_LINE: usize = 64 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,13 +11,11 @@ pub(super) struct LineTooLong;
 
 #[derive(Debug, Default)]
 pub(super) struct LineSplitter {
-    /// The incomplete last line.
     partial: Vec<u8>,
 }
 
 impl LineSplitter {
-    /// Adds output and returns the lines it completes, trimmed and without empty ones. Discards a
-    /// line that is too long.
+    /// Returns completed lines, trimmed and without empty ones. Discards a line that is too long.
     pub(super) fn add(&mut self, piece: &[u8]) -> Result<Vec<Vec<u8>>, LineTooLong> {
         let mut lines = Vec::new();
         for part in piece.split_inclusive(|byte| *byte == b'\n') {
@@ -36,7 +34,7 @@ impl LineSplitter {
         Ok(lines)
     }
 
-    /// Takes the incomplete last line.
+    /// The incomplete last line.
     pub(super) fn take(&mut self) -> Option<Vec<u8>> {
         let line = std::mem::take(&mut self.partial);
         let line = line.trim_ascii();
@@ -44,10 +42,10 @@ impl LineSplitter {
     }
 }
 
-/// Maximum length of a label in characters.
+/// In characters.
 const MAX_LABEL: usize = 300;
 
-/// Returns one short line without keys or control characters.
+/// One short line without keys or control characters.
 pub(super) fn sanitize_label(text: &str) -> String {
     // Redact before truncating: a truncated key can't be recognized.
     let begin: String = text.trim().chars().take(10 * MAX_LABEL).collect();
@@ -59,10 +57,9 @@ pub(super) fn sanitize_label(text: &str) -> String {
     sanitize_line(&short).into_owned()
 }
 
-/// Bytes to keep.
 const MAX_STDERR_TAIL: usize = 4096;
 
-/// Characters to show in an error.
+/// In characters.
 const MAX_IN_ERROR: usize = 1000;
 
 #[derive(Debug, Default)]
@@ -78,13 +75,12 @@ impl Complaints {
         self.tail.drain(..surplus);
     }
 
-    /// The text, sanitized for an error message: no ANSI sequences, keys or control characters.
+    /// Without ANSI sequences, keys or control characters.
     pub(super) fn text(&self) -> String {
         let text = String::from_utf8_lossy(&self.tail);
         sanitize_block(&redact(&strip_ansi(text.trim()))).into_owned()
     }
 
-    /// `: ` and the end of the text, or an empty string.
     pub(super) fn behind_colon(&self) -> String {
         let text = self.text();
         if text.is_empty() {

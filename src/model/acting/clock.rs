@@ -1,4 +1,6 @@
-//! Enforces an agent's limits.
+//! Enforces an agent's limits: total time, silence and output.
+//!
+//! Time in which the user answers a question counts toward no limit.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +13,7 @@ pub(super) enum AgentStop {
     Cancelled,
     Total(Duration),
     Idle(Duration),
-    /// Limit in bytes.
+    /// In bytes.
     Output(u64),
 }
 
@@ -35,7 +37,7 @@ pub(super) fn too_much(limit: u64) -> ModelError {
     }
 }
 
-/// Fails if processes of the agent survived: as long as they run, they can still change the files.
+/// Processes that survive can still change the files.
 pub(super) fn check_survivors(survivors: &[String]) -> Result<(), ModelError> {
     if survivors.is_empty() {
         return Ok(());
@@ -53,11 +55,9 @@ pub(super) fn check_survivors(survivors: &[String]) -> Result<(), ModelError> {
 pub(super) struct AgentClock {
     limits: AgentLimits,
     start: Instant,
-    /// Time of its last output.
     last: Instant,
-    /// Total time spent waiting for the user.
+    /// Time spent waiting for the user.
     waited: Duration,
-    /// Bytes printed so far.
     output_bytes: u64,
     /// Suspends the idle limit while a tool runs.
     pub(super) has_tool: bool,
@@ -76,19 +76,17 @@ impl AgentClock {
         }
     }
 
-    /// Records output on stdout.
     pub(super) fn record_stdout(&mut self, bytes: usize) {
         self.last = Instant::now();
         self.output_bytes += bytes as u64;
     }
 
-    /// Records output on stderr, which counts toward the size limit but doesn't reset the idle
-    /// limit.
+    /// Counts toward the size limit but doesn't reset the idle limit.
     pub(super) fn record_stderr(&mut self, bytes: usize) {
         self.output_bytes += bytes as u64;
     }
 
-    /// Runs `work` with the clock stopped, while the user answers a question.
+    /// Stops the clock while the user answers a question.
     pub(super) fn waiting<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let begin = Instant::now();
         let result = work();
@@ -101,7 +99,6 @@ impl AgentClock {
         self.last.elapsed()
     }
 
-    /// Returns the first limit that is exceeded.
     pub(super) fn exceeded(&self) -> Option<AgentStop> {
         let limits = &self.limits;
         if self.output_bytes > limits.output {

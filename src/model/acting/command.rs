@@ -22,7 +22,6 @@ use crate::model::acting::transcript::{Speaker, TranscriptRecorder};
 use crate::model::{ModelError, TokenUsage};
 use crate::text::sanitize::strip_ansi;
 
-/// Polling interval for limits and cancellation.
 const TICK: Duration = Duration::from_millis(50);
 
 pub(super) struct CommandAgent {
@@ -32,7 +31,7 @@ pub(super) struct CommandAgent {
 
 struct CommandStart {
     argv: Vec<String>,
-    /// Text for its stdin. Empty if the arguments contain the task.
+    /// For stdin. Empty if the arguments contain the task.
     input: Vec<u8>,
     resumed: bool,
 }
@@ -70,8 +69,7 @@ impl CommandAgent {
         Ok(CommandAgent { agent, rules })
     }
 
-    /// Fills in the placeholders of the command. Without a placeholder for the task, it goes to
-    /// stdin.
+    /// Fills in the placeholders. Without one for the task, the task goes to stdin.
     fn prepare(&self, task: &AgentTask<'_>, dir: &DialogueDir) -> Result<CommandStart, ModelError> {
         let conversation = task.conversation.as_ref().map(|earlier| &*earlier.id);
         let conversation = conversation.filter(|id| is_id(id) && !self.agent.resume.is_empty());
@@ -333,7 +331,7 @@ impl RunningCommand<'_> {
     }
 }
 
-/// Replaces placeholders in one pass, so that placeholders within a value aren't expanded.
+/// In one pass, so that placeholders within a value aren't expanded.
 fn fill_placeholders(word: &str, values: &[(&str, String)]) -> String {
     let mut filled = String::new();
     let mut remaining = word;

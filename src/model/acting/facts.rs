@@ -8,9 +8,8 @@ use serde_json::Value;
 
 use crate::model::TokenUsage;
 
-/// Maximum size of a message in bytes.
+/// In bytes.
 pub(super) const MAX_MESSAGE: usize = 1 << 20;
-/// Maximum length of a conversation's id.
 const MAX_ID: usize = 200;
 
 const NAMES: [(&str, Fact); 7] = [
@@ -29,16 +28,13 @@ enum Fact {
     Message,
     /// In US dollars.
     Cost,
-    /// Input tokens.
     TokensIn,
-    /// Output tokens.
     TokensOut,
-    /// Input tokens read from a cache.
+    /// Read from a cache.
     Cached,
     Version,
 }
 
-/// How to combine matching lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FactFold {
     Last,
@@ -56,7 +52,7 @@ pub(super) struct FactRule {
 }
 
 impl FactRule {
-    /// Parses a rule. The error completes a sentence that starts with the model's name.
+    /// The error completes a sentence that starts with the model's name.
     pub(super) fn parse(name: &str, rule: &str) -> Result<FactRule, String> {
         let Some((_, fact)) = NAMES.iter().find(|(candidate, _)| *candidate == name) else {
             let names = NAMES.map(|(name, _)| format!("`{name}`")).join(", ");
@@ -88,7 +84,6 @@ impl FactRule {
         })
     }
 
-    /// `true` if the line meets all conditions.
     fn applies(&self, line: &Value) -> bool {
         let is_met = |(path, expected): &(String, String)| match at(line, path) {
             Some(Value::String(text)) => text == expected,
@@ -101,7 +96,7 @@ impl FactRule {
         self.conditions.iter().all(is_met)
     }
 
-    /// Sum of the numbers at the paths. `None` if there aren't any.
+    /// `None` if there are no numbers at the paths.
     fn number(&self, line: &Value) -> Option<f64> {
         let numbers = self
             .paths
@@ -110,13 +105,11 @@ impl FactRule {
         numbers.fold(None, |sum, next| Some(sum.unwrap_or(0.0) + next))
     }
 
-    /// First string at one of the paths.
     fn text<'l>(&self, line: &'l Value) -> Option<&'l str> {
         self.paths.iter().find_map(|path| at(line, path)?.as_str())
     }
 }
 
-/// The facts found so far.
 #[derive(Debug, Default)]
 pub(super) struct AgentFacts {
     rules: Vec<FactRule>,
@@ -137,13 +130,14 @@ impl AgentFacts {
         }
     }
 
-    /// Reads a line. Returns the part of the message in it.
+    /// Returns the part of the message in the line.
     pub(super) fn read<'l>(&mut self, line: &'l Value) -> Option<&'l str> {
         let mut message = None;
         for rule in std::mem::take(&mut self.rules) {
             if rule.applies(line) {
                 message = message.or(self.take(&rule, line));
             }
+            // Taken out only so that `take` can borrow `self`.
             self.rules.push(rule);
         }
 
@@ -183,14 +177,13 @@ impl AgentFacts {
     }
 }
 
-/// Checks an id of a conversation, which becomes an argument of a command.
+/// An id becomes an argument of a command.
 pub(super) fn is_id(id: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_graphic();
     // A leading dash would be an option.
     !id.is_empty() && id.len() <= MAX_ID && !id.starts_with('-') && id.chars().all(is_plain)
 }
 
-/// Truncates a message to `MAX_MESSAGE`.
 pub(super) fn bound(message: &mut String) {
     if message.len() > MAX_MESSAGE {
         let end = (0..=MAX_MESSAGE)
@@ -211,7 +204,7 @@ fn add_text(message: &mut Option<String>, is_next: bool, text: &str) {
     }
 }
 
-/// Combines a number from the line with the sum. `false` if there is no valid number.
+/// `false` if there is no valid number.
 fn add(sum: &mut f64, rule: &FactRule, line: &Value) -> bool {
     let Some(number) = rule.number(line).filter(|n| n.is_finite() && *n >= 0.0) else {
         return false;
@@ -230,7 +223,7 @@ fn add_tokens(tokens: &mut u64, rule: &FactRule, line: &Value) {
     }
 }
 
-/// Returns the value at a dotted path of keys and indexes.
+/// By a dotted path of keys and indexes.
 fn at<'l>(line: &'l Value, path: &str) -> Option<&'l Value> {
     path.split('.').try_fold(line, |value, key| match value {
         Value::Array(items) => items.get(key.parse::<usize>().ok()?),

@@ -8,13 +8,11 @@ use crate::model::ModelError;
 use crate::model::model_env::ModelEnv;
 use crate::model::settings::{ModelConfig, ModelKind};
 
-/// `true` for kinds of models that edit files themselves.
 pub fn is_acting(kind: ModelKind) -> bool {
     matches!(kind, ModelKind::Acp | ModelKind::Agent)
 }
 
-/// Opens the agent that `settings` describe. Fails if they are invalid or describe another kind of
-/// model.
+/// Fails if the settings are invalid or describe another kind of model.
 pub fn open_acting(
     name: &str,
     settings: &ModelConfig,
@@ -33,7 +31,6 @@ pub fn open_acting(
     })
 }
 
-/// The program that an agent's settings start.
 pub fn program_of(
     name: &str,
     settings: &ModelConfig,

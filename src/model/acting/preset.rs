@@ -5,33 +5,29 @@
 use super::UsageScope;
 use crate::text::near::nearest;
 
-/// A known agent, for one of the two protocols.
 #[derive(Debug, PartialEq, Eq)]
 pub struct AgentPreset {
-    /// Its name after the colon.
+    /// Without the kind.
     pub name: &'static str,
-    /// Command to start it.
     pub run: &'static [&'static str],
-    /// Command to resume a conversation.
     pub resume: &'static [&'static str],
-    /// Modes without questions and without the agent's own sandbox, for use in ours. Names differ
-    /// between versions; the first one that exists is set.
+    /// Without questions and without the agent's own sandbox, for use in ours. Names differ between
+    /// versions; the first one that exists is set.
     pub modes: &'static [&'static str],
-    /// Mode to set without a sandbox. Empty keeps the agent's default.
+    /// Empty keeps the agent's default.
     pub unconfined_mode: &'static str,
-    /// Paths it writes besides its worktree.
+    /// Paths that it writes besides its worktree.
     pub state: &'static [&'static str],
-    /// Variables with keys that it reads.
+    /// Variables.
     pub keys: &'static [&'static str],
-    /// Variables to set in a sandbox.
+    /// To set in a sandbox.
     pub variables: &'static [(&'static str, &'static str)],
     /// Prefixes of its own notes at the top of the worktree.
     pub leaves: &'static [&'static str],
-    /// Rules for finding facts in its output.
+    /// Names and rules.
     pub facts: &'static [(&'static str, &'static str)],
-    /// `true` if every one of its modes asks questions.
+    /// Every one of its modes asks questions.
     pub always_asks: bool,
-    /// `false` if conversations can't be resumed.
     pub resumes: bool,
     /// What the tokens that it reports cover.
     pub tokens: UsageScope,
@@ -39,11 +35,10 @@ pub struct AgentPreset {
     pub cost: UsageScope,
     /// Command to install it.
     pub install: &'static str,
-    /// Login instructions for error messages.
+    /// For error messages.
     pub login: &'static str,
 }
 
-/// Defaults for the rows below.
 const PLAIN: AgentPreset = AgentPreset {
     name: "",
     run: &[],
@@ -82,7 +77,7 @@ const OPENCODE_STATE: &[&str] = &[
     "~/.config/opencode",
     "~/.cache/opencode",
 ];
-/// Keys of the providers that OpenCode and aider support.
+/// Of OpenCode and aider.
 const PROVIDER_KEYS: &[&str] = &[
     "ANTHROPIC_API_KEY",
     "OPENAI_API_KEY",
@@ -159,7 +154,7 @@ pub const ACP: [AgentPreset; 5] = [
     },
 ];
 
-/// Known agents that are plain commands, as in `agent:claude`.
+/// As in `agent:claude`.
 pub const COMMANDS: [AgentPreset; 5] = [
     AgentPreset {
         name: "claude",
@@ -329,12 +324,11 @@ pub const COMMANDS: [AgentPreset; 5] = [
     },
 ];
 
-/// Finds an agent by name.
 pub fn find_by_name(presets: &'static [AgentPreset], name: &str) -> Option<&'static AgentPreset> {
     presets.iter().find(|preset| preset.name == name)
 }
 
-/// Finds an agent by its program, ignoring the directory.
+/// Ignores the directory of the program.
 pub fn of_program(presets: &'static [AgentPreset], program: &str) -> Option<&'static AgentPreset> {
     let name = program.rsplit('/').next()?;
     presets
@@ -342,7 +336,7 @@ pub fn of_program(presets: &'static [AgentPreset], program: &str) -> Option<&'st
         .find(|preset| preset.run.first() == Some(&name))
 }
 
-/// Error message for an unknown agent, with a suggestion.
+/// With a suggestion.
 pub fn unknown(presets: &'static [AgentPreset], kind: &str, name: &str) -> String {
     let names = presets.iter().map(|preset| preset.name);
     if let Some(suggestion) = nearest(name, names.clone()) {

@@ -1,8 +1,8 @@
-//! Renders `transcript.jsonl` as Markdown for people to read (`transcript.md`).
+//! Renders `transcript.jsonl` as Markdown (`transcript.md`), and records it.
 //!
-//! A transcript is untrusted. Everything the agent said is put into code spans and fenced blocks,
-//! so that none of it is interpreted as Markdown. Control characters are made visible, and the size
-//! of the result is bounded.
+//! A transcript is untrusted. Everything an agent sent is put into code spans and fenced blocks, so
+//! that none of it is interpreted as Markdown. Control characters are made visible, keys are
+//! redacted, and sizes are bounded.
 
 mod recorder;
 
@@ -20,10 +20,10 @@ use crate::text::fence::fence_for;
 use crate::text::sanitize::sanitize_text;
 use crate::text::secret::redact;
 
-/// Bytes to read of a transcript.
+/// In bytes.
 const MAX_READ: usize = 64 << 20;
 
-/// Metadata from the first and last lines.
+/// From the first and last lines.
 #[derive(Debug, Default)]
 struct Head {
     program: String,
@@ -37,7 +37,7 @@ struct Head {
     times: [String; 2],
 }
 
-/// Renders a transcript. Skips invalid lines.
+/// Skips invalid lines.
 pub fn render_transcript(jsonl: &[u8]) -> String {
     let jsonl = &jsonl[..jsonl.len().min(MAX_READ)];
     let (mut head, mut body) = (Head::default(), TranscriptBody::default());
@@ -111,7 +111,7 @@ impl Head {
     }
 }
 
-/// Appends a suffix, but not to an empty text.
+/// Except for an empty text.
 fn with(text: &str, suffix: &str) -> String {
     match text {
         "" => String::new(),
@@ -119,7 +119,7 @@ fn with(text: &str, suffix: &str) -> String {
     }
 }
 
-/// Formats a text as a code span on one line. Empty for an empty text.
+/// On one line. Empty for an empty text.
 fn span(text: &str) -> String {
     // A backtick would end the code span.
     match sanitize_label(text).replace('`', "'") {
@@ -128,7 +128,7 @@ fn span(text: &str) -> String {
     }
 }
 
-/// Returns the string at a JSON pointer, or an empty one.
+/// Empty if it is missing.
 fn string<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value
         .pointer(pointer)
@@ -136,30 +136,28 @@ fn string<'v>(value: &'v Value, pointer: &str) -> &'v str {
         .unwrap_or_default()
 }
 
-/// Size in bytes at which rendering stops. The result exceeds it by up to one message.
+/// In bytes. The result exceeds it by up to one message.
 const MAX_RENDERED: usize = 1 << 20;
 
-/// Bytes to show of a message.
+/// In bytes.
 const MAX_MESSAGE: usize = 64 << 10;
 
-/// Maximum number of unfinished tools to remember.
 const MAX_TOOLS: usize = 10_000;
 
 #[derive(Debug, Default)]
 struct TranscriptBody {
     text: String,
-    /// The current message. Complete once an event of another kind arrives.
+    /// Complete once an event of another kind arrives.
     message: String,
     has_message: bool,
-    /// `true` if the last thing in `text` is a list item.
+    /// The last thing in `text` is a list item.
     is_list: bool,
-    /// `true` if something was truncated.
     is_cut: bool,
-    /// Number of JSON lines that aren't protocol messages.
+    /// JSON lines that aren't protocol messages.
     others: usize,
     /// Title and kind of unfinished tools, by id.
     tools: BTreeMap<String, [String; 2]>,
-    /// Steps of the latest to-do list.
+    /// Of the latest to-do list.
     plan: Vec<String>,
 }
 
@@ -304,7 +302,6 @@ impl TranscriptBody {
         }
     }
 
-    /// Appends a chunk of a message.
     fn append_text(&mut self, piece: &str) {
         let capacity = MAX_MESSAGE.saturating_sub(self.message.len());
         let end = (0..=capacity.min(piece.len()))
@@ -316,7 +313,6 @@ impl TranscriptBody {
         }
     }
 
-    /// Renders the current message.
     fn end_message(&mut self) {
         let message = std::mem::take(&mut self.message);
         if message.trim().is_empty() {
@@ -330,7 +326,6 @@ impl TranscriptBody {
         self.block(&message);
     }
 
-    /// Renders a text as a fenced block.
     fn block(&mut self, text: &str) {
         let text = redact(text.trim_end());
         let text = sanitize_text(&text);

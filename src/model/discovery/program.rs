@@ -1,4 +1,6 @@
 //! Known programs: how to run each without tools, and which are installed.
+//!
+//! Only a program that can be limited to answering is offered: a model must not act on its own.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -6,31 +8,26 @@ use std::time::Duration;
 use super::service;
 use crate::host::{helper, process};
 
-/// Time limit for `--version`.
+/// For `--version`.
 pub const LIMIT: Duration = Duration::from_secs(2);
 const MAX_VERSION: usize = 32;
 
-/// A known program.
 #[derive(Debug, PartialEq, Eq)]
 pub struct KnownProgram {
     /// Name of the executable.
     pub name: &'static str,
     /// Name of the product.
     pub title: &'static str,
-    /// Possible use.
     pub usage: ProgramUsage,
 }
 
-/// Possible use of a program.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ProgramUsage {
     /// It can be limited to reading a prompt and printing an answer.
     Answers {
-        /// Command to run.
         run: &'static [&'static str],
-        /// Short description.
         summary: &'static str,
-        /// `true` if calls can cost money on top of a subscription.
+        /// Calls can cost money on top of a subscription.
         is_paid: bool,
         /// Variable with the key that it reads. A program gets no others.
         key: Option<&'static str>,
@@ -39,9 +36,8 @@ pub enum ProgramUsage {
     },
     /// It starts a server, which is discovered by its port.
     Serves {
-        /// Command that starts the server.
         start: &'static str,
-        /// Command that downloads a model.
+        /// Downloads a model.
         get: &'static str,
     },
     /// It can't be limited to answering.
@@ -51,10 +47,8 @@ pub enum ProgramUsage {
     },
 }
 
-/// All known programs.
-///
-/// The commands of those that answer turn off tools and questions, and settings from the repository
-/// that could turn them on again.
+/// The commands turn off tools and questions, and settings from the repository that could turn them
+/// on again.
 pub const PROGRAMS: [KnownProgram; 8] = [
     KnownProgram {
         name: "claude",
@@ -155,19 +149,15 @@ pub const PROGRAMS: [KnownProgram; 8] = [
     },
 ];
 
-/// An installed program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundProgram {
-    /// Its entry in [`PROGRAMS`].
     pub entry: &'static KnownProgram,
-    /// Path of the executable.
     pub path: PathBuf,
-    /// Its version. `None` if it doesn't print a plain one.
+    /// `None` if it doesn't print a plain one.
     pub version: Option<String>,
 }
 
 impl FoundProgram {
-    /// Name and version.
     pub fn titled(&self) -> String {
         match &self.version {
             Some(version) => format!("{} {version}", self.entry.title),
@@ -175,7 +165,7 @@ impl FoundProgram {
         }
     }
 
-    /// Reason why it can't be used as a model. `None` if it can.
+    /// `None` if it can be used as a model.
     pub fn refusal(&self) -> Option<String> {
         match self.entry.usage {
             ProgramUsage::Answers {
@@ -191,7 +181,7 @@ impl FoundProgram {
         }
     }
 
-    /// Command that downloads a model for its server.
+    /// Downloads a model for its server.
     pub fn getting(&self) -> Option<&'static str> {
         match self.entry.usage {
             ProgramUsage::Serves { get, .. } => Some(get),
@@ -204,7 +194,7 @@ impl FoundProgram {
     }
 }
 
-/// Searches the absolute directories of `PATH`, ignoring everything inside the repository.
+/// Only absolute directories, and nothing inside the repository: a clone must not choose a program.
 pub(super) fn on_path(repository: Option<&Path>) -> Vec<(&'static KnownProgram, PathBuf)> {
     let excluded: Vec<&Path> = repository.into_iter().collect();
     PROGRAMS
@@ -222,7 +212,6 @@ pub(super) fn on_path(repository: Option<&Path>) -> Vec<(&'static KnownProgram, 
         .collect()
 }
 
-/// Gets a program's version.
 pub(super) fn ask(entry: &'static KnownProgram, path: &Path) -> FoundProgram {
     let mut command = process::command(path);
     command.arg("--version");
@@ -239,7 +228,7 @@ pub(super) fn ask(entry: &'static KnownProgram, path: &Path) -> FoundProgram {
     }
 }
 
-/// Extracts the version: the first word that starts with two numbers separated by a dot.
+/// The first word that starts with two numbers separated by a dot.
 fn version(output: &str) -> Option<String> {
     output
         .split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')' | '"'))

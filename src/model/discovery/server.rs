@@ -12,33 +12,31 @@ use crate::model::model_env::Variable;
 use crate::text::sanitize::sanitize_line;
 
 const LIMIT: Duration = Duration::from_secs(1);
-/// Maximum size of the reply in bytes.
+/// In bytes.
 const MAX_BYTES: usize = 1 << 20;
-/// Maximum number of models per server.
+/// Per server.
 const MAX_MODELS: usize = 100;
-/// Maximum length of a model's id in bytes.
+/// In bytes.
 const MAX_ID: usize = 200;
 const OLLAMA_PORT: u16 = 11434;
 
 /// Parts of the ids of models that don't generate text, such as embedding and speech models.
 const OTHERS: [&str; 4] = ["embed", "rerank", "whisper", "bge-"];
 
-/// A server to query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerAddress {
-    /// Its name in the configuration.
+    /// In the configuration.
     pub name: &'static str,
-    /// Name of the product. Empty if unknown.
+    /// Empty if unknown.
     pub title: &'static str,
     /// Scheme, host and port.
     pub origin: String,
 }
 
-/// A server that answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundServer {
     pub address: ServerAddress,
-    /// Ids of its models, most suitable first.
+    /// Most suitable first.
     pub models: Vec<String>,
 }
 
@@ -52,13 +50,12 @@ impl FoundServer {
         }
     }
 
-    /// Base URL of its API.
     pub fn base_url(&self) -> String {
         format!("{}/v1", self.address.origin)
     }
 }
 
-/// Usual addresses of local servers. `OLLAMA_HOST` overrides Ollama's.
+/// `OLLAMA_HOST` overrides Ollama's address.
 pub fn usual(variable: &Variable) -> Vec<ServerAddress> {
     let local = |name, title, port: u16| ServerAddress {
         name,
@@ -78,7 +75,7 @@ pub fn usual(variable: &Variable) -> Vec<ServerAddress> {
     ]
 }
 
-/// Parses an address given by the user. Ignores its path.
+/// Given by the user. Ignores its path.
 pub fn parse_address(address: &str) -> Option<ServerAddress> {
     let url = Url::parse(address.trim()).ok()?;
     let is_fit = matches!(url.scheme(), "http" | "https") && url.has_host();
@@ -89,7 +86,7 @@ pub fn parse_address(address: &str) -> Option<ServerAddress> {
     })
 }
 
-/// Parses `OLLAMA_HOST`: a host, a port, both, or a URL.
+/// `OLLAMA_HOST`: a host, a port, both, or a URL.
 fn ollama_origin(host: &str) -> Option<String> {
     let host = host.trim().trim_end_matches('/');
     let (scheme, authority) = match host.split_once("://") {
@@ -115,7 +112,7 @@ fn ollama_origin(host: &str) -> Option<String> {
     parse_address(url.as_str()).map(|address| address.origin)
 }
 
-/// Lists a server's models. `None` if no model server listens there.
+/// `None` if no model server listens there.
 pub(super) fn ask(address: &ServerAddress) -> Option<FoundServer> {
     let bytes = http::block_on(async {
         tokio::time::timeout(LIMIT, get(&format!("{}/v1/models", address.origin)))
@@ -145,6 +142,7 @@ async fn get(address: &str) -> Option<Vec<u8>> {
 
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.ok()? {
+        // Anything can listen on a usual port, and send without end.
         bytes.extend_from_slice(&chunk);
         if bytes.len() > MAX_BYTES {
             return None;
@@ -153,7 +151,7 @@ async fn get(address: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Parses the reply. `None` if it isn't a list of models.
+/// `None` if it isn't a list of models.
 fn models(bytes: &[u8]) -> Option<Vec<String>> {
     let reply: Value = serde_json::from_slice(bytes).ok()?;
     let ids = reply.get("data")?.as_array()?.iter().take(MAX_MODELS);
@@ -168,7 +166,7 @@ fn models(bytes: &[u8]) -> Option<Vec<String>> {
     Some(ids)
 }
 
-/// `true` if an id can be displayed and written to a file without escaping.
+/// Can be displayed and written to a file without escaping.
 fn is_plain(id: &str) -> bool {
     let is_short = (1..=MAX_ID).contains(&id.len());
     is_short && !id.contains(char::is_whitespace) && sanitize_line(id) == id

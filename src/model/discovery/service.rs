@@ -3,24 +3,22 @@
 use crate::model::model_env::Variable;
 use crate::model::remote::is_placeholder;
 
-/// An API service.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ApiService {
-    /// Its name in the configuration.
+    /// In the configuration.
     pub name: &'static str,
-    /// Name of the provider.
+    /// Of the provider.
     pub title: &'static str,
-    /// Variables that can contain its key, the usual one first.
+    /// Can contain its key. The usual one is first.
     pub variables: &'static [&'static str],
-    /// The protocol it speaks, as a kind of model.
+    /// A kind of model.
     pub kind: &'static str,
-    /// Base URL of the API. `None` uses the protocol's default.
+    /// `None` uses the protocol's default.
     pub base_url: Option<&'static str>,
-    /// The default model.
     pub model: &'static str,
 }
 
-/// All known services, most popular first.
+/// Most popular first.
 pub const SERVICES: [ApiService; 9] = [
     ApiService {
         name: "anthropic",
@@ -96,15 +94,14 @@ pub const SERVICES: [ApiService; 9] = [
     },
 ];
 
-/// A service whose key is set. Doesn't contain the key.
+/// Doesn't contain the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundKey {
     pub service: &'static ApiService,
-    /// The variable that contains the key.
     pub variable: &'static str,
 }
 
-/// Finds services whose key is set and isn't a placeholder.
+/// Skips placeholders.
 pub fn keys(variable: &Variable) -> Vec<FoundKey> {
     let has_key =
         |name: &&&'static str| variable(name).is_some_and(|value| !is_placeholder(value.trim()));
@@ -117,7 +114,6 @@ pub fn keys(variable: &Variable) -> Vec<FoundKey> {
         .collect()
 }
 
-/// All variables that can contain a key.
 pub fn variables() -> impl Iterator<Item = &'static str> {
     SERVICES
         .iter()

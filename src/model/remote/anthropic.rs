@@ -8,18 +8,16 @@ use crate::model::settings::ModelConfig;
 use crate::model::{Finish, ModelRequest, TokenUsage, message_part};
 
 pub const BASE: &str = "https://api.anthropic.com/v1";
-/// The usual variable for the key.
 pub const KEY: &str = "ANTHROPIC_API_KEY";
-/// Overrides `BASE`. By convention its value lacks the `/v1`.
+/// By convention its value lacks the `/v1`.
 pub const BASE_VARIABLE: &str = "ANTHROPIC_BASE_URL";
-/// Path relative to the base URL.
+/// Relative to the base URL.
 pub const PATH: &str = "messages";
-/// Value of the `anthropic-version` header.
+/// The `anthropic-version` header.
 pub const VERSION: &str = "2023-06-01";
-/// Default limit for an answer. The protocol requires one.
+/// The protocol requires a limit.
 const MAX_TOKENS: u32 = 16_384;
 
-/// Builds the body of a request.
 pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
     // Cache breakpoints after the system prompt and the input, which stay the same if only the
     // message changes.
@@ -50,7 +48,7 @@ pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
     body
 }
 
-/// Handles a stream event. The error is the provider's message.
+/// The error is the provider's message.
 pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
     let Ok(value) = serde_json::from_str::<Value>(&event.data) else {
         return Ok(());
@@ -79,7 +77,7 @@ pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads an answer that is a single JSON object. `false` if `value` isn't one.
+/// `false` if `value` isn't an answer.
 pub fn read_complete(draft: &mut AnswerDraft, value: &Value) -> bool {
     let Some(blocks) = value.get("content").and_then(Value::as_array) else {
         return false;

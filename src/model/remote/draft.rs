@@ -1,4 +1,7 @@
 //! A partially received answer, independent of the protocol.
+//!
+//! An answer is complete once the model reported its end. A truncated one must never look complete,
+//! because its plan would be executed.
 
 use crate::model::{Finish, ModelAnswer, ModelError, TokenUsage};
 use crate::text::sanitize::sanitize_line;
@@ -6,7 +9,6 @@ use crate::text::sanitize::sanitize_line;
 /// Maximum length of a name, a reason or a refusal from the server, in characters.
 const MAX_WORD: usize = 200;
 
-/// The answer as received so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AnswerDraft {
     pub text: String,
@@ -16,17 +18,17 @@ pub struct AnswerDraft {
     pub tool: Option<String>,
     pub model: Option<String>,
     pub usage: TokenUsage,
-    /// Reason for the end, once the server has sent it.
+    /// Once the server has sent it.
     pub finish: Option<Finish>,
-    /// `true` after the protocol's end marker.
+    /// After the protocol's end marker.
     pub ended: bool,
-    /// `true` if anything looked like the protocol.
+    /// Anything looked like the protocol.
     pub recognised: bool,
 }
 
 impl AnswerDraft {
-    /// Completes the answer. Fails with [`ModelError::Broken`] if the end is missing and with
-    /// [`ModelError::Empty`] if there is no text.
+    /// Fails with [`ModelError::Broken`] if the end is missing and with [`ModelError::Empty`] if
+    /// there is no text.
     pub fn into_answer(self, id: &str) -> Result<ModelAnswer, ModelError> {
         let finish = self.finish.map(|finish| {
             if let Finish::Other(reason) = finish {
@@ -82,13 +84,12 @@ impl AnswerDraft {
     }
 }
 
-/// Truncates and sanitizes a string from the server: it goes into commit trailers and onto the
-/// screen.
+/// Strings from the server go into commit trailers and onto the screen.
 fn word(text: &str) -> String {
     sanitize_line(&text.chars().take(MAX_WORD).collect::<String>()).into_owned()
 }
 
-/// Returns the number at a JSON pointer, or 0.
+/// 0 if it is missing.
 pub fn number(value: &serde_json::Value, pointer: &str) -> u64 {
     value
         .pointer(pointer)
@@ -96,7 +97,7 @@ pub fn number(value: &serde_json::Value, pointer: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Returns the string at a JSON pointer. `None` if it is empty.
+/// `None` if it is empty.
 pub fn text<'a>(value: &'a serde_json::Value, pointer: &str) -> Option<&'a str> {
     value
         .pointer(pointer)
@@ -104,8 +105,8 @@ pub fn text<'a>(value: &'a serde_json::Value, pointer: &str) -> Option<&'a str> 
         .filter(|text| !text.is_empty())
 }
 
-/// Extracts the message of an error. Providers use `{"error": {"message": ..}}`, `{"error": ".."}`,
-/// `{"message": ..}` or `{"detail": ..}`.
+/// Providers use `{"error": {"message": ..}}`, `{"error": ".."}`, `{"message": ..}` or `{"detail":
+/// ..}`.
 pub fn provider_message(value: &serde_json::Value) -> Option<String> {
     let message = [
         "/error/message",

@@ -1,4 +1,7 @@
 //! One call: sends the request, retries if that can help, and reads the answer within the limits.
+//!
+//! Retries only as long as nothing of the answer has arrived, and never follows a redirect: the key
+//! belongs to one origin.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -16,27 +19,23 @@ use crate::host::http::header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use crate::host::http::{self, Client, RequestBuilder, Response, StatusCode};
 use crate::model::{ModelAnswer, ModelError};
 
-/// Maximum size to read of an error response, in bytes.
+/// In bytes, of an error response.
 const MAX_REFUSAL: usize = 64 << 10;
 
-/// A call to a model.
 pub struct Call<'a> {
     remote: &'a Remote,
     client: Client,
 }
 
-/// A failed attempt.
 pub struct AttemptFailure {
     pub error: ModelError,
     pub again: RetryAdvice,
 }
 
-/// Advice on another attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryAdvice {
-    /// It can't help.
     No,
-    /// After a pause. `None` leaves its length to the client.
+    /// `None` leaves the length to the client.
     After(Option<Duration>),
     /// With an adapted body.
     Adapted,
@@ -52,7 +51,7 @@ impl From<ModelError> for AttemptFailure {
 }
 
 impl AttemptFailure {
-    /// Prefers the previous failure to a timeout without any data: it explains why nothing arrived.
+    /// A timeout without any data doesn't explain why nothing arrived; the previous failure does.
     fn or(self, before: Option<ModelError>) -> AttemptFailure {
         match (&self.error, before) {
             (ModelError::Timeout { partial, .. }, Some(before)) if partial.is_empty() => {
@@ -64,10 +63,10 @@ impl AttemptFailure {
 }
 
 impl<'a> Call<'a> {
-    /// Creates the client. It follows no redirects and uses no proxy for loopback addresses.
     pub fn new(remote: &'a Remote) -> Result<Call<'a>, ModelError> {
         let configure = |builder: http::ClientBuilder| {
             builder
+                // A redirect could take the key to another origin.
                 .redirect(http::redirect::Policy::none())
                 .connect_timeout(remote.limits.connect)
                 .referer(false)
@@ -88,7 +87,6 @@ impl<'a> Call<'a> {
         Ok(Call { remote, client })
     }
 
-    /// Sends the request until there is an answer or retrying can't help.
     pub async fn run(
         &self,
         mut body: Value,
@@ -286,7 +284,7 @@ impl<'a> Call<'a> {
         Ok(reader.finish(watch)?)
     }
 
-    /// Classifies a failure before any response arrived.
+    /// Before any response arrived.
     fn unsent(&self, error: &http::Error) -> AttemptFailure {
         let detail = self.remote.key.scrub(&root(error));
         if error.is_builder() {
@@ -313,7 +311,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Reads and classifies an error response.
     async fn refusal(
         &self,
         status: StatusCode,
@@ -346,13 +343,13 @@ impl<'a> Call<'a> {
         self.explain(status, &String::from_utf8_lossy(&body), asked)
     }
 
-    /// Classifies an HTTP status.
     fn explain(&self, status: StatusCode, body: &str, asked: Option<Duration>) -> AttemptFailure {
         let value = serde_json::from_str::<Value>(body).unwrap_or_default();
         // Used-up credit is a 429 at OpenAI and a 400 at Anthropic. Retrying helps with neither.
         let is_out_of_credit = ["insufficient_quota", "credit balance"]
             .iter()
             .any(|phrase| body.contains(phrase));
+        // A proxy, or a server at a wrong address, answers with a page.
         let page = body.trim_start().starts_with('<');
         let message = provider_message(&value).unwrap_or_else(|| {
             if page {
@@ -403,7 +400,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Returns the innermost message of an error. The outer ones repeat the URL.
+/// The outer messages repeat the URL.
 pub(super) fn root(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
@@ -412,14 +409,14 @@ pub(super) fn root(error: &dyn std::error::Error) -> String {
     innermost.to_string()
 }
 
-/// Longest delay, even if a server asks for more.
+/// Even if a server asks for more.
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(60);
 
-/// Maximum random extension of a delay that a server asked for, as a fraction of it.
+/// As a fraction of the delay that a server asked for.
 const MAX_RETRY_JITTER: f64 = 0.25;
 
-/// Delay before a retry: what the server asks for, slightly extended, else exponential backoff with
-/// jitter. `chance`, from 0 to 1, spreads clients that were rejected at the same time.
+/// What the server asks for, slightly extended, else exponential backoff. `jitter`, from 0 to 1,
+/// spreads clients that were rejected at the same time.
 fn retry_pause(first: Duration, repetition: u32, asked: Option<Duration>, jitter: f64) -> Duration {
     let pause = match asked {
         Some(asked) => asked
@@ -434,7 +431,7 @@ fn retry_pause(first: Duration, repetition: u32, asked: Option<Duration>, jitter
     pause.min(MAX_RETRY_PAUSE)
 }
 
-/// Parses a `Retry-After` header: seconds or a date. `now` turns a date into a delay.
+/// Seconds or a date.
 fn parse_retry_after(value: &str, now: jiff::Timestamp) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse::<f64>() {
@@ -444,30 +441,25 @@ fn parse_retry_after(value: &str, now: jiff::Timestamp) -> Option<Duration> {
     Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
 }
 
-/// Polling interval for cancellation.
 const CLOCK_TICK: Duration = Duration::from_millis(25);
 
-/// Time limits of a call.
 struct CallClock<'a> {
     deadline: Instant,
     stopped: &'a dyn Fn() -> bool,
-    /// Called every `TICK` while waiting.
+    /// Called every `CLOCK_TICK` while waiting.
     beat: &'a dyn Fn(),
 }
 
-/// Reason to stop waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
-    /// The user cancelled.
     Interrupted,
-    /// The limit for silence was exceeded.
+    /// Beyond the limit for silence.
     Silent,
-    /// The limit for the whole call was exceeded.
+    /// Beyond the limit for the whole call.
     Late,
 }
 
 impl<'a> CallClock<'a> {
-    /// Starts the clock.
     pub fn new(
         total: Duration,
         stopped: &'a dyn Fn() -> bool,
@@ -482,7 +474,7 @@ impl<'a> CallClock<'a> {
         }
     }
 
-    /// Waits for a future, at most for `silence` and until the deadline.
+    /// Waits at most for `silence` and until the deadline.
     pub async fn run_with_limits<T>(
         &self,
         silence: Duration,
@@ -513,7 +505,7 @@ impl<'a> CallClock<'a> {
         }
     }
 
-    /// Sleeps. Returns early only if the deadline passes or the user cancels.
+    /// Returns early only if the deadline passes or the user cancels.
     pub async fn sleep(&self, pause: Duration) -> Result<(), Stop> {
         match self
             .run_with_limits(pause, std::future::pending::<()>())

@@ -1,4 +1,6 @@
 //! API keys. A key belongs to one origin and is never sent anywhere else.
+//!
+//! Plain HTTP carries keys only within this machine or a private network.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -11,11 +13,11 @@ use crate::model::settings::ModelConfig;
 use crate::text::sanitize::sanitize_line;
 use crate::text::secret::redact_values;
 
-/// Maximum length of a server's message in an error, in bytes.
+/// In bytes, of a server's message in an error.
 const MAX_DETAIL: usize = 600;
 const COMMAND_LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// An API key, or none for servers that need none. Neither `Debug` nor any error prints it.
+/// `None` for servers that need none. Neither `Debug` nor any error prints it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(Option<String>);
 
@@ -29,8 +31,7 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// The provider's usual key variable. Used for the usual address if the settings don't configure a
-/// key.
+/// The provider's usual key variable, for its usual address only.
 pub struct Usual<'a> {
     pub variable: &'static str,
     /// The only address whose server gets this key.
@@ -38,7 +39,7 @@ pub struct Usual<'a> {
 }
 
 impl ApiKey {
-    /// Gets the key for `url`. Refuses to send one over plain HTTP to the internet.
+    /// Refuses to send a key over plain HTTP to the internet.
     pub fn fetch(
         name: &str,
         settings: &ModelConfig,
@@ -79,13 +80,12 @@ impl ApiKey {
         }
     }
 
-    /// The key as sent in the HTTP header.
+    /// As sent in the HTTP header.
     pub fn value(&self) -> Option<&str> {
         self.0.as_deref()
     }
 
-    /// Replaces this key in a text from the server, so that an echoed key isn't recorded. Doesn't
-    /// change anything else.
+    /// Servers can echo the key. Changes nothing else in the text.
     pub fn hide(&self, text: String) -> String {
         match &self.0 {
             Some(key) if text.contains(key.as_str()) => {
@@ -95,8 +95,7 @@ impl ApiKey {
         }
     }
 
-    /// Sanitizes a message for an error: one line of limited length without this key, other keys or
-    /// control characters.
+    /// For an error: one line of limited length without this key, other keys or control characters.
     pub fn scrub(&self, text: &str) -> String {
         // Redact before truncating: a truncated key can't be recognized.
         let clean = redact_values(
@@ -148,7 +147,7 @@ fn from_command(settings: &ModelConfig, env: &ModelEnv) -> Result<String, ModelE
     }
 }
 
-/// `true` for text that documentation uses instead of a key, and for text that can't be a key.
+/// Also `true` for text that can't be a key.
 pub fn is_placeholder(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     text.is_empty()
@@ -160,7 +159,6 @@ pub fn is_placeholder(text: &str) -> bool {
             .any(|word| lower.starts_with(word))
 }
 
-/// `true` if the host is this machine.
 pub fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     match host.trim_matches(['[', ']']).parse::<IpAddr>() {
@@ -169,8 +167,8 @@ pub fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// `true` if the host is this machine or in its private network: a private address, a name without
-/// a dot, or a suffix that doesn't exist in public DNS.
+/// This machine or its private network: a private address, a name without a dot, or a suffix that
+/// doesn't exist in public DNS.
 pub fn is_near(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     match host.trim_matches(['[', ']']).parse::<IpAddr>() {

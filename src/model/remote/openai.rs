@@ -8,14 +8,11 @@ use crate::model::settings::ModelConfig;
 use crate::model::{Finish, ModelRequest, TokenUsage};
 
 pub const BASE: &str = "https://api.openai.com/v1";
-/// The usual variable for the key.
 pub const KEY: &str = "OPENAI_API_KEY";
-/// Overrides `BASE`.
 pub const BASE_VARIABLE: &str = "OPENAI_BASE_URL";
-/// Path relative to the base URL.
+/// Relative to the base URL.
 pub const PATH: &str = "chat/completions";
 
-/// Builds the body of a request.
 pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
     let mut messages = Vec::new();
     if !request.system.trim().is_empty() {
@@ -55,7 +52,7 @@ pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads an answer that is a single JSON object. `false` if `value` isn't one.
+/// `false` if `value` isn't an answer.
 pub fn read_complete(draft: &mut AnswerDraft, value: &Value) -> bool {
     take(draft, value, "/choices/0/message");
     draft.ended = draft.recognised;

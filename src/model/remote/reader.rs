@@ -9,24 +9,21 @@ use super::Remote;
 use super::draft::{AnswerDraft, provider_message};
 use crate::model::{Finish, ModelAnswer, ModelError};
 
-/// Bytes of an unrecognized response to show in an error.
+/// In bytes, of an unrecognized response.
 const SAMPLE: usize = 200;
 
-/// Reads the answer incrementally.
 pub struct AnswerReader<'a> {
     remote: &'a Remote,
     draft: AnswerDraft,
     decoder: SseDecoder,
-    /// Treats the body as an event stream.
     stream: bool,
     /// The whole body, or the first `SAMPLE` bytes of a stream.
     raw: Vec<u8>,
-    /// Bytes received.
     size: usize,
 }
 
 impl<'a> AnswerReader<'a> {
-    /// Creates a reader. `stream` is `true` if the content type says so.
+    /// `stream` is `true` if the content type says so.
     pub fn new(remote: &'a Remote, stream: bool) -> AnswerReader<'a> {
         AnswerReader {
             remote,
@@ -42,12 +39,12 @@ impl<'a> AnswerReader<'a> {
         self.size == 0
     }
 
-    /// `true` after the protocol's end marker.
+    /// After the protocol's end marker.
     pub fn is_done(&self) -> bool {
         self.draft.ended
     }
 
-    /// `true` if the model has finished, even if the protocol's end marker is missing.
+    /// Even if the protocol's end marker is missing.
     pub fn has_finish(&self) -> bool {
         self.draft.finish.is_some()
     }
@@ -56,8 +53,9 @@ impl<'a> AnswerReader<'a> {
         self.take_text()
     }
 
-    /// Adds received bytes. Fails if the answer is too large or the provider reports an error.
+    /// Fails if the answer is too large or the provider reports an error.
     pub fn take(&mut self, bytes: &[u8], watch: &mut dyn FnMut(&str)) -> Result<(), ModelError> {
+        // Decompressed bytes: a small response can expand to gigabytes.
         self.size += bytes.len();
         if self.size > self.remote.limits.bytes {
             return Err(self.too_large(self.remote.limits.bytes));
@@ -79,7 +77,7 @@ impl<'a> AnswerReader<'a> {
         self.take_events(events, watch)
     }
 
-    /// Completes the answer at the end of the body.
+    /// At the end of the body.
     pub fn finish(mut self, watch: &mut dyn FnMut(&str)) -> Result<ModelAnswer, ModelError> {
         if self.size == 0 {
             return Err(ModelError::Empty {
@@ -134,7 +132,7 @@ impl<'a> AnswerReader<'a> {
         Ok(())
     }
 
-    /// Parses the body as a single JSON object. `false` if it isn't an answer.
+    /// `false` if the body isn't an answer.
     fn take_complete(&mut self, watch: &mut dyn FnMut(&str)) -> Result<bool, ModelError> {
         let Ok(value) = serde_json::from_slice::<Value>(&self.raw) else {
             return Ok(false);
@@ -155,7 +153,7 @@ impl<'a> AnswerReader<'a> {
         Ok(is_answer)
     }
 
-    /// Completes the answer. If nothing was recognized, explains what the server sent.
+    /// If nothing was recognized, explains what the server sent.
     fn answer(self) -> Result<ModelAnswer, ModelError> {
         if self.draft.recognised {
             return self.complete_answer();
@@ -181,7 +179,6 @@ impl<'a> AnswerReader<'a> {
         })
     }
 
-    /// Completes a recognized answer and redacts the key in it, which servers can echo.
     fn complete_answer(mut self) -> Result<ModelAnswer, ModelError> {
         self.draft.text = self.take_text();
         let key = &self.remote.key;
@@ -219,40 +216,34 @@ impl<'a> AnswerReader<'a> {
     }
 }
 
-// Decodes server-sent events from a byte stream.
-//
-// Accepts CR, LF and CRLF, even if a chunk ends between CR and LF. Joins several `data:` lines
-// into one event and skips comments. Bounds the memory: a line or event over the limit is an
-// error.
+// Decodes server-sent events from a byte stream. Accepts CR, LF and CRLF, even if a chunk ends
+// between CR and LF. Joins several `data:` lines into one event and skips comments. A line or event
+// over the limit is an error, so memory is bounded.
 
-/// A decoded event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SseEvent {
-    /// Value of the `event:` line. Empty if there is none.
+    /// Empty if there is no `event:` line.
     pub name: String,
-    /// Values of the `data:` lines, joined with newlines.
+    /// The `data:` lines, joined with newlines.
     pub data: String,
 }
 
-/// A line or event exceeds the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventTooLong;
 
-/// Incremental decoder.
 #[derive(Debug)]
 pub struct SseDecoder {
-    /// The incomplete line.
     line: Vec<u8>,
-    /// `true` after a CR: an LF that follows belongs to the same line end.
+    /// An LF after a CR belongs to the same line end.
     after_cr: bool,
-    /// The incomplete event. `None` before its first field.
+    /// `None` before its first field.
     event: Option<SseEvent>,
-    /// Maximum size of an event in bytes.
+    /// In bytes.
     limit: usize,
 }
 
 impl SseDecoder {
-    /// Creates a decoder. `limit` is the maximum size of a line or event in bytes.
+    /// `limit` is for a line or event, in bytes.
     pub fn new(limit: usize) -> SseDecoder {
         SseDecoder {
             line: Vec::new(),
@@ -262,7 +253,7 @@ impl SseDecoder {
         }
     }
 
-    /// Decodes bytes and returns the events they complete. The decoder is unusable after an error.
+    /// The decoder is unusable after an error.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<SseEvent>, EventTooLong> {
         let mut events = Vec::new();
         for &byte in bytes {
@@ -278,7 +269,6 @@ impl SseDecoder {
         Ok(events)
     }
 
-    /// Returns the last event, at the end of the stream.
     pub fn finish(&mut self) -> Result<Option<SseEvent>, EventTooLong> {
         // Some servers omit the blank line after the last event.
         if !self.line.is_empty() {
@@ -287,7 +277,7 @@ impl SseDecoder {
         Ok(self.event.take())
     }
 
-    /// Processes a line. An empty line ends the event.
+    /// An empty line ends the event.
     fn end_line(&mut self) -> Result<Option<SseEvent>, EventTooLong> {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {

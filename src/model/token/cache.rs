@@ -1,4 +1,6 @@
 //! Persistent cache of token counts by blob id.
+//!
+//! Deleting it is harmless. A damaged file counts as empty.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -8,26 +10,25 @@ use std::path::{Path, PathBuf};
 use super::count;
 use crate::host::file::{make_dirs, read_regular_text};
 
-/// Maximum number of entries. The least recently used ones are dropped first.
+/// The least recently used ones are dropped first.
 pub const MAX_ENTRIES: usize = 20_000;
-/// Largest cache file to read, in bytes.
+/// In bytes.
 const MAX_FILE: u64 = 4 << 20;
-/// First line of a cache file. Must change whenever the vocabulary or the format does.
+/// Must change whenever the vocabulary or the format does.
 const HEADER: &str = "teddy token counts 1 o200k_base";
 
-/// Token counts by blob id, stored in one small file. Deleting it is harmless.
 #[derive(Debug)]
 pub struct TokenCache {
     path: PathBuf,
     /// Count and time of last use.
     counts: HashMap<String, (u32, u64)>,
-    /// Logical clock: the number of uses.
+    /// The number of uses.
     clock: u64,
     changed: bool,
 }
 
 impl TokenCache {
-    /// Loads the cache. Treats a missing, damaged or too large file as empty.
+    /// A missing, damaged or too large file is empty.
     pub fn open(path: &Path) -> TokenCache {
         let text = read_regular_text(path, MAX_FILE).ok();
         let counts = text.as_deref().and_then(parse).unwrap_or_default();
@@ -39,7 +40,6 @@ impl TokenCache {
         }
     }
 
-    /// Returns a blob's count.
     pub fn get(&mut self, blob_id: &str) -> Option<usize> {
         let (count, used) = self.counts.get_mut(blob_id)?;
         self.clock += 1;
@@ -48,7 +48,7 @@ impl TokenCache {
         Some(*count as usize)
     }
 
-    /// Stores a blob's count. Ignores invalid ids.
+    /// Ignores invalid ids.
     pub fn put(&mut self, blob_id: &str, count: usize) {
         let Ok(count) = u32::try_from(count) else {
             return;
@@ -64,7 +64,7 @@ impl TokenCache {
             .is_none_or(|(old, _)| old != count);
     }
 
-    /// Returns a blob's count, computing it from `text` if necessary.
+    /// Counts `text` only if the blob is unknown.
     pub fn count(&mut self, blob_id: &str, text: &str) -> usize {
         self.get(blob_id).unwrap_or_else(|| {
             let tokens = count(text);
@@ -73,7 +73,7 @@ impl TokenCache {
         })
     }
 
-    /// Writes the cache atomically if it contains new counts.
+    /// Only if there are new counts.
     pub fn save(&mut self) -> io::Result<()> {
         if !self.changed {
             return Ok(());
@@ -93,7 +93,7 @@ impl TokenCache {
         Ok(())
     }
 
-    /// Formats the file, least recently used entries first.
+    /// Least recently used entries first.
     fn render(&self) -> String {
         let mut entries: Vec<_> = self.counts.iter().collect();
         entries.sort_unstable_by_key(|(_, (_, used))| *used);
@@ -105,7 +105,7 @@ impl TokenCache {
     }
 }
 
-/// Parses a cache file. `None` if any line is damaged.
+/// `None` if any line is damaged.
 fn parse(text: &str) -> Option<HashMap<String, (u32, u64)>> {
     let lines = text.strip_prefix(HEADER)?.strip_prefix('\n')?.lines();
     lines
@@ -118,7 +118,7 @@ fn parse(text: &str) -> Option<HashMap<String, (u32, u64)>> {
         .collect()
 }
 
-/// Accepts SHA-1 and SHA-256.
+/// SHA-1 or SHA-256.
 fn is_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -9,20 +9,18 @@ static UNITS: &[[u8; 4]] = include_bytes!(concat!(env!("OUT_DIR"), "/tokens.bin"
     .as_chunks()
     .0;
 
-/// Rank of bytes that aren't a token.
+/// Of bytes that aren't a token.
 pub(super) const NO_RANK: u32 = u32::MAX;
 
-/// A node of the trie: a prefix of a token.
+/// A prefix of a token.
 #[derive(Clone, Copy)]
 pub(super) struct Node(u32);
 
 impl Node {
-    /// The empty prefix.
     pub(super) const START: Node = Node(ROOT);
     /// Not a prefix of any token. All steps from here lead here again.
     pub(super) const NOWHERE: Node = Node(0);
 
-    /// Appends a byte.
     #[inline]
     pub(super) fn step(self, byte: u8) -> Node {
         // A leaf has a rank instead of a base. Base 0 leads nowhere.
@@ -40,7 +38,6 @@ impl Node {
         self.0 & ((1 << VALUE_BITS) - 1)
     }
 
-    /// Appends bytes.
     #[inline]
     pub(super) fn walk(self, bytes: &[u8]) -> Node {
         let mut node = self;
@@ -53,7 +50,7 @@ impl Node {
         node
     }
 
-    /// Rank of the token that ends here, or [`NO_RANK`].
+    /// [`NO_RANK`] if no token ends here.
     #[inline]
     pub(super) fn rank(self) -> u32 {
         match self.0 & (LEAF | TOKEN) {
@@ -65,7 +62,7 @@ impl Node {
     }
 }
 
-/// Returns a unit. Out of range, an empty one.
+/// Out of range, an empty one.
 #[inline]
 fn unit(at: u32) -> u32 {
     let unit = UNITS.get(at as usize);

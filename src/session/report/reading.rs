@@ -1,54 +1,44 @@
-//! Parses a report.
+//! Parses a report: the inverse of [`super::Report::render`], for `verify` and tests.
 //!
-//! The inverse of [`super::Report::render`], for `verify` and tests. It also proves that hostile
-//! input cannot break the Markdown of a report. Unknown fields of later versions are kept.
+//! Also proves that hostile input cannot break the Markdown of a report. Keeps unknown fields of
+//! later versions.
 
 use crate::session::artifact::MAX_REPORT;
 use crate::text::markdown::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 
-/// The parsed report.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReportFacts {
-    /// Title of the plan.
     pub title: String,
     /// The list below the title.
     pub fields: Vec<ReportField>,
-    /// The level-2 sections in order, except the summary.
+    /// Level 2, in order, without the summary.
     pub sections: Vec<ReportSection>,
-    /// Each memo change as in the plan, and `true` if it was applied.
+    /// As in the plan; `true` if it was applied.
     pub memos: Vec<(bool, String)>,
-    /// The actions, in order.
     pub actions: Vec<ReportAction>,
 }
 
-/// A field of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReportField {
-    /// The text in bold, without the colon.
+    /// In bold, without the colon.
     pub key: String,
-    /// The text after the colon.
     pub value: String,
     /// Nested items.
     pub items: Vec<String>,
 }
 
-/// A section other than an action.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReportSection {
-    /// Its heading.
     pub title: String,
-    /// The items of its list, verbatim.
+    /// Verbatim.
     pub items: Vec<String>,
     pub blocks: Vec<CodeBlock>,
 }
 
-/// An action in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReportAction {
-    /// Name of the action.
     pub name: String,
-    /// `true` if the user changed it.
     pub modified: bool,
     pub fields: Vec<ReportField>,
     pub blocks: Vec<CodeBlock>,
@@ -56,19 +46,15 @@ pub struct ReportAction {
     pub notes: Vec<String>,
 }
 
-/// A code block and its caption.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CodeBlock {
-    /// The paragraph above it, such as `Command:`. Empty if there is none.
+    /// The paragraph above, such as `Command:`. Empty if there is none.
     pub caption: String,
-    /// The info string.
     pub language: String,
-    /// The text between the fences.
     pub contents: String,
 }
 
 impl ReportAction {
-    /// Returns the value of the first field with this key.
     pub fn field(&self, key: &str) -> Option<&str> {
         self.fields
             .iter()
@@ -79,7 +65,7 @@ impl ReportAction {
 
 const TITLE: &str = "# Execution Report: ";
 
-/// Parses a report. `None` if the text is not a report or exceeds [`MAX_REPORT`].
+/// `None` if the text is not a report or exceeds [`MAX_REPORT`].
 pub fn read(text: &str) -> Option<ReportFacts> {
     if text.len() > MAX_REPORT {
         return None;
@@ -126,12 +112,10 @@ enum ReportPlace {
     Head,
     Section,
     Memos,
-    /// In the log, before or inside an action.
     Log,
 }
 
 impl ReportFacts {
-    /// Handles a heading, and returns the new position.
     fn enter(&mut self, level: u8, text: &str, position: ReportPlace) -> ReportPlace {
         match (level, text, position) {
             (2, "2. Execution Summary", _) => ReportPlace::Memos,

@@ -1,5 +1,6 @@
-//! Random access to the earlier turns of a session. Reads each commit once, and the metadata only
-//! of requested turns.
+//! Random access to the earlier turns of a session.
+//!
+//! Reads each commit once, and the metadata only of requested turns.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,7 +13,6 @@ use crate::git::repository::Repository;
 use crate::session::meta::Status;
 use crate::session::turn::Turn;
 
-/// The turns of a session from its tip back to the start, read on demand.
 pub struct TurnsBack<'a> {
     repository: &'a Repository,
     tip: Turn,
@@ -28,7 +28,6 @@ struct WalkedCommit {
 }
 
 impl<'a> Store<'a> {
-    /// Returns a reader for the turns up to `tip`.
     pub fn back_from(&self, tip: Turn) -> TurnsBack<'a> {
         TurnsBack {
             repository: self.repository,
@@ -40,7 +39,7 @@ impl<'a> Store<'a> {
 }
 
 impl TurnsBack<'_> {
-    /// Returns the turn with this number. Fails like [`Store::turn`].
+    /// Fails like [`Store::turn`].
     pub fn turn(&self, number: u64) -> anyhow::Result<Turn> {
         let tip = &self.tip;
         let Some(back) = tip.number().checked_sub(number) else {
@@ -65,7 +64,7 @@ impl TurnsBack<'_> {
         Ok(turn)
     }
 
-    /// Returns the landings after a turn, newest first. Trusts the trailers of the commits.
+    /// Newest first. Trusts the trailers of the commits.
     pub fn landings_after(&self, number: u64) -> anyhow::Result<Vec<Turn>> {
         let count = usize::try_from(self.tip.number().saturating_sub(number))?;
         self.walk(count)?;
@@ -77,7 +76,6 @@ impl TurnsBack<'_> {
             .collect()
     }
 
-    /// Reads commits until `walked` has `count` entries or the chain ends.
     fn walk(&self, count: usize) -> anyhow::Result<()> {
         let mut walked = self.walked.borrow_mut();
         while walked.len() < count {

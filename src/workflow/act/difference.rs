@@ -1,7 +1,7 @@
 //! Writes a plan from the changes that a model left in its worktree.
 //!
-//! The plan is checked by a dry run: it must produce exactly the model's files. Changes that no
-//! EDIT or CREATE reproduces exactly are written as TAKE.
+//! A dry run checks the plan: it must produce exactly the model's files. A change that no EDIT or
+//! CREATE reproduces exactly becomes a TAKE.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -25,14 +25,13 @@ use crate::workflow::hint::error_with_hint;
 use crate::workflow::user::Event;
 use crate::workflow::user::Notice;
 
-/// Both sides of a change are read into memory.
+/// In bytes. Both sides of a change are read into memory.
 const MAX_FILE: u64 = 100 << 20;
 const MAX_ALL: u64 = 400 << 20;
 /// In characters.
 const MAX_TITLE: usize = 72;
 
-/// Writes the plan that turns the user's files into what the model left. `leaves` lists notes of
-/// the program itself, which are not changes.
+/// `leaves` lists notes of the program itself, which are not changes.
 pub(super) fn plan_from(
     env: &WorktreeEnv<'_, '_>,
     message: &str,
@@ -42,6 +41,7 @@ pub(super) fn plan_from(
 ) -> anyhow::Result<WrittenPlan> {
     let repository = &env.project.repository;
     let mut changes = diff::changes(repository, env.recorded.tree, result.tree)?;
+    // Notes of the agent itself are no work.
     changes.retain(|change| !is_note(change, leaves));
     let limit = env.project.settings.limits.files;
     if changes.len() > limit {
@@ -78,6 +78,7 @@ fn take_too_large(
     for change in std::mem::take(changes) {
         let mut size = 0;
         for entry in change.old.iter().chain(&change.new) {
+            // A gitlink has no blob.
             if !matches!(entry.mode, EntryMode::Tree | EntryMode::Gitlink) {
                 size = size.max(repository.blob_size(BlobId::of(entry.id))?);
             }
@@ -97,8 +98,7 @@ fn take_too_large(
     Ok(left_out)
 }
 
-/// Writes a plan that reproduces the changes exactly. A path that comes out different is retried as
-/// TAKE, so each round adds at least one.
+/// Retries each path that comes out different as TAKE.
 fn exact(changes: &[MadeChange], description: &AgentText<'_>) -> anyhow::Result<WrittenPlan> {
     let mut whole_paths = BTreeSet::new();
     loop {
@@ -178,7 +178,7 @@ fn report_left_out(env: &WorktreeEnv<'_, '_>, result: &WorktreeResult, planned: 
     }
 }
 
-/// Reads both sides of each change as a checkout would write them.
+/// As a checkout would write them.
 fn read_changes(
     repository: &Repository,
     changes: &[TreeChange],

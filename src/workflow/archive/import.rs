@@ -2,6 +2,7 @@
 //!
 //! The bundle is untrusted: everything is checked in a separate object store before anything is
 //! kept, nothing is executed, and no existing session changes.
+//! kept, nothing is executed, and no existing session changes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,48 +29,37 @@ use crate::workflow::user::User;
 
 const MAX_FAULTS: usize = 5;
 
-/// Options of an import.
 #[derive(Debug)]
 pub struct ImportOptions {
-    /// Sessions to import; empty for all.
+    /// Empty for all.
     pub sessions: Vec<SessionName>,
     /// New name, if exactly one session is imported.
     pub called: Option<SessionName>,
-    /// Check only; keep nothing.
+    /// Checks only; keeps nothing.
     pub is_trial: bool,
-    /// Maximum size of the bundle.
     pub limit: SizeLimit,
 }
 
-/// Result of an import.
 #[derive(Debug, Serialize)]
 pub struct Imported {
-    /// The requested sessions.
     pub sessions: Vec<ImportedSession>,
-    /// Refs in the bundle that TeDDy does not use.
+    /// In the bundle, and not of TeDDy.
     pub ignored: Vec<String>,
-    /// Whether the bundle has a manifest.
     pub manifest: bool,
 }
 
-/// A session in a bundle.
 #[derive(Debug, Serialize)]
 pub struct ImportedSession {
-    /// Its local name.
     pub session: SessionName,
-    /// Its newest turn in the bundle.
+    /// Newest turn in the bundle.
     pub tip: CommitId,
     pub turns: u64,
-    /// Title of that turn.
     pub title: String,
     pub state: ImportState,
-    /// Whether its signature was imported.
     pub signed: bool,
-    /// Whether its draft was imported.
     pub draft: bool,
 }
 
-/// Result for one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ImportState {
@@ -78,7 +68,6 @@ pub enum ImportState {
     Here,
 }
 
-/// Imports sessions from a bundle.
 pub fn import(
     project: &Project,
     path: &Path,
@@ -112,6 +101,7 @@ pub fn import(
     });
     let arrivals: Vec<Arrival> = arrivals.collect::<anyhow::Result<_>>()?;
     let new_refs: Vec<_> = arrivals.iter().flat_map(|it| it.refs.clone()).collect();
+    // Everything was checked without the lock: no object is in the repository yet.
     if !options.is_trial && !new_refs.is_empty() {
         let _transaction = project.enter("import", user)?;
         received.keep(&new_refs, "teddy: import")?;
@@ -198,6 +188,7 @@ fn list_session_refs(name: &SessionName, refs: &SessionRefs) -> Vec<(String, Com
 
 fn agree(manifest: &Manifest, chosen: &[(SessionName, SessionRefs)]) -> Result<(), String> {
     for (name, refs) in chosen {
+        // A manifest that differs from the refs is damaged or forged.
         let entry = manifest.sessions.iter().find(|it| it.name == name.as_str());
         let is_so = entry.is_some_and(|entry| {
             entry.tip == refs.tip
@@ -214,8 +205,7 @@ fn agree(manifest: &Manifest, chosen: &[(SessionName, SessionRefs)]) -> Result<(
     Ok(())
 }
 
-/// Checks a session and decides whether it is imported. Fails if a session of that name exists with
-/// other turns.
+/// Decides whether a session is imported. Fails if one of that name has other turns.
 fn check_session(
     project: &Project,
     received: &ReceivedBundle<'_>,
@@ -235,6 +225,7 @@ fn check_session(
         draft: refs.draft.is_some(),
     };
 
+    // An existing session never moves.
     if let Some(current) = refs::read(&project.repository, &called.reference())? {
         if current != refs.tip && !history::is_ancestor(incoming, refs.tip, current)? {
             return Err(conflict(incoming, called, current, refs.tip));
@@ -336,7 +327,7 @@ fn conflict(
 pub(super) struct BundleRefs {
     pub(super) sessions: BTreeMap<SessionName, SessionRefs>,
     pub(super) manifest: Option<CommitId>,
-    /// Refs that TeDDy does not use, escaped for display.
+    /// Escaped for display.
     pub(super) ignored: Vec<String>,
 }
 
@@ -347,8 +338,7 @@ pub(super) struct SessionRefs {
     pub(super) draft: Option<CommitId>,
 }
 
-/// Groups refs by session. Fails on duplicate or invalid session names; signatures and drafts
-/// without a session are ignored.
+/// Fails on duplicate or invalid session names. Ignores signatures and drafts without a session.
 pub(super) fn group_refs(refs: &[BundledRef]) -> Result<BundleRefs, String> {
     let mut by_name: BTreeMap<&str, CommitId> = BTreeMap::new();
     let mut selected = BundleRefs::default();

@@ -1,8 +1,8 @@
 //! The workflow `archive`: merges a change's specs into the project's.
 //!
-//! The merge is three-way; its base is the specs at the start of the change. The result is applied
-//! to the user's files like that of a turn, so their edits survive. On a conflict nothing is
-//! written.
+//! The merge is three-way, with the specs from the start of the change as base. The result is
+//! applied to the user's files like that of a turn, so their edits survive. On a conflict nothing
+//! is written.
 
 use std::collections::BTreeMap;
 
@@ -34,32 +34,28 @@ use crate::workspace::snapshot::RecordedFiles;
 use crate::workspace::stack::record::publish_turn;
 use crate::workspace::transaction::Transaction;
 
-/// Result of an archive.
 #[derive(Debug, Clone, Serialize)]
 pub struct Archived {
     pub change: ChangeId,
-    /// Its phase afterwards.
     pub phase: ChangePhase,
     /// One line for each spec that was written or deleted.
     pub done: Vec<String>,
-    /// Specs with conflicts; nothing was written in that case, unless `turn` says otherwise.
+    /// Nothing was written in that case, unless `turn` is set.
     pub conflicts: Vec<String>,
-    /// Number of the turn that was recorded although something was in the way of a spec.
+    /// Recorded although something was in the way of a spec.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
 }
 
-/// Outcome of the merge of the specs.
 enum SpecMerge {
-    /// The specs are in the user's files; one line for each.
+    /// One line for each spec in the user's files.
     Done(Vec<String>),
-    /// Nothing was written: these overlap with edits.
+    /// Nothing was written: these conflict with edits.
     Overlap(Vec<String>),
     /// The turn is recorded, and something in the user's files was in the way of these.
     Blocked(Vec<String>),
 }
 
-/// Merges a change's specs into the project's and applies them to the user's files.
 pub fn archive(
     project: &mut Project,
     id: &ChangeId,
@@ -114,6 +110,7 @@ fn merge_specs(
     tip: &Turn,
     on_overlap: OnOverlap,
 ) -> anyhow::Result<SpecMerge> {
+    // Specs count even if git ignores them.
     let forced: Vec<Vec<u8>> = change
         .documents
         .specs()
@@ -137,6 +134,7 @@ fn merge_specs(
         }
     };
 
+    // Also after a crash between the turn and its step: the specs are merged already.
     if files.from == files.to {
         return Ok(SpecMerge::Done(Vec::new()));
     }
@@ -163,8 +161,8 @@ fn lossy_all(paths: &[Vec<u8>]) -> Vec<String> {
     paths.iter().map(|path| lossy(path)).collect()
 }
 
-/// Builds base and target of the merge: the user's tree with the specs from the start of the
-/// change, and with those of the change. Everything but the specs is the same in both.
+/// Base and target of the merge: the user's tree with the specs from the start of the change, and
+/// with those of the change.
 fn spec_trees(
     repository: &Repository,
     change: &Change,
@@ -183,6 +181,7 @@ fn spec_trees(
         .into_iter()
         .filter(|leaf| leaf.path.starts_with(DIR.as_bytes()))
     {
+        // A spec that the change never had is not in the base, so the merge keeps it.
         old.insert(leaf.path, None);
     }
 

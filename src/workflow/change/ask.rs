@@ -1,4 +1,6 @@
-//! Asks the model of a role, and asks again if the answer is malformed.
+//! Asks the model of a role, and once more if the answer is malformed.
+//!
+//! The usage of all attempts counts. An unusable answer is saved for the user and not recorded.
 
 use std::rc::Rc;
 
@@ -46,7 +48,7 @@ impl Role {
 
 pub(super) struct RoleQuestion<'a> {
     pub role: Role,
-    /// What the answer is, for messages: `proposal.md`.
+    /// For messages: `proposal.md`.
     pub about: &'a str,
     pub system: String,
     pub input: &'a str,
@@ -55,7 +57,7 @@ pub(super) struct RoleQuestion<'a> {
 
 pub(super) type ReadAnswer<'a, T> = &'a dyn Fn(&str) -> Result<T, Vec<String>>;
 
-/// The model for a role: the option, the role's setting, or the default model.
+/// The option, the role's setting, or the default model.
 pub(super) fn role_model(
     project: &Project,
     role: Role,
@@ -85,8 +87,7 @@ pub(super) struct RoleClient<'a> {
 }
 
 impl RoleClient<'_> {
-    /// Asks a question until the answer parses. Returns the parsed answer and the usage of all
-    /// attempts.
+    /// Returns the parsed answer and the usage of all attempts.
     pub(super) fn ask<T>(
         &mut self,
         question: RoleQuestion<'_>,
@@ -141,7 +142,7 @@ impl RoleClient<'_> {
         }
     }
 
-    /// Sends one request. Fails if the answer is cut off; its cost has been counted then.
+    /// Fails if the answer is cut off; its cost has been counted then.
     fn answer(
         &mut self,
         model: &MeteredModel<'_>,
@@ -164,6 +165,7 @@ impl RoleClient<'_> {
         report_unknown(model.name(), price, answer.usage, self.user);
         let (sum, dollars) = match price::cost(price, answer.usage) {
             Ok(cost) => (&mut usage.cost, cost),
+            // Not all of the price is known, so the amount counts only toward the limit.
             Err(_) => (&mut usage.spent, price::charge(price, answer.usage)),
         };
 
@@ -182,7 +184,7 @@ impl RoleClient<'_> {
         }
     }
 
-    /// Saves the last answer so that the user can read it, and returns the error.
+    /// Saves the last answer for the user, and returns the error.
     fn useless(&self, role: Role, about: &str, text: &str, mistakes: &[String]) -> anyhow::Error {
         let location = self.keep(text);
         anyhow::anyhow!(
@@ -192,8 +194,7 @@ impl RoleClient<'_> {
         )
     }
 
-    /// Saves an unusable answer. Returns a phrase that names the path, or an empty string if it
-    /// cannot be written.
+    /// Returns a phrase that names the path, or an empty string if the file cannot be written.
     fn keep(&self, text: &str) -> String {
         let path = self
             .project
@@ -227,13 +228,13 @@ pub(super) fn expand_template(prompt: &str, id: &ChangeId, spec: &str) -> String
         .replace("{{spec}}", spec)
 }
 
-/// A larger file is only mentioned.
+/// In bytes. A larger file is only mentioned.
 const MAX_INPUT_FILE: usize = 64 * 1024;
 
-/// For all project files together.
+/// In bytes, for all project files together.
 const MAX_INPUT_FILES: usize = 400 * 1024;
 
-/// Renders the input for a role, redacted.
+/// Redacted.
 pub(super) fn render_material(
     repository: &Repository,
     change: &Change,
@@ -324,7 +325,7 @@ pub(super) fn render_documents(documents: &Documents) -> String {
     text
 }
 
-/// Appends a text in a fence longer than any inside it.
+/// In a fence longer than any inside the text.
 pub(super) fn push_block(text: &mut String, language: &str, contents: &str) {
     let fence = fence_for(contents, 4);
     text.push_str(&format!("{fence}{language}\n{contents}"));

@@ -22,22 +22,16 @@ use crate::workflow::user::{Event, User};
 
 const CHALLENGER: &str = include_str!("../../../prompts/change/challenger.md");
 
-/// Result of a challenge or review.
 #[derive(Debug, Clone, Serialize)]
 pub struct Judgement {
     pub change: ChangeId,
-    /// Its phase afterwards.
     pub phase: ChangePhase,
-    /// The iteration that was reviewed.
     pub iteration: u32,
     pub verdict: ReviewVerdict,
-    /// The issues, by severity.
     pub issues: Issues,
-    /// Only minor issues remain.
     pub only_minor_issues: bool,
 }
 
-/// Challenges a change.
 pub fn challenge(
     project: &Project,
     id: &ChangeId,
@@ -58,7 +52,7 @@ pub fn challenge(
     )
 }
 
-/// Like `challenge`, for a change that the caller has locked.
+/// The caller has locked the change.
 pub(super) fn challenge_locked(
     client: &mut RoleClient<'_>,
     change: &mut Change,
@@ -127,7 +121,7 @@ pub(super) fn challenge_locked(
     })
 }
 
-/// Reports the mistakes in the documents, and fails if they are unusable.
+/// Reports mistakes, and fails if the documents are unusable.
 pub(super) fn require_usable(
     id: &ChangeId,
     documents: &Documents,
@@ -195,7 +189,7 @@ pub(super) fn titles(body: &str) -> Vec<String> {
         .collect()
 }
 
-/// Approves a change despite its verdict, or without one.
+/// Despite the verdict, or without one.
 pub fn approve(
     project: &Project,
     id: &ChangeId,

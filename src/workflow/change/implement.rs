@@ -1,4 +1,6 @@
 //! The workflow `impl`: implements each open task, then alternates reviews and fixes.
+//!
+//! Resumable: checked tasks are not done again, and a review is fixed at most once.
 
 use serde::Serialize;
 
@@ -24,54 +26,44 @@ use crate::workflow::project::Project;
 use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
 
-/// Result of an implementation.
 #[derive(Debug, Clone, Serialize)]
 pub struct Implemented {
     pub change: ChangeId,
-    /// Its phase afterwards.
     pub phase: ChangePhase,
-    /// Number of tasks that are done.
     pub done: usize,
     pub tasks: usize,
-    /// Reviews in this call.
+    /// In this call.
     pub reviews: u32,
-    /// Fix rounds in this call.
+    /// In this call.
     pub fixes: u32,
-    /// Last verdict of this call.
+    /// In this call.
     pub verdict: Option<ReviewVerdict>,
     pub issues: Issues,
-    /// Why the implementation stopped early; `None` if it did not.
+    /// `None` if the implementation did not stop early.
     #[serde(skip)]
     pub stopped: Option<ImplementStop>,
-    /// Suggested next command.
+    /// Suggested command.
     pub next: String,
 }
 
-/// Why an implementation stopped before it was complete.
 #[derive(Debug, Clone)]
 pub enum ImplementStop {
-    /// A task stopped.
     Task {
-        /// Number of the task.
         number: String,
-        /// The reason.
         why: WorkStop,
     },
-    /// A fix stopped.
     Fix {
-        /// Number of the review that asked for it.
+        /// Of the review that asked for it.
         review: usize,
-        /// The reason.
         why: WorkStop,
     },
-    /// The review still finds problems after this many rounds.
+    /// The review still finds problems.
     TooManyRounds(u32),
-    /// The review rejects the implementation as a whole.
+    /// As a whole.
     ReviewRejects,
 }
 
 impl ImplementStop {
-    /// Why the work on a task or fix stopped; `None` for the other reasons.
     pub fn work(&self) -> Option<&WorkStop> {
         match self {
             ImplementStop::Task { why, .. } | ImplementStop::Fix { why, .. } => Some(why),
@@ -85,8 +77,7 @@ enum TaskProgress {
     Stopped(ImplementStop),
 }
 
-/// Implements the open tasks, then reviews and fixes until the change is approved or the limit is
-/// reached.
+/// Ends when the change is approved or the limit is reached.
 pub fn implement_and_review(
     project: &mut Project,
     id: &ChangeId,
@@ -101,6 +92,7 @@ pub fn implement_and_review(
 
     loop {
         if due_fix(&change).is_some() {
+            // A fix that an earlier call left is always tried.
             if result.fixes >= most && result.reviews > 0 {
                 result.stopped = Some(ImplementStop::TooManyRounds(most));
                 break;
@@ -131,7 +123,7 @@ pub fn implement_and_review(
     Ok(result.finish(&change))
 }
 
-/// Implements the open tasks and applies what the last review asked for, without a new review.
+/// Also applies what the last review asked for, without a new review.
 pub fn implement(
     project: &mut Project,
     id: &ChangeId,
@@ -150,8 +142,8 @@ pub fn implement(
     Ok(result.finish(&change))
 }
 
-/// Starts or resumes the implementation. The phase is `implementing` before any model is asked, so
-/// an interrupted call can be resumed.
+/// The phase is `implementing` before any model is asked, so that an interrupted call can be
+/// resumed.
 fn begin(
     project: &mut Project,
     id: &ChangeId,
@@ -273,6 +265,8 @@ fn tick(
         .iter()
         .any(|name| name == tasks::FILE);
     let text = tasks::tick(change.documents.text(tasks::FILE), &task.number);
+    // A tick changes no meaning, so the checksum follows it. An edit of the user's must stay
+    // visible.
     if !stale {
         change.state.seal_one(tasks::FILE, &text, &now());
     }
@@ -299,8 +293,7 @@ fn tick(
     )
 }
 
-/// Number and text of the review whose issues are still to be fixed. `None` if it approves, or was
-/// fixed since.
+/// Number and text. `None` if the last review approves, or was fixed since.
 fn due_fix(change: &Change) -> Option<(usize, String)> {
     let (at, entry) = change.state.last("review")?;
     let is_fixed = change.state.last("fix").is_some_and(|(fix, _)| fix > at);

@@ -18,44 +18,35 @@ use crate::workflow::change::open_change;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// What a call did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanningStep {
-    /// Planned the change.
     Planned,
-    /// Nothing: planning was already complete.
+    /// Planning was already complete.
     AlreadyComplete,
-    /// Nothing: the change is past planning.
+    /// The change is past planning.
     BeyondPlanning,
 }
 
-/// Result of planning a change.
 #[derive(Debug, Clone, Serialize)]
 pub struct PlannedChange {
     pub change: ChangeId,
-    /// What this call did.
     pub action: PlanningStep,
-    /// The phase afterwards.
     pub phase: ChangePhase,
-    /// Iteration of the proposal.
     pub iteration: u32,
-    /// Number of documents written.
     pub written: usize,
-    /// Challenges in this call.
+    /// In this call.
     pub challenges: u32,
-    /// Revisions in this call.
+    /// In this call.
     pub reproposals: u32,
-    /// Last verdict of this call.
+    /// In this call.
     pub verdict: Option<ReviewVerdict>,
     pub issues: Issues,
-    /// Only minor issues remain.
     pub only_minor_issues: bool,
-    /// Suggested next command.
+    /// Suggested command.
     pub next: String,
 }
 
-/// Continues planning from the current phase of the change.
 pub fn plan_change(
     project: &Project,
     idea: &Idea<'_>,

@@ -1,7 +1,7 @@
-//! The step `proposal`: writes proposal.md, then each spec, then tasks.md, one model request and
-//! one commit each.
+//! The step `proposal`: writes proposal.md, then each spec, then tasks.md.
 //!
-//! Existing documents are never written again, so an interrupted call continues where it stopped.
+//! Each is one request and one commit. Existing documents are never written again, so an
+//! interrupted call continues where it stopped.
 
 use super::ask::{Role, RoleClient, RoleQuestion, expand_template};
 use super::{ChangeOptions, ChangeStep, allow, now};
@@ -26,15 +26,13 @@ const PROPOSAL_PROMPT: &str = include_str!("../../../prompts/change/proposal.md"
 const SPEC_PROMPT: &str = include_str!("../../../prompts/change/spec.md");
 const TASKS_PROMPT: &str = include_str!("../../../prompts/change/tasks.md");
 
-/// A change whose documents are to be written.
 pub struct Idea<'a> {
     pub id: &'a ChangeId,
-    /// The user's description. Required for a new change, ignored otherwise.
+    /// Required for a new change, ignored otherwise.
     pub description: Option<&'a str>,
 }
 
-/// Writes the missing documents of a change. Returns the change and the number of documents
-/// written.
+/// Also returns the number of documents written.
 pub fn write_proposal(
     project: &Project,
     idea: &Idea<'_>,
@@ -54,7 +52,7 @@ pub fn write_proposal(
     )
 }
 
-/// Like `proposal`, for a change that the caller has locked.
+/// The caller has locked the change.
 pub(super) fn write_proposal_locked(
     client: &mut RoleClient<'_>,
     description: Option<&str>,

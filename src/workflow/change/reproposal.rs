@@ -17,7 +17,7 @@ use crate::workflow::user::User;
 
 const REVISION_PROMPT: &str = include_str!("../../../prompts/change/revision.md");
 
-/// Asks the author to revise the documents after a challenge. `message` is the user's own request.
+/// `message` is the user's own request.
 pub fn revise_proposal(
     project: &Project,
     id: &ChangeId,
@@ -42,7 +42,7 @@ pub fn revise_proposal(
     Ok(change)
 }
 
-/// Like `reproposal`, for a change that the caller has locked.
+/// The caller has locked the change.
 pub(super) fn revise_proposal_locked(
     client: &mut RoleClient<'_>,
     change: &mut Change,
@@ -136,8 +136,7 @@ fn is_revisable(path: &str) -> bool {
         || spec::id_of(path).is_some_and(crate::change::id::is_id)
 }
 
-/// Replaces documents. The proposal keeps its reviews; specs that it does not name any more are
-/// dropped.
+/// The proposal keeps its reviews. Specs that it does not name any more are dropped.
 fn replace_documents(documents: &mut Documents, files: Vec<(String, String)>) {
     let revised = files.iter().any(|(path, _)| path == proposal::FILE);
     for (path, text) in files {
@@ -162,7 +161,7 @@ fn replace_documents(documents: &mut Documents, files: Vec<(String, String)>) {
     }
 }
 
-/// Replaces documents by the user's own. A rejected change becomes proposed again.
+/// A rejected change becomes proposed again.
 pub fn edit_documents(
     project: &Project,
     id: &ChangeId,

@@ -27,10 +27,9 @@ use crate::workflow::sum::sum;
 use crate::workflow::user::User;
 
 const REVIEWER: &str = include_str!("../../../prompts/change/reviewer.md");
-/// Files beyond this are only named.
+/// In bytes. Files beyond this are only named.
 const MAX_DIFF: usize = 600 * 1024;
 
-/// Reviews the implementation of a change.
 pub fn review(
     project: &Project,
     id: &ChangeId,
@@ -43,7 +42,7 @@ pub fn review(
     review_locked(project, &mut change, (options, user))
 }
 
-/// Like `review`, for a change that the caller has locked.
+/// The caller has locked the change.
 pub(super) fn review_locked(
     project: &Project,
     change: &mut Change,
@@ -131,8 +130,8 @@ pub(super) fn last_review(change: &Change) -> Option<(usize, String)> {
     ))
 }
 
-/// Returns the files without and with what the turns of a change's session did, the user's own edits
-/// left out. `None` if no turn ran.
+/// The files without and with what the turns of the session did, without the user's own edits.
+/// `None` if no turn ran.
 pub fn span_of(project: &Project, id: &ChangeId) -> anyhow::Result<Option<(TreeId, TreeId)>> {
     let session = id.session();
     if refs::read(&project.repository, &session.reference())?.is_none() {

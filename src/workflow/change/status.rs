@@ -18,64 +18,49 @@ use crate::workflow::change;
 use crate::workflow::change::open_change;
 use crate::workflow::project::Project;
 
-/// A change in `list`.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChangeListRow {
     pub change: ChangeId,
-    /// Its ref.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// Its newest commit.
     pub tip: CommitId,
     pub phase: ChangePhase,
-    /// Iteration of the proposal.
     pub iteration: u32,
     /// Summary of the proposal, else the first line of the description.
     pub title: String,
-    /// Number of tasks that are done.
     pub done: usize,
     pub tasks: usize,
-    /// Time of the last step, RFC 3339.
+    /// In RFC 3339.
     pub updated: Option<String>,
 }
 
-/// Status of a change.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChangeStatus {
-    /// The data of `list`.
     #[serde(flatten)]
     pub row: ChangeListRow,
-    /// The user's description.
     pub description: Option<String>,
-    /// The last step.
     pub last_action: Option<String>,
-    /// Status of the latest review in the current phase.
+    /// Of the latest review in the current phase.
     pub verdict: Option<String>,
     pub issues: Issues,
-    /// Only minor issues remain.
     pub only_minor_issues: bool,
-    /// Documents edited since they were challenged.
+    /// Edited since they were challenged.
     pub stale: Vec<String>,
-    /// Number of mistakes in the documents.
     pub findings: usize,
-    /// Model usage.
     pub usage: Total,
-    /// The session that implements it, once started.
+    /// Once the implementation started.
     pub session: Option<String>,
-    /// Suggested next command.
+    /// Suggested command.
     pub next: String,
 }
 
-/// Total model usage of a change. `None` if no answer reported the number.
+/// `None` if no answer reported the number.
 #[derive(Debug, Clone, Serialize)]
 pub struct Total {
-    /// Number of answers.
     pub calls: u64,
-    /// Input tokens.
     pub tokens_in: Option<u64>,
-    /// Output tokens.
     pub tokens_out: Option<u64>,
-    /// Cost in dollars.
+    /// In dollars.
     pub cost: Option<f64>,
 }
 
@@ -91,7 +76,6 @@ impl Total {
         }
     }
 
-    /// Formats the totals.
     pub fn describe(&self) -> String {
         let calls = counted(usize::try_from(self.calls).unwrap_or(usize::MAX), "answer");
         let tokens = self
@@ -108,7 +92,7 @@ impl Total {
     }
 }
 
-/// Lists changes, optionally with archived ones. Unreadable changes are returned as error messages.
+/// Unreadable changes are returned as error messages.
 pub fn change_rows(
     project: &Project,
     archived: bool,
@@ -127,7 +111,6 @@ pub fn change_rows(
     Ok((rows, damaged))
 }
 
-/// Returns the status of a change.
 pub fn change_status(project: &Project, id: &ChangeId) -> anyhow::Result<ChangeStatus> {
     let change = open_change(project, id)?;
     let commit = change
@@ -163,7 +146,6 @@ pub fn change_status(project: &Project, id: &ChangeId) -> anyhow::Result<ChangeS
     })
 }
 
-/// Returns all mistakes in a change's documents.
 pub fn validate_change(project: &Project, id: &ChangeId) -> anyhow::Result<Vec<Finding>> {
     Ok(open_change(project, id)?.documents.check(id))
 }

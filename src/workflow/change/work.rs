@@ -1,8 +1,7 @@
-//! Carries out one piece of work on a change, a task or the fixes for a review, as turns of the
-//! change's session.
+//! Carries out one task, or the fixes for a review, as turns of the change's session.
 //!
-//! The first line of a turn's message names the work. If a call is interrupted after the turn and
-//! before it is recorded in the change, the next call finds the finished turn by that line.
+//! The first line of a turn's message names the work. If a call is killed between the turn and its
+//! entry in the change, the next call finds the finished turn by that line.
 
 use super::ChangeOptions;
 use super::ask::{Role, expand_template};
@@ -34,36 +33,34 @@ const AGENT: &str = "developer";
 const MAX_TURNS: u32 = 6;
 
 pub(super) struct Work {
-    /// First line of its message. Identifies its turns.
+    /// First line of the message. Identifies the turns.
     pub key: String,
     pub instructions: String,
-    /// Files to add to the context.
+    /// Added to the context.
     pub files: Vec<String>,
 }
 
 pub(super) enum Worked {
-    /// Completed by the turn of this number.
+    /// Number of the turn.
     Done(u64, Option<StepUsage>),
     Stopped(WorkStop),
 }
 
-/// Why a piece of work stopped before it was completed.
 #[derive(Debug, Clone)]
 pub enum WorkStop {
     /// The user left before a plan was made.
     NothingPlanned,
-    /// The model asked this question and has no answer yet.
+    /// Has no answer yet.
     Question(String),
     /// The user left without deciding on the plan.
     Undecided,
-    /// The turn ended in a way that needs the user, for example with a failure or an overlap.
+    /// Needs the user, for example after a failure or a conflict.
     Turn(Box<RecordedTurn>),
-    /// Not completed after this many turns.
+    /// Number of turns.
     Unfinished(u32),
 }
 
 impl WorkStop {
-    /// The open question of the model, if there is one.
     pub fn question(&self) -> Option<&str> {
         match self {
             WorkStop::Question(question) => Some(question),
@@ -101,7 +98,7 @@ impl Work {
         }
     }
 
-    /// The message of a turn. `said` is the user's answer, or what they want instead.
+    /// `user_message` is the user's answer, or what they want instead.
     fn message(&self, change: &Change, user_message: Option<&str>) -> String {
         let preamble = user_message
             .map(|text| format!("## What the user says\n\n{}\n\n", text.trim()))
@@ -116,7 +113,7 @@ impl Work {
     }
 }
 
-/// Makes the session of the change the current one for this call. Creates it if necessary.
+/// For this call. Creates the session if necessary.
 pub(super) fn open_work(
     project: &mut Project,
     change: &Change,
@@ -185,7 +182,7 @@ pub(super) fn work(
     }
 }
 
-/// Plans the next turn, unless a plan is waiting.
+/// Unless a plan is waiting.
 fn prepare(
     project: &Project,
     on: (&Change, &Work),
@@ -199,6 +196,7 @@ fn prepare(
     let tip = project.store().tip(&session)?;
     let mut draft = project.store().draft(&tip)?;
 
+    // A plan that an earlier call made runs first; it was paid for.
     if draft.is_planned() {
         return Ok(());
     }
@@ -238,8 +236,7 @@ fn prepare(
     plan::plan_turn(project, &options, Start { tip: &tip, draft }, user).map(|_| ())
 }
 
-/// The turn that completed a piece of work and is not recorded in the change yet, with the usage of
-/// all turns up to it.
+/// A turn that is not recorded in the change yet, with the usage of all turns up to it.
 fn find_finished_turn(
     project: &Project,
     change: &Change,
@@ -260,6 +257,7 @@ fn find_finished_turn(
             return Ok(None);
         }
 
+        // The first line of the message names the work.
         let about_it = words_of(project, &turn)?.lines().next() == Some(work.key.as_str());
         if turn.meta.status == Status::Executed && about_it && worked(&project.repository, &turn)? {
             return Ok(Some((turn.number(), usage_since(project, &turn, noted)?)));
@@ -289,6 +287,7 @@ fn worked(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {
 fn words_of(project: &Project, turn: &Turn) -> anyhow::Result<String> {
     for turn in project.store().history(turn.clone()) {
         let turn = turn?;
+        // Feedback on a rejected plan, and "continue", belong to the request before.
         if turn.meta.origin == MessageOrigin::User {
             return Ok(turn
                 .text(&project.repository, artifact::USER_PROMPT)?
@@ -334,7 +333,7 @@ fn must_stop(recorded: &RecordedTurn) -> bool {
     !is_settled || !recorded.overlaps.is_empty() || recorded.unanswered().is_some()
 }
 
-/// Asks the user for the answer to a question in the newest turn. `None` if there is no question.
+/// `None` if there is no question.
 fn answer_to(
     tip: &Turn,
     repository: &Repository,

@@ -1,4 +1,6 @@
 //! Decides whether commands see the user's files through an overlay or in a copy.
+//!
+//! The answer depends on the machine and is cached until the next boot.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,17 +23,14 @@ const CAN: &str = "yes";
 /// Limit for a command that only shows that one can be started.
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
 
-/// How commands see the user's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandFiles {
     /// Read-only, below a writable layer.
     Overlay,
-    /// In a copy, for this reason.
+    /// The reason.
     Checkout(String),
 }
 
-/// Returns how commands of this project will see the user's files. The machine is probed once per
-/// boot.
 pub fn command_files(project: &Project) -> CommandFiles {
     // A user who insists on the overlay might have fixed the machine since the failed probe.
     let insists = project.settings.worktree.backend == Backend::Overlay;
@@ -41,7 +40,7 @@ pub fn command_files(project: &Project) -> CommandFiles {
     }
 }
 
-/// Like [`command_files`], with a fresh probe.
+/// With a fresh probe.
 pub fn tried(project: &Project) -> CommandFiles {
     judged(project, || attempt(project))
 }
@@ -67,8 +66,8 @@ fn judged(project: &Project, can: impl FnOnce() -> Result<(), String>) -> Comman
     }
 }
 
-/// Describes a directory inside the project with worktrees of other sessions, which an overlay would
-/// expose: an earlier `worktree.root` can have named it.
+/// A directory with worktrees of other sessions, which an overlay would expose: an earlier
+/// `worktree.root` can have named it.
 fn worktrees_inside(project: &Project) -> Option<String> {
     let dirs = worktree_dirs(&project.repository, &project.worktrees());
     let mut inside = dirs.iter().filter(|dir| is_inside(project, dir));
@@ -79,8 +78,7 @@ fn worktrees_inside(project: &Project) -> Option<String> {
     ))
 }
 
-/// Returns whether a path leads into the project, through symlinks too. Its last directories do not
-/// have to exist.
+/// Follows symlinks. The last directories do not have to exist.
 fn is_inside(project: &Project, path: &Path) -> bool {
     let mut existing = path.ancestors();
     let real = existing.find_map(|dir| dir.canonicalize().ok());
@@ -90,7 +88,7 @@ fn is_inside(project: &Project, path: &Path) -> bool {
         || real.is_some_and(|real| real_top.is_ok_and(|top| real.starts_with(top)))
 }
 
-/// Describes a private path inside the project that an overlay would expose.
+/// An overlay would expose it.
 fn private_inside(project: &Project) -> Option<String> {
     let top = project.repository.workdir();
     // The git directory can have another name, and the project can be the directory of the user's
@@ -160,7 +158,6 @@ fn read_cached_probe(project: &Project) -> Option<Result<(), String>> {
     })
 }
 
-/// Path of the cache.
 fn note(project: &Project) -> PathBuf {
     // A worktree root of its own can be on another file system, with another answer.
     let name = match &project.settings.worktree.root {

@@ -1,4 +1,6 @@
 //! Paths that commands must not read: keys, credentials, histories, private data.
+//!
+//! A list of known places. What is elsewhere is readable.
 
 use std::path::PathBuf;
 
@@ -137,8 +139,8 @@ const CACHE: &[&str] = &[
     "thunderbird",
 ];
 
-/// System paths: password files, which matter if TeDDy runs as root, and secrets of services.
-/// `/dev` contains the terminals of other programs; harmless devices are allowed one by one.
+/// Password files, which matter if TeDDy runs as root, and secrets of services. `/dev` contains the
+/// terminals of other programs; harmless devices are allowed one by one.
 const MACHINE: &[&str] = &[
     "/dev",
     "/etc/gshadow",
@@ -149,7 +151,7 @@ const MACHINE: &[&str] = &[
     "/run/secrets",
 ];
 
-/// All private paths, including TeDDy's own directories. The worktrees can be elsewhere.
+/// With TeDDy's own directories. The worktrees can be elsewhere.
 pub(super) fn private_defaults() -> Vec<PathBuf> {
     let join_all = |dir: Option<PathBuf>, names: &'static [&'static str]| {
         let dir = dir.into_iter();
@@ -170,7 +172,7 @@ pub(super) fn private_defaults() -> Vec<PathBuf> {
         .collect()
 }
 
-/// All private paths, also by their real path if the home directory is a symlink.
+/// Also by their real path if the home directory is a symlink.
 pub(super) fn private_paths() -> Vec<PathBuf> {
     let mut all = private_defaults();
     if let Some(home) = env::home()

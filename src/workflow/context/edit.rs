@@ -1,4 +1,4 @@
-//! Shows and edits context lists.
+//! Shows and edits context lists. Comments and order of a list survive an edit.
 
 use std::path::Path;
 
@@ -28,28 +28,23 @@ use crate::workflow::project::Project;
 use crate::workflow::user::{User, telling};
 use crate::workspace::snapshot;
 
-/// Result of an edit for one entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edited {
-    /// Name of the entry.
     pub name: String,
     pub changed: bool,
     /// The entry names a file or directory that does not exist.
     pub is_missing: bool,
-    /// Suggestion for a name that does not exist or is not in the list.
+    /// For a name that does not exist or is not in the list.
     pub near: Option<String>,
 }
 
-/// Operation on a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListEdit {
-    /// Add entries.
     Add,
-    /// Remove entries.
     Remove,
 }
 
-/// Renders the next input and saves it in the draft.
+/// Saves the input in the draft.
 pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyhow::Result<String> {
     let session = project.session()?;
     let _session_lock = project.lock_session(&session, "context")?;
@@ -80,6 +75,7 @@ pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyho
         user,
     )?
     .text;
+    // The input of a waiting plan stays the one that its model received.
     if !draft.is_planned() {
         pages.keep_in(&mut draft.artifacts);
         draft.artifacts.insert(artifact::INPUT, text.as_str());
@@ -89,7 +85,7 @@ pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyho
     Ok(text)
 }
 
-/// Returns what the next input would contain, with token counts. Does not take a lock.
+/// With token counts. Takes no lock.
 pub fn list_context(project: &Project, depth: u64) -> anyhow::Result<Material> {
     let tip = project.store().tip(&project.session()?)?;
     let draft = project.store().draft(&tip)?;
@@ -109,7 +105,6 @@ pub fn list_context(project: &Project, depth: u64) -> anyhow::Result<Material> {
     )
 }
 
-/// Adds entries to a list or removes them.
 pub fn edit_context(
     project: &Project,
     scope: ListScope,
@@ -186,19 +181,17 @@ pub fn edit_context(
     Ok(edited)
 }
 
-/// Returns the symbolic link above a path, which nothing of the project is reached through.
+/// Nothing of the project is reached through a link.
 fn link_above<'a>(root: &Root, path: &'a RepoPath) -> Option<&'a str> {
     let is_link = |above: &&str| matches!(root.kind(Path::new(above)), Ok(Some(FileKind::Link)));
     path.ancestors().find(is_link)
 }
 
-/// Returns whether an entry is a file or a directory that exists.
 fn is_there(entry: &ListEntry, exists: &dyn Fn(&RepoPath) -> bool) -> bool {
     matches!(entry, ListEntry::Resource(Resource::File(path)) if exists(path))
 }
 
-/// Returns the file that may be meant by a name that no file has: a tracked one, or one beside the
-/// place where it would be.
+/// A tracked file, or one in the directory of the name.
 fn near_file(project: &Project, root: &Root, tree: TreeId, name: &str) -> Option<String> {
     let tracked = project.repository.leaves(tree).unwrap_or_default();
     let tracked = tracked
@@ -222,7 +215,7 @@ fn near_file(project: &Project, root: &Root, tree: TreeId, name: &str) -> Option
     nearest(name, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
-/// Replaces the text of a list. Fails if it is not `before` any more.
+/// Fails if the text is not `before` any more.
 pub fn write_context(
     project: &Project,
     scope: ListScope,
@@ -240,7 +233,6 @@ pub fn write_context(
     })
 }
 
-/// Returns the text of a list.
 pub fn read_context(project: &Project, scope: ListScope) -> anyhow::Result<String> {
     if scope == ListScope::Global {
         return teddy_files::whole_global_context(&Root::open(project.repository.workdir())?);
@@ -293,8 +285,7 @@ fn file(scope: ListScope) -> &'static str {
     }
 }
 
-/// Applies an edit and keeps comments and order. Returns for each entry whether it changed the
-/// list.
+/// Returns for each entry whether it changed the list.
 fn apply(
     text: &str,
     edit: ListEdit,

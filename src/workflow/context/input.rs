@@ -1,4 +1,7 @@
 //! Renders the input of a turn, counts its tokens, and warns if it is large.
+//!
+//! Files come from the snapshot on which the plan is validated. Only ignored files that the user
+//! listed are read from disk.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -34,27 +37,22 @@ use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
 use crate::workspace::snapshot::RecordedFiles;
 
-/// Sources of an input.
 pub struct InputSources<'a> {
-    /// Newest turn.
     pub tip: &'a Turn,
     pub lists: &'a ContextLists,
-    /// The user's files.
     pub recorded: &'a RecordedFiles,
-    /// The user's earlier requests.
     pub requests: Requests,
     /// How many turns before the previous one are included.
     pub depth: u64,
 }
 
-/// A rendered input.
 pub struct RenderedInput {
-    /// The text, redacted.
+    /// Redacted.
     pub text: String,
     pub weight: TokenEstimate,
 }
 
-/// Renders the input of the next turn, and warns if it exceeds `context.budget`.
+/// Warns if the input exceeds `context.budget`.
 pub fn make_input(
     project: &Project,
     sources: InputSources<'_>,
@@ -120,17 +118,13 @@ fn largest(material: &Material) -> Vec<(String, usize)> {
         .collect()
 }
 
-/// Fetches a page as readable text.
+/// As readable text.
 pub type Fetch<'a> = &'a mut dyn FnMut(&str) -> Result<String, String>;
 
-/// Sources of an input.
 pub struct Sources<'a> {
-    /// Tree of the user's files.
     pub tree: TreeId,
-    /// Newest turn.
     pub tip: &'a Turn,
     pub lists: &'a ContextLists,
-    /// The user's earlier requests.
     pub requests: Requests,
     /// How many turns before the previous one are included.
     pub depth: u64,
@@ -142,14 +136,14 @@ struct ListedFiles {
     structure: String,
 }
 
-/// Gathers resources one by one, each once.
+/// Gathers each resource once.
 struct Collector<'a, 'f> {
     project: &'a Project,
     leaves: &'a [Leaf],
     tip: &'a Turn,
-    /// The user's directory, for ignored files that the user listed.
+    /// For ignored files that the user listed.
     root: &'a Root,
-    /// Requests are rendered in a section of their own, and not again as artifacts.
+    /// Rendered in a section of their own, and not again as artifacts.
     requests: &'a Requests,
     own_global: bool,
     /// Cached by blob id.
@@ -159,7 +153,6 @@ struct Collector<'a, 'f> {
     resources: Vec<InputResource>,
 }
 
-/// Gathers the content of the next input.
 pub fn collect_material(
     project: &Project,
     sources: Sources<'_>,
@@ -208,7 +201,7 @@ pub fn collect_material(
     })
 }
 
-/// Lists the files and the status. Runs both in parallel if the index knows the files of this tree.
+/// In parallel if the index knows the files of this tree.
 fn scan_files(
     project: &Project,
     tree: TreeId,
@@ -227,8 +220,7 @@ fn scan_files(
 }
 
 impl ListedFiles {
-    /// Lists files and renders their structure. Files in `.teddyignore` are only left out of the
-    /// structure.
+    /// Leaves files in `.teddyignore` out of the structure only.
     fn of(leaves: Vec<Leaf>, root: &Root) -> ListedFiles {
         let rules = root.read(Path::new(".teddyignore"), 1 << 20);
         let ignore = TextRules::parse(&rules.unwrap_or_default());
@@ -313,8 +305,8 @@ impl Collector<'_, '_> {
         }
     }
 
-    /// The body of an artifact. Requests are shown in their own section, and feedback on a rejected
-    /// plan only in the turn that corrects it.
+    /// Requests are in their own section, and feedback on a rejected plan only in the turn that
+    /// corrects it.
     fn artifact(&self, artifact: &Artifact) -> anyhow::Result<ResourceBody> {
         if self.requests.has_whole(artifact) {
             return Ok(ResourceBody::Request);
@@ -359,7 +351,7 @@ impl Collector<'_, '_> {
         inside.into_iter().try_for_each(|at| self.leaf(scope, at))
     }
 
-    /// Reads an ignored file from disk, if the user listed it.
+    /// Only if the user listed the file.
     fn outside_the_snapshot(&mut self, scope: ListScope, path: &str) -> ResourceBody {
         // Otherwise a model could read any ignored file by adding it to its list, and so could the
         // author of a fetched session or repository.

@@ -16,25 +16,23 @@ use crate::text::resource::{Artifact, Resource};
 use crate::workflow::context::teddy_files;
 use crate::workflow::project::Project;
 
-/// The three lists.
 #[derive(Debug, Clone, Default)]
 pub struct ContextLists {
-    /// All entries, ordered by scope.
+    /// Ordered by scope.
     pub entries: Vec<(ListScope, ListedResource)>,
 }
 
-/// A resolved entry.
 #[derive(Debug, Clone)]
 pub enum ListedResource {
     /// A file, directory, page or artifact.
     Resource(Resource),
-    /// A pattern, which selects all files that match.
+    /// Selects all files that match.
     Pattern(PathPattern, GlobMatcher),
-    /// An invalid entry, with the reason.
+    /// With the reason.
     Wrong(String, String),
 }
 
-/// Reads the context lists of a draft. `tree` is a snapshot of the user's files.
+/// `tree` is a snapshot of the user's files.
 pub fn lists(repository: &Repository, draft: &Draft, tree: TreeId) -> anyhow::Result<ContextLists> {
     let root = Root::open(repository.workdir())?;
     let global = teddy_files::global_context(&root);
@@ -42,7 +40,7 @@ pub fn lists(repository: &Repository, draft: &Draft, tree: TreeId) -> anyhow::Re
     Ok(ContextLists::read(&draft.artifacts, &global, &exists))
 }
 
-/// Returns `true` if a path exists in the tree, or on disk, where git can ignore it.
+/// In the tree, or on disk, where git can ignore it.
 pub(in crate::workflow) fn exists(
     repository: &Repository,
     root: &Root,
@@ -55,8 +53,8 @@ pub(in crate::workflow) fn exists(
 }
 
 impl ContextLists {
-    /// Reads the lists of a turn. `global` is the text of `.teddy/global.context`. `exists` decides
-    /// whether an entry with glob characters is a file name or a pattern.
+    /// `global` is the text of `.teddy/global.context`. `exists` decides whether an entry with glob
+    /// characters is a file name or a pattern.
     pub fn read(
         artifacts: &Artifacts,
         global: &str,
@@ -93,12 +91,11 @@ impl ContextLists {
         ContextLists { entries }
     }
 
-    /// Returns `true` if an entry covers a resource by name, directory or pattern.
+    /// By name, directory or pattern.
     pub fn has(&self, resource: &Resource) -> bool {
         self.entries.iter().any(|(_, entry)| entry.covers(resource))
     }
 
-    /// Returns `true` if the turn's own list names a resource.
     pub fn turn_has(&self, resource: &Resource) -> bool {
         self.entries.iter().any(|(scope, entry)| {
             *scope == ListScope::Turn
@@ -158,7 +155,6 @@ impl ListedResource {
     }
 }
 
-/// Returns the content of an artifact.
 pub fn read_artifact(
     project: &Project,
     tip: &Turn,
@@ -170,7 +166,7 @@ pub fn read_artifact(
     }
 }
 
-/// Returns the turn of an artifact. `None` if it does not exist any more.
+/// `None` if the artifact does not exist any more.
 pub fn find_artifact_turn(
     project: &Project,
     tip: &Turn,

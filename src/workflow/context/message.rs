@@ -16,12 +16,11 @@ const MAX_NAMED: usize = 80;
 #[error("the model waits for your answer")]
 pub struct Unanswered(pub String);
 
-/// The user left the prompt without a message.
 #[derive(Debug, thiserror::Error)]
 #[error("nothing was planned")]
 pub struct MessageCancelled;
 
-/// The message and its origin, if one exists: the given one, or the one in the draft.
+/// The given message, or the one in the draft.
 pub(in crate::workflow) fn resolve_message(
     message: Option<&str>,
     origin: MessageOrigin,
@@ -58,7 +57,7 @@ pub(in crate::workflow) fn ask_for_message(
         .ok_or_else(|| MessageCancelled.into())
 }
 
-/// Prompts for an answer to the model's question. Fails with [`Unanswered`] if the user gives none.
+/// Fails with [`Unanswered`] if the user gives no answer.
 pub fn ask_for_answer(question: String, user: &mut dyn User) -> anyhow::Result<String> {
     let prompt = Question::Answer {
         message: &question,
@@ -73,7 +72,7 @@ pub fn ask_for_answer(question: String, user: &mut dyn User) -> anyhow::Result<S
     }
 }
 
-/// Saves an unused message in the draft for the next turn, unless a plan is waiting.
+/// For the next turn, unless a plan is waiting.
 pub fn keep_message(
     project: &Project,
     message: Option<String>,
@@ -114,7 +113,7 @@ fn cut(line: &str) -> String {
     }
 }
 
-/// Redacts keys from a message: it is recorded and sent to the model.
+/// A message is recorded and sent to the model.
 pub fn without_keys(message: String, user: &mut dyn User) -> String {
     let clean = redact_values(&message, &[]);
     if clean.count > 0 {

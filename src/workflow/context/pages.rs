@@ -1,5 +1,5 @@
-//! Web pages and searches. Each page is fetched once per turn and stored with it, so that its input
-//! can be reproduced.
+//! Web pages and searches. Each page is fetched once per turn and stored with it, so that the
+//! turn's input can be reproduced.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,20 +16,19 @@ use crate::workflow::project::Project;
 
 const NOT_THEN: &str = "there was nothing when the turn ran";
 
-/// The pages of a turn.
 pub struct Pages {
     rules: FetchRules,
     engine: SearchEngine,
-    /// Pages stored by earlier turns.
+    /// Of earlier turns.
     cached: BTreeMap<String, String>,
-    /// Pages that this turn has requested.
+    /// By this turn.
     fetched: BTreeMap<String, Result<String, String>>,
     /// For a replay: lines of the original outputs. Nothing is fetched then.
     recorded: Option<BTreeSet<String>>,
 }
 
 impl Pages {
-    /// Pages for a replay of a turn: only what it stored is available.
+    /// For a replay: only what the turn stored is available.
     #[must_use]
     pub fn offline(mut self, turn: &Artifacts) -> Pages {
         self.know(turn);
@@ -47,7 +46,6 @@ impl Pages {
         self
     }
 
-    /// Adds the pages stored with a turn, which need not be fetched again.
     pub fn know(&mut self, artifacts: &Artifacts) {
         let page_names = artifacts
             .0
@@ -60,7 +58,7 @@ impl Pages {
         }
     }
 
-    /// Stores the pages that this turn used: address, blank line, text.
+    /// As address, blank line, text.
     pub fn keep_in(&self, artifacts: &mut Artifacts) {
         for (url, page) in &self.fetched {
             if let Ok(page) = page {
@@ -72,7 +70,6 @@ impl Pages {
         }
     }
 
-    /// Returns a page as readable text.
     pub fn get(&mut self, url: &str) -> Result<String, String> {
         if let Some(result) = self.fetched.get(url) {
             return result.clone();
@@ -85,11 +82,11 @@ impl Pages {
                 .map(|page| page.text)
                 .map_err(|error| error.to_string()),
         };
+        // Failures too, so that a page is requested only once.
         self.fetched.insert(url.to_owned(), page.clone());
         page
     }
 
-    /// Returns the hits of a search as text.
     pub fn search(&self, query: &str) -> Result<String, String> {
         if let Some(recorded) = &self.recorded {
             return if recorded.contains(&found_line(query)) {
@@ -112,7 +109,6 @@ impl Pages {
     }
 }
 
-/// Pages of a new turn.
 pub fn pages(project: &Project) -> Pages {
     let rules = FetchRules {
         allowed_hosts: project.settings.web.allow_hosts.clone(),
@@ -127,7 +123,7 @@ pub fn pages(project: &Project) -> Pages {
     }
 }
 
-/// Why RESEARCH cannot search, with the setting to change. `None` if it can.
+/// Why RESEARCH cannot search, with the setting to change.
 pub fn search_obstacle(project: &Project) -> Option<String> {
     let research = &project.settings.research;
     let why = match engine(project) {
@@ -178,7 +174,7 @@ fn usual_key(engine: Option<settings::EngineKind>) -> Option<&'static str> {
     }
 }
 
-/// Pages of a turn, including those stored with the draft and the previous turn.
+/// With those stored with the draft and the previous turn.
 pub fn pages_of(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<Pages> {
     let mut pages = pages(project);
     pages.know(&Artifacts(project.repository.files(tip.tree)?));

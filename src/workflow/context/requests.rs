@@ -1,4 +1,7 @@
 //! The user's requests of a session: the list that each turn carries, extended by the draft.
+//!
+//! Sessions of early versions have no list. Their turns are traversed once, and the next turn
+//! stores the result.
 
 use crate::git::history;
 use uuid::Uuid;
@@ -12,11 +15,9 @@ use crate::session::requests::{RequestState, Requests, UserRequest};
 use crate::session::turn::{Turn, in_next};
 use crate::workflow::project::Project;
 
-/// Bounds the search for the first request of a session that an early version recorded without a
-/// list.
+/// For a session without a list, how far the first request is searched.
 const FIRST_TURNS: u64 = 16;
 
-/// The requests before the draft's own.
 pub fn requests(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<Requests> {
     match draft.artifacts.text(artifact::REQUESTS) {
         Some(text) => Requests::read(&text),
@@ -24,8 +25,7 @@ pub fn requests(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<
     }
 }
 
-/// The requests before the draft's, if the user now says something else. A message in the draft, or
-/// the one of a waiting plan, becomes a replaced request.
+/// The message of the draft, or of a waiting plan, becomes a replaced request.
 pub fn requests_but_for(
     project: &Project,
     tip: &Turn,
@@ -47,7 +47,6 @@ pub fn requests_but_for(
     Ok(requests.limited_to(MAX_LIST_SIZE))
 }
 
-/// The requests that a turn recorded from this draft carries.
 pub fn requests_with(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<Requests> {
     let mut requests = requests(project, tip, draft)?;
     if let Some(request) = request_of(tip, draft) {
@@ -59,7 +58,7 @@ pub fn requests_with(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Re
     Ok(requests.limited_to(max_requests_size(project)))
 }
 
-/// The requests after a restore to a turn: later ones are marked as undone.
+/// Later requests are marked as undone.
 pub fn requests_back_at(
     project: &Project,
     tip: &Turn,
@@ -73,7 +72,6 @@ pub fn requests_back_at(
     Ok(requests.limited_to(max_requests_size(project)))
 }
 
-/// Saves and returns what the user says besides the message that TeDDy generates for a turn.
 pub fn keep_request(
     project: &Project,
     tip: &Turn,
@@ -98,7 +96,7 @@ pub fn keep_request(
     Ok(text)
 }
 
-/// What the user said for this draft in an earlier call that made no plan.
+/// From an earlier call that made no plan.
 pub fn read_open_requests(
     project: &Project,
     tip: &Turn,
@@ -111,12 +109,12 @@ pub fn read_open_requests(
     Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
 }
 
-/// Limit in bytes.
+/// In bytes.
 pub fn max_requests_size(project: &Project) -> usize {
     usize::try_from(project.settings.context.max_requests_size.0).unwrap_or(usize::MAX)
 }
 
-/// The user's request behind a turn: its message, or if TeDDy wrote that, the newest open request.
+/// The turn's message, or if TeDDy wrote that, the newest open request.
 pub fn asked_with(project: &Project, turn: &Turn) -> anyhow::Result<Option<String>> {
     if turn.meta.origin == MessageOrigin::User {
         return turn.text(&project.repository, artifact::USER_PROMPT);
@@ -133,8 +131,6 @@ fn requests_after(project: &Project, turn: &Turn) -> anyhow::Result<Requests> {
     }
 }
 
-/// Collects the requests of turns recorded without a list. The next turn stores the result, so a
-/// session is traversed only once.
 fn requests_of_chain(project: &Project, from: &Turn) -> anyhow::Result<Requests> {
     let limit = max_requests_size(project);
     let (mut collected, mut size, mut undone_after) = (Vec::new(), 0, u64::MAX);
@@ -181,7 +177,7 @@ fn first_request(
     Ok(None)
 }
 
-/// The request of a turn, marked as undone if the session went back to an earlier turn.
+/// Undone if the session went back to an earlier turn.
 fn request_of_turn(
     repository: &Repository,
     turn: &Turn,

@@ -9,14 +9,12 @@ use crate::git::repository::Repository;
 use crate::host::file::Root;
 use crate::plan::memo;
 
-/// Path of the memos.
 pub const MEMOS: &str = ".teddy/memos.yaml";
-/// Path of the global context list.
 pub const GLOBAL: &str = ".teddy/global.context";
-/// Maximum size, in bytes.
+/// In bytes.
 pub const MAX_FILE: u64 = 1 << 20;
 
-/// Returns `true` if the global list is the user's own, because git does not track it.
+/// The user's own if git does not track it.
 pub fn is_own_global(repository: &Repository) -> bool {
     let tree = refs::head_tree(repository).ok();
     tree.and_then(|tree| repository.entry(tree, GLOBAL.as_bytes()).ok())
@@ -24,7 +22,6 @@ pub fn is_own_global(repository: &Repository) -> bool {
         .is_none()
 }
 
-/// Parses the memos.
 pub fn memos(root: &Root) -> anyhow::Result<Vec<String>> {
     match memos_text(root) {
         Some(text) => memo::parse_file(&text).with_context(|| format!("reading `{MEMOS}`")),
@@ -32,15 +29,14 @@ pub fn memos(root: &Root) -> anyhow::Result<Vec<String>> {
     }
 }
 
-/// Text of the memos file.
 pub fn memos_text(root: &Root) -> Option<String> {
     root.read(Path::new(MEMOS), MAX_FILE)
         .ok()
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Text of the global list, for editing; empty if there is none. Fails if it is not UTF-8, because
-/// a lossy copy would destroy it.
+/// For editing; empty if there is none. Fails if it is not UTF-8, because a lossy copy would
+/// destroy it.
 pub fn whole_global_context(root: &Root) -> anyhow::Result<String> {
     match root.read(Path::new(GLOBAL), MAX_FILE) {
         Ok(bytes) => String::from_utf8(bytes)
@@ -50,7 +46,7 @@ pub fn whole_global_context(root: &Root) -> anyhow::Result<String> {
     }
 }
 
-/// Text of the global list, for reading; empty on any error.
+/// For reading; empty on any error.
 pub fn global_context(root: &Root) -> String {
     root.read(Path::new(GLOBAL), MAX_FILE)
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())

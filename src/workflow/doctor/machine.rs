@@ -20,14 +20,14 @@ use crate::workflow::project::Project;
 
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// Needed for `git repack --geometric` (git 2.32).
+/// For `git repack --geometric` (git 2.32).
 const OLDEST: GitVersion = GitVersion([2, 32, 0]);
 
-/// Needed for reftables.
+/// For reftables.
 const REFTABLE: GitVersion = GitVersion([2, 45, 0]);
 
-/// Releases in which cloning a repository with hooks fails, for example with Git LFS. Fixed in the
-/// next patch release of each.
+/// Cloning a repository with hooks fails, for example with Git LFS. Fixed in the next patch release
+/// of each.
 const BAD: [GitVersion; 7] = [
     GitVersion([2, 45, 1]),
     GitVersion([2, 44, 1]),
@@ -242,13 +242,12 @@ fn isolation(project: &Project) -> Option<HealthCheck> {
 /// With less free space, recording a turn can fail.
 const MIN_FREE: u64 = 64 << 20;
 
-/// With less free space, the next build can fill the disk.
+/// In bytes. Below it, the next build can fill the disk.
 const LOW_FREE: u64 = 1 << 30;
 
-/// With fewer free inodes, the next build can run out of them.
 const LOW_FREE_INODES: u64 = 10_000;
 
-/// Worktrees and caches above this are worth a hint.
+/// In bytes. More is worth a hint.
 const LARGE_CACHES: u64 = 5 << 30;
 
 const MAX_COUNTING: Duration = Duration::from_millis(500);
@@ -343,7 +342,7 @@ struct CountedSize {
     is_whole: bool,
 }
 
-/// Sums file sizes until the deadline. Does not follow symlinks.
+/// Until the deadline. Does not follow symlinks.
 fn count_size(mut dirs: Vec<PathBuf>, deadline: Instant) -> CountedSize {
     let mut bytes: u64 = 0;
     while let Some(dir) = dirs.pop() {

@@ -20,10 +20,9 @@ const LIMIT: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_millis(500);
 const MOST_OTHERS: usize = 50;
 
-/// Receives the result of the connection; `None` if the model has no server.
+/// `None` if the model has no server.
 pub(super) type ServerAnswer = Option<mpsc::Receiver<Result<(), String>>>;
 
-/// Starts to connect to the server of the current model.
 pub(super) fn begin(patient: &Patient) -> ServerAnswer {
     let name = patient.settings.model.as_deref()?;
     let config = ModelConfig::resolve(name, &patient.settings).ok()?;
@@ -86,7 +85,7 @@ fn in_use(patient: &Patient, name: &str, server_answer: &ServerAnswer) -> Health
     }
 }
 
-/// Checks the other models. Only problems are reported.
+/// Only problems are reported.
 fn others(patient: &Patient, in_use: Option<&str>) -> Vec<HealthCheck> {
     let names = patient.settings.models.keys();
     let others = names.filter(|name| Some(name.as_str()) != in_use);

@@ -13,7 +13,7 @@ use crate::workflow::doctor::Repair;
 
 const OURS: &str = "refs/teddy/";
 
-/// Refs fetched from others; a fetch is expected to overwrite them.
+/// A fetch is expected to overwrite these.
 const FETCHED: &str = "refs/teddy/remotes/";
 
 const EXCLUSION: &str = "'^refs/teddy/*'";
@@ -188,7 +188,7 @@ impl<'a> Refspec<'a> {
         }
     }
 
-    /// The refspecs with a side that matches our refs, unless another refspec excludes them all.
+    /// Refspecs with a side that matches our refs, unless another one excludes them all.
     fn reaching(lines: &'a [String], side: fn(&Refspec<'a>) -> &'a str) -> Vec<Refspec<'a>> {
         let specs = || lines.iter().map(|line| Refspec::parse(line));
         if specs().any(|spec| spec.is_negative && is_covered_by(spec.source)) {
@@ -200,7 +200,7 @@ impl<'a> Refspec<'a> {
     }
 }
 
-/// Returns `true` if a pattern can match one of our refs, other than a fetched one.
+/// Other than fetched refs.
 fn reaches(pattern: &str) -> bool {
     // git expands `teddy/x` to `refs/teddy/x`.
     let pattern = match pattern.strip_prefix("teddy/") {
@@ -252,7 +252,6 @@ pub(super) fn check_hooks(repository: &Repository) -> Vec<HealthCheck> {
         .collect()
 }
 
-/// Looks at whether there is a directory of hooks where the configuration says.
 fn check_missing_hooks_dir(repository: &Repository) -> Option<HealthCheck> {
     let (dir, file) = repository.missing_hooks_dir()?;
     let reason = format!(

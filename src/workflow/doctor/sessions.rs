@@ -21,7 +21,7 @@ use crate::workflow::project::Project;
 use crate::workspace::set_aside::set_aside;
 
 const OURS: &str = "refs/teddy/";
-/// Other refs of ours that need no session here.
+/// These need no session here.
 const OTHERS: [&str; 7] = [
     "refs/teddy/snapshots/",
     "refs/teddy/published/",
@@ -57,7 +57,6 @@ pub(super) fn run_checks(patient: &Patient) -> Vec<HealthCheck> {
     checks
 }
 
-/// Lists what recovery quarantined.
 fn check_set_aside(project: &Project) -> Option<HealthCheck> {
     let items = match set_aside(&project.repository) {
         Ok(items) => items,
@@ -87,7 +86,6 @@ fn check_set_aside(project: &Project) -> Option<HealthCheck> {
     Some(HealthCheck::note("set-aside", reason).remedy(remedy))
 }
 
-/// Finds refs whose object is missing.
 fn damaged(project: &Project) -> Vec<HealthCheck> {
     let broken = match refs::repair::broken(&project.repository, RefScan::Full) {
         Ok(broken) => broken,
@@ -148,7 +146,7 @@ fn why_orphaned(name: &str, sessions: &HashSet<&str>) -> Option<&'static str> {
     (!is_known).then_some("is nothing that TeDDy knows, but among its refs")
 }
 
-/// Verifies the newest turns of as many sessions as the time allows, the current session first.
+/// As many sessions as the time allows.
 fn turns(project: &Project) -> Vec<HealthCheck> {
     let mut sessions = match project.store().sessions() {
         Ok(sessions) => sessions,

@@ -85,7 +85,7 @@ fn trust(project: &Project) -> HealthCheck {
     }
 }
 
-/// Finds settings that a repository can never set, even if trusted.
+/// Not even a trusted repository can set these.
 fn forbidden(project: &Project) -> Option<HealthCheck> {
     let forbidden = ignored(project, |key| !takes_trust(key));
     let check = || {
@@ -116,7 +116,7 @@ fn listed(names: &[&String]) -> String {
     crate::text::sanitize::sanitize_line(&text).into_owned()
 }
 
-/// Matches settings and headers that hold a key, and captures the value.
+/// Captures the value.
 static WRITTEN_KEY: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = concat!(
         r"(?i-u)\b(api[_-]?key|x-api-key|(?:proxy-)?authorization|cookie)[\x22']?[ \t]{0,8}:",
@@ -225,8 +225,7 @@ fn find_key(text: &str) -> Option<WrittenKey> {
     secret::find_secret(text).map(|kind| WrittenKey { line: 1, kind })
 }
 
-// Checks the hooks that TeDDy installed in agents' settings: whether their program exists, and
-// recent errors.
+// Hooks that TeDDy installed in agents' settings: whether their program exists, and recent errors.
 
 pub(super) fn check_agents(patient: &Patient) -> Vec<HealthCheck> {
     let mut checks = Vec::new();

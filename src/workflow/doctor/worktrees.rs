@@ -26,10 +26,10 @@ const OLD: u64 = 60 * 60;
 
 const MAX_HOLDER: u64 = 400;
 
-/// More of a record of git's than this is not read.
+/// In bytes, of a record of git's.
 const MAX_RECORD: u64 = 64 << 10;
 
-/// Number of findings of a kind that are listed one by one.
+/// Findings of a kind that are listed one by one.
 const MOST: usize = 5;
 
 pub(super) fn run_checks(patient: &Patient) -> Vec<HealthCheck> {
@@ -93,8 +93,7 @@ fn worktrees(project: &Project) -> Vec<HealthCheck> {
     checks
 }
 
-/// Finds the user's own linked worktrees that are gone and locked: git keeps their records, and their
-/// branches count as checked out.
+/// git keeps the records of locked worktrees, and their branches count as checked out.
 fn check_missing_locked(repository: &Repository) -> Vec<HealthCheck> {
     let records = std::fs::read_dir(repository.common_dir().join("worktrees"));
     let mut records: Vec<PathBuf> = records
@@ -128,7 +127,6 @@ fn check_missing_locked(repository: &Repository) -> Vec<HealthCheck> {
     missing.take(MOST).collect()
 }
 
-/// Tells of a worktree that is remembered and not there.
 fn lost_one(listed: &RecordedWorktree) -> HealthCheck {
     let reason = format!(
         "the worktree of `{}` is gone, and what was known of its files is not ({}); it is made anew when it is needed",
@@ -175,20 +173,19 @@ fn locks(project: &Project) -> Vec<HealthCheck> {
     checks
 }
 
-/// The process recorded in a lock file; `None` if it was released.
+/// `None` if it was released.
 fn holder(path: &Path) -> Option<String> {
     let text = read_regular_text(path, MAX_HOLDER).ok()?;
     (!text.is_empty()).then(|| sanitize_line(&text).into_owned())
 }
 
-/// Whether a process holds the `flock`.
 fn is_held(path: &Path) -> bool {
     // The name in a lock file outlives a killed process; the `flock` does not.
     let free = Lock::wait_released(path, Duration::ZERO);
     matches!(free, Err(LockError::Busy { .. }))
 }
 
-/// Checks git's own locks. They are never removed, only reported.
+/// Only reported: a git process might still hold them.
 fn locks_of_git(project: &Project) -> Vec<HealthCheck> {
     let repository = &project.repository;
     let head = repository.git_dir().join("HEAD.lock");
@@ -263,13 +260,13 @@ fn set_aside(project: &Project) -> Option<HealthCheck> {
     Some(HealthCheck::note("saves", reason).remedy("teddy gc -n  # lists them"))
 }
 
-// Finds worktree directories that no repository uses: the repository was deleted, or it has no
-// record of the session.
+// Worktree directories that no repository uses: the repository was deleted, or it has no record of
+// the session.
 
-/// Subdirectory of ours in a worktree root, with a directory for each worktree.
+/// In a worktree root. Has a directory for each worktree.
 const OWN_DIR: &str = ".teddy-worktrees";
 
-/// File that names the owning repository.
+/// Names the owning repository.
 const OWNER_FILE: &str = "owner";
 
 const MAX_OWNER: u64 = 64 * 1024;

@@ -34,7 +34,7 @@ const OPAQUE: &str = "a repository of its own, in which the plan worked";
 
 pub(super) struct UsedWorktree<'a> {
     pub worktree: &'a SessionWorktree,
-    /// Symlinks to the user's directory.
+    /// To the user's directory.
     pub linked: &'a [Vec<u8>],
     pub written: &'a [Vec<u8>],
     pub before: &'a Before,
@@ -49,7 +49,7 @@ pub(super) struct CapturedWorktree {
 /// `None` removes the path.
 type TreeEdits = BTreeMap<Vec<u8>, Option<TreeEntry>>;
 
-/// Records the files of the worktree, without the symlinks that we placed there.
+/// Without the symlinks that TeDDy placed there.
 pub(super) fn capture(
     project: &Project,
     env: &RunEnv<'_>,
@@ -73,6 +73,8 @@ pub(super) fn capture(
         }
         false => {
             let first_snapshot = snapshot::take_snapshot(repository, &index, &limits, &written)?;
+            // A command can leave directories that TeDDy cannot read. Only the executable bit
+            // counts.
             match first_snapshot.left_out.iter().any(LeftOut::is_closed) {
                 true => {
                     opened.worktree.open_up();
@@ -136,8 +138,7 @@ fn note_private(
     Ok(private.save()?)
 }
 
-/// Takes files out that earlier turns left where git ignored them, if this one has lifted the rule:
-/// it did not make them.
+/// Excludes ignored files of earlier turns if this turn lifted their rule: it did not make them.
 fn leave_earlier(
     repository: &Repository,
     env: &RunEnv<'_>,
@@ -163,8 +164,8 @@ fn leave_earlier(
     captured.edit(repository, &edits)
 }
 
-/// Adds the files to a snapshot that the plan itself wrote and that look like a secret: what is in
-/// them is in the plan already.
+/// Adds files that look like a secret and that the plan itself wrote: their content is in the plan
+/// already.
 fn add_written(
     repository: &Repository,
     snapshot: &mut Snapshot,
@@ -196,6 +197,7 @@ fn leave_links(
     let mut edits = TreeEdits::new();
     for path in opened.linked {
         if repository.entry(captured.tree, path)?.is_some() {
+            // TeDDy made the link, so it is no change of the plan.
             edits.insert(path.clone(), repository.entry(env.tree, path)?);
         }
     }
@@ -240,8 +242,7 @@ fn leave_repositories(
     Ok(())
 }
 
-/// Includes files that a command moved to ignored places. A file that cannot be recorded there
-/// stays at its old path.
+/// A file that cannot be recorded at its new place stays at the old path.
 fn take_moved(
     repository: &Repository,
     env: &RunEnv<'_>,

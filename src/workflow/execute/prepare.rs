@@ -1,5 +1,5 @@
 //! Prepares the session's worktree for a run: the user's files, ignored files that commands need,
-//! `worktree.setup`, a git directory.
+//! `worktree.setup`, a git directory (docs/decisions/0027-worktrees.md).
 
 use std::cell::RefCell;
 use std::ffi::OsStr;
@@ -35,19 +35,19 @@ use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
 use crate::workspace::snapshot;
 
-/// Programs write in blocks, so a full disk still has some bytes free.
+/// In bytes. Programs write in blocks, so a full disk still has some bytes free.
 const LITTLE: u64 = 64 << 10;
 
 pub(super) struct PreparedWorktree {
     pub worktree: SessionWorktree,
-    /// Symlinks that lead out of it.
+    /// Lead out of the worktree.
     pub linked: Vec<Vec<u8>>,
-    /// The mounted overlay; `None` for a checkout.
+    /// `None` for a checkout.
     pub overlay: Option<Overlay>,
 }
 
 impl PreparedWorktree {
-    /// Opens the root directory as commands see it.
+    /// As commands see it.
     pub(super) fn root(&self) -> std::io::Result<Root> {
         match &self.overlay {
             Some(overlay) => overlay.root(),
@@ -55,8 +55,8 @@ impl PreparedWorktree {
         }
     }
 
-    /// Makes sure that the plan's own actions work on the files of its snapshot, in an overlay as in
-    /// a checkout.
+    /// The plan's own actions must work on the files of its snapshot, in an overlay as in a
+    /// checkout.
     pub(super) fn pin(
         &self,
         project: &Project,
@@ -70,21 +70,21 @@ impl PreparedWorktree {
         pin(&project.repository, env.tree, &root, &path, targets).map_err(unmade)
     }
 
-    /// Starts to unmount the overlay. From here on only the layer is read.
+    /// Starts to unmount. From here on only the layer is read.
     pub(super) fn release(&mut self) {
         if let Some(overlay) = &mut self.overlay {
             overlay.release();
         }
     }
 
-    /// Unmounts the overlay and removes its work directory, which the kernel leaves unreadable.
     fn close(&mut self) {
         if self.overlay.take().is_some() {
+            // The kernel leaves this directory unreadable.
             self.worktree.remove_work();
         }
     }
 
-    /// Warns if the disk is full, so that files written by commands can be truncated.
+    /// Files written by commands can be truncated.
     pub(super) fn warn_low_space(&self, user: &mut dyn User) {
         let path = self.worktree.written_dir();
         let disk = disk_space(path);
@@ -94,7 +94,7 @@ impl PreparedWorktree {
         }
     }
 
-    /// The process that holds the mount namespace of the commands.
+    /// Holds the mount namespace.
     pub(super) fn overlay_holder(&self) -> Option<u32> {
         self.overlay.as_ref().map(Overlay::holder)
     }
@@ -106,7 +106,6 @@ impl Drop for PreparedWorktree {
     }
 }
 
-/// `worktree.setup` failed.
 #[derive(Debug, thiserror::Error)]
 #[error("`worktree.setup` failed with exit code {code}; nothing was run")]
 pub struct SetupFailed {
@@ -122,7 +121,7 @@ impl SetupFailed {
         })
     }
 
-    /// What the user can do, if known.
+    /// `None` if unknown.
     pub fn hint(&self) -> Option<String> {
         self.offline.then(|| {
             "it runs without the network; `worktree.network: true` in your own configuration opens it"
@@ -131,7 +130,7 @@ impl SetupFailed {
     }
 }
 
-/// Updates the worktree to the user's files. Only commands need more than the files that the plan
+/// Updates the worktree to the user's files. A plan without commands needs only the files that it
 /// names.
 pub(super) fn prepare(
     project: &Project,
@@ -210,7 +209,6 @@ fn filling<T>(
     })
 }
 
-/// Runs `worktree.setup` if it has not run yet.
 fn set_up(
     project: &Project,
     env: &RunEnv<'_>,
@@ -239,6 +237,7 @@ fn set_up(
     let ended = run_setup(project, env, setup, worktree, None, user)?;
     worktree.remove_git_dir()?;
 
+    // The script can have stopped anywhere, so the next turn starts over.
     if let Some(failed) = SetupFailed::of(ended, project) {
         worktree::remove_session_worktree(&project.repository, env.name)?;
         return Err(failed.into());
@@ -362,6 +361,7 @@ fn open_overlay(
     };
     let cached_secrets = project.secrets(&repository.worktree_name());
     let secrets = SecretSearch::new(repository, &limits, &cached_secrets, &index);
+    // In parallel: the search needs no mount.
     let (secret_paths, layer) = search_secrets_during(&secrets, || {
         let holder = OverlayHolder::start();
         let root = project.worktrees();
@@ -394,7 +394,7 @@ fn open_overlay(
     Ok(Ok(prepared))
 }
 
-/// Mounts the layer over the user's files, with their git directory and secrets hidden.
+/// Hides the user's git directory and secrets.
 fn mount_overlay(
     project: &Project,
     env: &RunEnv<'_>,
@@ -416,7 +416,7 @@ fn search_secrets_during<T>(
     join_both(|| secrets.run(), work)
 }
 
-/// Mounts the layer with a git directory for commands. Secrets are still visible.
+/// Secrets are still visible.
 fn mount_layer(
     repository: &Repository,
     env: &RunEnv<'_>,
@@ -443,8 +443,7 @@ fn mount_layer(
     Ok(mounted)
 }
 
-/// Hides the user's secrets in a mounted layer and makes it available. Fails closed: if they cannot
-/// be hidden, no overlay is used.
+/// Fails closed: if secrets cannot be hidden, no overlay is used.
 fn hide_secrets_in_overlay(
     project: &Project,
     lower: &LowerFiles<'_>,
@@ -482,7 +481,7 @@ fn hide_secrets_in_overlay(
     Ok(Ok(()))
 }
 
-/// Runs `worktree.setup` if it has not run in this layer. Returns whether it did.
+/// Returns whether the script ran.
 fn set_up_overlay(
     project: &Project,
     env: &RunEnv<'_>,
@@ -528,7 +527,7 @@ fn remove_layer(worktree: &SessionWorktree) -> anyhow::Result<()> {
 }
 
 pub(in crate::workflow) struct RunEnv<'a> {
-    /// Name of the worktree, usually that of the session.
+    /// Usually that of the session.
     pub name: &'a str,
     pub tip: &'a Turn,
     pub before: CommitId,
@@ -537,11 +536,10 @@ pub(in crate::workflow) struct RunEnv<'a> {
     /// The files at the start are the user's current files. Otherwise commands see those of the tree
     /// next to the user's ignored files.
     pub users_own: bool,
-    /// Artifacts of the plan's turn, from which TAKE reads.
+    /// TAKE reads from these.
     pub artifacts: &'a Artifacts,
 }
 
-/// External resources that a plan can use.
 #[derive(Clone, Copy)]
 pub(in crate::workflow) enum Reach<'a> {
     AsConfigured,

@@ -1,4 +1,7 @@
 //! Runs an approved plan and records its turn, or records that it was declined.
+//!
+//! A run that is interrupted before the commit point changes no file of the user's
+//! (docs/decisions/0010-locks-and-crashes.md).
 
 use super::result::{DeclineReply, RecordedTurn, TurnEnding};
 use super::stage::{RunResult, perform};
@@ -33,6 +36,7 @@ use crate::workspace::fit::{Fit, fit};
 use crate::workspace::snapshot::{self, RecordedFiles, newly_left_out};
 use crate::workspace::transaction::Transaction;
 
+// Each wait lasts `TEDDY_LOCK_TIMEOUT`.
 const MAX_WAITS: u32 = 20;
 
 pub(super) fn run_and_record(
@@ -86,7 +90,6 @@ fn is_recorded(project: &Project, case: &PlanInReview<'_>) -> anyhow::Result<boo
     Ok(tip != Some(case.tip.commit))
 }
 
-/// Records the turn and merges its result into the user's files.
 fn apply_result(
     transaction: &Transaction,
     project: &Project,
@@ -116,6 +119,7 @@ fn apply_result(
         )?,
     };
 
+    // Merged into the files as they are now: the user and other turns can have changed them.
     let (files, overlaps) = match fit(&project.repository, case.recorded.tree, now.tree, tree)? {
         Fit::Clean(files) => (Some(files), Vec::new()),
         Fit::Overlap(paths, _) => (None, lossy_paths(&paths)),
@@ -131,6 +135,7 @@ fn apply_result(
         },
         plan: &approved.plan,
         approved: render_as_run(&case.validated.plan, approved),
+        // A memo describes the state after the whole plan.
         memos: if result.ran.failed {
             &[]
         } else {
@@ -158,8 +163,7 @@ fn apply_result(
     Ok(recorded)
 }
 
-/// Returns `true` if the user has not changed the paths in which `tree` differs from the reviewed
-/// files.
+/// Compares only the paths in which `tree` differs from the reviewed files.
 fn is_still_so(project: &Project, case: &PlanInReview<'_>, tree: TreeId) -> anyhow::Result<bool> {
     let repository = &project.repository;
     let changes = diff::changes(repository, case.recorded.tree, tree)?;
@@ -167,8 +171,7 @@ fn is_still_so(project: &Project, case: &PlanInReview<'_>, tree: TreeId) -> anyh
     Ok(case.recorded.still_has(repository, &paths))
 }
 
-/// Takes the lock to record a turn. Waits longer than usual, because the result of the run would be
-/// lost.
+/// Waits longer than usual, because the result of the run would be lost.
 fn enter_at_last(project: &Project, user: &mut dyn User) -> anyhow::Result<Transaction> {
     for _ in 0..MAX_WAITS {
         match project.enter("execute", user) {
@@ -288,15 +291,14 @@ pub(super) struct PlanInReview<'a> {
     pub(super) draft: Draft,
     pub(super) recorded: RecordedFiles,
     pub(super) lists: ContextLists,
-    /// The turn that handed over to this agent.
     pub(super) caller: Option<Caller>,
-    /// The model's question that this turn answers.
+    /// Answered by this turn.
     pub(super) question: Option<String>,
     pub(super) requests: Requests,
     pub(super) validated: ValidatedPlan,
-    /// Difference between the user's files and the newest turn.
+    /// From the newest turn.
     pub(super) drift: Drift,
-    /// The earlier decision, if the user's files changed during the review.
+    /// Set if the user's files changed during the review.
     pub(super) earlier: Option<Approved>,
 }
 
@@ -323,8 +325,7 @@ impl PlanInReview<'_> {
         }
     }
 
-    /// System prompt for the next turn. A question has a prompt of its own, which must not be
-    /// carried over.
+    /// For the next turn. A question has a prompt of its own, which must not be carried over.
     pub(super) fn prompt(&self, project: &Project) -> anyhow::Result<String> {
         let meta = &self.draft.meta;
         if meta.question {
@@ -333,7 +334,6 @@ impl PlanInReview<'_> {
         Ok(self.draft.artifacts.text_or_empty(artifact::SYSTEM_PROMPT))
     }
 
-    /// The workspace record of a turn that changes nothing.
     pub(super) fn unchanged_workspace(&self, project: &Project) -> Workspace {
         let commit = self.recorded.commit;
         Workspace {
@@ -369,10 +369,9 @@ impl FinishedRun<'_> {
     }
 }
 
-// Records an interrupted run: the turn reports what ran, the user's files stay unchanged, and the
-// plan becomes the next draft.
+// An interrupted run: the turn reports what ran, the user's files stay unchanged, and the plan
+// becomes the next draft.
 
-/// Artifacts that the next draft needs to run the plan again.
 const REUSED_ARTIFACTS: [&str; 4] = [
     artifact::INPUT,
     artifact::USER_PROMPT,

@@ -1,4 +1,5 @@
-//! The review of a plan. It is repeated if the user's files change meanwhile.
+//! The review of a plan. It is repeated if the user's files change meanwhile, up to `MAX_REVIEWS`
+//! times.
 
 use std::time::Instant;
 
@@ -26,7 +27,7 @@ use crate::workspace::snapshot;
 
 const MAX_REVIEWS: u32 = 3;
 
-/// Reviews a plan and does everything after that. The caller holds the session lock.
+/// The caller holds the session lock.
 pub(super) fn review_and_run(
     project: &Project,
     mut case: PlanInReview<'_>,
@@ -201,8 +202,8 @@ fn turn_down(
     reject(project, case, options, user).map(recorded)
 }
 
-/// Asks the model once to send a plan again without words beside its commands; after that, or if it
-/// cannot be asked, the plan waits for a person.
+/// Asks the model once to send the plan again without text next to its commands. Otherwise the plan
+/// waits for a user.
 fn doubt(
     project: &Project,
     mut case: PlanInReview<'_>,
@@ -210,7 +211,7 @@ fn doubt(
     options: &ExecuteOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<ReviewedPlan> {
-    // They have the lines of the reply, not of the repaired plan.
+    // The diagnostics have the lines of the reply, not of the repaired plan.
     user.report(Event::Rejected {
         file: options.file.as_ref().map(|file| file.name.as_str()),
         diagnostics: &asides,
@@ -223,7 +224,6 @@ fn doubt(
     reject(project, case, options, user).map(recorded)
 }
 
-/// Returns whether what was chosen of a plan fits the user's files.
 fn fits(project: &Project, case: &PlanInReview<'_>, chosen: &Approved) -> anyhow::Result<bool> {
     let plan = Plan {
         actions: chosen.running().cloned().collect(),
@@ -279,7 +279,7 @@ fn recorded(turn: RecordedTurn) -> ReviewedPlan {
     ReviewedPlan::Recorded(Box::new(turn))
 }
 
-/// Returns the result for a plan without a decision, because of doubts or because the user left.
+/// The user left, or there are doubts.
 fn undecided(case: PlanInReview<'_>, doubts: Vec<Diagnostic>) -> ReviewedPlan {
     ReviewedPlan::Undecided(Box::new(UndecidedPlan {
         session: case.tip.session.clone(),
@@ -290,7 +290,7 @@ fn undecided(case: PlanInReview<'_>, doubts: Vec<Diagnostic>) -> ReviewedPlan {
     }))
 }
 
-/// Records the rejection. If requested and promising, asks the model for a corrected plan.
+/// If requested and useful, asks the model for a corrected plan.
 pub(super) fn reject(
     project: &Project,
     case: PlanInReview<'_>,
@@ -350,7 +350,6 @@ pub(super) fn reject(
 
 struct ReplanRequest<'a> {
     model: Option<String>,
-    /// The plan is the answer to a question.
     question: bool,
     user: &'a mut dyn User,
 }
@@ -385,14 +384,13 @@ fn record_rejected(
     finish(&transaction, project, case, writing, None)
 }
 
-/// Returns whether words beside its commands are all that is wrong with a plan.
+/// Nothing but text next to commands is wrong.
 fn has_only_asides(case: &PlanInReview<'_>) -> bool {
     let asides = case.validated.asides();
     !asides.is_empty() && case.validated.diagnostics() == asides
 }
 
-/// Returns whether the model can be asked to send a plan again without words beside its commands. It
-/// is asked once.
+/// The model is asked once.
 pub(super) fn may_ask_about_asides(
     project: &Project,
     case: &PlanInReview<'_>,
@@ -420,7 +418,7 @@ fn correcting_model(case: &PlanInReview<'_>, options: &ExecuteOptions) -> Option
     requested.or_else(|| own.map(|model| model.asked.clone()))
 }
 
-/// Returns why asking again is of no use, if it is not.
+/// Fails if asking again is useless.
 fn check_replan_useful(project: &Project, case: &PlanInReview<'_>) -> Result<(), NoReplan> {
     let max = project.settings.replan.max;
     if case.draft.meta.replans >= max {

@@ -1,4 +1,7 @@
 //! Runs a plan in the session's worktree and collects the result.
+//!
+//! Everything that commands left is untrusted: objects are verified, commits are imported like a
+//! push, and nothing is read while one of their processes survives.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -45,18 +48,17 @@ pub(in crate::workflow) struct RunResult {
     pub worktree: WorktreeResult,
 }
 
-/// State of a worktree after a run, and side effects on the repository.
 pub(in crate::workflow) struct WorktreeResult {
     pub tree: TreeId,
-    /// The commit below them: the one before the run, or one that the plan's commands made on it.
+    /// The commit before the run, or one that the plan's commands made on it.
     pub base: CommitId,
-    /// Changes to the user's repository, and work of commands that was not imported.
+    /// Also work of commands that was not imported.
     pub repository_changes: Vec<String>,
     pub not_captured: Vec<NotCaptured>,
 }
 
 impl WorktreeResult {
-    /// What is known of a worktree that cannot be read: its initial state.
+    /// The initial state, if the worktree cannot be read.
     fn nothing(env: &RunEnv<'_>) -> WorktreeResult {
         WorktreeResult {
             tree: env.tree,
@@ -67,7 +69,6 @@ impl WorktreeResult {
     }
 }
 
-/// Runs an approved plan in the session's worktree.
 pub(in crate::workflow) fn perform(
     project: &Project,
     env: &RunEnv<'_>,
@@ -124,7 +125,6 @@ pub(in crate::workflow) fn perform(
     })
 }
 
-/// The session's worktree while an agent works in it.
 pub(in crate::workflow) struct AgentWorktree<'a> {
     project: &'a Project,
     env: RunEnv<'a>,
@@ -133,7 +133,6 @@ pub(in crate::workflow) struct AgentWorktree<'a> {
 }
 
 impl<'a> AgentWorktree<'a> {
-    /// Prepares the worktree as for commands.
     pub(in crate::workflow) fn open(
         project: &'a Project,
         env: RunEnv<'a>,
@@ -167,8 +166,8 @@ impl<'a> AgentWorktree<'a> {
     }
 }
 
-/// Runs the actions. The last value is an error if a process outlived them; the worktree is still
-/// changing then and must not be read.
+/// The last value is an error if a process outlived the actions: the worktree must not be read
+/// then.
 fn run_in(
     project: &Project,
     env: &RunEnv<'_>,
@@ -221,7 +220,7 @@ fn run_in(
             tools: &mut tools,
         },
     );
-    // Its writes were not approved and would be recorded as the plan's.
+    // The process still writes. That was not approved and would be recorded as the plan's.
     let outlived = (!tools.surviving.is_empty()).then(|| {
         let names = tools.surviving.join(", ");
         anyhow::anyhow!("what a command started could not be ended: {names}")
@@ -229,7 +228,6 @@ fn run_in(
     Ok((ran, tools.pages, outlived))
 }
 
-/// Applies the memos of a plan that completed.
 fn finish_memos(prepared: &PreparedWorktree, approved: &Approved, ran: &Ran) -> anyhow::Result<()> {
     // A memo describes the state after the whole plan.
     if ran.is_whole() {
@@ -239,7 +237,6 @@ fn finish_memos(prepared: &PreparedWorktree, approved: &Approved, ran: &Ran) -> 
     fault::point("after-run")
 }
 
-/// Collects the result of a run: files, commits made by commands, and side effects.
 fn take(
     project: &Project,
     env: &RunEnv<'_>,
@@ -280,6 +277,7 @@ fn take(
 
     let CapturedWorktree { tree, not_captured } =
         capture(project, env, &opened).context("recording what the plan did")?;
+    // The turn is written through another handle, which must know the staged objects.
     writer::transfer_staged(&project.repository, &worktree.repository)?;
     keep_unstored(&project.repository, worktree, env.tree, tree)?;
     worktree.keep_recorded(env.tree, tree)?;
@@ -296,7 +294,7 @@ fn take(
 }
 
 struct RunBaseline {
-    /// Fingerprint of the user's repository; `None` if a sandbox protects it.
+    /// `None` if a sandbox protects the user's repository.
     unconfined: Option<Fingerprint>,
     objects: FsTime,
     files: Before,
@@ -320,7 +318,7 @@ impl RunBaseline {
         })
     }
 
-    /// Quarantines objects with a wrong hash.
+    /// Quarantines objects whose content does not match their id.
     fn false_objects(&self, project: &Project) -> anyhow::Result<Vec<String>> {
         // A sandboxed command cannot write to the user's object store.
         if self.unconfined.is_none() {
@@ -372,7 +370,7 @@ fn apply_memos(root: &Root, approved: &Approved) -> anyhow::Result<()> {
     }
 }
 
-/// Paths that the plan itself can read or write.
+/// The plan itself can read or write these.
 fn targets(approved: &Approved) -> Vec<Vec<u8>> {
     let memos = approved
         .memos
@@ -408,14 +406,14 @@ struct PlanTools<'a> {
     pub offline: bool,
     /// Names for the directories of the run in the output of commands.
     pub aliases: PathAliases,
-    /// Environment variables of all commands; the plan's own override them.
+    /// The plan's own variables override these.
     pub variables: Vec<(String, String)>,
     pub pages: Pages,
     pub artifacts: &'a dyn Fn(&Artifact) -> bool,
-    /// Artifacts of the plan's own turn.
+    /// Of the plan's own turn.
     pub own: &'a Artifacts,
     pub user: &'a mut dyn User,
-    /// Processes that could not be ended. Once there is one, no further action runs.
+    /// Once one process could not be ended, no further action runs.
     pub surviving: Vec<String>,
 }
 

@@ -31,24 +31,22 @@ use crate::workspace::notice::obstacles;
 use crate::workspace::stack::record::publish_turn;
 use crate::workspace::transaction::Transaction;
 
-/// Limit for a stored question or conclusion, with space for the note that it was truncated.
-/// `plan.md` has the full text.
+/// In bytes, with space for the note that the text was truncated. `plan.md` has all of it.
 const MOST_SAID: usize = MAX_MODEL_MESSAGE - 64;
 
 pub(super) struct EndedTurn<'a> {
     pub ending: TurnEnding,
-    /// The plan as it ran, or as it was proposed.
+    /// As it ran, or as it was proposed.
     pub plan: &'a Plan,
-    /// Text of the plan that ran, if it differs from the proposed one.
+    /// If it differs from the proposed text.
     pub approved: Option<String>,
     /// Whether each memo was applied.
     pub memos: &'a [bool],
     pub modifications: &'a [(usize, Modification)],
     pub next: Next,
     pub workspace: Workspace,
-    /// Changes to the repository itself, made by commands.
+    /// Made by commands to the repository itself.
     pub repository_changes: Vec<String>,
-    /// Files that no snapshot includes.
     pub not_captured: Vec<NotCaptured>,
 }
 
@@ -234,6 +232,7 @@ fn report(
         output_limit: project.settings.execute.output_limit,
     }
     .render();
+    // The report goes to the model and can be pushed.
     crate::text::secret::redact(&text).into_owned()
 }
 
@@ -269,6 +268,7 @@ fn changes(artifacts: &mut Artifacts, writing: &EndedTurn<'_>, limit: usize) {
 }
 
 fn next_artifacts(artifacts: &mut Artifacts, next: &Next) {
+    // Several forks can continue from here, so the next turn has no id yet.
     let meta = NextMeta {
         schema: SCHEMA,
         parent_turn_id: next.parent_turn_id,

@@ -21,7 +21,7 @@ use crate::workflow::project::Project;
 use crate::workspace::recover;
 use crate::workspace::snapshot::KEEPER;
 
-/// Prefixes of temporary files: state files, indexes, clock probes, and loose objects by gix.
+/// State files, indexes, clock probes, and loose objects by gix.
 const TEMPORARY: [&str; 4] = [
     crate::host::file::TEMPORARY,
     "tmp-index-",
@@ -29,7 +29,7 @@ const TEMPORARY: [&str; 4] = [
     ".tmp",
 ];
 
-/// Directories whose file names are session names.
+/// Their file names are session names.
 const SESSION_DIRS: [&str; 7] = [
     "tips",
     "own-drafts",
@@ -40,7 +40,7 @@ const SESSION_DIRS: [&str; 7] = [
     "archive",
 ];
 
-/// Old files below `teddy/undo`, old damaged state, and abandoned temporary files.
+/// In `teddy/undo`, with old damaged state and abandoned temporary files.
 pub(super) fn old_files(repository: &Repository, days: u32) -> Vec<PathBuf> {
     let teddy = repository.teddy_dir();
     let mut files = files_below(&teddy.join("undo"));
@@ -69,7 +69,7 @@ pub(super) fn remove_files(files: &[PathBuf]) -> anyhow::Result<()> {
     })
 }
 
-/// Leftovers of killed processes in a directory: unchecked quarantines and unfinished signatures.
+/// Unchecked quarantines and unfinished signatures.
 pub(super) fn find_leftovers(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let Ok(root) = Root::open_strictly(dir) else {
         return Ok(Vec::new());
@@ -80,7 +80,7 @@ pub(super) fn find_leftovers(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
         .collect())
 }
 
-/// Removes untrusted files and directories. Follows no symlink.
+/// The content is untrusted. Follows no symlink.
 pub(super) fn remove_foreign(paths: &[PathBuf]) -> anyhow::Result<()> {
     for path in paths {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
@@ -91,7 +91,7 @@ pub(super) fn remove_foreign(paths: &[PathBuf]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Temporary files of killed processes, at least a day old.
+/// At least a day old.
 fn abandoned(repository: &Repository) -> impl Iterator<Item = PathBuf> {
     let objects = std::fs::read_dir(repository.common_dir().join("objects"))
         .into_iter()
@@ -115,11 +115,12 @@ fn abandoned(repository: &Repository) -> impl Iterator<Item = PathBuf> {
     files.filter(move |path| is_temporary(path) && age(path).is_some_and(|age| age >= DAY))
 }
 
-/// Time since the last modification or move of a file.
+/// Since the last modification or move.
 pub(super) fn age(path: &Path) -> Option<Duration> {
     use std::os::unix::fs::MetadataExt as _;
 
     let metadata = std::fs::symlink_metadata(path).ok()?;
+    // A rename changes only the `ctime`. The age of a quarantined file starts with its move.
     let moved = SystemTime::UNIX_EPOCH
         + Duration::from_secs(u64::try_from(metadata.ctime()).unwrap_or_default());
     let modified = metadata.modified().ok()?.max(moved);
@@ -129,7 +130,7 @@ pub(super) fn age(path: &Path) -> Option<Duration> {
     Some(now.duration_since(modified).unwrap_or_default())
 }
 
-/// All files below a directory. Follows no symlink, not even the directory itself.
+/// Follows no symlink, not even `dir` itself.
 pub(in crate::workflow) fn files_below(dir: &Path) -> Vec<PathBuf> {
     let mut dirs = vec![dir.to_owned()];
     dirs.retain(|dir| !dir.is_symlink());
@@ -163,11 +164,10 @@ const PUBLISHED_LINKED: &str = "refs/teddy/published/linked-";
 #[derive(Default)]
 pub(super) struct IdleWorktrees {
     pub(super) idle: Vec<(RemovedWorktree, Lock)>,
-    /// Sessions of idle worktrees that a process is using.
     pub(super) in_use: Vec<String>,
 }
 
-/// Finds worktrees that are idle or whose session was deleted, and locks them.
+/// Also finds worktrees of deleted sessions. Locks all of them.
 pub(super) fn find_idle_worktrees(
     project: &Project,
     options: &GcOptions,
@@ -207,14 +207,14 @@ fn is_idle_worktree(
     Ok(!exists || used.is_none_or(|age| age >= DAY * options.idle_days))
 }
 
-/// Removes a worktree and its index. `folder` is the directory name of its session.
+/// Also removes the index. `dir_name` is that of the session.
 pub(super) fn remove_worktree(project: &Project, dir_name: &str) -> anyhow::Result<bool> {
     let removed = worktree::remove_session_worktree(&project.repository, dir_name)?;
     let _ = std::fs::remove_file(project.index(&format!("session-{dir_name}")));
     Ok(removed)
 }
 
-/// Published refs of deleted linked worktrees, with the name of the worktree.
+/// With the name of the worktree.
 pub(super) fn missing_checkouts(project: &Project) -> anyhow::Result<Vec<(String, Reference)>> {
     let repository = &project.repository;
     let linked = repository.common_dir().join("worktrees");
@@ -228,7 +228,7 @@ pub(super) fn missing_checkouts(project: &Project) -> anyhow::Result<Vec<(String
         else {
             continue;
         };
-        // What cannot be read is not gone.
+        // A path that cannot be read can still exist.
         let path = linked.join(&name);
         let is_there = path.try_exists();
         if !is_there.with_context(|| format!("cannot read `{}`", path.display()))? {
@@ -252,7 +252,7 @@ pub(super) fn forget_checkouts(
 #[derive(Debug)]
 pub(super) struct AgedSnapshots {
     reference: Reference,
-    /// Remaining snapshots, newest first.
+    /// Newest first.
     retained: Vec<CommitId>,
     pub(super) old: usize,
 }
@@ -309,7 +309,7 @@ pub(super) fn forget_snapshots(
     })
 }
 
-/// Rebuilds the chain of keeper commits from the remaining snapshots, given newest first.
+/// `retained` is newest first.
 fn rebuild_chain(repository: &Repository, retained: &[CommitId]) -> anyhow::Result<Vec<CommitId>> {
     let (mut remaining, message) = (retained.iter().rev(), format!("{KEEPER}\n"));
     let mut tip = *remaining

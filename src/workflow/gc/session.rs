@@ -22,27 +22,24 @@ use crate::workflow::model::budget::forget_spent;
 use crate::workflow::project::Project;
 use crate::workspace::stack::is_patch;
 
-/// Directory for bundles of deleted sessions, below `teddy/`.
+/// Below `teddy/`.
 pub(in crate::workflow) const ARCHIVE: &str = "archive";
-/// Where `git filter-branch` keeps the refs that it rewrote.
+/// `git filter-branch` keeps copies of the refs that it rewrote here.
 const ORIGINAL: &str = "refs/original/";
-/// So many digits of an id are in a name.
+/// Digits of an id in a name.
 const SHORT: usize = 8;
 
-/// A bundled session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ArchivedSession {
     pub session: String,
-    /// Path of the bundle.
     pub file: PathBuf,
-    /// Its size in bytes.
     pub bytes: u64,
     /// Why `teddy fetch` would refuse the bundle; `None` if it would not.
     #[serde(skip)]
     pub fault: Option<String>,
 }
 
-/// Writes a session with its draft to a bundle. The caller holds the session lock.
+/// The caller holds the session lock.
 pub(super) fn archive(project: &Project, session: &SessionName) -> anyhow::Result<ArchivedSession> {
     let file = free_file(project, session)?;
     let dir = file.parent().unwrap_or(&file);
@@ -90,7 +87,7 @@ pub(super) fn free_file(project: &Project, session: &SessionName) -> anyhow::Res
     Ok(file)
 }
 
-/// Returns the refs of a session, and copies of them that `git filter-branch` made.
+/// With copies that `git filter-branch` made.
 fn references(session: &SessionName) -> Vec<String> {
     let names = [
         session.reference(),
@@ -102,8 +99,7 @@ fn references(session: &SessionName) -> Vec<String> {
     names.into_iter().chain(copies).collect()
 }
 
-/// Returns the commits that have something of a session: its turns, what they did to the files, and
-/// what was published of them.
+/// Its turns, what they did to the files, and their publications.
 pub(super) fn commits(project: &Project, session: &SessionName) -> anyhow::Result<Vec<CommitId>> {
     let mut commits = Vec::new();
     for name in references(session) {
@@ -126,7 +122,7 @@ pub(super) fn commits(project: &Project, session: &SessionName) -> anyhow::Resul
     Ok(commits)
 }
 
-/// Returns the refs that reach one of these commits, besides those of the sessions themselves.
+/// Other refs that reach one of these commits.
 pub(super) fn still_held(
     project: &Project,
     sessions: &BTreeSet<&SessionName>,
@@ -137,14 +133,14 @@ pub(super) fn still_held(
     Ok(reaching.difference(&own).cloned().collect())
 }
 
-/// Removes a session, which is locked: its refs, the copy of its tip, its worktree.
+/// The caller holds the session lock.
 pub(in crate::workflow) fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
     let repository = &project.repository;
     let tip = project.store().tip_id(session)?;
     remove_worktree(project, &session.dir_name())?;
     refs::delete(repository, &session.reference(), Expected::At(tip))?;
 
-    // Each of them would keep turns.
+    // Any of these refs would keep turns reachable.
     for name in references(session) {
         if refs::read_unpeeled(repository, &name)?.is_some() {
             refs::delete(repository, &name, Expected::Any)?;

@@ -1,5 +1,5 @@
-//! Parses the event that an agent passes to its hook. Untrusted: prompt and transcript can have any
-//! author. Pure.
+//! Parses the event that an agent passes to its hook, and queues it. The event is untrusted: prompt
+//! and transcript can have any author.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,6 @@ const MAX_ID: usize = 200;
 const UUID_DIGITS: usize = 32;
 const SHORT_ID: usize = 8;
 
-/// When a hook is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HookTrigger {
@@ -31,24 +30,20 @@ pub enum HookTrigger {
     Whole,
 }
 
-/// An event of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookEvent {
     pub agent: HookedAgent,
-    /// Kind of event.
     pub moment: HookTrigger,
-    /// The agent's id of the conversation.
     pub conversation: String,
-    /// Working directory of the agent; `None` for that of the hook.
+    /// `None` for that of the hook.
     #[serde(default)]
     pub folder: Option<PathBuf>,
-    /// The user's prompt.
     #[serde(default)]
     pub words: String,
     /// The agent's last message.
     #[serde(default)]
     pub said: String,
-    /// Path of the transcript, according to the agent.
+    /// According to the agent.
     #[serde(default)]
     pub transcript: Option<PathBuf>,
     /// Files that the agent changed, as absolute paths.
@@ -65,7 +60,7 @@ pub struct HookEvent {
     pub at: i64,
 }
 
-/// Parses an event. `None` for other kinds.
+/// `None` for other kinds.
 pub fn parse_event(agent: HookedAgent, text: &str) -> anyhow::Result<Option<HookEvent>> {
     let value: Value = serde_json::from_str(text)
         .map_err(|error| anyhow::anyhow!("what {} tells is not JSON: {error}", agent.name()))?;
@@ -208,7 +203,7 @@ impl HookEvent {
     }
 }
 
-/// If this many events are waiting, nothing has handled the queue for a long time.
+/// With more, nothing has handled the queue for a long time.
 const MAX_QUEUED: usize = 1000;
 
 const MAX_EVENT: u64 = 4 << 20;
@@ -239,12 +234,13 @@ pub fn enqueue(hooks: &Path, event: &HookEvent) -> anyhow::Result<usize> {
     Ok(waiting.len() + 1)
 }
 
-/// Handles all waiting events, one process at a time. A failing event is noted and skipped.
+/// One process at a time. Notes and skips a failing event.
 pub fn drain_queue(
     hooks: &Path,
     take: &mut dyn FnMut(&HookEvent) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let root = open_queue(hooks)?;
+    // Two processes would record the same prompt twice.
     let _lock = Lock::take(hooks, "hook", patience())?;
     while let Some((_, name)) = queued_events(&root)?.into_iter().next() {
         let read = root.read(&name, MAX_EVENT).map_err(anyhow::Error::from);
@@ -263,6 +259,7 @@ pub fn drain_queue(
             Ok(()) => hooks::clear_errors(hooks),
         }
 
+        // A failing event is removed as well, because it would block those behind it.
         std::fs::remove_file(hooks.join(QUEUE_DIR).join(&name))?;
     }
 

@@ -1,5 +1,5 @@
-//! Locates, reads and writes an agent's settings file. Symlinks that lead outside the home
-//! directory or project are not followed.
+//! Locates, reads and writes an agent's settings file. Follows no symlink that leads outside the
+//! home directory or project.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -30,23 +30,20 @@ pub enum HookForm {
     Notify,
 }
 
-/// A settings file.
 #[derive(Debug)]
 pub struct HookFile {
     agent: HookedAgent,
     form: HookForm,
     /// No symlink below this directory is followed.
     root: PathBuf,
-    /// Path relative to `root`.
     rel_path: PathBuf,
 }
 
-/// A change of a settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookChange {
-    /// Current content; `None` if absent.
+    /// `None` if absent.
     pub before: Option<String>,
-    /// New content; `None` to delete the file.
+    /// `None` deletes the file.
     pub after: Option<String>,
 }
 
@@ -100,12 +97,11 @@ impl HookFile {
         })
     }
 
-    /// Its path.
     pub fn path(&self) -> PathBuf {
         self.root.join(&self.rel_path)
     }
 
-    /// Its content; `None` if absent.
+    /// `None` if absent.
     pub fn read(&self) -> anyhow::Result<Option<String>> {
         let Ok(root) = Root::open(&self.root) else {
             return Ok(None);
@@ -119,7 +115,6 @@ impl HookFile {
             .with_context(|| format!("`{}` is not UTF-8", self.path().display()))
     }
 
-    /// State of our entry.
     pub fn state(&self) -> anyhow::Result<EntryState> {
         let text = self.read()?.unwrap_or_default();
         let state = match self.form {
@@ -129,7 +124,6 @@ impl HookFile {
         state.with_context(|| format!("`{}` is left as it is", self.path().display()))
     }
 
-    /// Programs that our entries call.
     pub fn programs(&self) -> anyhow::Result<Vec<String>> {
         let text = self.read()?.unwrap_or_default();
         match self.form {
@@ -138,7 +132,6 @@ impl HookFile {
         }
     }
 
-    /// The change that adds our entry.
     pub fn to_install(&self) -> anyhow::Result<HookChange> {
         let before = self.read()?;
         let after = match (self.form, before.as_deref()) {
@@ -159,8 +152,7 @@ impl HookFile {
         })
     }
 
-    /// The change that removes our entry. A file that the addition created is deleted, unless it has
-    /// other content by now.
+    /// Deletes a file that the addition created, unless it has other content by now.
     pub fn to_remove(&self) -> anyhow::Result<HookChange> {
         let Some(before) = self.read()? else {
             return Ok(HookChange {
@@ -216,13 +208,14 @@ impl HookFile {
         )
     }
 
-    /// Returns `false` if the file is not what the change was made for.
+    /// `false` if the file is not what the change was made for.
     fn write_once(&self, change: &HookChange) -> anyhow::Result<bool> {
         if change.before == change.after {
             return Ok(true);
         }
         make_shared_dirs(&self.root)?;
         let root = Root::open(&self.root)?;
+        // The agent can have created the file since it was read.
         let Some(before) = &change.before else {
             let after = change.after.as_deref().unwrap_or_default();
             let created = root.create_new(&self.rel_path, after.as_bytes(), FileMode::Plain);
@@ -239,9 +232,10 @@ impl HookFile {
     }
 }
 
-// Finds, adds and removes our entry in an agent's settings. Pure; all other bytes are preserved, and
-// a removal restores the text from before the addition.
+// Finds, adds and removes our entry in an agent's settings. All other bytes are preserved, and a
+// removal restores the text from before the addition.
 
+// In seconds.
 const HOOK_TIMEOUT: u32 = 10;
 const CODEX_CONFIG: &str = "config.toml";
 const NOTIFY: &str = r#"notify = ["teddy", "hook", "codex"]"#;
@@ -250,20 +244,16 @@ pub const THEN: &str = "--then";
 const NOTIFY_FIRST: &str = r#""teddy", "hook", "codex", "--then", "#;
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// State of our entry in an agent's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryState {
-    /// No entry.
     Absent,
     /// Complete, in the current form.
     Installed,
-    /// Incomplete.
     Partial,
     /// Another program's entry in a place that allows only one. Ours would start that program.
     Foreign(String),
 }
 
-/// Returns the state of our entry.
 pub fn entry_state(agent: HookedAgent, text: &str) -> anyhow::Result<EntryState> {
     let value = parse_json(text)?;
     let events = hook_events(agent);
@@ -277,7 +267,6 @@ pub fn entry_state(agent: HookedAgent, text: &str) -> anyhow::Result<EntryState>
     })
 }
 
-/// Returns the programs that our entries call.
 pub fn entry_programs(agent: HookedAgent, text: &str) -> anyhow::Result<Vec<String>> {
     let value = parse_json(text)?;
     let groups = hook_events(agent).map(|event| value["hooks"][event].as_array().cloned());
@@ -291,14 +280,13 @@ pub fn entry_programs(agent: HookedAgent, text: &str) -> anyhow::Result<Vec<Stri
     Ok(programs.into_iter().collect())
 }
 
-/// Returns new settings with only our entry.
+/// With only our entry.
 pub fn created(agent: HookedAgent) -> anyhow::Result<String> {
     let first = hook_events(agent)[0];
     let group = entry_group(agent, first);
     with_entry(agent, &json_edit::created(&["hooks", first], &group))
 }
 
-/// Returns the settings with our entry added.
 pub fn with_entry(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
     let mut text = text.to_owned();
     for event in hook_events(agent) {
@@ -311,7 +299,6 @@ pub fn with_entry(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Returns the settings with our entry removed.
 pub fn without_entry(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
     let mut text = text.to_owned();
     for event in hook_events(agent) {
@@ -501,7 +488,7 @@ fn without_notify(text: &str) -> anyhow::Result<String> {
     Ok(format!("{before}{}", &text[line_end..]))
 }
 
-/// Returns where the text begins, after a byte order mark.
+/// After a byte order mark.
 fn start_of(text: &str) -> usize {
     match text.starts_with(BYTE_ORDER_MARK) {
         true => BYTE_ORDER_MARK.len(),
@@ -514,7 +501,7 @@ fn notify_place(document: &Document<&str>) -> Option<Range<usize>> {
     Some(key.span()?.start..item.span()?.end)
 }
 
-/// Returns the end of the last value in front of all tables.
+/// In front of all tables.
 fn end_of_values(table: &Table) -> Option<usize> {
     let ends = table.iter().filter_map(|(_, item)| match item {
         Item::Value(value) => value.span().map(|span| span.end),

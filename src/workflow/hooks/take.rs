@@ -84,8 +84,8 @@ pub fn take(
     }
 }
 
-/// The state of the conversation. Its first prompt creates a session. `None` if a prompt ends whose
-/// start was not seen.
+/// The first prompt of a conversation creates a session. `None` if a prompt ends whose start was
+/// not seen.
 fn open_conversation(
     project: &Project,
     hooks: &Path,
@@ -471,7 +471,7 @@ fn written(project: &Project, event: &HookEvent, from: u64) -> Option<Transcript
     excerpt.or(reply)
 }
 
-/// Length of the transcript.
+/// In bytes.
 fn transcript_size(project: &Project, event: &HookEvent) -> u64 {
     let size = event.transcript.as_deref().and_then(|path| {
         let (root, rel_path) = beneath(project, event.agent, path)?;
@@ -483,8 +483,7 @@ fn transcript_size(project: &Project, event: &HookEvent) -> u64 {
     size.unwrap_or_default()
 }
 
-/// Splits the path of a transcript into the directory of the agent's transcripts and the rest.
-/// `None` for every other file.
+/// The directory of the agent's transcripts, and the rest. `None` for every other file.
 fn beneath(project: &Project, agent: HookedAgent, path: &Path) -> Option<(Root, PathBuf)> {
     // The path comes from the event and is untrusted. The agent's own directory also has its login
     // and settings, so only its transcripts can be read.

@@ -10,10 +10,9 @@ use crate::text::shell_word::shell_word;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LandError {
-    /// No applied turn that has not landed.
+    /// Session without an applied turn that has not landed.
     #[error("nothing to land: no turn of session `{0}` has changes that have not landed yet")]
     Nothing(String),
-    /// HEAD already contains the changes.
     #[error("nothing to land: HEAD already has what {0} did")]
     InHead(String),
     #[error("nothing to land: git ignores every file that {0} changed")]
@@ -21,31 +20,25 @@ pub enum LandError {
     /// The turns created only nested repositories.
     #[error("nothing to land: the turns changed only nested repositories that are not submodules")]
     Repositories,
-    /// A requested turn changed no file.
     #[error("turn {0} changed no file, so there is nothing of it to land")]
     Unchanged(u64),
-    /// A requested turn was undone.
     #[error("turn {0} is not in effect: it was undone, or its result was never applied")]
     NotInEffect(u64),
-    /// A requested turn is not in the user's files.
     #[error("what turn {0} did is not in your files")]
     NotInFiles(u64),
-    /// An invalid or reversed range.
     #[error("`{0}` is not a range of turns")]
     Range(String),
     /// A session instead of a turn.
     #[error("`{0}` is a session, not a turn")]
     Session(String),
-    /// The message has only comments and trailers.
+    /// Only comments and trailers.
     #[error("the message is empty")]
     EmptyMessage,
-    /// An invalid trailer in the settings.
     #[error("`land.trailers`: `{0}` is not a trailer")]
     Trailer(String),
 }
 
 impl LandError {
-    /// Returns what the user can do about it.
     pub fn hint(&self) -> String {
         match self {
             LandError::Nothing(_) => {
@@ -81,28 +74,25 @@ impl LandError {
     }
 }
 
-/// git made no commit: a hook refused, the message was empty, a key was missing. git or the hook has
-/// printed the reason.
+/// git made no commit: a hook refused, the message was empty, a key was missing. git or the hook
+/// has printed the reason.
 #[derive(Debug)]
 pub struct CommitRefused {
-    /// Exit status of git.
     pub status: ExitStatus,
     pub repair: Option<HookRepair>,
-    /// Whether the user's files changed while git ran.
+    /// While git ran.
     pub files_changed: bool,
 }
 
-/// Changes that a hook made before it refused the commit.
+/// Made by a hook before it refused the commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookRepair {
     pub paths: Vec<Vec<u8>>,
     pub trees: [TreeId; 2],
-    /// Whether the changes are in the user's files.
     pub in_files: bool,
 }
 
 impl CommitRefused {
-    /// Returns what the user can do about it.
     pub fn hint(&self) -> String {
         match &self.repair {
             Some(HookRepair {

@@ -1,4 +1,4 @@
-//! Plans the commits of a landing.
+//! Plans the commits of a landing: applies the changes of turns to the tree of HEAD, in memory.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -26,30 +26,26 @@ use crate::workspace::stack::{PatchId, Stacks, is_patch};
 #[derive(Debug)]
 pub(super) struct PlannedCommit {
     pub landings: Vec<Landing>,
-    /// Draft of the message.
     pub message: CommitMessage,
-    /// Tree of the parent.
     pub from: TreeId,
-    /// Tree without changes by hooks.
+    /// Without changes by hooks.
     pub tree: TreeId,
 }
 
 #[derive(Debug)]
 pub(super) enum LandPlan {
     Commits(Vec<PlannedCommit>),
-    /// A turn conflicts with HEAD.
     Overlap(LandOverlap),
 }
 
-/// Conflict of a turn with HEAD.
+/// A turn conflicts with HEAD.
 #[derive(Debug)]
 pub(super) struct LandOverlap {
     pub turn: u64,
-    /// Conflicting paths.
     pub paths: Vec<Vec<u8>>,
 }
 
-/// Applies turns to the tree of HEAD, in order. Fails with [`LandError`] if nothing is left to commit.
+/// In order. Fails with [`LandError`] if nothing is left to commit.
 pub(super) fn plan_landing(
     project: &Project,
     selected: SelectedTurns,
@@ -69,6 +65,7 @@ pub(super) fn plan_landing(
             Ok(next) => next,
             Err(overlap) => return Ok(LandPlan::Overlap(overlap)),
         };
+        // HEAD already has the change.
         if next == tree {
             continue;
         }
@@ -105,7 +102,6 @@ pub(super) fn plan_landing(
     Ok(LandPlan::Commits(planned))
 }
 
-/// Formats turns for a sentence.
 fn name_turns(numbers: &[String]) -> String {
     match numbers {
         [one] => format!("turn {one}"),
@@ -113,7 +109,6 @@ fn name_turns(numbers: &[String]) -> String {
     }
 }
 
-/// Applies the changes of a turn to a tree.
 fn apply_turn(
     repository: &Repository,
     tree: TreeId,
@@ -166,7 +161,7 @@ fn draft_message(
     Ok(CommitMessage { edit, ..message })
 }
 
-/// Applies a planned commit to its real parent, in which hooks can have changed files.
+/// Hooks can have changed files in the real parent.
 pub(super) fn apply_commit(
     repository: &Repository,
     from: TreeId,
@@ -197,28 +192,24 @@ pub(super) fn landed_turn(landing: &Landing) -> LandedTurn {
     }
 }
 
-/// A turn that lands.
 #[derive(Debug, Clone)]
 pub(super) struct Landing {
     pub turn: Turn,
-    /// The files before it.
     pub before: TreeId,
-    /// The files after it, as far as it is in effect and git does not ignore them.
+    /// Without changes that are not in effect, and without files that git ignores.
     pub after: TreeId,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct SelectedTurns {
-    /// They, oldest first.
+    /// Oldest first.
     pub landings: Vec<Landing>,
-    /// Files of theirs that git ignores.
     pub ignored: Vec<Vec<u8>>,
-    /// Nested repositories that are not submodules.
+    /// Not submodules.
     pub repositories: Vec<Vec<u8>>,
 }
 
-/// Returns the turns of a session that land on a branch: those that are named, or those in effect
-/// that have not landed.
+/// The requested turns, or those in effect that have not landed.
 pub(super) fn select_turns(
     project: &Project,
     tip: &Turn,
@@ -230,6 +221,7 @@ pub(super) fn select_turns(
         .transpose()?;
     let stacks = Stacks::new(&project.repository);
     let in_effect = InEffect::new(&stacks, stacks.after(tip)?);
+    // Another branch than the current one is not compared with the user's files.
     let in_files = match target.is_current && stacks.are_known()? {
         true => Some(InEffect::new(&stacks, stacks.current(tip)?)),
         false => None,
@@ -269,7 +261,7 @@ pub(super) fn select_turns(
     Ok(selected)
 }
 
-/// Returns the numbers of the first and the last turn that are named.
+/// First and last turn, inclusive.
 fn parse_range(project: &Project, tip: &Turn, range: &str) -> anyhow::Result<(u64, u64)> {
     let number = |name: &str| -> anyhow::Result<u64> {
         let result = project.store().turn(&tip.session, name);
@@ -303,7 +295,7 @@ fn parse_range(project: &Project, tip: &Turn, range: &str) -> anyhow::Result<(u6
     Ok((from, to))
 }
 
-/// Explains that a session was given instead of a turn.
+/// A session was given instead of a turn.
 fn about_session(error: anyhow::Error, name: &str) -> anyhow::Error {
     match error.downcast_ref() {
         Some(StoreError::NoTurn {
@@ -313,7 +305,7 @@ fn about_session(error: anyhow::Error, name: &str) -> anyhow::Error {
     }
 }
 
-/// Returns the turns that could land, oldest first. A turn that is named may land once more.
+/// Oldest first. A turn that is requested can land once more.
 fn candidates(
     project: &Project,
     tip: &Turn,
@@ -325,6 +317,7 @@ fn candidates(
         let turn = turn?;
         let number = turn.number();
         undone.add_restore(&turn);
+        // Newest first, so a landing comes before the turns that it landed.
         if let Some(landing) = &turn.meta.landed {
             let turns = landing.commits.iter().flat_map(|commit| &commit.turns);
             landed.extend(turns.map(|turn| turn.turn_id));
@@ -350,18 +343,18 @@ fn candidates(
     Ok(candidates)
 }
 
-/// The turns that an undo took back and no redo did again. Where the user's side was kept, what they
-/// did is still below it in the files, but it is the user's by now.
+/// Undone and not redone. Where the user's side was kept, what such a turn did is still in the
+/// files, but it is the user's by now.
 #[derive(Default)]
 struct UndoneTurns {
-    /// What the newest undo or redo says of a turn: whether it is taken back.
+    /// Whether the newest undo or redo took the turn back.
     states: HashMap<u64, bool>,
     /// A restore replaced the state of older turns, so the files show what remains.
     is_over: bool,
 }
 
 impl UndoneTurns {
-    /// Looks at a turn; they come newest first.
+    /// Turns come newest first.
     fn add_restore(&mut self, turn: &Turn) {
         let workspace = turn.meta.workspace.as_ref();
         let Some(restored) = &turn.meta.restored else {
@@ -371,23 +364,21 @@ impl UndoneTurns {
             return;
         }
         self.is_over = restored.by == RestoreCommand::Restore;
-        // A redo goes to the last turn that it goes over, an undo to one before them.
+        // A redo ends at the newest turn that it crosses, an undo before the oldest.
         let is_undo = restored.over.iter().all(|number| *number > restored.turn);
         for number in &restored.over {
             self.states.entry(*number).or_insert(is_undo);
         }
     }
 
-    /// Returns whether a turn is taken back.
     fn has(&self, number: u64) -> bool {
         self.states.get(&number).copied().unwrap_or_default()
     }
 }
 
 impl SelectedTurns {
-    /// Takes a turn with some of its changes. Left out are files that git ignores and HEAD does not
-    /// have, and repositories within that `.gitmodules` does not name: another clone gets no content
-    /// for them.
+    /// Excludes ignored files that HEAD does not have, and nested repositories that `.gitmodules`
+    /// does not name: another clone gets no content for them.
     fn take(
         &mut self,
         project: &Project,
@@ -430,7 +421,6 @@ impl SelectedTurns {
     }
 }
 
-/// Returns whether a change adds, moves or removes a repository within.
 fn changes_repository(change: &TreeChange) -> bool {
     let entries = [&change.old, &change.new];
     entries
@@ -439,7 +429,7 @@ fn changes_repository(change: &TreeChange) -> bool {
         .any(|entry| entry.mode == EntryMode::Gitlink)
 }
 
-/// Returns the submodules of the branch and of a turn that changes some.
+/// Of the branch, and of a turn that changes some.
 fn submodule_paths(
     project: &Project,
     turn: &Turn,
@@ -463,24 +453,21 @@ fn submodule_paths(
     Ok(registered)
 }
 
-/// The changes that are in a stack of turns.
+/// In effect means: in this stack of turns.
 struct InEffect<'a> {
-    /// What reads patches.
     stacks: &'a Stacks<'a>,
     stack: Stack<PatchId>,
-    /// What is in it, by path; where no path is set apart, all paths are the empty one.
+    /// By path. The empty path is for all if no path is set apart.
     cache: RefCell<BTreeMap<Vec<u8>, Rc<PathSeries>>>,
 }
 
-/// What is in the files at a path.
 struct PathSeries {
     changes: HashSet<CommitId>,
-    /// Whether it is the same everywhere.
+    /// The same for all paths.
     is_whole: bool,
 }
 
 impl<'a> InEffect<'a> {
-    /// Looks at nothing yet.
     fn new(stacks: &'a Stacks<'a>, stack: Stack<PatchId>) -> InEffect<'a> {
         InEffect {
             stacks,
@@ -489,7 +476,6 @@ impl<'a> InEffect<'a> {
         }
     }
 
-    /// Returns those changes of a turn that are in effect.
     fn of(&self, project: &Project, turn: &Turn) -> anyhow::Result<Vec<TreeChange>> {
         let workspace = workspace_of(turn)?;
         let [before, after] = trees_of(project, workspace)?;
@@ -503,7 +489,6 @@ impl<'a> InEffect<'a> {
         Ok(changes)
     }
 
-    /// Returns what is in the files at a path.
     fn at(&self, path: &[u8]) -> anyhow::Result<Rc<PathSeries>> {
         let root = self.series(b"")?;
         if root.is_whole {
@@ -512,7 +497,6 @@ impl<'a> InEffect<'a> {
         self.series(path)
     }
 
-    /// Reads what is in the files at a path, once.
     fn series(&self, path: &[u8]) -> anyhow::Result<Rc<PathSeries>> {
         if let Some(cached) = self.cache.borrow().get(path) {
             return Ok(Rc::clone(cached));
@@ -537,13 +521,12 @@ impl<'a> InEffect<'a> {
     }
 }
 
-/// Returns the workspace of a turn that changed files.
 fn workspace_of(turn: &Turn) -> anyhow::Result<&Workspace> {
     let workspace = turn.meta.workspace.as_ref();
     workspace.ok_or_else(|| LandError::Unchanged(turn.number()).into())
 }
 
-/// Returns the files before and after a turn.
+/// Before and after the turn.
 fn trees_of(project: &Project, workspace: &Workspace) -> anyhow::Result<[TreeId; 2]> {
     let tree = |id| Ok::<_, anyhow::Error>(project.repository.commit(id)?.tree);
     Ok([tree(workspace.before)?, tree(workspace.after)?])

@@ -1,4 +1,6 @@
 //! Runs `git commit` for each planned commit of a landing and checks the result.
+//!
+//! The note of the landing is saved before each run, so that recovery can find the commit.
 
 use std::collections::HashMap;
 
@@ -27,13 +29,12 @@ use crate::workspace::snapshot::{self, RecordedFiles};
 const MAX_REPAIRS: usize = 5;
 const WITH_REPAIRS: &str = "--with-repairs";
 
-/// A landing in progress.
 pub(super) struct LandingRun<'a> {
     pub project: &'a Project,
     pub target: &'a Target,
     pub options: &'a LandOptions,
     pub dir: LandingDir<'a>,
-    /// Note for recovery.
+    /// For recovery.
     pub landing: LandingNote,
     pub files: RecordedFiles,
     pub created: Vec<MadeCommit>,
@@ -43,14 +44,12 @@ pub(super) struct LandingRun<'a> {
     pub is_unfinished: bool,
 }
 
-/// One run of `git commit`.
 #[derive(Debug, Clone, Copy)]
 struct CommitAttempt {
     number: usize,
     site: CommitSite,
 }
 
-/// State of the branch between two commits.
 #[derive(Debug, Clone, Copy)]
 struct Position {
     head: Option<CommitId>,
@@ -58,7 +57,7 @@ struct Position {
 }
 
 impl LandingRun<'_> {
-    /// Makes the commits. If git refuses one, the commits before it stay.
+    /// If git refuses a commit, those before it stay.
     pub(super) fn run(
         &mut self,
         planned: &[PlannedCommit],
@@ -84,7 +83,7 @@ impl LandingRun<'_> {
         Ok(())
     }
 
-    /// Makes one commit. Retries with the changes of a refusing hook if the user agrees.
+    /// Retries with the changes of a refusing hook if the user agrees.
     fn commit(
         &mut self,
         number: usize,
@@ -96,6 +95,7 @@ impl LandingRun<'_> {
         let intended_tree = apply_commit(repository, at.tree, planned)?;
         let mut tree = intended_tree;
         for attempt in 0.. {
+            // Hooks of an earlier commit or attempt can have changed files.
             let files = match (number, attempt) {
                 (0, 0) => self.files.tree,
                 _ => snapshot::snapshot(&self.project.checkout(), &[])?.tree,
@@ -114,6 +114,7 @@ impl LandingRun<'_> {
             self.landing.save(self.dir.path())?;
             self.dir.keep(true);
 
+            // From here on, recovery needs the directory if TeDDy is killed.
             fault::point("before-branch")?;
             let status = self.dir.commit(&CommitRequest {
                 site,
@@ -150,6 +151,7 @@ impl LandingRun<'_> {
                 !interrupt::requested(),
                 "interrupted before git made the commit"
             );
+            // A refused commit does not move the branch: a hook or another process did.
             let is_moved = refs::read(repository, &self.landing.branch)? != at.head;
             if is_moved && self.target.is_current {
                 let name = self.landing.branch.clone();
@@ -177,7 +179,6 @@ impl LandingRun<'_> {
         unreachable!("every round commits, repairs or fails")
     }
 
-    /// Updates the index after a commit.
     fn follow(&mut self, old: TreeId, new: TreeId, user: &mut dyn User) -> anyhow::Result<()> {
         if !self.target.is_current {
             return Ok(());
@@ -188,7 +189,7 @@ impl LandingRun<'_> {
         Ok(())
     }
 
-    /// Returns the tree with the changes of a refusing hook if the user wants to commit it, otherwise the
+    /// The tree with the changes of a refusing hook if the user wants to commit it, otherwise the
     /// changes.
     fn repair(
         &self,
@@ -240,8 +241,8 @@ impl LandingRun<'_> {
         }
     }
 
-    /// Tells what hooks changed of the repository besides files. What they took in the separate
-    /// directory is put back: the user's files never had it.
+    /// Reports changes of hooks to the repository besides files. Those made in the separate
+    /// directory are reverted: the user's files never had their content.
     fn check_shared(
         &mut self,
         before: &SharedState,
@@ -278,8 +279,8 @@ impl LandingRun<'_> {
         Ok(())
     }
 
-    /// Tells which files of the user's changed while git committed, apart from those that hooks changed
-    /// in the commits: a hook that puts edits aside can lose them.
+    /// Reports files of the user's that changed while git committed, without changes of hooks in
+    /// the commits: a hook that puts edits aside can lose them.
     pub(super) fn report_changed(
         &self,
         now: TreeId,
@@ -322,7 +323,7 @@ impl LandingRun<'_> {
     }
 }
 
-/// Returns whether files have what a commit changes.
+/// The files have what a commit changes.
 fn has(repository: &Repository, files: TreeId, from: TreeId, tree: TreeId) -> anyhow::Result<bool> {
     for change in diff::changes(repository, from, tree)? {
         if repository.entry(files, &change.path)? != change.new {

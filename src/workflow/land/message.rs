@@ -1,5 +1,5 @@
-//! The message of a commit: what the user says, or a draft of the turns' titles and requests; and
-//! the trailers that lead back to them.
+//! The message of a commit: the user's, or a draft from the turns' titles and requests; and the
+//! trailers that lead back to the turns.
 
 use super::error::LandError;
 use crate::git::land::commit::CommitMessage;
@@ -11,32 +11,28 @@ use crate::session::turn::commit_subject;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 
-/// How many lines of a request a draft has.
+/// Of a request.
 const MAX_LINES: usize = 12;
-/// The longest line of a draft, in characters, as git's own guidelines want it.
+/// In characters, as in git's own guidelines.
 const WIDTH: usize = 72;
-/// The longest word: linters of messages refuse lines of more than 100 characters.
+/// In characters. Linters of messages refuse lines of more than 100.
 const MAX_WORD: usize = 94;
-/// Follows what was cut.
 const MORE: &str = "...";
-/// Comment characters, as git's `core.commentChar=auto` tries them.
+/// In the order of git's `core.commentChar=auto`.
 const CHARACTERS: &str = "#;@!$%^&|:";
 
-/// What a draft says of a turn.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TurnSummary {
     /// The number and the id.
     pub name: String,
     pub session: String,
     pub title: String,
-    /// The user's request; empty if unknown.
+    /// Empty if unknown.
     pub request: String,
     pub agent: String,
-    /// The model that was asked.
     pub model: Option<String>,
 }
 
-/// Reads what a draft says of a turn.
 pub(super) fn summarize_turn(repository: &Repository, turn: &Turn) -> anyhow::Result<TurnSummary> {
     let request = match turn.meta.origin {
         MessageOrigin::User => turn.text(repository, artifact::USER_PROMPT)?,
@@ -55,8 +51,8 @@ pub(super) fn summarize_turn(repository: &Repository, turn: &Turn) -> anyhow::Re
     })
 }
 
-/// Returns a draft without trailers. Of several turns, the first request is the subject: it says what
-/// all of them are for.
+/// Without trailers. Of several turns, the first request is the subject: it says what all of them
+/// are for.
 pub(super) fn draft(turns: &[TurnSummary]) -> String {
     let Some(first) = turns.first() else {
         return String::new();
@@ -85,7 +81,7 @@ pub(super) fn draft(turns: &[TurnSummary]) -> String {
     text
 }
 
-/// Returns a line of at most so many characters, cut after a word.
+/// After a word.
 fn cut(line: &str, width: usize) -> String {
     if line.chars().count() <= width {
         return line.to_owned();
@@ -96,7 +92,7 @@ fn cut(line: &str, width: usize) -> String {
     format!("{}{MORE}", short[..end.unwrap_or(short.len())].trim_end())
 }
 
-/// Returns a request as a quotation of wrapped lines: none of them is a trailer.
+/// Wrapped and quoted, so that no line is a trailer.
 fn quotation(request: &str, indent: &str) -> String {
     let prefix = format!("{indent}>");
     let width = WIDTH - prefix.len() - 1;
@@ -118,8 +114,8 @@ fn quotation(request: &str, indent: &str) -> String {
     text
 }
 
-/// Wraps a line after words. A word that is longer than a line, such as a URL, stays whole up to
-/// [`MAX_WORD`] characters.
+/// After words. A word that is longer than a line, such as a URL, stays whole up to [`MAX_WORD`]
+/// characters.
 fn wrapped(line: &str, width: usize) -> Vec<String> {
     if line.chars().count() <= width {
         return vec![line.trim_end().to_owned()];
@@ -153,7 +149,7 @@ fn wrapped(line: &str, width: usize) -> Vec<String> {
 /// How git treats comments in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Comments {
-    /// Comments begin with one of these; none if git chooses a character that no line begins with.
+    /// Empty if git chooses a character that no line begins with.
     prefixes: Vec<String>,
     /// `commit.cleanup`
     cleanup: Option<String>,
@@ -177,7 +173,6 @@ impl Comments {
         }
     }
 
-    /// Returns whether git removes comments.
     fn strips(&self, in_editor: bool) -> bool {
         match self.cleanup.as_deref() {
             Some("strip") => true,
@@ -186,7 +181,7 @@ impl Comments {
         }
     }
 
-    /// Returns a comment character for a draft of ours, if git would take a line of it for a comment.
+    /// A comment character for our draft, if git would take a line of it for a comment.
     fn other_for(&self, draft: &str) -> Option<char> {
         let begins = |prefix: &str| draft.lines().any(|line| line.starts_with(prefix));
         if !self.prefixes.iter().any(|prefix| begins(prefix)) {
@@ -195,7 +190,7 @@ impl Comments {
         CHARACTERS.chars().find(|c| !begins(&c.to_string()))
     }
 
-    /// Returns whether a message that no editor opens has nothing but trailers of these.
+    /// For a message that no editor opens: nothing but comments and these trailers.
     pub(super) fn is_empty(&self, message: &str, trailers: &[String]) -> bool {
         let is_comment = |line: &str| {
             self.strips(false) && self.prefixes.iter().any(|prefix| line.starts_with(prefix))
@@ -208,7 +203,7 @@ impl Comments {
         })
     }
 
-    /// Returns a draft, and the template for the editor below it, as git gets them.
+    /// The draft, and the template for the editor below it.
     pub(super) fn message(
         &self,
         draft: &str,
@@ -236,7 +231,7 @@ impl Comments {
         }
     }
 
-    /// Returns a template whose comments begin with another character.
+    /// With another comment character.
     fn with_comments(&self, template: &str, comment: char) -> String {
         let line = |line: &str| {
             let body = self
@@ -252,7 +247,7 @@ impl Comments {
     }
 }
 
-/// Returns the trailers of turns, and those of the settings, each once.
+/// Of the turns and of the settings, each once.
 pub(super) fn trailers(
     turns: &[TurnSummary],
     further: &[String],
@@ -286,16 +281,16 @@ pub(super) fn trailers(
     Ok(trailers)
 }
 
-/// Adds trailers to a message.
 pub(super) fn with_lines(message: &str, trailers: &[String]) -> String {
     let message = message.trim_end();
+    // git reads only the last block of trailers.
     let last = message.rsplit("\n\n").next().unwrap_or_default();
     let has_trailers = last.len() < message.len() && last.lines().all(is_trailer);
     let gap = if has_trailers { "\n" } else { "\n\n" };
     format!("{message}{gap}{}\n", trailers.join("\n"))
 }
 
-/// Returns a trailer of the settings for a turn; `None` if it names a model and the turn has none.
+/// `None` if the template names a model and the turn has none.
 fn filled(template: &str, turn: &TurnSummary) -> Option<String> {
     let mut text = template
         .replace("{session}", &turn.session)

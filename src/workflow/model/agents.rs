@@ -1,4 +1,6 @@
 //! Finds agents and their prompts, built-in or from the project, and the caller of an agent.
+//!
+//! Prompts of a repository count only if the user trusts it.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +12,7 @@ use crate::text::context_list;
 use crate::workflow::context::pages;
 use crate::workflow::project::Project;
 
-/// Returns an agent by name. A trusted project's prompt takes precedence over a built-in one.
+/// A trusted project's prompt takes precedence over a built-in one.
 pub fn agent(project: &Project, name: &str) -> anyhow::Result<Agent> {
     let prompt = prompts(project).find(name)?;
     Ok(Agent {
@@ -19,7 +21,6 @@ pub fn agent(project: &Project, name: &str) -> anyhow::Result<Agent> {
     })
 }
 
-/// Names of all agents.
 pub fn agents(project: &Project) -> BTreeSet<String> {
     prompts(project)
         .names()
@@ -28,7 +29,7 @@ pub fn agents(project: &Project) -> BTreeSet<String> {
         .collect()
 }
 
-/// The built-in prompts, and the project's if it is trusted.
+/// With the project's if it is trusted.
 pub fn prompts(project: &Project) -> Prompts {
     let own = project.proposed.iter().filter_map(|(path, text)| {
         let name = path.strip_prefix("prompts/")?.strip_suffix(".xml")?;
@@ -42,7 +43,7 @@ pub fn prompts(project: &Project) -> Prompts {
     }
 }
 
-/// The system prompt of an agent at the start of a turn, independent of the turn's own artifacts.
+/// At the start of a turn, independent of the turn's own artifacts.
 pub fn standing_prompt(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<String> {
     let repository = &project.repository;
     if tip.next(repository)?.agent == name {
@@ -52,8 +53,8 @@ pub fn standing_prompt(project: &Project, tip: &Turn, name: &str) -> anyhow::Res
     Ok(agent(project, name)?.system_prompt)
 }
 
-/// Updates the part of a stored prompt that describes RESEARCH, because the search settings can
-/// change after the session began.
+/// The part of a stored prompt that describes RESEARCH: search settings can change after the
+/// session began.
 pub fn update_prompt(project: &Project, artifacts: &mut artifact::Artifacts) {
     let stored = artifacts.text_or_empty(artifact::SYSTEM_PROMPT);
     if let Some(text) = prompts(project).update_saved(&stored) {
@@ -61,7 +62,7 @@ pub fn update_prompt(project: &Project, artifacts: &mut artifact::Artifacts) {
     }
 }
 
-/// Returns the turn that handed over to the agent of the turn after `tip`.
+/// The turn that handed over to the agent of the turn after `tip`.
 pub fn caller(
     project: &Project,
     tip: &Turn,

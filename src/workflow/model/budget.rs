@@ -22,17 +22,16 @@ use crate::workflow::user::Estimate;
 
 const BYTES_PER_TOKEN: usize = 4;
 
-/// Estimates the tokens of requests: exact for counted resources, approximate for the rest. Does
-/// not tokenize.
+/// Exact for counted resources, approximate for the rest. Does not tokenize.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TokenEstimate {
-    /// Length of the counted input in bytes.
+    /// In bytes, of the counted input.
     pub bytes: usize,
     pub tokens: usize,
 }
 
 impl TokenEstimate {
-    /// The estimate for an input whose resources have this many bytes and tokens.
+    /// `bytes` and `tokens` are those of the counted resources.
     pub fn of_input(input: &str, bytes: usize, tokens: usize) -> TokenEstimate {
         TokenEstimate {
             bytes: input.len(),
@@ -40,7 +39,6 @@ impl TokenEstimate {
         }
     }
 
-    /// Estimated tokens of a request.
     pub fn of(&self, request: &ModelRequest) -> usize {
         let fixed = (request.system.len() + request.message.len()) / BYTES_PER_TOKEN;
         let input = if request.input.len() == self.bytes {
@@ -52,7 +50,7 @@ impl TokenEstimate {
     }
 }
 
-/// Cost of a session and its limit, in dollars.
+/// In dollars.
 #[derive(Debug)]
 pub struct CostBudget {
     used: Cell<f64>,
@@ -60,7 +58,6 @@ pub struct CostBudget {
 }
 
 impl CostBudget {
-    /// Creates the budget of a session.
     pub fn new(used: f64, limit: f64) -> Rc<CostBudget> {
         Rc::new(CostBudget {
             used: Cell::new(used),
@@ -69,8 +66,8 @@ impl CostBudget {
     }
 }
 
-/// Cost of a session including its draft, in dollars. For the session of a change, includes its
-/// documents. Requests without a known price count as free.
+/// In dollars, with the draft, and for the session of a change with its documents. Requests without
+/// a known price count as free.
 pub fn session_spending(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<f64> {
     let turns = spent_on_turns(project, tip)?;
     Ok(draft.meta.spent.unwrap_or(0.0)
@@ -79,7 +76,7 @@ pub fn session_spending(project: &Project, tip: &Turn, draft: &Draft) -> anyhow:
             .map_or(Ok(0.0), |id| spent_on_documents(project, &id))?)
 }
 
-/// Cost of a change in dollars: documents and session.
+/// In dollars: documents and session.
 pub fn spent_on_change(project: &Project, id: &ChangeId) -> anyhow::Result<f64> {
     let session = id.session();
     if refs::read(&project.repository, &session.reference())?.is_none() {
@@ -96,9 +93,8 @@ fn spent_on_documents(project: &Project, id: &ChangeId) -> anyhow::Result<f64> {
     })
 }
 
-/// Environment of an acting model.
 pub trait ActingEnv {
-    /// Runs the model, and returns its changes as a plan.
+    /// Returns the model's changes as a plan.
     fn act(
         &self,
         model: &dyn ActingModel,
@@ -107,35 +103,32 @@ pub trait ActingEnv {
     ) -> Result<ModelAnswer, ModelError>;
 }
 
-/// Budget of an acting model.
 #[derive(Debug, Clone, Copy)]
 pub struct BudgetSlice<'p> {
-    /// Remaining dollars. The model is stopped when they are used up.
+    /// In dollars. The model is stopped when they are used up.
     pub remaining: f64,
-    /// Price of its tokens, if the model does not report its cost.
+    /// If the model does not report its cost.
     pub price: Option<&'p Price>,
 }
 
 impl BudgetSlice<'_> {
-    /// Dollars used so far, as far as known.
+    /// In dollars, as far as known.
     pub fn used(&self, usage: TokenUsage, reported: Option<f64>) -> f64 {
         reported.unwrap_or_else(|| price::charge(self.price, usage))
     }
 }
 
-/// A model that refuses requests beyond the session's cost limit.
+/// Refuses requests beyond the session's cost limit.
 pub struct MeteredModel<'a> {
     pub chosen: PricedModel,
-    /// Environment, if it edits files itself.
+    /// If the model edits files itself.
     pub env: Option<&'a dyn ActingEnv>,
-    /// Shared budget of the turn.
+    /// Shared by the requests of the turn.
     pub budget: Rc<CostBudget>,
-    /// Token estimate of the input.
     pub weight: TokenEstimate,
 }
 
 impl PricedModel {
-    /// Estimated cost of a request of this size.
     pub fn estimate(&self, tokens: usize) -> Estimate {
         match price::estimate(self.price.as_ref(), tokens, self.max_tokens.unwrap_or(0)) {
             Some((least, most)) => Estimate::Dollars(least, self.max_tokens.map(|_| most)),
@@ -146,7 +139,6 @@ impl PricedModel {
 }
 
 impl MeteredModel<'_> {
-    /// Estimated cost of a request.
     pub fn estimate(&self, request: &ModelRequest) -> Estimate {
         self.chosen.estimate(self.weight.of(request))
     }
@@ -174,7 +166,7 @@ impl MeteredModel<'_> {
         env.act(&**model, request, slice)
     }
 
-    /// Cost of an answer, as far as known.
+    /// As far as known.
     pub fn charge(&self, answer: &ModelAnswer) -> f64 {
         let price = self.chosen.price.as_ref();
         answer
@@ -230,10 +222,9 @@ impl Model for Rc<MeteredModel<'_>> {
 const CACHE_DIR: &str = "spent";
 const MAX_CACHE: u64 = 4096;
 
-/// The cache is only updated after reading more turns than this.
 const MIN_CACHED_TURNS: usize = 8;
 
-/// Cost of a session's turns up to this one, in dollars.
+/// In dollars.
 pub(super) fn spent_on_turns(project: &Project, tip: &Turn) -> anyhow::Result<f64> {
     let path = cache_path(&project.repository, &tip.session);
     let text = read_regular_text(&path, MAX_CACHE).unwrap_or_default();
@@ -245,6 +236,7 @@ pub(super) fn spent_on_turns(project: &Project, tip: &Turn) -> anyhow::Result<f6
             sum += before;
             break;
         }
+        // `spent` has discarded answers, too. Turns of earlier versions have only `cost`.
         sum += meta.spent.or_else(|| meta.model?.cost).unwrap_or(0.0);
         walked += 1;
     }
@@ -256,7 +248,6 @@ pub(super) fn spent_on_turns(project: &Project, tip: &Turn) -> anyhow::Result<f6
     Ok(sum)
 }
 
-/// Deletes the cached cost of a session.
 pub fn forget_spent(repository: &Repository, session: &SessionName) {
     let _ = std::fs::remove_file(cache_path(repository, session));
 }

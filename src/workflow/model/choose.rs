@@ -22,19 +22,17 @@ use crate::workflow::change;
 use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 
-/// Remarks of a model besides its answer, for example about retries.
+/// For example about retries.
 pub type Notes = Rc<RefCell<Vec<String>>>;
 
-/// A model, by the kind of its answer.
 pub enum OpenedModel {
-    /// Answers with text.
     Writes(Box<dyn Model>),
     /// Edits files; the changes are the answer.
     Acts(Box<dyn ActingModel>),
 }
 
 impl OpenedModel {
-    /// Name in the configuration.
+    /// In the configuration.
     pub fn name(&self) -> &str {
         match self {
             OpenedModel::Writes(model) => model.name(),
@@ -43,33 +41,29 @@ impl OpenedModel {
     }
 }
 
-/// A model with its price.
 pub struct PricedModel {
     pub model: OpenedModel,
-    /// Configured price.
     pub price: Option<Price>,
-    /// Configured limit for an answer.
+    /// For an answer.
     pub max_tokens: Option<u32>,
-    /// It never costs anything.
+    /// Never costs anything.
     pub is_free: bool,
-    /// It is a program, which can do more than answer.
+    /// A program can do more than answer.
     pub is_program: bool,
-    /// Its remarks.
     pub notes: Notes,
 }
 
-/// No model is configured, by what it is needed for.
+/// By what the model is needed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no model is configured")]
 pub enum NoModel {
-    /// A plan, which can also come from a file.
+    /// Can also come from a file.
     Plan,
     /// A document of a change, or a review of one.
     Document,
 }
 
 impl NoModel {
-    /// How to continue.
     pub fn hint(self) -> &'static str {
         match self {
             NoModel::Plan => {
@@ -82,7 +76,7 @@ impl NoModel {
     }
 }
 
-/// Opens the named or the configured model.
+/// The named or the configured model.
 pub fn choose(project: &Project, tip: &Turn, name: Option<&str>) -> anyhow::Result<PricedModel> {
     model(
         project,
@@ -92,12 +86,12 @@ pub fn choose(project: &Project, tip: &Turn, name: Option<&str>) -> anyhow::Resu
     )
 }
 
-/// Like [`choose`], but fails for acting models.
+/// Fails for acting models.
 pub fn writer(project: &Project, tip: &Turn, name: Option<&str>) -> anyhow::Result<PricedModel> {
     choose(project, tip, name)?.writing()
 }
 
-/// Opens a model by its name in the configuration, or by `kind:id`.
+/// By name in the configuration, or by `kind:id`.
 pub fn model(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<PricedModel> {
     let settings = model_settings(project, name)?;
     let answered = if settings.kind == ModelKind::Replay {
@@ -108,14 +102,12 @@ pub fn model(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<Priced
     open_model(project, name, settings, answered)
 }
 
-/// Opens a model outside a session. `answered` is the number of answers it has given so far, at
-/// which a replay continues.
+/// Outside a session. `answered` is the number of answers so far, at which a replay continues.
 pub fn model_after(project: &Project, name: &str, answered: usize) -> anyhow::Result<PricedModel> {
     let settings = model_settings(project, name)?;
     open_model(project, name, settings, answered)?.writing()
 }
 
-/// The settings of a model.
 pub fn model_settings(project: &Project, name: &str) -> anyhow::Result<ModelConfig> {
     Ok(ModelConfig::resolve(name, &project.settings)?)
 }
@@ -187,7 +179,7 @@ fn build_environment(
     Ok(environment)
 }
 
-/// Path of recorded answers: relative to the current directory, else to the project's root.
+/// Relative to the current directory, else to the project's root.
 fn answers_path(repository: &Repository, path: &Path) -> PathBuf {
     let at_root = repository.workdir().join(path);
     if !path.exists() && at_root.exists() {
@@ -197,8 +189,8 @@ fn answers_path(repository: &Repository, path: &Path) -> PathBuf {
     }
 }
 
-/// Number of answers in the session, at which a replay continues. The session of a change continues
-/// after the answers for its documents.
+/// In the session, where a replay continues. The session of a change continues after the answers
+/// for its documents.
 fn answers(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<usize> {
     if let Some(id) = ChangeId::of_session(&tip.session) {
         return change::answers_in_change(project, &id, name);
@@ -215,7 +207,7 @@ fn answers(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<usize> {
     Ok(count)
 }
 
-/// If the path of a replay is a session name, its answers.
+/// If the path of a replay is a session name.
 fn recorded(project: &Project, settings: &ModelConfig) -> anyhow::Result<Option<Vec<String>>> {
     let Some(path) = settings.path.as_ref().filter(|path| !path.exists()) else {
         return Ok(None);
@@ -233,7 +225,7 @@ fn recorded(project: &Project, settings: &ModelConfig) -> anyhow::Result<Option<
     }
 }
 
-/// Answers of a recorded session, oldest first. Each step of a pipeline is one.
+/// Oldest first. Each step of a pipeline is one answer.
 fn answers_of(project: &Project, session: &SessionName) -> anyhow::Result<Vec<String>> {
     let mut texts = Vec::new();
     for turn in project.store().history(project.store().tip(session)?) {

@@ -17,18 +17,16 @@ use crate::workflow::project::Project;
 
 const PIPELINES_DIR: &str = "pipelines";
 
-/// A pipeline that is ready to run.
 pub struct PreparedPipeline {
     pub name: String,
-    /// Its steps.
     pub pipeline: Pipeline,
-    /// Opened models by the name that steps use; `None` for the default model.
+    /// By the name that steps use; `None` for the default model.
     pub models: HashMap<Option<String>, PricedModel>,
 }
 
 type PipelineFiles = BTreeMap<String, String>;
 
-/// Finds, checks and opens a pipeline. `model` is for steps that name none.
+/// `model` is for steps that name none.
 pub fn prepare_pipeline(
     project: &Project,
     tip: &Turn,
@@ -72,7 +70,6 @@ fn must_be_last(pipeline: &Pipeline, step: &PipelineStep) -> anyhow::Result<()> 
     }
 }
 
-/// Finds and parses a pipeline.
 pub fn read_pipeline(project: &Project, name: &str) -> anyhow::Result<Pipeline> {
     let (text, files) = pipeline_text(project, name)?;
     let file = |file_name: &str| {
@@ -102,7 +99,7 @@ pub fn read_pipeline(project: &Project, name: &str) -> anyhow::Result<Pipeline> 
     .with_context(|| format!("pipeline `{name}`"))
 }
 
-/// Text of a pipeline and the files next to it.
+/// With the files next to it.
 fn pipeline_text(project: &Project, name: &str) -> anyhow::Result<(String, PipelineFiles)> {
     let display_name = crate::text::sanitize::sanitize_line(name);
     anyhow::ensure!(
@@ -152,7 +149,6 @@ fn pipeline_text(project: &Project, name: &str) -> anyhow::Result<(String, Pipel
     Err(error_with_hint(message, hint))
 }
 
-/// Names of the available pipelines.
 pub fn list_pipelines(project: &Project) -> Vec<String> {
     let (shared, own) = (
         project_pipelines(project),
@@ -169,7 +165,7 @@ fn user_pipelines_dir(project: &Project) -> std::path::PathBuf {
     project.user_dirs.config.join(PIPELINES_DIR)
 }
 
-/// The repository's pipelines, with exactly the bytes that the trust decision covers.
+/// Exactly the bytes that the trust decision covers.
 fn project_pipelines(project: &Project) -> PipelineFiles {
     let inside = |(path, text): (&String, &String)| {
         let name = Path::new(path).strip_prefix(PIPELINES_DIR).ok()?.to_str()?;

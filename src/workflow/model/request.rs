@@ -1,5 +1,7 @@
-//! Requests a plan from a model or a pipeline. Everything that arrives is saved in the draft, even
-//! on failure.
+//! Requests a plan from a model or a pipeline.
+//!
+//! Everything that arrives is saved in the draft before it is parsed, even on failure: it has been
+//! paid for.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -27,17 +29,13 @@ use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
 use crate::workspace::snapshot::{RecordedFiles, snapshot};
 
-/// A request for a plan.
 pub struct PlanRequest<'a> {
-    /// Newest turn.
     pub tip: &'a Turn,
-    /// The draft, with input, message and system prompt.
+    /// With input, message and system prompt.
     pub draft: &'a mut Draft,
-    /// The user's files, of which an acting model gets a copy.
+    /// An acting model gets a copy of these.
     pub recorded: &'a RecordedFiles,
-    /// Model or pipeline.
     pub source: PlanSource,
-    /// Token estimate of the input.
     pub weight: TokenEstimate,
 }
 
@@ -52,7 +50,7 @@ impl From<ModelError> for RequestFailure {
     }
 }
 
-/// Sends the request in the draft, and returns the complete answer.
+/// Returns the complete answer.
 pub fn ask(
     project: &Project,
     plan_request: PlanRequest<'_>,
@@ -112,6 +110,7 @@ pub fn ask(
         }
     };
 
+    // Also after a failure: the transcript and the cost stay with the draft.
     let mut record = env.record.into_inner();
     let user = shared.into_inner();
     record.keep_in(keeper.draft);
@@ -158,7 +157,7 @@ impl Keeper<'_> {
         self.project.store().save_draft(self.tip, self.draft)
     }
 
-    /// Saved as a plan; `execute` repairs and validates it.
+    /// `execute` repairs and validates the answer.
     fn keep_answer(&mut self, text: &str) -> anyhow::Result<()> {
         self.draft.artifacts.insert(artifact::PLAN, text);
         self.draft.meta.status = Status::Planned;
@@ -294,7 +293,6 @@ fn keep_step(draft: &mut Draft, position: usize, ran: &pipeline::StepRun, model:
         .insert(&format!("{dir}/{}", artifact::META), meta::write(&meta));
 }
 
-/// Announces a request with its estimated cost.
 pub fn announce(model: &MeteredModel<'_>, request: &ModelRequest, user: &mut dyn User) {
     let (tokens, estimate) = (model.weight.of(request), model.estimate(request));
     user.report(Event::Asking {
@@ -304,8 +302,7 @@ pub fn announce(model: &MeteredModel<'_>, request: &ModelRequest, user: &mut dyn
     });
 }
 
-/// Forwards remarks and the answer so far. An empty text only means that the model is still
-/// working.
+/// An empty text only means that the model is still working.
 pub fn report_progress(notes: &[Notes], text: &str, user: &mut dyn User) {
     for note in notes.iter().flat_map(|notes| notes.take()) {
         user.report(Event::Notice(Notice::ModelRemark(note)));
@@ -368,7 +365,7 @@ fn note_use(
     });
 }
 
-/// Reports a missing price, if that makes the cost unknown.
+/// If that makes the cost unknown.
 pub fn report_unknown(model: &str, price: Option<&Price>, usage: TokenUsage, user: &mut dyn User) {
     if let Some(setting) = price::cost(price, usage)
         .err()
@@ -417,7 +414,7 @@ fn keep(
 // Reports if the user's files changed while a program was asked for a plan. Such a program can do
 // more than answer.
 
-/// Like [`ask`]. `before` is the tree of the user's files before the request.
+/// `before` is the tree of the user's files before the request.
 pub fn ask_watching(
     project: &Project,
     before: TreeId,

@@ -8,14 +8,13 @@ use crate::workflow::model::pipelines;
 use crate::workflow::model::pipelines::PreparedPipeline;
 use crate::workflow::project::Project;
 
-/// Source of a plan.
 pub enum PlanSource {
     Model(PricedModel),
     Pipeline(PreparedPipeline),
 }
 
-/// The requested or configured pipeline, else a model. An explicit model overrides the configured
-/// pipeline. A rejected plan is corrected without a pipeline.
+/// An explicit model overrides the configured pipeline. A rejected plan is corrected without a
+/// pipeline.
 pub fn plan_source(
     project: &Project,
     tip: &Turn,

@@ -9,63 +9,55 @@ use crate::text::sanitize::sanitize_line;
 /// More turns are only counted.
 const MOST: usize = 10;
 
-/// A turn on the remote.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct TheirTurn {
-    /// Its number, if readable.
+    /// If readable.
     pub number: Option<u64>,
     pub title: String,
     pub author: String,
 }
 
-/// Why a session is not pushed.
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
     /// The remote has a session of that name with other turns.
     #[error("remote `{remote}` has turns of `{name}` that you don't have{}", describe_turns(.turns))]
     Diverged {
         remote: RemoteName,
-        /// The session there.
         name: SessionName,
-        /// Its turns, newest first; empty if they cannot be read.
+        /// Newest first; empty if they cannot be read.
         turns: Vec<TheirTurn>,
     },
     /// The remote has the session with its code.
     #[error("remote `{remote}` has `{name}` with its code, a record cannot take its place")]
     HasCode {
         remote: RemoteName,
-        /// The session there.
         name: SessionName,
     },
     /// The remote has what should be redacted now.
     #[error("remote `{remote}` has turns of `{name}` with what would be taken out of them now")]
     Unredacted {
         remote: RemoteName,
-        /// The session there.
         name: SessionName,
     },
-    /// Possibly private content was found.
+    /// Possibly private content.
     #[error("nothing was sent: {} may be private", counted(*.count, "finding"))]
     Findings {
-        /// Number of findings.
         count: usize,
         first: String,
-        /// Redaction would take some of them out.
+        /// Redaction would remove some of them.
         can_redact: bool,
         /// Files of commits would be sent, which cannot be redacted.
         in_code: bool,
     },
-    /// A turn violates the format, so no one could fetch the session.
+    /// A turn violates the format, so the session could not be fetched.
     #[error("nothing was sent: no one could fetch `{session}`: {fault}")]
     Unsound {
         session: SessionName,
-        /// The first fault.
         fault: Fault,
     },
 }
 
 impl PushError {
-    /// How to continue.
     pub fn hint(&self) -> String {
         match self {
             PushError::Diverged { remote, name, .. } => format!(

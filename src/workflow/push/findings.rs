@@ -18,20 +18,17 @@ use crate::text::path::lossy;
 
 const MESSAGE: &str = "message";
 
-/// Kind of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LeakFindingKind {
-    /// A probable key.
     Keys,
-    /// A path that contains a user name.
+    /// Contains a user name.
     Paths,
-    /// A file that is too large to scan.
+    /// Too large to scan.
     Unread,
 }
 
 impl LeakFindingKind {
-    /// Name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             LeakFindingKind::Keys => LeakKind::Keys.name(),
@@ -50,34 +47,30 @@ impl From<LeakKind> for LeakFindingKind {
     }
 }
 
-/// A finding. The same content counts only once per session.
+/// The same content counts only once per session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeakFinding {
     /// `session:turn:artifact:line`
     pub name: String,
     pub kind: LeakFindingKind,
-    /// Description.
     pub what: String,
-    /// Excerpt of the line, with keys masked.
+    /// Of the line, with keys masked.
     pub line: String,
-    /// Number of occurrences.
     pub places: usize,
-    /// The user allows it.
     pub allowed: bool,
-    /// It is in a file of a commit, so that redaction cannot take it out.
+    /// In a file of a commit, so that redaction cannot remove it.
     #[serde(skip)]
     pub in_code: bool,
 }
 
 impl LeakFinding {
-    /// Returns `true` if `allowed` is its kind, its name, or a prefix of its name up to a colon.
+    /// `allowed` is its kind, its name, or a prefix of its name up to a colon.
     pub fn is_named(&self, allowed: &str) -> bool {
         let suffix = self.name.strip_prefix(allowed);
         self.kind.name() == allowed || suffix.is_some_and(|r| r.is_empty() || r.starts_with(':'))
     }
 }
 
-/// Scans a session.
 pub struct LeakSearch<'a> {
     repository: &'a Repository,
     home: Option<&'a str>,
@@ -97,7 +90,6 @@ struct Spot<'a> {
 }
 
 impl<'a> LeakSearch<'a> {
-    /// Creates a search without findings.
     pub fn new(repository: &'a Repository, home: Option<&'a str>) -> LeakSearch<'a> {
         LeakSearch {
             repository,
@@ -108,17 +100,15 @@ impl<'a> LeakSearch<'a> {
         }
     }
 
-    /// Returns the findings.
     pub fn findings(self) -> Vec<LeakFinding> {
         self.findings
     }
 
-    /// Scans a turn that the remote has, so that its content is not reported again.
+    /// Content of a turn that the remote has is not reported again.
     pub fn pass(&mut self, turn: &Turn) -> anyhow::Result<()> {
         self.artifacts(turn, None)
     }
 
-    /// Scans a turn to be pushed.
     pub fn turn(&mut self, turn: &Turn) -> anyhow::Result<()> {
         self.artifacts(turn, Some(turn))
     }
@@ -151,7 +141,6 @@ impl<'a> LeakSearch<'a> {
         Ok(())
     }
 
-    /// Scans files that are pushed with some turns.
     pub fn code(&mut self, files: &[MissingFile], turns: &[Turn]) -> anyhow::Result<()> {
         for MissingFile { path, blob } in files {
             let before = self.findings.len();

@@ -1,4 +1,4 @@
-//! Prepares the push of one session, and describes it for the user.
+//! Prepares the push of one session, and describes it for the user. Writes no objects.
 
 use serde::Serialize;
 
@@ -25,13 +25,12 @@ use crate::workflow::project::Project;
 
 const MOST_FILES: usize = 20;
 
-/// Local session compared with the remote's.
+/// Compared with the remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PushState {
-    /// The remote does not have it.
     New,
-    /// The remote has a part of it.
+    /// The remote has a part of the session.
     Ahead,
     /// The remote has all of it.
     Current,
@@ -39,62 +38,48 @@ pub enum PushState {
     Behind,
 }
 
-/// Description of a session's push.
 #[derive(Debug, Clone, Serialize)]
 pub struct SessionPreview {
-    /// Local name.
     pub session: SessionName,
-    /// Name on the remote.
+    /// On the remote.
     #[serde(rename = "as")]
     pub target: SessionName,
-    /// Record, or with code.
     pub mode: PushMode,
-    /// Ref on the remote.
+    /// On the remote.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// Comparison with the remote.
     pub state: PushState,
     /// Current value of the ref.
     pub from: Option<CommitId>,
-    /// New value of the ref.
     pub to: CommitId,
     /// Number of the newest turn.
     pub turns: u64,
-    /// Number of turns that the remote lacks.
     pub new_turns: u64,
     pub redacted: Vec<LeakKind>,
-    /// Number of redacted findings.
     pub redactions: usize,
-    /// Size of the push.
     #[serde(flatten)]
     pub lacking: MissingOnRemote,
-    /// Files that are in no branch of the remote.
+    /// In no branch of the remote.
     pub files: Vec<String>,
-    /// Number of further such files.
     pub more_files: usize,
     /// The record that is deleted, because the code replaces it.
     pub replaces: Option<String>,
-    /// A signature is pushed.
     pub signed: bool,
-    /// Further remarks.
     pub notes: Vec<String>,
 }
 
 impl SessionPreview {
-    /// Returns `true` if turns are pushed.
     pub fn is_sent(&self) -> bool {
         matches!(self.state, PushState::New | PushState::Ahead)
     }
 }
 
-/// A prepared session.
 pub struct PreparedSession<'a> {
-    /// Its description.
     pub preview: SessionPreview,
     pub findings: Vec<LeakFinding>,
-    /// Ref updates on the remote.
+    /// On the remote.
     pub updates: Vec<RefUpdate>,
-    /// The record and the objects that only it has; not written yet.
+    /// With the objects that only the record has; not written yet.
     pub record: Option<(Record, Batch<'a>)>,
 }
 
@@ -103,13 +88,11 @@ pub struct Sender<'a, 'o> {
     pub project: &'a Project,
     pub remote: &'o RemoteName,
     pub options: &'o PushOptions,
-    /// Home directory.
     pub home: Option<String>,
     pub redact: Option<LeakKinds>,
 }
 
 impl<'a> Sender<'a, '_> {
-    /// Prepares a session.
     pub fn prepare(
         &self,
         session: &SessionName,
@@ -160,6 +143,7 @@ impl<'a> Sender<'a, '_> {
         self.search(&mut prepared, turns, base, chosen.redacted, &[])?;
 
         let trees: Vec<String> = new.iter().map(|turn| turn.tree.to_string()).collect();
+        // The remote has the trees of the newest common turn.
         let base_trees = base.map(|base| turns[base].tree.to_string());
         let base_trees: Vec<String> = base_trees.into_iter().collect();
         let files = count_missing(&self.project.repository, self.remote, &trees, &base_trees)?;
@@ -262,8 +246,8 @@ impl<'a> Sender<'a, '_> {
         Ok(prepared)
     }
 
-    /// The deletion of a record that the code replaces, and the turn up to which the record has the
-    /// same content.
+    /// Deletes a record that the code replaces. Also returns the turn up to which the record has
+    /// the same content.
     fn replaced(
         &self,
         session: &SessionName,
@@ -274,6 +258,7 @@ impl<'a> Sender<'a, '_> {
             return Ok(None);
         };
         let name = record_reference(&self.target(session));
+        // A record that is not one of this session is not ours to delete.
         let Some(chosen) = self.holding(turns, tip)? else {
             let own = self.build_record(turns, None)?.record.ids();
             self.compare(session, &name, Some(tip), &own)?;
@@ -286,8 +271,7 @@ impl<'a> Sender<'a, '_> {
         Ok(Some((RefUpdate { name, to }, number)))
     }
 
-    /// Compares our commits, oldest first, with a ref on the remote. Also returns the index of the
-    /// newest common turn.
+    /// `own` is oldest first. Also returns the index of the newest common turn.
     fn compare(
         &self,
         session: &SessionName,
@@ -367,6 +351,7 @@ impl<'a> Sender<'a, '_> {
     ) -> anyhow::Result<()> {
         let mut search = LeakSearch::new(&self.project.repository, self.home.as_deref());
         if let Some(base) = base {
+            // What the remote has already is no new finding.
             search.pass(&turns[base])?;
         }
 
@@ -408,14 +393,13 @@ impl<'a> Sender<'a, '_> {
 pub(super) enum SignatureAtHand {
     /// No signature, or the remote has it.
     Nothing,
-    /// Push it.
     Goes(RefUpdate),
-    /// Don't push it, for this reason.
+    /// The reason.
     Stays(&'static str),
 }
 
-/// Decides about the signature. It covers the session's name, so it is not pushed under another
-/// one. The remote's signature is replaced only by one of a later turn.
+/// A signature covers the session's name, so it is not pushed under another one. The remote's
+/// signature is replaced only by one of a later turn.
 pub(super) fn choose_signature(
     repository: &Repository,
     session: &SessionName,
@@ -461,8 +445,8 @@ pub(super) struct ChosenRecord<'a> {
 }
 
 impl<'a> Sender<'a, '_> {
-    /// Returns the record that continues the remote's, or the requested one if the remote has none.
-    /// Fails if redaction is requested and the remote has the unredacted record.
+    /// The record that continues the remote's, or the requested one. Fails if redaction is
+    /// requested and the remote has the unredacted record.
     pub(super) fn choose(
         &self,
         turns: &[Turn],
@@ -520,7 +504,7 @@ impl<'a> Sender<'a, '_> {
         Ok(None)
     }
 
-    /// Returns the variant of the record that contains a commit, trying all redactions.
+    /// Tries all redactions.
     pub(super) fn holding(
         &self,
         turns: &[Turn],
@@ -571,7 +555,6 @@ impl<'a> Sender<'a, '_> {
     }
 }
 
-/// Returns what a redaction can cover.
 fn variants() -> impl Iterator<Item = LeakKinds> {
     let only = |keys| LeakKinds { keys, paths: !keys };
     [LeakKinds::ALL, only(true), only(false)].into_iter()
@@ -583,19 +566,17 @@ impl ChosenRecord<'_> {
     }
 }
 
-/// Options of a push.
 #[derive(Debug, Clone, Default)]
 pub struct PushOptions {
-    /// Sessions; empty for the current one.
+    /// Empty for the current session.
     pub sessions: Vec<SessionName>,
     pub remote: Option<String>,
-    /// Record, or with code.
     pub mode: Option<PushMode>,
-    /// Allowed findings: names, prefixes of names, or kinds.
+    /// Names, prefixes of names, or kinds.
     pub allow: Vec<String>,
-    /// Redact findings in the pushed copy.
+    /// In the pushed copy.
     pub redact: bool,
-    /// Name on the remote.
+    /// On the remote.
     pub target: Option<SessionName>,
 }
 
@@ -606,7 +587,7 @@ impl PushOptions {
         names.any(|name| finding.is_named(name))
     }
 
-    /// The kinds to redact; `None` if redaction is not requested.
+    /// `None` if redaction is not requested.
     pub(super) fn redacted(&self, settings: &Settings) -> Option<LeakKinds> {
         let is_allowed = |kind: LeakKind| {
             settings.push.allow.contains(&kind) || self.allow.iter().any(|name| name == kind.name())

@@ -16,17 +16,15 @@ use super::error::TheirTurn;
 
 const MOST: usize = 1000;
 
-/// Refs of a session on a remote.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RemoteState {
-    /// The session with its code.
+    /// With its code.
     pub code: Option<CommitId>,
     pub record: Option<CommitId>,
-    /// The tag that signs it.
     pub signature: Option<CommitId>,
 }
 
-/// Asks a remote for sessions, in one request.
+/// In one request.
 pub fn read_remote_states(
     repository: &Repository,
     remote: &RemoteName,
@@ -52,7 +50,6 @@ pub fn read_remote_states(
     Ok(names.iter().map(of).collect())
 }
 
-/// The refs under which a remote can have a session.
 pub fn references(name: &SessionName) -> [String; 3] {
     [
         name.reference(),
@@ -61,17 +58,16 @@ pub fn references(name: &SessionName) -> [String; 3] {
     ]
 }
 
-/// The remote's turns compared with ours.
+/// Compared with our turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RemoteDiff {
     /// All of ours, followed by these.
     Ahead(Vec<TheirTurn>),
-    /// Others; empty if they cannot be read.
+    /// Empty if they cannot be read.
     Other(Vec<TheirTurn>),
 }
 
-/// Returns the turns that the remote has and we don't. `own` lists our commits, oldest first.
-/// Unknown turns are fetched temporarily.
+/// `own` lists our commits, oldest first. Fetches unknown turns temporarily.
 pub fn diff_remote(
     project: &Project,
     remote: &RemoteName,
@@ -116,7 +112,7 @@ fn walk(repository: &Repository, tip: CommitId, own: &[CommitId]) -> RemoteDiff 
     }
 }
 
-/// Number of a turn, if readable.
+/// `None` if the turn is unreadable.
 pub fn number(repository: &Repository, id: CommitId) -> Option<u64> {
     let nobody = SessionName::from_title("turn");
     let turn = Turn::read(repository, &nobody, id).ok()?;

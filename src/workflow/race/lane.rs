@@ -26,16 +26,15 @@ use crate::workflow::user::{Approved, User};
 const LAST_LINES: usize = 20;
 const MAX_ORDER: u64 = 64 << 20;
 
-/// Hidden command that starts a lane.
+/// Hidden command.
 pub const WORD: &str = "__lane";
 
-/// The task of a lane.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LaneOrder {
     pub session: String,
     pub model: String,
     pub message: String,
-    /// Snapshot of the user's files.
+    /// The user's files.
     pub before: String,
     /// Shell command to run on the result.
     pub check: Option<String>,
@@ -45,61 +44,52 @@ pub struct LaneOrder {
     pub approves: bool,
 }
 
-/// A report of a lane.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LaneNews {
-    /// Progress.
     Doing {
-        /// Description.
         what: String,
-        /// Tokens so far.
+        /// So far.
         tokens: u64,
-        /// Cost so far, in dollars.
+        /// So far, in dollars.
         cost: Option<f64>,
     },
-    /// The plan. Always the last report.
+    /// Always the last report.
     Planned(Box<LanePlan>),
-    /// The reason for a failure. Always the last report.
+    /// The reason. Always the last report.
     Failed(String),
 }
 
-/// The plan of a lane.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LanePlan {
-    /// Number of the draft.
     pub turn: u64,
     pub title: String,
-    /// Number of mistakes that prevent its execution.
+    /// Mistakes that prevent its execution.
     pub mistakes: usize,
-    /// Number of files that it changes itself.
+    /// Changed by the plan itself.
     pub files: usize,
-    /// Added lines; `None` if a file is binary or too large.
+    /// `None` if a file is binary or too large.
     pub added: Option<usize>,
-    /// Removed lines.
+    /// `None` like `added`.
     pub removed: Option<usize>,
     pub commands: usize,
-    /// Input tokens; `None` if unknown.
+    /// `None` if unknown.
     pub tokens_in: Option<u64>,
-    /// Output tokens.
+    /// `None` if unknown.
     pub tokens_out: Option<u64>,
-    /// Cost in dollars; `None` if unknown.
+    /// In dollars; `None` if unknown.
     pub cost: Option<f64>,
-    /// Result of the check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<LaneCheck>,
 }
 
-/// Result of a check.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LaneCheck {
-    /// The shell command.
     pub command: String,
-    /// Exit code; `None` if the plan failed before the check.
+    /// `None` if the plan failed before the check.
     pub exit_code: Option<i32>,
-    /// Duration in seconds.
     pub seconds: f64,
-    /// Last lines of the output.
+    /// Of the output.
     pub tail: Vec<String>,
 }
 
@@ -111,7 +101,7 @@ impl LaneCheck {
 }
 
 impl LaneOrder {
-    /// Reads the order from stdin, and requests an interrupt when stdin closes.
+    /// Also requests an interrupt when stdin closes.
     pub fn take() -> anyhow::Result<LaneOrder> {
         let mut line = Vec::new();
         let stdin = std::io::stdin();
@@ -119,6 +109,7 @@ impl LaneOrder {
         limited.read_until(b'\n', &mut line)?;
         let order = serde_json::from_slice(&line)?;
 
+        // The thread needs the lock on stdin.
         drop(limited);
         std::thread::spawn(|| {
             let mut discarded = Vec::new();
@@ -135,7 +126,6 @@ impl LaneOrder {
     }
 }
 
-/// Asks the model, runs the check, and returns the plan.
 pub fn run(project: &Project, order: &LaneOrder, user: &mut dyn User) -> anyhow::Result<LanePlan> {
     let before = CommitId::from_str(&order.before)?;
     let plan_options = PlanOptions {
@@ -180,7 +170,7 @@ pub fn run(project: &Project, order: &LaneOrder, user: &mut dyn User) -> anyhow:
     Ok(lane_plan)
 }
 
-/// Runs the check on the files as the plan would leave them.
+/// As the plan would leave the files.
 fn check(
     project: &Project,
     before: CommitId,
@@ -256,8 +246,7 @@ fn lines(run: &DryRun) -> (Option<usize>, Option<usize>) {
     sums
 }
 
-/// Writes a report. Errors are ignored: if no one reads stdout, stdin is closed as well and stops
-/// the lane.
+/// Ignores errors: if nothing reads stdout, stdin is closed as well and stops the lane.
 pub fn send_news(out: &mut dyn Write, news: &LaneNews) {
     if let Ok(mut line) = serde_json::to_vec(news) {
         line.push(b'\n');

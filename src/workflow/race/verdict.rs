@@ -20,22 +20,20 @@ use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
 const JUDGING: &str = include_str!("../../../prompts/judge.xml");
-/// A longer plan is truncated.
+/// In bytes. A longer plan is truncated.
 const MAX_PLAN: usize = 200 << 10;
 
-/// A comparison by the judge.
 #[derive(Debug, Clone, Serialize)]
 pub struct Verdict {
     /// The judge.
     pub model: String,
-    /// Its text in Markdown. Lanes are called `A`, `B`, ... in order.
+    /// Markdown. Lanes are called `A`, `B`, ... in order.
     pub text: String,
-    /// Cost in dollars; `None` if unknown.
+    /// In dollars; `None` if unknown.
     pub cost: Option<f64>,
 }
 
-/// Asks the judge, and stores its comparison with each plan. `None` if fewer than two plans can be
-/// compared.
+/// Stores the comparison with each plan. `None` if fewer than two plans can be compared.
 pub(super) fn ask(
     project: &Project,
     tip: &Turn,

@@ -7,19 +7,17 @@ use anyhow::Context as _;
 use crate::host::file::{FileEnd, Root, read_end};
 use crate::text::secret::redact;
 
-/// In bytes. Of a longer transcript, the end is kept.
+/// In bytes. The end of a longer transcript is kept.
 pub const MAX_TRANSCRIPT: u64 = 2 << 20;
 const LOOKED_AT: usize = 8;
 
-/// A transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transcript {
-    /// Artifact name.
     pub name: &'static str,
     pub text: String,
 }
 
-/// Reads a transcript file. Refuses symlinks and special files.
+/// Refuses symlinks and special files.
 pub fn read(path: &Path) -> anyhow::Result<Transcript> {
     let describe = || format!("cannot read the transcript `{}`", path.display());
     let name = path.file_name().with_context(describe)?;
@@ -35,8 +33,7 @@ pub fn read(path: &Path) -> anyhow::Result<Transcript> {
     Ok(transcript(&name.to_string_lossy(), end))
 }
 
-/// Creates a transcript from the end of a file. If the content does not determine the format, the
-/// file name does.
+/// If the content does not determine the format, the file name does.
 pub fn transcript(name: &str, end: FileEnd) -> Transcript {
     let FileEnd { bytes, left_out } = end;
     let text = String::from_utf8_lossy(&bytes);

@@ -1,4 +1,8 @@
-//! Bringing trees along a way: three-way at each leg, so that the user's own edits stay.
+//! Applies a restore plan to a tree: merges each step three-way, so that the user's own edits
+//! survive.
+//!
+//! Works on trees; writes no file. A path whose conflict was decided for the user is frozen: later
+//! steps skip it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -16,19 +20,17 @@ use crate::workflow::project::Project;
 use crate::workspace::fit::{Fit, fit};
 use crate::workspace::stack::Series;
 
-/// Where the user's files come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RestoredFiles {
-    /// The files.
     pub tree: TreeId,
-    /// Where the user's own edits meet with what a turn on the way did.
+    /// Edits of the user's conflict with a step here.
     pub overlaps: BTreeSet<Vec<u8>>,
-    /// Where they stay for that reason, and what is in them there.
+    /// Kept the user's side, and what is applied there.
     pub stopped: BTreeMap<Vec<u8>, Series>,
 }
 
 impl RestoredFiles {
-    /// Returns files that stand for themselves, whatever the user did.
+    /// Without conflicts, whatever the user did.
     pub(super) fn exactly(tree: TreeId) -> RestoredFiles {
         RestoredFiles {
             tree,
@@ -40,8 +42,7 @@ impl RestoredFiles {
 
 type PathEntries = BTreeMap<Vec<u8>, Option<TreeEntry>>;
 
-/// Brings a tree along a way. `closed` are paths that cannot be written: what a leg does there counts as
-/// an overlap.
+/// Steps conflict on paths that are `unwritable`.
 pub(super) fn apply_plan(
     project: &Project,
     now: TreeId,
@@ -73,23 +74,17 @@ pub(super) fn apply_plan(
     Ok(applier.result)
 }
 
-/// A tree on its way.
 struct Applier<'a> {
     project: &'a Project,
-    /// The way.
     plan: &'a RestorePlan,
-    /// What to do where edits meet.
     on_overlap: OnOverlap,
-    /// Paths that cannot be written.
     unwritable: &'a BTreeSet<Vec<u8>>,
-    /// The parts for which the legs are that are gone just now.
+    /// The parts to which the current steps belong.
     parts: BTreeSet<&'a [u8]>,
-    /// What was found so far.
     result: RestoredFiles,
 }
 
 impl Applier<'_> {
-    /// Goes some legs.
     fn apply_steps(&mut self, now: TreeId, steps: &[PatchStep]) -> anyhow::Result<TreeId> {
         let (mut tree, mut frozen) = (now, PathEntries::new());
         for step in steps {
@@ -119,8 +114,7 @@ impl Applier<'_> {
         Ok(tree)
     }
 
-    /// Records a conflict at a path. If the user's side is kept, later steps skip the path, because they
-    /// depend on this one.
+    /// If the user's side is kept, later steps skip the path, because they depend on this one.
     fn meet(
         &mut self,
         path: Vec<u8>,
@@ -142,8 +136,8 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// Keeps the user's side where conflict markers were asked for and one side has a directory in the
-    /// place of the other side's file: there are no lines to mark.
+    /// Keeps the user's side if conflict markers are requested and there are no lines to mark: one
+    /// side has a directory in place of the other side's file.
     fn keep_unmarked(
         &mut self,
         unmarked: &BTreeSet<Vec<u8>>,
@@ -166,7 +160,6 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// Returns the paths that a leg changes and that cannot be written.
     fn unwritable_in(&self, step: &PatchStep) -> anyhow::Result<Vec<Vec<u8>>> {
         if self.unwritable.is_empty() {
             return Ok(Vec::new());
@@ -178,8 +171,8 @@ impl Applier<'_> {
             .collect())
     }
 
-    /// Puts frozen files back as they were before a leg. What had come where one of them is, a file
-    /// in place of a directory, stays away, too.
+    /// Restores frozen files after a step. A new file in place of a directory with frozen files is
+    /// dropped, too.
     fn keep(
         &mut self,
         next: TreeId,
@@ -212,8 +205,8 @@ impl Applier<'_> {
         }
     }
 
-    /// Replaces the entries of files that a step changes by those at its start, if the bytes are equal.
-    /// A filter that was added between two turns changes their blobs without an edit.
+    /// Replaces entries by those at the start of a step if the bytes on disk are equal: a filter
+    /// that was added between two turns changes blobs without an edit.
     fn as_begun(
         &self,
         tree: TreeId,
@@ -236,8 +229,8 @@ impl Applier<'_> {
         }
     }
 
-    /// Keeps the bytes of files that differ from the turn's over a step that changes attributes. Some
-    /// differ only because a snapshot after the turn stores them through a filter that it added.
+    /// Keeps the bytes of the user's files over a step that changes attributes. Some differ only
+    /// because a snapshot stored them through a filter that the turn added.
     fn keep_bytes(
         &self,
         before: TreeId,
@@ -261,7 +254,7 @@ impl Applier<'_> {
         reclean(repository, before, after, &stays)
     }
 
-    /// Returns what a tree has in the parts of the legs that were gone.
+    /// Changes in the current parts.
     fn inside(&self, now: TreeId, tree: TreeId) -> anyhow::Result<PathEntries> {
         let changes = diff::changes(&self.project.repository, now, tree)?;
         Ok(changes
@@ -271,7 +264,7 @@ impl Applier<'_> {
             .collect())
     }
 
-    /// Puts the parts together. Where a part has a file and another one a directory, both stay as they
+    /// Combines the parts. If one has a file in place of another's directory, both stay as they
     /// were.
     fn compose(&mut self, now: TreeId, mut edits: PathEntries) -> anyhow::Result<()> {
         let repository = &self.project.repository;
@@ -310,7 +303,7 @@ impl Applier<'_> {
     }
 }
 
-/// Returns whether a path is one of others, leads through one, or one leads through it.
+/// A path equals one of `others`, is above one, or below one.
 fn is_in_line(path: &[u8], others: &BTreeSet<Vec<u8>>) -> bool {
     let prefix = [path, b"/"].concat();
     let is_below = |other: &Vec<u8>| other.starts_with(&prefix);
@@ -329,7 +322,7 @@ fn is_in_line(path: &[u8], others: &BTreeSet<Vec<u8>>) -> bool {
 /// reported.
 const MAX_RECORDED_IN_DIR: usize = 1000;
 
-/// Existing files outside of snapshots. A restore records them before it replaces them.
+/// A restore records these before it replaces them.
 pub(super) struct HiddenFiles {
     /// At a path that a turn changes.
     at_paths: BTreeSet<Vec<u8>>,
@@ -346,8 +339,8 @@ impl HiddenFiles {
         self.at_paths.union(&self.in_the_way).cloned().collect()
     }
 
-    /// Returns the files that stay. They must not become part of the turn: the next snapshot lacks
-    /// them, so they would look deleted.
+    /// Files that stay. The next snapshot lacks them, so as part of the turn they would look
+    /// deleted.
     pub(super) fn unchanged(
         &self,
         repository: &Repository,
@@ -365,8 +358,7 @@ impl HiddenFiles {
     }
 }
 
-/// Returns the files outside of the snapshot `now` that are at the changed paths or occupy them.
-/// Secrets are left out.
+/// At or above the changed paths, and not in the snapshot `now`. Without secrets.
 pub(super) fn find_hidden(
     project: &Project,
     now: TreeId,
@@ -409,8 +401,7 @@ pub(super) fn find_hidden(
     Ok(hidden)
 }
 
-/// Returns the paths that cannot be written because of a file outside of the snapshot, with that
-/// file.
+/// Paths that cannot be written, with the file outside of the snapshot that occupies them.
 pub(super) fn find_blocked(
     project: &Project,
     from: TreeId,
@@ -453,8 +444,7 @@ pub(super) fn find_blocked(
     Ok(blocked)
 }
 
-/// Returns what a snapshot must contain before a new file can be written: the files in a directory of
-/// its name, or a file with the name of a parent directory.
+/// Files in a directory at the path of a new file, or a file in place of a parent directory.
 fn required_in_snapshot(
     repository: &Repository,
     limits: &SnapshotLimits,
@@ -469,7 +459,6 @@ fn required_in_snapshot(
     if is_whole { files } else { Vec::new() }
 }
 
-/// Returns a file or link that occupies the path of a parent directory.
 fn file_above(repository: &Repository, path: &[u8]) -> Option<Vec<u8>> {
     let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     let mut above = ends.map(|(end, _)| &path[..end]);
@@ -497,8 +486,8 @@ fn first_below(repository: &Repository, tree: TreeId, dir: &[u8]) -> anyhow::Res
     result.map(|()| files)
 }
 
-/// Calls `meet` with each file in a directory until it returns `false`; returns whether it never did.
-/// An unreadable directory is passed itself.
+/// Calls `meet` for each file until it returns `false`. Returns whether it never did. An unreadable
+/// directory is passed itself.
 fn each_below(repository: &Repository, dir: &[u8], meet: &mut dyn FnMut(Vec<u8>) -> bool) -> bool {
     let top = repository.workdir();
     let mut waiting: Vec<PathBuf> = Vec::new();
@@ -529,7 +518,7 @@ fn is_file(kind: &Option<std::fs::FileType>) -> bool {
     kind.is_some_and(|kind| !kind.is_dir())
 }
 
-/// Returns the metadata of a path; `None` if it does not exist.
+/// `None` if the path does not exist.
 fn kind_on_disk(repository: &Repository, path: &[u8]) -> Option<std::fs::FileType> {
     let path = repository.workdir().join(OsStr::from_bytes(path));
     Some(path.symlink_metadata().ok()?.file_type())

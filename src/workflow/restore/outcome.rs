@@ -20,12 +20,11 @@ use crate::workspace::landing::landed_as;
 use crate::workspace::notice::FileObstacle;
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
 
-/// A note for the user after a restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RestoreNote {
     /// The ref with the applied turns is missing.
     NoRecord,
-    /// A file could not be written because its path is occupied.
+    /// Occupied path, or another reason why a file could not be written.
     Obstacle(FileObstacle),
     /// Reverted turns are still on a branch.
     StillLanded(Vec<UndoneCommit>),
@@ -33,14 +32,14 @@ pub enum RestoreNote {
     NotInSnapshot(Vec<Vec<u8>>),
     /// Files outside of the requested paths occupy the path of a directory.
     OutsidePaths(Vec<Vec<u8>>),
-    /// The plan with this title still waits.
+    /// Title.
     PlanWaits(String),
-    /// Turns of other sessions were reverted together with these.
+    /// Reverted together with the session's own turns.
     TakenFromOthers(Vec<TurnName>),
 }
 
 impl RestoreNote {
-    /// Returns whether the note explains why nothing changed.
+    /// Explains why nothing changed.
     pub fn explains_overlap(&self) -> bool {
         matches!(
             self,
@@ -49,17 +48,16 @@ impl RestoreNote {
     }
 }
 
-/// A commit on a branch with reverted turns.
+/// On a branch, with reverted turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndoneCommit {
     pub commit: CommitId,
     pub turns: Vec<u64>,
     pub branch: String,
-    /// Whether it is checked out.
     pub is_current: bool,
 }
 
-/// Returns which of some turns of a session have landed with commits that are on their branch still.
+/// Landed turns whose commits are on their branch still.
 pub(super) fn still_landed(
     project: &Project,
     turns: &TurnsBack<'_>,
@@ -96,7 +94,7 @@ pub(super) fn still_landed(
 }
 
 impl RestoreResult {
-    /// Replaces the planned changes with the real ones if some files could not be written.
+    /// Some files could not be written: reports what really changed.
     pub(super) fn add_unapplied(&mut self, published: &Published) {
         self.overlaps = lossy_paths(&published.conflicts);
         self.written = lossy_paths(&published.written);
@@ -110,13 +108,11 @@ impl RestoreResult {
         }
     }
 
-    /// Returns whether a file was written or deleted.
     pub fn is_applied(&self) -> bool {
         !(self.written.is_empty() && self.deleted.is_empty())
     }
 }
 
-/// Lists written, deleted and kept files, and kept files that lack something of a turn.
 pub(super) fn add_changes(
     project: &Project,
     writing: &RestoreTurn<'_>,
@@ -162,7 +158,7 @@ pub(super) fn add_changes(
     Ok(())
 }
 
-/// Returns the files of the target plus all turns that remain applied.
+/// The files of the target plus all turns that remain applied.
 fn target_with_turns(
     project: &Project,
     goal: &RestoreTarget<'_>,
@@ -182,8 +178,7 @@ fn target_with_turns(
     Ok(restored.tree)
 }
 
-/// Notes reverted turns of other sessions, and own turns that are still on a branch. `tip` was the
-/// newest turn before.
+/// `tip` was the newest turn before.
 pub(super) fn summarize_turns(
     project: &Project,
     tip: &Turn,
@@ -205,7 +200,6 @@ pub(super) fn summarize_turns(
     Ok(landed.into_iter().chain(others).collect())
 }
 
-/// Returns the changes of all turns after one of a session's turns.
 fn turns_after(
     project: &Project,
     stacks: &Stacks<'_>,

@@ -18,19 +18,18 @@ use crate::workspace::snapshot::RecordedFiles;
 use crate::workspace::stack::PatchId;
 use crate::workspace::stack::record::{Author, Recorder, Written};
 
-/// Contents of the turn that records a restore.
 pub(super) struct RestoreTurn<'a> {
     pub goal: &'a RestoreTarget<'a>,
     pub recorded: &'a RecordedFiles,
     pub files: &'a FileMove,
     pub restored: &'a RestoredFiles,
     pub options: &'a RestoreOptions,
-    /// Whether the turn in progress continues after this one and keeps its requests.
+    /// The turn in progress continues after this one and keeps its requests.
     pub waits: bool,
 }
 
 impl RestoreTurn<'_> {
-    /// Returns the applied patches at the end, without paths at which the user's side was kept.
+    /// Without paths at which the user's side was kept.
     pub(super) fn target(&self) -> Stack<PatchId> {
         if self.is_wholly_exact() {
             return self.goal.stack.clone();
@@ -42,7 +41,7 @@ impl RestoreTurn<'_> {
         target
     }
 
-    /// Returns the turn in progress if its requests belong to the restore.
+    /// The requests of a waiting turn do not belong to the restore.
     pub(super) fn strip_waiting_message(&self, draft: &Draft) -> Draft {
         let mut stripped = draft.clone();
         if self.waits {
@@ -56,7 +55,6 @@ impl RestoreTurn<'_> {
     }
 }
 
-/// Writes the turn that records a restore.
 pub(super) fn write_restore_turn(
     project: &Project,
     tip: &Turn,
@@ -148,8 +146,8 @@ fn render_restore_report(title: &str, summary: &[String]) -> String {
     text
 }
 
-/// Returns whether a restore would change no file, turn or context. An undo or redo always changes the
-/// position in the session.
+/// No file, turn or context would change. An undo or redo always changes the position in the
+/// session.
 pub(super) fn changes_nothing(
     project: &Project,
     tip: &Turn,

@@ -1,5 +1,7 @@
-//! Plans a restore: the patches to revert and apply between the current files and the target, for
-//! each part of the project. The user's own edits are merged around them.
+//! Plans a restore: the patches to revert and apply between the current files and the target.
+//!
+//! Different subtrees can hold different stacks, so a plan has one list of steps per subtree. Each
+//! step is merged on its own, so the user's edits in between survive.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -14,22 +16,21 @@ use crate::text::sanitize::sanitize_line;
 use crate::workspace::stack::{PatchId, Stacks};
 use crate::workspace::stack::{PathStacks, Series};
 
-/// Difference that some consecutive turns made to the files, without edits of the user in between.
+/// Adjacent turns without edits of the user in between.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PatchStep {
     pub from: TreeId,
     pub to: TreeId,
-    /// Applied patches before this step.
+    /// Applied before this step.
     pub series: Series,
 }
 
-/// Steps in one part of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SubtreePlan {
     steps: Vec<PatchStep>,
-    /// Applied patches after the last step.
+    /// Applied after the last step.
     end: Option<PatchId>,
-    /// Number of steps that are complete, because they belong to an earlier undo step.
+    /// Steps that are complete, because they belong to an earlier undo step.
     sealed: usize,
 }
 
@@ -42,10 +43,11 @@ impl SubtreePlan {
         }
     }
 
-    /// Adds a step, or joins it with the last one of the same undo step if it continues there.
+    /// Joins the step with the last one of the same undo step if it continues there.
     fn push(&mut self, from: TreeId, to: TreeId, series: &Series) {
         let is_open = self.steps.len() > self.sealed;
         match self.steps.last_mut().filter(|_| is_open) {
+            // No edit of the user's in between: one merge instead of two.
             Some(last) if last.to == from => last.to = to,
             _ => self.steps.push(PatchStep {
                 from,
@@ -56,34 +58,31 @@ impl SubtreePlan {
     }
 }
 
-/// The plan of a restore in all parts of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RestorePlan {
-    /// Steps by directory. The empty path has all files outside of a part.
+    /// By directory. The empty path has all files outside of a part.
     parts: BTreeMap<Vec<u8>, SubtreePlan>,
 }
 
 /// How to revert one turn, or one step of an undo.
 pub(super) struct CrossedTurn {
-    /// Applied patches before and after.
+    /// Before and after reverting the turn.
     pub stacks: [Stack<PatchId>; 2],
-    /// Recorded files before and after, if they are to be merged exactly. A restore can have changed
-    /// more than its patches, such as edits of the user's.
+    /// Recorded files, to be merged exactly. A restore can have changed more than its patches, such
+    /// as edits of the user's.
     pub trees: Option<[TreeId; 2]>,
-    /// Paths at which the turn was not applied.
+    /// The turn was not applied here.
     pub unapplied: HashSet<Vec<u8>>,
 }
 
-/// Builds plans.
 pub(super) struct Planner<'a> {
     pub repository: &'a Repository,
     pub stacks: &'a Stacks<'a>,
-    /// Applied patches.
     pub current: &'a Stack<PatchId>,
 }
 
 impl Planner<'_> {
-    /// Returns the plan that leads to a stack, for these paths or for all.
+    /// For these paths, or for all if there are none.
     pub(super) fn plan_to(
         &self,
         target: &Stack<PatchId>,
@@ -104,8 +103,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Returns the plan that reverts turns from the current files. Each step is merged separately, so
-    /// `undo N` equals N times `undo`.
+    /// Reverts turns. Each step is merged separately, so that `undo N` equals N times `undo`.
     pub(super) fn plan_crossing(&self, steps: &[Vec<CrossedTurn>]) -> anyhow::Result<RestorePlan> {
         let unapplied = steps
             .iter()
@@ -125,7 +123,6 @@ impl Planner<'_> {
         })
     }
 
-    /// Reverts one turn in one part of the project.
     fn cross(
         &self,
         part: &mut PathStacks<'_>,
@@ -145,8 +142,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Adds the steps from one stack to another: reverts what only the first has, applies what only
-    /// the second has.
+    /// Reverts what only the current stack has, applies what only the other one has.
     fn add_steps(
         &self,
         part: &mut PathStacks<'_>,
@@ -177,13 +173,13 @@ impl Planner<'_> {
         Ok([tree(change.before)?, tree(change.after)?])
     }
 
-    /// Plans each part. Planning a part can reveal further parts, which are planned too.
     fn by_parts(
         &self,
         mut paths: BTreeSet<Vec<u8>>,
         make: &dyn Fn(&mut PathStacks<'_>, &[u8]) -> anyhow::Result<SubtreePlan>,
     ) -> anyhow::Result<RestorePlan> {
         paths.insert(Vec::new());
+        // Planning a part can reveal further parts.
         loop {
             let (mut parts, mut next_paths) = (BTreeMap::new(), paths.clone());
             for path in &paths {
@@ -227,7 +223,7 @@ impl RestorePlan {
         self.parts.values().flat_map(|plan| &plan.steps)
     }
 
-    /// Returns the distinct steps, each with its parts.
+    /// Distinct lists of steps, each with its parts.
     pub(super) fn routes(&self) -> Vec<(&[PatchStep], BTreeSet<&[u8]>)> {
         let mut routes: Vec<(&[PatchStep], BTreeSet<&[u8]>)> = Vec::new();
         for (path, plan) in self.parts.iter().filter(|(_, plan)| !plan.steps.is_empty()) {
@@ -242,7 +238,7 @@ impl RestorePlan {
         routes
     }
 
-    /// Returns the innermost part that contains a path.
+    /// The innermost part that contains a path.
     pub(super) fn part_of(&self, path: &[u8]) -> &[u8] {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         let dirs = ends.map(|(end, _)| &path[..end]).collect::<Vec<_>>();
@@ -257,14 +253,14 @@ impl RestorePlan {
         self.parts.len() == 1
     }
 
-    /// Returns the applied patches at a path before the first step.
+    /// Before the first step.
     pub(super) fn start(&self, path: &[u8]) -> Series {
         let plan = &self.parts[self.part_of(path)];
         let first = plan.steps.first();
         first.map_or_else(|| Series::up_to(plan.end), |step| step.series.clone())
     }
 
-    /// Returns `true` if the plan ends with exactly the patches of a stack, on the requested paths.
+    /// On the requested paths.
     pub(super) fn ends_in(
         &self,
         stacks: &Stacks<'_>,
@@ -296,7 +292,7 @@ pub(super) fn is_below(path: &[u8], dirs: &[String]) -> bool {
     })
 }
 
-/// Refuses paths that are nowhere.
+/// A path must be in one of the trees.
 pub(super) fn check_paths(
     repository: &Repository,
     turn: &Turn,
@@ -319,8 +315,8 @@ pub(super) fn check_paths(
     Ok(())
 }
 
-/// Returns `tree` as far as the paths go, and `elsewhere` for all others; and the files of `elsewhere`
-/// that are in the way of a directory on these paths. They are not on the paths, so they stay.
+/// `tree` on the paths, and `elsewhere` on all others. Also returns the files of `elsewhere` that
+/// are in the way of a directory on these paths: they are not requested, so they stay.
 pub(super) fn restrict_to_paths(
     repository: &Repository,
     elsewhere: TreeId,

@@ -1,5 +1,5 @@
 //! `undo` and `redo` over the turns of a session that changed files, independent of what other
-//! sessions did in between.
+//! sessions did in between. Both append a turn.
 
 use std::collections::BTreeSet;
 
@@ -26,15 +26,13 @@ use crate::workspace::stack::StackChanges;
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
 use crate::workspace::transaction::Transaction;
 
-/// Number of turns that a title lists one by one.
 const MAX_NAMED: usize = 4;
 
-/// It is unknown which turns are in the user's files.
 #[derive(Debug, thiserror::Error)]
 #[error("there is nothing to undo: {NO_RECORD}")]
 pub struct NoRecord;
 
-/// Reverts the last `steps` turns that changed files. Fails if there are fewer.
+/// Fails if there are fewer steps.
 pub fn undo(
     project: &Project,
     steps: u64,
@@ -79,7 +77,6 @@ pub fn undo(
     })
 }
 
-/// Returns how many undo steps lead back to a turn.
 pub fn steps_to(project: &Project, turn: u64, user: &mut dyn User) -> anyhow::Result<u64> {
     let session = LockedSession::enter(project, "undo", user)?;
     let current = session.stacks.current(&session.tip)?;
@@ -91,7 +88,7 @@ pub fn steps_to(project: &Project, turn: u64, user: &mut dyn User) -> anyhow::Re
     Ok(walk.counted() as u64)
 }
 
-/// Applies the last `steps` undone turns again. Fails if fewer were undone.
+/// Fails if fewer steps were undone.
 ///
 /// A redo reverts the undo: it merges the difference between the files after and before it. Without
 /// edits in between it is the exact inverse, whatever the undo skipped or merged.
@@ -153,8 +150,8 @@ impl LockedSession<'_> {
         steps.iter().map(step).collect()
     }
 
-    /// Returns the undo that extended the redo list to this length, searching back from a turn whose
-    /// list is at least as long.
+    /// The undo that extended the redo list to this length, searching back from `from`, whose list
+    /// is at least as long.
     fn undo_behind(&self, from: Turn, length: usize) -> anyhow::Result<Turn> {
         let mut undo = from;
         if length == 0 {
@@ -177,7 +174,6 @@ impl LockedSession<'_> {
         )
     }
 
-    /// Returns the step of an undo that extended the redo list to this length.
     fn undo_step(&self, undo: &Turn, length: usize) -> anyhow::Result<UndoStep> {
         let restored = undo.meta.restored.as_ref();
         let numbers = restored.map_or(&[][..], |restored| &restored.over);
@@ -225,9 +221,9 @@ impl LockedSession<'_> {
         })
     }
 
-    /// Returns the files after and before one step of an undo. Only the files before the first and
-    /// after the last step are recorded, so the others are merged again. `None` if that conflicts with
-    /// the user's edits: their choice is not recorded.
+    /// Files after and before one step of an undo. Only those before the first and after the last
+    /// step are recorded; the others are merged again. `None` if that conflicts with the user's
+    /// edits, because the choice is not recorded.
     fn trees_of(&self, undo: &CrossedTurn, step: &UndoStep) -> anyhow::Result<Option<[TreeId; 2]>> {
         let Some([after, before]) = undo.trees else {
             return Ok(None);
@@ -254,7 +250,7 @@ impl LockedSession<'_> {
 
 struct UndoStep {
     steps: Vec<Vec<Turn>>,
-    /// Number of the step, from 1.
+    /// From 1.
     number: usize,
 }
 
@@ -281,7 +277,7 @@ fn restored(to: &Turn, redo: Vec<u64>, crossed: &[&Turn]) -> Restored {
     }
 }
 
-/// Returns the title of an undo or redo: `Undo 22: Add a form`.
+/// `Undo 22: Add a form`
 fn title(verb: &str, crossed: &[&Turn]) -> String {
     let counted = crossed.iter().filter(|turn| turn.meta.landed.is_none());
     let counted: Vec<&&Turn> = counted.collect();
@@ -301,24 +297,20 @@ fn title(verb: &str, crossed: &[&Turn]) -> String {
     }
 }
 
-/// The current session, locked against turns of other processes.
 pub(super) struct LockedSession<'a> {
     pub(super) project: &'a Project,
-    /// The newest turn.
     pub(super) tip: Turn,
-    /// The turns from there back.
     pub(super) turns: TurnsBack<'a>,
     /// The newest turn that is in the user's files.
     pub(super) newest: Turn,
-    /// What is in the files.
     pub(super) stacks: Stacks<'a>,
-    /// What moves refs and files; ended before the session's lock is given back.
+    /// Ends before the session's lock is released.
     pub(super) transaction: Transaction,
     _session: Lock,
 }
 
 impl<'a> LockedSession<'a> {
-    /// Locks the session in use, and finishes what a crash interrupted.
+    /// Also recovers.
     pub(super) fn enter(
         project: &'a Project,
         command: &str,
@@ -340,8 +332,8 @@ impl<'a> LockedSession<'a> {
     }
 }
 
-/// Returns the turn with a number, or the newest one before it that is not a restore which never reached
-/// the user's files: such a restore leaves the session where it was.
+/// The turn, or the newest one before it. Skips restores that never reached the user's files: they
+/// leave the session where it was.
 pub(super) fn newest_applied(turns: &TurnsBack<'_>, mut number: u64) -> anyhow::Result<Turn> {
     loop {
         let turn = turns.turn(number)?;
@@ -356,19 +348,18 @@ pub(super) fn newest_applied(turns: &TurnsBack<'_>, mut number: u64) -> anyhow::
     }
 }
 
-/// A turn that an undo or redo skipped, because the files have nothing of it.
+/// The files have nothing of the turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PassedOver {
     pub turn: u64,
     pub why: WhyPassedOver,
 }
 
-/// Reason that a turn was skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhyPassedOver {
     Unchanged,
-    /// It only committed what other turns did.
+    /// Only committed what other turns did.
     Landed,
     /// Conflicted with the user's edits and was not applied.
     NotBrought,
@@ -376,15 +367,13 @@ pub enum WhyPassedOver {
     TakenBack,
 }
 
-/// Finds the turns that an undo reverts.
 pub(super) struct UndoWalk<'a> {
     session: &'a LockedSession<'a>,
     on_overlap: OnOverlap,
-    /// Current turn of the session.
     pub(super) at: u64,
-    /// Applied patches once the turns found so far are reverted.
+    /// Once the turns found so far are reverted.
     current: StackChanges<'a>,
-    /// The turns by steps. A landing whose hooks changed files shares the step of the turn before it.
+    /// A landing whose hooks changed files shares the step of the turn before it.
     pub(super) steps: Vec<Vec<Turn>>,
     pub(super) passed: Vec<PassedOver>,
 }
@@ -410,7 +399,6 @@ impl<'a> UndoWalk<'a> {
         turns.filter(|turn| turn.meta.landed.is_none()).count()
     }
 
-    /// Goes back by one step.
     pub(super) fn step(&mut self) -> anyhow::Result<()> {
         if self.steps.last().is_none_or(|step| !step.is_empty()) {
             self.steps.push(Vec::new());
@@ -423,6 +411,7 @@ impl<'a> UndoWalk<'a> {
             turns,
             ..
         } = self.session;
+        // `--exact` leaves exactly the turns of the target in the files.
         if self.on_overlap == OnOverlap::Exact {
             let current = find_target_stack(project, stacks, &turns.turn(self.at)?)?;
             self.current = StackChanges::of(stacks, &current);
@@ -430,7 +419,7 @@ impl<'a> UndoWalk<'a> {
         Ok(())
     }
 
-    /// Goes back by one turn; returns whether it is a step.
+    /// Returns whether the turn is a step.
     pub(super) fn back(&mut self) -> anyhow::Result<bool> {
         let LockedSession { stacks, turns, .. } = self.session;
         let at = self.at;
@@ -468,7 +457,7 @@ impl<'a> UndoWalk<'a> {
     }
 }
 
-/// Returns why a turn needs no revert if these patches are applied.
+/// If these patches are applied.
 fn why_passed(
     stacks: &Stacks<'_>,
     current: &mut StackChanges<'_>,

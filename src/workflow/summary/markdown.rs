@@ -10,7 +10,7 @@ use crate::text::counted;
 use crate::text::fence::fence_for;
 use crate::text::sanitize::{sanitize_block, sanitize_line};
 
-/// Limit for the rendered text. Forges accept comments of 65,536 characters.
+/// In characters. Forges accept comments of 65,536.
 pub const MAX_CHARACTERS: usize = 60_000;
 const MAX_LINE: usize = 160;
 const MAX_REQUEST: (usize, usize) = (20, 400);
@@ -19,7 +19,6 @@ const MAX_TURNS: usize = 20;
 const MAX_RUNS: usize = 10;
 const MAX_DECISIONS: usize = 10;
 
-/// Renders a summary.
 pub fn render(summary: &SessionSummary) -> String {
     let mut text = format!("### Session {}\n", code(&summary.session));
     if let Some(first) = summary.requests.first() {
@@ -154,7 +153,6 @@ fn list(title: &str, lines: impl Iterator<Item = String>, most: usize, count: us
     text
 }
 
-/// Renders any text as a single code span.
 fn code(text: &str) -> String {
     let tokens: Vec<&str> = text.split_whitespace().collect();
     let line = cut(&sanitize_line(&tokens.join(" ")), MAX_LINE);
@@ -170,7 +168,7 @@ fn code(text: &str) -> String {
     }
 }
 
-/// Renders any text in a fence that it cannot close.
+/// The text cannot close the fence.
 fn block(text: &str) -> String {
     let (most, width) = MAX_REQUEST;
     let visible_text = sanitize_block(text);

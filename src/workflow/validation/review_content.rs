@@ -16,8 +16,8 @@ use crate::workflow::context::lists;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, ResourceContent};
 
-/// Returns the proposal for each changed action, by index: the proposed change of the file if both
-/// versions write the same one, else a diff of the two actions.
+/// By index of the action: the proposed change of the file if both versions write the same one,
+/// else a diff of the two actions.
 pub fn modifications(
     proposed: &Plan,
     approved: &Approved,
@@ -62,7 +62,7 @@ fn diff_action(proposed: &[Action], approved: &Approved, index: usize) -> String
     )
 }
 
-/// Text of the plan that runs; `None` if that is the complete proposal.
+/// `None` if the complete proposal runs.
 pub fn render_as_run(proposed: &Plan, approved: &Approved) -> Option<String> {
     if *approved == Approved::all(proposed) {
         return None;
@@ -77,17 +77,13 @@ pub fn render_as_run(proposed: &Plan, approved: &Approved) -> Option<String> {
 
 const MAX_RESOURCE: u64 = 16 << 20;
 
-/// Where resources are looked up.
 pub struct ResourceScope<'a> {
-    /// Newest turn.
     pub tip: &'a Turn,
-    /// Artifacts of the draft, including web pages.
+    /// With web pages.
     pub artifacts: &'a Artifacts,
-    /// Tree of the user's files.
     pub tree: TreeId,
 }
 
-/// Returns the content of a resource.
 pub fn read_resource(
     project: &Project,
     scope: &ResourceScope<'_>,

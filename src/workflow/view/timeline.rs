@@ -14,42 +14,40 @@ use crate::session::turn::Turn;
 use crate::workflow::log::{self, LogRow, WalkedRows, walk_rows};
 use crate::workflow::project::Project;
 
-/// Sessions with their turns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Timeline {
     /// The current session first, then the most recently changed.
     pub sessions: Vec<SessionLane>,
 }
 
-/// A session with its own turns.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SessionLane {
     pub name: SessionName,
-    /// It is the current session of this checkout.
+    /// Of this checkout.
     pub in_use: bool,
-    /// The session that it branched from, and the last shared turn.
+    /// With the last shared turn.
     pub parent: Option<(SessionName, u64)>,
-    /// Its own turns, newest first. Shared turns are in the lane of its parent.
+    /// Newest first. Shared turns are in the lane of the parent.
     pub rows: Vec<LogRow>,
-    /// The error, if a part is unreadable.
+    /// Set if a part is unreadable.
     pub ailing: Option<String>,
 }
 
 impl SessionLane {
-    /// Number of turns, without the start of the session.
+    /// Without the start of the session.
     pub fn turns(&self) -> usize {
         self.rows.iter().filter(|row| row.number > 0).count()
     }
 }
 
-/// State of the sessions at one moment. While it is equal, so is the timeline.
+/// While this is equal, so is the timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimelineMark {
     in_use: Option<SessionName>,
     tips: Vec<(SessionName, CommitId)>,
 }
 
-/// Reads the current state. Only reads refs.
+/// Only reads refs.
 pub fn mark(project: &Project, only: Option<&SessionName>) -> anyhow::Result<TimelineMark> {
     // A deleted directory would look like a repository without sessions.
     let dir = project.repository.common_dir();
@@ -68,7 +66,6 @@ pub fn mark(project: &Project, only: Option<&SessionName>) -> anyhow::Result<Tim
     })
 }
 
-/// Returns all sessions with their turns, or one of them.
 pub fn timeline(project: &Project, only: Option<&SessionName>) -> anyhow::Result<Timeline> {
     let read_rows = |name: &SessionName| match log::rows(project, name) {
         Ok(rows) => WalkedRows { rows, error: None },
@@ -85,8 +82,7 @@ pub fn timeline(project: &Project, only: Option<&SessionName>) -> anyhow::Result
     lanes(project, only, &read_rows)
 }
 
-/// Like [`timeline`], with at most `most` turns of each session, so that it is fast for long
-/// sessions.
+/// At most `most` turns of each session, so that it is fast for long sessions.
 pub fn newest(
     project: &Project,
     only: Option<&SessionName>,
@@ -153,18 +149,15 @@ fn parent(project: &Project, session: &SessionName, rows: &[LogRow]) -> Option<(
 /// Each costs one commit.
 const MAX_RESTORES: usize = 500;
 
-/// Data of a session page.
 #[derive(Debug, Clone)]
 pub struct SessionPage {
-    /// The session with its turns.
     pub lane: SessionLane,
-    /// Sessions that branch off, by the last shared turn.
+    /// By the last shared turn.
     pub forks: BTreeMap<u64, Vec<SessionName>>,
     /// Targets of restores, by turn.
     pub back: BTreeMap<u64, u64>,
 }
 
-/// Reads a session page.
 pub fn session_page(project: &Project, session: &SessionName) -> anyhow::Result<SessionPage> {
     let mut timeline = timeline(project, Some(session))?;
     let lane = timeline.sessions.pop();

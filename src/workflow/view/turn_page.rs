@@ -22,110 +22,91 @@ use crate::workflow::project::Project;
 const MAX_TEXT: usize = 1 << 20;
 const MAX_OUTPUT: usize = 256 << 10;
 const MAX_OUTPUTS: usize = 4 << 20;
-/// Larger artifacts are not read.
+/// In bytes. Larger artifacts are not read.
 const MAX_READ: u64 = 64 << 20;
-/// Larger files are not shown.
+/// In bytes. Larger files are not shown.
 const MAX_FILE: u64 = 1 << 20;
-/// How much of `input.md` is parsed for its list of resources, which comes before their contents.
+/// In bytes. The list of resources comes before their contents.
 const MAX_INPUT: u64 = 16 << 20;
 const MAX_FILES: usize = 1000;
-/// A NUL within this many bytes makes a file binary, as in git.
+/// In bytes. A NUL within makes a file binary, as in git.
 const FIRST: usize = 8_000;
 
-/// Data of a turn page.
 #[derive(Debug, Clone)]
 pub struct TurnPage {
-    /// Its row in `log`.
     pub row: LogRow,
     pub message: Option<String>,
-    /// Author of the message.
     pub origin: MessageOrigin,
-    /// The raw answer, if it differs from the plan.
+    /// If it differs from the plan.
     pub answer: Option<String>,
-    /// The plan as it ran, or as it was proposed.
+    /// As it ran, or as it was proposed.
     pub plan: Option<String>,
     pub report: Option<String>,
-    /// The model's question or summary.
+    /// Question or summary of the model.
     pub closing_text: Option<String>,
-    /// Output of commands.
     pub outputs: Vec<OutputText>,
-    /// Resources in the model's input, with their tokens.
     pub input: Vec<ResourceTokens>,
     pub files: Vec<ChangedFile>,
-    /// Number of changed files that are not listed.
     pub files_left_out: usize,
-    /// Names of all artifacts.
     pub artifacts: Vec<String>,
     /// `meta.yaml`
     pub meta: String,
-    /// Errors of unreadable parts.
+    /// Of unreadable parts.
     pub errors: Vec<String>,
 }
 
-/// Output of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputText {
-    /// Artifact name.
     pub name: String,
-    /// Its beginning.
+    /// The beginning.
     pub text: String,
-    /// Its full size in bytes.
+    /// In full.
     pub bytes: u64,
-    /// The text is truncated.
     pub is_cut: bool,
 }
 
-/// Kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathChange {
-    /// Created.
     Added,
-    /// Deleted.
     Removed,
-    /// New content or mode.
+    /// Content or mode.
     Modified,
 }
 
-/// A changed file. Its content is read on demand.
+/// Its content is read on demand.
 #[derive(Debug, Clone)]
 pub struct ChangedFile {
-    /// Its path, lossily decoded.
+    /// Lossily decoded.
     pub path: String,
     pub change: PathChange,
     old: Option<TreeEntry>,
     new: Option<TreeEntry>,
 }
 
-/// Content of a file for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileView {
     Absent,
-    /// Text, lossily decoded.
+    /// Lossily decoded.
     Text(String),
-    /// A binary file.
     Binary {
-        /// Its size in bytes.
         bytes: u64,
     },
-    /// A file that is too large to show.
     TooLarge {
-        /// Its size in bytes.
         bytes: u64,
     },
-    /// A symlink and its target.
+    /// The target.
     Link(String),
-    /// A nested repository, at this commit.
+    /// The commit.
     Submodule(String),
-    /// Unreadable, with the error.
+    /// The error.
     Unreadable(String),
 }
 
-/// Reads a turn page.
 pub fn turn_page(project: &Project, turn: &Turn) -> anyhow::Result<TurnPage> {
     collect_page(project, turn, None)
 }
 
-/// Like [`turn_page`], redacted. The contents of files are redacted separately.
+/// The contents of files are redacted separately.
 pub fn plain_turn_page(
     project: &Project,
     turn: &Turn,
@@ -189,7 +170,7 @@ impl Parts<'_> {
         self.leaves.iter().map(|leaf| lossy(&leaf.path)).collect()
     }
 
-    /// Reads an artifact; `None` if it is absent, or too large or unreadable, which is noted.
+    /// `None` if the artifact is absent. If it is too large or unreadable, `errors` names it.
     fn bytes(&mut self, name: &str, most: u64) -> Option<Vec<u8>> {
         let is_file = |mode| matches!(mode, EntryMode::File | EntryMode::Executable);
         let mut leaves = self.leaves.iter();
@@ -269,7 +250,6 @@ impl Parts<'_> {
 }
 
 impl ChangedFile {
-    /// Wraps a change between two trees.
     pub fn of(change: diff::TreeChange) -> ChangedFile {
         ChangedFile {
             path: lossy(&change.path),
@@ -283,17 +263,15 @@ impl ChangedFile {
         }
     }
 
-    /// Reads the old version.
     pub fn before(&self, repository: &Repository) -> FileView {
         FileView::read(repository, self.old.as_ref())
     }
 
-    /// Reads the new version.
     pub fn after(&self, repository: &Repository) -> FileView {
         FileView::read(repository, self.new.as_ref())
     }
 
-    /// The old and new kind of entry, if they differ: `file`, `executable`, `link`, `repository`.
+    /// `file`, `executable`, `link` or `repository`, if old and new kind differ.
     pub fn kinds(&self) -> Option<(&'static str, &'static str)> {
         let (old, new) = (self.old.as_ref()?, self.new.as_ref()?);
         (old.mode != new.mode).then(|| (kind(old.mode), kind(new.mode)))
@@ -301,7 +279,7 @@ impl ChangedFile {
 }
 
 impl FileView {
-    /// Its text; empty for an absent file, `None` for other kinds.
+    /// Empty for an absent file, `None` for other kinds.
     pub fn text(&self) -> Option<&str> {
         match self {
             FileView::Absent => Some(""),
@@ -349,7 +327,7 @@ fn kind(mode: EntryMode) -> &'static str {
     }
 }
 
-/// The beginning of a text, up to a whole character, and whether it was truncated.
+/// Up to a whole character. Also returns whether the text was truncated.
 fn cut(bytes: &[u8], most: usize) -> (String, bool) {
     if bytes.len() <= most {
         return (lossy(bytes), false);

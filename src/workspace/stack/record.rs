@@ -1,4 +1,5 @@
-//! Writes publications, as unreachable objects, before the turn that names them.
+//! Writes publications before the turn that names them. They are unreachable until then, so the
+//! caller protects them from `git gc`.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +16,14 @@ use crate::session::turn::Turn;
 use crate::workspace::fit::find_conflict_markers;
 use crate::workspace::stack::{PathStacks, Series};
 
-/// A written publication.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Written {
-    /// Its commit; `None` if none was needed.
+    /// `None` if none was needed.
     pub id: Option<CommitId>,
     /// Publications of lower patches that were written for it and are only reachable through it.
     pub others: Vec<CommitId>,
 }
 
-/// Writes publications.
 pub struct Recorder<'a> {
     stacks: &'a Stacks<'a>,
     /// Publications written for patches that had none.
@@ -32,7 +31,6 @@ pub struct Recorder<'a> {
     others: Vec<CommitId>,
 }
 
-/// The turn that a publication belongs to.
 #[derive(Debug, Clone, Copy)]
 pub struct Author<'a> {
     pub session: &'a str,
@@ -40,7 +38,6 @@ pub struct Author<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Creates a recorder that has written nothing yet.
     pub fn new(stacks: &'a Stacks<'a>) -> Recorder<'a> {
         Recorder {
             stacks,
@@ -68,7 +65,6 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    /// Writes a publication. `tree` is the tree of the files after it.
     pub fn write(self, publication: &Publication, tree: TreeId) -> anyhow::Result<Written> {
         // Only staged: the caller protects it before a ref points at it.
         let batch = batch::begin_batch(self.stacks.repository);
@@ -87,7 +83,6 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    /// Converts a stack to publications, and writes those that are missing.
     pub fn publish_stack(&mut self, stack: &Stack<PatchId>) -> anyhow::Result<Stack<CommitId>> {
         for id in stack.tops() {
             self.publish_patch(id)?;
@@ -102,11 +97,12 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Writes a publication for a turn of an early version, and for those below it.
+    /// Writes publications for a turn of an early version and those below it, lowest first.
     fn publish_patch(&mut self, id: PatchId) -> anyhow::Result<()> {
         let is_open = |recorder: &Recorder<'_>, id: &PatchId| {
             matches!(id, PatchId::Turn(_)) && !recorder.published.contains_key(id)
         };
+        // A loop: recursion over a long history would overflow the stack.
         let mut waiting = vec![id];
 
         while let Some(id) = waiting.last().copied() {
@@ -174,11 +170,8 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// Writes the publication of a turn, applied or not. `to` is the new tree of the user's files if
-/// the turn is applied.
-///
-/// A turn without changes refers to the last publication. The first turn in a checkout always
-/// writes one.
+/// Writes the publication of a turn, applied or not. `to` is the new tree if it is applied. A turn
+/// without changes refers to the last publication; the first turn in a checkout always writes one.
 pub fn publish_turn(
     repository: &Repository,
     tip: &Turn,
@@ -215,6 +208,7 @@ pub fn publish_turn_with(
         None => repository.commit(workspace.before)?.tree,
     };
     let mut suspects = suspects.to_vec();
+    // The user can have resolved earlier markers since.
     suspects.extend(last.map_or_else(Vec::new, |(_, last)| last.marked));
     suspects.sort();
     suspects.dedup();

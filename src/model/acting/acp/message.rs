@@ -1,10 +1,12 @@
 //! JSON-RPC 2.0 messages, one object per line.
+//!
+//! Everything that an agent sends is optional here: agents deviate from the protocol.
 
 use serde_json::{Value, json};
 
-/// JSON-RPC "method not found".
+/// "Method not found".
 const NO_METHOD: i64 = -32601;
-/// Error code of the Agent Client Protocol for "authentication required".
+/// "Authentication required" of the Agent Client Protocol.
 pub(super) const NOT_LOGGED_IN: i64 = -32000;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -13,14 +15,14 @@ pub(super) enum Incoming {
         id: u64,
         outcome: Result<Value, RpcFailure>,
     },
-    /// A request. Must be answered.
+    /// Must be answered.
     Request {
         /// Echoed in our answer. Can be a number or a string.
         id: Value,
         method: String,
         params: Value,
     },
-    /// A notification. Needs no answer.
+    /// Needs no answer.
     Notification {
         method: String,
         /// `null` if the message has none.
@@ -35,8 +37,7 @@ pub(super) struct RpcFailure {
 }
 
 impl Incoming {
-    /// Parses a message. `None` if it is neither a request, a notification nor an answer to one of
-    /// our requests.
+    /// `None` if it is neither a request, a notification nor an answer to one of our requests.
     pub(super) fn read(message: &Value) -> Option<Incoming> {
         let params = || message.get("params").cloned().unwrap_or_default();
         let method = message.get("method").and_then(Value::as_str);

@@ -1,8 +1,8 @@
 //! Message loop of the Agent Client Protocol.
 //!
 //! TeDDy has at most one request of its own in flight and handles the agent's messages while it
-//! waits. It offers neither file access nor a terminal, so the agent has to do everything itself,
-//! inside its sandbox.
+//! waits. It offers neither file access nor a terminal, so the agent does everything itself, inside
+//! its sandbox.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -24,13 +24,12 @@ use crate::model::acting::{
     PermissionGiver, PermissionQuestion, ToolStatus, ToolUse,
 };
 
-/// Polling interval for limits and cancellation.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Time limit for an agent to stop after `session/cancel`.
+/// For the agent to stop after `session/cancel`.
 const CANCEL: Duration = Duration::from_secs(3);
 
-/// Characters to record of a line that is not a valid message.
+/// In characters, of a line that is not a valid message.
 const MAX_JUNK: usize = 2000;
 
 #[derive(Debug)]
@@ -50,7 +49,7 @@ enum TalkPhase {
     Work,
     /// The agent replays an earlier conversation, which is ignored.
     Memory,
-    /// The agent was cancelled. The rest of its messages is ignored.
+    /// The rest of its messages is ignored.
     Cancelled,
 }
 
@@ -62,13 +61,11 @@ pub(super) struct Talk<'a> {
     pub(super) work: WorkState<'a>,
     pub(super) complaints: Complaints,
     lines: LineSplitter,
-    /// Messages read but not handled yet.
     waiting: VecDeque<Incoming>,
     /// Kinds of tools that the user allowed for the rest of this call.
     allowed: BTreeSet<String>,
     /// `false` if the sandbox makes questions unnecessary; then TeDDy approves them all.
     pub(super) asks_host: bool,
-    /// Id of the next request.
     next: u64,
     phase: TalkPhase,
 }
@@ -96,14 +93,13 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Sends a request and waits for its answer.
     pub(super) fn ask(&mut self, method: &str, params: Value) -> Result<Value, TalkError> {
         let request = message::request(self.next, method, params);
         self.record.message(Speaker::Teddy, &request);
         self.ask_unrecorded(&request)
     }
 
-    /// Like [`Talk::ask`], but ignores the old conversation that the agent replays.
+    /// Ignores the old conversation that the agent replays.
     pub(super) fn ask_memory(&mut self, method: &str, params: Value) -> Result<Value, TalkError> {
         self.phase = TalkPhase::Memory;
         let answer = self.ask(method, params);
@@ -111,10 +107,10 @@ impl<'a> Talk<'a> {
         answer
     }
 
-    /// Sends the prompt and waits until the agent is done. The transcript gets a placeholder for
-    /// the text, which the turn already stores.
+    /// Waits until the agent is done.
     pub(super) fn prompt(&mut self, conversation: &str, text: &str) -> Result<Value, TalkError> {
         self.work.begin_prompt();
+        // The turn already stores the text.
         let recorded = json!({ "sessionId": conversation, "prompt": "the text of the turn" });
         let recorded = message::request(self.next, "session/prompt", recorded);
         self.record.message(Speaker::Teddy, &recorded);
@@ -124,7 +120,7 @@ impl<'a> Talk<'a> {
         self.ask_unrecorded(&message::request(self.next, "session/prompt", params))
     }
 
-    /// Tells the agent to stop and waits up to `CANCEL`, ignoring everything it says.
+    /// Waits up to `CANCEL`, ignoring everything that the agent sends.
     pub(super) fn cancel(&mut self, conversation: &str) {
         let notification =
             message::notification("session/cancel", json!({ "sessionId": conversation }));
@@ -146,7 +142,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Ends the agent and everything it started. Returns processes that survived, and the
+    /// Ends all processes. Returns those that survived, and the transcript.
     /// transcript.
     pub(super) fn end(mut self, is_well: bool) -> (Vec<String>, TranscriptRecorder) {
         let ended = if is_well {
@@ -220,7 +216,7 @@ impl<'a> Talk<'a> {
         Ok(self.waiting.pop_front())
     }
 
-    /// Parses and records a line. Invalid lines are recorded as text.
+    /// Records invalid lines as text.
     fn read(&mut self, line: &[u8]) {
         let message: Option<Value> = serde_json::from_slice(line).ok();
         let incoming = message.as_ref().and_then(Incoming::read);
@@ -240,7 +236,6 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Handles a message that isn't the answer being waited for.
     fn take(&mut self, incoming: Incoming) {
         match incoming {
             Incoming::Request { id, method, params } if method == "session/request_permission" => {
@@ -271,8 +266,7 @@ impl<'a> Talk<'a> {
         self.send(&message::answer(id, json!({ "outcome": outcome })));
     }
 
-    /// Decides about a permission request. Asks the host unless the sandbox or an earlier "always"
-    /// answers it.
+    /// Asks the host unless the sandbox or an earlier "always" answers the question.
     fn decide(
         &mut self,
         question: &PermissionQuestion,
@@ -308,7 +302,6 @@ impl<'a> Talk<'a> {
     }
 }
 
-/// Returns the id of the option that matches a decision.
 fn choose(options: &[Value], decision: PermissionDecision) -> Option<&Value> {
     let kinds: &[&str] = match decision {
         // `allow_once` even for `Always`: TeDDy remembers the decision for this call, but the agent
@@ -326,17 +319,13 @@ fn choose(options: &[Value], decision: PermissionDecision) -> Option<&Value> {
     kinds.iter().find_map(of_kind)
 }
 
-// Tracks an agent's work from its `session/update` messages.
-//
-// Unknown updates are ignored. None of this proves what the agent changed; only the files do.
+// Tracks an agent's work from its `session/update` messages. Unknown updates are ignored. None of
+// this proves what the agent changed; only the files do.
 
-/// Maximum number of tools to remember.
 const MAX_TOOLS: usize = 10_000;
 
-/// Maximum number of plan steps to show.
 const MAX_STEPS: usize = 100;
 
-/// Maximum number of paths to show in a question.
 const MAX_PATHS: usize = 10;
 
 #[derive(Debug, Default)]
@@ -349,7 +338,7 @@ pub(super) struct WorkState<'a> {
     message_id: String,
     /// Tools by id.
     tools: HashMap<String, ToolUse>,
-    /// `true` if a tool is running, which can be silent for long.
+    /// A running tool can be silent for long.
     pub(super) has_tool: bool,
     pub(super) usage: TokenUsage,
     /// Cost in US dollars, as reported.
@@ -400,6 +389,7 @@ impl WorkState<'_> {
             "plan" => host.progress(AgentProgress::Plan(&plan_entries(update))),
             "usage_update" => {
                 let cost = update.pointer("/cost/amount").and_then(Value::as_f64);
+                // A negative or infinite cost would break the budget.
                 let cost = cost.filter(|cost| cost.is_finite() && *cost >= 0.0);
                 self.cost = cost.or(self.cost);
                 let (usage, cost, _) = self.usage_of_call();
@@ -409,7 +399,7 @@ impl WorkState<'_> {
         }
     }
 
-    /// Takes the token counts from the answer to `session/prompt`.
+    /// From the answer to `session/prompt`.
     pub(super) fn used(&mut self, end: &Value) {
         let usage = token_usage(end);
         if usage.is_known() {
@@ -449,7 +439,7 @@ impl WorkState<'_> {
         host.progress(AgentProgress::Says(piece));
     }
 
-    /// Merges an update into the known state of a tool: agents send only the fields that changed.
+    /// Agents send only the fields that changed.
     fn tool(&mut self, update: &Value) -> ToolUse {
         let id = sanitize_label(text_at(update, "/toolCallId"));
         let mut tool = self.tools.get(&id).cloned().unwrap_or_default();
@@ -468,6 +458,7 @@ impl WorkState<'_> {
             "failed" => ToolStatus::Failed,
             _ => tool.status,
         };
+        // An agent can invent any number of ids.
         if self.tools.len() < MAX_TOOLS || self.tools.contains_key(&id) {
             self.tools.insert(id, tool.clone());
         }
@@ -476,7 +467,7 @@ impl WorkState<'_> {
     }
 }
 
-/// Reads a command, which agents send as a string or a list.
+/// Agents send a string or a list.
 fn command_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -524,7 +515,7 @@ fn token_usage(end: &Value) -> TokenUsage {
     }
 }
 
-/// Returns the string at a JSON pointer, or an empty one.
+/// Empty if it is missing.
 pub(super) fn text_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value
         .pointer(pointer)
