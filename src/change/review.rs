@@ -262,10 +262,7 @@ pub enum NoVerdict {
     #[error("its verdict names {0} verdicts")]
     Ambiguous(usize),
     #[error("its status `{status}` and its verdict `{verdict}` differ")]
-    Differs {
-        status: String,
-        verdict: String,
-    },
+    Differs { status: String, verdict: String },
 }
 
 impl ReviewVerdict {

@@ -276,20 +276,11 @@ pub enum ChangeError {
         wanted: &'static str,
     },
     #[error("the change `{id}` is {}, not complete", phase.word())]
-    ChangeNotComplete {
-        id: ChangeId,
-        phase: ChangePhase,
-    },
+    ChangeNotComplete { id: ChangeId, phase: ChangePhase },
     #[error("the documents of `{id}` have {}", counted(*count, "mistake"))]
-    Invalid {
-        id: ChangeId,
-        count: usize,
-    },
+    Invalid { id: ChangeId, count: usize },
     #[error("the change `{id}` has {}", counted(*open, "open task"))]
-    OpenTasks {
-        id: ChangeId,
-        open: usize,
-    },
+    OpenTasks { id: ChangeId, open: usize },
 }
 
 impl ChangeError {

@@ -56,9 +56,7 @@ pub enum UnknownAgent {
     #[error(
         "the agent `{name}` is not trusted: only this repository has it, in `.teddy/prompts/{name}.xml`"
     )]
-    Untrusted {
-        name: String,
-    },
+    Untrusted { name: String },
 }
 
 #[derive(Debug, Clone, Default)]

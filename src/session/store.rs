@@ -52,10 +52,7 @@ pub enum StoreError {
     #[error("session `{0}` has no turn in progress")]
     NoDraft(SessionName),
     #[error("turn {turn} of session `{session}` is in progress: its plan has not run")]
-    InProgress {
-        session: SessionName,
-        turn: u64,
-    },
+    InProgress { session: SessionName, turn: u64 },
     #[error("session `{session}` has no turn `{turn}`; its turns are 0 to {last}")]
     NoTurn {
         session: SessionName,

@@ -31,10 +31,7 @@ pub enum LinkError {
     Title,
     /// Text and destination differ.
     #[error("the link's text `{text}` and its destination `{destination}` differ")]
-    Mismatch {
-        text: String,
-        destination: String,
-    },
+    Mismatch { text: String, destination: String },
     /// A scheme other than `http` and `https`.
     #[error("only `http` and `https` addresses are read")]
     Scheme,

@@ -199,13 +199,9 @@ pub enum Question<'a> {
         takes_commands: bool,
     },
     /// What to do instead of a declined plan.
-    Instead {
-        title: &'a str,
-    },
+    Instead { title: &'a str },
     /// For overriding a verdict.
-    Reason {
-        change: &'a str,
-    },
+    Reason { change: &'a str },
     Answer {
         /// Markdown.
         message: &'a str,

@@ -40,10 +40,7 @@ pub struct Body<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BodyPart {
     /// `FIND:` or `REPLACE:`.
-    Label {
-        line: usize,
-        label: Label,
-    },
+    Label { line: usize, label: Label },
     /// A fenced code block.
     Code {
         /// Line of the opening fence.

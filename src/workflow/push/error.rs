@@ -51,10 +51,7 @@ pub enum PushError {
     },
     /// A turn violates the format, so the session could not be fetched.
     #[error("nothing was sent: no one could fetch `{session}`: {fault}")]
-    Unsound {
-        session: SessionName,
-        fault: Fault,
-    },
+    Unsound { session: SessionName, fault: Fault },
 }
 
 impl PushError {
