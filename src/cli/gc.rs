@@ -87,7 +87,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         return Ok(exit::SUCCESS.into());
     }
 
-    if args.dry_run {
+    if args.dry_run && args.sessions.is_empty() {
         show_usage(app, &project)?;
     }
     app.print(listed(&result))?;

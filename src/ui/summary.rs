@@ -185,7 +185,11 @@ impl<'a> Summary<'a> {
     }
 
     fn whole_risk_lines(&self) -> Vec<StyledLine> {
-        self.risks_of(None, "  ").collect()
+        // Someone who is asked has a key for it.
+        let reading = self
+            .reading()
+            .filter(|_| self.audience == Audience::Informed);
+        self.risks_of(None, "  ").chain(reading).collect()
     }
 
     /// Returns how free spellings of the format were read; `None` without any.

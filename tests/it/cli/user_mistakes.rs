@@ -365,7 +365,7 @@ fn a_wrong_number_option_or_word_is_told_what_helps() {
     ] {
         repo.teddy(line).check(2, &[words]);
     }
-    for line in [&["gc", "-n"], &["log", "-3"]] {
+    for line in [&["undo", "-x"], &["log", "-3"]] {
         let out = repo.teddy(line);
         out.check(2, &["unexpected argument"]);
         assert!(!out.stderr.contains("as a value"), "{out}");

@@ -94,7 +94,7 @@ fn b5_a_bundle_that_is_cut_off_or_damaged_brings_nothing() {
         refused(&into, &[&file], &[]);
     }
     refused(&into, &["/dev/zero"], &["it is not a regular file"]);
-    refused(&into, &["."], &["it is not a regular file"]);
+    refused(&into, &["."], &["there is no remote `.`"]);
     refused(&into, &["gone.bundle"], &["no such file or directory"]);
 }
 

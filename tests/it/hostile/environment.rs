@@ -111,9 +111,9 @@ fn a_model_program_gets_its_own_key_and_no_other() {
     repo.configure(&format!(
         "models:\n  plain: {{ kind: command, run: [{script}] }}\n  keyed: {{ kind: command, run: [{script}], api_key_env: GROQ_API_KEY }}\n"
     ));
-    teddy(&repo, &["plan", "-m", "x", "--model", "plain"]).check(3, &[]);
+    teddy(&repo, &["plan", "-m", "x", "--model", "plain"]).check(5, &[]);
     assert_eq!(seen(&dump), names(TOOLS));
-    teddy(&repo, &["plan", "-m", "x", "--model", "keyed"]).check(3, &[]);
+    teddy(&repo, &["plan", "-m", "x", "--model", "keyed"]).check(5, &[]);
     assert_eq!(
         seen(&dump),
         [&["GROQ_API_KEY"][..], &names(TOOLS)[..]].concat()
