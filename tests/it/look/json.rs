@@ -132,6 +132,16 @@ const CALLS: [(&[&str], &str); 74] = [
 
 /// Returns the subcommands that the help of a command lists.
 fn commands(repo: &TestRepo, of: &[&str]) -> Vec<String> {
+    if of.is_empty() {
+        let help = repo.done(&["help", "--all"]);
+        let (_, list) = help.split_once("\n\n").unwrap();
+        let (list, _) = list.split_once("\n\n").unwrap();
+        // The group is in front of the first one.
+        let names = list
+            .lines()
+            .filter_map(|line| line.get(10..)?.split(' ').next());
+        return names.map(str::to_owned).collect();
+    }
     let help = repo.done(&[of, &["-h"]].concat());
     let list = help.split_once("Commands:\n").unwrap().1;
     let list = list.split_once("\n\n").unwrap().0;

@@ -48,7 +48,9 @@ fn promise_a5_a_plan_of_which_nothing_was_approved_is_declined() {
         &[create("b.txt", "b\n"), execute("touch c.txt")],
     ));
     let mut screen = checklist(&repo);
-    screen.press("as");
+    screen.press("*");
+    screen.settled();
+    screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert!(
         screen.shown().contains("turn 1 declined"),
@@ -72,7 +74,9 @@ fn promise_a5_a_single_memo_is_something() {
         &[create("b.txt", "b\n")],
     ));
     let mut screen = checklist(&repo);
-    screen.press("G s");
+    screen.press("G ");
+    screen.settled();
+    screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(repo.json(&["log"], 0)[0]["status"], "executed");
     assert_eq!(repo.read(".teddy/memos.yaml"), "- A fact.\n");

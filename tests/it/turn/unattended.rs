@@ -57,7 +57,7 @@ fn p42_words_beside_a_command_wait_for_a_person() {
 fn p42_a_person_sees_the_words_and_runs_the_plan() {
     let repo = project();
     repo.write("../plan.md", doubtful(WORDS[2]));
-    let mut screen = Screen::open(&repo, (110, 40), &["execute", "../plan.md"]);
+    let mut screen = Screen::open(&repo, (140, 40), &["execute", "../plan.md"]);
     screen.wait_for("(q)uit ›");
     assert!(screen.shown().contains("noch nicht"), "{}", screen.shown());
     screen.press("a");
