@@ -256,7 +256,7 @@ fn what_the_user_changed_is_what_runs_again() {
     screen.wait_for("› echo more > more.txt");
     screen.press("\x15echo other > other.txt\r");
     screen.wait_for("*modified");
-    screen.press("s");
+    screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert!(repo.path().join("other.txt").exists() && !repo.path().join("more.txt").exists());
     repo.teddy(&["replay", "@", "-y"])
