@@ -20,7 +20,7 @@ fn checklist(repo: &TestRepo) -> Screen {
     let mut screen = Screen::open(repo, (100, 30), &["execute"]);
     screen.wait_for("(q)uit ›");
     screen.press("m");
-    screen.wait_for("preview/edit");
+    screen.wait_for("a approve");
     screen
 }
 

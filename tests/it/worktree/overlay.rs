@@ -381,7 +381,7 @@ fn a_machine_without_overlays_runs_commands_in_a_copy_and_says_so_where_one_is_r
     );
     let told = Output::of(&mut without(&["doctor", "-v"]));
     assert!(
-        told.stdout.contains("commands run in a copy of your files"),
+        told.stdout.contains("run in a copy of your files"),
         "{told}"
     );
 }
