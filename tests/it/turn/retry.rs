@@ -178,6 +178,8 @@ fn a_turn_of_a_pipeline_is_asked_again_step_by_step() {
     Asking other with about [n] tokens, no price set
     Step 2 of 2: plan
     Asking other with about [n] tokens, no price set
+    warning: the server read only 1 of about [n] tokens, so the model has not seen all of the input.
+    Its context window is too small: for Ollama, start the server with `OLLAMA_CONTEXT_LENGTH=131072`, or set `num_ctx` in the Modelfile.
     pipeline `two` is not as it was: step `think` was sent something else
     your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back
     planned turn 3: "Make d", 1 mistakes
