@@ -13,6 +13,8 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A frame is complete if no output follows for this time.
 const SILENCE: Duration = Duration::from_millis(200);
+/// A program that has not ended by then hangs.
+const MAX_RUN: Duration = Duration::from_secs(120);
 
 pub struct Screen {
     parser: vt100::Parser,
@@ -220,7 +222,17 @@ impl Screen {
 
     /// Waits for the program to exit and reads the rest of its output.
     pub fn end(&mut self) -> u32 {
-        let code = self.child.wait().unwrap().exit_code();
+        let started = Instant::now();
+        let code = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status.exit_code();
+            }
+            if started.elapsed() > MAX_RUN {
+                let _ = self.child.kill();
+                panic!("it has not ended:\n{}", self.shown());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
         while let Ok(bytes) = self.output.recv_timeout(PATIENCE) {
             self.take(&bytes);
         }
