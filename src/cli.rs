@@ -286,14 +286,16 @@ fn parse(arguments: Vec<OsString>) -> Result<(Global, Option<Command>), clap::Er
     }
 }
 
+fn is_started_by_git(arguments: &[OsString]) -> bool {
+    let program = arguments.first().map(Path::new);
+    program.is_some_and(|program| program.file_name() == Some(OsStr::new("git-teddy")))
+}
+
 /// Parses the command line as typed. If started by git, usage and hints say `git teddy`. The
 /// command is `None` if the line has none.
 fn parse_as_typed(arguments: Vec<OsString>) -> Result<(Global, Option<Command>), clap::Error> {
-    let is_git = arguments
-        .first()
-        .is_some_and(|program| Path::new(program).file_name() == Some(OsStr::new("git-teddy")));
     let mut parser = parser_of(&arguments);
-    if is_git {
+    if is_started_by_git(&arguments) {
         parser = parser.bin_name("git teddy");
     }
 

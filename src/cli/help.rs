@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::parser;
+use super::{is_started_by_git, parser};
 
 /// A group of commands. The first ones are on the first screen.
 struct CommandGroup {
@@ -65,14 +65,18 @@ pub(super) fn asked_for(arguments: &[OsString]) -> Option<String> {
         .skip(1)
         .filter_map(|word| word.to_str())
         .collect();
+    let program = match is_started_by_git(arguments) {
+        true => "git teddy",
+        false => "teddy",
+    };
     match words.as_slice() {
-        ["help" | "-h"] => Some(list(false)),
-        ["help", "-a" | "--all"] | ["--help"] => Some(list(true)),
+        ["help" | "-h"] => Some(list(program, false)),
+        ["help", "-a" | "--all"] | ["--help"] => Some(list(program, true)),
         _ => None,
     }
 }
 
-fn list(is_all: bool) -> String {
+fn list(program: &str, is_all: bool) -> String {
     let parser = parser();
     let about = |name: &str| {
         let command = parser.find_subcommand(name)?;
@@ -80,7 +84,7 @@ fn list(is_all: bool) -> String {
     };
 
     let mut text =
-        "usage: teddy [options] <command> [arguments], or: teddy '<message>'\n\n".to_owned();
+        format!("usage: {program} [options] <command> [arguments], or: {program} '<message>'\n\n");
     for group in &GROUPS {
         let others = group.others.iter().filter(|_| is_all);
         for (at, name) in group.common.iter().chain(others).enumerate() {
@@ -89,13 +93,13 @@ fn list(is_all: bool) -> String {
             text.push_str(&line(heading, name, &about));
         }
     }
-    text.push_str(match is_all {
-        false => {
-            "\n`teddy help --all` lists all commands, `teddy <command> --help` explains one.\n"
-        }
-        true => {
-            "\n`teddy <command> --help` explains a command; `teddy resume --help` the options.\n"
-        }
+    text.push_str(&match is_all {
+        false => format!(
+            "\n`{program} help --all` lists all commands, `{program} <command> --help` explains one.\n"
+        ),
+        true => format!(
+            "\n`{program} <command> --help` explains a command; `{program} resume --help` the options.\n"
+        ),
     });
     if is_all {
         let mut parser = parser;
@@ -151,7 +155,7 @@ mod tests {
     fn the_first_screen_has_14_commands_and_fits_24_lines() {
         let count: usize = GROUPS.iter().map(|group| group.common.len()).sum();
         assert_eq!(count, 14);
-        let text = list(false);
+        let text = list("teddy", false);
         assert!(text.lines().count() < 24, "{text}");
         assert!(
             text.lines().all(|line| line.chars().count() <= WIDTH),

@@ -88,7 +88,7 @@ impl EditedPlan {
     /// Grants a command the network, or takes it back. Returns `false` if the action is no command.
     pub fn switch_network(&mut self, index: usize) -> bool {
         let mut action = self.plan.actions[index].clone();
-        let ActionKind::Execute(execute) = &mut action.kind else {
+        let Some(execute) = action.kind.command_mut() else {
             return false;
         };
         execute.network = !execute.network;

@@ -168,7 +168,7 @@ fn smoke(repo: &TestRepo, bin: &Path) {
     };
     let version = format!("teddy {} ", version());
     run("teddy", &["--version"]).check(0, &[&version]);
-    run("git", &["teddy", "-h"]).check(0, &["Usage: git teddy "]);
+    run("git", &["teddy", "-h"]).check(0, &["usage: git teddy "]);
     let demo = repo.beside("demo");
     run("git", &["teddy", "demo", demo.to_str().unwrap()]).check(0, &["The session is in"]);
     if find("man").is_some() {

@@ -140,6 +140,10 @@ pub trait Behavior {
         None
     }
 
+    fn command_mut(&mut self) -> Option<&mut Execute> {
+        None
+    }
+
     /// Returns `false` if the user deselected every part of the action.
     fn has_work(&self) -> bool {
         true

@@ -148,6 +148,10 @@ impl Behavior for Execute {
         Some(self)
     }
 
+    fn command_mut(&mut self) -> Option<&mut Execute> {
+        Some(self)
+    }
+
     fn may_fail(&self) -> bool {
         self.allow_failure
     }

@@ -84,6 +84,17 @@ const WORK: &[(&str, &str, &[Text])] = &[
         "mkfifo p && (echo x > p &) && test \"$(cat p)\" = x && rm p",
         &[],
     ),
+    (
+        "python3",
+        "python3 -c 'import socket; socket.socket().bind((\"127.0.0.1\", 0))'",
+        &[],
+    ),
+    (
+        "python3",
+        "python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.bind(\"s\"); s.listen(); socket.socket(socket.AF_UNIX).connect(\"s\")'",
+        &[],
+    ),
+    ("python3", "python3 -c 'import pty; pty.fork()'", &[]),
 ];
 
 /// Commands that need a setting, and the text that names it.
@@ -92,18 +103,8 @@ const HINTS: &[(&str, &str, &str)] = &[
     ("sh", "echo x > /tmp/teddy-made", "execute.writable"),
     (
         "python3",
-        "python3 -c 'import socket; socket.socket().bind((\"127.0.0.1\", 0))'",
+        "python3 -c 'import socket; socket.create_connection((\"192.0.2.1\", 80), 5)'",
         "execute.network",
-    ),
-    (
-        "python3",
-        "python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.bind(\"s\"); s.listen(); socket.socket(socket.AF_UNIX).connect(\"s\")'",
-        "execute.network",
-    ),
-    (
-        "python3",
-        "python3 -c 'import pty; pty.fork()'",
-        "execute.sandbox",
     ),
 ];
 
