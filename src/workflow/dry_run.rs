@@ -39,7 +39,7 @@ pub struct Rewrite {
 
 /// Against the user's current files.
 pub fn dry_run(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<DryRun> {
-    let reading = reading_of(draft)?;
+    let reading = reading_of(tip, draft)?;
     let tree = snapshot::snapshot(&project.checkout(), &forced(&reading.plan))?.tree;
     dry_run_of(project, tip, draft, reading, tree)
 }
@@ -50,10 +50,10 @@ pub fn dry_run_at(
     draft: &Draft,
     tree: TreeId,
 ) -> anyhow::Result<DryRun> {
-    dry_run_of(project, tip, draft, reading_of(draft)?, tree)
+    dry_run_of(project, tip, draft, reading_of(tip, draft)?, tree)
 }
 
-fn reading_of(draft: &Draft) -> anyhow::Result<Reading> {
+fn reading_of(tip: &Turn, draft: &Draft) -> anyhow::Result<Reading> {
     anyhow::ensure!(
         draft.is_planned(),
         "turn {} has no plan yet",
@@ -62,7 +62,7 @@ fn reading_of(draft: &Draft) -> anyhow::Result<Reading> {
     let written = draft.artifacts.text_or_empty(artifact::PLAN);
     // The raw reply, as `execute` reads it.
     let text = draft.artifacts.text(artifact::REPLY).unwrap_or(written);
-    Ok(read_reply(draft, &text))
+    Ok(read_reply(tip, draft, &text))
 }
 
 fn dry_run_of(

@@ -230,7 +230,7 @@ fn open_case<'a>(
         .artifacts
         .text(artifact::REPLY)
         .unwrap_or_else(|| start.draft.artifacts.text_or_empty(artifact::PLAN));
-    let reading = read_reply(&start.draft, &text);
+    let reading = read_reply(start.tip, &start.draft, &text);
     let plan = approved.as_ref().map(|approved| &approved.plan);
     let paths = forced(plan.unwrap_or(&reading.plan));
     let mut case = validate_case(project, start, reading, &paths, reusable, user)?;

@@ -5,6 +5,7 @@
 
 use anyhow::Context as _;
 
+use crate::change::id::ChangeId;
 use crate::git::object::{CommitId, TreeId};
 use crate::model::prompt::ANSWERING;
 use crate::plan::Plan;
@@ -258,7 +259,7 @@ pub fn take_answer(
     } = answered;
     let validated = validate_plan(
         project,
-        read_reply(&draft, reply),
+        read_reply(tip, &draft, reply),
         &ValidationInput {
             tip,
             tree: recorded.tree,
@@ -300,13 +301,16 @@ pub fn message_of(plan: &Plan) -> Option<String> {
 
 /// Parses a reply, as an answer if the draft is a question. The work on a change needs a plan, so an
 /// prose answer to it is a mistake.
-pub fn read_reply(draft: &Draft, reply: &str) -> Reading {
+pub fn read_reply(tip: &Turn, draft: &Draft, reply: &str) -> Reading {
     if draft.meta.question {
         return reading::read_answer(reply, &request_of(draft));
     }
-    match draft.meta.work {
-        Some(_) => reading::read(reply),
-        None => reading::read_reply(reply, &request_of(draft)),
+    // The correction of a plan for the work on a change does not name the work.
+    let corrects_work = draft.meta.origin == MessageOrigin::Validation
+        && ChangeId::of_session(&tip.session).is_some();
+    match draft.meta.work.is_some() || corrects_work {
+        true => reading::read(reply),
+        false => reading::read_reply(reply, &request_of(draft)),
     }
 }
 

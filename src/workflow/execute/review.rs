@@ -458,8 +458,6 @@ fn replan(
         model,
         origin: MessageOrigin::Validation,
         question,
-        // The work on a change needs a plan, also after a rejected one.
-        work: tip.meta.work.clone(),
         ..plan::PlanOptions::default()
     };
 
