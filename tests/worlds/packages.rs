@@ -129,7 +129,7 @@ impl BuildScript {
         let compiler = cargo()?.with_file_name("rustc");
         let repo = TestRepo::new();
         let source = project().join("src/build/commit.rs");
-        let main = format!("#[path = {source:?}]\nmod commit;\nfn main() {{ commit::say() }}\n");
+        let main = format!("#[path = {source:?}]\nmod commit;\nfn main() {{ commit::emit() }}\n");
         std::fs::write(repo.beside("script.rs"), main).unwrap();
 
         let mut compile = repo.command(compiler.to_str()?);

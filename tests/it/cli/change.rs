@@ -1562,6 +1562,7 @@ fn a_document_that_is_viewed_cannot_steer_the_terminal() {
     screen.wait_for("(i)mplement / (v)iew / (q)uit ›");
     screen.press("v");
     screen.wait_for("\\u{1b}]0;evil\\u{7}\\u{202e}x");
+    screen.settled();
     screen.press("q");
     screen.end();
     assert!(

@@ -414,9 +414,9 @@ fn another_user_of_the_repository_is_told_whose_sessions_they_are() {
         ] {
             command.env(name, home.join(dir));
         }
-        command.env("GIT_CONFIG_COUNT", "1");
-        command.env("GIT_CONFIG_KEY_0", "safe.directory");
-        command.env("GIT_CONFIG_VALUE_0", "*");
+        let config = home.join("gitconfig");
+        std::fs::write(&config, "[safe]\n\tdirectory = *\n").unwrap();
+        command.env("GIT_CONFIG_GLOBAL", config);
         Output::of(command.current_dir(repo.path()))
     };
     let owner = format!(
