@@ -171,6 +171,7 @@ commands! {
     "redo" Redo => redo,
     "land" Land => land,
     "pick" Pick => pick,
+    #[command(alias = "run")]
     "record" Record => record,
     "hooks" Hooks => hooks,
     #[command(hide = true)]
@@ -181,6 +182,7 @@ commands! {
     "branch" Branch => branch,
     "switch" Switch => switch,
     "sessions" Sessions => sessions,
+    #[command(alias = "import")]
     "fetch" Fetch => fetch,
     "web" Web => web,
     "export" Export => export,

@@ -92,13 +92,13 @@ impl LineComment {
         }
     }
 
-    /// Returns what became of the lines in another version of the file. `None` if it is deleted.
-    pub fn status(&self, version: Option<&str>) -> CommentStatus {
-        let Some(version) = version else {
+    /// Returns what became of the lines in another version of the file, given as by [`quotable`].
+    /// `None` if the file is deleted.
+    pub fn status(&self, lines: Option<&[String]>) -> CommentStatus {
+        let Some(lines) = lines else {
             return CommentStatus::Stale;
         };
-        let lines: Vec<String> = version.lines().map(cut).collect();
-        if position(&lines, &self.quoted).is_some() {
+        if position(lines, &self.quoted).is_some() {
             return CommentStatus::Open;
         }
         let start = match self.before.as_slice() {
@@ -106,7 +106,7 @@ impl LineComment {
             // The nearest line alone will do if the one in front of it changed.
             before => (0..before.len()).find_map(|skipped| {
                 let near = &before[skipped..];
-                position(&lines, near).map(|at| at + near.len())
+                position(lines, near).map(|at| at + near.len())
             }),
         };
         let Some(start) = start else {
@@ -124,6 +124,11 @@ impl LineComment {
             _ => CommentStatus::Stale,
         }
     }
+}
+
+/// Returns the lines of a file as comments quote them.
+pub fn quotable(text: &str) -> Vec<String> {
+    text.lines().map(cut).collect()
 }
 
 /// Writes `comments.md`.
@@ -316,7 +321,9 @@ mod tests {
     #[test]
     fn cm4_the_status_says_what_became_of_the_lines() {
         let check = |version: Option<&str>, expected| {
-            assert_eq!(comment(2, 3, "x").status(version), expected, "{version:?}");
+            let lines = version.map(quotable);
+            let status = comment(2, 3, "x").status(lines.as_deref());
+            assert_eq!(status, expected, "{version:?}");
         };
         check(Some(TEXT), CommentStatus::Open);
         check(Some(&format!("use x;\n\n{TEXT}")), CommentStatus::Open);

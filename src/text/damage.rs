@@ -1,14 +1,13 @@
 //! Changes to a file that its author seldom means: lost bytes, another encoding, other line ends, a
 //! file that only differs in whitespace.
 //!
-//! Pure: compares two versions of a file. Only what the bytes prove is reported. An encoding other
-//! than UTF-8 and UTF-16 with a byte order mark is not guessed.
+//! Pure: compares two versions of a file, in time linear in their size: a plan or a command can have
+//! written them. Reports what the bytes prove. An encoding other than UTF-8 and UTF-16 with a byte
+//! order mark is not guessed.
 
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash as _, Hasher as _};
+use std::collections::HashMap;
 
 use super::counted;
-use super::diff::align;
 use super::path::RepoPath;
 
 /// What stands for bytes that could not be decoded.
@@ -24,7 +23,7 @@ const BYTE_ORDER_MARKS: [(&[u8], &str); 3] = [
 /// A file with fewer lines may shrink without a warning.
 const MIN_LINES: usize = 20;
 
-/// Larger versions are not compared by line.
+/// Larger versions are not compared.
 const MAX_BYTES: usize = 8 << 20;
 
 /// Marks of generated files, searched in the first lines.
@@ -104,14 +103,6 @@ impl Damage {
         }
     }
 
-    /// Returns whether [`keep_bytes`] takes it back.
-    pub fn is_repairable(&self) -> bool {
-        !matches!(
-            self,
-            Damage::WhitespaceOnly { .. } | Damage::Shrunk { .. } | Damage::Generated
-        )
-    }
-
     /// Part of a sentence, after the name of the file.
     pub fn sentence(&self) -> String {
         match self {
@@ -171,45 +162,6 @@ pub fn damage(path: &RepoPath, before: &[u8], after: &[u8]) -> Vec<Damage> {
     found
 }
 
-/// Returns `after` with the encoding, byte order mark and line ends of `before`, and with the bytes
-/// of its unchanged lines. `None` if that is not possible.
-pub fn keep_bytes(before: &[u8], after: &[u8]) -> Option<Vec<u8>> {
-    let is_utf16 = mark_of(before).is_some_and(|(_, encoding)| encoding == "UTF-16");
-    if is_utf16 || is_binary(before) || is_binary(after) {
-        return None;
-    }
-    let (mark, _) = mark_of(before).unwrap_or_default();
-    let (old, new) = (without_mark(before), without_mark(after));
-    let (old, new) = (lines(old), lines(new));
-    let ends = most_common_end(&old);
-
-    let mut kept = mark.to_vec();
-    let mut next = 0;
-    let mut previous = 0;
-    let equal = align(&keys(&old, text_key), &keys(&new, text_key));
-    for (from, to) in equal
-        .into_iter()
-        .chain([(old.len()..old.len(), new.len()..new.len())])
-    {
-        let replaced = &old[previous..from.start];
-        for (at, line) in new[next..to.start].iter().enumerate() {
-            let (text, end) = split_end(line);
-            let like = replaced.get(at).map(|line| split_end(line).0);
-            kept.extend(with_bytes_of(text, like));
-            kept.extend(if end.is_empty() { end } else { ends });
-        }
-        kept.extend(old[from.clone()].concat());
-        (previous, next) = (from.end, to.end);
-    }
-
-    // The last line can have moved away from the end.
-    let ends_with_newline = |text: &[u8]| text.ends_with(b"\n");
-    if ends_with_newline(before) && !ends_with_newline(&kept) && !kept.is_empty() {
-        kept.extend(ends);
-    }
-    Some(kept)
-}
-
 /// Returns whether a tool writes the file, judging by its name and first lines.
 pub fn is_generated(path: &RepoPath, text: &[u8]) -> bool {
     let name = path.as_str().rsplit('/').next().unwrap_or_default();
@@ -259,20 +211,24 @@ fn mark_change(before: &[u8], after: &[u8]) -> Option<Damage> {
 
 fn line_end_change(before: &[u8], after: &[u8]) -> Option<Damage> {
     let (from, to) = (end_name(before)?, end_name(after)?);
-    let (old, new) = (lines(before), lines(after));
-    let changed: usize = align(&keys(&old, text_key), &keys(&new, text_key))
-        .into_iter()
-        .flat_map(|(from, to)| from.zip(to))
-        .filter(|(from, to)| {
-            let [old, new] = [split_end(old[*from]).1, split_end(new[*to]).1];
-            old != new && !old.is_empty() && !new.is_empty()
-        })
-        .count();
+    let mut known: HashMap<&[u8], [bool; 2]> = HashMap::new();
+    for line in lines(before) {
+        let (text, end) = split_end(line);
+        if !end.is_empty() {
+            known.entry(text).or_default()[usize::from(end.len() == 2)] = true;
+        }
+    }
+    let new = lines(after);
+    let is_changed = |line: &&&[u8]| {
+        let (text, end) = split_end(line);
+        let ends = known.get(text).filter(|_| !end.is_empty());
+        ends.is_some_and(|ends| !ends[usize::from(end.len() == 2)])
+    };
+    let changed = new.iter().filter(is_changed).count();
     // New lines that end differently make the file mixed, even if the others stay.
-    let lines = if changed == 0 && from != to {
-        count_mixed(&new)
-    } else {
-        changed
+    let lines = match changed {
+        0 if from != to => count_mixed(&new),
+        changed => changed,
     };
     (lines > 0).then_some(Damage::LineEnds { from, to, lines })
 }
@@ -285,19 +241,18 @@ fn whitespace_change(before: &[u8], after: &[u8]) -> Option<Damage> {
     if visible(before) != visible(after) {
         return None;
     }
-    let [old, new] = [before, after].map(|text| {
-        let lines = lines(without_mark(text)).into_iter();
-        lines.map(|line| split_end(line).0).collect::<Vec<_>>()
-    });
-    let same: usize = align(
-        &keys(&old, |line| line.to_vec()),
-        &keys(&new, |line| line.to_vec()),
-    )
-    .iter()
-    .map(|(range, _)| range.len())
-    .sum();
-    let lines = old.len().max(new.len()) - same;
-    (lines > 0).then_some(Damage::WhitespaceOnly { lines })
+    let mut counts: HashMap<&[u8], usize> = HashMap::new();
+    for line in lines(without_mark(before)) {
+        *counts.entry(split_end(line).0).or_default() += 1;
+    }
+    let mut changed = 0;
+    for line in lines(without_mark(after)) {
+        match counts.get_mut(split_end(line).0) {
+            Some(count) if *count > 0 => *count -= 1,
+            _ => changed += 1,
+        }
+    }
+    (changed > 0).then_some(Damage::WhitespaceOnly { lines: changed })
 }
 
 fn shrinking(before: &[u8], after: &[u8]) -> Option<Damage> {
@@ -319,60 +274,6 @@ fn split_end(line: &[u8]) -> (&[u8], &[u8]) {
     line.split_at(line.len() - end)
 }
 
-fn keys(lines: &[&[u8]], key: fn(&[u8]) -> Vec<u8>) -> Vec<u64> {
-    let hash = |line: &&[u8]| {
-        let mut hasher = DefaultHasher::new();
-        key(line).hash(&mut hasher);
-        hasher.finish()
-    };
-    lines.iter().map(hash).collect()
-}
-
-/// What a line says, without its end. Bytes that are not UTF-8 equal U+FFFD.
-fn text_key(line: &[u8]) -> Vec<u8> {
-    let (text, _) = split_end(line);
-    String::from_utf8_lossy(text).into_owned().into_bytes()
-}
-
-/// Returns a line in which each U+FFFD is replaced by the bytes that `like` has at its place.
-fn with_bytes_of(line: &[u8], like: Option<&[u8]>) -> Vec<u8> {
-    let (Ok(text), Some(like)) = (std::str::from_utf8(line), like) else {
-        return line.to_vec();
-    };
-    if !text.contains(REPLACEMENT) {
-        return line.to_vec();
-    }
-    let old: Vec<Vec<u8>> = like.utf8_chunks().flat_map(units).collect();
-    let new: Vec<char> = text.chars().collect();
-    let code = |unit: &Vec<u8>| std::str::from_utf8(unit).map_or(REPLACEMENT, first_char);
-    let old_codes: Vec<u64> = old.iter().map(|unit| u64::from(code(unit))).collect();
-    let new_codes: Vec<u64> = new.iter().map(|&c| u64::from(c)).collect();
-
-    let mut output = Vec::with_capacity(line.len());
-    let mut next = 0;
-    let push = |output: &mut Vec<u8>, chars: &[char]| {
-        output.extend(chars.iter().collect::<String>().into_bytes());
-    };
-    for (from, to) in align(&old_codes, &new_codes) {
-        push(&mut output, &new[next..to.start]);
-        output.extend(old[from].concat());
-        next = to.end;
-    }
-    push(&mut output, &new[next..]);
-    output
-}
-
-/// Returns the characters of a part, and its invalid bytes as one unit.
-fn units(chunk: std::str::Utf8Chunk<'_>) -> Vec<Vec<u8>> {
-    let valid = chunk.valid().chars().map(|c| c.to_string().into_bytes());
-    let invalid = Some(chunk.invalid().to_vec()).filter(|bytes| !bytes.is_empty());
-    valid.chain(invalid).collect()
-}
-
-fn first_char(text: &str) -> char {
-    text.chars().next().unwrap_or(REPLACEMENT)
-}
-
 fn mark_of(text: &[u8]) -> Option<(&'static [u8], &'static str)> {
     BYTE_ORDER_MARKS
         .into_iter()
@@ -391,12 +292,6 @@ fn count_mixed(lines: &[&[u8]]) -> usize {
     let ended = lines.iter().filter(|line| line.ends_with(b"\n")).count();
     let with_cr = lines.iter().filter(|line| line.ends_with(b"\r\n")).count();
     with_cr.min(ended - with_cr)
-}
-
-fn most_common_end(lines: &[&[u8]]) -> &'static [u8] {
-    let ended = lines.iter().filter(|line| line.ends_with(b"\n")).count();
-    let with_cr = lines.iter().filter(|line| line.ends_with(b"\r\n")).count();
-    if with_cr * 2 > ended { b"\r\n" } else { b"\n" }
 }
 
 /// How the lines of a text end. `None` if none has an end.
@@ -534,36 +429,5 @@ mod tests {
         for (before, after) in cases {
             check("a.txt", before, after, &[]);
         }
-    }
-
-    #[track_caller]
-    fn check_kept(before: &[u8], after: &[u8], expected: &[u8]) {
-        let kept = keep_bytes(before, after).unwrap();
-        assert_eq!(
-            kept.escape_ascii().to_string(),
-            expected.escape_ascii().to_string()
-        );
-        let path = RepoPath::parse("a.txt").unwrap();
-        let left = damage(&path, before, &kept);
-        assert!(!left.iter().any(Damage::is_repairable), "{left:?}");
-    }
-
-    #[test]
-    fn the_intended_lines_stay_and_the_rest_has_its_bytes() {
-        check_kept(
-            b"caf\xe9\nold\n",
-            "caf\u{fffd}\nnew\n".as_bytes(),
-            b"caf\xe9\nnew\n",
-        );
-        check_kept(
-            b"x = 'caf\xe9' # 1\ny\n",
-            "x = 'caf\u{fffd}' # 2\ny\n".as_bytes(),
-            b"x = 'caf\xe9' # 2\ny\n",
-        );
-        check_kept(b"a\r\nb\r\nc\r\n", b"a\nB\nc\nd\n", b"a\r\nB\r\nc\r\nd\r\n");
-        check_kept(b"\xef\xbb\xbfa\nb\n", b"a\nB\n", b"\xef\xbb\xbfa\nB\n");
-        check_kept(b"a\nb\n", b"\xef\xbb\xbfa\nB", b"a\nB\n");
-        check_kept(b"a\nb\n", b"a\n", b"a\n");
-        assert_eq!(keep_bytes(b"\xff\xfea\0", b"a"), None);
     }
 }

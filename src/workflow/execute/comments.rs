@@ -1,11 +1,17 @@
 //! Comments on lines of a plan's result: the plan is declined with them.
 
+use std::collections::BTreeMap;
+
 use super::result::RecordedTurn;
 use super::{PlanInReview, decline};
+use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId, read};
 use crate::session::artifact;
-use crate::session::comments::{CommentStatus, LineComment, MAX_COMMENTS, message, parse, render};
+use crate::session::comments::{
+    CommentStatus, LineComment, MAX_COMMENTS, message, parse, quotable, render,
+};
 use crate::session::meta::Status;
 use crate::text::path::RepoPath;
+use crate::workflow::context::message::without_keys;
 use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
@@ -32,7 +38,10 @@ pub(super) fn request_changes(
     );
     let comments: Vec<LineComment> = requests
         .iter()
-        .map(|request| comment(project, &case, request))
+        .map(|request| {
+            let text = without_keys(request.text.clone(), user);
+            comment(project, &case, request, &text)
+        })
         .collect::<anyhow::Result<_>>()?;
     case.draft
         .artifacts
@@ -44,12 +53,10 @@ fn comment(
     project: &Project,
     case: &PlanInReview<'_>,
     request: &CommentRequest,
+    text: &str,
 ) -> anyhow::Result<LineComment> {
     let CommentRequest {
-        path,
-        first,
-        last,
-        text,
+        path, first, last, ..
     } = request;
     let version = text_after(project, case, path)?;
     let comment = version
@@ -58,7 +65,9 @@ fn comment(
     comment.ok_or_else(|| {
         let (problem, hint) = match version.map(|version| version.lines().count()) {
             None => (
-                format!("after this plan there is no file `{path}`"),
+                format!(
+                    "after this plan there is no file `{path}`, or it is too large to comment on"
+                ),
                 "`teddy diff` shows what the plan does".to_owned(),
             ),
             Some(lines) => (
@@ -79,17 +88,24 @@ pub(super) fn earlier_comments(
     if case.tip.meta.status != Status::Declined {
         return Ok(Vec::new());
     }
-    let text = case.tip.text(&project.repository, artifact::COMMENTS)?;
+    let text = small_text(project, case.tip.tree, artifact::COMMENTS)?;
     let comments = text.and_then(|text| parse(&text)).unwrap_or_default();
-    let with_status = |comment: LineComment| {
-        let version = text_after(project, case, &comment.path)?;
-        let status = comment.status(version.as_deref());
-        Ok((comment, status))
-    };
-    comments.into_iter().map(with_status).collect()
+    // A fetched turn can have many comments on one large file.
+    let mut files: BTreeMap<RepoPath, Option<Vec<String>>> = BTreeMap::new();
+    let mut followed = Vec::with_capacity(comments.len());
+    for comment in comments {
+        if !files.contains_key(&comment.path) {
+            let text = text_after(project, case, &comment.path)?;
+            files.insert(comment.path.clone(), text.as_deref().map(quotable));
+        }
+        let lines = files.get(&comment.path).and_then(Option::as_deref);
+        let status = comment.status(lines);
+        followed.push((comment, status));
+    }
+    Ok(followed)
 }
 
-/// Returns a file as it would be after the plan. `None` if it would not exist.
+/// Returns a file as it would be after the plan. `None` if it would not exist, or is too large.
 fn text_after(
     project: &Project,
     case: &PlanInReview<'_>,
@@ -106,6 +122,18 @@ fn text_after(
             return Ok(Some(String::from_utf8_lossy(after).into_owned()));
         }
     }
-    let bytes = project.repository.file(case.recorded.tree, path.as_str())?;
+    small_text(project, case.recorded.tree, path.as_str())
+}
+
+/// Returns a text. `None` if there is no such file, or if it is too large for a line diff: anyone
+/// whose turns are fetched can name it.
+fn small_text(project: &Project, tree: TreeId, path: &str) -> anyhow::Result<Option<String>> {
+    let repository = &project.repository;
+    let entry = repository.entry(tree, path.as_bytes())?;
+    let is_file = |entry: &TreeEntry| matches!(entry.mode, EntryMode::File | EntryMode::Executable);
+    let Some(entry) = entry.filter(is_file) else {
+        return Ok(None);
+    };
+    let bytes = read::small_blob(repository, BlobId::of(entry.id))?;
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
