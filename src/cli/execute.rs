@@ -146,6 +146,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         }
         ExecuteResult::Reviewed(ReviewedPlan::Recorded(recorded)) => {
             show(app, recorded)?;
+            if recorded.replanned().is_some() {
+                app.note("Next: `teddy execute`");
+            }
             if recorded.status() == Status::Failed && !app.global.json {
                 app.note(match recorded.applied.is_empty() {
                     true => "`teddy resume` lets the model continue.",
@@ -282,15 +285,13 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
 
     if let Some(planned) = recorded.replanned() {
         app.note(&match planned.title.as_str() {
-            _ if planned.answer.is_some() => {
-                "The model answered without a plan. `teddy execute` shows the answer.".to_owned()
-            }
+            _ if planned.answer.is_some() => "The model answered without a plan.".to_owned(),
             "" => format!(
-                "The model answered for turn {}, but that is not a plan. Next: `teddy execute`",
+                "The model answered for turn {}, but that is not a plan.",
                 planned.turn
             ),
             title => format!(
-                "The model wrote another plan for turn {}: \"{title}\". Next: `teddy execute`",
+                "The model wrote another plan for turn {}: \"{title}\".",
                 planned.turn
             ),
         });
