@@ -33,6 +33,7 @@ pub mod land;
 pub mod lifecycle;
 pub mod log;
 pub mod model;
+pub mod open_session;
 
 pub mod paths;
 pub mod pick;

@@ -10,7 +10,7 @@ use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::turn::Turn;
 use crate::workflow::context::lists::lists;
-use crate::workflow::execute::forced;
+use crate::workflow::execute::planned::forced;
 use crate::workflow::plan::read_reply;
 use crate::workflow::project::Project;
 use crate::workflow::validation::validate_plan;

@@ -6,47 +6,36 @@
 
 mod capture;
 pub mod comments;
-
+pub(in crate::workflow) mod planned;
 pub mod prepare;
 mod record;
-
+mod rejection;
 pub mod result;
 mod review;
-
 pub(in crate::workflow) mod stage;
-
 mod turn;
 
-use anyhow::Context as _;
-
+use self::comments::CommentRequest;
+use self::planned::PlannedTurn;
 use self::result::{
-    AnswerStatus, ExecuteResult, RecordedTurn, RefusedPlan, ReviewedPlan, TurnEnding,
+    AnswerStatus, DeclineReply, ExecuteResult, RecordedTurn, RefusedPlan, ReviewedPlan, TurnEnding,
 };
-use comments::CommentRequest;
-use result::DeclineReply;
-
-use crate::host::interrupt;
-use crate::plan::Plan;
+use self::review::Reviewed;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::reading::{self, Reading};
 use crate::plan::repair::Repaired;
 use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::text::diff::changed;
-use crate::workflow::context::lists::lists;
 use crate::workflow::context::message::without_keys;
-use crate::workflow::context::requests;
-use crate::workflow::execute::record::PlanInReview;
 use crate::workflow::lifecycle::start_session;
 use crate::workflow::model::agents;
-use crate::workflow::plan::{self, Start, drop_question, keep_plan, plan_next_turn, read_reply};
+use crate::workflow::open_session::OpenSession;
+use crate::workflow::plan::{self, plan_next_turn};
 use crate::workflow::project::{NoSession, Project};
 use crate::workflow::trust;
-use crate::workflow::user::Notice;
-use crate::workflow::user::{Approved, Event, Question, User, report_drift, telling};
-use crate::workflow::validation::{ValidationInput, validate_plan};
-use crate::workspace::drift;
-use crate::workspace::snapshot::{self, RecordedFiles};
+use crate::workflow::user::{Event, Notice, Question, User, report_drift};
+use crate::workspace::snapshot::RecordedFiles;
 
 #[derive(Debug, Clone, Default)]
 pub struct ExecuteOptions {
@@ -79,26 +68,16 @@ pub fn execute(
     options: &ExecuteOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<ReviewedPlan> {
-    let session = project.session()?;
-    let _session_lock = project.lock_session(&session, "execute")?;
-    project.recover(user)?;
-
-    let tip = project.store().tip(&session)?;
-    let draft = project.store().draft(&tip)?;
-    anyhow::ensure!(draft.is_planned(), NoPlan(session));
+    let session = OpenSession::current(project, "execute", user)?;
+    let OpenSession { tip, draft, .. } = &session;
+    anyhow::ensure!(draft.is_planned(), NoPlan(session.name().clone()));
     anyhow::ensure!(
-        trust::is_own_draft(project, &tip, &draft),
-        ForeignPlan(session)
+        trust::is_own_draft(project, tip, draft),
+        ForeignPlan(session.name().clone())
     );
 
-    let start = Start { tip: &tip, draft };
-    let case = open_case(
-        project,
-        start,
-        ReviewBasis::Recorded(options.recorded.clone()),
-        user,
-    )?;
-    finish(project, case, options, user)
+    let planned = PlannedTurn::waiting(session, options.recorded.clone(), user)?;
+    finish(planned, options, user)
 }
 
 /// Without a current session, starts one named after the plan.
@@ -129,29 +108,29 @@ pub fn execute_text(
         )));
     }
 
-    let _session_lock = project.lock_session(&session, "execute")?;
-    project.recover(user)?;
-    let tip = project.store().tip(&session)?;
-    let draft = project.store().draft(&tip)?;
+    let session = OpenSession::open(project, &session, "execute", user)?;
     // The plan is the user's own, so it needs no check of its origin.
-    let case = adopt(project, Start { tip: &tip, draft }, text, reading, user)?;
-    finish(project, case, options, user).map(ExecuteResult::Reviewed)
+    let planned = PlannedTurn::of_text(session, text, reading, user)?;
+    finish(planned, options, user).map(ExecuteResult::Reviewed)
 }
 
+/// From the plan to the turn: the user reviews it, it runs, and its turn is recorded and published.
 fn finish(
-    project: &Project,
-    case: PlanInReview<'_>,
+    planned: PlannedTurn<'_>,
     options: &ExecuteOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<ReviewedPlan> {
-    report_drift(&case.drift, case.tip.number(), user);
-    let mut reviewed = review::review_and_run(project, case, options, user)?;
-    if let ReviewedPlan::Recorded(recorded) = &mut reviewed
-        && !options.leaves_question
-    {
-        ask_for_answer(project, recorded, user)?;
+    let project = planned.session.project;
+    report_drift(&planned.drift, planned.session.tip.number(), user);
+    let mut recorded = match planned.review(options, user)? {
+        Reviewed::Approved(approved) => approved.run(user)?.record(user)?,
+        Reviewed::Ended(turn) => *turn,
+        Reviewed::Undecided(plan) => return Ok(ReviewedPlan::Undecided(plan)),
+    };
+    if !options.leaves_question {
+        ask_for_answer(project, &mut recorded, user)?;
     }
-    Ok(reviewed)
+    Ok(ReviewedPlan::Recorded(Box::new(recorded)))
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -182,137 +161,6 @@ fn begin(project: &mut Project, title: &str, user: &mut dyn User) -> anyhow::Res
     start_session(&transaction, project, &name, &agent)?;
     user.report(Event::Notice(Notice::SessionStarted(name.clone())));
     Ok(name)
-}
-
-fn adopt<'a>(
-    project: &Project,
-    mut start: Start<'a>,
-    text: &str,
-    reading: Reading,
-    user: &mut dyn User,
-) -> anyhow::Result<PlanInReview<'a>> {
-    // The draft can be waiting for the answer to a question, which must not change files. A plan of
-    // the user's can.
-    drop_question(project, start.tip, &mut start.draft)?;
-    let paths = forced(&reading.plan);
-    let mut case = validate_case(project, start, reading, &paths, None, user)?;
-    case.draft.archive_answer();
-    case.draft.begin();
-    // The plan is no answer to this input.
-    case.draft.artifacts.remove(artifact::INPUT);
-    keep_plan(&mut case.draft, text, &case.validated);
-    // Before the review: if it is aborted, the plan is still waiting.
-    project.store().save_draft(case.tip, &mut case.draft)?;
-
-    Ok(case)
-}
-
-enum ReviewBasis {
-    /// A recent snapshot, if there is one.
-    Recorded(Option<RecordedFiles>),
-    /// The user's earlier decision.
-    Approved(Approved),
-}
-
-fn open_case<'a>(
-    project: &Project,
-    start: Start<'a>,
-    basis: ReviewBasis,
-    user: &mut dyn User,
-) -> anyhow::Result<PlanInReview<'a>> {
-    let (approved, reusable) = match basis {
-        ReviewBasis::Recorded(reusable) => (None, reusable),
-        ReviewBasis::Approved(approved) => (Some(approved), None),
-    };
-    // Parse the raw reply again: the review must show which repairs were guesses.
-    let text = start
-        .draft
-        .artifacts
-        .text(artifact::REPLY)
-        .unwrap_or_else(|| start.draft.artifacts.text_or_empty(artifact::PLAN));
-    let reading = read_reply(start.tip, &start.draft, &text);
-    let plan = approved.as_ref().map(|approved| &approved.plan);
-    let paths = forced(plan.unwrap_or(&reading.plan));
-    let mut case = validate_case(project, start, reading, &paths, reusable, user)?;
-
-    // After a crash the draft can contain an unrepaired plan.
-    keep_plan(&mut case.draft, &text, &case.validated);
-    Ok(PlanInReview {
-        earlier: approved,
-        ..case
-    })
-}
-
-/// Takes a snapshot with the ignored files at `paths`, and validates the plan. `reusable` replaces
-/// the snapshot if it is fresh and the paths are unchanged.
-fn validate_case<'a>(
-    project: &Project,
-    start: Start<'a>,
-    reading: Reading,
-    paths: &[Vec<u8>],
-    reusable: Option<RecordedFiles>,
-    user: &mut dyn User,
-) -> anyhow::Result<PlanInReview<'a>> {
-    let Start { tip, mut draft } = start;
-    let repository = &project.repository;
-    // Saves a scan right after planning. Paths of the plan are compared in any case.
-    let reusable = reusable.filter(|files| files.is_fresh() && files.still_has(repository, paths));
-    let recorded = match reusable {
-        Some(files) => files,
-        None => {
-            let transaction = project.enter("execute", user)?;
-            transaction
-                .record(&project.checkout(), tip, paths)
-                .context("recording your files")?
-        }
-    };
-    snapshot::report_captured(
-        &project.checkout(),
-        tip,
-        &mut draft,
-        &recorded,
-        &mut telling(user),
-    )?;
-    let lists = lists(&project.repository, &draft, recorded.tree)?;
-    let caller = agents::caller(project, tip, draft.meta.caller_turn_id)?;
-    let validated = validate_plan(
-        project,
-        reading,
-        &ValidationInput {
-            tip,
-            tree: recorded.tree,
-            lists: &lists,
-            draft: &draft,
-        },
-    )?;
-
-    Ok(PlanInReview {
-        drift: drift::drift(&project.checkout(), tip, recorded.tree)?,
-        question: tip.question(&project.repository)?,
-        requests: requests::requests_with(project, tip, &draft)?,
-        tip,
-        draft,
-        recorded,
-        lists,
-        caller,
-        validated,
-        earlier: None,
-    })
-}
-
-/// Even if ignored: what the plan writes, and the memos.
-pub(in crate::workflow) fn forced(plan: &Plan) -> Vec<Vec<u8>> {
-    let targets = plan.targets().map(|path| path.as_str().as_bytes().to_vec());
-    let mut paths: Vec<Vec<u8>> = targets.collect();
-    if !plan.memos.is_empty() {
-        paths.push(
-            crate::workflow::context::teddy_files::MEMOS
-                .as_bytes()
-                .to_vec(),
-        );
-    }
-
-    paths
 }
 
 fn ask_for_answer(
@@ -426,45 +274,6 @@ pub fn execute_or_plan(
     }
 
     Ok(result)
-}
-
-/// What the user wants instead becomes the message of the next turn.
-fn decline(
-    project: &Project,
-    case: PlanInReview<'_>,
-    reason: Option<String>,
-    user: &mut dyn User,
-) -> anyhow::Result<RecordedTurn> {
-    let reason = match reason {
-        Some(reason) => Some(reason),
-        None => user.ask(&Question::Instead {
-            title: &case.validated.plan.title,
-        })?,
-    };
-    anyhow::ensure!(
-        !interrupt::requested(),
-        "interrupted before the plan was declined; it is still waiting"
-    );
-    let reply = match reason.map(|reason| without_keys(reason, user)) {
-        None => DeclineReply::Left,
-        Some(reason) if reason.trim().is_empty() => DeclineReply::Nothing,
-        Some(message) => DeclineReply::Instead {
-            message,
-            replanned: None,
-        },
-    };
-
-    let mut recorded = record::record_declined(project, case, reply, user)?;
-    if let Some(message) = recorded.instead() {
-        let tip = project.store().tip(&recorded.session)?;
-        let mut draft = project.store().draft(&tip)?;
-        draft.artifacts.insert(artifact::USER_PROMPT, message);
-        project.store().save_draft(&tip, &mut draft)?;
-        // The message answers an open question too.
-        recorded.question = None;
-    }
-
-    Ok(recorded)
 }
 
 #[cfg(test)]

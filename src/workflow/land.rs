@@ -30,6 +30,7 @@ use crate::session::turn::Turn;
 use crate::text::path::{lossy, lossy_paths};
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::land::landing_plan::Landing;
+use crate::workflow::open_session::EnteredSession;
 use crate::workflow::project::Project;
 use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, NobodyToAsk, User};
@@ -124,9 +125,12 @@ pub fn land(
     user: &mut dyn User,
 ) -> anyhow::Result<LandResult> {
     let session = project.session()?;
-    let _session_lock = project.lock_session(&session, "land")?;
-    let transaction = project.enter("land", user)?;
-    let tip = project.store().tip(&session)?;
+    let EnteredSession {
+        tip,
+        transaction,
+        lock: _lock,
+        ..
+    } = EnteredSession::enter(project, &session, "land", user)?;
     let target = target(&project.repository, options.branch.as_deref())?;
     // The git of a killed TeDDy could still move the branch.
     if landing::is_ending(&project.checkout(), &target.reference()) {

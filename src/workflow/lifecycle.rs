@@ -14,6 +14,7 @@ use crate::session::store::{NewTurn, StoreError};
 use crate::session::transition::Agent;
 use crate::workflow::hint::error_with_hint;
 use crate::workflow::model::agents;
+use crate::workflow::open_session::OpenSession;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 use crate::workspace::complete::SessionMove;
@@ -87,11 +88,8 @@ pub fn switch_session(project: &mut Project, name: &SessionName) -> anyhow::Resu
 /// Takes effect with the next plan. The new agent has no caller, so its CONCLUDE ends the work.
 pub fn hand_to_agent(project: &Project, name: &str, user: &mut dyn User) -> anyhow::Result<String> {
     let agent = agents::agent(project, name)?;
-    let session = project.session()?;
-    let _session_lock = project.lock_session(&session, "agent")?;
-    project.recover(user)?;
-    let tip = project.store().tip(&session)?;
-    let mut draft = project.store().draft(&tip)?;
+    let mut session = OpenSession::current(project, "agent", user)?;
+    let draft = &mut session.draft;
     if draft.is_planned() {
         return Err(error_with_hint(
             format!("a plan of the agent {} is waiting", draft.meta.agent),
@@ -104,7 +102,7 @@ pub fn hand_to_agent(project: &Project, name: &str, user: &mut dyn User) -> anyh
     draft
         .artifacts
         .insert(artifact::SYSTEM_PROMPT, agent.system_prompt);
-    project.store().save_draft(&tip, &mut draft)?;
+    session.save_draft()?;
     Ok(agent.name)
 }
 

@@ -11,6 +11,7 @@ use crate::session::meta::{Picked, Status};
 use crate::session::turn::Turn;
 use crate::text::path::{lossy, lossy_paths};
 use crate::text::sanitize::sanitize_line;
+use crate::workflow::open_session::EnteredSession;
 use crate::workflow::project::Project;
 use crate::workflow::restore::OnOverlap;
 use crate::workflow::user::Notice;
@@ -72,10 +73,11 @@ pub fn pick(
     user: &mut dyn User,
 ) -> anyhow::Result<PickResult> {
     let session = project.session()?;
-    let _session_lock = project.lock_session(&session, "pick")?;
-    let transaction = project.enter("pick", user)?;
-    let tip = project.store().tip(&session)?;
-    let recorded = transaction.record(&project.checkout(), &tip, &[])?;
+    let entered = EnteredSession::enter(project, &session, "pick", user)?;
+    let EnteredSession {
+        tip, transaction, ..
+    } = &entered;
+    let recorded = transaction.record(&project.checkout(), tip, &[])?;
     let mut result = PickResult {
         session: session.to_string(),
         ..PickResult::default()
@@ -84,7 +86,7 @@ pub fn pick(
     let mut steps = Vec::new();
     let mut now = recorded.tree;
     for name in names {
-        let step = plan(project, &tip, name, now, options.on_overlap)?;
+        let step = plan(project, tip, name, now, options.on_overlap)?;
         now = step.files.to;
         result.overlaps.extend(lossy_paths(&step.met));
         steps.push(step);
@@ -104,14 +106,14 @@ pub fn pick(
         return Ok(result);
     }
 
-    let waiting = draft_transfer::waiting(&project.checkout(), &tip)?;
+    let waiting = draft_transfer::waiting(&project.checkout(), tip)?;
     for name in names {
         anyhow::ensure!(!interrupt::requested(), "interrupted between two turns");
-        carry_out(&transaction, project, name, options.on_overlap, &mut result)?;
+        carry_out(transaction, project, name, options.on_overlap, &mut result)?;
     }
 
     if let Some(Err(error)) =
-        waiting.map(|draft| draft_transfer::transfer_draft(&project.checkout(), &tip, draft))
+        waiting.map(|draft| draft_transfer::transfer_draft(&project.checkout(), tip, draft))
     {
         user.report(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
     }

@@ -3,8 +3,6 @@
 //!
 //! The session is locked throughout. The message and the answer survive a failure at any point.
 
-use anyhow::Context as _;
-
 use crate::change::id::ChangeId;
 use crate::git::object::{CommitId, TreeId};
 use crate::model::prompt::ANSWERING;
@@ -25,10 +23,12 @@ use crate::workflow::context::pages;
 use crate::workflow::context::requests;
 use crate::workflow::context::small_project::{AddedFiles, add_small_project};
 use crate::workflow::model::agents;
+use crate::workflow::model::budget::TokenEstimate;
 use crate::workflow::model::choose;
 use crate::workflow::model::request::PlanRequest;
 use crate::workflow::model::request::ask_watching;
 use crate::workflow::model::source::{PlanSource, plan_source};
+use crate::workflow::open_session::OpenSession;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, Notice, User, report_drift, telling};
 use crate::workflow::validation::validate_plan;
@@ -83,147 +83,178 @@ pub struct WaitingPlan {
     pub recorded: RecordedFiles,
 }
 
-/// In the current session.
+/// Plans the next turn of the session in use.
 pub fn plan_next_turn(
     project: &Project,
     options: &PlanOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<WaitingPlan> {
-    let session = project.session()?;
-    let _session_lock = project.lock_session(&session, "plan")?;
-    project.recover(user)?;
-    let tip = project.store().tip(&session)?;
-    let draft = project.store().draft(&tip)?;
+    let session = OpenSession::current(project, "plan", user)?;
     // As in `execute FILE`, a text without a plan is probably the wrong file.
-    let is_wrong = |text: &String| draft.is_planned() && !reading::read(text).is_plan;
+    let is_wrong = |text: &String| session.draft.is_planned() && !reading::read(text).is_plan;
     anyhow::ensure!(!options.from.as_ref().is_some_and(is_wrong), NotAPlan);
-    plan_turn(project, options, Start { tip: &tip, draft }, user)
+    plan_turn(session, options, user)
 }
 
-pub struct Start<'a> {
-    pub tip: &'a Turn,
-    pub draft: Draft,
-}
-
-/// The caller holds the session lock.
 pub fn plan_turn(
-    project: &Project,
+    mut session: OpenSession<'_>,
     options: &PlanOptions,
-    start: Start<'_>,
     user: &mut dyn User,
 ) -> anyhow::Result<WaitingPlan> {
-    let Start { tip, mut draft } = start;
-    let user_message = resolve_message(options.message.as_deref(), options.origin, &draft, user)
-        // A given answer needs no message.
-        .or_else(|| {
-            options
-                .from
-                .is_some()
-                .then(|| (String::new(), MessageOrigin::User))
-        });
-
-    let origin = user_message
-        .as_ref()
-        .map_or(MessageOrigin::User, |(_, origin)| *origin);
     // Fail on an unavailable model before prompting for a message.
-    let source = match options.from {
-        Some(_) => None,
-        // A pipeline produces plans, not answers.
-        None if options.question => {
-            let model = choose::writer(project, tip, options.model.as_deref())?;
-            Some(PlanSource::Model(model))
+    let (message, origin) = given_message(&session.draft, options, user).unzip();
+    let origin = origin.unwrap_or(MessageOrigin::User);
+    let source = source(&session, options, origin)?;
+    let message = match message {
+        Some(message) => message,
+        None => {
+            let question = session.tip.question(&session.project.repository)?;
+            ask_for_message(&session.draft, &session.tip, question, user)?
         }
-        None => Some(plan_source(
-            project,
-            tip,
-            options.model.as_deref(),
-            options.pipeline.as_deref(),
-            origin,
-        )?),
-    };
-
-    let message = match user_message {
-        Some((message, _)) => message,
-        None => ask_for_message(&draft, tip, tip.question(&project.repository)?, user)?,
     };
     let message = without_keys(message, user);
-    let recorded = match options.snapshot {
-        Some(commit) => RecordedFiles::of(&project.repository, commit)?,
-        None => record_locked(project, tip, user)?,
-    };
-    snapshot::report_captured(
-        &project.checkout(),
-        tip,
-        &mut draft,
-        &recorded,
-        &mut telling(user),
-    )?;
-    let drift = drift::drift(&project.checkout(), tip, recorded.tree)?;
 
-    report_drift(&drift, tip.number(), user);
-    let lists = first_lists(project, tip, &mut draft, recorded.tree, user)?;
-    let requests = requests::requests_but_for(project, tip, &draft, &message)?;
-    begin(&mut draft, &message, origin);
-    instruct(project, tip, &mut draft, options)?;
-    agents::update_prompt(project, &mut draft.artifacts);
-    draft.meta.work.clone_from(&options.work);
-    draft.artifacts.insert(artifact::REQUESTS, requests.write());
-    let mut pages = pages::pages_of(project, tip, &draft)?;
-    let rendered = make_input(
-        project,
-        InputSources {
-            tip,
+    let recorded = match options.snapshot {
+        Some(commit) => RecordedFiles::of(&session.project.repository, commit)?,
+        None => session.record_files(&[], user)?,
+    };
+    let drift = report_files(&mut session, &recorded, user)?;
+    let lists = first_lists(&mut session, recorded.tree, user)?;
+    let requests =
+        requests::requests_but_for(session.project, &session.tip, &session.draft, &message)?;
+    begin(&mut session.draft, &message, origin);
+    instruct(&mut session, options)?;
+    session
+        .draft
+        .artifacts
+        .insert(artifact::REQUESTS, requests.write());
+    let weight = write_input(
+        &mut session,
+        InputRequest {
             lists: &lists,
             recorded: &recorded,
-            requests: requests.before(&draft.meta),
+            requests,
             depth: options.depth,
         },
-        &mut pages,
         user,
     )?;
 
-    pages.keep_in(&mut draft.artifacts);
-    draft
-        .artifacts
-        .insert(artifact::INPUT, rendered.text.as_str());
     let is_kept = source.is_some();
-    let reply = match (source, &options.from) {
-        (Some(source), _) => ask_watching(
-            project,
-            recorded.tree,
-            PlanRequest {
-                tip,
-                draft: &mut draft,
+    let reply = match source {
+        Some(source) => {
+            let request = PlanRequest {
+                session: &mut session,
                 recorded: &recorded,
                 source,
-                weight: rendered.weight,
-            },
-            user,
-        )?,
-        (None, reply) => reply.clone().unwrap_or_default(),
+                weight,
+            };
+            ask_watching(request, user)?
+        }
+        None => options.from.clone().unwrap_or_default(),
     };
 
     let answered = Answered {
-        tip,
-        draft,
+        session,
         lists: &lists,
         recorded: &recorded,
         is_kept,
     };
     Ok(WaitingPlan {
         drift: Some(drift),
-        ..take_answer(project, answered, &reply)?
+        ..answered.take(&reply)?
     })
+}
+
+fn given_message(
+    draft: &Draft,
+    options: &PlanOptions,
+    user: &mut dyn User,
+) -> Option<(String, MessageOrigin)> {
+    resolve_message(options.message.as_deref(), options.origin, draft, user)
+        // A given answer needs no message.
+        .or_else(|| {
+            let is_given = options.from.is_some();
+            is_given.then(|| (String::new(), MessageOrigin::User))
+        })
+}
+
+/// `None` if the answer is given.
+fn source(
+    session: &OpenSession<'_>,
+    options: &PlanOptions,
+    origin: MessageOrigin,
+) -> anyhow::Result<Option<PlanSource>> {
+    let (project, tip, model) = (session.project, &session.tip, options.model.as_deref());
+    if options.from.is_some() {
+        return Ok(None);
+    }
+    // A pipeline produces plans, not answers.
+    if options.question {
+        let model = choose::writer(project, tip, model)?;
+        return Ok(Some(PlanSource::Model(model)));
+    }
+    plan_source(project, tip, model, options.pipeline.as_deref(), origin).map(Some)
+}
+
+/// Reports what the snapshot includes, and how the files differ from the newest turn.
+fn report_files(
+    session: &mut OpenSession<'_>,
+    recorded: &RecordedFiles,
+    user: &mut dyn User,
+) -> anyhow::Result<Drift> {
+    let (checkout, tip) = (session.project.checkout(), &session.tip);
+    let draft = &mut session.draft;
+    snapshot::report_captured(&checkout, tip, draft, recorded, &mut telling(user))?;
+    let drift = drift::drift(&checkout, tip, recorded.tree)?;
+    report_drift(&drift, tip.number(), user);
+    Ok(drift)
+}
+
+struct InputRequest<'a> {
+    lists: &'a ContextLists,
+    recorded: &'a RecordedFiles,
+    requests: Requests,
+    depth: u64,
+}
+
+/// Writes `input.md` into the draft. Returns what it weighs.
+fn write_input(
+    session: &mut OpenSession<'_>,
+    request: InputRequest<'_>,
+    user: &mut dyn User,
+) -> anyhow::Result<TokenEstimate> {
+    let OpenSession {
+        project,
+        tip,
+        draft,
+        ..
+    } = session;
+    let mut pages = pages::pages_of(project, tip, draft)?;
+    let sources = InputSources {
+        tip,
+        lists: request.lists,
+        recorded: request.recorded,
+        requests: request.requests.before(&draft.meta),
+        depth: request.depth,
+    };
+    let rendered = make_input(project, sources, &mut pages, user)?;
+    pages.keep_in(&mut draft.artifacts);
+    draft.artifacts.insert(artifact::INPUT, rendered.text);
+    Ok(rendered.weight)
 }
 
 /// Returns the context lists of a draft. Adds a small project to those of the first turn.
 fn first_lists(
-    project: &Project,
-    tip: &Turn,
-    draft: &mut Draft,
+    session: &mut OpenSession<'_>,
     tree: TreeId,
     user: &mut dyn User,
 ) -> anyhow::Result<ContextLists> {
+    let OpenSession {
+        project,
+        tip,
+        draft,
+        ..
+    } = session;
     let before = lists(&project.repository, draft, tree)?;
     match add_small_project(project, tip, draft, &before, tree)? {
         None => Ok(before),
@@ -235,59 +266,57 @@ fn first_lists(
     }
 }
 
-/// A draft whose model has answered.
-pub struct Answered<'a> {
-    pub tip: &'a Turn,
-    pub draft: Draft,
+/// A session whose model has answered.
+pub struct Answered<'a, 'p> {
+    pub session: OpenSession<'p>,
     pub lists: &'a ContextLists,
     pub recorded: &'a RecordedFiles,
     /// The draft was saved with the raw answer.
     pub is_kept: bool,
 }
 
-pub fn take_answer(
-    project: &Project,
-    answered: Answered<'_>,
-    reply: &str,
-) -> anyhow::Result<WaitingPlan> {
-    let Answered {
-        tip,
-        mut draft,
-        lists,
-        recorded,
-        is_kept,
-    } = answered;
-    let validated = validate_plan(
-        project,
-        read_reply(tip, &draft, reply),
-        &ValidationInput {
+impl Answered<'_, '_> {
+    /// Repairs and validates the answer, and saves it as the waiting plan.
+    pub fn take(mut self, reply: &str) -> anyhow::Result<WaitingPlan> {
+        let OpenSession {
+            project,
             tip,
-            tree: recorded.tree,
-            lists,
-            draft: &draft,
-        },
-    )?;
-    // If the answer needed no repair, the draft is already saved with it.
-    let is_as_kept = is_kept && reply == validated.repaired.text;
-    let is_as_kept = is_as_kept && draft.artifacts.text(artifact::REPLY).is_none();
-    keep_plan(&mut draft, reply, &validated);
-    if !is_as_kept {
-        project.store().save_draft(tip, &mut draft)?;
-    }
+            draft,
+            ..
+        } = &mut self.session;
+        let validated = validate_plan(
+            project,
+            read_reply(tip, draft, reply),
+            &ValidationInput {
+                tip,
+                tree: self.recorded.tree,
+                lists: self.lists,
+                draft,
+            },
+        )?;
+        // If the answer needed no repair, the draft is already saved with it.
+        let is_as_kept = self.is_kept && reply == validated.repaired.text;
+        let is_as_kept = is_as_kept && draft.artifacts.text(artifact::REPLY).is_none();
+        keep_plan(draft, reply, &validated);
+        if !is_as_kept {
+            self.session.save_draft()?;
+        }
 
-    Ok(WaitingPlan {
-        session: tip.session.to_string(),
-        turn: draft.meta.number,
-        title: validated.plan.title.clone(),
-        model: draft.meta.model,
-        repair: validated.repaired.level,
-        diagnostics: validated.simulation.diagnostics,
-        outline: validated.outline,
-        text: validated.repaired.text,
-        answer: message_of(&validated.plan).filter(|_| validated.prose.is_some()),
-        drift: None,
-        recorded: recorded.clone(),
-    })
+        let OpenSession { tip, draft, .. } = self.session;
+        Ok(WaitingPlan {
+            session: tip.session.to_string(),
+            turn: draft.meta.number,
+            title: validated.plan.title.clone(),
+            model: draft.meta.model,
+            repair: validated.repaired.level,
+            diagnostics: validated.simulation.diagnostics,
+            outline: validated.outline,
+            text: validated.repaired.text,
+            answer: message_of(&validated.plan).filter(|_| validated.prose.is_some()),
+            drift: None,
+            recorded: self.recorded.clone(),
+        })
+    }
 }
 
 /// Returns the message of a plan that is a prose answer.
@@ -329,27 +358,31 @@ fn request_of(draft: &Draft) -> String {
 }
 
 /// A question has a prompt of its own. Without a new message, it stays a question.
-fn instruct(
-    project: &Project,
-    tip: &Turn,
-    draft: &mut Draft,
-    options: &PlanOptions,
-) -> anyhow::Result<()> {
-    let is_question = options.question || (options.message.is_none() && draft.meta.question);
+fn instruct(session: &mut OpenSession<'_>, options: &PlanOptions) -> anyhow::Result<()> {
+    let was_question = session.draft.meta.question;
+    let is_question = options.question || (options.message.is_none() && was_question);
     if is_question {
-        draft
-            .artifacts
-            .insert(artifact::SYSTEM_PROMPT, ANSWERING.to_owned());
+        let artifacts = &mut session.draft.artifacts;
+        artifacts.insert(artifact::SYSTEM_PROMPT, ANSWERING.to_owned());
     } else {
-        drop_question(project, tip, draft)?;
+        drop_question(session)?;
     }
 
+    let draft = &mut session.draft;
     draft.meta.question = is_question;
+    draft.meta.work.clone_from(&options.work);
+    agents::update_prompt(session.project, &mut draft.artifacts);
     Ok(())
 }
 
 /// Restores the agent's system prompt.
-pub fn drop_question(project: &Project, tip: &Turn, draft: &mut Draft) -> anyhow::Result<()> {
+pub fn drop_question(session: &mut OpenSession<'_>) -> anyhow::Result<()> {
+    let OpenSession {
+        project,
+        tip,
+        draft,
+        ..
+    } = session;
     if draft.meta.question {
         let prompt = agents::standing_prompt(project, tip, &draft.meta.agent)?;
         draft.artifacts.insert(artifact::SYSTEM_PROMPT, prompt);
@@ -403,16 +436,4 @@ pub fn keep_plan(draft: &mut Draft, reply: &str, validated: &ValidatedPlan) {
         .insert(artifact::PLAN, validated.repaired.text.as_str());
     draft.meta.repair = Some(format!("{:?}", validated.repaired.level).to_lowercase());
     draft.meta.status = Status::Planned;
-}
-
-/// Takes the repository lock.
-pub fn record_locked(
-    project: &Project,
-    tip: &Turn,
-    user: &mut dyn User,
-) -> anyhow::Result<RecordedFiles> {
-    let transaction = project.enter("snapshot", user)?;
-    transaction
-        .record(&project.checkout(), tip, &[])
-        .context("recording your files")
 }

@@ -30,7 +30,7 @@ use crate::session::turn::Turn;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::context::message::without_keys;
 use crate::workflow::model::{budget, choose};
-use crate::workflow::plan::record_locked;
+use crate::workflow::open_session::record_files;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -165,7 +165,7 @@ fn begin(
     user: &mut dyn User,
 ) -> anyhow::Result<Vec<LaneOrder>> {
     let message = without_keys(options.message.clone(), user);
-    let recorded = record_locked(project, tip, user)?;
+    let recorded = record_files(project, tip, &[], user)?;
     let draft = project.store().draft(tip)?;
     let _lock = project.enter("race", user)?;
     let mut orders = Vec::new();

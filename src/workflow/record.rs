@@ -35,6 +35,7 @@ use crate::workflow::gc::forget;
 use crate::workflow::hint::error_with_hint;
 use crate::workflow::lifecycle;
 use crate::workflow::model::agents;
+use crate::workflow::open_session::EnteredSession;
 use crate::workflow::project::{NoSession, Project};
 use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
@@ -185,10 +186,8 @@ pub fn start(project: &mut Project, title: &str, user: &mut dyn User) -> anyhow:
 /// Deletes the session that [`start`] created, if it is still unused.
 pub fn take_back_start(project: &Project, user: &mut dyn User) -> anyhow::Result<()> {
     let session = project.session()?;
-    let _session_lock = project.lock_session(&session, "record")?;
-    let _transaction = project.enter("record", user)?;
-    let tip = project.store().tip(&session)?;
-    if tip.number() == 0 && project.store().draft(&tip)?.commit.is_none() {
+    let entered = EnteredSession::enter(project, &session, "record", user)?;
+    if entered.tip.number() == 0 && project.store().draft(&entered.tip)?.commit.is_none() {
         forget(project, &session)?;
     }
     Ok(())
@@ -217,18 +216,19 @@ fn write_down(
         ..options.clone()
     };
     let session = project.session()?;
-    let _session_lock = project.lock_session(&session, "record")?;
-    let transaction = project.enter("record", user)?;
-    let tip = project.store().tip(&session)?;
+    let entered = EnteredSession::enter(project, &session, "record", user)?;
+    let EnteredSession {
+        tip, transaction, ..
+    } = &entered;
     let before = match baseline {
-        Some(baseline) => state_since(project, &tip, baseline)?,
-        None => read_last_state(project, &tip)?,
+        Some(baseline) => state_since(project, tip, baseline)?,
+        None => read_last_state(project, tip)?,
     };
 
-    let waiting = draft_transfer::waiting(&project.checkout(), &tip)?;
-    let result = complete(&transaction, project, &tip, before, options)?;
+    let waiting = draft_transfer::waiting(&project.checkout(), tip)?;
+    let result = complete(transaction, project, tip, before, options)?;
     if let Some(Err(error)) =
-        waiting.map(|draft| draft_transfer::transfer_draft(&project.checkout(), &tip, draft))
+        waiting.map(|draft| draft_transfer::transfer_draft(&project.checkout(), tip, draft))
     {
         user.report(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
     }

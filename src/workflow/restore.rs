@@ -31,6 +31,7 @@ use crate::session::publication::Stack;
 use crate::session::store::back::TurnsBack;
 use crate::session::turn::Turn;
 use crate::text::path::{lossy, lossy_paths};
+use crate::workflow::open_session::EnteredSession;
 use crate::workflow::project::Project;
 use crate::workflow::restore::apply::{HiddenFiles, find_blocked, find_hidden};
 use crate::workflow::restore::outcome::{add_changes, summarize_turns};
@@ -116,13 +117,12 @@ pub fn restore(
     user: &mut dyn User,
 ) -> anyhow::Result<RestoreResult> {
     let session = project.session()?;
-    let _session_lock = project.lock_session(&session, "restore")?;
-    let transaction = project.enter("restore", user)?;
-    let tip = project.store().tip(&session)?;
+    let entered = EnteredSession::enter(project, &session, "restore", user)?;
+    let tip = &entered.tip;
     let turn = project.store().turn(&session, name)?;
     turn.session.writable()?;
     let stacks = Stacks::new(&project.repository);
-    let current = stacks.current(&tip)?;
+    let current = stacks.current(tip)?;
     let stack = find_target_stack(project, &stacks, &turn)?;
     let planner = Planner {
         repository: &project.repository,
@@ -145,7 +145,7 @@ pub fn restore(
         planner,
         stack,
     };
-    carry_out(&transaction, project, &tip, &goal, options)
+    carry_out(&entered, &goal, options)
 }
 
 struct RestoreTarget<'a> {
@@ -160,12 +160,16 @@ struct RestoreTarget<'a> {
 }
 
 fn carry_out(
-    transaction: &Transaction,
-    project: &Project,
-    tip: &Turn,
+    entered: &EnteredSession<'_>,
     goal: &RestoreTarget<'_>,
     options: &RestoreOptions,
 ) -> anyhow::Result<RestoreResult> {
+    let EnteredSession {
+        project,
+        tip,
+        transaction,
+        ..
+    } = entered;
     let restore = Restore {
         transaction,
         project,

@@ -17,8 +17,8 @@ use crate::workflow::model::request::PlanRequest;
 use crate::workflow::model::request::ask_watching;
 use crate::workflow::model::source::PlanSource;
 use crate::workflow::model::source::plan_source;
-use crate::workflow::plan;
-use crate::workflow::plan::{Answered, WaitingPlan, take_answer};
+use crate::workflow::open_session::OpenSession;
+use crate::workflow::plan::{Answered, WaitingPlan};
 use crate::workflow::project::Project;
 use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
@@ -116,28 +116,19 @@ fn ask_again(
     input: &str,
     user: &mut dyn User,
 ) -> anyhow::Result<WaitingPlan> {
-    let name = project.session()?;
-    let _session_lock = project.lock_session(&name, "retry")?;
-    let tip = project.store().tip(&name)?;
-    let mut draft = project.store().draft(&tip)?;
-    take_over(&project.repository, turn, &mut draft)?;
-    let recorded = plan::record_locked(project, &tip, user)?;
-    let lists = lists(&project.repository, &draft, recorded.tree)?;
-    let weight = TokenEstimate::of_input(input, 0, 0);
-    let reply = ask_watching(
-        project,
-        recorded.tree,
-        PlanRequest {
-            tip: &tip,
-            draft: &mut draft,
-            recorded: &recorded,
-            source,
-            weight,
-        },
-        user,
-    )?;
+    let mut session = OpenSession::current(project, "retry", user)?;
+    take_over(&project.repository, turn, &mut session.draft)?;
+    let recorded = session.record_files(&[], user)?;
+    let lists = lists(&project.repository, &session.draft, recorded.tree)?;
+    let request = PlanRequest {
+        session: &mut session,
+        recorded: &recorded,
+        source,
+        weight: TokenEstimate::of_input(input, 0, 0),
+    };
+    let reply = ask_watching(request, user)?;
 
-    report_other_steps(&project.repository, turn, &draft, user)?;
+    report_other_steps(&project.repository, turn, &session.draft, user)?;
     let before = turn
         .meta
         .workspace
@@ -148,17 +139,13 @@ fn ask_again(
         user.report(Event::Notice(Notice::FilesDiffer));
     }
 
-    take_answer(
-        project,
-        Answered {
-            tip: &tip,
-            draft,
-            lists: &lists,
-            recorded: &recorded,
-            is_kept: true,
-        },
-        &reply,
-    )
+    let answered = Answered {
+        session,
+        lists: &lists,
+        recorded: &recorded,
+        is_kept: true,
+    };
+    answered.take(&reply)
 }
 
 /// Later steps depend on the answer of the first one.

@@ -11,6 +11,7 @@ use crate::session::turn::Turn;
 use crate::text::diff::unified;
 use crate::text::sanitize::{sanitize_block, sanitize_line};
 use crate::workflow::lifecycle::branch_session;
+use crate::workflow::open_session::OpenSession;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -113,27 +114,25 @@ pub fn adopt_session(
     session: &SessionName,
     user: &mut dyn User,
 ) -> anyhow::Result<Adopted> {
-    let _session_lock = project.lock_session(session, "adopt")?;
-    project.recover(user)?;
-    let tip = project.store().tip(session)?;
-    let mut draft = project.store().draft(&tip)?;
-    if !is_own_tip(project, &tip) {
-        project.journal().record_adopted(tip.commit)?;
+    let mut opened = OpenSession::open(project, session, "adopt", user)?;
+    if !is_own_tip(project, &opened.tip) {
+        project.journal().record_adopted(opened.tip.commit)?;
     }
-    project.journal().record_tip(session, tip.commit)?;
+    project.journal().record_tip(session, opened.tip.commit)?;
 
-    if draft.commit.is_some() {
+    if opened.draft.commit.is_some() {
         // A new turn id: the author of the draft, or the session that it was copied from, can still
         // run it under the old one.
-        draft.begin();
-        project.store().save_draft(&tip, &mut draft)?;
+        opened.draft.begin();
+        opened.save_draft()?;
     }
 
+    let draft = &opened.draft;
     let plan = draft
         .is_planned()
         .then(|| draft.artifacts.text_or_empty(artifact::PLAN));
     Ok(Adopted {
-        turns: tip.number(),
+        turns: opened.tip.number(),
         plan,
     })
 }

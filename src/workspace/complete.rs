@@ -36,15 +36,32 @@ pub struct Completed {
 
 /// Moves a session's ref to a written turn and updates the user's files. The caller holds the lock
 /// and has recovered.
-///
-/// If the turn moves a branch too (`teddy land`), the branch moves first and is then the commit
-/// point: recovery records a landing whose branch moved.
 pub(super) fn complete(
     checkout: &Checkout<'_>,
     session: &SessionName,
     turn: &SessionMove,
     files: Option<&FileMove>,
 ) -> anyhow::Result<Completed> {
+    let committed = commit(checkout, session, turn, files)?;
+    committed.publish().with_context(|| {
+        format!(
+            "the turn is recorded as {}; `teddy recover` applies it to your files",
+            turn.new
+        )
+    })
+}
+
+/// The commit point. Before it, nothing of the turn is visible; after it, the turn is completed, by the
+/// next command if not by this one.
+///
+/// If the turn moves a branch too (`teddy land`), the branch moves first and is then the commit
+/// point: recovery records a landing whose branch moved.
+fn commit<'a>(
+    checkout: &'a Checkout<'a>,
+    session: &'a SessionName,
+    turn: &'a SessionMove,
+    files: Option<&'a FileMove>,
+) -> anyhow::Result<CommittedTurn<'a>> {
     let journal = checkout.journal();
     // `None` if the files stay as they are and nothing is published; no intent is needed then.
     let needed = to_publish(checkout.repository, turn, files)?;
@@ -97,12 +114,12 @@ pub(super) fn complete(
         }
     }
 
-    let completed = after_the_ref(checkout, session, turn, &protected, needed);
-    completed.with_context(|| {
-        format!(
-            "the turn is recorded as {}; `teddy recover` applies it to your files",
-            turn.new
-        )
+    Ok(CommittedTurn {
+        checkout,
+        session,
+        turn,
+        protected,
+        files: needed,
     })
 }
 
@@ -117,65 +134,78 @@ fn to_publish<'f>(
     Ok(files.filter(|files| is_new || files.from != files.to))
 }
 
-/// Each step can be repeated, because recovery runs them again.
-fn after_the_ref(
-    checkout: &Checkout<'_>,
-    session: &SessionName,
-    turn: &SessionMove,
-    protected: &ProtectedObjects,
-    files: Option<&FileMove>,
-) -> anyhow::Result<Completed> {
-    let (journal, mut tip) = (checkout.journal(), turn.new);
-    fault::point("after-ref-before-sync")?;
-    // The ref must be durable before the user's files change. Otherwise a power cut could leave a
-    // turn's changes without the turn.
-    refs::sync(checkout.repository, &session.reference())?;
-    // A copy, from which recovery repairs a damaged ref.
-    journal.record_tip(session, tip)?;
-    protect::release_protected(checkout.repository, protected)?;
-    fault::point("after-ref")?;
-    let published = match files {
-        Some(files) => publish(
-            checkout.repository,
+/// A turn that is recorded, and not yet in the user's files.
+struct CommittedTurn<'a> {
+    checkout: &'a Checkout<'a>,
+    session: &'a SessionName,
+    turn: &'a SessionMove,
+    protected: ProtectedObjects,
+    /// `None` if the files stay as they are.
+    files: Option<&'a FileMove>,
+}
+
+impl CommittedTurn<'_> {
+    /// Each step can be repeated, because recovery runs them again.
+    fn publish(self) -> anyhow::Result<Completed> {
+        let CommittedTurn {
+            checkout,
+            session,
+            turn,
+            protected,
             files,
-            &Guard {
-                overwrite: turn.overwrite,
-                ..guard(&operation(tip), OverlapRule::Stop)
-            },
-        )?,
-        None => Published::default(),
-    };
+        } = self;
+        let (journal, mut tip) = (checkout.journal(), turn.new);
+        fault::point("after-ref-before-sync")?;
+        // The ref must be durable before the user's files change. Otherwise a power cut could leave a
+        // turn's changes without the turn.
+        refs::sync(checkout.repository, &session.reference())?;
+        // A copy, from which recovery repairs a damaged ref.
+        journal.record_tip(session, tip)?;
+        protect::release_protected(checkout.repository, &protected)?;
+        fault::point("after-ref")?;
+        let published = match files {
+            Some(files) => publish(
+                checkout.repository,
+                files,
+                &Guard {
+                    overwrite: turn.overwrite,
+                    ..guard(&operation(tip), OverlapRule::Stop)
+                },
+            )?,
+            None => Published::default(),
+        };
 
-    if let Some(files) = files {
-        // The next snapshot must include ignored files that the turn created.
-        forced_files::record_applied(&checkout.limits, checkout.repository, files, &published)?;
+        if let Some(files) = files {
+            // The next snapshot must include ignored files that the turn created.
+            forced_files::record_applied(&checkout.limits, checkout.repository, files, &published)?;
+        }
+
+        fault::point("after-publish")?;
+        let mut publication = turn.published.id;
+        if !published.conflicts.is_empty() {
+            // Files that were updated despite conflicts elsewhere can be undone.
+            let is_there = !(published.written.is_empty() && published.deleted.is_empty());
+            (tip, publication) = record_overlaps(checkout, session, tip, &published, is_there)?;
+        }
+
+        note_publication(
+            checkout.repository,
+            checkout.repository,
+            publication,
+            &turn.log,
+        )?;
+        fault::point("before-draft")?;
+        checkout.store().discard_draft(session);
+        fault::point("before-clear")?;
+
+        // Every intent is this turn's: the caller recovered before it began.
+        journal.finish()?;
+        fault::point("after-clear")?;
+        Ok(Completed {
+            commit: tip,
+            published,
+        })
     }
-
-    fault::point("after-publish")?;
-    let mut publication = turn.published.id;
-    if !published.conflicts.is_empty() {
-        // Files that were updated despite conflicts elsewhere can be undone.
-        let is_there = !(published.written.is_empty() && published.deleted.is_empty());
-        (tip, publication) = record_overlaps(checkout, session, tip, &published, is_there)?;
-    }
-
-    note_publication(
-        checkout.repository,
-        checkout.repository,
-        publication,
-        &turn.log,
-    )?;
-    fault::point("before-draft")?;
-    checkout.store().discard_draft(session);
-    fault::point("before-clear")?;
-
-    // Every intent is this turn's: the caller recovered before it began.
-    journal.finish()?;
-    fault::point("after-clear")?;
-    Ok(Completed {
-        commit: tip,
-        published,
-    })
 }
 
 /// Records in the newest turn of a session, and in its publication, which paths were not applied,

@@ -23,6 +23,7 @@ use crate::session::meta::{Meta, Status};
 use crate::session::turn::{Turn, archive_title};
 use crate::text::path::lossy;
 use crate::workflow::change::{self, open_change, work};
+use crate::workflow::open_session::EnteredSession;
 use crate::workflow::project::Project;
 use crate::workflow::restore::OnOverlap;
 use crate::workflow::user::User;
@@ -75,12 +76,8 @@ pub fn archive(
 
     require_usable(id, &change.documents, user)?;
     work::open_work(project, &change, user)?;
-    let _session_lock = project.lock_session(&id.session(), "archive")?;
-
-    // The previous holder of the session lock might have crashed while we waited for it. `enter`
-    // recovers.
-    let transaction = project.enter("archive", user)?;
-    let tip = project.store().tip(&id.session())?;
+    let entered = EnteredSession::enter(project, &id.session(), "archive", user)?;
+    let tip = &entered.tip;
     let mut archived = Archived {
         change: id.clone(),
         phase: change.state.phase,
@@ -88,7 +85,7 @@ pub fn archive(
         conflicts: Vec::new(),
         turn: None,
     };
-    match merge_specs(&transaction, project, &change, &tip, on_overlap)? {
+    match merge_specs(&entered.transaction, project, &change, tip, on_overlap)? {
         SpecMerge::Overlap(conflicts) => archived.conflicts = conflicts,
         SpecMerge::Blocked(conflicts) => {
             archived.conflicts = conflicts;

@@ -24,7 +24,8 @@ use crate::workflow::execute::result::{DeclineReply, RecordedTurn, ReviewedPlan,
 use crate::workflow::execute::{ExecuteOptions, execute};
 use crate::workflow::lifecycle::create_session;
 use crate::workflow::model::agents;
-use crate::workflow::plan::{self, Start};
+use crate::workflow::open_session::OpenSession;
+use crate::workflow::plan;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -191,11 +192,8 @@ fn prepare(
 ) -> anyhow::Result<()> {
     let ((change, work), (model, user_message)) = (on, request);
     let session = change.id.session();
-    let _lock = project.lock_session(&session, "change")?;
-    project.recover(user)?;
-    let tip = project.store().tip(&session)?;
-    let mut draft = project.store().draft(&tip)?;
-
+    let mut session = OpenSession::open(project, &session, "change", user)?;
+    let OpenSession { tip, draft, .. } = &mut session;
     // A plan that an earlier call made runs first; it was paid for.
     if draft.is_planned() {
         return Ok(());
@@ -217,11 +215,11 @@ fn prepare(
     let waiting = draft.message().filter(|_| is_own).map(|(text, _)| text);
     let waiting = waiting.filter(|text| !text.starts_with(&work.key));
     let user_message = match user_message.or(waiting) {
-        Some(said) => Some(requests::keep_request(project, &tip, &mut draft, said)?),
-        None => match requests::read_open_requests(project, &tip, &draft)? {
+        Some(said) => Some(requests::keep_request(project, tip, draft, said)?),
+        None => match requests::read_open_requests(project, tip, draft)? {
             Some(said) => Some(said),
-            None => answer_to(&tip, &project.repository, user)?
-                .map(|said| requests::keep_request(project, &tip, &mut draft, said))
+            None => answer_to(tip, &project.repository, user)?
+                .map(|said| requests::keep_request(project, tip, draft, said))
                 .transpose()?,
         },
     };
@@ -233,7 +231,7 @@ fn prepare(
         work: Some(work.key.clone()),
         ..plan::PlanOptions::default()
     };
-    plan::plan_turn(project, &options, Start { tip: &tip, draft }, user).map(|_| ())
+    plan::plan_turn(session, &options, user).map(|_| ())
 }
 
 /// A turn that is not recorded in the change yet, with the usage of all turns up to it.

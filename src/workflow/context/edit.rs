@@ -6,9 +6,7 @@ use crate::git::object::TreeId;
 use crate::git::refs;
 use crate::host::file::{FileKind, FileMode, Root};
 use crate::session::artifact;
-use crate::session::draft::Draft;
 use crate::session::input::{ListScope, Material};
-use crate::session::turn::Turn;
 use crate::text::context_list::{self, ListEntry};
 use crate::text::near::nearest;
 use crate::text::path::RepoPath;
@@ -23,7 +21,7 @@ use crate::workflow::context::pages;
 use crate::workflow::context::requests::requests;
 use crate::workflow::context::teddy_files;
 use crate::workflow::context::teddy_files::GLOBAL;
-use crate::workflow::plan;
+use crate::workflow::open_session::OpenSession;
 use crate::workflow::project::Project;
 use crate::workflow::user::{User, telling};
 use crate::workspace::snapshot;
@@ -46,29 +44,26 @@ pub enum ListEdit {
 
 /// Saves the input in the draft.
 pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyhow::Result<String> {
-    let session = project.session()?;
-    let _session_lock = project.lock_session(&session, "context")?;
-    project.recover(user)?;
-    let tip = project.store().tip(&session)?;
-    let mut draft = project.store().draft(&tip)?;
-    let recorded = plan::record_locked(project, &tip, user)?;
+    let mut session = OpenSession::current(project, "context", user)?;
+    let recorded = session.record_files(&[], user)?;
+    let OpenSession { tip, draft, .. } = &mut session;
 
     snapshot::report_captured(
         &project.checkout(),
-        &tip,
-        &mut draft,
+        tip,
+        draft,
         &recorded,
         &mut telling(user),
     )?;
-    let lists = lists(&project.repository, &draft, recorded.tree)?;
-    let mut pages = pages::pages_of(project, &tip, &draft)?;
+    let lists = lists(&project.repository, draft, recorded.tree)?;
+    let mut pages = pages::pages_of(project, tip, draft)?;
     let text = make_input(
         project,
         InputSources {
-            tip: &tip,
+            tip,
             lists: &lists,
             recorded: &recorded,
-            requests: requests(project, &tip, &draft)?.before(&draft.meta),
+            requests: requests(project, tip, draft)?.before(&draft.meta),
             depth,
         },
         &mut pages,
@@ -79,7 +74,7 @@ pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyho
     if !draft.is_planned() {
         pages.keep_in(&mut draft.artifacts);
         draft.artifacts.insert(artifact::INPUT, text.as_str());
-        project.store().save_draft(&tip, &mut draft)?;
+        session.save_draft()?;
     }
 
     Ok(text)
@@ -266,15 +261,11 @@ fn change_list(
         return Ok(());
     }
 
-    let session = project.session()?;
-    let _session_lock = project.lock_session(&session, "context")?;
-    project.recover(user)?;
-    let tip: Turn = project.store().tip(&session)?;
-    let mut draft: Draft = project.store().draft(&tip)?;
-    let after = change(&draft.artifacts.text_or_empty(file(scope)))?;
-
-    draft.artifacts.insert(file(scope), after);
-    project.store().save_draft(&tip, &mut draft)
+    let mut session = OpenSession::current(project, "context", user)?;
+    let artifacts = &mut session.draft.artifacts;
+    let after = change(&artifacts.text_or_empty(file(scope)))?;
+    artifacts.insert(file(scope), after);
+    session.save_draft()
 }
 
 fn file(scope: ListScope) -> &'static str {

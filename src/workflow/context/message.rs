@@ -5,6 +5,7 @@ use crate::session::draft::Draft;
 use crate::session::meta::MessageOrigin;
 use crate::session::turn::Turn;
 use crate::text::secret::redact_values;
+use crate::workflow::open_session::OpenSession;
 use crate::workflow::project::Project;
 use crate::workflow::user::Notice;
 use crate::workflow::user::{EmptyInput, Event, NobodyToAsk, Question, User};
@@ -81,12 +82,8 @@ pub fn keep_message(
     let Some(message) = message.filter(|message| !message.trim().is_empty()) else {
         return Ok(());
     };
-    let session = project.session()?;
-    let _session_lock = project.lock_session(&session, "resume")?;
-    project.recover(user)?;
-    let tip = project.store().tip(&session)?;
-    let mut draft = project.store().draft(&tip)?;
-
+    let mut session = OpenSession::current(project, "resume", user)?;
+    let draft = &mut session.draft;
     if draft.is_planned() {
         user.report(Event::Notice(Notice::MessageNotUsed));
         return Ok(());
@@ -100,7 +97,7 @@ pub fn keep_message(
     };
     draft.meta.origin = MessageOrigin::User;
     draft.artifacts.insert(artifact::USER_PROMPT, message);
-    project.store().save_draft(&tip, &mut draft)?;
+    session.save_draft()?;
     user.report(Event::Notice(Notice::MessageKept));
 
     Ok(())

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::planned::PlannedTurn;
 use super::result::RecordedTurn;
-use super::{PlanInReview, decline};
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId, read};
 use crate::session::artifact;
 use crate::session::comments::{
@@ -13,6 +13,7 @@ use crate::session::meta::Status;
 use crate::text::path::RepoPath;
 use crate::workflow::context::message::without_keys;
 use crate::workflow::hint::error_with_hint;
+use crate::workflow::open_session::OpenSession;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -25,40 +26,63 @@ pub struct CommentRequest {
     pub text: String,
 }
 
-/// Declines the plan with comments. They become the message of the next turn.
-pub(super) fn request_changes(
-    project: &Project,
-    mut case: PlanInReview<'_>,
-    requests: &[CommentRequest],
-    user: &mut dyn User,
-) -> anyhow::Result<RecordedTurn> {
-    anyhow::ensure!(
-        requests.len() <= MAX_COMMENTS,
-        "at most {MAX_COMMENTS} comments are possible at once"
-    );
-    let comments: Vec<LineComment> = requests
-        .iter()
-        .map(|request| {
-            let text = without_keys(request.text.clone(), user);
-            comment(project, &case, request, &text)
-        })
-        .collect::<anyhow::Result<_>>()?;
-    case.draft
-        .artifacts
-        .insert(artifact::COMMENTS, render(&comments));
-    decline(project, case, Some(message(&comments)), user)
+impl PlannedTurn<'_> {
+    /// Declines the plan with comments. They become the message of the next turn.
+    pub fn request_changes(
+        mut self,
+        requests: &[CommentRequest],
+        user: &mut dyn User,
+    ) -> anyhow::Result<RecordedTurn> {
+        anyhow::ensure!(
+            requests.len() <= MAX_COMMENTS,
+            "at most {MAX_COMMENTS} comments are possible at once"
+        );
+        let comments: Vec<LineComment> = requests
+            .iter()
+            .map(|request| {
+                let text = without_keys(request.text.clone(), user);
+                comment(&self, request, &text)
+            })
+            .collect::<anyhow::Result<_>>()?;
+        let artifacts = &mut self.session.draft.artifacts;
+        artifacts.insert(artifact::COMMENTS, render(&comments));
+        self.decline(Some(message(&comments)), user)
+    }
+
+    /// Returns the comments with which the plan before this one was declined, and what became of
+    /// their lines.
+    pub fn earlier_comments(&self) -> anyhow::Result<Vec<(LineComment, CommentStatus)>> {
+        let OpenSession { project, tip, .. } = &self.session;
+        if tip.meta.status != Status::Declined {
+            return Ok(Vec::new());
+        }
+        let text = small_text(project, tip.tree, artifact::COMMENTS)?;
+        let comments = text.and_then(|text| parse(&text)).unwrap_or_default();
+        // A fetched turn can have many comments on one large file.
+        let mut files: BTreeMap<RepoPath, Option<Vec<String>>> = BTreeMap::new();
+        let mut followed = Vec::with_capacity(comments.len());
+        for comment in comments {
+            if !files.contains_key(&comment.path) {
+                let text = text_after(self, &comment.path)?;
+                files.insert(comment.path.clone(), text.as_deref().map(quotable));
+            }
+            let lines = files.get(&comment.path).and_then(Option::as_deref);
+            let status = comment.status(lines);
+            followed.push((comment, status));
+        }
+        Ok(followed)
+    }
 }
 
 fn comment(
-    project: &Project,
-    case: &PlanInReview<'_>,
+    planned: &PlannedTurn<'_>,
     request: &CommentRequest,
     text: &str,
 ) -> anyhow::Result<LineComment> {
     let CommentRequest {
         path, first, last, ..
     } = request;
-    let version = text_after(project, case, path)?;
+    let version = text_after(planned, path)?;
     let comment = version
         .as_deref()
         .and_then(|version| LineComment::on(path.clone(), *first, *last, version, text));
@@ -79,40 +103,10 @@ fn comment(
     })
 }
 
-/// Returns the comments with which the plan before this one was declined, and what became of their
-/// lines.
-pub(super) fn earlier_comments(
-    project: &Project,
-    case: &PlanInReview<'_>,
-) -> anyhow::Result<Vec<(LineComment, CommentStatus)>> {
-    if case.tip.meta.status != Status::Declined {
-        return Ok(Vec::new());
-    }
-    let text = small_text(project, case.tip.tree, artifact::COMMENTS)?;
-    let comments = text.and_then(|text| parse(&text)).unwrap_or_default();
-    // A fetched turn can have many comments on one large file.
-    let mut files: BTreeMap<RepoPath, Option<Vec<String>>> = BTreeMap::new();
-    let mut followed = Vec::with_capacity(comments.len());
-    for comment in comments {
-        if !files.contains_key(&comment.path) {
-            let text = text_after(project, case, &comment.path)?;
-            files.insert(comment.path.clone(), text.as_deref().map(quotable));
-        }
-        let lines = files.get(&comment.path).and_then(Option::as_deref);
-        let status = comment.status(lines);
-        followed.push((comment, status));
-    }
-    Ok(followed)
-}
-
 /// Returns a file as it would be after the plan. `None` if it would not exist, or is too large.
-fn text_after(
-    project: &Project,
-    case: &PlanInReview<'_>,
-    path: &RepoPath,
-) -> anyhow::Result<Option<String>> {
-    let simulation = &case.validated.simulation;
-    let actions = case.validated.plan.actions.iter().enumerate().rev();
+fn text_after(planned: &PlannedTurn<'_>, path: &RepoPath) -> anyhow::Result<Option<String>> {
+    let simulation = &planned.validated.simulation;
+    let actions = planned.validated.plan.actions.iter().enumerate().rev();
     for (index, _) in actions.filter(|(_, action)| action.kind.path() == Some(path)) {
         let step = simulation.step(index);
         if step.removed {
@@ -122,7 +116,11 @@ fn text_after(
             return Ok(Some(String::from_utf8_lossy(after).into_owned()));
         }
     }
-    small_text(project, case.recorded.tree, path.as_str())
+    small_text(
+        planned.session.project,
+        planned.recorded.tree,
+        path.as_str(),
+    )
 }
 
 /// Returns a text. `None` if there is no such file, or if it is too large for a line diff: anyone

@@ -1,6 +1,6 @@
 //! Writes the commit of a turn and completes it.
 
-use super::PlanInReview;
+use super::planned::PlannedTurn;
 use super::result::{AppliedFile, FileChange, ModelQuestion, RecordedTurn, TurnEnding};
 use crate::git::diff;
 use crate::git::object::{CommitId, TreeId};
@@ -23,8 +23,8 @@ use crate::text::context_list;
 use crate::text::path::{lossy, lossy_paths};
 use crate::text::resource::Artifact;
 use crate::workflow::damage::{FileDamage, find_damage};
+use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::message_of;
-use crate::workflow::project::Project;
 use crate::workspace::complete::{Completed, SessionMove};
 use crate::workspace::fit::FileMove;
 use crate::workspace::notice::obstacles;
@@ -50,161 +50,166 @@ pub(super) struct EndedTurn<'a> {
     pub not_captured: Vec<NotCaptured>,
 }
 
-pub(super) fn finish(
-    transaction: &Transaction,
-    project: &Project,
-    case: &PlanInReview<'_>,
-    writing: EndedTurn<'_>,
-    files: Option<&FileMove>,
-) -> anyhow::Result<RecordedTurn> {
-    let to = files.map(|files| files.to);
-    let published = publish_turn(&project.repository, case.tip, &writing.workspace, to)?;
-    let (commit, meta) = write(project, case, &writing, published.id)?;
-    let subject = format!("teddy: turn {} {}", meta.number, meta.status.word());
-    let step = SessionMove {
-        expected: Expected::At(case.tip.commit),
-        new: commit,
-        published,
-        log: subject,
-        // The turn records that the user asked to stop.
-        anyway: meta.status == Status::Interrupted,
-        overwrite: false,
-    };
+impl EndedTurn<'_> {
+    /// Records the turn, and updates the user's files by `files`.
+    pub fn record(
+        self,
+        planned: &PlannedTurn<'_>,
+        transaction: &Transaction,
+        files: Option<&FileMove>,
+    ) -> anyhow::Result<RecordedTurn> {
+        let OpenSession { project, tip, .. } = &planned.session;
+        let to = files.map(|files| files.to);
+        let published = publish_turn(&project.repository, tip, &self.workspace, to)?;
+        let (commit, meta) = write(planned, &self, published.id)?;
+        let subject = format!("teddy: turn {} {}", meta.number, meta.status.word());
+        let step = SessionMove {
+            expected: Expected::At(tip.commit),
+            new: commit,
+            published,
+            log: subject,
+            // The turn records that the user asked to stop.
+            anyway: meta.status == Status::Interrupted,
+            overwrite: false,
+        };
 
-    let Completed {
-        commit,
-        published: result,
-        ..
-    } = transaction.complete(&project.checkout(), &case.tip.session, &step, files)?;
-    if matches!(
-        writing.ending,
-        TurnEnding::Ran { .. } | TurnEnding::Interrupted { .. }
-    ) {
-        // Only shows the worktree to git. The turn is complete without.
-        let folder = case.tip.session.dir_name();
-        let _ = register_worktree(&project.repository, &folder, writing.workspace.after);
+        let Completed {
+            commit,
+            published: result,
+            ..
+        } = transaction.complete(&project.checkout(), &tip.session, &step, files)?;
+        if matches!(
+            self.ending,
+            TurnEnding::Ran { .. } | TurnEnding::Interrupted { .. }
+        ) {
+            // Only shows the worktree to git. The turn is complete without.
+            let folder = tip.session.dir_name();
+            let _ = register_worktree(&project.repository, &folder, self.workspace.after);
+        }
+        let mut overlaps = self.workspace.overlaps.clone();
+        overlaps.extend(lossy_paths(&result.conflicts));
+        let has_arrived = overlaps.is_empty() && meta.status != Status::Interrupted;
+        let applied = if has_arrived {
+            list_applied_files(&project.repository, &self.workspace)?
+        } else {
+            Vec::new()
+        };
+
+        let damage = damage_by_commands(&project.repository, &self)?;
+        Ok(RecordedTurn {
+            session: tip.session.clone(),
+            turn: meta.number,
+            commit,
+            before: self.workspace.before,
+            after: self.workspace.after,
+            plan: self.plan.clone(),
+            ending: self.ending,
+            question: self.next.question.map(ModelQuestion::open),
+            only_read: meta.approved_by == Some(Approver::Reads)
+                && self
+                    .plan
+                    .actions
+                    .iter()
+                    .all(|action| action.kind.message().is_none()),
+            answer: message_of(self.plan).filter(|_| planned.validated.prose.is_some()),
+            applied,
+            overlaps,
+            obstacles: obstacles(&result),
+            damage,
+            not_captured: Vec::new(),
+            drift: planned.drift.clone(),
+        })
     }
-    let mut overlaps = writing.workspace.overlaps.clone();
-    overlaps.extend(lossy_paths(&result.conflicts));
-    let has_arrived = overlaps.is_empty() && meta.status != Status::Interrupted;
-    let applied = if has_arrived {
-        list_applied_files(&project.repository, &writing.workspace)?
-    } else {
-        Vec::new()
-    };
-
-    let damage = damage_by_commands(&project.repository, &writing)?;
-    Ok(RecordedTurn {
-        session: case.tip.session.clone(),
-        turn: meta.number,
-        commit,
-        before: writing.workspace.before,
-        after: writing.workspace.after,
-        plan: writing.plan.clone(),
-        ending: writing.ending,
-        question: writing.next.question.map(ModelQuestion::open),
-        only_read: meta.approved_by == Some(Approver::Reads)
-            && writing
-                .plan
-                .actions
-                .iter()
-                .all(|action| action.kind.message().is_none()),
-        answer: message_of(writing.plan).filter(|_| case.validated.prose.is_some()),
-        applied,
-        overlaps,
-        obstacles: obstacles(&result),
-        damage,
-        not_captured: Vec::new(),
-        drift: case.drift.clone(),
-    })
 }
 
 /// What edits do to a file is among the risks of the review already.
 fn damage_by_commands(
     repository: &Repository,
-    writing: &EndedTurn<'_>,
+    ended: &EndedTurn<'_>,
 ) -> anyhow::Result<Vec<FileDamage>> {
-    let mut actions = writing.plan.actions.iter();
+    let mut actions = ended.plan.actions.iter();
     if !actions.any(|action| action.kind.command().is_some()) {
         return Ok(Vec::new());
     }
-    let before = repository.commit(writing.workspace.before)?.tree;
-    let after = repository.commit(writing.workspace.after)?.tree;
+    let before = repository.commit(ended.workspace.before)?.tree;
+    let after = repository.commit(ended.workspace.after)?.tree;
     find_damage(repository, before, after)
 }
 
 fn write(
-    project: &Project,
-    case: &PlanInReview<'_>,
-    writing: &EndedTurn<'_>,
+    planned: &PlannedTurn<'_>,
+    ended: &EndedTurn<'_>,
     publication: Option<CommitId>,
 ) -> anyhow::Result<(CommitId, Meta)> {
-    let ended = clock::stamp();
-    let status = writing.ending.status();
+    let OpenSession {
+        project,
+        tip,
+        draft,
+        ..
+    } = &planned.session;
+    let now = clock::stamp();
+    let status = ended.ending.status();
     let meta = Meta {
         status,
-        ended: Some(ended.clone()),
-        interruption: writing.ending.interruption().map(ToString::to_string),
-        workspace: Some(writing.workspace.clone()),
+        ended: Some(now),
+        interruption: ended.ending.interruption().map(ToString::to_string),
+        workspace: Some(ended.workspace.clone()),
         mistakes: if status == Status::Rejected {
-            case.validated.mistakes()
+            planned.validated.mistakes()
         } else {
             Vec::new()
         },
-        not_captured: writing.not_captured.clone(),
-        repository_changes: writing.repository_changes.clone(),
-        ..case.draft.meta.clone()
+        not_captured: ended.not_captured.clone(),
+        repository_changes: ended.repository_changes.clone(),
+        ..draft.meta.clone()
     };
 
-    let mut artifacts = case.draft.artifacts.clone();
-    if let Some(approved) = &writing.approved {
+    let mut artifacts = draft.artifacts.clone();
+    if let Some(approved) = &ended.approved {
         artifacts.insert(artifact::APPROVED, approved.as_str());
     }
 
-    artifacts.insert(artifact::REPORT, report(project, case, writing, &meta));
-    outputs(&mut artifacts, writing.ending.outcomes());
-    changes(
-        &mut artifacts,
-        writing,
-        project.settings.execute.output_limit,
-    );
-    next_artifacts(&mut artifacts, &writing.next);
-    let summary_lines = summary(&project.repository, writing)?;
-    let title = if writing.plan.title.is_empty() {
+    artifacts.insert(artifact::REPORT, report(planned, ended, &meta));
+    outputs(&mut artifacts, ended.ending.outcomes());
+    changes(&mut artifacts, ended, project.settings.execute.output_limit);
+    next_artifacts(&mut artifacts, &ended.next);
+    let summary_lines = summary(&project.repository, ended)?;
+    let title = if ended.plan.title.is_empty() {
         "(no title)"
     } else {
-        &writing.plan.title
+        &ended.plan.title
     };
 
     let new = NewTurn {
-        session: &case.tip.session,
+        session: &tip.session,
         title,
         results: &summary_lines,
         artifacts,
         meta: &meta,
-        previous: Some(case.tip.commit),
-        workspace: Some(writing.workspace.after),
+        previous: Some(tip.commit),
+        workspace: Some(ended.workspace.after),
         publication,
     };
     Ok((project.store().write(new)?, meta))
 }
 
-fn report(
-    project: &Project,
-    case: &PlanInReview<'_>,
-    writing: &EndedTurn<'_>,
-    meta: &Meta,
-) -> String {
+fn report(planned: &PlannedTurn<'_>, ended: &EndedTurn<'_>, meta: &Meta) -> String {
+    let OpenSession {
+        project,
+        tip,
+        draft,
+        ..
+    } = &planned.session;
     let plan_name = Artifact {
-        session: case.tip.session.to_string(),
+        session: tip.session.to_string(),
         turn: meta.number,
         name: artifact::PLAN.to_owned(),
     }
     .to_string();
-    let prompt = case.draft.artifacts.text_or_empty(artifact::USER_PROMPT);
+    let prompt = draft.artifacts.text_or_empty(artifact::USER_PROMPT);
 
     // A message by TeDDy is in its own artifact. In the report, later turns would see it.
-    let prompt = Some(prompt).filter(|_| case.draft.is_asked_by_user());
+    let prompt = Some(prompt).filter(|_| draft.is_asked_by_user());
     let rejected = meta.status == Status::Rejected;
     let text = Report {
         plan_name: &plan_name,
@@ -212,21 +217,21 @@ fn report(
         started: meta.started.as_deref().unwrap_or_default(),
         ended: meta.ended.as_deref().unwrap_or_default(),
         user_prompt: prompt.as_deref().unwrap_or_default(),
-        plan: writing.plan,
-        outcomes: writing.ending.outcomes(),
-        memos: writing.memos,
-        proposed_memos: &case.validated.plan.memos,
-        modifications: writing.modifications,
+        plan: ended.plan,
+        outcomes: ended.ending.outcomes(),
+        memos: ended.memos,
+        proposed_memos: &planned.validated.plan.memos,
+        modifications: ended.modifications,
         approved_by: meta.approved_by,
         interruption: meta.interruption.as_deref(),
-        repairs: &case.validated.repaired.notes,
+        repairs: &planned.validated.repaired.notes,
         diagnostics: if rejected {
-            case.validated.diagnostics()
+            planned.validated.diagnostics()
         } else {
             &[]
         },
-        outline: case.validated.outline.as_deref().filter(|_| rejected),
-        overlaps: &writing.workspace.overlaps,
+        outline: planned.validated.outline.as_deref().filter(|_| rejected),
+        overlaps: &ended.workspace.overlaps,
         not_captured: &meta.not_captured,
         repository_changes: &meta.repository_changes,
         output_limit: project.settings.execute.output_limit,
@@ -250,10 +255,10 @@ fn outputs(artifacts: &mut Artifacts, outcomes: &[Outcome]) {
     }
 }
 
-fn changes(artifacts: &mut Artifacts, writing: &EndedTurn<'_>, limit: usize) {
-    let ran = writing.ending.outcomes().iter().enumerate();
+fn changes(artifacts: &mut Artifacts, ended: &EndedTurn<'_>, limit: usize) {
+    let ran = ended.ending.outcomes().iter().enumerate();
     let ran = ran.map(|(index, outcome)| (difference_name(index), &outcome.difference));
-    let proposed = writing.modifications.iter().map(|(index, changed)| {
+    let proposed = ended.modifications.iter().map(|(index, changed)| {
         let (Modification::File(change) | Modification::Action(change)) = changed;
         (proposed_name(*index), change)
     });
@@ -319,8 +324,8 @@ fn list_applied_files(
         .collect())
 }
 
-fn summary(repository: &Repository, writing: &EndedTurn<'_>) -> anyhow::Result<Vec<String>> {
-    let actions = writing.plan.actions.iter().zip(writing.ending.outcomes());
+fn summary(repository: &Repository, ended: &EndedTurn<'_>) -> anyhow::Result<Vec<String>> {
+    let actions = ended.plan.actions.iter().zip(ended.ending.outcomes());
     let mut lines: Vec<String> = actions
         .map(|(action, outcome)| {
             let ending = match outcome.ending {
@@ -331,7 +336,7 @@ fn summary(repository: &Repository, writing: &EndedTurn<'_>) -> anyhow::Result<V
             format!("{} {}: {ending}", action.kind.name(), action.kind.target())
         })
         .collect();
-    let changes = changed_files(repository, &writing.workspace)?;
+    let changes = changed_files(repository, &ended.workspace)?;
 
     if !changes.is_empty() {
         lines.push(format!(
@@ -340,9 +345,9 @@ fn summary(repository: &Repository, writing: &EndedTurn<'_>) -> anyhow::Result<V
         ));
     }
 
-    if let Some(why) = writing.ending.interruption() {
+    if let Some(why) = ended.ending.interruption() {
         lines.push(format!("your files were not updated: {why}"));
-    } else if !writing.workspace.synced {
+    } else if !ended.workspace.synced {
         lines
             .push("not applied to the workspace: it overlaps with the user's own edits".to_owned());
     }

@@ -24,15 +24,15 @@ use crate::workflow::model::budget::{self, ActingEnv, CostBudget, MeteredModel, 
 use crate::workflow::model::choose::{Notes, OpenedModel, PricedModel};
 use crate::workflow::model::pipelines::PreparedPipeline;
 use crate::workflow::model::source::PlanSource;
+use crate::workflow::open_session::OpenSession;
 use crate::workflow::project::Project;
 use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
 use crate::workspace::snapshot::{RecordedFiles, snapshot};
 
-pub struct PlanRequest<'a> {
-    pub tip: &'a Turn,
-    /// With input, message and system prompt.
-    pub draft: &'a mut Draft,
+pub struct PlanRequest<'a, 'p> {
+    /// Its draft has input, message and system prompt.
+    pub session: &'a mut OpenSession<'p>,
     /// An acting model gets a copy of these.
     pub recorded: &'a RecordedFiles,
     pub source: PlanSource,
@@ -51,20 +51,21 @@ impl From<ModelError> for RequestFailure {
 }
 
 /// Returns the complete answer.
-pub fn ask(
-    project: &Project,
-    plan_request: PlanRequest<'_>,
-    user: &mut dyn User,
-) -> anyhow::Result<String> {
+fn ask(plan_request: PlanRequest<'_, '_>, user: &mut dyn User) -> anyhow::Result<String> {
     let PlanRequest {
-        tip,
-        draft,
+        session,
         recorded,
         source,
         weight,
     } = plan_request;
     // Save before the request, so that the user's message survives any way the wait can end.
-    project.store().save_draft(tip, draft)?;
+    session.save_draft()?;
+    let OpenSession {
+        project,
+        tip,
+        draft,
+        ..
+    } = session;
     let text = |name: &str| draft.artifacts.text_or_empty(name);
     let (system, input, message) = (
         text(artifact::SYSTEM_PROMPT),
@@ -414,15 +415,13 @@ fn keep(
 // Reports if the user's files changed while a program was asked for a plan. Such a program can do
 // more than answer.
 
-/// `before` is the tree of the user's files before the request.
 pub fn ask_watching(
-    project: &Project,
-    before: TreeId,
-    plan_request: PlanRequest<'_>,
+    plan_request: PlanRequest<'_, '_>,
     user: &mut dyn User,
 ) -> anyhow::Result<String> {
+    let (project, before) = (plan_request.session.project, plan_request.recorded.tree);
     let program = asked_program(&plan_request.source);
-    let answer = ask(project, plan_request, user);
+    let answer = ask(plan_request, user);
     if let Some(model) = program {
         // If the snapshot fails, the next command that takes one reports why.
         let paths = changed_paths(project, before).unwrap_or_default();

@@ -18,6 +18,7 @@ use crate::text::diff::counts;
 use crate::workflow::dry_run::{DryRun, dry_run_at};
 use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::execute::stage::perform;
+use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::{PlanOptions, plan_next_turn};
 use crate::workflow::project::Project;
 use crate::workflow::trial::{action_of, cannot_test, last_lines};
@@ -177,14 +178,12 @@ fn check(
     command: &str,
     user: &mut dyn User,
 ) -> anyhow::Result<LaneCheck> {
-    let session = project.session()?;
-    let _lock = project.lock_session(&session, "race")?;
-    let tip = project.store().tip(&session)?;
-    let draft = project.store().draft(&tip)?;
-    let name = session.dir_name();
+    let session = OpenSession::current(project, "race", user)?;
+    let draft = &session.draft;
+    let name = session.name().dir_name();
     let env = RunEnv {
         name: &name,
-        tip: &tip,
+        tip: &session.tip,
         before,
         tree: project.repository.commit(before)?.tree,
         // The files from which all lanes start were recorded when the race began.

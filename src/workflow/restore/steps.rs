@@ -12,19 +12,18 @@ use super::{
     OnOverlap, RestoreOptions, RestoreResult, RestoreTarget, carry_out, find_target_stack,
 };
 use crate::git::object::TreeId;
-use crate::host::lock::Lock;
 use crate::session::meta::{RestoreCommand, Restored};
 use crate::session::publication::Stack;
 use crate::session::store::back::TurnsBack;
 use crate::session::turn::Turn;
 use crate::text::counted;
 use crate::workflow::hint::{error_with_hint, with_hint};
+use crate::workflow::open_session::EnteredSession;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 use crate::workspace::drift::NO_RECORD;
 use crate::workspace::stack::StackChanges;
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
-use crate::workspace::transaction::Transaction;
 
 const MAX_NAMED: usize = 4;
 
@@ -47,7 +46,7 @@ pub fn undo(
         return Err(with_hint(error, hint));
     }
 
-    let current = session.stacks.current(&session.tip)?;
+    let current = session.stacks.current(&session.entered.tip)?;
     let mut walk = UndoWalk::new(&session, &current, options.on_overlap)?;
     let mut redo = to_redo(&session.newest);
     for _ in 0..steps {
@@ -70,7 +69,7 @@ pub fn undo(
         turns: &session.turns,
         turn: &turn,
     };
-    let result = carry_out(&session.transaction, project, &session.tip, &goal, options)?;
+    let result = carry_out(&session.entered, &goal, options)?;
     Ok(RestoreResult {
         passed_over: passed,
         ..result
@@ -79,7 +78,7 @@ pub fn undo(
 
 pub fn steps_to(project: &Project, turn: u64, user: &mut dyn User) -> anyhow::Result<u64> {
     let session = LockedSession::enter(project, "undo", user)?;
-    let current = session.stacks.current(&session.tip)?;
+    let current = session.stacks.current(&session.entered.tip)?;
     let mut walk = UndoWalk::new(&session, &current, OnOverlap::Stop)?;
     while walk.at > turn {
         walk.back()?;
@@ -99,7 +98,7 @@ pub fn redo(
     user: &mut dyn User,
 ) -> anyhow::Result<RestoreResult> {
     let session = LockedSession::enter(project, "redo", user)?;
-    let current = session.stacks.current(&session.tip)?;
+    let current = session.stacks.current(&session.entered.tip)?;
     let mut redo = to_redo(&session.newest);
     let (mut undone, mut crossed, mut to) = (Vec::new(), Vec::new(), None);
     let mut undo = session.newest.clone();
@@ -124,7 +123,7 @@ pub fn redo(
         turns: &session.turns,
         turn: &turn,
     };
-    carry_out(&session.transaction, project, &session.tip, &goal, options)
+    carry_out(&session.entered, &goal, options)
 }
 
 fn nothing_to_redo() -> anyhow::Error {
@@ -299,14 +298,11 @@ fn title(verb: &str, crossed: &[&Turn]) -> String {
 
 pub(super) struct LockedSession<'a> {
     pub(super) project: &'a Project,
-    pub(super) tip: Turn,
+    pub(super) entered: EnteredSession<'a>,
     pub(super) turns: TurnsBack<'a>,
     /// The newest turn that is in the user's files.
     pub(super) newest: Turn,
     pub(super) stacks: Stacks<'a>,
-    /// Ends before the session's lock is released.
-    pub(super) transaction: Transaction,
-    _session: Lock,
 }
 
 impl<'a> LockedSession<'a> {
@@ -316,18 +312,14 @@ impl<'a> LockedSession<'a> {
         command: &str,
         user: &mut dyn User,
     ) -> anyhow::Result<LockedSession<'a>> {
-        let session = project.session()?;
-        let session_lock = project.lock_session(&session, command)?;
-        let transaction = project.enter(command, user)?;
-        let tip = project.store().tip(&session)?;
+        let entered = EnteredSession::enter(project, &project.session()?, command, user)?;
+        let tip = &entered.tip;
         Ok(LockedSession {
             project,
             newest: newest_applied(&project.store().back_from(tip.clone()), tip.number())?,
             stacks: Stacks::new(&project.repository),
             turns: project.store().back_from(tip.clone()),
-            tip,
-            transaction,
-            _session: session_lock,
+            entered,
         })
     }
 }

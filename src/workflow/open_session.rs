@@ -1,0 +1,122 @@
+//! A session that this process may change: the first state of each turn.
+//!
+//! It holds the session's lock, so no other process changes the draft, the worktree, or the newest turn
+//! until it is dropped. Crashed commands were recovered from before the session was read.
+
+use anyhow::Context as _;
+
+use crate::host::lock::Lock;
+use crate::session::draft::Draft;
+use crate::session::name::SessionName;
+use crate::session::turn::Turn;
+use crate::workflow::project::Project;
+use crate::workflow::user::User;
+use crate::workspace::snapshot::RecordedFiles;
+use crate::workspace::transaction::Transaction;
+
+pub struct OpenSession<'p> {
+    pub project: &'p Project,
+    /// The newest turn.
+    pub tip: Turn,
+    /// Of the next turn.
+    pub draft: Draft,
+    _lock: Lock,
+}
+
+impl<'p> OpenSession<'p> {
+    /// `command` is shown to processes that wait for the lock.
+    pub fn open(
+        project: &'p Project,
+        name: &SessionName,
+        command: &str,
+        user: &mut dyn User,
+    ) -> anyhow::Result<OpenSession<'p>> {
+        let lock = project.lock_session(name, command)?;
+        project.recover(user)?;
+        let tip = project.store().tip(name)?;
+        Ok(OpenSession {
+            project,
+            draft: project.store().draft(&tip)?,
+            tip,
+            _lock: lock,
+        })
+    }
+
+    /// Opens the session in use.
+    pub fn current(
+        project: &'p Project,
+        command: &str,
+        user: &mut dyn User,
+    ) -> anyhow::Result<OpenSession<'p>> {
+        OpenSession::open(project, &project.session()?, command, user)
+    }
+
+    pub fn name(&self) -> &SessionName {
+        &self.tip.session
+    }
+
+    pub fn save_draft(&mut self) -> anyhow::Result<()> {
+        self.project.store().save_draft(&self.tip, &mut self.draft)
+    }
+
+    /// Records the user's files, and those at `paths` even if git ignores them.
+    pub fn record_files(
+        &self,
+        paths: &[Vec<u8>],
+        user: &mut dyn User,
+    ) -> anyhow::Result<RecordedFiles> {
+        record_files(self.project, &self.tip, paths, user)
+    }
+
+    /// Reads the newest turn and its draft again after a turn was recorded.
+    pub fn continued(self) -> anyhow::Result<OpenSession<'p>> {
+        let tip = self.project.store().tip(&self.tip.session)?;
+        Ok(OpenSession {
+            draft: self.project.store().draft(&tip)?,
+            tip,
+            ..self
+        })
+    }
+}
+
+/// Locks the repository while it records. A race does this without the session's lock.
+pub fn record_files(
+    project: &Project,
+    tip: &Turn,
+    paths: &[Vec<u8>],
+    user: &mut dyn User,
+) -> anyhow::Result<RecordedFiles> {
+    let transaction = project.enter("snapshot", user)?;
+    transaction
+        .record(&project.checkout(), tip, paths)
+        .context("recording your files")
+}
+
+/// A session that gets a turn at once: the repository is locked too, and its draft is not read.
+pub struct EnteredSession<'p> {
+    pub project: &'p Project,
+    pub tip: Turn,
+    /// Dropped before the session's lock.
+    pub transaction: Transaction,
+    /// Of the session, if the repository is unlocked earlier.
+    pub lock: Lock,
+}
+
+impl<'p> EnteredSession<'p> {
+    pub fn enter(
+        project: &'p Project,
+        name: &SessionName,
+        command: &str,
+        user: &mut dyn User,
+    ) -> anyhow::Result<EnteredSession<'p>> {
+        let lock = project.lock_session(name, command)?;
+        // Recovers.
+        let transaction = project.enter(command, user)?;
+        Ok(EnteredSession {
+            project,
+            tip: project.store().tip(name)?,
+            transaction,
+            lock,
+        })
+    }
+}
