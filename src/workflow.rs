@@ -30,6 +30,7 @@ pub mod hint;
 pub mod history;
 pub mod hooks;
 pub mod land;
+pub mod landings;
 pub mod lifecycle;
 pub mod log;
 pub mod model;

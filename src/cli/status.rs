@@ -13,8 +13,9 @@ use crate::ui::drift::lines;
 use crate::ui::style::{self, StyledLine, Tone};
 use crate::workflow::history;
 use crate::workflow::history::{REWRITTEN, SessionStatus};
-use crate::workflow::land::LatestLanding;
+use crate::workflow::hooks::{hooks_dir, read_errors};
 use crate::workflow::land::turns;
+use crate::workflow::landings::LatestLanding;
 use crate::workflow::project::Project;
 use crate::workflow::project::{REVIEW_ACTIVITY, RUN_ACTIVITY};
 use crate::workspace::changed::Changed;
@@ -28,7 +29,8 @@ const MAX_LEFT_OUT: usize = 10;
 
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let status = history::session_status(&project)?;
+    let mut status = history::session_status(&project)?;
+    status.hook_troubles = read_errors(&hooks_dir(&project.repository.teddy_dir()));
     if app.global.json {
         app.print_json(&status)?;
         return Ok(exit::SUCCESS.into());

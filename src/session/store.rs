@@ -26,7 +26,9 @@ use crate::host::{clock, fault};
 use crate::session::draft::Draft;
 use crate::session::journal::Journal;
 use crate::session::meta::Status;
+use crate::session::transition::Caller;
 use crate::session::turn::TurnMessage;
+use crate::text::context_list;
 use crate::text::near::nearest;
 
 // git's default abbreviation.
@@ -77,6 +79,29 @@ pub struct NewTurn<'a> {
 }
 
 impl<'a> Store<'a> {
+    /// Returns the turn that handed over to the agent of the turn after `tip`.
+    pub fn caller(&self, tip: &Turn, id: Option<Uuid>) -> anyhow::Result<Option<Caller>> {
+        let Some(id) = id else { return Ok(None) };
+        for turn in self.history(tip.clone()) {
+            let turn = turn?;
+            if turn.meta.turn_id == id {
+                let text = |name| {
+                    turn.text(self.repository, name)
+                        .map(Option::unwrap_or_default)
+                };
+                return Ok(Some(Caller {
+                    turn_id: id,
+                    caller_turn_id: turn.meta.caller_turn_id,
+                    agent: turn.meta.agent.clone(),
+                    system_prompt: text(artifact::SYSTEM_PROMPT)?,
+                    context: context_list::read(&text(artifact::TURN_CONTEXT)?).entries,
+                }));
+            }
+        }
+
+        Ok(None)
+    }
+
     /// Sorted by name. Skips refs with invalid names.
     pub fn sessions(&self) -> anyhow::Result<Vec<(SessionName, CommitId)>> {
         let references = refs::list(self.repository, SESSIONS)?;

@@ -13,8 +13,7 @@ use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
 use crate::session::store::SessionTip;
 use crate::session::turn::Turn;
-use crate::workflow::hooks;
-use crate::workflow::land::{LatestLanding, latest_landing};
+use crate::workflow::landings::{LatestLanding, latest_landing};
 use crate::workflow::project::Project;
 use crate::workflow::project::active_process;
 use crate::workspace::changed::{Changed, changed_since};
@@ -63,7 +62,7 @@ pub struct SessionStatus {
     /// By another tool, such as `git filter-repo`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub rewritten: bool,
-    /// Since a hook of an agent last recorded a turn.
+    /// Since a hook of an agent last recorded a turn. Set by the caller.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hook_troubles: Vec<String>,
 }
@@ -155,12 +154,10 @@ fn rows_of(
 }
 
 pub fn session_status(project: &Project) -> anyhow::Result<SessionStatus> {
-    let hook_troubles = hooks::read_errors(&hooks::hooks_dir(&project.repository.teddy_dir()));
     // `status` must work without a session.
     let Ok(session) = project.session() else {
         return Ok(SessionStatus {
             state: "none",
-            hook_troubles,
             ..SessionStatus::default()
         });
     };
@@ -170,7 +167,7 @@ pub fn session_status(project: &Project) -> anyhow::Result<SessionStatus> {
     let (plan, _) = plan::parse(&draft.artifacts.text_or_empty(artifact::PLAN));
     let is_open = !draft.is_planned() && !draft.is_asked_by_user();
     Ok(SessionStatus {
-        hook_troubles,
+        hook_troubles: Vec::new(),
         session: Some(session.to_string()),
         reference: Some(session.reference()),
         tip: Some(tip.commit),

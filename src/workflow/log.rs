@@ -18,7 +18,6 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
 use crate::workflow::chains::chains;
-use crate::workflow::model::agents;
 use crate::workflow::paths;
 use crate::workflow::project::Project;
 use crate::workspace::{complete, drift, snapshot};
@@ -267,7 +266,9 @@ fn nesting(project: &Project, turn: &Turn) -> anyhow::Result<usize> {
     let mut visited = std::collections::BTreeSet::new();
     while let Some(id) = caller.filter(|id| visited.insert(*id)) {
         depth += 1;
-        caller = agents::caller(project, turn, Some(id))?
+        caller = project
+            .store()
+            .caller(turn, Some(id))?
             .and_then(|calling_turn| calling_turn.caller_turn_id);
     }
 

@@ -5,12 +5,15 @@
 
 use anyhow::Context as _;
 
+use crate::host::fault;
 use crate::host::lock::Lock;
 use crate::session::draft::Draft;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
-use crate::workflow::user::User;
+use crate::workflow::user::{User, telling};
+use crate::workspace::recover;
+use crate::workspace::set_aside::{self, PutBackResult};
 use crate::workspace::snapshot::RecordedFiles;
 use crate::workspace::transaction::Transaction;
 
@@ -118,5 +121,35 @@ impl<'p> EnteredSession<'p> {
             transaction,
             lock,
         })
+    }
+}
+
+impl Project {
+    /// Takes the repository lock and recovers.
+    pub fn enter(&self, command: &str, user: &mut dyn User) -> anyhow::Result<Transaction> {
+        Transaction::enter(&self.checkout(), command, &mut telling(user))
+    }
+
+    /// Under the repository lock. Returns whether there was anything to do.
+    pub fn recover(&self, user: &mut dyn User) -> anyhow::Result<bool> {
+        let lock = self.lock("recover")?;
+        fault::point("after-lock")?;
+        Ok(recover::recover(&self.checkout(), &mut telling(user))? | lock.holder_crashed)
+    }
+
+    /// Under the lock.
+    pub fn put_back(&self) -> anyhow::Result<Vec<PutBackResult>> {
+        let _lock = self.lock("recover")?;
+        set_aside::put_all_back(&self.checkout())
+    }
+
+    /// Under the lock. Also checks all objects that refs reach.
+    pub fn recover_thoroughly(&self, user: &mut dyn User) -> anyhow::Result<bool> {
+        let lock = self.lock("recover")?;
+        fault::point("after-lock")?;
+        Ok(
+            recover::recover_thoroughly(&self.checkout(), &mut telling(user))?
+                | lock.holder_crashed,
+        )
     }
 }

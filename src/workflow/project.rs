@@ -20,7 +20,7 @@ use crate::git::snapshot::limits::SnapshotLimits;
 use crate::git::{refs, worktree};
 use crate::host::file::{Root, make_dirs, read_regular_text, write_atomic};
 use crate::host::lock::{self, Lock, LockError, LockHolder, patience};
-use crate::host::{env, fault, process};
+use crate::host::{env, process};
 use crate::model::acting::preset;
 use crate::model::discovery::service;
 use crate::model::manual::{Give, Take};
@@ -30,10 +30,7 @@ use crate::session::name::SessionName;
 use crate::session::store::Store;
 use crate::workflow::context::teddy_files::{GLOBAL, MAX_FILE, is_own_global};
 use crate::workflow::hint::error_with_hint;
-use crate::workflow::user::{User, telling};
-use crate::workspace::set_aside::{self, PutBackResult};
-use crate::workspace::transaction::Transaction;
-use crate::workspace::{Checkout, recover};
+use crate::workspace::Checkout;
 
 const MAX_NAME: u64 = 1024;
 
@@ -191,34 +188,6 @@ impl Project {
         }
     }
 
-    /// Takes the repository lock and recovers.
-    pub fn enter(&self, command: &str, user: &mut dyn User) -> anyhow::Result<Transaction> {
-        Transaction::enter(&self.checkout(), command, &mut telling(user))
-    }
-
-    /// Under the repository lock. Returns whether there was anything to do.
-    pub fn recover(&self, user: &mut dyn User) -> anyhow::Result<bool> {
-        let lock = self.lock("recover")?;
-        fault::point("after-lock")?;
-        Ok(recover::recover(&self.checkout(), &mut telling(user))? | lock.holder_crashed)
-    }
-
-    /// Under the lock.
-    pub fn put_back(&self) -> anyhow::Result<Vec<PutBackResult>> {
-        let _lock = self.lock("recover")?;
-        set_aside::put_all_back(&self.checkout())
-    }
-
-    /// Under the lock. Also checks all objects that refs reach.
-    pub fn recover_thoroughly(&self, user: &mut dyn User) -> anyhow::Result<bool> {
-        let lock = self.lock("recover")?;
-        fault::point("after-lock")?;
-        Ok(
-            recover::recover_thoroughly(&self.checkout(), &mut telling(user))?
-                | lock.holder_crashed,
-        )
-    }
-
     pub fn store(&self) -> Store<'_> {
         Store {
             repository: &self.repository,
@@ -333,7 +302,7 @@ impl Project {
         Ok(lock)
     }
 
-    pub(super) fn session_lock(&self, session: &SessionName) -> PathBuf {
+    fn session_lock(&self, session: &SessionName) -> PathBuf {
         let locks = self.repository.teddy_dir().join("locks");
         locks.join(session.as_str())
     }

@@ -131,7 +131,7 @@ impl<'p> PlannedTurn<'p> {
             drift: drift::drift(&checkout, tip, recorded.tree)?,
             question: tip.question(repository)?,
             requests: requests::requests_with(project, tip, draft)?,
-            caller: agents::caller(project, tip, draft.meta.caller_turn_id)?,
+            caller: project.store().caller(tip, draft.meta.caller_turn_id)?,
             session,
             recorded,
             lists,

@@ -6,9 +6,8 @@ use std::collections::BTreeSet;
 
 use crate::model::prompt::Prompts;
 use crate::session::artifact;
-use crate::session::transition::{Agent, Caller};
+use crate::session::transition::Agent;
 use crate::session::turn::{Turn, in_next};
-use crate::text::context_list;
 use crate::workflow::context::pages;
 use crate::workflow::project::Project;
 
@@ -60,31 +59,4 @@ pub fn update_prompt(project: &Project, artifacts: &mut artifact::Artifacts) {
     if let Some(text) = prompts(project).update_saved(&stored) {
         artifacts.insert(artifact::SYSTEM_PROMPT, text);
     }
-}
-
-/// The turn that handed over to the agent of the turn after `tip`.
-pub fn caller(
-    project: &Project,
-    tip: &Turn,
-    id: Option<uuid::Uuid>,
-) -> anyhow::Result<Option<Caller>> {
-    let Some(id) = id else { return Ok(None) };
-    for turn in project.store().history(tip.clone()) {
-        let turn = turn?;
-        if turn.meta.turn_id == id {
-            let text = |name: &str| {
-                turn.text(&project.repository, name)
-                    .map(Option::unwrap_or_default)
-            };
-            return Ok(Some(Caller {
-                turn_id: id,
-                caller_turn_id: turn.meta.caller_turn_id,
-                agent: turn.meta.agent.clone(),
-                system_prompt: text(artifact::SYSTEM_PROMPT)?,
-                context: context_list::read(&text(artifact::TURN_CONTEXT)?).entries,
-            }));
-        }
-    }
-
-    Ok(None)
 }
