@@ -26,4 +26,5 @@ mod research;
 mod retry;
 mod saves_meanwhile;
 mod setup;
+mod states;
 mod unattended;

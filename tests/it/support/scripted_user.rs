@@ -23,6 +23,10 @@ pub enum Scripted {
     Skip(Option<&'static str>),
     /// Leaves the plan undecided.
     Quit,
+    /// The terminal is gone: the question fails.
+    Fail,
+    /// A defect of ours while the user is asked.
+    Panic,
 }
 
 /// A [`User`] whose answers are known beforehand. Panics if it is asked something else.
@@ -155,6 +159,8 @@ impl User for Attendant<'_> {
             Scripted::ApproveOnly(actions) => Decision::Run(only(proposal.plan, &actions)),
             Scripted::Skip(message) => Decision::Skip(message.map(str::to_owned)),
             Scripted::Quit => Decision::Quit,
+            Scripted::Fail => anyhow::bail!("the terminal is gone"),
+            Scripted::Panic => panic!("a defect in a review"),
         })
     }
 
