@@ -1,4 +1,33 @@
-//! Objects: typed ids, reading, and writing that protects new objects from being pruned.
+//! Objects: typed ids, reading, and writing.
+//!
+//! A batch writes new objects as one pack, or stages a few in memory. Either way they are kept from
+//! `git gc` until this process ends, so that there is time to point a ref at them. An object is durable
+//! after `keep::durable::flush`.
+//!
+//! Limitation: what another process prunes while it is being read is an error, not a retry.
+//!
+//! # Example
+//!
+//! ```
+//! # use std::process::Command;
+//! # use teddy::git::repository::Repository;
+//! # let dir = tempfile::tempdir()?;
+//! # let git = |args: &[&str]| {
+//! #     let mut git = Command::new("git");
+//! #     git.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+//! #     git.current_dir(&dir).args(args).status()
+//! # };
+//! # git(&["init", "-q", "-b", "main"])?;
+//! # let repository = Repository::discover(dir.path(), None)?;
+//! use teddy::git::object::batch::begin_batch;
+//!
+//! let batch = begin_batch(&repository);
+//! let blob = batch.blob(b"one\n")?;
+//! let tree = batch.tree_of(&[("a.txt".to_owned(), blob)])?;
+//! batch.finish()?;
+//! assert_eq!(repository.file(tree, "a.txt")?, Some(b"one\n".to_vec()));
+//! # Ok::<(), anyhow::Error>(())
+//! ```
 
 pub mod absent;
 pub mod batch;

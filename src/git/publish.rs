@@ -16,6 +16,43 @@
 //!
 //! Limitations: step 1 and 3 need leases (Linux, own files, a local file system); step 4 needs
 //! `.git` on the same file system. See docs/decisions/0012-late-writes.md.
+//!
+//! # Example
+//!
+//! ```
+//! # use std::process::Command;
+//! # use teddy::git::repository::Repository;
+//! # let dir = tempfile::tempdir()?;
+//! # let git = |args: &[&str]| {
+//! #     let mut git = Command::new("git");
+//! #     git.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+//! #     git.current_dir(&dir).args(args).status()
+//! # };
+//! # git(&["init", "-q", "-b", "main"])?;
+//! # let repository = Repository::discover(dir.path(), None)?;
+//! use teddy::git::publish::{Guard, publish};
+//! use teddy::git::snapshot::limits::SnapshotLimits;
+//! use teddy::git::snapshot::take_snapshot;
+//!
+//! let file = dir.path().join("a.txt");
+//! let index = dir.path().join(".git/example");
+//! let mut versions = Vec::new();
+//! for text in ["one\n", "two\n"] {
+//!     std::fs::write(&file, text)?;
+//!     versions.push(take_snapshot(&repository, &index, &SnapshotLimits::default(), &[])?.tree);
+//! }
+//!
+//! let guard = Guard::default();
+//! publish(&repository, versions[1], versions[0], &guard)?;
+//! assert_eq!(std::fs::read_to_string(&file)?, "one\n");
+//!
+//! // A file that is not as the old tree has it is a conflict, and stays.
+//! std::fs::write(&file, "three\n")?;
+//! let published = publish(&repository, versions[1], versions[0], &guard)?;
+//! assert_eq!(published.conflicts, [b"a.txt".to_vec()]);
+//! assert_eq!(std::fs::read_to_string(&file)?, "three\n");
+//! # Ok::<(), anyhow::Error>(())
+//! ```
 
 mod apply;
 mod classify;

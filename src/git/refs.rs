@@ -1,7 +1,36 @@
-//! Reads, lists, updates and repairs refs in either format.
+//! Refs: read, listed, moved by compare-and-swap, and repaired, in loose, packed or reftable form.
 //!
-//! `extensions.refStorage` selects the store once, when the repository is opened
-//! (docs/decisions/0005-ref-stores.md).
+//! All moves of one call happen or none, and each is logged. The objects are flushed before the refs move;
+//! the moves themselves are durable after [`sync`]. `extensions.refStorage` selects the store once, when
+//! the repository is opened (docs/decisions/0005-ref-stores.md).
+//!
+//! Limitation: the user's branches are moved by `git` in [`land`](super::land) only.
+//!
+//! # Example
+//!
+//! ```
+//! # use std::process::Command;
+//! # use teddy::git::repository::Repository;
+//! # let dir = tempfile::tempdir()?;
+//! # let git = |args: &[&str]| {
+//! #     let mut git = Command::new("git");
+//! #     git.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+//! #     git.current_dir(&dir).args(args).status()
+//! # };
+//! # git(&["init", "-q", "-b", "main"])?;
+//! # std::fs::write(dir.path().join("a.txt"), "one\n")?;
+//! # git(&["add", "a.txt"])?;
+//! # git(&["-c", "user.name=A", "-c", "user.email=a@localhost", "commit", "-qm", "first"])?;
+//! # let repository = Repository::discover(dir.path(), None)?;
+//! use teddy::git::refs::{self, Expected, MoveError};
+//!
+//! let head = refs::head(&repository)?.unwrap();
+//! refs::move_to(&repository, "refs/teddy/example", Expected::Absent, head, "example")?;
+//! assert_eq!(refs::read(&repository, "refs/teddy/example")?, Some(head));
+//! let again = refs::move_to(&repository, "refs/teddy/example", Expected::Absent, head, "example");
+//! assert!(matches!(again, Err(MoveError::Moved { .. })));
+//! # Ok::<(), anyhow::Error>(())
+//! ```
 
 pub(in crate::git) mod choose;
 mod files;

@@ -1,7 +1,30 @@
-//! Accesses remotes with the user's own git: with their credentials, proxies and settings.
+//! Remotes: refs are fetched and pushed by the user's own git, with their credentials, proxies and settings.
 //!
-//! Only git accesses the network. Received data is untrusted: git checks every object, and callers
-//! validate names.
+//! Only git accesses the network. What arrives is untrusted: git checks each object, the refs arrive in a
+//! temporary namespace of this process, and callers validate names before they move one of ours.
+//!
+//! Limitation: fetched objects stay in the user's store until `git gc`, even if no ref is accepted.
+//!
+//! # Example
+//!
+//! ```
+//! # use std::process::Command;
+//! # use teddy::git::repository::Repository;
+//! # let dir = tempfile::tempdir()?;
+//! # let git = |args: &[&str]| {
+//! #     let mut git = Command::new("git");
+//! #     git.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+//! #     git.current_dir(&dir).args(args).status()
+//! # };
+//! # git(&["init", "-q", "-b", "main"])?;
+//! # git(&["remote", "add", "origin", "https://localhost/a.git"])?;
+//! # let repository = Repository::discover(dir.path(), None)?;
+//! use teddy::git::remote::{names, to_fetch_from};
+//!
+//! assert_eq!(to_fetch_from(&repository)?.as_str(), "origin");
+//! assert_eq!(names(&repository).len(), 1);
+//! # Ok::<(), anyhow::Error>(())
+//! ```
 
 pub mod error;
 pub mod missing_on_remote;

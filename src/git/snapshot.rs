@@ -4,6 +4,30 @@
 //! some untracked files. A private index remembers the stats, so the next snapshot reads only files
 //! that changed. New objects are staged in memory, or written as a kept pack if there are many. No
 //! ref is updated here.
+//!
+//! # Example
+//!
+//! ```
+//! # use std::process::Command;
+//! # use teddy::git::repository::Repository;
+//! # let dir = tempfile::tempdir()?;
+//! # let git = |args: &[&str]| {
+//! #     let mut git = Command::new("git");
+//! #     git.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+//! #     git.current_dir(&dir).args(args).status()
+//! # };
+//! # git(&["init", "-q", "-b", "main"])?;
+//! # let repository = Repository::discover(dir.path(), None)?;
+//! use teddy::git::snapshot::limits::SnapshotLimits;
+//! use teddy::git::snapshot::take_snapshot;
+//!
+//! std::fs::write(dir.path().join("a.txt"), "one\n")?;
+//! let index = dir.path().join(".git/example");
+//! let snapshot = take_snapshot(&repository, &index, &SnapshotLimits::default(), &[])?;
+//! assert_eq!(repository.file(snapshot.tree, "a.txt")?, Some(b"one\n".to_vec()));
+//! assert!(!dir.path().join(".git/index").exists());
+//! # Ok::<(), anyhow::Error>(())
+//! ```
 
 mod cache;
 mod contents;

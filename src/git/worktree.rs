@@ -7,6 +7,33 @@
 //!
 //! Whatever commands can write is untrusted: it determines the plan's result and nothing else.
 //! TeDDy's record is in `.git/teddy/worktrees`, where commands cannot write.
+//!
+//! # Example
+//!
+//! ```
+//! # use std::process::Command;
+//! # use teddy::git::repository::Repository;
+//! # let dir = tempfile::tempdir()?;
+//! # let git = |args: &[&str]| {
+//! #     let mut git = Command::new("git");
+//! #     git.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+//! #     git.current_dir(&dir).args(args).status()
+//! # };
+//! # git(&["init", "-q", "-b", "main"])?;
+//! # std::fs::write(dir.path().join("a.txt"), "one\n")?;
+//! # git(&["add", "a.txt"])?;
+//! # git(&["-c", "user.name=A", "-c", "user.email=a@localhost", "commit", "-qm", "first"])?;
+//! # let repository = Repository::discover(dir.path(), None)?;
+//! use teddy::git::refs;
+//! use teddy::git::worktree::{Extent, WorktreeTarget, session_worktree};
+//!
+//! let head = refs::head(&repository)?.unwrap();
+//! let root = dir.path().join(".git/worktrees-of-sessions");
+//! let target = WorktreeTarget::unwatched(head, Extent::All);
+//! let worktree = session_worktree(&repository, &root, "add-auth", target)?;
+//! assert_eq!(std::fs::read_to_string(worktree.path.join("a.txt"))?, "one\n");
+//! # Ok::<(), anyhow::Error>(())
+//! ```
 
 mod git_record;
 mod index;
