@@ -7,6 +7,8 @@ pub mod changes;
 pub mod fake;
 #[path = "support/in_process.rs"]
 pub mod in_process;
+#[path = "support/in_process_upkeep.rs"]
+pub mod in_process_upkeep;
 #[path = "support/killed_repo.rs"]
 pub mod killed_repo;
 #[path = "support/landing.rs"]

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use teddy::workflow::land::LandOptions;
 use teddy::workflow::pick::PickOptions;
 use teddy::workflow::restore::{OnOverlap, RestoreOptions};
 
@@ -27,41 +28,93 @@ fn two_sessions() -> TestRepo {
 fn t18_a_turn_is_picked_as_a_turn_that_says_where_it_is_from() {
     let repo = two_sessions();
     repo.write("a.txt", "1\n2\n3\n4\n5\n6\n7\n8\nnine\n");
-    repo.teddy(&["pick", "other:1", "-n"])
-        .check(0, &["write a.txt", "Picking other:1 would change 1 file."]);
-    let out = repo.teddy(&["pick", "other:1", "other:2"]);
-    out.check(
-        0,
-        &[
-            "write a.txt\nwrite d.txt\n",
-            "Picked other:1 as turn 1: 1 file changed.",
-            "Picked other:2 as turn 2",
-        ],
-    );
+    let before = everything(&repo);
+    let dry_run = PickOptions {
+        dry_run: true,
+        ..PickOptions::default()
+    };
+    insta::assert_snapshot!(repo.workflow().pick(&["other:1"], &dry_run).done(), @r"
+    picked other:1
+      write a.txt
+    ");
+    assert_eq!(everything(&repo), before);
+    let both = ["other:1", "other:2"];
+    let picked = repo.workflow().pick(&both, &PickOptions::default());
+    insta::assert_snapshot!(picked.done(), @r"
+    picked other:1 as turn 1
+      write a.txt
+    picked other:2 as turn 2
+      write d.txt
+    ");
     assert_eq!(repo.read("a.txt"), "1\ntwo\n3\n4\n5\n6\n7\n8\nnine\n");
     let log = repo.workflow().log();
-    assert_eq!(log[1]["status"], "picked");
-    assert_eq!(log[1]["title"], "Pick other:1: Change a");
-    assert_eq!(log[1]["files"], json!(["a.txt"]));
+    assert_eq!(
+        [&log[1]["status"], &log[1]["title"], &log[1]["files"]],
+        [
+            &json!("picked"),
+            &json!("Pick other:1: Change a"),
+            &json!(["a.txt"])
+        ]
+    );
     let source = repo.workflow().turn("other:1");
-    let meta = repo.workflow().artifact("1", "meta.yaml");
-    for line in [
-        "status: picked".to_owned(),
-        "  session: other\n  turn: 1\n".to_owned(),
-        format!("  turn_id: {}\n", source["turn_id"].as_str().unwrap()),
-        format!("  commit: {}\n", source["commit"].as_str().unwrap()),
-    ] {
-        assert!(meta.contains(&line), "{line}: {meta}");
-    }
+    let meta: serde_json::Value =
+        serde_yaml::from_str(&repo.workflow().artifact("1", "meta.yaml")).unwrap();
+    assert_eq!(
+        (&meta["status"], &meta["picked"]),
+        (
+            &json!("picked"),
+            &json!({
+                "session": "other",
+                "turn": 1,
+                "turn_id": source["turn_id"],
+                "commit": source["commit"],
+                "title": "Change a",
+            })
+        )
+    );
     repo.workflow().verify().done();
 
     repo.workflow().undo(1).done();
     assert!(!repo.path().join("d.txt").exists());
     repo.workflow().redo(1).done();
-    repo.done(&["land", "--each"]);
+    let each = LandOptions {
+        each: true,
+        ..LandOptions::default()
+    };
+    insta::assert_snapshot!(repo.workflow().land(&each).done(), @r"
+    landed [1]: Change a
+      commit a.txt
+    landed [2]: Make d
+      commit d.txt
+    ");
     assert_eq!(changed(&repo), "A\td.txt");
     assert_eq!(repo.git(&["log", "-2", "--format=%s"]), "Make d\nChange a");
     assert_eq!(status(&repo), " M a.txt");
+}
+
+#[test]
+fn the_command_names_the_turns_and_counts_their_files() {
+    let repo = two_sessions();
+    let tried = repo.teddy(&["pick", "other:1", "-n"]);
+    let picked = repo.teddy(&["pick", "other:1", "other:2"]);
+    let replies = [tried, picked].map(|reply| repo.shown(&reply));
+    insta::assert_snapshot!(replies.join("\n"), @r"
+    exit code 0
+    --- stdout
+    write a.txt
+
+    --- stderr
+    Picking other:1 would change 1 file.
+
+    exit code 0
+    --- stdout
+    write a.txt
+    write d.txt
+
+    --- stderr
+    Picked other:1 as turn 1: 1 file changed.
+    Picked other:2 as turn 2: 1 file changed.
+    ");
 }
 
 #[test]
@@ -92,7 +145,10 @@ fn a_pick_that_overlaps_changes_nothing_unless_it_is_told_what_to_do() {
             },
         )
         .done();
-    assert!(repo.read("a.txt").contains("<<<<<<< yours\nzwei\n"));
+    assert_eq!(
+        repo.read("a.txt"),
+        "1\n<<<<<<< yours\nzwei\n=======\ntwo\n>>>>>>> turn\n3\n4\n5\n6\n7\n8\n9\n"
+    );
     assert_eq!(
         repo.workflow().status()["workspace"]["marked"],
         json!(["a.txt"])
@@ -116,7 +172,7 @@ fn a_pick_that_overlaps_changes_nothing_unless_it_is_told_what_to_do() {
             },
         )
         .done();
-    assert!(repo.read("a.txt").contains("\ntwo\n"));
+    assert_eq!(repo.read("a.txt"), "1\ntwo\n3\n4\n5\n6\n7\n8\n9\n");
 }
 
 #[test]

@@ -49,8 +49,8 @@ use teddy::workflow::trust::adopt_session;
 use teddy::workflow::user::User;
 use teddy::workflow::verify::verify_sessions;
 
-use super::TestRepo;
 use super::scripted_user::{Attendant, ScriptedUser, SharedText};
+use super::{Output, TestRepo};
 
 /// Pins the environment of this process to one that no machine has a part in.
 fn pin_environment() {
@@ -63,6 +63,11 @@ fn pin_environment() {
         ("GIT_ATTR_NOSYSTEM", OsString::from("1")),
         ("TEDDY_NOW", OsString::from("2026-01-02T03:04:05+00:00")),
         ("TEDDY_DISCOVERY", OsString::from("off")),
+        // For the commits that git makes when turns land.
+        ("GIT_AUTHOR_NAME", OsString::from("Test")),
+        ("GIT_AUTHOR_EMAIL", OsString::from("test@localhost")),
+        ("GIT_COMMITTER_NAME", OsString::from("Test")),
+        ("GIT_COMMITTER_EMAIL", OsString::from("test@localhost")),
     ];
     let variables: BTreeMap<OsString, OsString> = variables
         .into_iter()
@@ -112,6 +117,11 @@ pub struct Workflow<'a> {
 }
 
 impl TestRepo {
+    /// Returns everything that a process showed, to be compared as a whole.
+    pub fn shown(&self, output: &Output) -> String {
+        filtered(self, &output.to_string())
+    }
+
     /// Returns a call in this process, by a user who approves everything and is not there.
     pub fn workflow(&self) -> Workflow<'_> {
         pin_environment();
@@ -782,7 +792,10 @@ fn show_restore(out: &mut dyn Write, result: &RestoreResult) -> anyhow::Result<b
 }
 
 /// Writes a line for each path.
-fn show_paths(out: &mut dyn Write, rows: &[(&str, &Vec<String>)]) -> std::io::Result<()> {
+pub(super) fn show_paths(
+    out: &mut dyn Write,
+    rows: &[(&str, &Vec<String>)],
+) -> std::io::Result<()> {
     for (word, paths) in rows {
         for path in *paths {
             writeln!(out, "  {word} {path}")?;
@@ -792,10 +805,11 @@ fn show_paths(out: &mut dyn Write, rows: &[(&str, &Vec<String>)]) -> std::io::Re
 }
 
 /// What differs between runs or with every change of a prompt, and what stands for it.
-static FILTERS: LazyLock<[(regex::Regex, &str); 3]> = LazyLock::new(|| {
+static FILTERS: LazyLock<[(regex::Regex, &str); 4]> = LazyLock::new(|| {
     let filter = |pattern: &str| regex::Regex::new(pattern).unwrap();
     [
         (filter(r"\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b"), "[id]"),
+        (filter(r"(?m)\b[0-9a-f]{12}$"), "[id]"),
         (filter(r"about [0-9,]+ tokens"), "about [n] tokens"),
         (filter(r"127\.0\.0\.1:[0-9]+"), "[host]"),
     ]
