@@ -1,8 +1,11 @@
 //! Files with `working-tree-encoding`, which are not UTF-8 on disk. A turn, an undo and a redo
 //! write them as git does.
 
-use crate::plans::{execute, plan};
+use teddy::workflow::restore::{OnOverlap, RestoreOptions};
+
+use crate::plans::{plan, replace};
 use crate::support::TestRepo;
+use crate::support::overlay;
 
 fn encoded(encoding: &str, text: &str) -> Vec<u8> {
     let mark = match encoding {
@@ -20,7 +23,7 @@ fn encoded(encoding: &str, text: &str) -> Vec<u8> {
 #[test]
 fn utf_16_comes_back_as_it_was_whatever_a_turn_did() {
     for encoding in ["UTF-16LE", "UTF-16BE", "UTF-16"] {
-        for backend in ["worktree.backend=auto", "worktree.backend=checkout"] {
+        for backend in ["auto", "checkout"] {
             let as_file = |text: &str| encoded(encoding, text);
             let repo = TestRepo::new()
                 .file(
@@ -30,13 +33,13 @@ fn utf_16_comes_back_as_it_was_whatever_a_turn_did() {
                 .file("e.rc", as_file("hi\n"));
             repo.commit("one");
             assert_eq!(repo.git(&["cat-file", "blob", "HEAD:e.rc"]), "hi");
-            repo.done(&["new", "s"]);
+            repo.workflow().new_session("s").done();
             repo.write("e.rc", as_file("mine\n"));
 
             // The command sees the encoded file.
             let script = "cp e.rc seen.bin; cat e.rc seen.bin > both; mv both e.rc";
-            repo.write(".git/plan.md", plan("Twice", &[execute(script)]));
-            repo.done(&["-c", backend, "execute", ".git/plan.md", "-y"]);
+            let setting = format!("worktree.backend={backend}");
+            overlay::run(&repo, &setting, script).check(0, &[]);
             let disk = |path: &str| std::fs::read(repo.path().join(path)).unwrap();
             assert_eq!(disk("seen.bin"), as_file("mine\n"), "{encoding} {backend}");
             if encoding != "UTF-16" {
@@ -46,10 +49,15 @@ fn utf_16_comes_back_as_it_was_whatever_a_turn_did() {
                     "{encoding} {backend}"
                 );
             }
-            repo.done(&["-c", backend, "undo"]);
+            let workflow = || repo.workflow().setting("worktree.backend", backend);
+            workflow().undo(1).done();
             assert_eq!(disk("e.rc"), as_file("mine\n"), "{encoding} {backend}");
-            repo.done(&["-c", backend, "redo"]);
-            repo.done(&["-c", backend, "restore", "0", "--exact", "-y"]);
+            workflow().redo(1).done();
+            let exact = RestoreOptions {
+                on_overlap: OnOverlap::Exact,
+                ..RestoreOptions::default()
+            };
+            workflow().restore_with("0", &exact).done();
             assert_eq!(disk("e.rc"), as_file("mine\n"), "{encoding} {backend}");
         }
     }
@@ -59,21 +67,27 @@ fn utf_16_comes_back_as_it_was_whatever_a_turn_did() {
 /// the file.
 #[test]
 fn a_file_that_does_not_fit_its_encoding_is_left_alone() {
-    let repo = TestRepo::new()
-        .file(".gitattributes", "*.u working-tree-encoding=UTF-16\n")
-        .file("e.u", "abc")
-        .file("a", "a\n");
-    repo.git(&["add", ".gitattributes", "a"]);
-    repo.git(&["commit", "-q", "-m", "one"]);
-    repo.done(&["new", "s"]);
-    let script = "printf 'h\\0i\\0' > e.u; echo n > a";
-    repo.write(".git/plan.md", plan("Write", &[execute(script)]));
-    let out = repo.teddy(&["execute", ".git/plan.md", "-y"]);
-    assert!([0, 4].contains(&out.code), "{out}");
-    repo.done(&["recover"]);
-    assert!(["abc", "h\0i\0"].contains(&repo.read("e.u").as_str()));
-    repo.run_plan(&plan("Go on", &[execute("echo m > a")]));
-    assert_eq!(repo.read("a"), "m\n");
+    for backend in ["auto", "checkout"] {
+        let repo = TestRepo::new()
+            .file(".gitattributes", "*.u working-tree-encoding=UTF-16\n")
+            .file("e.u", "abc")
+            .file("a", "a\n");
+        repo.git(&["add", ".gitattributes", "a"]);
+        repo.git(&["commit", "-q", "-m", "one"]);
+        repo.workflow().new_session("s").done();
+        let setting = format!("worktree.backend={backend}");
+        let script = "printf 'h\\0i\\0' > e.u; echo n > a";
+        let out = overlay::run(&repo, &setting, script);
+        assert_eq!(out.code, 4, "{backend}: {out}");
+        repo.workflow().recover().done();
+        assert_eq!(
+            (repo.read("e.u"), repo.read("a")),
+            ("abc".to_owned(), "a\n".to_owned())
+        );
+        repo.workflow()
+            .run_plan(&plan("Go on", &[replace("a", "m\n")]));
+        assert_eq!(repo.read("a"), "m\n");
+    }
 }
 
 /// Bug: gix only reads little-endian UTF-16, so TeDDy recorded other characters.
@@ -91,16 +105,16 @@ fn utf_16_with_the_higher_byte_first_is_recorded_as_git_stores_it() {
         .file(".gitattributes", "*.rc working-tree-encoding=UTF-16\n")
         .file("e.rc", encoded("UTF-16", "a\nb\n"));
     repo.commit("init");
-    repo.done(&["new", "s"]);
+    repo.workflow().new_session("s").done();
     repo.write("e.rc", encoded("UTF-16", "a\nB\n"));
-    repo.done(&["record", "-m", "by hand"]);
+    repo.workflow().record("by hand").done();
 
     repo.write("e.rc", big("a\nB\n"));
     assert_eq!(
-        repo.json(&["status"], 0)["workspace"]["changed"],
+        repo.workflow().status()["workspace"]["changed"],
         serde_json::json!([])
     );
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(
         std::fs::read(repo.path().join("e.rc")).unwrap(),
         big("a\nb\n")

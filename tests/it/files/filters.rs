@@ -3,10 +3,15 @@
 //! that git cannot restore.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
 
-use crate::plans::{create, edit, execute, plan};
-use crate::support::{Output, TestRepo};
+use serde_json::json;
+use teddy::workflow::gc::GcOptions;
+use teddy::workflow::pick::PickOptions;
+use teddy::workflow::restore::{OnOverlap, RestoreOptions};
+
+use crate::plans::{edit, edit_pairs, execute, plan, replace};
+use crate::support::in_process::{Reply, Workflow};
+use crate::support::{TestRepo, overlay};
 
 /// The filter removes the line of output.
 const NOTEBOOK: &str = "cell 1\n#out 42 minutes\ncell 2\n";
@@ -27,60 +32,96 @@ fn with_filter(script: &str, notebook: &str) -> TestRepo {
     repo.git(&["config", "filter.strip.clean", program.to_str().unwrap()]);
     repo.git(&["config", "filter.strip.smudge", "cat"]);
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.ipynb", "--session"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.ipynb"]);
     repo
 }
 
-fn run(repo: &TestRepo, settings: &[&str], action: String) -> Output {
-    let file = repo.beside("plan.md");
-    std::fs::write(&file, plan("Try", &[action])).unwrap();
-    let args = [settings, &["execute", "../plan.md", "-y"]].concat();
-    repo.teddy(&args)
+/// Executes an action that is no command.
+fn act(repo: &TestRepo, action: String) -> Reply {
+    repo.workflow().execute_text(&plan("Try", &[action]))
 }
 
-/// Returns the replaced files that git could not restore.
-fn kept(repo: &TestRepo) -> Vec<Vec<u8>> {
+/// Runs a command, which must succeed.
+fn run(repo: &TestRepo, script: &str) {
+    repo.run_plan(&plan("Try", &[execute(script)]));
+}
+
+fn resolving(on_overlap: OnOverlap) -> RestoreOptions {
+    RestoreOptions {
+        on_overlap,
+        ..RestoreOptions::default()
+    }
+}
+
+/// Returns the replaced files that git could not restore, sorted.
+fn kept(repo: &TestRepo) -> Vec<String> {
     let dirs = ["replaced", "displaced"].map(|dir| repo.path().join(".git/teddy/undo").join(dir));
     let files = dirs
         .iter()
         .flat_map(|dir| std::fs::read_dir(dir).into_iter().flatten());
-    let paths: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
-    paths
-        .iter()
-        .map(|path| std::fs::read(path).unwrap())
-        .collect()
+    let mut texts: Vec<String> = files
+        .map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap())
+        .collect();
+    texts.sort();
+    texts
 }
 
-const BACKENDS: [&str; 2] = ["worktree.backend=auto", "worktree.backend=checkout"];
+const BACKENDS: [&str; 2] = ["worktree.backend=auto", overlay::CHECKOUT];
+
+/// Whether commands see the user's output, which a checkout does not have.
+fn sees_output(backend: &str) -> bool {
+    backend != overlay::CHECKOUT && overlay::overlays()
+}
+
+type Step = fn(Workflow<'_>) -> Reply;
 
 #[test]
 fn an_edit_leaves_what_a_filter_drops() {
     let repo = project();
     let changed = "cell 1\n#out 42 minutes\ncell two\n";
-    run(&repo, &[], edit("a.ipynb", "cell 2", "cell two")).check(0, &[]);
+    let mut replies = act(&repo, edit("a.ipynb", "cell 2", "cell two")).done();
     assert_eq!(repo.read("a.ipynb"), changed);
-    for (args, expected) in [
-        (&["undo"][..], NOTEBOOK),
-        (&["redo"], changed),
-        (&["restore", "0"], NOTEBOOK),
-        (&["restore", "1"], changed),
-        (&["restore", "0", "--exact", "-y"], NOTEBOOK),
-    ] {
-        repo.done(args);
-        assert_eq!(repo.read("a.ipynb"), expected, "{args:?}");
-        assert_eq!(
-            repo.json(&["status"], 0)["workspace"]["changed"],
-            serde_json::json!([])
-        );
+    let steps: [(Step, &str); 5] = [
+        (|workflow| workflow.undo(1), NOTEBOOK),
+        (|workflow| workflow.redo(1), changed),
+        (|workflow| workflow.restore("0"), NOTEBOOK),
+        (|workflow| workflow.restore("1"), changed),
+        (
+            |workflow| workflow.restore_with("0", &resolving(OnOverlap::Exact)),
+            NOTEBOOK,
+        ),
+    ];
+    for (step, expected) in steps {
+        replies += &step(repo.workflow()).done();
+        assert_eq!(repo.read("a.ipynb"), expected, "{replies}");
+        assert_eq!(repo.workflow().status()["workspace"]["changed"], json!([]));
     }
+    insta::assert_snapshot!(replies, @r"
+    ▶ 1. EDIT a.ipynb
+      ✓ changed 1 place: 1 line added, 1 removed
+    turn 1 executed
+      modified a.ipynb
+    at turn 0
+      over [1]
+      write a.ipynb
+    at turn 1
+      over [1]
+      write a.ipynb
+    at turn 0
+      write a.ipynb
+    at turn 1
+      write a.ipynb
+    at turn 0
+      write a.ipynb
+    ");
 }
 
 #[test]
 fn an_edit_above_and_below_dropped_lines_leaves_them() {
     let repo = project();
     let pairs = [("cell 1", "zero\ncell one"), ("cell 2", "cell two\nend")];
-    run(&repo, &[], crate::plans::edit_pairs("a.ipynb", &pairs)).check(0, &[]);
+    act(&repo, edit_pairs("a.ipynb", &pairs)).done();
     let expected = "zero\ncell one\n#out 42 minutes\ncell two\nend\n";
     assert_eq!(repo.read("a.ipynb"), expected);
 }
@@ -90,24 +131,23 @@ fn a_command_leaves_what_a_filter_drops_and_keeps_its_own_output() {
     for backend in BACKENDS {
         let repo = project();
         let script = "echo '#out 7' >> a.ipynb; echo 'cell 3' >> a.ipynb";
-        run(&repo, &["-c", backend], execute(script)).check(0, &[]);
-        let changed = repo.read("a.ipynb");
-        for line in ["#out 42 minutes\n", "cell 3\n"] {
-            assert!(changed.contains(line), "{backend}: {changed}");
-        }
-        if !changed.contains("#out 7") {
-            // In a checkout, the command did not see the user's output.
-            let is_kept = |bytes: &Vec<u8>| bytes.ends_with(b"#out 7\ncell 3\n");
-            assert!(kept(&repo).iter().any(is_kept), "{backend}: {changed}");
-        }
+        overlay::run(&repo, backend, script).check(0, &[]);
+        let (changed, written) = match sees_output(backend) {
+            true => {
+                let written = "cell 1\n#out 42 minutes\ncell 2\n#out 7\ncell 3\n";
+                (written, written)
+            }
+            false => (
+                "cell 1\n#out 42 minutes\ncell 2\ncell 3\n",
+                "cell 1\ncell 2\n#out 7\ncell 3\n",
+            ),
+        };
+        assert_eq!(repo.read("a.ipynb"), changed, "{backend}");
+        assert_eq!(kept(&repo), [NOTEBOOK, written], "{backend}");
 
-        repo.done(&["undo"]);
-        assert!(
-            repo.read("a.ipynb").contains("#out 42 minutes\n"),
-            "{backend}"
-        );
-        assert!(!repo.read("a.ipynb").contains("cell 3"), "{backend}");
-        repo.done(&["redo"]);
+        repo.workflow().undo(1).done();
+        assert_eq!(repo.read("a.ipynb"), NOTEBOOK, "{backend}");
+        repo.workflow().redo(1).done();
         assert_eq!(repo.read("a.ipynb"), changed, "{backend}");
     }
 }
@@ -117,39 +157,43 @@ fn a_file_that_a_command_makes_or_moves_has_all_its_bytes() {
     for backend in BACKENDS {
         let repo = project();
         let script = "printf 'cell\\n#out new\\n' > b.ipynb; printf '#out only\\n' > c.ipynb";
-        run(&repo, &["-c", backend], execute(script)).check(0, &[]);
+        overlay::run(&repo, backend, script).check(0, &[]);
         let check = || {
             assert_eq!(repo.read("b.ipynb"), "cell\n#out new\n", "{backend}");
             assert_eq!(repo.read("c.ipynb"), "#out only\n", "{backend}");
         };
         check();
-        repo.done(&["undo"]);
+        repo.workflow().undo(1).done();
         assert!(!repo.path().join("b.ipynb").exists());
-        repo.done(&["redo"]);
+        repo.workflow().redo(1).done();
         check();
-    }
 
-    let repo = project();
-    run(&repo, &[], execute("mv a.ipynb moved.ipynb")).check(0, &[]);
-    assert!(repo.read("moved.ipynb").starts_with("cell 1\n"));
-    repo.done(&["undo"]);
-    assert_eq!(repo.read("a.ipynb"), NOTEBOOK);
+        let repo = project();
+        overlay::run(&repo, backend, "mv a.ipynb moved.ipynb").check(0, &[]);
+        let moved = match sees_output(backend) {
+            true => NOTEBOOK,
+            false => "cell 1\ncell 2\n",
+        };
+        assert_eq!(repo.read("moved.ipynb"), moved, "{backend}");
+        repo.workflow().undo(1).done();
+        assert_eq!(repo.read("a.ipynb"), NOTEBOOK, "{backend}");
+    }
 }
 
 #[test]
 fn a_file_that_a_turn_deletes_comes_back_with_all_its_bytes() {
     let repo = project();
-    run(&repo, &[], execute("rm a.ipynb")).check(0, &[]);
+    run(&repo, "rm a.ipynb");
     assert!(!repo.path().join("a.ipynb").exists());
-    assert_eq!(kept(&repo), [NOTEBOOK.as_bytes()]);
-    repo.done(&["undo"]);
+    assert_eq!(kept(&repo), [NOTEBOOK]);
+    repo.workflow().undo(1).done();
     assert_eq!(repo.read("a.ipynb"), NOTEBOOK);
 }
 
 #[test]
 fn a_mode_changes_without_the_bytes() {
     let repo = project();
-    run(&repo, &[], execute("chmod +x a.ipynb")).check(0, &[]);
+    run(&repo, "chmod +x a.ipynb");
     let mode = repo
         .path()
         .join("a.ipynb")
@@ -166,14 +210,10 @@ fn a_mode_changes_without_the_bytes() {
 #[test]
 fn a_create_that_overwrites_leaves_what_a_filter_drops() {
     let repo = project();
-    let action = create("a.ipynb", "new\n").replace(
-        "- **Description:**",
-        "- **Overwrite:** true\n- **Description:**",
-    );
-    run(&repo, &[], action).check(0, &[]);
+    act(&repo, replace("a.ipynb", "new\n")).done();
     assert_eq!(repo.read("a.ipynb"), "new\n#out 42 minutes\n");
-    assert_eq!(kept(&repo), [NOTEBOOK.as_bytes()]);
-    repo.done(&["undo"]);
+    assert_eq!(kept(&repo), [NOTEBOOK]);
+    repo.workflow().undo(1).done();
     assert_eq!(repo.read("a.ipynb"), NOTEBOOK);
 }
 
@@ -181,12 +221,14 @@ fn a_create_that_overwrites_leaves_what_a_filter_drops() {
 fn record_undo_and_pick_leave_what_a_filter_drops() {
     let repo = project();
     repo.write("a.ipynb", "cell 1\n#out 43\ncell zwei\n");
-    repo.done(&["record", "-m", "by hand"]);
+    repo.workflow().record("by hand").done();
     assert_eq!(repo.read("a.ipynb"), "cell 1\n#out 43\ncell zwei\n");
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(repo.read("a.ipynb"), "cell 1\n#out 43\ncell 2\n");
-    repo.done(&["branch", "0", "other"]);
-    repo.done(&["pick", "demo:1"]);
+    repo.workflow().branch("0", "other").done();
+    repo.workflow()
+        .pick(&["demo:1"], &PickOptions::default())
+        .done();
     assert_eq!(repo.read("a.ipynb"), "cell 1\n#out 43\ncell zwei\n");
 }
 
@@ -195,18 +237,34 @@ fn record_undo_and_pick_leave_what_a_filter_drops() {
 fn a_change_that_does_not_fit_the_bytes_on_disk_leaves_the_file() {
     let notebook = "n: 5\nx\n";
     let repo = with_filter("sed 's/^n: .*/n: null/'", notebook);
-    run(&repo, &[], edit("a.ipynb", "n: null", "m: null"))
-        .check(4, &["`a.ipynb`", "bytes that git's filters don't store"]);
+    let refused = act(&repo, edit("a.ipynb", "n: null", "m: null")).refused();
+    insta::assert_snapshot!(refused, @r"
+    ▶ 1. EDIT a.ipynb
+      ✓ changed 1 place: 1 line added, 1 removed
+    turn 1 executed
+      overlap a.ipynb
+      `a.ipynb` has bytes that git's filters don't store, and the change doesn't fit them, so the file stays as it is; `teddy restore @ --theirs` writes the turn's version and keeps yours in `.git/teddy/undo/replaced`
+    ");
     assert_eq!(repo.read("a.ipynb"), notebook);
 
-    repo.done(&["restore", "@", "--theirs", "-y"]);
+    let theirs = resolving(OnOverlap::Theirs);
+    insta::assert_snapshot!(repo.workflow().restore_with("@", &theirs).done(), @r"
+    at turn 1
+      write a.ipynb
+    ");
     assert_eq!(repo.read("a.ipynb"), "m: null\nx\n");
-    assert_eq!(kept(&repo), [notebook.as_bytes()]);
+    assert_eq!(kept(&repo), [notebook]);
 
     // Undo data outlives the next commands until it is old enough.
-    repo.done(&["new", "other"]);
-    repo.done(&["gc"]);
-    assert_eq!(kept(&repo), [notebook.as_bytes()]);
+    repo.workflow().new_session("other").done();
+    let options = GcOptions {
+        sessions: Vec::new(),
+        idle_days: 14,
+        undo_days: 30,
+        no_bundle: false,
+    };
+    insta::assert_snapshot!(repo.workflow().gc(&options).done(), @"0 undo files, 0 snapshots");
+    assert_eq!(kept(&repo), [notebook]);
 }
 
 #[test]
@@ -227,28 +285,30 @@ fn line_ends_that_a_turn_does_not_change_stay() {
         }
         let mixed = "a\r\nb\nc\r\nd\n";
         repo.write("m.txt", mixed);
-        repo.done(&["new", "demo"]);
-        repo.done(&["context", "add", "m.txt", "--session"]);
+        repo.workflow().new_session("demo").done();
+        repo.workflow().add(&["m.txt"]);
         let stored = repo.git(&["hash-object", "--path=m.txt", "m.txt"]);
         let is_stored_as_lf = stored == repo.git(&["rev-parse", "HEAD:m.txt"]);
         assert!(is_stored_as_lf, "{config:?} {attributes}");
 
-        run(&repo, &[], edit("m.txt", "b", "B")).check(0, &[]);
+        let undo_to_mixed = || {
+            repo.workflow().undo(1).done();
+            assert_eq!(repo.read("m.txt"), mixed, "{config:?} {attributes}");
+        };
+        act(&repo, edit("m.txt", "b", "B")).done();
         assert_eq!(
             repo.read("m.txt"),
             "a\r\nB\nc\r\nd\n",
             "{config:?} {attributes}"
         );
-        repo.done(&["undo"]);
-        assert_eq!(repo.read("m.txt"), mixed, "{config:?} {attributes}");
-        run(&repo, &[], execute("sed -i 's/d/D/' m.txt")).check(0, &[]);
+        undo_to_mixed();
+        run(&repo, "sed -i 's/d/D/' m.txt");
         assert_eq!(
             repo.read("m.txt"),
             "a\r\nb\nc\r\nD\n",
             "{config:?} {attributes}"
         );
-        repo.done(&["undo"]);
-        assert_eq!(repo.read("m.txt"), mixed, "{config:?} {attributes}");
+        undo_to_mixed();
     }
 }
 
@@ -258,26 +318,27 @@ fn ident_is_written_as_git_writes_it() {
         .file(".gitattributes", "*.c ident\n")
         .file("x.c", "$Id$\na\nb\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "x.c", "--session"]);
-    let as_git = || {
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["x.c"]);
+    let check_expanded = |rest: &str| {
         repo.git(&["add", "x.c"]);
+        let id = repo.git(&["rev-parse", ":x.c"]);
         let ours = repo.read("x.c");
+        assert_eq!(ours, format!("$Id: {id} $\n{rest}"));
         repo.remove("x.c");
         repo.git(&["checkout", "-q", "--", "x.c"]);
-        assert_eq!(repo.read("x.c"), ours);
-        assert!(ours.starts_with("$Id: ") && ours.contains(" $\n"), "{ours}");
+        assert_eq!(repo.read("x.c"), ours, "git writes it differently");
     };
     repo.remove("x.c");
     repo.git(&["checkout", "-q", "--", "x.c"]);
-    run(&repo, &[], edit("x.c", "a", "A")).check(0, &[]);
-    as_git();
-    repo.done(&["undo"]);
-    as_git();
+    act(&repo, edit("x.c", "a", "A")).done();
+    check_expanded("A\nb\n");
+    repo.workflow().undo(1).done();
+    check_expanded("a\nb\n");
 
     // A keyword that was not expanded stays unexpanded.
     repo.write("x.c", "$Id$\na\nb\n");
-    run(&repo, &[], edit("x.c", "b", "B")).check(0, &[]);
+    act(&repo, edit("x.c", "b", "B")).done();
     assert_eq!(repo.read("x.c"), "$Id$\na\nB\n");
 }
 
@@ -292,16 +353,16 @@ fn utf_16_keeps_the_bytes_that_a_turn_does_not_change() {
         .file(".gitattributes", attributes)
         .file("e.rc", encode("a\nb\nc\n"));
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo.write("e.rc", encode("a\nB\nc\n"));
-    repo.done(&["record", "-m", "by hand"]);
+    repo.workflow().record("by hand").done();
 
     // git stores the same content for another line ending.
     repo.write("e.rc", encode("a\r\nB\nc\n"));
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     let disk = || std::fs::read(repo.path().join("e.rc")).unwrap();
     assert_eq!(disk(), encode("a\r\nb\nc\n"));
-    repo.done(&["redo"]);
+    repo.workflow().redo(1).done();
     assert_eq!(disk(), encode("a\r\nB\nc\n"));
 }
 
@@ -323,18 +384,13 @@ fn line_ends_stay_in_a_partial_clone() {
     ]);
     repo.git_in(&clone, &["config", "core.autocrlf", "true"]);
     std::fs::write(clone.join("m.txt"), "a\r\nb\nc\r\n").unwrap();
-    let run = |args: &[&str]| repo.teddy_in(&clone, args).check(0, &[]).code;
-    run(&["new", "demo"]);
-    run(&["context", "add", "m.txt", "--session"]);
-    std::fs::write(
-        repo.beside("plan.md"),
-        plan("Try", &[edit("m.txt", "b", "B")]),
-    )
-    .unwrap();
-    run(&["execute", "../plan.md", "-y"]);
+    let workflow = || repo.workflow().below("../clone");
+    workflow().new_session("demo").done();
+    workflow().add(&["m.txt"]);
+    workflow().run_plan(&plan("Try", &[edit("m.txt", "b", "B")]));
     let disk = || std::fs::read_to_string(clone.join("m.txt")).unwrap();
     assert_eq!(disk(), "a\r\nB\nc\r\n");
-    run(&["undo"]);
+    workflow().undo(1).done();
     assert_eq!(disk(), "a\r\nb\nc\r\n");
 }
 
@@ -344,25 +400,48 @@ fn damage_to_encoding_and_line_ends_is_named_before_approval() {
         .file("a.php", b"x = 1\n# caf\xe9, d\xe9j\xe0\n")
         .file("b.vb", "\u{feff}a\r\nb\r\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.write(
-        "agent",
-        "#!/bin/sh\nprintf 'x = 2\\n# caf\\357\\277\\275, d\\357\\277\\275j\\357\\277\\275\\n' > a.php\nprintf 'A\\nb\\n' > b.vb\necho Done.\n",
-    );
+    repo.workflow().new_session("demo").done();
     let agent = repo.beside("agent");
-    std::fs::rename(repo.path().join("agent"), &agent).unwrap();
+    let script = "#!/bin/sh\n\
+                  printf 'x = 2\\n# caf\\357\\277\\275, d\\357\\277\\275j\\357\\277\\275\\n' > a.php\n\
+                  printf 'A\\nb\\n' > b.vb\n\
+                  echo Done.\n";
+    std::fs::write(&agent, script).unwrap();
     std::fs::set_permissions(&agent, std::fs::Permissions::from_mode(0o755)).unwrap();
     repo.configure(&format!(
         "models:\n  a: {{ kind: agent, run: [{}] }}\n",
         agent.display()
     ));
     repo.done(&["plan", "small changes", "--model", "a"]);
-    repo.teddy(&["execute"]).check(
-        1,
-        &[
-            "3 bytes that are not UTF-8 became U+FFFD",
-            "the byte order mark is removed",
-            "line ends change from CRLF to LF",
-        ],
-    );
+    // Nobody is at the terminal, so the plan is shown and waits.
+    let review = repo.teddy(&["execute"]);
+    insta::assert_snapshot!(repo.shown(&review), @r#"
+    exit code 1
+    --- stdout
+
+    --- stderr
+    ▶ Reviewing Plan: "Done"
+      demo · turn 1
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Done.
+     Changes: 2 files  +2 -2
+      a.php  file, 19 bytes → file, 25 bytes
+        binary content differs
+      b.vb  +2 -2
+        @@ -1,2 +1,2 @@
+        -\u{feff}a\u{d}
+        -b\u{d}
+        +A
+        +b
+     Action Plan:
+      - TAKE: 1 file
+        ⚠ a.php: 3 bytes that are not UTF-8 became U+FFFD, and what they were is lost
+      - EDIT: 1 file
+        ⚠ b.vb: the byte order mark is removed
+        ⚠ b.vb: line ends change from CRLF to LF in 1 line
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    error: stdin is not a terminal, so TeDDy cannot ask for approval of this plan
+    hint: `-y` approves it
+    "#);
 }
