@@ -8,8 +8,10 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use serde_json::{Value, json};
+
 use crate::plans::{create, edit, execute, plan};
-use crate::support::overlay::{CHECKOUT, OVERLAY};
+use crate::support::overlay::{self, CHECKOUT, OVERLAY};
 use crate::support::{Output, TestRepo, skipped};
 
 /// User id of `nobody`.
@@ -119,29 +121,69 @@ fn run_plan(repo: &TestRepo, text: &str) -> Output {
     let path = repo.beside("plan.md");
     std::fs::write(&path, text).unwrap();
     chmod(&path, 0o644);
-    run(repo, &["execute", "../plan.md", "-y"]).unwrap()
+    run(repo, &["-q", "execute", "../plan.md", "-y"]).unwrap()
+}
+
+/// Returns what the newest turn did not capture.
+fn not_captured(repo: &TestRepo) -> Value {
+    let meta = git(repo, &["show", "teddy/sessions/demo:meta.yaml"]);
+    let meta: Value = serde_yaml::from_str(&meta).unwrap();
+    meta["not_captured"].clone()
 }
 
 #[test]
 fn what_is_in_a_folder_that_may_not_be_read_counts_as_git_knows_it() {
     let Some(repo) = project() else { return };
     chmod(&repo.path().join("dir"), 0o000);
+    let mut statuses = String::new();
     for number in 0..3 {
         run_plan(
             &repo,
             &plan("More", &[create(&format!("{number}.txt"), "x\n")]),
         )
         .check(0, &[]);
-        run(&repo, &["status"])
-            .unwrap()
-            .check(0, &["as the newest turn left them"]);
+        statuses += &repo.shown(&run(&repo, &["status"]).unwrap());
         let named = git(
             &repo,
             &["ls-tree", "-r", "--name-only", "teddy/sessions/demo^2"],
         );
-        assert!(named.contains("dir/b.txt\ndir/c.txt"), "{named}");
-        assert!(git(&repo, &["show", "teddy/sessions/demo:meta.yaml"]).contains("- path: dir"));
+        let made: String = (0..=number).map(|made| format!("{made}.txt\n")).collect();
+        assert_eq!(named, made + "a.txt\ndir/b.txt\ndir/c.txt");
+        let dir = json!([{ "path": "dir", "reason": "unreadable: permission denied" }]);
+        assert_eq!(not_captured(&repo), dir);
     }
+    insta::assert_snapshot!(statuses, @r"
+    exit code 0
+    --- stdout
+    Session demo, turn 1, on branch main
+    Ready for turn 2
+    Your files are as the newest turn left them
+    In no snapshot, left as they are:
+      dir: unreadable: permission denied
+
+    --- stderr
+    Next: teddy '<what you want>'
+    exit code 0
+    --- stdout
+    Session demo, turn 2, on branch main
+    Ready for turn 3
+    Your files are as the newest turn left them
+    In no snapshot, left as they are:
+      dir: unreadable: permission denied
+
+    --- stderr
+    Next: teddy '<what you want>'
+    exit code 0
+    --- stdout
+    Session demo, turn 3, on branch main
+    Ready for turn 4
+    Your files are as the newest turn left them
+    In no snapshot, left as they are:
+      dir: unreadable: permission denied
+
+    --- stderr
+    Next: teddy '<what you want>'
+    ");
     chmod(&repo.path().join("dir"), 0o755);
     assert_eq!(
         tree(&repo),
@@ -159,27 +201,31 @@ fn nothing_is_changed_beside_a_file_that_may_not_be() {
         create("dir/d.txt", "d\n"),
     ];
     let cases = [
-        (&changes[..], 0o555),
-        (&deletes, 0o555),
-        (&deletes, 0o000),
-        (&[create("dir/new/x.txt", "x\n")], 0o555),
-        (&both, 0o555),
+        (&changes[..], 0o555, "dir/b.txt"),
+        (&deletes, 0o555, "dir/b.txt"),
+        (&deletes, 0o000, "dir/b.txt"),
+        (&[create("dir/new/x.txt", "x\n")], 0o555, "dir/new/x.txt"),
+        (&both, 0o555, "dir/d.txt"),
     ];
     // An overlay cannot hide secrets in a directory that it cannot list, so `auto` and not
     // `overlay`.
     let backends = ["checkout", "auto"];
-    let all = backends.map(|backend| cases.map(|(actions, mode)| (backend, actions, mode)));
-    for (backend, actions, mode) in all.concat() {
+    let all = backends.map(|backend| cases.map(|case| (backend, case)));
+    for (backend, (actions, mode, file)) in all.concat() {
         let Some(repo) = project() else { return };
         repo.configure(&format!("worktree: {{ backend: {backend} }}\n"));
         let before = tree(&repo);
         chmod(&repo.path().join("dir"), mode);
         let ran = run_plan(&repo, &plan("Change", actions));
-        ran.check(4, &["or its directory is read-only", "restore @ --theirs"]);
-        // The user edited nothing.
-        assert!(
-            !ran.stderr.contains("overlaps with your own edits"),
-            "{ran}"
+        // It does not blame edits of the user, who made none.
+        let warning = format!(
+            "warning: `{file}` or its directory is read-only; once it is writable, \
+             `teddy restore @ --theirs` writes the turn's version\n"
+        );
+        assert_eq!(
+            (ran.code, ran.stderr.as_str()),
+            (4, warning.as_str()),
+            "{backend} {mode:o}"
         );
         run(&repo, &["new", "other"]).unwrap().check(0, &[]);
         chmod(&repo.path().join("dir"), 0o755);
@@ -201,7 +247,7 @@ fn run_plan_in(repo: &TestRepo, backend: &str, text: &str, faults: &str) -> Opti
     let path = repo.beside("plan.md");
     std::fs::write(&path, text).unwrap();
     chmod(&path, 0o644);
-    let args = ["execute", "../plan.md", "-y", "-c", backend];
+    let args = ["-q", "execute", "../plan.md", "-y", "-c", backend];
     let out = run_with(repo, &args, &[("FAILPOINTS", faults)])?;
     (!out.stderr.contains("which this machine cannot do")).then_some(out)
 }
@@ -271,16 +317,26 @@ fn a_save_before_an_action_runs_stops_the_whole_plan() {
         let file = repo.path().join("a.txt");
         std::fs::write(&script, format!("echo mine > {}\n", file.display())).unwrap();
         chmod(&script, 0o755);
-        for point in ["before-worktree", "after-worktree"] {
+        // The second turn comes after one that is not in the user's files.
+        let unsynced = "the result of turn 1 is not in your files (`a.txt`, `new.txt`); \
+                        `teddy restore 1 --theirs` takes it, `--markers` writes conflict markers, \
+                        `--ours` keeps your side\n";
+        for (point, before) in [("before-worktree", ""), ("after-worktree", unsynced)] {
             repo.write("a.txt", "a\n");
             let faults = format!("{point}=1*return(sh:{})", script.display());
             let Some(out) = run_plan_in(&repo, backend, &plan("Change", &actions), &faults) else {
                 continue;
             };
-            out.check(4, &["`a.txt`"]);
+            let warning = "warning: `a.txt` overlaps with your own edits and was left as it is\n";
+            assert_eq!(
+                (out.code, out.stderr),
+                (4, format!("{before}{warning}")),
+                "{backend} {point}"
+            );
             assert_eq!(repo.read("a.txt"), "mine\n", "{backend} {point}");
             assert!(!repo.path().join("new.txt").exists(), "{backend} {point}");
-            run(&repo, &["undo"]).unwrap();
+            let undone = run(&repo, &["undo"]).unwrap();
+            undone.check(1, &["error: there is nothing to undo"]);
         }
     }
 }
@@ -296,16 +352,30 @@ fn a_file_that_may_not_be_read_is_named_and_stays() {
         give(&repo.path());
     }
     run_plan(&repo, &plan("Change", &[edit("dir/b.txt", "b", "B")])).check(0, &[]);
-    let meta = git(&repo, &["show", "teddy/sessions/demo:meta.yaml"]);
-    assert!(
-        meta.contains("- path: a.txt\n  reason: 'unreadable")
-            && meta.contains("- path: secret\n  reason: 'unreadable"),
-        "{meta}"
+    let unreadable =
+        |path: &str| json!({ "path": path, "reason": "unreadable: permission denied" });
+    assert_eq!(
+        not_captured(&repo),
+        json!([unreadable("a.txt"), unreadable("secret")])
     );
-    run_plan(&repo, &plan("Change", &[edit("a.txt", "a", "A")])).check(4, &["`a.txt`"]);
-    run(&repo, &["restore", "0"])
-        .unwrap()
-        .check(0, &["write dir/b.txt"]);
+    let refused = run_plan(&repo, &plan("Change", &[edit("a.txt", "a", "A")]));
+    insta::assert_snapshot!(repo.shown(&refused), @r"
+    exit code 4
+    --- stdout
+    turn 2 executed [id]
+
+    --- stderr
+    warning: `a.txt` overlaps with your own edits and was left as it is
+    ");
+    let restored = run(&repo, &["restore", "0"]).unwrap();
+    insta::assert_snapshot!(repo.shown(&restored), @r"
+    exit code 0
+    --- stdout
+    write dir/b.txt
+
+    --- stderr
+    Your files match turn 0: 1 file changed.
+    ");
     for (path, text) in [("a.txt", "mine\n"), ("secret", "s\n")] {
         chmod(&repo.path().join(path), 0o644);
         assert_eq!(repo.read(path), text);
@@ -320,11 +390,14 @@ fn a_session_of_somebody_elses_repository_is_refused() {
     let Some(repo) = project() else { return };
     std::os::unix::fs::lchown(repo.path().join(".git"), Some(0), Some(0)).unwrap();
     let out = run(&repo, &["status"]).unwrap();
-    let top = repo.path().display().to_string();
-    out.check(
-        1,
-        &["belongs to another user", &format!("safe.directory {top}`")],
-    );
+    insta::assert_snapshot!(repo.shown(&out), @r"
+    exit code 1
+    --- stdout
+
+    --- stderr
+    error: `[dir]/repo` belongs to another user
+    hint: if you trust it: `git config --global --add safe.directory [dir]/repo`
+    ");
 }
 
 /// Returns the permissions of a file.
@@ -336,30 +409,28 @@ fn mode(repo: &TestRepo, name: &str) -> u32 {
 #[test]
 fn a_file_that_a_command_closed_to_others_stays_closed() {
     for backend in ["overlay", "checkout"] {
-        if backend == "overlay" && !crate::support::overlay::overlays() {
+        if backend == "overlay" && !overlay::overlays() {
             continue;
         }
         let repo = TestRepo::new().file("a.txt", "a\n");
         repo.commit("init");
-        repo.done(&["new", "demo"]);
+        repo.workflow().new_session("demo").done();
         let script = "umask 022; mkdir d; echo p > plain; echo k > d/secret; chmod 600 d/secret; \
                       echo t > tool; chmod 700 tool";
-        let plan = plan("Make files", &[execute(script)]);
         let setting = format!("worktree.backend={backend}");
-        repo.teddy_reads(&["execute", "-", "-y", "-c", &setting], plan)
-            .check(0, &[]);
+        overlay::run(&repo, &setting, script).check(0, &[]);
         let modes = || ["plain", "d/secret", "tool"].map(|name| mode(&repo, name));
         assert_eq!(modes(), [0o644, 0o600, 0o700], "{backend}");
-        repo.done(&["undo"]);
+        repo.workflow().undo(1).done();
         assert!(!repo.path().join("d").exists());
-        repo.done(&["redo"]);
+        repo.workflow().redo(1).done();
         assert_eq!(modes(), [0o644, 0o600, 0o700], "{backend}, after a redo");
 
         // The user opens one and closes the other.
         chmod(&repo.path().join("d/secret"), 0o644);
         chmod(&repo.path().join("plain"), 0o600);
-        repo.done(&["undo"]);
-        repo.done(&["restore", "1"]);
+        repo.workflow().undo(1).done();
+        repo.workflow().restore("1").done();
         assert_eq!(modes(), [0o600, 0o644, 0o700], "{backend}, after a restore");
     }
 }
@@ -368,12 +439,12 @@ fn a_file_that_a_command_closed_to_others_stays_closed() {
 fn a_private_file_of_the_users_comes_back_private() {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     let repo = repo.file("mine.txt", "mine\n");
     chmod(&repo.path().join("mine.txt"), 0o600);
     repo.run_plan(&plan("Remove it", &[execute("rm mine.txt")]));
     assert!(!repo.path().join("mine.txt").exists());
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(mode(&repo, "mine.txt"), 0o600);
 }
 
@@ -419,10 +490,7 @@ fn another_user_of_the_repository_is_told_whose_sessions_they_are() {
         command.env("GIT_CONFIG_GLOBAL", config);
         Output::of(command.current_dir(repo.path()))
     };
-    let owner = format!(
-        "`{}` belongs to another user (id {NOBODY}); a clone has sessions of its own",
-        repo.path().join(".git/teddy").display()
-    );
+    let mut replies = String::new();
     for args in [
         &["new", "mine"][..],
         &["execute", "../plan.md", "-y"],
@@ -430,16 +498,62 @@ fn another_user_of_the_repository_is_told_whose_sessions_they_are() {
         &["undo"],
         &["gc"],
     ] {
-        other(args).check(1, &[&owner]);
+        let reply = other(args);
+        assert_eq!((reply.code, reply.stdout.as_str()), (1, ""), "{args:?}");
+        replies += &repo.shown(&reply);
     }
+    insta::assert_snapshot!(replies, @r"
+    exit code 1
+    --- stdout
+
+    --- stderr
+    error: cannot lock `[dir]/repo/.git/teddy/lock`: `[dir]/repo/.git/teddy` belongs to another user (id 65534); a clone has sessions of its own
+    exit code 1
+    --- stdout
+
+    --- stderr
+    error: cannot lock `[dir]/repo/.git/teddy/locks/demo/lock`: `[dir]/repo/.git/teddy` belongs to another user (id 65534); a clone has sessions of its own
+    exit code 1
+    --- stdout
+
+    --- stderr
+    error: cannot lock `[dir]/repo/.git/teddy/lock`: `[dir]/repo/.git/teddy` belongs to another user (id 65534); a clone has sessions of its own
+    exit code 1
+    --- stdout
+
+    --- stderr
+    error: cannot lock `[dir]/repo/.git/teddy/locks/demo/lock`: `[dir]/repo/.git/teddy` belongs to another user (id 65534); a clone has sessions of its own
+    exit code 1
+    --- stdout
+
+    --- stderr
+    error: cannot lock `[dir]/repo/.git/teddy/lock`: `[dir]/repo/.git/teddy` belongs to another user (id 65534); a clone has sessions of its own
+    ");
     let checks = other(&["doctor"]);
-    assert!(checks.stdout.contains(&owner), "{checks}");
+    let lines = checks.stdout.lines();
+    let lines: Vec<&str> = lines
+        .skip_while(|line| !line.starts_with("worktrees"))
+        .take_while(|line| !line.starts_with("agents"))
+        .collect();
+    let problem = format!(
+        "  problem   `{}` belongs to another user (id {NOBODY}); a clone has sessions of its own",
+        repo.path().join(".git/teddy").display()
+    );
+    assert_eq!(lines, ["worktrees   1 problem", &problem], "{checks}");
     assert!(!checks.stdout.contains("earlier version"), "{checks}");
 
     // The first user notices nothing of it.
-    run(&repo, &["status"])
-        .unwrap()
-        .check(0, &["as the newest turn left them"]);
+    let status = run(&repo, &["status"]).unwrap();
+    insta::assert_snapshot!(repo.shown(&status), @r"
+    exit code 0
+    --- stdout
+    Session demo, turn 1, on branch main
+    Ready for turn 2
+    Your files are as the newest turn left them
+
+    --- stderr
+    Next: teddy '<what you want>'
+    ");
     run(&repo, &["undo"]).unwrap().check(0, &[]);
     run(&repo, &["verify"]).unwrap().check(0, &[]);
 }
