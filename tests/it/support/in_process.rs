@@ -805,12 +805,13 @@ pub(super) fn show_paths(
 }
 
 /// What differs between runs or with every change of a prompt, and what stands for it.
-static FILTERS: LazyLock<[(regex::Regex, &str); 4]> = LazyLock::new(|| {
+static FILTERS: LazyLock<[(regex::Regex, &str); 5]> = LazyLock::new(|| {
     let filter = |pattern: &str| regex::Regex::new(pattern).unwrap();
     [
         (filter(r"\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b"), "[id]"),
         (filter(r"(?m)\b[0-9a-f]{12}$"), "[id]"),
         (filter(r"about [0-9,]+ tokens"), "about [n] tokens"),
+        (filter(r", \$[0-9.]+ and the answer"), ", $$[price] and the answer"),
         (filter(r"127\.0\.0\.1:[0-9]+"), "[host]"),
     ]
 });

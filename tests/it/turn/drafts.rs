@@ -339,7 +339,7 @@ fn promise_b6_what_a_replaced_plan_cost_stays_on_record() {
     // The third call fails, and the plan that waited is not lost to it.
     drop(fake);
     insta::assert_snapshot!(repo.workflow().plan("make 4").refused(), @r"
-    Asking paid with about [n] tokens, $0.0403 and the answer
+    Asking paid with about [n] tokens, $[price] and the answer
     error: cannot reach http://[host]: Connection refused (os error 111)
     hint: check `base_url`, the network and the proxy; for a local model, that its server runs
     exit code 1
@@ -371,7 +371,7 @@ fn promise_b6_what_arrived_of_an_answer_stays_on_record() {
         ],
     );
     insta::assert_snapshot!(repo.workflow().plan("make 2").refused(), @r"
-    Asking paid with about [n] tokens, $0.0396 and the answer
+    Asking paid with about [n] tokens, $[price] and the answer
     what arrived was not taken as a plan; `teddy -s demo show draft reply.md` shows it
     error: the answer was cut at the limit of tokens
     hint: raise the model's `max_tokens`, or ask for a smaller step

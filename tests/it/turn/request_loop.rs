@@ -222,12 +222,12 @@ fn the_limit_of_dollars_stops_it_before_the_call() {
         })
     };
     insta::assert_snapshot!(resume().refused(), @r"
-    Asking fake with about [n] tokens, $0.0035 and the answer
+    Asking fake with about [n] tokens, $[price] and the answer
     ▶ 1. CREATE b.txt
       ✓ created, 1 line
     turn 1 executed
       added b.txt
-    Asking fake with about [n] tokens, $0.0041 and the answer
+    Asking fake with about [n] tokens, $[price] and the answer
     ▶ 1. CREATE c.txt
       ✓ created, 1 line
     turn 2 executed
@@ -239,7 +239,7 @@ fn the_limit_of_dollars_stops_it_before_the_call() {
         ("Make c, Make b, Start session demo", 2)
     );
     insta::assert_snapshot!(resume().refused(), @r#"
-    Asking fake with about [n] tokens, $0.0041 and the answer
+    Asking fake with about [n] tokens, $[price] and the answer
     ended: NextCall("the call would cost about $0.00, $2.00 is spent, and the limit is $2.00; nothing was sent")
     "#);
     assert_eq!(fake.requests().len(), 2);
