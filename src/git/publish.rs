@@ -33,6 +33,7 @@
 //! use teddy::git::publish::{Guard, publish};
 //! use teddy::git::snapshot::limits::SnapshotLimits;
 //! use teddy::git::snapshot::take_snapshot;
+//! use teddy::host::file::read_regular_text;
 //!
 //! let file = dir.path().join("a.txt");
 //! let index = dir.path().join(".git/example");
@@ -44,13 +45,13 @@
 //!
 //! let guard = Guard::default();
 //! publish(&repository, versions[1], versions[0], &guard)?;
-//! assert_eq!(std::fs::read_to_string(&file)?, "one\n");
+//! assert_eq!(read_regular_text(&file, 100)?, "one\n");
 //!
 //! // A file that is not as the old tree has it is a conflict, and stays.
 //! std::fs::write(&file, "three\n")?;
 //! let published = publish(&repository, versions[1], versions[0], &guard)?;
 //! assert_eq!(published.conflicts, [b"a.txt".to_vec()]);
-//! assert_eq!(std::fs::read_to_string(&file)?, "three\n");
+//! assert_eq!(read_regular_text(&file, 100)?, "three\n");
 //! # Ok::<(), anyhow::Error>(())
 //! ```
 

@@ -24,7 +24,7 @@
 //! # let repository = Repository::discover(dir.path(), None)?;
 //! use teddy::git::refs::{self, Expected, MoveError};
 //!
-//! let head = refs::head(&repository)?.unwrap();
+//! let head = refs::head(&repository)?.expect("a commit");
 //! refs::move_to(&repository, "refs/teddy/example", Expected::Absent, head, "example")?;
 //! assert_eq!(refs::read(&repository, "refs/teddy/example")?, Some(head));
 //! let again = refs::move_to(&repository, "refs/teddy/example", Expected::Absent, head, "example");

@@ -26,12 +26,13 @@
 //! # let repository = Repository::discover(dir.path(), None)?;
 //! use teddy::git::refs;
 //! use teddy::git::worktree::{Extent, WorktreeTarget, session_worktree};
+//! use teddy::host::file::read_regular_text;
 //!
-//! let head = refs::head(&repository)?.unwrap();
+//! let head = refs::head(&repository)?.expect("a commit");
 //! let root = dir.path().join(".git/worktrees-of-sessions");
 //! let target = WorktreeTarget::unwatched(head, Extent::All);
 //! let worktree = session_worktree(&repository, &root, "add-auth", target)?;
-//! assert_eq!(std::fs::read_to_string(worktree.path.join("a.txt"))?, "one\n");
+//! assert_eq!(read_regular_text(&worktree.path.join("a.txt"), 100)?, "one\n");
 //! # Ok::<(), anyhow::Error>(())
 //! ```
 
