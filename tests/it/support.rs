@@ -295,6 +295,16 @@ impl TestRepo {
         command
     }
 
+    /// Replaces what differs between runs: paths, ids, ports, times and token counts.
+    pub fn plain(&self, text: &str) -> String {
+        in_process::filtered(self, text)
+    }
+
+    /// Runs teddy and returns everything that the user sees, as [`Output::shown`] does.
+    pub fn printed(&self, args: &[&str]) -> String {
+        self.teddy(args).shown(self)
+    }
+
     pub fn json(&self, args: &[&str], code: i32) -> serde_json::Value {
         let out = self.teddy(&[&["--json"], args].concat());
         assert_eq!(out.code, code, "teddy {args:?}: {out}");
@@ -429,6 +439,14 @@ impl Output {
                 panic!("hangs for {HANGS:?}: {command:?}");
             }
         }
+    }
+
+    /// Returns stdout, stderr and the exit code as one text that [`TestRepo::plain`] made comparable.
+    pub fn shown(&self, repo: &TestRepo) -> String {
+        repo.plain(&format!(
+            "{}{}exit code {}\n",
+            self.stdout, self.stderr, self.code
+        ))
     }
 
     /// Asserts the exit code and that each of `words` is on stdout or stderr.

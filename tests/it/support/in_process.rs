@@ -52,6 +52,10 @@ use teddy::workflow::verify::verify_sessions;
 use super::scripted_user::{Attendant, ScriptedUser, SharedText};
 use super::{Output, TestRepo};
 
+/// The value of `FAKE_KEY`, which [`super::fake::Fake::config`] names. Does not look like a key, so
+/// only its exact value can identify it.
+pub const KEY: &str = "hunter2-hunter2-hunter2";
+
 /// Pins the environment of this process to one that no machine has a part in.
 fn pin_environment() {
     let path = teddy::host::env::var_os("PATH").unwrap_or_default();
@@ -68,6 +72,8 @@ fn pin_environment() {
         ("GIT_AUTHOR_EMAIL", OsString::from("test@localhost")),
         ("GIT_COMMITTER_NAME", OsString::from("Test")),
         ("GIT_COMMITTER_EMAIL", OsString::from("test@localhost")),
+        // The key that `Fake::config` names.
+        ("FAKE_KEY", OsString::from(KEY)),
     ];
     let variables: BTreeMap<OsString, OsString> = variables
         .into_iter()
@@ -805,19 +811,24 @@ pub(super) fn show_paths(
 }
 
 /// What differs between runs or with every change of a prompt, and what stands for it.
-static FILTERS: LazyLock<[(regex::Regex, &str); 5]> = LazyLock::new(|| {
+static FILTERS: LazyLock<[(regex::Regex, &str); 6]> = LazyLock::new(|| {
     let filter = |pattern: &str| regex::Regex::new(pattern).unwrap();
     [
-        (filter(r"\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b"), "[id]"),
-        (filter(r"(?m)\b[0-9a-f]{12}$"), "[id]"),
+        (
+            filter(r"\b(?:[0-9a-f]{12}|[0-9a-f]{40}|[0-9a-f]{64})\b"),
+            "[id]",
+        ),
         (filter(r"about [0-9,]+ tokens"), "about [n] tokens"),
-        (filter(r", \$[0-9.]+ and the answer"), ", $$[price] and the answer"),
+        // The directory of a test has a random name, which is in the input.
+        (filter(r"\$[0-9.]+ and the answer"), "$$[n] and the answer"),
+        (filter(r#""duration_ms": [0-9]+"#), "\"duration_ms\": [n]"),
+        (filter(r"\*\*Duration:\*\* [0-9]+ms"), "**Duration:** [n]"),
         (filter(r"127\.0\.0\.1:[0-9]+"), "[host]"),
     ]
 });
 
 /// Replaces what differs between runs or with every change of a prompt.
-fn filtered(repo: &TestRepo, text: &str) -> String {
+pub(super) fn filtered(repo: &TestRepo, text: &str) -> String {
     let base = repo.beside("");
     let base = base.display().to_string();
     let text = text.replace(base.trim_end_matches('/'), "[dir]");

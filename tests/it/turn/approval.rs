@@ -8,10 +8,10 @@ use crate::support::TestRepo;
 fn waiting(text: &str) -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\ntwo\nthree\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
     std::fs::write(repo.beside("plan.md"), text).unwrap();
-    repo.done(&["plan", "-m", "go", "--from", "../plan.md"]);
+    repo.workflow().plan_file(Some("go"), "plan.md").done();
     repo
 }
 
@@ -33,7 +33,7 @@ fn memos_after(fields: &str, code: i32) -> (Option<String>, String) {
         &[execute_with(fields, &format!("exit {code}"))],
     ));
     repo.teddy(&["execute", "-y"]);
-    let report = repo.done(&["show", "1"]);
+    let report = repo.workflow().artifact("1", "report.md");
     let section = report.split_once("### Applied State Changes\n").unwrap().1;
     let said = section.split_once("\n### Action Log").unwrap().0.to_owned();
     let memos = std::fs::read_to_string(repo.path().join(".teddy/memos.yaml")).ok();
@@ -57,8 +57,8 @@ fn promise_a5_a_plan_of_which_nothing_was_approved_is_declined() {
         "{}",
         screen.shown()
     );
-    assert_eq!(repo.json(&["log"], 0)[0]["status"], "declined");
-    let report = repo.done(&["show", "1"]);
+    assert_eq!(repo.workflow().log()[0]["status"], "declined");
+    let report = repo.workflow().artifact("1", "report.md");
     assert!(
         report.contains("- **Overall Status:** Skipped 🟡\n") && report.contains("- Not applied:"),
         "{report}"
@@ -78,7 +78,7 @@ fn promise_a5_a_single_memo_is_something() {
     screen.settled();
     screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
-    assert_eq!(repo.json(&["log"], 0)[0]["status"], "executed");
+    assert_eq!(repo.workflow().log()[0]["status"], "executed");
     assert_eq!(repo.read(".teddy/memos.yaml"), "- A fact.\n");
 }
 

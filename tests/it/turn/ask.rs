@@ -1,7 +1,9 @@
 //! `teddy ask`: records the answer as a turn and changes no file.
 
 use serde_json::json;
+use teddy::workflow::plan::PlanOptions;
 
+use crate::fake::{Fake, response};
 use crate::plans::{chat, conclude, create, execute, plan, read, with_memos};
 use crate::support::TestRepo;
 
@@ -21,35 +23,48 @@ fn session() -> TestRepo {
     repo
 }
 
+/// A project with a question whose model failed.
+fn failed_question() -> TestRepo {
+    let repo = session();
+    let fake = Fake::answering(&[response("401 Unauthorized", "", "{}")]);
+    repo.configure(&fake.config(""));
+    repo.workflow().ask("why?").refused();
+    assert_eq!(repo.workflow().artifact("draft", "user_prompt.txt"), "why?");
+    repo
+}
+
 #[test]
 fn an_answer_goes_to_stdout_and_into_the_session() {
     let repo = project();
-    repo.reply("It is **one**.\n\n```text\none\n```\n");
+    let answer = "It is **one**.\n\n```text\none\n```\n";
+    repo.reply(answer);
     let before = repo.tree();
     let out = repo.teddy(&["ask", "what is in a?", "a.txt"]);
-    out.check(
-        0,
-        &[
-            "Started session what-is-in-a.",
-            "Added a.txt (session)",
-            "turn 1 executed",
-        ],
-    );
-    assert_eq!(out.stdout, "It is **one**.\n\n```text\none\n```\n");
+    assert_eq!(out.stdout, answer);
+    insta::assert_snapshot!(out.shown(&repo), @r"
+    It is **one**.
+
+    ```text
+    one
+    ```
+    Started session what-is-in-a.
+    Added a.txt (session)
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 executed [id]
+    exit code 0
+    ");
     assert_eq!(repo.tree(), before);
 
     // The raw answer is recorded, as in any turn.
-    assert_eq!(
-        repo.done(&["show", "@", "reply.md"]),
-        "It is **one**.\n\n```text\none\n```\n"
-    );
+    assert_eq!(repo.workflow().artifact("@", "reply.md"), answer);
     assert!(
-        repo.done(&["show", "@", "meta.yaml"])
+        repo.workflow()
+            .artifact("@", "meta.yaml")
             .contains("question: true\n")
     );
-    assert_eq!(repo.json(&["log"], 0)[0]["title"], "what is in a?");
-    repo.done(&["verify"]);
-    assert_eq!(repo.json(&["status"], 0)["state"], "ready");
+    assert_eq!(repo.workflow().log()[0]["title"], "what is in a?");
+    repo.workflow().verify().done();
+    assert_eq!(repo.workflow().status()["state"], "ready");
 }
 
 #[test]
@@ -187,16 +202,15 @@ fn t20_a_memo_is_no_answer() {
 
 #[test]
 fn t20_a_plan_from_elsewhere_is_no_answer_to_a_question_that_waits() {
-    let repo = project();
-    repo.done(&["new", "demo"]);
-    let prompt = repo.done(&["get-prompt", "assistant"]);
-    repo.teddy(&["ask", "why?", "--model", "command:false"])
-        .check(1, &[]);
-    repo.write("own.md", plan("Own", &[create("c.txt", "c\n")]));
-    repo.teddy(&["execute", "-y", "own.md"]).check(0, &[]);
-    let meta = repo.done(&["show", "@", "meta.yaml"]);
+    let repo = failed_question();
+    let own = plan("Own", &[create("c.txt", "c\n")]);
+    repo.workflow().run_plan(&own);
+    let meta = repo.workflow().artifact("@", "meta.yaml");
     assert!(!meta.contains("question: true"), "{meta}");
-    assert_eq!(repo.done(&["show", "@", "system_prompt.xml"]), prompt);
+    assert_eq!(
+        repo.workflow().artifact("@", "system_prompt.xml"),
+        repo.workflow().prompt("assistant")
+    );
 }
 
 #[test]
@@ -255,30 +269,40 @@ fn t20_the_session_goes_on_as_before() {
 
 #[test]
 fn a_plan_that_waits_is_not_replaced() {
-    let repo = project();
+    let repo = session();
     repo.reply(&plan("Make", &[create("c.txt", "c\n")]))
         .reply("Never.");
-    repo.done(&["plan", "make c"]);
-    repo.teddy(&["ask", "why?"])
-        .check(1, &["a plan is waiting", "teddy execute"]);
-    assert_eq!(repo.json(&["status"], 0)["state"], "planned");
-    repo.teddy(&["ask"]).check(2, &["no question was given"]);
+    repo.workflow().plan("make c").done();
+    insta::assert_snapshot!(repo.workflow().ask("why?").refused(), @r"
+    error: a plan is waiting in session `demo`
+    hint: `teddy execute` runs it; `teddy new <name>` starts another session
+    exit code 1
+    ");
+    assert_eq!(repo.workflow().status()["state"], "planned");
+    insta::assert_snapshot!(repo.printed(&["ask"]), @r"
+    error: no question was given
+    hint: `teddy ask '<question>'` asks it
+    exit code 2
+    ");
 }
 
 #[test]
 fn a_question_whose_model_failed_is_still_one() {
-    let repo = project();
-    repo.teddy(&["ask", "why?", "--model", "command:false"])
-        .check(1, &[]);
+    let repo = failed_question();
     repo.reply(&plan("Do", &[create("c.txt", "c\n")]));
     // The waiting message is still a question, so its answer cannot change files.
-    repo.teddy(&["plan"])
-        .check(3, &["CREATE is not part of an answer"]);
+    let again = PlanOptions::default();
+    insta::assert_snapshot!(repo.workflow().plan_with(again).refused(), @r#"
+    Using the waiting message: why?
+    Asking replay:[dir]/answers with about [n] tokens
+    planned turn 1: "Do", 1 mistakes
+    plan.md:13: CREATE: CREATE is not part of an answer
+        hint: answer in plain Markdown, or READ files of the project first
+    "#);
     // A new message is not a question.
     repo.reply(&plan("Do", &[create("c.txt", "c\n")]));
-    repo.teddy(&["plan", "make it"]).check(0, &[]);
-    repo.teddy(&["execute", "-y"])
-        .check(0, &["turn 1 executed"]);
-    let prompt = repo.done(&["show", "1", "system_prompt.xml"]);
+    repo.workflow().plan("make it").done();
+    repo.workflow().execute().done();
+    let prompt = repo.workflow().artifact("1", "system_prompt.xml");
     assert!(prompt.starts_with("<assistant>"), "{prompt}");
 }

@@ -8,7 +8,7 @@ use crate::support::TestRepo;
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "1\n");
     repo.commit("init");
-    repo.done(&["new", "one"]);
+    repo.workflow().new_session("one").done();
     repo
 }
 
@@ -20,30 +20,39 @@ fn status_says_who_is_at_work_in_the_session() {
         plan("Make one", &[create("one.txt", "x\n")]),
     )
     .unwrap();
-    repo.done(&["plan", "--from", "../one.md", "-m", "more"]);
+    repo.workflow().plan_file(Some("more"), "one.md").done();
     let lock = repo.path().join(".git/teddy/locks/one/lock");
     let at_work = |what: &str| {
         let process = std::process::id();
         std::fs::write(&lock, format!("process {process} ({what})")).unwrap();
-        repo.teddy(&["status"]).to_string()
+        let shown = repo.printed(&["status"]);
+        let shown = shown.replace(&format!("process {process}"), "process [n]");
+        let (before, age) = shown.split_once("[n], ").unwrap();
+        let (_, after) = age.split_once(')').unwrap();
+        format!("{before}[n], [age]){after}")
     };
 
-    let process = std::process::id();
-    let out = at_work("execute: run");
-    assert!(
-        out.contains(&format!("turn 1 is running (process {process}, ")),
-        "{out}"
-    );
-    assert!(!out.contains("Next: teddy execute"), "{out}");
-    let out = at_work("execute: review");
-    let review = "the plan for turn 1 is open in a review in another terminal (process ";
-    assert!(out.contains(review), "{out}");
-    assert!(!out.contains("Next: teddy execute"), "{out}");
-    let out = at_work("plan");
-    assert!(
-        out.contains("another `teddy plan` in this session"),
-        "{out}"
-    );
+    let shown = ["execute: run", "execute: review", "plan"].map(at_work);
+    insta::assert_snapshot!(shown.concat(), @r"
+    Session one, turn 0, on branch main
+    At work: turn 1 is running (process [n], [age])
+    A plan is waiting for turn 1: Make one (1 action)
+    Your files are as the newest turn left them
+    Next: wait until it has ended
+    exit code 0
+    Session one, turn 0, on branch main
+    At work: the plan for turn 1 is open in a review in another terminal (process [n], [age])
+    A plan is waiting for turn 1: Make one (1 action)
+    Your files are as the newest turn left them
+    Next: decide in the review there
+    exit code 0
+    Session one, turn 0, on branch main
+    At work: another `teddy plan` in this session (process [n], [age])
+    A plan is waiting for turn 1: Make one (1 action)
+    Your files are as the newest turn left them
+    Next: wait until it has ended
+    exit code 0
+    ");
     assert_eq!(
         repo.json(&["status"], 0)["at_work"]["command"],
         json!("plan")
@@ -51,7 +60,13 @@ fn status_says_who_is_at_work_in_the_session() {
 
     // What a crash left is nobody.
     std::fs::write(&lock, "process 4000000 (execute: run)").unwrap();
-    repo.teddy(&["status"]).check(0, &["Next: teddy execute"]);
+    insta::assert_snapshot!(repo.printed(&["status"]), @r"
+    Session one, turn 0, on branch main
+    A plan is waiting for turn 1: Make one (1 action)
+    Your files are as the newest turn left them
+    Next: teddy execute
+    exit code 0
+    ");
 }
 
 #[test]

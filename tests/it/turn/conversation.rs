@@ -2,10 +2,12 @@
 //! user's requests, which every input contains.
 
 use serde_json::{Value, json};
+use teddy::workflow::execute::ExecuteOptions;
 use teddy::workflow::plan::PlanOptions;
 use teddy::workflow::restore::RestoreOptions;
 use teddy::workflow::resume::ResumeOptions;
 
+use crate::fake::{Fake, response};
 use crate::plans::{chat, conclude, create, edit, execute, invoke, plan, read};
 use crate::screen::Screen;
 use crate::support::{Output, TestRepo};
@@ -48,21 +50,59 @@ fn promise_a7_conclude_without_a_caller_ends_the_work() {
         &[create("b.txt", "b\n"), conclude(&[], "Both are **there**.")],
     ))
     .reply(&make("never"));
-    let out = repo.teddy(&["resume", "--yolo", "-m", "go"]);
-    out.check(
-        0,
-        &["turn 1 executed", "The work is done", "Both are **there**."],
-    );
+    insta::assert_snapshot!(repo.printed(&["resume", "--yolo", "-m", "go"]), @r#"
+    turn 1 executed [id]
+    Both are **there**.
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ Reviewing Plan: "All of it"
+      demo · turn 1 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      All of it, because it is wanted.
+     Changes: 1 file  +1
+      b.txt  +1  new file
+        +b
+     Action Plan:
+      - CREATE: 1 file
+      - CONCLUDE: 1 return
+          Both are **there**.
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. CREATE b.txt
+      ✓ created, 1 line
+    ▶ 2. CONCLUDE Both are **there**.
+      ✓ done
+    Updated your files: b.txt (new)
+    The work is done, says the model:
+    exit code 0
+    "#);
     assert_eq!(stands(&repo), json!([null, "Both are **there**."]));
-    repo.teddy(&["status"]).check(
-        0,
-        &["The work is done, says the model:\n  Both are **there**.\n"],
-    );
+    insta::assert_snapshot!(repo.printed(&["status"]), @r"
+    Session demo, turn 1, on branch main
+    Ready for turn 2
+    The work is done, says the model:
+      Both are **there**.
+    Your files are as the newest turn left them
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
 
     // Neither the model nor the user is asked again.
-    for args in [&["resume"][..], &["resume", "-y"], &["resume", "--yolo"]] {
-        repo.teddy(args).check(0, &["The work is done"]);
-    }
+    let again = [&["resume"][..], &["resume", "-y"], &["resume", "--yolo"]];
+    let again = again.map(|args| repo.printed(args));
+    insta::assert_snapshot!(again.concat(), @r"
+    Both are **there**.
+    The work is done, says the model:
+    Next: teddy resume '...', if there is more to do
+    exit code 0
+    Both are **there**.
+    The work is done, says the model:
+    Next: teddy resume '...', if there is more to do
+    exit code 0
+    Both are **there**.
+    The work is done, says the model:
+    Next: teddy resume '...', if there is more to do
+    exit code 0
+    ");
     let mut screen = Screen::open(&repo, (100, 30), &["resume"]);
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(turns(&repo), 1);
@@ -227,13 +267,20 @@ fn promise_c2_a_question_ends_an_unattended_loop_with_a_code_of_its_own() {
     ended: Question("Which colour?\n\n- red\n- blue\n\nI need to know before I go on.")
     "#);
     assert_eq!(stands(&repo), json!([question, null]));
-    repo.teddy(&["status"]).check(
-        0,
-        &[
-            "The model waits for your answer:\n  Which colour?\n\n  - red\n  - blue\n\n  I need to know before I go on.\n",
-            "Next: teddy resume -m '<answer>'",
-        ],
-    );
+    insta::assert_snapshot!(repo.printed(&["status"]), @r"
+    Session demo, turn 1, on branch main
+    Ready for turn 2
+    The model waits for your answer:
+      Which colour?
+
+      - red
+      - blue
+
+      I need to know before I go on.
+    Your files are as the newest turn left them
+    Next: teddy resume -m '<answer>'
+    exit code 0
+    ");
     insta::assert_snapshot!(repo.workflow().resume_turns(Some("blue"), 1).refused(), @r"
     Asking replay:[dir]/answers with about [n] tokens
     ▶ 1. CREATE blue.txt
@@ -732,8 +779,26 @@ fn promise_c2_feedback_that_waits_for_a_model_stays_the_machines_words() {
     repo.reply(&wrong());
     repo.workflow().add(&["a.txt"]);
     repo.workflow().plan("make it 9").refused();
-    repo.teddy(&["execute", "-y", "--model", "command:false"])
-        .check(3, &["the model could not be asked again"]);
+    let fake = Fake::answering(&[response("401 Unauthorized", "", "{}")]);
+    repo.configure(&fake.config(""));
+    let by_another = ExecuteOptions {
+        replan: true,
+        model: Some("fake".to_owned()),
+        ..ExecuteOptions::default()
+    };
+    let reply = repo.workflow().execute_by(None, &by_another);
+    insta::assert_snapshot!(reply.refused(), @r"
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    Asking fake with about [n] tokens, no price set
+    the model could not be asked again: http://[host] does not accept the key: {}
+    turn 1 rejected
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    ");
     repo.reply(&plan("Better", &[edit("a.txt", "one", "9")]));
     insta::assert_snapshot!(repo.workflow().resume(None).done(), @r"
     Using the waiting message: The previous plan failed validation. Please review the errors and the original p...

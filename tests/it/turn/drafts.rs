@@ -211,38 +211,57 @@ fn promise_b6_the_plan_that_waits_can_be_shown_and_compared() {
         );
     }
     assert!(!repo.path().join("2.txt").exists());
-    repo.done(&["execute", "-y"]);
-    for name in ["draft", "3"] {
-        repo.teddy(&["show", name])
-            .check(1, &["session `demo` has no"]);
-        repo.teddy(&["diff", name])
-            .check(1, &["session `demo` has no"]);
-    }
+    repo.workflow().execute().done();
+    let refused = [
+        ["show", "draft"],
+        ["diff", "draft"],
+        ["show", "3"],
+        ["diff", "3"],
+    ]
+    .map(|args| repo.printed(&args));
+    insta::assert_snapshot!(refused.concat(), @r"
+    error: session `demo` has no turn in progress
+    hint: `teddy plan -m <message>` begins one
+    exit code 1
+    error: session `demo` has no turn in progress
+    hint: `teddy plan -m <message>` begins one
+    exit code 1
+    error: session `demo` has no turn `3`; its turns are 0 to 2
+    hint: `teddy log` lists the turns
+    exit code 1
+    error: session `demo` has no turn `3`; its turns are 0 to 2
+    hint: `teddy log` lists the turns
+    exit code 1
+    ");
 }
 
 #[test]
 fn promise_b6_only_what_ran_can_be_gone_back_to() {
     let repo = waiting();
-    for args in [
-        ["restore", "draft"].as_slice(),
-        &["restore", "2"],
-        &["restore", "teddy/drafts/demo"],
-        &["branch", "draft", "alt"],
-        &["branch", "teddy/drafts/demo", "alt"],
-        &["retry", "draft"],
-        &["replay", "2"],
-        &["diff", "1", "draft"],
-    ] {
-        let error = &repo.json(args, 1)["error"];
+    let flow = || repo.workflow();
+    let refused = [
+        flow().restore("draft"),
+        flow().restore("2"),
+        flow().restore("teddy/drafts/demo"),
+        flow().branch("draft", "alt"),
+        flow().branch("teddy/drafts/demo", "alt"),
+        flow().retry("draft", None),
+        flow().replay("2"),
+    ];
+    for reply in refused {
         assert_eq!(
-            (error["kind"].as_str(), error["message"].as_str()),
-            (
-                Some("TurnInProgress"),
-                Some("turn 2 of session `demo` is in progress: its plan has not run")
-            ),
-            "{args:?}"
+            reply.refused(),
+            "error: turn 2 of session `demo` is in progress: its plan has not run\nhint: `teddy show draft` and `teddy diff draft` show it; `teddy execute` runs it\nexit code 1\n"
         );
     }
+    let error = &repo.json(&["diff", "1", "draft"], 1)["error"];
+    assert_eq!(
+        (error["kind"].as_str(), error["message"].as_str()),
+        (
+            Some("TurnInProgress"),
+            Some("turn 2 of session `demo` is in progress: its plan has not run")
+        )
+    );
     assert_eq!(repo.workflow().status()["state"], "planned");
     assert_eq!(
         repo.json(&["show", "3"], 1)["error"]["kind"],
@@ -272,18 +291,42 @@ fn promise_b6_what_a_waiting_plan_would_change_is_put_together() {
             { "path": "b/c.txt", "change": "added" },
         ])
     );
-    let out = repo.teddy(&["diff", "draft"]);
-    out.check(0, &["-one\n+three\n", "1 command of the plan"]);
+    insta::assert_snapshot!(repo.printed(&["diff", "draft"]), @r"
+    --- a/a.txt
+    +++ b/a.txt
+    @@ -1 +1 @@
+    -one
+    +three
+    --- /dev/null
+    +++ b/b/c.txt
+    @@ -0,0 +1 @@
+    +c
+    What 1 command of the plan would change shows when it ran.
+    exit code 0
+    ");
 
     // The plan no longer applies to the changed file.
     repo.write("a.txt", "four\n");
-    repo.teddy(&["diff", "draft"]).check(0, &["+c\n", "a.txt"]);
+    insta::assert_snapshot!(repo.printed(&["diff", "draft"]), @r"
+    --- /dev/null
+    +++ b/b/c.txt
+    @@ -0,0 +1 @@
+    +c
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    What 1 command of the plan would change shows when it ran.
+    exit code 0
+    ");
     // A draft without a plan has nothing to compare.
-    repo.done(&["new", "other"]);
-    repo.done(&["context"]);
-    repo.teddy(&["diff", "draft"])
-        .check(1, &["has no plan yet"]);
-    repo.teddy(&["show", "draft", "input.md"]).check(0, &[]);
+    repo.workflow().new_session("other").done();
+    let input = repo.workflow().input(0);
+    insta::assert_snapshot!(repo.printed(&["diff", "draft"]), @r"
+    error: turn 1 has no plan yet
+    exit code 1
+    ");
+    assert_eq!(repo.workflow().artifact("draft", "input.md"), input);
 }
 
 #[test]
@@ -339,7 +382,7 @@ fn promise_b6_what_a_replaced_plan_cost_stays_on_record() {
     // The third call fails, and the plan that waited is not lost to it.
     drop(fake);
     insta::assert_snapshot!(repo.workflow().plan("make 4").refused(), @r"
-    Asking paid with about [n] tokens, $[price] and the answer
+    Asking paid with about [n] tokens, $[n] and the answer
     error: cannot reach http://[host]: Connection refused (os error 111)
     hint: check `base_url`, the network and the proxy; for a local model, that its server runs
     exit code 1
@@ -371,7 +414,7 @@ fn promise_b6_what_arrived_of_an_answer_stays_on_record() {
         ],
     );
     insta::assert_snapshot!(repo.workflow().plan("make 2").refused(), @r"
-    Asking paid with about [n] tokens, $[price] and the answer
+    Asking paid with about [n] tokens, $[n] and the answer
     what arrived was not taken as a plan; `teddy -s demo show draft reply.md` shows it
     error: the answer was cut at the limit of tokens
     hint: raise the model's `max_tokens`, or ask for a smaller step

@@ -3,14 +3,17 @@
 use crate::plans::{create, edit, execute, execute_with, plan, prune, read, with_memos};
 use crate::support::TestRepo;
 
+/// Executes a plan on stdin. What the review says of a sandbox depends on the kernel.
+const UNCONFINED: [&str; 5] = ["-c", "execute.sandbox=off", "execute", "-", "-y"];
+
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\ntwo\nthree\n")
         .file("b.txt", "b\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     // The model can only edit files in its context.
-    repo.done(&["context", "add", "a.txt"]);
+    repo.workflow().add(&["a.txt"]);
     repo
 }
 
@@ -36,7 +39,7 @@ fn a_folder_that_is_empty_or_ignored_is_no_obstacle() {
         .file(".gitignore", "built/\n")
         .file("built/old", "old\n");
     std::fs::create_dir(repo.path().join("empty")).unwrap();
-    repo.run_plan(&plan(
+    repo.workflow().run_plan(&plan(
         "Both",
         &[create("empty/a.txt", "a\n"), create("built/b.txt", "b\n")],
     ));
@@ -53,30 +56,27 @@ fn a_folder_that_is_empty_or_ignored_is_no_obstacle() {
 #[test]
 fn without_a_session_one_is_started_and_named_after_the_plan() {
     let repo = TestRepo::new();
-    std::fs::write(
-        repo.beside("plan.md"),
-        plan("Add a Login Form!", &[create("x", "x\n")]),
-    )
-    .unwrap();
-    repo.done(&["execute", "../plan.md", "-y"]);
-    assert_eq!(repo.json(&["status"], 0)["session"], "add-a-login-form");
-}
-
-#[test]
-fn a_session_that_a_plan_starts_is_named() {
-    let repo = TestRepo::new();
-    let out = repo.teddy_reads(
-        &["execute", "-", "-y"],
-        plan("Add a file", &[create("a.txt", "a\n")]),
-    );
-    out.check(0, &["Started session add-a-file.\n", "turn 1 executed"]);
+    let text = plan("Add a Login Form!", &[create("x", "x\n")]);
+    insta::assert_snapshot!(repo.workflow().execute_text(&text).done(), @r"
+    Started session add-a-login-form.
+    ▶ 1. CREATE x
+      ✓ created, 1 line
+    turn 1 executed
+      added x
+    ");
+    assert_eq!(repo.workflow().status()["session"], "add-a-login-form");
 }
 
 #[test]
 fn a_wrong_plan_from_elsewhere_starts_no_session() {
     let repo = TestRepo::new();
-    repo.teddy_reads(&["execute", "-", "-y"], "# Nothing\n")
-        .check(3, &["no session was started"]);
+    insta::assert_snapshot!(repo.workflow().execute_text("# Nothing\n").refused(), @r"
+    not a plan
+    plan.md:1: the plan has no `## Rationale`
+        hint: add `## Rationale` with one code block before `## Action Plan`
+    plan.md:1: the plan has no `## Action Plan`
+        hint: add `## Action Plan` and at least one action
+    ");
     assert_eq!(repo.git(&["for-each-ref"]), "");
 }
 
@@ -84,10 +84,25 @@ fn a_wrong_plan_from_elsewhere_starts_no_session() {
 fn nothing_runs_without_approval_where_nobody_can_be_asked() {
     let repo = project();
     let out = repo.teddy_reads(&["execute", "-"], plan("One", &[create("one.txt", "1\n")]));
-    out.check(1, &["`-y`", "CREATE: 1 file"]);
+    insta::assert_snapshot!(out.shown(&repo), @r#"
+    ▶ Reviewing Plan: "One"
+      demo · turn 1 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      One, because it is wanted.
+     Changes: 1 file  +1
+      one.txt  +1  new file
+        +1
+     Action Plan:
+      - CREATE: 1 file
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    error: stdin is not a terminal, so TeDDy cannot ask for approval of this plan
+    hint: `-y` approves it
+    exit code 1
+    "#);
     assert!(!repo.path().join("one.txt").exists());
-    assert_eq!(repo.json(&["status"], 0)["state"], "planned");
-    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.workflow().status()["state"], "planned");
+    repo.workflow().execute().done();
     assert_eq!(repo.read("one.txt"), "1\n");
 }
 
@@ -99,8 +114,38 @@ fn a_failed_action_ends_the_run_and_what_was_done_is_kept() {
         execute("echo broken >&2; exit 7"),
         create("two.txt", "2\n"),
     ];
-    repo.teddy_reads(&["execute", "-", "-y"], plan("Fails", &actions))
-        .check(1, &["turn 1 failed", "exit code 7"]);
+    let out = repo.teddy_reads(&UNCONFINED, plan("Fails", &actions));
+    insta::assert_snapshot!(out.shown(&repo), @r#"
+    turn 1 failed [id]
+    ▶ Reviewing Plan: "Fails"
+      demo · turn 1 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Fails, because it is wanted.
+     Changes: 2 files  +2
+      one.txt  +1  new file
+        +1
+      two.txt  +1  new file
+        +2
+     Look at:
+      ⚠ commands run with all your rights (not sandboxed)
+     Action Plan:
+      - CREATE: 1 file  one.txt
+      - EXECUTE: 1 command (not sandboxed)
+        $ echo broken >&2; exit 7
+      - CREATE: 1 file  two.txt
+        ⚠ CREATE two.txt depends on an earlier command; it is checked again when it runs
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. CREATE one.txt
+      ✓ created, 1 line
+    ▶ 2. EXECUTE echo broken >&2; exit 7
+      │ broken
+      ✗ the command failed with exit code 7
+      - 3. skipped because an action before it failed
+    Updated your files: one.txt (new)
+    `teddy resume` lets the model continue; `teddy undo` takes it back.
+    exit code 1
+    "#);
     assert!(repo.path().join("one.txt").exists() && !repo.path().join("two.txt").exists());
     let log = repo.git(&[
         "log",
@@ -109,23 +154,89 @@ fn a_failed_action_ends_the_run_and_what_was_done_is_kept() {
         "teddy/sessions/demo",
     ]);
     assert_eq!(log, "failed");
-    let report = repo.done(&["show"]);
-    assert!(
-        report.contains("- **Exit Code:** 7")
-            && report.contains("broken")
-            && report.contains("Skipped 🟡"),
-        "{report}"
-    );
+    let report = repo.workflow().artifact("@", "report.md");
+    let (_, actions) = report.split_once("### Action Log\n").unwrap();
+    insta::assert_snapshot!(repo.plain(actions), @r"
+    #### `CREATE`
+    - **Status:** Approved ✅
+    - **Execution:** Success 🟢
+    - **Duration:** [n]
+    - **Outcome:** created, 1 line
+    - **File Path:** [one.txt](/one.txt)
+    - **Description:** Make one.txt.
+
+    Change of the file:
+    ````diff
+    --- /dev/null
+    +++ b/one.txt
+    @@ -0,0 +1 @@
+    +1
+    ````
+
+    #### `EXECUTE`
+    - **Status:** Approved ✅
+    - **Execution:** Failure 🔴
+    - **Duration:** [n]
+    - **Outcome:** the command failed with exit code 7
+    - **Exit Code:** 7
+    - **Description:** Run it.
+    - **Expected Outcome:** It works.
+
+    Command:
+    ````shell
+    echo broken >&2; exit 7
+    ````
+
+    Output:
+    ````text
+    broken
+    ````
+
+    The whole output is `output/02.txt`.
+
+    #### `CREATE`
+    - **Status:** Skipped 🟡
+    - **Outcome:** skipped because an action before it failed
+    - **File Path:** [two.txt](/two.txt)
+    - **Description:** Make two.txt.
+    ");
 }
 
 #[test]
 fn on_failure_rollback_drops_it_all_and_keeps_the_record() {
     let repo = project();
     let wrong = plan("Fails", &[create("one.txt", "1\n"), execute("false")]);
-    let out = repo.teddy_reads(&["-c", "on_failure=rollback", "execute", "-", "-y"], wrong);
-    out.check(1, &["turn 1 failed"]);
+    let out = repo.teddy_reads(
+        &[&["-c", "on_failure=rollback"], &UNCONFINED[..]].concat(),
+        wrong,
+    );
+    insta::assert_snapshot!(out.shown(&repo), @r#"
+    turn 1 failed [id]
+    ▶ Reviewing Plan: "Fails"
+      demo · turn 1 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Fails, because it is wanted.
+     Changes: 1 file  +1
+      one.txt  +1  new file
+        +1
+     Look at:
+      ⚠ commands run with all your rights (not sandboxed)
+     Action Plan:
+      - CREATE: 1 file
+      - EXECUTE: 1 command (not sandboxed)
+        $ false
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. CREATE one.txt
+      ✓ created, 1 line
+    ▶ 2. EXECUTE false
+      ✗ the command failed with exit code 1
+    Your files are unchanged.
+    `teddy resume` lets the model continue.
+    exit code 1
+    "#);
     assert!(!repo.path().join("one.txt").exists());
-    let row = &repo.json(&["log"], 0)[0];
+    let row = &repo.workflow().log()[0];
     assert_eq!(row["before"], row["after"]);
 }
 
@@ -158,9 +269,29 @@ fn a_command_has_its_folder_and_variables_and_an_empty_input() {
 fn a_command_over_its_time_fails_with_124_and_its_output_is_kept() {
     let repo = project();
     let endless = execute_with("- **Timeout:** 1\n", "echo started; while :; do :; done");
-    repo.teddy_reads(&["execute", "-", "-y"], plan("Endless", &[endless]))
-        .check(1, &["started"]);
-    let report = repo.done(&["show"]);
+    let out = repo.teddy_reads(&UNCONFINED, plan("Endless", &[endless]));
+    insta::assert_snapshot!(out.shown(&repo), @r#"
+    turn 1 failed [id]
+    ▶ Reviewing Plan: "Endless"
+      demo · turn 1 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Endless, because it is wanted.
+     Look at:
+      ⚠ commands run with all your rights (not sandboxed)
+     Action Plan:
+      - EXECUTE: 1 command (not sandboxed)
+        $ echo started; while :; do :; done
+          (at most 1 s)
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. EXECUTE echo started; while :; do :; done
+      │ started
+      ✗ the command was stopped after its time limit of 1 s
+    Your files are unchanged.
+    `teddy resume` lets the model continue.
+    exit code 1
+    "#);
+    let report = repo.workflow().artifact("@", "report.md");
     assert!(
         report.contains("- **Exit Code:** 124") && report.contains("started"),
         "{report}"
@@ -176,7 +307,7 @@ fn long_output_is_cut_in_the_report_and_whole_beside_it() {
             "i=0; while [ $i -lt 1000 ]; do i=$((i+1)); echo line $i; done",
         )],
     ));
-    let report = repo.done(&["show"]);
+    let report = repo.workflow().artifact("@", "report.md");
     assert!(
         report.contains("line 1\n")
             && report.contains("line 1000\n")
@@ -184,7 +315,10 @@ fn long_output_is_cut_in_the_report_and_whole_beside_it() {
         "{report}"
     );
     assert_eq!(
-        repo.done(&["show", "1", "output/01.txt"]).lines().count(),
+        repo.workflow()
+            .artifact("1", "output/01.txt")
+            .lines()
+            .count(),
         1000
     );
 }
@@ -193,47 +327,55 @@ fn long_output_is_cut_in_the_report_and_whole_beside_it() {
 fn what_the_plan_writes_is_recorded_although_git_ignores_it() {
     let repo = project();
     repo.write(".gitignore", "*.log\n");
-    repo.run_plan(&plan("Log", &[create("x.log", "1\n")]));
+    repo.workflow()
+        .run_plan(&plan("Log", &[create("x.log", "1\n")]));
     assert_eq!(repo.git(&["show", "teddy/sessions/demo^2:x.log"]), "1");
 }
 
 #[test]
 fn memos_are_kept_in_a_file_of_the_project() {
     let repo = project();
-    repo.run_plan(&with_memos(
+    repo.workflow().run_plan(&with_memos(
         "Remember",
         "[+] Tests first. # agreed",
         &[read("a.txt")],
     ));
     assert_eq!(repo.read(".teddy/memos.yaml"), "- Tests first.\n");
-    repo.run_plan(&with_memos("Forget", "[-] Tests first.", &[read("b.txt")]));
-    assert!(!repo.read(".teddy/memos.yaml").contains("Tests"));
-    assert!(repo.done(&["show", "1", "report.md"]).contains("Applied:"));
+    repo.workflow()
+        .run_plan(&with_memos("Forget", "[-] Tests first.", &[read("b.txt")]));
+    assert_eq!(repo.read(".teddy/memos.yaml"), "");
+    let applied = ["1", "2"].map(|turn| {
+        let report = repo.workflow().artifact(turn, "report.md");
+        let (_, rest) = report.split_once("### Applied State Changes\n").unwrap();
+        rest.split_once("\n### ").unwrap().0.to_owned()
+    });
+    insta::assert_snapshot!(applied.concat(), @r"
+    - Applied: ` [+] Tests first. `
+    - Applied: ` [-] Tests first. `
+    ");
 }
 
 #[test]
 fn read_and_prune_change_the_context_of_the_next_turn() {
     let repo = project();
-    repo.run_plan(&plan("Look", &[read("a.txt"), read("b.txt")]));
-    let next = repo.done(&["show", "1", "next/turn.context"]);
+    repo.workflow()
+        .run_plan(&plan("Look", &[read("a.txt"), read("b.txt")]));
+    let next = repo.workflow().artifact("1", "next/turn.context");
     let history = ".teddy/demo/01/report.md\n.teddy/demo/01/plan.md\n";
     assert_eq!(next, format!("a.txt\nb.txt\n{history}"));
-    repo.run_plan(&plan("Enough", &[prune("a.txt")]));
-    let next = repo.done(&["show", "2", "next/turn.context"]);
+    repo.workflow().run_plan(&plan("Enough", &[prune("a.txt")]));
+    let next = repo.workflow().artifact("2", "next/turn.context");
     assert_eq!(next, format!("b.txt\n{}", history.replace("/01/", "/02/")));
 }
 
 #[test]
 fn edits_made_meanwhile_stay() {
     let repo = project();
-    repo.teddy_reads(
-        &["plan", "--from", "-"],
-        plan("Two", &[edit("a.txt", "three", "3")]),
-    )
-    .check(0, &[]);
+    let text = plan("Two", &[edit("a.txt", "three", "3")]);
+    repo.workflow().plan_from("go", &text).done();
     repo.write("a.txt", "1\ntwo\nthree\n");
     repo.write("notes.txt", "mine\n");
-    repo.done(&["execute", "-y"]);
+    repo.workflow().execute().done();
     assert_eq!(
         (repo.read("a.txt").as_str(), repo.read("notes.txt").as_str()),
         ("1\ntwo\n3\n", "mine\n")
@@ -250,11 +392,41 @@ fn an_edit_of_the_same_line_during_the_run_is_an_overlap_and_no_byte_of_it_is_lo
         mine.display()
     ));
     let actions = [edit("a.txt", "two", "theirs"), create("c.txt", "c\n"), save];
-    let out = repo.teddy_reads(
-        &["-c", "execute.sandbox=off", "execute", "-", "-y"],
-        plan("Race", &actions),
-    );
-    out.check(4, &["`a.txt` overlaps", "--theirs", "--ours", "--markers"]);
+    let out = repo.teddy_reads(&UNCONFINED, plan("Race", &actions));
+    insta::assert_snapshot!(out.shown(&repo), @r#"
+    turn 1 executed [id]
+    ▶ Reviewing Plan: "Race"
+      demo · turn 1 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Race, because it is wanted.
+     Changes: 2 files  +2 -1
+      a.txt  +1 -1
+        @@ -1,3 +1,3 @@
+         one
+        -two
+        +theirs
+         three
+      c.txt  +1  new file
+        +c
+     Look at:
+      ⚠ commands run with all your rights (not sandboxed)
+     Action Plan:
+      - EDIT: 1 file
+      - CREATE: 1 file
+      - EXECUTE: 1 command (not sandboxed)
+        $ printf 'one\nmine\nthree\n' > '[dir]/repo/a.txt'
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. EDIT a.txt
+      ✓ changed 1 place: 1 line added, 1 removed
+    ▶ 2. CREATE c.txt
+      ✓ created, 1 line
+    ▶ 3. EXECUTE printf 'one\nmine\nthree\n' > '[dir]/repo/a.txt'
+      ✓ the command succeeded
+    warning: `a.txt` overlaps with your own edits and was left as it is
+    The result is in the turn: `teddy restore @ --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side.
+    exit code 4
+    "#);
     assert_eq!(repo.read("a.txt"), "one\nmine\nthree\n");
     assert!(!repo.path().join("c.txt").exists(), "all or nothing");
     assert_eq!(
@@ -271,75 +443,127 @@ fn an_edit_of_the_same_line_during_the_run_is_an_overlap_and_no_byte_of_it_is_lo
 #[test]
 fn json_has_every_key_that_scripts_rely_on() {
     let repo = project();
-    std::fs::write(
-        repo.beside("plan.md"),
-        plan("All", &[create("c.txt", "c\n"), execute("exit 3")]),
-    )
-    .unwrap();
-    let value = repo.json(&["execute", "../plan.md", "-y"], 1);
-    let keys = [
-        "session",
-        "turn",
-        "commit",
-        "status",
-        "before",
-        "after",
-        "synced",
-        "overlaps",
-        "actions",
-        "diagnostics",
-    ];
-    for key in keys {
-        assert!(value.get(key).is_some(), "no `{key}` in {value}");
+    let text = plan("All", &[create("c.txt", "c\n"), execute("exit 3")]);
+    std::fs::write(repo.beside("plan.md"), text).unwrap();
+    let out = repo.teddy(&[
+        "--json",
+        "-c",
+        "execute.sandbox=off",
+        "execute",
+        "../plan.md",
+        "-y",
+    ]);
+    insta::assert_snapshot!(out.shown(&repo), @r#"
+    {
+      "actions": [
+        {
+          "detail": "created, 1 line",
+          "duration_ms": [n],
+          "exit_code": null,
+          "index": 0,
+          "kind": "CREATE",
+          "status": "success",
+          "target": "c.txt"
+        },
+        {
+          "detail": "the command failed with exit code 3",
+          "duration_ms": [n],
+          "exit_code": 3,
+          "index": 1,
+          "kind": "EXECUTE",
+          "status": "failure",
+          "target": "exit 3"
+        }
+      ],
+      "after": "[id]",
+      "answer": null,
+      "before": "[id]",
+      "commit": "[id]",
+      "conclusion": null,
+      "damage": [],
+      "diagnostics": [],
+      "files": [
+        {
+          "change": "added",
+          "path": "c.txt"
+        }
+      ],
+      "interruption": null,
+      "notes": [],
+      "overlaps": [],
+      "question": null,
+      "replanned": null,
+      "session": "demo",
+      "status": "failed",
+      "synced": true,
+      "turn": 1,
+      "workspace": {
+        "branch": null,
+        "extra": [],
+        "lacking": [],
+        "marked": [],
+        "missing": [],
+        "not_brought": null,
+        "same_turns": null
+      }
     }
-    assert_eq!(
-        (
-            value["status"].as_str(),
-            value["synced"].as_bool(),
-            value["turn"].as_u64()
-        ),
-        (Some("failed"), Some(true), Some(1))
-    );
-    let action = &value["actions"][1];
-    for key in ["index", "kind", "target", "status", "detail", "exit_code"] {
-        assert!(action.get(key).is_some(), "no `{key}` in {action}");
-    }
-    assert_eq!(
-        (
-            action["kind"].as_str(),
-            action["status"].as_str(),
-            action["exit_code"].as_i64()
-        ),
-        (Some("EXECUTE"), Some("failure"), Some(3))
-    );
+    ▶ Reviewing Plan: "All"
+      demo · turn 1 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      All, because it is wanted.
+     Changes: 1 file  +1
+      c.txt  +1  new file
+        +c
+     Look at:
+      ⚠ commands run with all your rights (not sandboxed)
+     Action Plan:
+      - CREATE: 1 file
+      - EXECUTE: 1 command (not sandboxed)
+        $ exit 3
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. CREATE c.txt
+      ✓ created, 1 line
+    ▶ 2. EXECUTE exit 3
+      ✗ the command failed with exit code 3
+    exit code 1
+    "#);
 }
 
 #[test]
 fn what_a_command_removed_for_nothing_is_there_for_the_next_plan_to_read() {
     let repo = project();
-    repo.run_plan(&plan(
+    repo.workflow().run_plan(&plan(
         "Files",
         &[create("one.txt", "1\n"), create("d/two.txt", "2\n")],
     ));
     let wrong = plan("Fails", &[execute("rm -r one.txt d; false")]);
     repo.teddy_reads(&["-c", "on_failure=rollback", "execute", "-", "-y"], wrong)
         .check(1, &["failed"]);
-    repo.run_plan(&plan("Reads a file", &[read("one.txt")]));
-    repo.run_plan(&plan("Reads below a folder", &[read("d/two.txt")]));
+    repo.workflow()
+        .run_plan(&plan("Reads a file", &[read("one.txt")]));
+    repo.workflow()
+        .run_plan(&plan("Reads below a folder", &[read("d/two.txt")]));
     let wrong = plan("Fails", &[execute("rm -r d; false")]);
     repo.teddy_reads(&["-c", "on_failure=rollback", "execute", "-", "-y"], wrong)
         .check(1, &["failed"]);
-    repo.run_plan(&plan("Reads a folder", &[read("d")]));
+    repo.workflow()
+        .run_plan(&plan("Reads a folder", &[read("d")]));
 }
 
 #[test]
 fn a_worktree_whose_setup_was_cut_short_is_set_up_again() {
     let repo = project();
     repo.configure("worktree: { setup: 'true' }\n");
-    let run =
-        |title: &str| repo.teddy_reads(&["execute", "-", "-y"], plan(title, &[execute("true")]));
-    run("One").check(0, &["preparing the worktree"]);
-    assert!(!run("Two").stderr.contains("preparing"));
+    let run = |title: &str| {
+        let out = repo.teddy_reads(&["execute", "-", "-y"], plan(title, &[execute("true")]));
+        assert_eq!(out.code, 0, "{out}");
+        let lines = out.stderr.lines();
+        let lines = lines.filter(|line| line.contains("preparing"));
+        lines.map(str::to_owned).collect::<Vec<_>>().join("\n")
+    };
+    let prepares = "preparing the worktree: true";
+    assert_eq!([run("One").as_str(), run("Two").as_str()], [prepares, ""]);
     let records = repo.path().join(".git/teddy/worktrees");
     // The note is in one place for overlays and in another for checkouts.
     let ready = |folder: std::fs::DirEntry| {
@@ -350,9 +574,9 @@ fn a_worktree_whose_setup_was_cut_short_is_set_up_again() {
             .unwrap()
             .any(|folder| ready(folder.unwrap()).contains(&true))
     );
-    run("Three").check(0, &["preparing the worktree"]);
+    assert_eq!(run("Three"), prepares);
     repo.configure("worktree: { setup: 'true # another' }\n");
-    run("Four").check(0, &["preparing the worktree: true # another"]);
+    assert_eq!(run("Four"), format!("{prepares} # another"));
 }
 
 /// Bug: every later command failed, even one that would have removed the directory.
@@ -362,12 +586,12 @@ fn a_folder_in_the_place_of_ignore_rules_has_none() {
         .file(".gitignore", "ign*\n")
         .file("a", "a\n");
     repo.commit("one");
-    repo.done(&["new", "s"]);
+    repo.workflow().new_session("s").done();
     let script = "rm .gitignore; mkdir .gitignore; echo 1 > .gitignore/in; echo n > a";
     repo.run_plan(&plan("Replace", &[execute(script)]));
     assert_eq!(repo.read(".gitignore/in"), "1\n");
     repo.run_plan(&plan("Go on", &[execute("echo m > a")]));
-    repo.done(&["undo", "2"]);
+    repo.workflow().undo(2).done();
     assert_eq!([repo.read(".gitignore"), repo.read("a")], ["ign*\n", "a\n"]);
 }
 
@@ -376,11 +600,11 @@ fn a_folder_in_the_place_of_ignore_rules_has_none() {
 fn what_is_left_out_never_makes_a_turn_unreadable() {
     let repo = TestRepo::new().file("a", "a\n");
     repo.commit("one");
-    repo.done(&["new", "s"]);
+    repo.workflow().new_session("s").done();
     let script = "mkdir m; cd m; i=0; while [ $i -lt 4500 ]; do i=$((i + 1)); : > .env$(printf %0230d $i); done; echo n > ../a";
     repo.run_plan(&plan("Many secrets", &[execute(script)]));
-    assert!(repo.done(&["log"]).contains("Many secrets"));
+    assert_eq!(repo.workflow().log()[0]["title"], "Many secrets");
     repo.run_plan(&plan("Go on", &[execute("echo m > a")]));
-    repo.done(&["undo", "2"]);
+    repo.workflow().undo(2).done();
     assert_eq!(repo.read("a"), "a\n");
 }

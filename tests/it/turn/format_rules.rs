@@ -525,27 +525,27 @@ fn cf1_later_layers_win() {
 #[test]
 fn cf9_git_spells_a_setting_without_an_underscore() {
     let repo = TestRepo::new();
-    let text = |out: crate::support::Output| out.stderr;
     for name in ["teddy.execute.outputLimit", "teddy.execute.output-limit"] {
         repo.git(&["config", name, "many"]);
         let name = name.strip_prefix("teddy.").unwrap();
         assert_eq!(
-            text(repo.teddy(&["status"])),
+            repo.workflow().find_turn("@").refused(),
             format!(
-                "error: git config {name}: must be a whole number that is not negative, not `many`\nhint: `git config --unset teddy.{name}` removes it\n"
+                "error: git config {name}: must be a whole number that is not negative, not `many`\nhint: `git config --unset teddy.{name}` removes it\nexit code 1\n"
             )
         );
         repo.git(&["config", "--unset", &format!("teddy.{name}")]);
     }
 
     repo.git(&["config", "teddy.onFailures", "rollback"]);
-    assert_eq!(
-        text(repo.teddy(&["status"])),
-        "error: git config: unknown setting `onFailures`\nhint: did you mean `teddy.onFailure`? `git config --unset teddy.onFailures` removes it\n"
-    );
+    insta::assert_snapshot!(repo.workflow().find_turn("@").refused(), @r"
+    error: git config: unknown setting `onFailures`
+    hint: did you mean `teddy.onFailure`? `git config --unset teddy.onFailures` removes it
+    exit code 1
+    ");
     repo.git(&["config", "--unset", "teddy.onFailures"]);
     repo.git(&["config", "teddy.onFailure", "rollback"]);
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     let failing = crate::plans::plan(
         "Fail",
         &[
@@ -602,8 +602,16 @@ fn cf5_trust_ends_with_any_changed_byte_of_a_prompt_too() {
     repo.done(&["trust", "-y"]);
     assert_eq!(repo.json(&["trust"], 0)["trusted"], true);
     repo.write(".teddy/prompts/mine.xml", "<prompt>Theirs.</prompt>\n");
-    repo.teddy(&["trust"])
-        .check(1, &["-<prompt>Mine.</prompt>", "+<prompt>Theirs.</prompt>"]);
+    insta::assert_snapshot!(repo.printed(&["trust"]), @r#"
+    --- trusted
+    +++ prompts/mine.xml
+    @@ -1 +1 @@
+    -<prompt>Mine.</prompt>
+    +<prompt>Theirs.</prompt>
+    error: stdin is not a terminal, so TeDDy cannot ask "Trust exactly this?"
+    hint: `-y` says yes
+    exit code 1
+    "#);
 }
 
 #[test]

@@ -36,9 +36,10 @@ fn project() -> TestRepo {
         .file("kept.log", "ignored\n");
     repo.commit("init");
     repo.write("own.txt", "mine, and not in the index\n");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt"]);
-    repo.run_plan(&with_memos("First", "", &[create("first.txt", "1\n")]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
+    repo.workflow()
+        .run_plan(&with_memos("First", "", &[create("first.txt", "1\n")]));
     write_plan(&repo, "echo made > made.txt; echo ran");
     repo
 }
@@ -81,7 +82,7 @@ fn collect(folder: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
 
 /// Returns number, status and changed files of the newest turn.
 fn newest(repo: &TestRepo) -> (u64, String, Vec<String>) {
-    let row = repo.json(&["log", "-n", "1"], 0)[0].clone();
+    let row = repo.workflow().log()[0].clone();
     let files = row["files"].as_array().unwrap();
     (
         row["number"].as_u64().unwrap(),
@@ -112,7 +113,7 @@ fn check(points: &str, code: i32, words: &str) -> Vec<String> {
     assert_eq!(photo(&repo), before, "{points}");
     let (number, status, files) = newest(&repo);
     assert_eq!((number, status.as_str()), (2, "interrupted"), "{points}");
-    let report = repo.done(&["show"]);
+    let report = repo.workflow().artifact("@", "report.md");
     assert!(
         report.contains("- **Overall Status:** Interrupted 🟡\n")
             && report.contains("- Not applied: ` [+] It is done. `\n"),
@@ -176,7 +177,7 @@ fn a_signal_while_a_command_runs_brings_nothing() {
             .map(str::to_owned)
             .to_vec();
         assert_eq!(newest(&repo), (2, "interrupted".to_owned(), files));
-        let report = repo.done(&["show"]);
+        let report = repo.workflow().artifact("@", "report.md");
         assert!(
             report
                 .contains("- **Interrupted:** stopped by the user; the user's files are unchanged")
@@ -341,7 +342,7 @@ fn t13_what_an_interrupted_plan_did_can_be_looked_at_and_restored() {
         [repo.read("a.txt"), repo.read("made.txt")],
         ["one\n2\nthree\n", "made\n"]
     );
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(repo.read("a.txt"), "one\ntwo\nthree\n");
     assert!(!repo.path().join("made.txt").exists());
 }
@@ -365,7 +366,7 @@ fn a_plan_that_was_interrupted_costs_nothing_when_it_runs_again() {
     run("after-run=1*return(interrupt)").check(130, &[]);
     run("").check(0, &["turn 2 executed"]);
 
-    let rows = repo.json(&["log", "-n", "2"], 0);
+    let rows = repo.workflow().log();
     let use_of = |row: &serde_json::Value| {
         ["model", "tokens_in", "tokens_out", "cost"].map(|key| row[key].to_string())
     };

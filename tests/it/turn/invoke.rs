@@ -53,7 +53,11 @@ fn an_invoked_agent_starts_with_its_prompt_and_what_was_handed_over() {
         repo.workflow().artifact("2", "next/system_prompt.xml"),
         repo.workflow().prompt("architect")
     );
-    assert!(repo.done(&["show", "2"]).contains("Please design it."));
+    assert!(
+        repo.workflow()
+            .artifact("2", "report.md")
+            .contains("Please design it.")
+    );
 }
 
 #[test]

@@ -2,10 +2,11 @@
 //! and lines that look like closing fences. Either the plan does what it says or the model is asked
 //! again.
 
+use teddy::workflow::resume::ResumeOptions;
+
 use crate::fake::{Act, Fake, stream};
 use crate::plans::{create, edit, execute, plan};
-use crate::support::{Output, TestRepo};
-use crate::turn::models::teddy;
+use crate::support::TestRepo;
 
 #[derive(Debug, Clone, Copy)]
 enum Source {
@@ -29,55 +30,66 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Executes this answer from a source without asking. The source repeats it when asked again.
-fn answer(repo: &TestRepo, source: Source, text: &str, yolo: bool) -> Output {
+/// Executes this answer from a source without asking, and returns everything that the user sees.
+/// The source repeats it when asked again.
+fn answer(repo: &TestRepo, source: Source, text: &str, yolo: bool) -> String {
     std::fs::write(repo.beside("answer.md"), text).unwrap();
     let path = repo.beside("answer.md").display().to_string();
-    let mut provider = None;
+    let resume = || {
+        let resumed = repo.workflow().resume_with(ResumeOptions {
+            message: Some("go".to_owned()),
+            yolo,
+            alone: true,
+            max_turns: Some(2),
+            ..ResumeOptions::default()
+        });
+        resumed.refused()
+    };
     match source {
-        Source::File => return repo.teddy(&["execute", &path, "-y"]),
+        Source::File => repo.workflow().execute_text(text).refused(),
         Source::Command => {
             let model =
                 format!("model: m\nmodels:\n  m: {{ kind: command, run: [cat, {path}] }}\n");
             repo.configure(&model);
+            let how = if yolo { "--yolo" } else { "-y" };
+            let out = repo.teddy(&["resume", how, "-m", "go", "--max-turns", "2"]);
+            assert_eq!(out.code, 3, "{out}");
+            out.to_string()
         }
         Source::Replay => {
             repo.configure(&format!("model: replay:{path}\n"));
+            resume()
         }
         Source::Http => {
             let said = || vec![Act::Send(stream(text, "stop", (9, 9)))];
             let fake = Fake::start((0..4).map(|_| said()).collect());
             repo.configure(&fake.config(""));
-            provider = Some(fake);
+            resume()
         }
     }
-    let how = if yolo { "--yolo" } else { "-y" };
-    let out = teddy(repo, &["resume", how, "-m", "go", "--max-turns", "2"]);
-    drop(provider);
-    out
 }
 
 /// Checks that nothing of an answer is executed, and the messages.
 fn check_from(source: Source, yolo: bool, text: &str, words: &[&str]) {
     let repo = project();
     let before = repo.tree();
-    let out = answer(&repo, source, text, yolo);
-    let said = out.to_string();
-    let missing: Vec<_> = words
+    let said = answer(&repo, source, text, yolo);
+    let missing: Vec<_> = ["turn 1 rejected"]
         .iter()
+        .chain(words)
         .filter(|words| !said.contains(**words))
         .collect();
     assert!(
-        (out.code, repo.tree()) == (3, before) && missing.is_empty(),
-        "{source:?}: nothing says {missing:?} of this: {out}\n{text}"
+        repo.tree() == before && missing.is_empty(),
+        "{source:?}: nothing says {missing:?} of this: {said}\n{text}"
     );
 }
 
-/// Checks that an answer is refused from a file and a program, which don't report whether it is
+/// Checks that an answer is refused from a file and a recording, which don't report whether it is
 /// complete.
 fn check_refused(text: &str, words: &[&str]) {
     check_from(Source::File, false, text, words);
-    check_from(Source::Command, true, text, words);
+    check_from(Source::Replay, true, text, words);
 }
 
 /// The message if a block and a remark could also be one block.
@@ -129,7 +141,10 @@ fn promise_a1_preprocess_shows_both_readings_and_keeps_the_block_as_it_is() {
     );
     let out = repo.teddy_reads(&["preprocess", "-"], &text);
     assert_eq!((out.code, out.stdout.as_str()), (3, text.as_str()), "{out}");
-    out.check(3, &["line 17 closes its block", "line 21 closes it"]);
+    insta::assert_snapshot!(out.stderr, @r"
+    line 17: the fences can be read in two ways: line 17 closes its block, and a remark with a block of its own follows, or line 21 closes it
+    warning: another reading is about as likely; the plan is unchanged
+    ");
 }
 
 #[test]
@@ -151,8 +166,8 @@ fn promise_a1_a_here_document_with_fences_is_one_script() {
     let head = "### `EXECUTE`\n- **Description:** d\n";
     let text = |behind: &str| format!("{}{head}```sh\n{script}```\n{behind}", plan("Write", &[]));
     let undo = text("To undo:\n```\nrm -f README.md\n```\n");
-    repo.teddy_reads(&["execute", "-", "-y"], &undo)
-        .check(3, &["more than one code block"]);
+    let refused = repo.workflow().execute_text(&undo).refused();
+    assert!(refused.contains("more than one code block"), "{refused}");
     repo.run_plan(&text(""));
     assert_eq!(repo.read("doc.md"), "```\nmake\n```\n");
     assert_eq!(repo.read("README.md"), "# Project\n");
@@ -285,8 +300,9 @@ fn promise_d1_what_is_nearly_a_closing_fence_is_never_run_as_it_stands() {
         let text = plan("Run", &[format!("{head}{block}"), behind.clone()]);
         let repo = project();
         let before = repo.tree();
-        let out = repo.teddy_reads(&["execute", "-", "-y"], &text);
-        assert_eq!((out.code, repo.tree()), (3, before), "{name}: {out}");
+        let reply = repo.workflow().execute_text(&text).refused();
+        assert!(reply.contains("turn 1 rejected"), "{name}: {reply}");
+        assert_eq!(repo.tree(), before, "{name}");
     }
 }
 
@@ -297,7 +313,7 @@ fn promise_d1_the_last_line_of_a_comment_is_not_taken_for_a_closing_fence() {
     let head = "### `CREATE`\n- **File Path:** [a.rs](/a.rs)\n- **Description:** d\n";
     let text = format!("{}{head}```rust\n{content}```\n", plan("Make", &[]));
     let repo = project();
-    repo.run_plan(&text);
+    repo.workflow().run_plan(&text);
     assert_eq!(repo.read("a.rs"), content);
     let open = format!(
         "{}{head}```rust\n{content}\n{}",
@@ -305,8 +321,15 @@ fn promise_d1_the_last_line_of_a_comment_is_not_taken_for_a_closing_fence() {
         execute("true")
     );
     let repo = project();
-    repo.teddy_reads(&["execute", "-", "-y"], &open)
-        .check(3, &[]);
+    insta::assert_snapshot!(repo.workflow().execute_text(&open).refused(), @r"
+    The plan was not accepted: 1 mistake
+    plan.md:26: this can be meant to close the block that opens at line 16
+        hint: write the plan again; the fence of each block must be longer than any run of its character inside
+    no model is configured to correct the plan
+    turn 1 rejected
+    plan.md:26: this can be meant to close the block that opens at line 16
+        hint: write the plan again; the fence of each block must be longer than any run of its character inside
+    ");
 }
 
 #[test]
@@ -333,9 +356,9 @@ fn promise_d2_a_fence_around_a_find_is_named_only_where_it_is_closed() {
         let repo = project();
         let text = plan("Change", &[edit("a.txt", find, "1")]);
         let text = text.replace("````", "``````");
-        let out = repo.teddy_reads(&["execute", "-", "-y"], text);
-        out.check(3, &["FIND is not in `a.txt`"]);
-        out.to_string().contains(hint)
+        let refused = repo.workflow().execute_text(&text).refused();
+        assert!(refused.contains("FIND is not in `a.txt`"), "{refused}");
+        refused.contains(hint)
     };
     assert_eq!(
         [

@@ -1,18 +1,22 @@
 //! Models and providers from the user's view: messages, records and cost, with good, bad and
 //! missing answers.
 
+use teddy::workflow::plan::PlanOptions;
+
 use crate::fake::{Act, Fake, begun, messages, response, stream};
 use crate::plans::{create, execute, plan};
 use crate::screen::Screen;
+pub use crate::support::in_process::KEY as SECRET;
+use crate::support::in_process::Reply;
 use crate::support::{Output, TestRepo};
 
-/// Does not look like a key, so only its exact value can identify it.
-pub const SECRET: &str = "hunter2-hunter2-hunter2";
+/// The ref of the session's draft.
+const DRAFT: &str = "refs/teddy/drafts/demo";
 
 pub fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo
 }
 
@@ -26,27 +30,45 @@ pub fn teddy(repo: &TestRepo, args: &[&str]) -> Output {
     )
 }
 
-/// Plans with a provider and compares exit code and messages. Nothing is executed, and the key is
-/// stored nowhere.
-fn check(acts: Vec<Act>, more: &str, (code, words): (i32, &[&str])) -> TestRepo {
+/// Asks a provider for a plan. Nothing is executed, and the key is stored nowhere.
+fn planned(acts: Vec<Act>, more: &str) -> (TestRepo, Reply) {
     let repo = project();
     let fake = Fake::start(vec![acts]);
     repo.configure(&fake.config(more));
-    let out = teddy(&repo, &["plan", "-m", "make b"]);
-    out.check(code, words);
-    assert!(!out.to_string().contains(SECRET), "{out}");
+    let reply = repo.workflow().plan("make b");
+    assert!(!reply.to_string().contains(SECRET), "{reply}");
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     assert_eq!(draft(&repo, "user_prompt.txt"), "make b");
-    assert!(
-        !repo
-            .git(&["grep", "-c", "", "refs/teddy/drafts/demo"])
-            .is_empty()
-    );
-    repo
+    let files = repo.git(&["ls-tree", "-r", "--name-only", DRAFT]);
+    for name in files.lines() {
+        assert!(!draft(&repo, name).contains(SECRET), "{name}");
+    }
+    (repo, reply)
+}
+
+/// Returns what is recorded about the model of a turn or the draft.
+pub fn model_use(repo: &TestRepo, turn: &str) -> String {
+    let meta: serde_yaml::Value =
+        serde_yaml::from_str(&repo.workflow().artifact(turn, "meta.yaml")).unwrap();
+    let keys = ["model", "spent", "failure"];
+    let recorded: serde_yaml::Mapping = keys
+        .iter()
+        .filter_map(|key| Some(((*key).into(), meta.get(key)?.clone())))
+        .collect();
+    repo.plain(&serde_yaml::to_string(&recorded).unwrap())
 }
 
 fn draft(repo: &TestRepo, name: &str) -> String {
-    repo.git(&["show", &format!("refs/teddy/drafts/demo:{name}")])
+    repo.git(&["show", &format!("{DRAFT}:{name}")])
+}
+
+/// Plans with a model that is named for this call.
+fn planned_by(repo: &TestRepo, model: &str) -> Reply {
+    repo.workflow().plan_with(PlanOptions {
+        message: Some("again".to_owned()),
+        model: Some(model.to_owned()),
+        ..PlanOptions::default()
+    })
 }
 
 fn make_b() -> String {
@@ -56,39 +78,80 @@ fn make_b() -> String {
 #[test]
 fn a_plan_comes_over_the_wire_and_its_use_is_recorded() {
     let more = ", price: { input: 10, output: 100 }, max_tokens: 1000";
-    let repo = check(
-        vec![Act::Send(stream(&make_b(), "stop", (2000, 30)))],
-        more,
-        (
-            0,
-            &["and the answer, $0.", "2,000 tokens in, 30 out, $0.0230"],
-        ),
-    );
-    teddy(&repo, &["execute", "-y"]).check(0, &[]);
-    let meta = repo.done(&["show", "1", "meta.yaml"]);
-    for line in [
-        "asked: fake",
-        "answered: gpt-5-2",
-        "tokens_in: 2000",
-        "tokens_out: 30",
-        "cost: 0.023",
-        "spent: 0.023",
-    ] {
-        assert!(meta.contains(line), "no `{line}` in {meta}");
-    }
+    let answer = stream(&make_b(), "stop", (2000, 30));
+    let (repo, reply) = planned(vec![Act::Send(answer)], more);
+    insta::assert_snapshot!(reply.done(), @r#"
+    Asking fake with about [n] tokens, $[n] and the answer, $0.1350 at most
+    planned turn 1: "Make b"
+    "#);
+    repo.workflow().execute().done();
+    insta::assert_snapshot!(model_use(&repo, "1"), @r"
+    model:
+      asked: fake
+      answered: gpt-5-2
+      tokens_in: 2000
+      tokens_out: 30
+      tokens_cached: 0
+      cost: 0.023
+    spent: 0.023
+    ");
 }
 
 #[test]
 fn an_unknown_price_is_said_and_not_guessed() {
-    let repo = check(
-        vec![Act::Send(stream(&make_b(), "stop", (20, 3)))],
-        "",
+    let answer = stream(&make_b(), "stop", (20, 3));
+    let (repo, reply) = planned(vec![Act::Send(answer)], "");
+    insta::assert_snapshot!(reply.done(), @r#"
+    Asking fake with about [n] tokens, no price set
+    planned turn 1: "Make b"
+    "#);
+    insta::assert_snapshot!(model_use(&repo, "draft"), @r"
+    model:
+      asked: fake
+      answered: gpt-5-2
+      tokens_in: 20
+      tokens_out: 3
+      tokens_cached: 0
+    ");
+}
+
+#[test]
+fn what_a_call_used_is_said_below_the_plan() {
+    let usage = serde_json::json!({ "input_tokens": 1000, "cache_creation_input_tokens": 2000, "cache_read_input_tokens": 3000 });
+    let cached = messages(&make_b(), "end_turn", (&usage, 0));
+    let plain = stream(&make_b(), "stop", (2000, 30));
+    let used = [
+        ("openai", &plain, ", price: { input: 10, output: 100 }"),
+        ("openai", &plain, ""),
         (
-            0,
-            &["no price set", "20 tokens in, 3 out; no price is known"],
+            "anthropic",
+            &cached,
+            ", price: { input: 100, output: 1, cache_read: 10, cache_write: 125 }",
         ),
+        (
+            "anthropic",
+            &cached,
+            ", price: { input: 100, output: 1, cache_read: 10 }",
+        ),
+    ]
+    .map(|(kind, answer, price)| {
+        let repo = project();
+        let fake = Fake::answering(std::slice::from_ref(answer));
+        repo.configure(&fake.config_as(kind, price));
+        let out = teddy(&repo, &["plan", "-m", "make b"]);
+        assert_eq!(out.code, 0, "{out}");
+        let last = out.stderr.lines().rev().nth(1).unwrap();
+        last.to_owned()
+    });
+    assert_eq!(
+        used,
+        [
+            "fake: 2,000 tokens in, 30 out, $0.0230",
+            "fake: 2,000 tokens in, 30 out; no price is known",
+            "fake: 6,000 tokens in (3,000 cached), 0 out, $0.3800",
+            "fake: 6,000 tokens in (3,000 cached), 0 out; no price is known",
+        ]
     );
-    assert!(!draft(&repo, "meta.yaml").contains("cost"));
 }
 
 #[test]
@@ -102,29 +165,35 @@ fn the_provider_s_cache_has_prices_of_its_own_and_they_are_not_guessed() {
             "anthropic",
             &format!(", price: {{ input: 100, output: 1{price} }}"),
         ));
-        let out = teddy(&repo, &["plan", "-m", "make b"]);
-        (out, draft(&repo, "meta.yaml"))
+        let reply = repo.workflow().plan("make b").done();
+        format!("{reply}{}", model_use(&repo, "draft"))
     };
-    let (out, meta) = ask(", cache_read: 10, cache_write: 125");
-    out.check(0, &["fake: 6,000 tokens in (3,000 cached), 0 out, $0.3800"]);
-    for line in [
-        "tokens_in: 6000",
-        "tokens_cached: 3000",
-        "tokens_cache_written: 2000",
-        "cost: 0.38",
-        "spent: 0.38",
-    ] {
-        assert!(meta.contains(line), "no `{line}` in {meta}");
-    }
-    let (out, meta) = ask(", cache_read: 10");
-    out.check(
-        0,
-        &["the price of model `fake` has no `cache_write`; `limits.cost` counts those tokens as plain input", "no price is known"],
-    );
-    assert!(
-        !meta.contains("cost:") && meta.contains("spent: 0.33"),
-        "{meta}"
-    );
+    insta::assert_snapshot!(ask(", cache_read: 10, cache_write: 125"), @r#"
+    Asking fake with about [n] tokens, $[n] and the answer
+    planned turn 1: "Make b"
+    model:
+      asked: fake
+      answered: claude-x
+      tokens_in: 6000
+      tokens_out: 0
+      tokens_cached: 3000
+      tokens_cache_written: 2000
+      cost: 0.38
+    spent: 0.38
+    "#);
+    insta::assert_snapshot!(ask(", cache_read: 10"), @r#"
+    Asking fake with about [n] tokens, $[n] and the answer
+    the cost is unknown: the price of model `fake` has no `cache_write`; `limits.cost` counts those tokens as plain input
+    planned turn 1: "Make b"
+    model:
+      asked: fake
+      answered: claude-x
+      tokens_in: 6000
+      tokens_out: 0
+      tokens_cached: 3000
+      tokens_cache_written: 2000
+    spent: 0.33
+    "#);
 }
 
 #[test]
@@ -138,19 +207,21 @@ fn the_limit_of_the_session_is_kept_before_a_call_is_made() {
         "{}limits: {{ cost: 4 }}\n",
         fake.config(", price: { input: 4, output: 0 }")
     ));
-    teddy(&repo, &["plan", "-m", "one"]).check(0, &["$4.0000"]);
+    insta::assert_snapshot!(repo.workflow().plan("one").done(), @r#"
+    Asking fake with about [n] tokens, $[n] and the answer
+    planned turn 1: "Make b"
+    "#);
     // The draft's answer is replaced, but its cost counts.
-    let out = teddy(&repo, &["plan", "-m", "two"]);
-    out.check(
-        1,
-        &[
-            "$4.00 is spent, and the limit is $4.00; nothing was sent",
-            "limits.cost",
-        ],
-    );
+    insta::assert_snapshot!(repo.workflow().plan("two").refused(), @r"
+    Asking fake with about [n] tokens, $[n] and the answer
+    error: the call would cost about $0.01, $4.00 is spent, and the limit is $4.00; nothing was sent
+    hint: raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
+    exit code 1
+    ");
     assert_eq!(fake.requests().len(), 1);
-    assert!(draft(&repo, "meta.yaml").contains("failure: the call would cost"));
-    teddy(&repo, &["-c", "limits.cost=9", "plan", "-m", "two"]).check(0, &[]);
+    assert!(model_use(&repo, "draft").contains("failure: the call would cost"));
+    let higher = repo.workflow().setting("limits.cost", "9");
+    higher.plan("two").done();
 }
 
 #[test]
@@ -161,17 +232,17 @@ fn what_many_turns_have_cost_is_added_up_once() {
         "{}limits: {{ cost: 4 }}\n",
         fake.config(", price: { input: 4, output: 0 }")
     ));
-    teddy(&repo, &["plan", "-m", "one"]).check(0, &["$4.0000"]);
-    repo.done(&["execute", "-y"]);
+    repo.workflow().plan("one").done();
+    repo.workflow().execute().done();
     for number in 0..34 {
         let made = plan("Make it", &[create(&format!("{number}.txt"), "x\n")]);
-        std::fs::write(repo.beside("plan.md"), made).unwrap();
-        repo.done(&["execute", "../plan.md", "-y"]);
+        repo.workflow().run_plan(&made);
     }
 
     let refused = |spent: &str| {
         let words = format!("{spent} is spent, and the limit is $4.00; nothing was sent");
-        teddy(&repo, &["plan", "-m", "two"]).check(1, &[&words]);
+        let reply = repo.workflow().plan("two").refused();
+        assert!(reply.contains(&words), "{reply}");
     };
     let note = repo.path().join(".git/teddy/spent/demo");
     refused("$4.00");
@@ -196,39 +267,39 @@ fn what_many_turns_have_cost_is_added_up_once() {
 fn a_missing_key_is_found_before_anything_is_asked() {
     let repo = project();
     let fake = Fake::start(vec![]);
-    repo.configure(&fake.config(""));
-    repo.teddy(&["plan", "-m", "x"]).check(
-        1,
-        &[
-            "model `fake` has no key: FAKE_KEY is not set",
-            "hint: set FAKE_KEY",
-        ],
-    );
+    repo.configure(&fake.config("").replace("FAKE_KEY", "NO_KEY"));
+    insta::assert_snapshot!(repo.workflow().plan("x").refused(), @r"
+    error: model `fake` has no key: NO_KEY is not set, empty or a placeholder
+    hint: set NO_KEY, or give the model `api_key_env` or `api_key_command` in your own configuration
+    exit code 1
+    ");
     repo.configure("model: openai:gpt-5\n");
-    repo.teddy(&["plan"])
-        .check(1, &["OPENAI_API_KEY is not set", "api_key_command"]);
+    let again = PlanOptions::default();
+    insta::assert_snapshot!(repo.workflow().plan_with(again).refused(), @r"
+    error: model `openai:gpt-5` has no key: OPENAI_API_KEY is not set, empty or a placeholder
+    hint: set OPENAI_API_KEY, or give the model `api_key_env` or `api_key_command` in your own configuration
+    exit code 1
+    ");
 }
 
 #[test]
 fn no_model_at_all_names_the_ways_to_one() {
     let repo = project();
-    repo.teddy(&["plan", "-m", "x"]).check(
-        1,
-        &["no model is configured", "--model", "teddy plan --from"],
-    );
-    repo.teddy(&["plan", "-m", "x", "--model", "sonet"]).check(
-        1,
-        &[
-            "`sonet` is not a known model",
-            "openai:<id>",
-            "`teddy setup` finds one",
-        ],
-    );
+    insta::assert_snapshot!(repo.workflow().plan("x").refused(), @r"
+    error: no model is configured
+    hint: `teddy setup` sets one up, `--model` names one for this call, and `teddy plan --from <file>` takes an answer from elsewhere
+    exit code 1
+    ");
+    insta::assert_snapshot!(planned_by(&repo, "sonet").refused(), @r"
+    error: `sonet` is not a known model
+    hint: no model is configured: `teddy setup` finds one; or use `openai:<id>`, `responses:<id>`, `anthropic:<id>`, `command:<program>`, `replay:<path>`, `acp:<agent>`, `agent:<agent>`, `manual`
+    exit code 1
+    ");
 }
 
 #[test]
 fn a_busy_provider_is_asked_again_and_the_user_told() {
-    for status in ["429 Too Many Requests", "503 Service Unavailable"] {
+    let told = ["429 Too Many Requests", "503 Service Unavailable"].map(|status| {
         let repo = project();
         let busy = response(
             status,
@@ -237,60 +308,87 @@ fn a_busy_provider_is_asked_again_and_the_user_told() {
         );
         let fake = Fake::answering(&[busy.clone(), busy, stream(&make_b(), "stop", (1, 1))]);
         repo.configure(&fake.config(""));
-        teddy(&repo, &["plan", "-m", "x"])
-            .check(0, &["slow down; trying again in 0 s (1 of 5)", "(2 of 5)"]);
+        let reply = repo.workflow().plan("x").done();
         assert_eq!(fake.requests().len(), 3);
-    }
+        reply
+    });
+    insta::assert_snapshot!(told.concat(), @r#"
+    Asking fake with about [n] tokens, no price set
+    too many requests, or no credit left: slow down; trying again in 0 s (1 of 5)
+    too many requests, or no credit left: slow down; trying again in 0 s (2 of 5)
+    planned turn 1: "Make b"
+    Asking fake with about [n] tokens, no price set
+    the provider failed with status 503: slow down; trying again in 0 s (1 of 5)
+    the provider failed with status 503: slow down; trying again in 0 s (2 of 5)
+    planned turn 1: "Make b"
+    "#);
 }
 
 #[test]
 fn a_cut_answer_is_kept_and_never_executed() {
     let cut = make_b();
-    let repo = check(
-        vec![Act::Send(stream(&cut, "length", (9, 9)))],
-        "",
-        (
-            1,
-            &[
-                "cut at the limit of tokens",
-                "max_tokens",
-                "teddy -s demo show draft reply.md",
-            ],
-        ),
-    );
+    let (repo, reply) = planned(vec![Act::Send(stream(&cut, "length", (9, 9)))], "");
+    insta::assert_snapshot!(reply.refused(), @r"
+    Asking fake with about [n] tokens, no price set
+    what arrived was not taken as a plan; `teddy -s demo show draft reply.md` shows it
+    error: the answer was cut at the limit of tokens
+    hint: raise the model's `max_tokens`, or ask for a smaller step
+    exit code 1
+    ");
     assert_eq!(draft(&repo, "reply.md") + "\n", cut);
-    assert!(
-        draft(&repo, "meta.yaml").contains("failure: the answer was cut at the limit of tokens")
-    );
-    teddy(&repo, &["execute", "-y"]).check(1, &["no plan is waiting"]);
+    insta::assert_snapshot!(model_use(&repo, "draft"), @r"
+    model:
+      asked: fake
+      answered: gpt-5-2
+      tokens_in: 9
+      tokens_out: 9
+      tokens_cached: 0
+    failure: the answer was cut at the limit of tokens
+    ");
+    insta::assert_snapshot!(repo.workflow().execute().refused(), @r"
+    error: no plan is waiting in session `demo`
+    hint: `teddy plan '<message>'` makes one; `teddy execute <file>` takes one from elsewhere
+    exit code 1
+    ");
     assert!(!repo.path().join("b.txt").exists());
     let failure = "the answer was cut at the limit of tokens";
-    assert_eq!(repo.json(&["status"], 0)["failure"], failure);
-    let words = [
-        "Your message is waiting: make b\n",
-        &format!("The model gave no plan: {failure}\n"),
-        "Next: teddy plan\n",
-    ];
-    repo.teddy(&["status"]).check(0, &words);
+    assert_eq!(repo.workflow().status()["failure"], failure);
+    insta::assert_snapshot!(repo.printed(&["status"]), @r"
+    Session demo, turn 0, on branch main
+    Ready for turn 1
+    Your message is waiting: make b
+    The model gave no plan: the answer was cut at the limit of tokens
+    Your files are as the newest turn left them
+    Next: teddy plan
+    exit code 0
+    ");
     repo.reply(&cut);
-    repo.teddy(&["plan"])
-        .check(0, &["Using the waiting message: make b\n"]);
-    assert_eq!(
-        repo.json(&["status"], 0)["failure"],
-        serde_json::Value::Null
-    );
+    let again = PlanOptions::default();
+    insta::assert_snapshot!(repo.workflow().plan_with(again).done(), @r#"
+    Using the waiting message: make b
+    Asking replay:[dir]/answers with about [n] tokens
+    planned turn 1: "Make b"
+    "#);
+    assert_eq!(repo.workflow().status()["failure"], serde_json::Value::Null);
 }
 
 #[test]
 fn half_a_stream_is_kept_and_never_executed() {
     let half = make_b();
-    let repo = check(
-        vec![Act::Send(begun(&half))],
-        "",
-        (1, &["the answer broke off", "hint: run `teddy plan` again"]),
-    );
+    let (repo, reply) = planned(vec![Act::Send(begun(&half))], "");
+    insta::assert_snapshot!(reply.refused(), @r"
+    Asking fake with about [n] tokens, no price set
+    what arrived was not taken as a plan; `teddy -s demo show draft reply.md` shows it
+    error: the answer broke off: the connection closed before the end
+    hint: run `teddy plan` again; what arrived is kept and was not executed
+    exit code 1
+    ");
     assert_eq!(draft(&repo, "reply.md") + "\n", half);
-    teddy(&repo, &["execute", "-y"]).check(1, &["no plan is waiting"]);
+    insta::assert_snapshot!(repo.workflow().execute().refused(), @r"
+    error: no plan is waiting in session `demo`
+    hint: `teddy plan '<message>'` makes one; `teddy execute <file>` takes one from elsewhere
+    exit code 1
+    ");
 }
 
 #[test]
@@ -301,22 +399,34 @@ fn an_answer_that_is_json_is_rejected_and_execute_asks_again() {
         stream(&make_b(), "stop", (9, 9)),
     ]);
     repo.configure(&fake.config(""));
-    teddy(&repo, &["plan", "-m", "x"]).check(
-        3,
-        &[
-            "the answer of turn 1 is not a plan",
-            "records it as rejected and asks the model again",
-        ],
-    );
-    teddy(&repo, &["execute", "-y"]).check(
-        3,
-        &[
-            "turn 1 rejected",
-            "The model wrote another plan for turn 2: \"Make b\"",
-        ],
-    );
+    let shown = |args: &[&str]| teddy(&repo, args).shown(&repo);
+    insta::assert_snapshot!(shown(&["plan", "-m", "x"]), @r#"
+    {"name": "edit_file"}
+    Asking fake with about [n] tokens, no price set
+    fake: 9 tokens in, 9 out; no price is known
+    warning: the answer of turn 1 is not a plan; 1 mistake:
+    plan.md:1: the reply is JSON; a plan is a Markdown document
+        hint: answer with `# Title`, `## Rationale` and its code block, then `## Action Plan` with ### `EDIT` and the other actions: a list with `- **File Path:** [src/a.rs](/src/a.rs)`, then `FIND:` and `REPLACE:` with a code block each
+    `teddy execute` records it as rejected and asks the model again.
+    exit code 3
+    "#);
+    insta::assert_snapshot!(shown(&["execute", "-y"]), @r#"
+    turn 1 rejected [id]
+    The plan was not accepted: 1 mistake
+    plan.md:1: the reply is JSON; a plan is a Markdown document
+        hint: answer with `# Title`, `## Rationale` and its code block, then `## Action Plan` with ### `EDIT` and the other actions: a list with `- **File Path:** [src/a.rs](/src/a.rs)`, then `FIND:` and `REPLACE:` with a code block each
+    Asking fake with about [n] tokens, no price set
+    The model wrote another plan for turn 2: "Make b".
+    Next: `teddy execute`
+    exit code 3
+    "#);
     assert!(!repo.path().join("b.txt").exists());
-    teddy(&repo, &["execute", "-y"]).check(0, &["turn 2 executed"]);
+    insta::assert_snapshot!(repo.workflow().execute().done(), @r"
+    ▶ 1. CREATE b.txt
+      ✓ created, 1 line
+    turn 2 executed
+      added b.txt
+    ");
 }
 
 #[test]
@@ -346,8 +456,12 @@ fn a_key_in_the_message_is_neither_sent_nor_recorded() {
     let key = format!("sk-ant-{}", "a1B2".repeat(10));
     let repo = project();
     repo.reply(&make_b());
-    repo.teddy(&["plan", "-m", &format!("use {key} for it")])
-        .check(0, &["what looks like a key was taken out of the message"]);
+    let reply = repo.workflow().plan(&format!("use {key} for it")).done();
+    insta::assert_snapshot!(reply, @r#"
+    what looks like a key was taken out of the message; it is neither recorded nor sent
+    Asking replay:[dir]/answers with about [n] tokens
+    planned turn 1: "Make b"
+    "#);
     assert_eq!(
         draft(&repo, "user_prompt.txt"),
         "use [redacted anthropic key] for it"
@@ -434,15 +548,13 @@ fn a_previewer_gets_no_key() {
 #[test]
 fn a_manual_model_without_a_terminal_leaves_the_input_and_names_the_flag() {
     let repo = project();
-    let out = repo.teddy(&["plan", "-m", "make b", "--model", "manual"]);
-    out.check(
-        1,
-        &[
-            "stdin is not a terminal",
-            ".git/teddy/manual/input.md",
-            "teddy plan --from",
-        ],
-    );
+    insta::assert_snapshot!(repo.printed(&["plan", "-m", "make b", "--model", "manual"]), @r"
+    Asking manual with about [n] tokens
+    The input is in `[dir]/repo/.git/teddy/manual/input.md`.
+    error: someone must fetch the answer, but stdin is not a terminal: the input is in `[dir]/repo/.git/teddy/manual/input.md`
+    hint: take the input to your chat, and its answer back with `teddy plan --from <file>`
+    exit code 1
+    ");
     assert!(
         repo.read(".git/teddy/manual/input.md")
             .contains("# Message\n\nmake b")
@@ -475,32 +587,32 @@ fn a_recorded_session_is_a_model_by_its_name() {
     repo.reply(&make_b())
         .reply(&plan("Make c", &[create("c.txt", "c\n")]));
     for message in ["one", "two"] {
-        repo.done(&["plan", "-m", message]);
-        repo.done(&["execute", "-y"]);
+        repo.workflow().plan(message).done();
+        repo.workflow().execute().done();
     }
-    repo.done(&["branch", "1", "fork"]);
+    repo.workflow().branch("1", "fork").done();
     // The files are still those of turn 2, with `c.txt`.
-    repo.teddy(&[
-        "-s",
-        "fork",
-        "plan",
-        "-m",
-        "again",
-        "--model",
-        "replay:demo",
-    ])
-    .check(3, &["`c.txt` already exists"]);
-    assert_eq!(
-        repo.json(&["-s", "fork", "status"], 0)["draft"]["title"],
-        "Make c"
-    );
+    insta::assert_snapshot!(planned_by(&repo, "replay:demo").refused(), @r#"
+    your files do not match turn 1: they have turn 2 of demo; `teddy restore @` takes them there
+    Asking replay:demo with about [n] tokens
+    planned turn 2: "Make c", 1 mistakes
+    plan.md:13: CREATE c.txt: `c.txt` already exists
+        hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
+    "#);
     repo.configure("model: old\nmodels: { old: { kind: replay, path: fork } }\n");
-    repo.done(&["new", "third"]);
-    repo.teddy(&["plan", "-m", "once more"])
-        .check(3, &["`b.txt` already exists"]);
-    assert_eq!(repo.json(&["status"], 0)["draft"]["title"], "Make b");
-    repo.teddy(&["plan", "-m", "x", "--model", "replay:none-such"])
-        .check(1, &["none-such"]);
+    repo.workflow().new_session("third").done();
+    insta::assert_snapshot!(repo.workflow().plan("once more").refused(), @r#"
+    snapshots include 2 untracked files; use `.gitignore` or `snapshot.exclude` to leave files out
+    Asking old with about [n] tokens
+    planned turn 1: "Make b", 1 mistakes
+    plan.md:13: CREATE b.txt: `b.txt` already exists
+        hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
+    "#);
+    insta::assert_snapshot!(planned_by(&repo, "replay:none-such").refused(), @r"
+    error: reading `none-such`: No such file or directory (os error 2)
+    hint: check the path and its permissions
+    exit code 1
+    ");
 }
 
 #[test]
@@ -510,9 +622,9 @@ fn keys_in_files_are_taken_out_of_what_is_sent_and_recorded() {
     repo.write("notes.txt", format!("{key}\n"));
     // Snapshots leave out untracked files with a key, so track it.
     repo.git(&["add", "notes.txt"]);
-    repo.done(&["context", "add", "notes.txt"]);
+    repo.workflow().add(&["notes.txt"]);
     repo.reply(&plan("Show", &[execute("cat notes.txt")]));
-    repo.done(&["plan", "-m", "x"]);
+    repo.workflow().plan("x").done();
     assert!(draft(&repo, "input.md").contains("[redacted anthropic key]"));
     repo.done(&["execute", "-y"]);
     for name in ["input.md", "report.md", "output/01.txt"] {
@@ -528,8 +640,12 @@ fn keys_in_files_are_taken_out_of_what_is_sent_and_recorded() {
 fn the_largest_resources_are_named_where_the_context_is_over_its_budget() {
     let repo = project();
     repo.write("big.txt", "word ".repeat(500));
-    repo.done(&["context", "add", "big.txt", "a.txt"]);
+    repo.workflow().add(&["big.txt", "a.txt"]);
     repo.reply(&make_b());
-    repo.teddy(&["-c", "context.budget=100", "plan", "-m", "x"])
-        .check(0, &["over the budget of 100; the largest are big.txt (50"]);
+    let small = repo.workflow().setting("context.budget", "100");
+    insta::assert_snapshot!(small.plan("x").done(), @r#"
+    the context has 503 tokens, over the budget of 100; the largest are big.txt (501), a.txt (2)
+    Asking replay:[dir]/answers with about [n] tokens
+    planned turn 1: "Make b"
+    "#);
 }

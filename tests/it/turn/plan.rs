@@ -63,8 +63,15 @@ fn a_message_comes_from_standard_input_as_well() {
 fn without_a_message_and_a_terminal_the_flag_is_named() {
     let repo = project();
     repo.reply(&plan("Make it", &[create("b.txt", "b\n")]));
-    repo.teddy(&["plan"]).check(1, &["hint: `-m "]);
-    repo.teddy(&["resume"]).check(1, &["hint: `-m "]);
+    let shown = ["plan", "resume"].map(|command| repo.printed(&[command]));
+    insta::assert_snapshot!(shown.concat(), @r"
+    error: turn 1 of `demo` needs a message
+    hint: `-m '<message>'` says it
+    exit code 1
+    error: turn 1 of `demo` needs a message
+    hint: `-m '<message>'` says it
+    exit code 1
+    ");
 }
 
 #[test]
@@ -110,27 +117,34 @@ fn what_is_not_a_plan_does_not_replace_one_that_waits() {
 fn json_has_every_key_that_scripts_rely_on() {
     let repo = project();
     repo.reply(&plan("Make it", &[create("b.txt", "b\n")]));
-    let value = repo.json(&["plan", "-m", "x"], 0);
-    for key in [
-        "turn",
-        "title",
-        "model",
-        "tokens_in",
-        "tokens_out",
-        "cost",
-        "repair",
-        "diagnostics",
-    ] {
-        assert!(value.get(key).is_some(), "no `{key}` in {value}");
+    let out = repo.teddy(&["--json", "plan", "-m", "x"]);
+    insta::assert_snapshot!(out.shown(&repo), @r#"
+    {
+      "answer": null,
+      "answered_by": "replay",
+      "cost": null,
+      "diagnostics": [],
+      "model": "replay:[dir]/answers",
+      "outline": null,
+      "repair": "clean",
+      "session": "demo",
+      "title": "Make it",
+      "tokens_in": null,
+      "tokens_out": null,
+      "turn": 1,
+      "workspace": {
+        "branch": null,
+        "extra": [],
+        "lacking": [],
+        "marked": [],
+        "missing": [],
+        "not_brought": null,
+        "same_turns": null
+      }
     }
-    assert_eq!(
-        (
-            value["turn"].as_u64(),
-            value["title"].as_str(),
-            value["repair"].as_str()
-        ),
-        (Some(1), Some("Make it"), Some("clean"))
-    );
+    Asking replay:[dir]/answers with about [n] tokens
+    exit code 0
+    "#);
 }
 
 #[test]
@@ -253,11 +267,47 @@ fn an_unattended_loop_goes_on_until_the_model_asks() {
 fn an_unattended_loop_stops_at_the_limit_of_turns() {
     let repo = project();
     for n in 1..=4 {
-        repo.reply(&plan(&format!("Turn {n}"), &[execute("true")]));
+        let made = create(&format!("{n}.txt"), "x\n");
+        repo.reply(&plan(&format!("Turn {n}"), &[made]));
     }
-    repo.teddy(&["resume", "--yolo", "--max-turns", "2", "-m", "go"])
-        .check(5, &["stopped after 2 turns"]);
-    assert_eq!(repo.json(&["status"], 0)["turn"], 2);
+    let resume = ["resume", "--yolo", "--max-turns", "2", "-m", "go"];
+    insta::assert_snapshot!(repo.printed(&resume), @r#"
+    turn 1 executed [id]
+    turn 2 executed [id]
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ Reviewing Plan: "Turn 1"
+      demo · turn 1 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Turn 1, because it is wanted.
+     Changes: 1 file  +1
+      1.txt  +1  new file
+        +x
+     Action Plan:
+      - CREATE: 1 file
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. CREATE 1.txt
+      ✓ created, 1 line
+    Updated your files: 1.txt (new)
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ Reviewing Plan: "Turn 2"
+      demo · turn 2 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Turn 2, because it is wanted.
+     Changes: 1 file  +1
+      2.txt  +1  new file
+        +x
+     Action Plan:
+      - CREATE: 1 file
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. CREATE 2.txt
+      ✓ created, 1 line
+    Updated your files: 2.txt (new)
+    stopped after 2 turns
+    exit code 5
+    "#);
+    assert_eq!(repo.workflow().status()["turn"], 2);
 }
 
 #[test]
@@ -287,21 +337,66 @@ fn a_question_of_the_model_is_answered_by_the_next_message() {
 fn every_command_tells_a_mistake_in_one_form() {
     let repo = project();
     let wrong = plan("Wrong", &[crate::plans::edit("none.txt", "x", "y")]);
-    let expected = "plan.md:13: EDIT none.txt: there is no file `none.txt`\n    hint: use CREATE for a new file\n";
     std::fs::write(repo.beside("answer.md"), &wrong).unwrap();
-    repo.teddy(&["plan", "--from", "../answer.md", "-m", "x"])
-        .check(3, &["warning: the plan of turn 1 has 1 mistake:", expected]);
-    repo.teddy(&["execute", "-y", "--no-replan"])
-        .check(3, &[expected]);
+    let shown = [
+        repo.printed(&["plan", "--from", "../answer.md", "-m", "x"]),
+        repo.printed(&["execute", "-y", "--no-replan"]),
+    ];
+    insta::assert_snapshot!(shown.join("\n"), @r"
+    # Wrong
+    - **Status:** Green 🟢
+    - **Plan Type:** Implementation
+    - **Agent:** Pathfinder
+
+    ## Rationale
+    ````text
+    Wrong, because it is wanted.
+    ````
+
+    ## Action Plan
+
+    ### `EDIT`
+    - **File Path:** [none.txt](/none.txt)
+    - **Description:** Change none.txt.
+
+    `FIND:`
+    ````text
+    x
+    ````
+    `REPLACE:`
+    ````text
+    y
+    ````
+    warning: the plan of turn 1 has 1 mistake:
+    plan.md:13: EDIT none.txt: there is no file `none.txt`
+        hint: use CREATE for a new file
+    `teddy execute` records it as rejected and asks the model again.
+    exit code 3
+
+    turn 1 rejected [id]
+    The plan was not accepted: 1 mistake
+    plan.md:13: EDIT none.txt: there is no file `none.txt`
+        hint: use CREATE for a new file
+    `teddy show 1 report.md` says what is wrong.
+    exit code 3
+    ");
     assert!(
-        repo.done(&["show", "1"])
+        repo.workflow()
+            .artifact("1", "report.md")
             .contains("- line 13: EDIT none.txt: there is no file `none.txt`\n  - **Hint:** "),
         "the artifact is Markdown"
     );
     let alone = TestRepo::new();
-    alone
-        .teddy_reads(&["execute", "-", "-y"], "# T\n")
-        .check(3, &["plan.md:1: the plan has no", "no session was started"]);
+    let out = alone.teddy_reads(&["execute", "-", "-y"], "# T\n");
+    insta::assert_snapshot!(out.shown(&alone), @r"
+    The plan was not accepted: 2 mistakes
+    plan.md:1: the plan has no `## Rationale`
+        hint: add `## Rationale` with one code block before `## Action Plan`
+    plan.md:1: the plan has no `## Action Plan`
+        hint: add `## Action Plan` and at least one action
+    warning: the plan is rejected and no session was started
+    exit code 3
+    ");
 }
 
 #[test]
@@ -337,17 +432,18 @@ fn an_empty_message_is_refused_before_a_model_is_asked() {
     let repo = TestRepo::new();
     repo.workflow().new_session("demo").done();
     repo.reply("no plan");
+    let refused =
+        "error: the message is empty\nhint: `-m '<message>'` says what you want\nexit code 1\n";
     for args in [
         &["plan", "-m", ""][..],
         &["plan", "-m", " \n"],
         &["resume", "-m", ""],
         &["start", "-m", ""],
     ] {
-        repo.teddy(args)
-            .check(1, &["the message is empty", "hint: `-m '<message>'`"]);
+        assert_eq!(repo.printed(args), refused, "{args:?}");
     }
-    repo.teddy_reads(&["plan", "-m", "-"], "\n")
-        .check(1, &["the message is empty"]);
+    let out = repo.teddy_reads(&["plan", "-m", "-"], "\n");
+    assert_eq!(out.shown(&repo), refused);
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy/drafts"]), "");
 }
 
@@ -360,52 +456,67 @@ fn promise_b7_the_first_snapshot_of_a_session_says_what_comes_along_and_what_doe
     repo.put("notes.txt", "x\n")
         .put("more/notes.txt", "y\n")
         .put("local.py", &key);
-    let reply = plan("One", &[create("one.txt", "1\n")]);
-    repo.put("../one.md", &reply);
-    let from = |path: &str| repo.teddy(&["plan", "-m", "go", "--from", path]);
+    let planned = |title: &str, name: &str| {
+        let text = plan(title, &[create(name, "1\n")]);
+        repo.workflow().plan_from("go", &text).done()
+    };
 
-    let first = from("../one.md");
-    let along = "snapshots include 2 untracked files; use `.gitignore` or `snapshot.exclude`";
-    let left =
-        "`local.py` is in no snapshot: untracked, and looks as if it held a key (github token)";
-    first.check(0, &[along, left]);
-    let again = from("../one.md");
-    assert!(!again.stderr.contains("snapshot"), "{again}");
-
-    let run = repo.teddy(&["execute", "-y"]);
-    run.check(0, &[]);
-    assert!(!run.stderr.contains("no snapshot"), "{run}");
-    repo.put("other.py", &key)
-        .put("../one.md", plan("Two", &[create("two.txt", "2\n")]));
-    let next = from("../one.md");
-    next.check(0, &["`other.py` is in no snapshot"]);
-    assert!(
-        !next.stderr.contains("local.py") && !next.stderr.contains("along"),
-        "{next}"
-    );
+    insta::assert_snapshot!(planned("One", "one.txt"), @r#"
+    snapshots include 2 untracked files; use `.gitignore` or `snapshot.exclude` to leave files out
+    `local.py` is in no snapshot: untracked, and looks as if it held a key (github token)
+    planned turn 1: "One"
+    "#);
+    // Each file is named once.
+    insta::assert_snapshot!(planned("One", "one.txt"), @r#"
+    planned turn 1: "One"
+    "#);
+    insta::assert_snapshot!(repo.workflow().execute().done(), @r"
+    ▶ 1. CREATE one.txt
+      ✓ created, 1 line
+    turn 1 executed
+      added one.txt
+    ");
+    repo.put("other.py", &key);
+    insta::assert_snapshot!(planned("Two", "two.txt"), @r#"
+    `other.py` is in no snapshot: untracked, and looks as if it held a key (github token)
+    planned turn 2: "Two"
+    "#);
 
     let objects = repo.git(&["rev-list", "--objects", "--all"]);
     assert!(
         !objects.contains("local.py") && objects.contains("notes.txt"),
         "{objects}"
     );
-    let status = repo.done(&["status"]);
-    assert!(
-        status.contains("  local.py: untracked, and looks as if"),
-        "{status}"
-    );
+    insta::assert_snapshot!(repo.printed(&["status"]), @r"
+    Session demo, turn 1, on branch main
+    A plan is waiting for turn 2: Two (1 action)
+    Your files are as the newest turn left them
+    In no snapshot, left as they are:
+      local.py: untracked, and looks as if it held a key (github token)
+      other.py: untracked, and looks as if it held a key (github token)
+    Next: teddy execute
+    exit code 0
+    ");
 }
 
 #[test]
 fn promise_b7_a_file_with_a_key_is_not_edited_and_one_that_the_plan_makes_is() {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     let key = format!("token = \"ghp_{}\"\n", "a9Zk3Qx7Lm2Vt8Rb5Nw4".repeat(2));
     repo.put("local.py", &key);
-    let reply = plan("Look", &[read("local.py")]);
-    let out = repo.teddy_reads(&["execute", "-", "-y"], &reply);
-    out.check(3, &["left out of the snapshot"]);
+    let look = plan("Look", &[read("local.py")]);
+    insta::assert_snapshot!(repo.workflow().execute_text(&look).refused(), @r"
+    `local.py` is in no snapshot: untracked, and looks as if it held a key (github token)
+    The plan was not accepted: 1 mistake
+    plan.md:13: READ local.py: `local.py` is left out of the snapshot: too large, a secret, or unreadable
+        hint: name the file itself
+    no model is configured to correct the plan
+    turn 1 rejected
+    plan.md:13: READ local.py: `local.py` is left out of the snapshot: too large, a secret, or unreadable
+        hint: name the file itself
+    ");
     repo.run_plan(&plan("Make", &[create("made.py", &key), execute("true")]));
     assert_eq!(repo.read("made.py"), key);
 }

@@ -54,14 +54,16 @@ fn clipboard(repo: &TestRepo) -> String {
 #[test]
 fn pc1_a_file_is_repaired_in_place_and_what_was_done_is_said_by_line() {
     let repo = TestRepo::new().file("plan.md", wrong());
-    let out = repo.teddy(&["preprocess", "plan.md"]);
-    out.check(
-        0,
-        &["line ", "rewrote the fence", "The fences are repaired."],
-    );
-    assert_eq!((repo.read("plan.md"), out.stdout.as_str()), (mended(), ""));
-    repo.teddy(&["preprocess", "plan.md"])
-        .check(0, &["nothing to repair"]);
+    insta::assert_snapshot!(repo.printed(&["preprocess", "plan.md"]), @r"
+    line 16: rewrote the fence, so that the fences inside cannot end its block
+    The fences are repaired.
+    exit code 0
+    ");
+    assert_eq!(repo.read("plan.md"), mended());
+    insta::assert_snapshot!(repo.printed(&["preprocess", "plan.md"]), @r"
+    There is nothing to repair.
+    exit code 0
+    ");
     assert_eq!(repo.read("plan.md"), mended());
 }
 
@@ -71,27 +73,36 @@ fn pc2_a_right_file_keeps_its_bytes_and_its_time() {
     let path = repo.path().join("plan.md");
     let time = || std::fs::metadata(&path).unwrap().modified().unwrap();
     let before = time();
-    repo.teddy(&["preprocess", "plan.md"])
-        .check(0, &["nothing to repair"]);
+    insta::assert_snapshot!(repo.printed(&["preprocess", "plan.md"]), @r"
+    There is nothing to repair.
+    exit code 0
+    ");
     assert_eq!((repo.read("plan.md"), time()), (right(), before));
 }
 
 #[test]
 fn pc3_a_file_that_is_not_there_is_named() {
-    TestRepo::new()
-        .teddy(&["preprocess", "none.md"])
-        .check(1, &["plan file not found at `none.md`"]);
+    insta::assert_snapshot!(TestRepo::new().printed(&["preprocess", "none.md"]), @r"
+    error: plan file not found at `none.md`
+    hint: `teddy preprocess -` reads standard input
+    exit code 1
+    ");
 }
 
 #[test]
 fn pc4_without_a_file_the_clipboard_is_repaired_and_printed() {
     let repo = TestRepo::new();
     let out = with_clipboard(&repo, &wrong(), &[]);
-    out.check(0, &["Output copied to clipboard."]);
     assert_eq!(
         (out.stdout.as_str(), clipboard(&repo)),
         (mended().as_str(), mended())
     );
+    insta::assert_snapshot!(out.stderr, @r"
+    Output copied to clipboard.
+    line 16: rewrote the fence, so that the fences inside cannot end its block
+    The fences are repaired.
+    ");
+    assert_eq!(out.code, 0, "{out}");
 }
 
 #[test]
@@ -148,16 +159,23 @@ fn pc8_line_ends_stay_and_what_is_no_text_is_left_alone() {
         .file("crlf.md", &crlf)
         .file("cut.md", wrong().trim_end())
         .file("bytes.md", b"# T\xff\n");
-    repo.teddy(&["preprocess", "crlf.md"])
-        .check(0, &["The fences are repaired."]);
-    repo.teddy(&["preprocess", "cut.md"])
-        .check(0, &["The fences are repaired."]);
+    let shown = ["crlf.md", "cut.md"].map(|name| repo.printed(&["preprocess", name]));
+    insta::assert_snapshot!(shown.concat(), @r"
+    line 16: rewrote the fence, so that the fences inside cannot end its block
+    The fences are repaired.
+    exit code 0
+    line 16: rewrote the fence, so that the fences inside cannot end its block
+    The fences are repaired.
+    exit code 0
+    ");
     assert_eq!(
         (repo.read("crlf.md"), repo.read("cut.md")),
         (mended().replace('\n', "\r\n"), cut)
     );
-    repo.teddy(&["preprocess", "bytes.md"])
-        .check(1, &["`bytes.md` is not UTF-8"]);
+    insta::assert_snapshot!(repo.printed(&["preprocess", "bytes.md"]), @r"
+    error: `bytes.md` is not UTF-8: line 1 has the byte 0xff; save it as UTF-8
+    exit code 1
+    ");
     assert_eq!(
         std::fs::read(repo.path().join("bytes.md")).unwrap(),
         b"# T\xff\n"
@@ -191,13 +209,11 @@ fn pc9_a_file_that_is_read_only_stays_as_it_is_even_for_root() {
     let repo = TestRepo::new().file("plan.md", wrong());
     let path = repo.path().join("plan.md");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o444)).unwrap();
-    repo.teddy(&["preprocess", "plan.md"]).check(
-        1,
-        &[
-            "error: writing `plan.md`: the file is read-only",
-            "hint: `teddy preprocess - < <file>`",
-        ],
-    );
+    insta::assert_snapshot!(repo.printed(&["preprocess", "plan.md"]), @r"
+    error: writing `plan.md`: the file is read-only
+    hint: `teddy preprocess - < <file>` prints the repaired plan
+    exit code 1
+    ");
     assert_eq!(repo.read("plan.md"), wrong());
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o444);
 }
@@ -206,6 +222,11 @@ fn pc9_a_file_that_is_read_only_stays_as_it_is_even_for_root() {
 fn p5_a_text_without_a_plan_comes_back_as_it_is_and_is_told() {
     let repo = TestRepo::new();
     let out = repo.teddy_reads(&["preprocess", "-"], "no plan at all\n");
-    out.check(3, &["unclear where the blocks end"]);
     assert_eq!(out.stdout, "no plan at all\n");
+    insta::assert_snapshot!(out.shown(&repo), @r"
+    no plan at all
+    line 1: there is no `## Action Plan` and no action
+    warning: it is unclear where the blocks end; the plan is unchanged
+    exit code 3
+    ");
 }

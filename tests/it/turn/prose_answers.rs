@@ -140,17 +140,26 @@ fn t25_plan_shows_the_answer_and_keeps_it_as_a_turn() {
     let repo = project();
     repo.reply(ASKS).reply(&make_b());
     let out = repo.teddy(&["plan", "make b"]);
-    assert_eq!(out.code, 5, "{out}");
     assert_eq!(out.stdout, format!("{ASKS}\n"));
-    assert!(!out.stderr.contains("Rationale"), "{out}");
-    out.check(
-        5,
-        &["The model answered without a plan:", "Next: `teddy resume`"],
-    );
+    insta::assert_snapshot!(out.shown(&repo), @r"
+    Sure! I would add `b.txt`.
+
+    Shall I go on?
+    Asking replay:[dir]/answers with about [n] tokens
+    The model answered without a plan:
+    Next: `teddy resume` replies to it, or asks for the plan
+    exit code 5
+    ");
     assert_eq!(repo.workflow().status()["question"], ASKS);
-    let out = repo.teddy(&["execute", "-y"]);
-    out.check(1, &["no plan is waiting"]);
-    repo.teddy(&["plan", "yes"]).check(0, &["Planned turn 2"]);
+    insta::assert_snapshot!(repo.workflow().execute().refused(), @r"
+    error: no plan is waiting in session `demo`
+    hint: `teddy plan '<message>'` makes one; `teddy execute <file>` takes one from elsewhere
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.workflow().plan("yes").done(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    planned turn 2: "Make b"
+    "#);
 }
 
 #[test]
@@ -302,12 +311,26 @@ fn a_small_project_is_in_the_first_input_without_its_secrets() {
 fn a_plan_from_a_file_never_asks_a_model() {
     let repo = project();
     repo.reply(&make_b());
-    std::fs::write(
-        repo.beside("plan.md"),
-        plan("Wrong", &[edit("a.txt", "ten", "two")]),
-    )
-    .unwrap();
-    let out = repo.teddy(&["execute", "../plan.md", "-y"]);
-    out.check(3, &["turn 1 rejected"]);
-    assert!(!out.stderr.contains("Asking"), "{out}");
+    repo.write("plan.md", plan("Wrong", &[edit("a.txt", "ten", "two")]));
+    insta::assert_snapshot!(repo.workflow().execute_file("plan.md", false).refused(), @r"
+    snapshots include 1 untracked file; use `.gitignore` or `snapshot.exclude` to leave files out
+    The plan was not accepted: 2 mistakes
+    plan.md:13: EDIT a.txt: `a.txt` is in no context list
+        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add a.txt` adds it
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    turn 1 rejected
+    plan.md:13: EDIT a.txt: `a.txt` is in no context list
+        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add a.txt` adds it
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    ");
+    // The command line does not ask a model about the plan of a file either.
+    let shown = repo.printed(&["execute", "plan.md", "-y"]);
+    assert!(
+        shown.ends_with("exit code 3\n") && !shown.contains("Asking"),
+        "{shown}"
+    );
 }

@@ -40,15 +40,41 @@ fn a_repaired_plan_says_so_in_the_review_and_in_the_report() {
     let text = plan("Make it", &[create("b.txt", "b\n"), create("c.txt", "c\n")]);
     let unclosed = text.replacen("b\n````\n", "b\n", 1);
     let repo = answered(&format!("Here is the plan.\n\n{unclosed}"));
-    repo.done(&["plan", "-m", "go"]);
-    repo.teddy(&["execute", "-y"]).check(0, &["repaired"]);
-    let report = repo.done(&["show", "1"]);
+    repo.workflow().plan("go").done();
+    insta::assert_snapshot!(repo.printed(&["execute", "-y"]), @r#"
+    turn 1 executed [id]
+    ▶ Reviewing Plan: "Make it"
+      demo · turn 1 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Make it, because it is wanted.
+     Changes: 2 files  +2
+      b.txt  +1  new file
+        +b
+      c.txt  +1  new file
+        +c
+     Look at:
+      ⚠ the plan had damaged code blocks and was repaired: line 3: dropped the text before the title; 
+      ↪ line 20: closed the block that opens at line 18; its closing fence was missing
+     Action Plan:
+      - CREATE: 2 files
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. CREATE b.txt
+      ✓ created, 1 line
+    ▶ 2. CREATE c.txt
+      ✓ created, 1 line
+    Updated your files: b.txt (new), c.txt (new)
+    exit code 0
+    "#);
+    let report = repo.workflow().artifact("1", "report.md");
+    let (_, repairs) = report.split_once("## Repairs\n").unwrap();
+    insta::assert_snapshot!(repairs.split("\n## ").next().unwrap(), @r"
+    - line 3: dropped the text before the title
+    - line 20: closed the block that opens at line 18; its closing fence was missing
+    ");
     assert!(
-        report.contains("## Repairs\n\n- line 3: dropped the text before the title\n- line "),
-        "{report}"
-    );
-    assert!(
-        repo.done(&["show", "1", "reply.md"])
+        repo.workflow()
+            .artifact("1", "reply.md")
             .starts_with("Here is the plan.")
     );
 }
@@ -59,27 +85,61 @@ fn what_a_command_leaves_over_the_limit_is_said_once_and_named_in_the_report() {
         "Make much",
         &[execute("head -c 3000 /dev/zero > big.bin; echo s > .env")],
     ));
-    repo.done(&["plan", "-m", "go"]);
-    let said =
-        "warning: `big.bin` stays in the session's worktree: untracked and large (3000 bytes)";
-    repo.teddy(&["execute", "-y", "-c", "snapshot.max_file_size=1KiB"])
-        .check(0, &[said, "warning: `.env` stays"]);
-    let report = repo.done(&["show", "1"]);
-    assert!(
-        report.contains("- `big.bin`: untracked and large (3000 bytes)"),
-        "{report}"
-    );
-    assert!(
-        report.contains("- `.env`: untracked and named like a secret"),
-        "{report}"
-    );
+    repo.workflow().plan("go").done();
+    let execute_small = [
+        "execute",
+        "-y",
+        "-c",
+        "snapshot.max_file_size=1KiB",
+        "-c",
+        "execute.sandbox=off",
+    ];
+    insta::assert_snapshot!(repo.printed(&execute_small), @r#"
+    turn 1 executed [id]
+    ▶ Reviewing Plan: "Make much"
+      demo · turn 1 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Make much, because it is wanted.
+     Look at:
+      ⚠ commands run with all your rights (not sandboxed)
+     Action Plan:
+      - EXECUTE: 1 command (not sandboxed)
+        $ head -c 3000 /dev/zero > big.bin; echo s > .env
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. EXECUTE head -c 3000 /dev/zero > big.bin; echo s > .env
+      ✓ the command succeeded
+    Your files are unchanged.
+    warning: `.env` stays in the session's worktree: untracked and named like a secret
+    warning: `big.bin` stays in the session's worktree: untracked and large (3000 bytes)
+    exit code 0
+    "#);
+    let report = repo.workflow().artifact("1", "report.md");
+    for line in [
+        "- `big.bin`: untracked and large (3000 bytes)",
+        "- `.env`: untracked and named like a secret",
+    ] {
+        assert!(report.contains(line), "{report}");
+    }
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     repo.reply(&plan("Make a little", &[execute("true")]));
-    repo.done(&["plan", "-m", "once more"]);
-    let again = repo.teddy(&["execute", "-y", "-c", "snapshot.max_file_size=1KiB"]);
-    assert!(
-        again.code == 0 && !again.stderr.contains("big.bin` stays"),
-        "{}",
-        again.stderr
-    );
+    repo.workflow().plan("once more").done();
+    insta::assert_snapshot!(repo.printed(&execute_small), @r#"
+    turn 2 executed [id]
+    ▶ Reviewing Plan: "Make a little"
+      demo · turn 2 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Make a little, because it is wanted.
+     Look at:
+      ⚠ commands run with all your rights (not sandboxed)
+     Action Plan:
+      - EXECUTE: 1 command (not sandboxed)
+        $ true
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. EXECUTE true
+      ✓ the command succeeded
+    Your files are unchanged.
+    exit code 0
+    "#);
 }

@@ -3,6 +3,7 @@
 
 use teddy::session::input::ListScope;
 use teddy::workflow::context::edit::ListEdit;
+use teddy::workflow::execute::ExecuteOptions;
 
 use crate::plans::{create, edit, plan, prune, read};
 use crate::support::TestRepo;
@@ -296,9 +297,28 @@ fn a_model_that_cannot_be_reached_leaves_the_rejection_and_a_session_to_go_on_wi
     let repo = project();
     std::fs::write(repo.beside("answer.md"), wrong("nine")).unwrap();
     let _ = repo.workflow().plan_file(Some("x"), "answer.md");
-    repo.teddy(&["execute", "-y", "--model", "command:false"])
-        .check(3, &["the model could not be asked again"]);
-    assert!(repo.done(&["show", "1"]).contains("## Validation Errors"));
+    let unreachable = ExecuteOptions {
+        replan: true,
+        model: Some("replay:none".to_owned()),
+        ..ExecuteOptions::default()
+    };
+    let reply = repo.workflow().execute_by(None, &unreachable);
+    insta::assert_snapshot!(reply.refused(), @r"
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    the model could not be asked again: reading `none`: No such file or directory (os error 2)
+    turn 1 rejected
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    ");
+    assert!(
+        repo.workflow()
+            .artifact("1", "report.md")
+            .contains("## Validation Errors")
+    );
     std::fs::write(
         repo.beside("answer.md"),
         plan("Better", &[edit("a.txt", "two", "2")]),
@@ -484,7 +504,15 @@ fn a_number_of_corrections_without_end_is_only_too_many() {
     // The next draft counts on from the turn.
     repo.git(&["update-ref", "-d", "refs/teddy/drafts/demo"]);
     forge(tip);
-    let out = repo.teddy_reads(&["execute", "-", "-y"], wrong("ten"));
-    assert_eq!(out.code, 3, "{out}");
-    assert!(!out.stderr.contains("panicked"), "{out}");
+    insta::assert_snapshot!(repo.workflow().execute_text(&wrong("ten")).refused(), @r"
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    4294967295 plans in a row were rejected; say what to do with `teddy plan '<message>'`
+    turn 2 rejected
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    ");
 }

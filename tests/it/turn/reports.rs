@@ -106,10 +106,8 @@ fn promise_a4_who_approved_is_on_record() {
             .contains("- **Approved By:** the user beforehand, with `--yolo`\n")
     );
     // Nobody approved a rejected plan.
-    repo.teddy_reads(
-        &["execute", "-", "-y", "--no-replan"],
-        plan("Wrong", &[edit("a.txt", "no", "x")]),
-    );
+    let wrong = plan("Wrong", &[edit("a.txt", "no", "x")]);
+    repo.workflow().execute_text(&wrong).refused();
     let (meta, report) = (of_turn(&repo, "meta.yaml"), of_turn(&repo, "report.md"));
     assert!(
         meta.contains("status: rejected") && !meta.contains("approved_by"),

@@ -222,12 +222,12 @@ fn the_limit_of_dollars_stops_it_before_the_call() {
         })
     };
     insta::assert_snapshot!(resume().refused(), @r"
-    Asking fake with about [n] tokens, $[price] and the answer
+    Asking fake with about [n] tokens, $[n] and the answer
     ▶ 1. CREATE b.txt
       ✓ created, 1 line
     turn 1 executed
       added b.txt
-    Asking fake with about [n] tokens, $[price] and the answer
+    Asking fake with about [n] tokens, $[n] and the answer
     ▶ 1. CREATE c.txt
       ✓ created, 1 line
     turn 2 executed
@@ -239,7 +239,7 @@ fn the_limit_of_dollars_stops_it_before_the_call() {
         ("Make c, Make b, Start session demo", 2)
     );
     insta::assert_snapshot!(resume().refused(), @r#"
-    Asking fake with about [n] tokens, $[price] and the answer
+    Asking fake with about [n] tokens, $[n] and the answer
     ended: NextCall("the call would cost about $0.00, $2.00 is spent, and the limit is $2.00; nothing was sent")
     "#);
     assert_eq!(fake.requests().len(), 2);
@@ -333,18 +333,40 @@ fn a_message_behind_a_waiting_plan_is_kept_for_the_turn_after_it() {
 fn without_a_person_the_flag_that_answers_is_named() {
     let repo = project();
     repo.reply(&make("b"));
-    repo.teddy(&["resume"]).check(1, &["`-m "]);
-    repo.teddy(&["resume", "-m", "go"])
-        .check(1, &["`-y` approves it"]);
+    let shown = [&["resume"][..], &["resume", "-m", "go"]].map(|args| repo.printed(args));
+    insta::assert_snapshot!(shown.concat(), @r#"
+    error: turn 1 of `demo` needs a message
+    hint: `-m '<message>'` says it
+    exit code 1
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ Reviewing Plan: "Make b"
+      demo · turn 1 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Make b, because it is wanted.
+     Changes: 1 file  +1
+      b.txt  +1  new file
+        +b
+     Action Plan:
+      - CREATE: 1 file
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    error: stdin is not a terminal, so TeDDy cannot ask for approval of this plan
+    hint: `-y` approves it
+    exit code 1
+    "#);
     assert_eq!(repo.workflow().status()["state"], "planned");
     // Nothing is begun that cannot go on.
-    repo.teddy(&["start", "more"]).check(
-        1,
-        &["`more` was taken as the session's name; `-m more` makes it"],
-    );
+    insta::assert_snapshot!(repo.printed(&["start", "more"]), @r"
+    error: stdin is not a terminal, so TeDDy cannot ask what to do
+    hint: `more` was taken as the session's name; `-m more` makes it the message
+    exit code 1
+    ");
     repo.configure("");
-    repo.teddy(&["start", "more", "-m", "go"])
-        .check(1, &["no model is configured"]);
+    insta::assert_snapshot!(repo.printed(&["start", "more", "-m", "go"]), @r"
+    error: no model is configured
+    hint: `teddy setup` sets one up, `--model` names one for this call, and `teddy plan --from <file>` takes an answer from elsewhere
+    exit code 1
+    ");
     assert_eq!(repo.workflow().sessions().as_array().map(Vec::len), Some(1));
 }
 

@@ -34,14 +34,15 @@ fn promise_a3_without_an_engine_a_search_is_refused_before_anything_runs() {
             create("b.txt", "b\n"),
         ],
     );
-    repo.teddy_reads(&["execute", "-", "-y"], &text).check(
-        3,
-        &[
-            "RESEARCH cannot search: no search engine is set up; `research.engine` names one",
-            "hint: leave RESEARCH out",
-            "docs/research.md",
-        ],
-    );
+    insta::assert_snapshot!(repo.workflow().execute_text(&text).refused(), @r"
+    The plan was not accepted: 1 mistake
+    plan.md:20: RESEARCH how: RESEARCH cannot search: no search engine is set up; `research.engine` names one
+        hint: leave RESEARCH out: READ pages whose address you know, or ask the user to set up a search engine as `docs/research.md` says
+    no model is configured to correct the plan
+    turn 1 rejected
+    plan.md:20: RESEARCH how: RESEARCH cannot search: no search engine is set up; `research.engine` names one
+        hint: leave RESEARCH out: READ pages whose address you know, or ask the user to set up a search engine as `docs/research.md` says
+    ");
     assert!(!repo.path().join("ran").exists());
 }
 

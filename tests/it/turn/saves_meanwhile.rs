@@ -12,8 +12,8 @@ fn project(deed: &str, actions: &[String]) -> TestRepo {
         .file(".gitignore", "*.log\n");
     repo.commit("init");
     answers(&repo, deed, actions);
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt", "--session"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
     repo
 }
 
@@ -43,7 +43,7 @@ fn what_is_saved_at_a_path_of_the_plan_is_what_it_changes() {
     repo.done(&["resume", "-m", "go", "-y"]);
     assert_eq!(repo.read("a.txt"), "1\ntwo\nmine\n");
     assert_eq!(before(&repo, "a.txt"), "one\ntwo\nmine");
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(repo.read("a.txt"), "one\ntwo\nmine\n");
 }
 
@@ -57,8 +57,8 @@ fn what_is_saved_elsewhere_stays_and_is_in_the_next_turn() {
     answers(&repo, ":", &[edit("a.txt", "two", "2")]);
     repo.done(&["resume", "-m", "go", "-y"]);
     assert_eq!(before(&repo, "b.txt"), "b\nmine");
-    repo.done(&["undo"]);
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
+    repo.workflow().undo(1).done();
     assert_eq!(repo.read("a.txt"), "one\ntwo\n");
     assert_eq!(repo.read("b.txt"), "b\nmine\n");
 }
@@ -71,7 +71,7 @@ fn an_ignored_file_that_a_plan_replaces_is_recorded_first() {
     repo.write("out.log", "mine\n");
     repo.done(&["resume", "-m", "go", "-y"]);
     assert_eq!(repo.read("out.log"), "new\n");
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(repo.read("out.log"), "mine\n");
 }
 
@@ -96,8 +96,9 @@ fn what_is_saved_while_a_command_runs_stays_and_is_merged_where_it_meets_the_pla
 #[test]
 fn names_in_every_language_are_shown_as_they_are() {
     let repo = TestRepo::new();
-    repo.done(&["new", "demo"]);
-    repo.run_plan(&plan("Greet", &[create("日本語.txt", "1\n")]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow()
+        .run_plan(&plan("Greet", &[create("日本語.txt", "1\n")]));
     let out = repo.done(&["diff", "1", "--stat"]);
     assert!(out.contains(" 日本語.txt | 1 +"), "{out}");
 }

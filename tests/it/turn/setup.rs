@@ -246,7 +246,7 @@ fn who_cannot_be_asked_is_told_what_there_is_in_time() {
     let machine = Machine::new()
         .model("claude", "2.1.0", "echo ready")
         .program("codex", "sleep 60");
-    machine.repo.done(&["new", "demo"]);
+    machine.repo.workflow().new_session("demo").done();
     let start = Instant::now();
     let out = machine.teddy(&["plan", "-m", "x"], &[("OPENAI_API_KEY", "sk-1234")]);
     assert!(
@@ -336,7 +336,7 @@ fn who_leaves_the_list_has_no_model() {
 #[test]
 fn every_command_that_asks_a_model_offers_to_set_one_up() {
     let machine = Machine::new().model("claude", "2.1.0", "echo ready");
-    machine.repo.done(&["new", "demo"]);
+    machine.repo.workflow().new_session("demo").done();
     machine
         .repo
         .run_plan(&plan("One", &[create("c.txt", "c\n")]));
@@ -358,7 +358,7 @@ fn every_command_that_asks_a_model_offers_to_set_one_up() {
 #[test]
 fn what_needs_no_model_offers_none() {
     let machine = Machine::new().model("claude", "2.1.0", "echo ready");
-    machine.repo.done(&["new", "demo"]);
+    machine.repo.workflow().new_session("demo").done();
     let answer = machine.repo.beside("answer.md");
     std::fs::write(&answer, plan("Two", &[create("b.txt", "b\n")])).unwrap();
     let answer = answer.display().to_string();
@@ -398,36 +398,33 @@ fn teddy_alone_says_where_things_stand() {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
     repo.configure("");
-    repo.teddy(&[]).check(
-        0,
-        &[
-            "No session in this repository yet.",
-            "`teddy setup` finds one",
-            "Next: teddy start",
-        ],
-    );
+    insta::assert_snapshot!(repo.printed(&[]), @r"
+    No session in this repository yet.
+    No model is configured yet; `teddy setup` finds one.
+    Next: teddy start '<what you want>'
+    `teddy help` lists the commands; `teddy demo` plays a complete session.
+    exit code 0
+    ");
     repo.reply(&plan("Make b", &[create("b.txt", "b\n")]));
-    repo.done(&["new", "demo"]);
-    repo.done(&["plan", "-m", "make b"]);
-    let out = repo.teddy(&[]);
-    out.check(
-        0,
-        &[
-            "Model replay:",
-            "Session demo, turn 0",
-            "Make b",
-            "Next: teddy execute",
-        ],
-    );
-    assert!(out.to_string().lines().count() < 12, "{out}");
-    assert_eq!(repo.json(&[], 0), repo.json(&["status"], 0));
+    repo.workflow().new_session("demo").done();
+    repo.workflow().plan("make b").done();
+    insta::assert_snapshot!(repo.printed(&[]), @r"
+    Model replay:[dir]/answers
+    Session demo, turn 0, on branch main
+    A plan is waiting for turn 1: Make b (1 action)
+    Your files are as the newest turn left them
+    Next: teddy execute
+    exit code 0
+    ");
+    assert_eq!(repo.json(&[], 0), repo.workflow().status());
 
     let outside = repo.teddy_in(&repo.beside("home"), &[]);
-    outside.check(
-        0,
-        &["git commit", "teddy start", "teddy setup", "teddy help"],
-    );
-    assert_eq!(outside.stdout.lines().count(), 3);
+    insta::assert_snapshot!(outside.shown(&repo), @r"
+    TeDDy makes each turn of AI-assisted coding a git commit: reviewed, undoable, replayable.
+    In a repository, `teddy start '<what you want>'` begins; `teddy setup` finds a model first.
+    `teddy demo` plays a complete session in a scratch repository; `teddy help` lists the commands.
+    exit code 0
+    ");
 }
 
 #[test]
@@ -435,48 +432,44 @@ fn a_mistake_in_a_model_or_a_setting_suggests_the_right_one() {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
     repo.configure("models: { sonnet: { kind: anthropic, id: x } }\n");
-    repo.done(&["new", "demo"]);
-    for (args, code, words) in [
-        (
-            &["plan", "-m", "x", "--model", "gpt-5"][..],
-            1,
-            &[
-                "`gpt-5` is not a known model",
-                "did you mean `openai:gpt-5`? configured: `sonnet`",
-            ][..],
-        ),
-        (
-            &["plan", "-m", "x", "--model", "sonet"],
-            1,
-            &["did you mean `sonnet`?"],
-        ),
-        (
-            &["-c", "modle=x", "status"],
-            2,
-            &["-c: unknown setting `modle`", "did you mean `model`?"],
-        ),
-        (
-            &["-c", "execute.timout=5", "status"],
-            2,
-            &[
-                "-c: unknown setting `execute.timout`",
-                "did you mean `execute.timeout`?",
-            ],
-        ),
-    ] {
-        repo.teddy(args).check(code, words);
-    }
+    repo.workflow().new_session("demo").done();
+    let refused = [
+        &["plan", "-m", "x", "--model", "gpt-5"][..],
+        &["plan", "-m", "x", "--model", "sonet"],
+        &["-c", "modle=x", "status"],
+        &["-c", "execute.timout=5", "status"],
+    ]
+    .map(|args| repo.printed(args));
+    insta::assert_snapshot!(refused.concat(), @r"
+    error: `gpt-5` is not a known model
+    hint: did you mean `openai:gpt-5`? configured: `sonnet`
+    exit code 1
+    error: `sonet` is not a known model
+    hint: did you mean `sonnet`? configured: `sonnet`
+    exit code 1
+    error: -c: unknown setting `modle`
+    hint: did you mean `model`?
+    exit code 2
+    error: -c: unknown setting `execute.timout`
+    hint: did you mean `execute.timeout`?
+    exit code 2
+    ");
 
     repo.configure("# mine\nlimit: { cost: 1 }\n");
-    repo.teddy(&["status"]).check(
-        1,
-        &[
-            "teddy.yaml, line 2: unknown setting `limit`",
-            "did you mean `limits`?",
-        ],
-    );
+    insta::assert_snapshot!(repo.printed(&["status"]), @r"
+    error: [dir]/teddy.yaml, line 2: unknown setting `limit`
+    hint: did you mean `limits`?
+    exit code 1
+    ");
     repo.configure("");
     repo.write(".teddy/config.yaml", "agnet: x\n");
-    repo.teddy(&["status"])
-        .check(0, &["agnet (unknown; did you mean `agent`?)"]);
+    insta::assert_snapshot!(repo.printed(&["status"]), @r"
+    Session demo, turn 0, on branch main
+    Ready for turn 1
+    1 file changed since:
+      .teddy/config.yaml
+    warning: settings of this repository are ignored: agnet (unknown; did you mean `agent`?) (a repository may not decide that)
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
 }

@@ -1,5 +1,8 @@
 //! Doubtful plans without a user: actions that the model only talks about do not run.
 
+use teddy::session::input::ListScope;
+use teddy::workflow::context::edit::ListEdit;
+
 use crate::plans::{chat, create, edit, execute, plan};
 use crate::screen::Screen;
 use crate::support::TestRepo;
@@ -18,8 +21,8 @@ const WORDS: [&str; 7] = [
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\ntwo\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
     repo
 }
 
@@ -34,15 +37,50 @@ fn doubtful(words: &str) -> String {
 #[test]
 fn p42_words_beside_a_command_wait_for_a_person() {
     let repo = project();
-    for words in WORDS {
-        repo.write("../plan.md", doubtful(words));
-        let out = repo.teddy(&["execute", "../plan.md", "-y"]);
-        out.check(5, &["words beside a command", "waits for a person"]);
+    let replies = WORDS.map(|words| {
+        let reply = repo.workflow().execute_text(&doubtful(words)).done();
         assert!(!repo.path().join("ran.txt").exists(), "{words}");
-    }
+        reply
+    });
+    insta::assert_snapshot!(replies.concat(), @r#"
+    The plan was not accepted: 1 mistake
+    plan.md:20: words beside a command, which may say not to run it: left out the words "Hold off on this one for now."
+        hint: send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`
+    turn 1 undecided
+    The plan was not accepted: 1 mistake
+    plan.md:20: words beside a command, which may say not to run it: left out the words "Don't run this yet."
+        hint: send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`
+    turn 1 undecided
+    The plan was not accepted: 1 mistake
+    plan.md:20: words beside a command, which may say not to run it: left out the words "Bitte noch nicht ausführen."
+        hint: send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`
+    turn 1 undecided
+    The plan was not accepted: 1 mistake
+    plan.md:20: words beside a command, which may say not to run it: left out the words "Ne lancez pas ceci pour le moment."
+        hint: send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`
+    turn 1 undecided
+    The plan was not accepted: 1 mistake
+    plan.md:20: words beside a command, which may say not to run it: left out the words "Пока не запускайте это."
+        hint: send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`
+    turn 1 undecided
+    The plan was not accepted: 1 mistake
+    plan.md:20: words beside a command, which may say not to run it: left out the words "まだ実行しないでください。"
+        hint: send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`
+    turn 1 undecided
+    The plan was not accepted: 1 mistake
+    plan.md:20: words beside a command, which may say not to run it: left out the words "请先不要执行这个命令。"
+        hint: send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`
+    turn 1 undecided
+    "#);
 
     // TeDDy does not call the model again, and the plan still waits.
-    repo.teddy(&["execute", "-y"]).check(5, &[]);
+    insta::assert_snapshot!(repo.printed(&["execute", "-y"]), @r#"
+    The plan was not accepted: 1 mistake
+    plan.md:20: words beside a command, which may say not to run it: left out the words "请先不要执行这个命令。"
+        hint: send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`
+    Nothing was run: the plan of turn 1 has words beside a command, and waits for a person. `teddy execute` without `-y` reviews it.
+    exit code 5
+    "#);
     let waiting = repo.json(&["execute", "-y"], 5);
     assert_eq!(
         (
@@ -69,20 +107,32 @@ fn p42_a_person_sees_the_words_and_runs_the_plan() {
 fn p42_the_model_is_asked_once_and_then_the_plan_waits() {
     let repo = project();
     repo.reply(&doubtful(WORDS[0])).reply(&doubtful(WORDS[1]));
-    repo.done(&["plan", "-m", "clean up"]);
-    let asked = repo.json(&["execute", "-y"], 5);
-    assert_eq!(
-        (&asked["status"], &asked["replanned"]["title"]),
-        (&"rejected".into(), &"Clean up".into())
-    );
-    let feedback = repo.done(&["show", "draft", "user_prompt.txt"]);
+    repo.workflow().plan("clean up").done();
+    insta::assert_snapshot!(repo.workflow().execute().refused(), @r#"
+    The plan was not accepted: 1 mistake
+    plan.md:20: words beside a command, which may say not to run it: left out the words "Hold off on this one for now."
+        hint: send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 rejected
+    plan.md:20: words beside a command, which may say not to run it: left out the words "Hold off on this one for now."
+        hint: send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`
+    planned turn 2: "Clean up"
+    "#);
+    let feedback = repo.workflow().artifact("draft", "user_prompt.txt");
     assert!(feedback.contains(WORDS[0]), "{feedback}");
 
     // TeDDy does not ask again about the new plan.
-    for _ in 0..2 {
-        let out = repo.teddy(&["execute", "-y"]);
-        out.check(5, &["waits for a person"]);
-    }
+    let again = [0; 2].map(|_| repo.workflow().execute().done());
+    insta::assert_snapshot!(again.concat(), @r#"
+    The plan was not accepted: 1 mistake
+    plan.md:20: words beside a command, which may say not to run it: left out the words "Don't run this yet."
+        hint: send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`
+    turn 2 undecided
+    The plan was not accepted: 1 mistake
+    plan.md:20: words beside a command, which may say not to run it: left out the words "Don't run this yet."
+        hint: send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`
+    turn 2 undecided
+    "#);
     assert!(!repo.path().join("ran.txt").exists());
 }
 
@@ -96,23 +146,71 @@ fn p42_a_plan_that_comes_back_without_the_words_runs() {
 
     let repo = project();
     repo.reply(&doubtful(WORDS[0])).reply(&doubtful(WORDS[0]));
-    let out = repo.teddy(&["resume", "-m", "clean up", "--yolo", "--max-turns", "4"]);
-    out.check(5, &["words beside a command"]);
+    let reply = repo.workflow().resume_turns(Some("clean up"), 4);
+    insta::assert_snapshot!(reply.refused(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    The plan was not accepted: 1 mistake
+    plan.md:20: words beside a command, which may say not to run it: left out the words "Hold off on this one for now."
+        hint: send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 rejected
+    plan.md:20: words beside a command, which may say not to run it: left out the words "Hold off on this one for now."
+        hint: send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`
+    planned turn 2: "Clean up"
+    The plan was not accepted: 1 mistake
+    plan.md:20: words beside a command, which may say not to run it: left out the words "Hold off on this one for now."
+        hint: send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`
+    ended: InDoubt(2)
+    "#);
     assert!(!repo.path().join("ran.txt").exists());
 }
 
 #[test]
 fn p17_a_block_that_a_message_shows_is_no_action() {
-    for head in ["**EXECUTE**", "**EXECUTE:**", "**Run**"] {
+    let replies = ["**EXECUTE**", "**EXECUTE:**", "**Run**"].map(|head| {
         let repo = project();
         let message = format!(
             "Shall I run this?\n\n{head}\n- **Description:** d\n````shell\necho ran > ran.txt\n````"
         );
-        repo.write("../plan.md", plan("Ask", &[chat(&message)]));
-        let out = repo.teddy(&["execute", "../plan.md", "-y"]);
-        out.check(5, &["the model waits for your answer", "Shall I run this?"]);
+        let text = plan("Ask", &[chat(&message)]);
+        let reply = repo.workflow().execute_text(&text).refused();
         assert!(!repo.path().join("ran.txt").exists(), "{head}");
-    }
+        reply
+    });
+    insta::assert_snapshot!(replies.join("\n"), @r"
+    ▶ 1. CHAT_WITH_USER Shall I run this?
+      ✓ asks the user
+    turn 1 executed
+      asks (Open): Shall I run this?
+
+    **EXECUTE**
+    - **Description:** d
+    ````shell
+    echo ran > ran.txt
+    ````
+
+    ▶ 1. CHAT_WITH_USER Shall I run this?
+      ✓ asks the user
+    turn 1 executed
+      asks (Open): Shall I run this?
+
+    **EXECUTE:**
+    - **Description:** d
+    ````shell
+    echo ran > ran.txt
+    ````
+
+    ▶ 1. CHAT_WITH_USER Shall I run this?
+      ✓ asks the user
+    turn 1 executed
+      asks (Open): Shall I run this?
+
+    **Run**
+    - **Description:** d
+    ````shell
+    echo ran > ran.txt
+    ````
+    ");
 }
 
 #[test]
@@ -122,19 +220,41 @@ fn rp19_preprocess_leaves_what_is_in_doubt_as_it_is() {
         &[create("b.txt", "b\n"), execute("echo ran > ran.txt")],
     );
     let cut = cut.trim_end().trim_end_matches('`').to_owned();
-    for text in [doubtful(WORDS[3]), cut] {
+    let replies = [doubtful(WORDS[3]), cut].map(|text| {
         let repo = project();
         repo.write("../plan.md", &text);
-        for _ in 0..2 {
-            repo.teddy(&["preprocess", "../plan.md"])
-                .check(3, &["unchanged"]);
+        let shown = [0; 2].map(|_| {
+            let shown = repo.printed(&["preprocess", "../plan.md"]);
             assert_eq!(repo.read("../plan.md"), text);
-        }
+            shown
+        });
+        assert_eq!(shown[0], shown[1]);
         assert_eq!(repo.teddy_reads(&["preprocess", "-"], &text).stdout, text);
-        let out = repo.teddy(&["execute", "../plan.md", "-y"]);
-        assert_ne!(out.code, 0, "{out}");
+        let refused = repo.workflow().execute_text(&text).to_string();
         assert!(!repo.path().join("ran.txt").exists());
-    }
+        format!("{}{refused}", shown[0])
+    });
+    insta::assert_snapshot!(replies.join("\n"), @r#"
+    line 20: left out the words "Ne lancez pas ceci pour le moment."
+    warning: there are words beside a command, which may say not to run it; the plan is unchanged
+    exit code 3
+    The plan was not accepted: 1 mistake
+    plan.md:20: words beside a command, which may say not to run it: left out the words "Ne lancez pas ceci pour le moment."
+        hint: send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`
+    turn 1 undecided
+
+    line 23: the answer was cut off: it ends inside the block that starts here
+    line 25: closed the block that opens at line 23; its closing fence was missing
+    warning: another reading is about as likely; the plan is unchanged
+    exit code 3
+    The plan was not accepted: 1 mistake
+    plan.md:23: the answer was cut off: it ends inside the block that starts here
+        hint: write the whole plan again, up to its end; if it is too long for one answer, plan less
+    no model is configured to correct the plan
+    turn 1 rejected
+    plan.md:23: the answer was cut off: it ends inside the block that starts here
+        hint: write the whole plan again, up to its end; if it is too long for one answer, plan less
+    "#);
 }
 
 #[test]
@@ -145,26 +265,43 @@ fn p44_a_line_that_stands_for_code_goes_back_to_the_model() {
             "- **Overwrite:** true\n- **Description:**",
         )
     };
-    for action in [
+    let actions = [
         edit("a.txt", "one\ntwo", "1\n# ... existing code ..."),
         edit("a.txt", "one\ntwo", "1\n// rest unchanged"),
         overwriting("1\n/* ... rest of the file ... */\n"),
         overwriting("1\n# ... bestehender Code ...\n"),
-    ] {
+    ];
+    let refused = actions.map(|action| {
         let repo = project();
-        repo.write("../plan.md", plan("Change it", &[action]));
-        repo.teddy(&["execute", "../plan.md", "-y"])
-            .check(3, &["leaves out code"]);
+        let text = plan("Change it", &[action]);
+        let reply = repo.workflow().plan_from("go", &text).refused();
+        repo.workflow().execute_with(None, false).refused();
         assert_eq!(repo.read("a.txt"), "one\ntwo\n");
-    }
+        reply
+    });
+    insta::assert_snapshot!(refused.concat(), @r##"
+    planned turn 1: "Change it", 1 mistakes
+    plan.md:17: EDIT a.txt: REPLACE of pair 1 leaves out code: "# ... existing code ..."
+        hint: the text is written as it is; write out every line, or FIND only the lines that change
+    planned turn 1: "Change it", 1 mistakes
+    plan.md:17: EDIT a.txt: REPLACE of pair 1 leaves out code: "// rest unchanged"
+        hint: the text is written as it is; write out every line, or FIND only the lines that change
+    planned turn 1: "Change it", 1 mistakes
+    plan.md:13: CREATE a.txt: the content leaves out code: "/* ... rest of the file ... */"
+        hint: the text is written as it is; write out every line, or FIND only the lines that change
+    planned turn 1: "Change it", 1 mistakes
+    plan.md:13: CREATE a.txt: the content leaves out code: "# ... bestehender Code ..."
+        hint: the text is written as it is; write out every line, or FIND only the lines that change
+    "##);
 
     // An existing line and one in a new file stand for no code.
     let repo = project();
     repo.write("b.py", "# ... existing code ...\nx = 1\n");
-    repo.done(&["context", "add", "b.py"]);
+    repo.workflow().add(&["b.py"]);
     let kept = "# ... existing code ...\nx = ";
     let change = edit("b.py", &format!("{kept}1"), &format!("{kept}2"));
-    repo.run_plan(&plan("Keep it", &[change, create("c.py", "# ...\n")]));
+    repo.workflow()
+        .run_plan(&plan("Keep it", &[change, create("c.py", "# ...\n")]));
     assert_eq!(repo.read("b.py"), "# ... existing code ...\nx = 2\n");
 }
 
@@ -179,18 +316,38 @@ fn p15_a_script_is_run_by_the_program_that_it_names() {
     ));
     assert_eq!(repo.read("out.txt"), "awk\n");
 
-    for (line, code) in [
-        ("#!/no/such/program", 3),
-        ("#!/usr/bin/env no-such-program", 3),
-        ("#!", 3),
-        ("#!./run", 3),
-    ] {
+    let lines = [
+        "#!/no/such/program",
+        "#!/usr/bin/env no-such-program",
+        "#!",
+        "#!./run",
+    ];
+    let refused = lines.map(|line| {
         let script = format!("{line}\necho ran > ran.txt");
-        repo.write("../plan.md", plan("Print", &[execute(&script)]));
-        repo.teddy(&["execute", "../plan.md", "-y"])
-            .check(code, &[]);
+        let text = plan("Print", &[execute(&script)]);
+        let reply = repo.workflow().plan_from("go", &text).refused();
+        repo.workflow().execute_with(None, false).refused();
         assert!(!repo.path().join("ran.txt").exists(), "{line}");
-    }
+        reply
+    });
+    insta::assert_snapshot!(refused.concat(), @r##"
+    planned turn 2: "Print", 1 mistakes
+    plan.md:13: EXECUTE #!/no/such/program: the `#!` line asks for `/no/such/program`, which cannot run here
+        hint: name a program that is installed, or leave the line out and use a shell
+    planned turn 3: "Print", 1 mistakes
+    plan.md:13: EXECUTE #!/usr/bin/env no-such-program: the `#!` line asks for `no-such-program`, which cannot run here
+        hint: name a program that is installed, or leave the line out and use a shell
+    planned turn 4: "Print", 2 mistakes
+    plan.md:13: EXECUTE #!: the `#!` line asks for ``, which cannot run here
+        hint: name a program that is installed, or leave the line out and use a shell
+    plan.md:13: EXECUTE #!: the `#!` line names no program: "#!"
+        hint: write `#!/usr/bin/env python3`, or leave the line out
+    planned turn 5: "Print", 2 mistakes
+    plan.md:13: EXECUTE #!./run: the `#!` line asks for `./run`, which cannot run here
+        hint: name a program that is installed, or leave the line out and use a shell
+    plan.md:13: EXECUTE #!./run: the `#!` line names no program: "#!./run"
+        hint: write `#!/usr/bin/env python3`, or leave the line out
+    "##);
 }
 
 #[test]
@@ -270,11 +427,16 @@ fn p43_a_path_that_exists_can_be_named_whatever_is_in_it() {
     }
     repo.commit("names");
     for name in names {
-        let out = repo.teddy(&["context", "add", "--", &format!("./{name}")]);
-        out.check(0, &[]);
-        assert!(!out.stderr.contains("there is no"), "{out}");
-        repo.write("../plan.md", named(name));
-        repo.teddy(&["execute", "../plan.md", "-y"]).check(0, &[]);
+        let resource = format!("./{name}");
+        let edited = repo
+            .workflow()
+            .edit(ListScope::Session, ListEdit::Add, &[&resource]);
+        let edited = edited.done();
+        assert!(
+            edited.starts_with("session: added ") && !edited.contains(", "),
+            "{edited}"
+        );
+        repo.workflow().run_plan(&named(name));
         assert_eq!(repo.read(name), "b\n", "{name:?}");
     }
 
@@ -285,8 +447,7 @@ fn p43_a_path_that_exists_can_be_named_whatever_is_in_it() {
         "{listed}"
     );
     repo.write("bidi\u{202e}x", "a\n");
-    repo.write("../plan.md", named("bidi\\u{202e}x"));
-    repo.teddy(&["execute", "../plan.md", "-y"]).check(0, &[]);
+    repo.workflow().run_plan(&named("bidi\\u{202e}x"));
     assert_eq!(repo.read("bidi\u{202e}x"), "b\n");
 }
 
@@ -301,30 +462,53 @@ fn named(name: &str) -> String {
 #[test]
 fn p43_a_new_name_deceives_nobody_and_another_name_is_another_file() {
     let repo = project();
-    for name in [
+    let names = [
         "new\u{202e}x",
         "so\u{ad}ft",
         "~/new",
         "y:new",
         "end.",
         "new /x",
-    ] {
+    ];
+    let refused = names.map(|name| {
         let make = create("@", "x\n").replace("[@](/@)", &format!("[{name}](</{name}>)"));
-        repo.write("../plan.md", plan("Make it", &[make]));
-        repo.teddy(&["execute", "../plan.md", "-y"])
-            .check(3, &["hint: write `[path/from/root]"]);
-    }
+        let text = plan("Make it", &[make]);
+        repo.workflow().plan_from("go", &text).refused()
+    });
+    insta::assert_snapshot!(refused.concat(), @r#"
+    planned turn 1: "Make it", 1 mistakes
+    plan.md:13: CREATE new\u{202e}x: the path has the character U+202E, which is not allowed in a path: "new\u{202e}x"
+        hint: write `[path/from/root](/path/from/root)`, text and destination alike, inside the project
+    planned turn 1: "Make it", 1 mistakes
+    plan.md:13: CREATE so\u{ad}ft: the path has the character U+00AD, which is not allowed in a path: "so\u{ad}ft"
+        hint: write `[path/from/root](/path/from/root)`, text and destination alike, inside the project
+    planned turn 1: "Make it", 1 mistakes
+    plan.md:13: CREATE ~/new: the path must be relative to the project's root: "~/new"
+        hint: write `[path/from/root](/path/from/root)`, text and destination alike, inside the project
+    planned turn 1: "Make it", 1 mistakes
+    plan.md:13: CREATE y:new: the path must be relative to the project's root: "y:new"
+        hint: write `[path/from/root](/path/from/root)`, text and destination alike, inside the project
+    planned turn 1: "Make it", 1 mistakes
+    plan.md:13: CREATE end.: `end.` ends with a dot or a space: "end."
+        hint: write `[path/from/root](/path/from/root)`, text and destination alike, inside the project
+    planned turn 1: "Make it", 1 mistakes
+    plan.md:13: CREATE new /x: `new ` ends with a dot or a space: "new /x"
+        hint: write `[path/from/root](/path/from/root)`, text and destination alike, inside the project
+    "#);
 
     repo.write("ﬁle", "x\n");
     repo.write("１", "x\n");
     repo.write("é", "x\n");
-    repo.run_plan(&plan(
+    repo.workflow().run_plan(&plan(
         "Make them",
         &[create("file", "y\n"), create("1", "y\n")],
     ));
-    repo.write("../plan.md", plan("Make it", &[create("e\u{301}", "y\n")]));
-    repo.teddy(&["execute", "../plan.md", "-y"])
-        .check(3, &["is the same name as `é` for some file systems"]);
+    let text = plan("Make it", &[create("e\u{301}", "y\n")]);
+    insta::assert_snapshot!(repo.workflow().plan_from("go", &text).refused(), @r#"
+    planned turn 2: "Make it", 1 mistakes
+    plan.md:13: CREATE é: `é` is the same name as `é` for some file systems
+        hint: choose another name
+    "#);
 }
 
 #[test]
@@ -335,43 +519,42 @@ fn p43_a_refused_link_says_where_it_leads() {
     std::os::unix::fs::symlink("AGENTS.md", repo.path().join("CLAUDE.md")).unwrap();
     std::os::unix::fs::symlink("docs", repo.path().join("d")).unwrap();
     repo.commit("links");
-    for (path, words) in [
-        (
-            "CLAUDE.md",
-            [
-                "`CLAUDE.md` is a symbolic link to `AGENTS.md`",
-                "EDIT `AGENTS.md`",
-            ],
-        ),
-        (
-            "d/a.md",
-            [
-                "`d/a.md` is below `d`, which is a symbolic link to `docs`",
-                "EDIT `docs/a.md`",
-            ],
-        ),
-    ] {
-        repo.write("../plan.md", plan("Change it", &[edit(path, "a", "b")]));
-        repo.teddy(&["execute", "../plan.md", "-y"])
-            .check(3, &words);
-    }
-    let out = repo.teddy(&["context", "add", "d/a.md"]);
-    out.check(1, &["is below `d`, which is a symbolic link"]);
+    let refused = ["CLAUDE.md", "d/a.md"].map(|path| {
+        let text = plan("Change it", &[edit(path, "a", "b")]);
+        repo.workflow().plan_from("go", &text).refused()
+    });
+    insta::assert_snapshot!(refused.concat(), @r#"
+    planned turn 1: "Change it", 1 mistakes
+    plan.md:13: EDIT CLAUDE.md: `CLAUDE.md` is a symbolic link to `AGENTS.md`
+        hint: EDIT `AGENTS.md`, to which it leads
+    planned turn 1: "Change it", 1 mistakes
+    plan.md:13: EDIT d/a.md: `d/a.md` is below `d`, which is a symbolic link to `docs`
+        hint: EDIT `docs/a.md`, to which it leads
+    "#);
+    let added = repo
+        .workflow()
+        .edit(ListScope::Session, ListEdit::Add, &["d/a.md"]);
+    insta::assert_snapshot!(added.refused(), @r"
+    error: `d/a.md` cannot be in a context list: it is below `d`, which is a symbolic link
+    exit code 1
+    ");
 }
 
 #[test]
 fn p32_a_mention_or_the_lines_of_a_link_stand_for_the_plain_path() {
     for path in ["@a.txt", "a.txt#L1-L2", "a.txt#L2"] {
         let repo = project();
-        repo.run_plan(&plan("Change it", &[edit(path, "two", "2")]));
+        repo.workflow()
+            .run_plan(&plan("Change it", &[edit(path, "two", "2")]));
         assert_eq!(repo.read("a.txt"), "one\n2\n", "{path}");
     }
 
     // A file with exactly this name takes precedence.
     let repo = project();
     repo.write("@a.txt", "two\n");
-    repo.done(&["context", "add", "@a.txt"]);
-    repo.run_plan(&plan("Change it", &[edit("@a.txt", "two", "2")]));
+    repo.workflow().add(&["@a.txt"]);
+    repo.workflow()
+        .run_plan(&plan("Change it", &[edit("@a.txt", "two", "2")]));
     assert_eq!(
         (repo.read("@a.txt"), repo.read("a.txt")),
         ("2\n".into(), "one\ntwo\n".into())

@@ -7,7 +7,7 @@ use crate::support::{Output, TestRepo};
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo
 }
 
@@ -85,7 +85,7 @@ fn core_bare_that_the_worktree_overrides_is_none() {
     ));
     assert_eq!(repo.read("seen.txt"), "a.txt\nb.txt\nseen.txt\n");
     repo.done(&["land", "--no-edit"]);
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
 }
 
 #[test]
@@ -122,7 +122,8 @@ fn a_worktree_that_does_not_exist_is_named_with_its_file() {
 fn hooks_that_are_gone_are_said() {
     let repo = project();
     repo.git(&["config", "core.hooksPath", "/nonexistent/hooks"]);
-    repo.run_plan(&plan("Make it", &[create("b.txt", "b\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make it", &[create("b.txt", "b\n")]));
     repo.teddy(&["land", "--no-edit"]).check(
         0,
         &["no hook runs: `core.hooksPath` is `/nonexistent/hooks`"],

@@ -93,11 +93,11 @@ fn in_a_linked_worktree_apart_from_the_main_one() {
         "the main worktree stays"
     );
     assert_eq!(
-        repo.json(&["sessions"], 0)[0]["name"],
+        repo.workflow().sessions()[0]["name"],
         "demo",
         "sessions are the repository's"
     );
-    repo.done(&["new", "here"]);
+    repo.workflow().new_session("here").done();
     let there = repo.teddy_in(&linked, &["--json", "status"]);
     assert!(
         there.stdout.contains("\"session\": \"demo\""),
@@ -159,7 +159,7 @@ fn in_another_folder_by_option_and_by_variables() {
         .current_dir(&elsewhere);
     let out = Output::of(&mut command);
     assert_eq!(out.code, 0, "{out}");
-    assert_eq!(repo.json(&["sessions"], 0).as_array().unwrap().len(), 2);
+    assert_eq!(repo.workflow().sessions().as_array().unwrap().len(), 2);
     repo.teddy(&["-C", "nowhere", "status"])
         .check(1, &["`nowhere` is not a directory"]);
 }
@@ -211,8 +211,9 @@ fn a_repository_within_and_a_submodule_stay_as_they_are() {
     repo.git_in(&inner, &["add", "-A"]);
     repo.git_in(&inner, &["commit", "-q", "-m", "inner"]);
     repo.write("inner/own.txt", "changed\n");
-    repo.done(&["new", "demo"]);
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
     repo.done(&["restore", "0", "--exact", "-y"]);
     assert_eq!(repo.read("inner/own.txt"), "changed\n");
     repo.teddy_reads(
@@ -228,9 +229,10 @@ fn line_ends_are_those_of_the_users_checkout() {
     repo.git(&["config", "core.autocrlf", "true"]);
     repo.write("a.txt", "one\r\ntwo\r\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt"]);
-    repo.run_plan(&plan("Change", &[edit("a.txt", "two", "2")]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
+    repo.workflow()
+        .run_plan(&plan("Change", &[edit("a.txt", "two", "2")]));
     assert_eq!(repo.read("a.txt"), "one\r\n2\r\n");
     assert_eq!(
         repo.git(&["rev-parse", "teddy/sessions/demo^2^{tree}"]),
@@ -260,14 +262,15 @@ fn attack_11_a_file_that_its_encoding_does_not_fit_is_left_out() {
     let repo = project();
     repo.write(".gitattributes", "*.txt working-tree-encoding=UTF-16LE\n");
     repo.put("c.txt", b"odd\xd8");
-    repo.run_plan(&plan("Make it", &[create("made.md", "1\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make it", &[create("made.md", "1\n")]));
 
-    let status = repo.json(&["status"], 0);
+    let status = repo.workflow().status();
     assert!(status.to_string().contains("c.txt"), "{status}");
     let tree = repo.git(&["ls-tree", "-r", "--name-only", "teddy/sessions/make-it^2"]);
     assert_eq!(tree, ".gitattributes\na.txt\nmade.md\nsub/b.txt");
 
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(
         std::fs::read(repo.path().join("c.txt")).unwrap(),
         b"odd\xd8"

@@ -14,8 +14,9 @@ const SESSION: &str = "refs/teddy/sessions/demo";
 fn session_of(turns: u64) -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.run_plan(&plan("First", &[create("1.txt", "1\n")]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow()
+        .run_plan(&plan("First", &[create("1.txt", "1\n")]));
     let meta = repo.git(&["show", &format!("{SESSION}:meta.yaml")]);
     let parent = |number| repo.git(&["rev-parse", &format!("{SESSION}^{number}")]);
     let (workspace, publication) = (parent(2), parent(3));
@@ -73,12 +74,12 @@ fn numbers(rows: &Value) -> Vec<u64> {
 #[test]
 fn promise_d6_log_works_each_turn_out_once() {
     let repo = session_of(50);
-    let first = repo.json(&["log"], 0);
+    let first = repo.workflow().log();
     assert_eq!(numbers(&first), (0..=50).rev().collect::<Vec<_>>());
     let file = remembered(&repo);
     let text = std::fs::read_to_string(&file).unwrap();
     assert_eq!(text.lines().count(), 52);
-    assert_eq!(repo.json(&["log"], 0), first);
+    assert_eq!(repo.workflow().log(), first);
     assert_eq!(numbers(&repo.json(&["log", "-n", "40"], 0)).len(), 40);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
 
@@ -92,7 +93,7 @@ fn promise_d6_log_works_each_turn_out_once() {
     let body = body.join("\n");
     let crc = crc(body.as_bytes());
     std::fs::write(&file, format!("{{\"schema\":1,\"crc\":{crc}}}\n{body}")).unwrap();
-    assert_eq!(repo.json(&["log"], 0)[50]["title"], "Remembered");
+    assert_eq!(repo.workflow().log()[50]["title"], "Remembered");
 
     // A cache that is damaged or of another version is ignored.
     for damaged in [
@@ -102,7 +103,7 @@ fn promise_d6_log_works_each_turn_out_once() {
         text.replacen("\"schema\":1", "\"schema\":2", 1),
     ] {
         std::fs::write(&file, damaged).unwrap();
-        assert_eq!(repo.json(&["log"], 0), first);
+        assert_eq!(repo.workflow().log(), first);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
     }
 }
@@ -121,20 +122,21 @@ fn crc(bytes: &[u8]) -> u32 {
 fn promise_d6_what_is_remembered_follows_the_session() {
     let repo = session_of(40);
     repo.done(&["log"]);
-    repo.run_plan(&plan("New", &[create("new.txt", "1\n")]));
-    repo.done(&["undo"]);
-    let rows = repo.json(&["log"], 0);
+    repo.workflow()
+        .run_plan(&plan("New", &[create("new.txt", "1\n")]));
+    repo.workflow().undo(1).done();
+    let rows = repo.workflow().log();
     assert_eq!(numbers(&rows), (0..=42).rev().collect::<Vec<_>>());
     assert_eq!(
         (&rows[0]["title"], &rows[1]["title"], &rows[2]["title"]),
         (&"Undo 41: New".into(), &"New".into(), &"Turn 40".into())
     );
     std::fs::remove_file(remembered(&repo)).unwrap();
-    assert_eq!(repo.json(&["log"], 0), rows);
+    assert_eq!(repo.workflow().log(), rows);
 
     // A branch at an older turn and a session that git moved back show only their own turns.
-    repo.done(&["branch", "35", "alt"]);
-    assert_eq!(numbers(&repo.json(&["log"], 0))[0], 35);
+    repo.workflow().branch("35", "alt").done();
+    assert_eq!(numbers(&repo.workflow().log())[0], 35);
     repo.git(&["update-ref", SESSION, &format!("{SESSION}~5")]);
     assert_eq!(numbers(&repo.json(&["-s", "demo", "log"], 0))[0], 37);
     repo.done(&["gc", "demo", "-y"]);
@@ -148,12 +150,13 @@ fn promise_d6_a_turn_leaves_no_loose_object() {
     repo.git(&["gc", "-q"]);
     let loose = || repo.git(&["count-objects"]);
     assert_eq!(loose(), "0 objects, 0 kilobytes");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo.reply(&plan("Planned", &[create("b.txt", "b\n")]));
-    repo.done(&["plan", "-m", "make b"]);
+    repo.workflow().plan("make b").done();
     repo.done(&["execute", "-y"]);
-    repo.run_plan(&plan("From a file", &[create("c.txt", "c\n")]));
-    repo.done(&["undo"]);
+    repo.workflow()
+        .run_plan(&plan("From a file", &[create("c.txt", "c\n")]));
+    repo.workflow().undo(1).done();
     repo.done(&["status"]);
     assert_eq!(loose(), "0 objects, 0 kilobytes");
 }
@@ -178,7 +181,7 @@ fn promise_d6_turns_of_every_kind_leave_no_loose_object() {
     for turn in 1..20 {
         std::fs::write(&file, write(turn)).unwrap();
         match turn % 3 {
-            0 => repo.done(&["plan", "-m", "make it"]),
+            0 => repo.workflow().plan("make it").done(),
             1 => repo.done(&["plan", "--from", path]),
             _ => repo.done(&["execute", path, "-y"]),
         };
@@ -186,6 +189,6 @@ fn promise_d6_turns_of_every_kind_leave_no_loose_object() {
             repo.done(&["execute", "-y"]);
         }
     }
-    assert_eq!(numbers(&repo.json(&["log"], 0)).len(), 21);
+    assert_eq!(numbers(&repo.workflow().log()).len(), 21);
     assert_eq!(repo.git(&["count-objects"]), "0 objects, 0 kilobytes");
 }

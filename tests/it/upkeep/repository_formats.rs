@@ -45,8 +45,8 @@ impl Format {
 
     fn session(self) -> TestRepo {
         let repo = self.repo();
-        repo.done(&["new", "demo"]);
-        repo.done(&["context", "add", "a.txt", "b.txt", "--session"]);
+        repo.workflow().new_session("demo").done();
+        repo.workflow().add(&["a.txt", "b.txt"]);
         repo
     }
 }
@@ -139,10 +139,11 @@ fn a_first_turn_before_any_commit(format: Format) {
     let objects = format!("--object-format={}", format.objects);
     let repo = TestRepo::with(&[objects.as_str(), &refs]);
     repo.write("a.txt", "one\n");
-    repo.done(&["new", "demo"]);
-    repo.run_plan(&plan("First", &[create("b.txt", "two\n")]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow()
+        .run_plan(&plan("First", &[create("b.txt", "two\n")]));
     assert_eq!(repo.read("b.txt"), "two\n");
-    let status = repo.json(&["status"], 0);
+    let status = repo.workflow().status();
     assert_eq!(status["turn"], 1, "{status}");
     assert_eq!(repo.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
     assert_eq!(repo.git(&["for-each-ref", "refs/heads"]), "");
@@ -151,17 +152,17 @@ fn a_first_turn_before_any_commit(format: Format) {
 fn a_model_answers_and_the_plan_waits(format: Format) {
     let repo = format.session();
     repo.reply(&plan("Change", &[edit("a.txt", "one", "1")]));
-    repo.done(&["plan", "-m", "go"]);
-    assert_eq!(repo.json(&["status"], 0)["state"], "planned");
+    repo.workflow().plan("go").done();
+    assert_eq!(repo.workflow().status()["state"], "planned");
     let draft = repo.git(&["rev-parse", "refs/teddy/drafts/demo"]);
     assert_eq!(
         repo.git(&["rev-parse", "teddy/drafts/demo~1"]),
         repo.git(&["rev-parse", "teddy/sessions/demo"])
     );
 
-    repo.done(&["execute", "-y"]);
+    repo.workflow().execute().done();
     assert_eq!(repo.read("a.txt"), "1\n");
-    assert_eq!(repo.json(&["status"], 0)["turn"], 1);
+    assert_eq!(repo.workflow().status()["turn"], 1);
     let left = repo.git(&["for-each-ref", "--format=%(refname)", "refs/teddy/drafts"]);
     assert_eq!(left, "", "{draft}");
     std::fs::remove_dir_all(repo.beside("answers")).unwrap();
@@ -172,17 +173,19 @@ fn a_model_answers_and_the_plan_waits(format: Format) {
 
 fn steps_are_taken_back_and_done_again(format: Format) {
     let repo = format.session();
-    repo.run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
-    repo.run_plan(&plan("Two", &[edit("b.txt", "two", "2")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
+    repo.workflow()
+        .run_plan(&plan("Two", &[edit("b.txt", "two", "2")]));
     repo.write("mine.txt", "mine\n");
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(
         (repo.read("a.txt"), repo.read("b.txt")),
         ("1\n".into(), "two\n".into())
     );
-    repo.done(&["redo"]);
+    repo.workflow().redo(1).done();
     assert_eq!(repo.read("b.txt"), "2\n");
-    repo.done(&["restore", "0", "-y"]);
+    repo.workflow().restore("0").done();
     assert_eq!(
         (repo.read("a.txt"), repo.read("b.txt")),
         ("one\n".into(), "two\n".into())
@@ -198,8 +201,10 @@ fn steps_are_taken_back_and_done_again(format: Format) {
 
 fn turns_are_named_as_git_names_commits(format: Format) {
     let repo = format.session();
-    repo.run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
-    repo.run_plan(&plan("Two", &[edit("b.txt", "two", "2")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
+    repo.workflow()
+        .run_plan(&plan("Two", &[edit("b.txt", "two", "2")]));
     let tip = repo.git(&["rev-parse", "teddy/sessions/demo"]);
     for name in [
         "1",
@@ -221,31 +226,33 @@ fn turns_are_named_as_git_names_commits(format: Format) {
         let out = repo.teddy(&["show", "--", name]);
         assert_ne!(out.code, 0, "{name}: {out}");
     }
-    assert_eq!(repo.json(&["log"], 0).as_array().unwrap().len(), 3);
+    assert_eq!(repo.workflow().log().as_array().unwrap().len(), 3);
     assert!(repo.done(&["diff", "1"]).contains("+1"));
 }
 
 fn sessions_branch_and_are_switched(format: Format) {
     let repo = format.session();
-    repo.run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
-    repo.run_plan(&plan("Two", &[edit("b.txt", "two", "2")]));
-    repo.done(&["branch", "1", "other"]);
+    repo.workflow()
+        .run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
+    repo.workflow()
+        .run_plan(&plan("Two", &[edit("b.txt", "two", "2")]));
+    repo.workflow().branch("1", "other").done();
     let first = repo.git(&["rev-parse", "teddy/sessions/demo~1"]);
     assert_eq!(repo.git(&["rev-parse", "teddy/sessions/other"]), first);
     repo.teddy(&["branch", "1", "other"]).check(1, &["other"]);
-    repo.done(&["switch", "demo"]);
-    repo.done(&["switch", "other"]);
-    repo.done(&["restore", "@", "-y"]);
+    repo.workflow().switch("demo").done();
+    repo.workflow().switch("other").done();
+    repo.workflow().restore("@").done();
     assert_eq!(
         (repo.read("a.txt"), repo.read("b.txt")),
         ("1\n".into(), "two\n".into())
     );
-    assert_eq!(repo.json(&["sessions"], 0).as_array().unwrap().len(), 2);
+    assert_eq!(repo.workflow().sessions().as_array().unwrap().len(), 2);
 }
 
 fn two_sessions_at_once(format: Format) {
     let repo = format.session();
-    repo.done(&["new", "beside"]);
+    repo.workflow().new_session("beside").done();
     std::thread::scope(|scope| {
         for session in ["demo", "beside"] {
             let repo = &repo;
@@ -277,10 +284,12 @@ fn two_sessions_at_once(format: Format) {
 
 fn the_user_commits_and_switches_meanwhile(format: Format) {
     let repo = format.session();
-    repo.run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
     repo.write("c.txt", "three\n");
     repo.commit("The user's");
-    repo.run_plan(&plan("Two", &[edit("b.txt", "two", "2")]));
+    repo.workflow()
+        .run_plan(&plan("Two", &[edit("b.txt", "two", "2")]));
     let workspace = repo.git(&["log", "-1", "--format=%s", "teddy/sessions/demo^2"]);
     assert_eq!(workspace, "Two");
     let merged = repo.git(&["merge-base", "main", "teddy/sessions/demo^2"]);
@@ -288,33 +297,37 @@ fn the_user_commits_and_switches_meanwhile(format: Format) {
 
     repo.commit("More of the user's");
     repo.git(&["switch", "-q", "-c", "side", "HEAD~2"]);
-    let status = repo.json(&["status"], 0);
+    let status = repo.workflow().status();
     assert_eq!(status["workspace"]["branch"]["now"], "side", "{status}");
     repo.git(&["switch", "-q", "--detach", "main"]);
-    repo.run_plan(&plan("Three", &[create("d.txt", "four\n")]));
+    repo.workflow()
+        .run_plan(&plan("Three", &[create("d.txt", "four\n")]));
     assert_eq!(repo.read("d.txt"), "four\n");
 }
 
 fn gc_packs_and_forgets(format: Format) {
     let repo = format.session();
-    repo.run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
     repo.reply(&plan("Two", &[edit("b.txt", "two", "2")]));
-    repo.done(&["plan", "-m", "go"]);
+    repo.workflow().plan("go").done();
     repo.git(&["gc", "-q", "--prune=now"]);
-    repo.done(&["execute", "-y"]);
+    repo.workflow().execute().done();
     assert_eq!(repo.read("b.txt"), "2\n");
-    repo.done(&["branch", "1", "other"]);
+    repo.workflow().branch("1", "other").done();
     repo.done(&["gc", "--idle-days", "0", "demo", "-y"]);
     repo.git(&["gc", "-q", "--prune=now"]);
     repo.done(&["recover"]);
     repo.git(&["fsck", "--strict", "--no-dangling"]);
-    repo.run_plan(&plan("Three", &[create("c.txt", "three\n")]));
+    repo.workflow()
+        .run_plan(&plan("Three", &[create("c.txt", "three\n")]));
 }
 
 fn a_ref_that_somebody_else_moved_stays_theirs(format: Format) {
     use teddy::git::refs::{self, Expected, MoveError, RefMove};
     let repo = format.session();
-    repo.run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
     let opened = repo.open();
     let commit = |name: &str| repo.git(&["rev-parse", name]).parse().unwrap();
     let (old, tip) = (
@@ -370,7 +383,8 @@ fn a_ref_that_somebody_else_moved_stays_theirs(format: Format) {
 
 fn a_ref_without_its_commit_gets_the_last_one_back(format: Format) {
     let repo = format.session();
-    repo.run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
     let sound = repo.git(&["rev-parse", "teddy/sessions/demo"]);
     let tree = repo.git(&["rev-parse", "teddy/sessions/demo^{tree}"]);
     let lost = repo.git(&["commit-tree", "-p", &sound, "-m", "lost", &tree]);
@@ -389,7 +403,8 @@ fn a_ref_without_its_commit_gets_the_last_one_back(format: Format) {
     );
     assert_eq!(repo.git(&["rev-parse", "teddy/sessions/demo"]), sound);
     repo.git(&["fsck", "--strict", "--no-dangling"]);
-    repo.run_plan(&plan("Two", &[edit("b.txt", "two", "2")]));
+    repo.workflow()
+        .run_plan(&plan("Two", &[edit("b.txt", "two", "2")]));
 }
 
 fn a_change_is_planned(format: Format) {
@@ -410,7 +425,8 @@ fn a_change_is_planned(format: Format) {
 
 fn a_linked_worktree_has_a_head_of_its_own(format: Format) {
     let repo = format.session();
-    repo.run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
     let linked = repo.beside("linked");
     repo.git(&[
         "worktree",
@@ -467,7 +483,8 @@ fn a_repository_within_is_recorded_by_its_commit(format: Format) {
     repo.write("inner/own.txt", "own\n");
     repo.git_in(&inner, &["add", "-A"]);
     repo.git_in(&inner, &["commit", "-q", "-m", "inner"]);
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
     assert_eq!(
         repo.git(&["rev-parse", "teddy/sessions/demo^2^{tree}"]),
         repo.tree()
@@ -478,12 +495,14 @@ fn a_repository_within_is_recorded_by_its_commit(format: Format) {
 
 fn turns_land_on_the_users_branch(format: Format) {
     let repo = format.session();
-    repo.run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
     repo.done(&["land", "-m", "Land"]);
     assert_eq!(repo.git(&["log", "--format=%s", "main"]), "Land\ninit");
     assert_eq!(repo.git(&["status", "--short"]), "");
 
-    repo.run_plan(&plan("Two", &[edit("b.txt", "two", "2")]));
+    repo.workflow()
+        .run_plan(&plan("Two", &[edit("b.txt", "two", "2")]));
     let linked = repo.beside("linked");
     repo.git(&[
         "worktree",
@@ -569,7 +588,8 @@ fn reftable() -> Option<TestRepo> {
         objects: "sha1",
     };
     let repo = format.is_known().then(|| format.session())?;
-    repo.run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[edit("a.txt", "one", "1")]));
     Some(repo)
 }
 
@@ -653,7 +673,7 @@ fn who_moves_refs_is_waited_for_even_when_it_was_killed() {
         .env("TEDDY_LOCK_TIMEOUT", "0.3");
     Output::of(&mut command).check(75, &["is at work in this repository"]);
     drop(held);
-    repo.done(&["new", "other"]);
+    repo.workflow().new_session("other").done();
 }
 
 #[test]
@@ -692,7 +712,7 @@ fn a_table_that_a_power_cut_emptied_is_not_taken_for_one_without_sessions() {
     repo.teddy(&["sessions"])
         .check(1, &["tables.list` is damaged: it names no table"]);
     write_over(&list, &names);
-    assert_eq!(repo.json(&["sessions"], 0).as_array().unwrap().len(), 1);
+    assert_eq!(repo.workflow().sessions().as_array().unwrap().len(), 1);
     make(&repo, "x.txt").check(0, &[]);
 }
 
@@ -748,7 +768,7 @@ fn refs_that_were_migrated_are_what_they_were() {
     std::fs::remove_dir_all(repo.path().join(".git/logs")).unwrap();
     repo.git(&["refs", "migrate", "--ref-format=reftable"]);
     make(&repo, "reftable.txt").check(0, &[]);
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert!(!repo.path().join("reftable.txt").exists());
-    assert_eq!(repo.json(&["status"], 0)["turn"], 3);
+    assert_eq!(repo.workflow().status()["turn"], 3);
 }

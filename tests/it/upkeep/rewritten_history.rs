@@ -9,13 +9,14 @@ const SECRET: &str = "secret.txt";
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt", "--session"]);
-    repo.run_plan(&plan(
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
+    repo.workflow().run_plan(&plan(
         "One",
         &[create(SECRET, "hunter2\n"), edit("a.txt", "a", "b")],
     ));
-    repo.run_plan(&plan("Two", &[create("b.txt", "b\n")]));
+    repo.workflow()
+        .run_plan(&plan("Two", &[create("b.txt", "b\n")]));
     repo
 }
 
@@ -75,7 +76,7 @@ fn what_is_left_of_a_rewritten_session_is_shown() {
         let diff = repo.done(&["diff", "1"]);
         assert!(diff.contains("+b") && !diff.contains("hunter2"), "{diff}");
         repo.done(&["diff", "--session"]);
-        assert_eq!(repo.json(&["status"], 0)["rewritten"], true);
+        assert_eq!(repo.workflow().status()["rewritten"], true);
         repo.teddy(&["verify"]).check(1, &["(T3)"]);
     }
 }
@@ -85,14 +86,15 @@ fn pb7_a_rewritten_session_is_undone_and_goes_on() {
     let repo = project();
     rewrite(&repo);
     prune(&repo);
-    repo.done(&["undo", "2"]);
+    repo.workflow().undo(2).done();
     assert_eq!(repo.read("a.txt"), "a\n");
     assert!(!repo.path().join("b.txt").exists());
     // No turn has it any more, so it is the user's.
     assert_eq!(repo.read(SECRET), "hunter2\n");
-    repo.done(&["redo", "2"]);
+    repo.workflow().redo(2).done();
     assert_eq!(repo.read("a.txt"), "b\n");
-    repo.run_plan(&plan("Three", &[create("c.txt", "c\n")]));
+    repo.workflow()
+        .run_plan(&plan("Three", &[create("c.txt", "c\n")]));
     repo.git(&["fsck", "--strict", "--no-dangling"]);
 }
 
@@ -101,7 +103,7 @@ fn a_session_that_is_deleted_for_good_names_every_ref_that_still_has_some_of_it(
     for is_rewritten in [false, true] {
         let repo = project();
         repo.done(&["branch", "fork"]);
-        repo.done(&["switch", "demo"]);
+        repo.workflow().switch("demo").done();
         if is_rewritten {
             rewrite(&repo);
         }

@@ -83,7 +83,7 @@ fn what_could_run_a_program_holds_only_after_trust_and_until_a_byte_changes() {
         ".teddy/config.yaml",
         "worktree: { setup: touch prepared }\n",
     );
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     let ignored = "settings of this repository are ignored: worktree.setup";
     repo.teddy(&["status"]).check(0, &[ignored]);
     let asked = repo.teddy(&["trust"]);
@@ -118,7 +118,7 @@ fn what_could_run_a_program_holds_only_after_trust_and_until_a_byte_changes() {
 #[test]
 fn an_untrusted_repository_names_no_model() {
     let repo = TestRepo::new().file(".teddy/config.yaml", "model: \"command:touch stolen\"\n");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo.teddy(&["plan", "-m", "x"]).check(
         1,
         &[
@@ -276,7 +276,7 @@ fn a_search_engine_that_is_none_is_named() {
 fn verbose_says_what_a_call_works_with() {
     let repo = TestRepo::new().file(".teddy/config.yaml", "agent: architect\n");
     repo.configure("model: sonnet\n");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     let config = format!(
         "Settings: git config, {}, .teddy/config.yaml as far as",
         repo.beside("teddy.yaml").display()

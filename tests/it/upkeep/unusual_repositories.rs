@@ -65,8 +65,9 @@ fn clone(repo: &TestRepo, args: &[&str]) -> PathBuf {
 #[test]
 fn a_bare_repository_shows_its_sessions_and_does_no_more() {
     let repo = project();
-    repo.done(&["new", "demo"]);
-    repo.run_plan(&plan("Make it", &[create("new.txt", "new\n")]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow()
+        .run_plan(&plan("Make it", &[create("new.txt", "new\n")]));
     let bare = clone(&repo, &["--bare"]);
     repo.git_in(
         &bare,
@@ -262,14 +263,14 @@ fn a_folder_of_a_sparse_index_that_is_there_goes_through_turns() {
             content
         );
         repo.git(&["fsck", "--strict", "--no-dangling"]);
-        repo.done(&["undo", "2"]);
+        repo.workflow().undo(2).done();
         assert!(!repo.path().join("left/deep/new.txt").exists());
         assert_eq!(repo.path().join("left/deep/d.txt").exists(), own);
         assert!(!repo.path().join("left/c.txt").exists());
-        repo.done(&["redo", "2"]);
+        repo.workflow().redo(2).done();
         assert_eq!(repo.read("left/deep/new.txt"), "new\nmore\n");
         repo.git(&["gc", "-q"]);
-        repo.done(&["verify"]);
+        repo.workflow().verify().done();
     }
 }
 
@@ -292,7 +293,7 @@ fn what_a_turn_makes_of_a_file_that_is_left_out_is_recorded() {
                 repo.git(&["show", "teddy/sessions/one^2:left/c.txt"]),
                 "X\nmine"
             );
-            repo.done(&["undo", "2"]);
+            repo.workflow().undo(2).done();
             assert!(!repo.path().join("left/c.txt").exists() || repo.read("left/c.txt") == "c\n");
         }
     }
@@ -323,8 +324,8 @@ fn a_repository_within_may_have_another_hash_function() {
 fn actions_on_a_file_that_is_left_out_are_judged_before_they_run() {
     let repo = project();
     repo.git(&["sparse-checkout", "set", "--cone", "kept"]);
-    repo.done(&["new", "one"]);
-    repo.done(&["context", "add", "left/c.txt"]);
+    repo.workflow().new_session("one").done();
+    repo.workflow().add(&["left/c.txt"]);
     std::fs::write(
         repo.beside("plan.md"),
         plan("Edit", &[edit("left/c.txt", "c", "C")]),
@@ -338,7 +339,7 @@ fn actions_on_a_file_that_is_left_out_are_judged_before_they_run() {
     std::fs::write(repo.beside("plan.md"), plan("Create", &[whole])).unwrap();
     repo.done(&["execute", "../plan.md", "-y"]);
     assert_eq!(repo.read("left/c.txt"), "C\n");
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(repo.git(&["diff", "HEAD", "--", "left"]), "");
 }
 
@@ -356,11 +357,11 @@ fn a_turn_in_a_file_that_is_assumed_unchanged_is_undone() {
         assert_eq!(repo.read("a.txt"), "aa\nOne\nTwo\n", "{mark}");
         let changed = repo.git(&["show", "--format=", "teddy/sessions/one^2", "--", "a.txt"]);
         assert!(changed.ends_with(" One\n+Two"), "{mark}: {changed}");
-        repo.done(&["undo"]);
+        repo.workflow().undo(1).done();
         assert_eq!(repo.read("a.txt"), "aa\nOne\n", "{mark}");
-        repo.done(&["undo"]);
+        repo.workflow().undo(1).done();
         assert_eq!(repo.read("a.txt"), "aa\n", "{mark}");
-        repo.done(&["redo", "2"]);
+        repo.workflow().redo(2).done();
         assert_eq!(repo.read("a.txt"), "aa\nOne\nTwo\n", "{mark}");
     }
 }
@@ -433,7 +434,7 @@ fn what_git_remembers_of_files_is_neither_believed_nor_broken() {
 
     repo.write("a.txt", "aa, and more\n");
     repo.write("own.txt", "own\n");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo.run_plan(&plan(
         "Make it",
         &[create("new.txt", "new\n"), execute("git status --short")],
@@ -446,6 +447,6 @@ fn what_git_remembers_of_files_is_neither_believed_nor_broken() {
     assert_eq!(repo.git(&["show", "teddy/sessions/demo^2:own.txt"]), "own");
     let now = std::fs::read(repo.beside("monitor.log")).unwrap_or_default();
     assert_eq!(now, asked, "the program that a repository names is not run");
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(repo.git(&["status", "--short"]), " M a.txt\n?? own.txt");
 }

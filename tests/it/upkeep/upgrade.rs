@@ -62,7 +62,7 @@ fn each(check: impl Fn(&TestRepo)) {
 }
 
 fn sessions(repo: &TestRepo) -> Vec<String> {
-    let listed = repo.json(&["sessions"], 0);
+    let listed = repo.workflow().sessions();
     let names = listed.as_array().unwrap().iter();
     names
         .map(|one| one["name"].as_str().unwrap().to_owned())
@@ -129,7 +129,7 @@ fn the_sessions_of_an_earlier_version_are_sound() {
 #[test]
 fn what_an_earlier_version_left_waiting_is_still_there() {
     each(|repo| {
-        let status = repo.json(&["status"], 0);
+        let status = repo.workflow().status();
         assert_eq!(status["session"], "waiting");
         assert_eq!(status["state"], "planned");
         let interrupted = repo.json(&["status", "-s", "every-kind"], 0);
@@ -163,11 +163,11 @@ fn what_was_recorded_by_an_earlier_version_is_found() {
 #[test]
 fn the_work_of_an_earlier_version_goes_on() {
     each(|repo| {
-        repo.done(&["execute", "-y"]);
+        repo.workflow().execute().done();
         assert_eq!(repo.read("waited.txt"), "It waited.\n");
-        repo.done(&["undo"]);
+        repo.workflow().undo(1).done();
         assert!(!repo.path().join("waited.txt").exists());
-        repo.done(&["redo"]);
+        repo.workflow().redo(1).done();
         repo.done(&["land", "1", "-m", "Land what waited"]);
         assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "Land what waited");
 
@@ -179,13 +179,13 @@ fn the_work_of_an_earlier_version_goes_on() {
 #[test]
 fn a_turn_of_an_earlier_version_is_restored() {
     each(|repo| {
-        repo.done(&["switch", "every-kind"]);
-        repo.done(&["restore", "1", "-y"]);
+        repo.workflow().switch("every-kind").done();
+        repo.workflow().restore("1").done();
         assert_eq!(repo.read("a.txt"), "one\n2\nthree\n");
-        repo.done(&["undo"]);
-        repo.done(&["restore", "9", "-y"]);
+        repo.workflow().undo(1).done();
+        repo.workflow().restore("9").done();
         assert_eq!(repo.read("a.txt"), "one\n2\n3\n");
-        repo.done(&["branch", "4", "again"]);
+        repo.workflow().branch("4", "again").done();
         assert_eq!(turns(repo, "again").len(), 5);
     });
 }
@@ -193,8 +193,8 @@ fn a_turn_of_an_earlier_version_is_restored() {
 #[test]
 fn a_plan_that_was_interrupted_in_an_earlier_version_runs() {
     each(|repo| {
-        repo.done(&["switch", "every-kind"]);
-        let plan = repo.done(&["show", "draft", "plan.md"]);
+        repo.workflow().switch("every-kind").done();
+        let plan = repo.workflow().artifact("draft", "plan.md");
         assert!(plan.contains("sleep 60"), "{plan}");
         let quick = plan.replace("sleep 60", "echo slept");
         repo.run_plan(&quick);
@@ -205,15 +205,15 @@ fn a_plan_that_was_interrupted_in_an_earlier_version_runs() {
 #[test]
 fn a_question_of_an_earlier_version_is_answered() {
     each(|repo| {
-        repo.done(&["switch", "fork"]);
+        repo.workflow().switch("fork").done();
         let answer = crate::plans::plan("Paint", &[crate::plans::create("red.txt", "red\n")]);
         let file = repo.beside("answer.md");
         std::fs::write(&file, answer).unwrap();
         let file = file.to_str().unwrap();
         repo.done(&["plan", "-m", "red", "--from", file]);
-        repo.done(&["execute", "-y"]);
+        repo.workflow().execute().done();
         assert_eq!(repo.read("red.txt"), "red\n");
-        let input = repo.done(&["show", "6", "input.md"]);
+        let input = repo.workflow().artifact("6", "input.md");
         assert!(input.contains("Which colour should it have?"), "{input}");
     });
 }
