@@ -8,8 +8,10 @@ use unicode_width::UnicodeWidthStr as _;
 use super::app::App;
 use super::exit;
 use super::failure::InvalidArgument;
+use super::request::is_file;
 use crate::text::sanitize::sanitize_line;
-use crate::ui::style::{StyledLine, Tone, block};
+use crate::ui::style::{StyledLine, Tone, block, shortened};
+use crate::ui::terminal::stdout_width;
 use crate::workflow::blame::{Blamed, LineSource, blamed, request};
 use crate::workflow::paths;
 use crate::workflow::project::Project;
@@ -21,7 +23,7 @@ use crate::workflow::project::Project;
 /// or are not committed.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy blame src/login.rs\n  teddy blame -L 10,20 src/login.rs\n  teddy blame --prompt src/login.rs      with what was asked for\n  git blame src/login.rs"
+    after_help = "Examples:\n  teddy blame src/login.rs\n  teddy blame src/login.rs:10\n  teddy blame src/login.rs:10,20\n  teddy blame --prompt src/login.rs      with what was asked for\n  git blame src/login.rs"
 )]
 pub(super) struct Args {
     /// Only these lines: `10,20`, `10,+5`, or anything else that `git blame -L` takes
@@ -30,13 +32,15 @@ pub(super) struct Args {
     /// Before the lines of a turn, show what was asked for
     #[arg(long, conflicts_with = "json")]
     prompt: bool,
-    /// The file
-    #[arg(value_hint = ValueHint::FilePath)]
+    /// The file, and a line or lines of it
+    #[arg(value_name = "FILE[:LINE]", value_hint = ValueHint::FilePath)]
     file: String,
 }
 
-/// Columns for the title of a commit.
-const MOST_TITLE: usize = 30;
+/// Columns for the origin of a line and its number, at a terminal.
+const MOST_LEFT: usize = 29;
+/// Fewer columns than this show nothing of a title.
+const MIN_TITLE: usize = 6;
 /// Lines shown of a request.
 const MOST_LINES: usize = 12;
 
@@ -51,17 +55,26 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     let project = app.project()?;
-    let files = paths::resolve_paths(&project.repository, &app.dir()?, &[args.file])?;
+    let (file, range) = match args.range {
+        Some(range) => (args.file, Some(range)),
+        None => file_and_lines(app, args.file)?,
+    };
+    let files = paths::resolve_paths(&project.repository, &app.dir()?, &[file])?;
     let path = files.first().map_or("", String::as_str);
-    let lines = blamed(&project, path, args.range.as_deref())?;
+    let lines = blamed(&project, path, range.as_deref())?;
     if app.global.json {
         app.print_json(&lines)?;
         return Ok(exit::SUCCESS.into());
     }
 
-    let names: Vec<String> = lines.iter().map(|line| name(&line.source)).collect();
-    let width = names.iter().map(|name| name.width()).max().unwrap_or(0);
     let digits = lines.last().map_or(1, |line| line.line.to_string().len());
+    let max_name = stdout_width().map(|_| MOST_LEFT.saturating_sub(digits + 3));
+    let name = |line: &Blamed| match max_name {
+        Some(width) => short_name(&line.source, width),
+        None => name(&line.source),
+    };
+    let names: Vec<String> = lines.iter().map(name).collect();
+    let width = names.iter().map(|name| name.width()).max().unwrap_or(0);
     let mut rendered = Vec::new();
     for (at, (line, name)) in lines.iter().zip(&names).enumerate() {
         if args.prompt && (at == 0 || lines[at - 1].source != line.source) {
@@ -96,6 +109,25 @@ fn is_range(text: &str) -> bool {
     is_search || (is_numbers && !text.is_empty())
 }
 
+/// Splits `src/login.rs:10` or `src/login.rs:10,20`, unless there is a file of that name.
+fn file_and_lines(app: &App, word: String) -> anyhow::Result<(String, Option<String>)> {
+    let project = app.project()?;
+    let Some((file, lines)) = word.rsplit_once(':') else {
+        return Ok((word, None));
+    };
+    let is_range = !lines.is_empty() && lines.bytes().all(|b| b.is_ascii_digit() || b == b',');
+    if !is_range || is_file(app, &project, &word) {
+        return Ok((word, None));
+    }
+
+    // For git, one number is a range to the end of the file.
+    let range = match lines.contains(',') {
+        true => lines.to_owned(),
+        false => format!("{lines},{lines}"),
+    };
+    Ok((file.to_owned(), Some(range)))
+}
+
 /// Returns the request that led to a line, as a quotation.
 fn asked(project: &Project, line: &Blamed) -> anyhow::Result<Vec<StyledLine>> {
     let LineSource::Turn {
@@ -114,7 +146,32 @@ fn asked(project: &Project, line: &Blamed) -> anyhow::Result<Vec<StyledLine>> {
         .collect())
 }
 
-/// Returns a short name for the origin of a line.
+/// Returns the origin of a line in at most `width` columns: the turn, and what fits of its title.
+fn short_name(source: &LineSource, width: usize) -> String {
+    let (start, title) = match source {
+        LineSource::Turn {
+            session,
+            turn,
+            title,
+            ..
+        } => {
+            let turn = format!(":{turn}");
+            let session = shortened(session.as_str(), width.saturating_sub(turn.len()));
+            (session + &turn, title.as_deref().unwrap_or_default())
+        }
+        LineSource::Commit { commit, title, .. } => {
+            (commit.to_string()[..8].to_owned(), title.as_str())
+        }
+        LineSource::Uncommitted => return "not committed".to_owned(),
+    };
+    let available = width.saturating_sub(start.width() + 1);
+    match available < MIN_TITLE {
+        true => start,
+        false => format!("{start} {}", shortened(&sanitize_line(title), available)),
+    }
+}
+
+/// Returns the origin of a line in full.
 fn name(source: &LineSource) -> String {
     match source {
         LineSource::Turn {
@@ -130,7 +187,7 @@ fn name(source: &LineSource) -> String {
             model,
             ..
         } => {
-            let title = shortened(title.as_deref().unwrap_or_default());
+            let title = title.as_deref().unwrap_or_default();
             match model {
                 Some(model) => format!("{session}:{turn} ({model}) {title}"),
                 None => format!("{session}:{turn} {title}"),
@@ -143,15 +200,8 @@ fn name(source: &LineSource) -> String {
             ..
         } => {
             let id = &commit.to_string()[..8];
-            format!("{id} ({author}) {}", shortened(title))
+            format!("{id} ({author}) {title}")
         }
         LineSource::Uncommitted => "not committed".to_owned(),
-    }
-}
-
-fn shortened(title: &str) -> String {
-    match title.char_indices().nth(MOST_TITLE) {
-        Some((cut, _)) => format!("{}...", title[..cut].trim_end()),
-        None => title.to_owned(),
     }
 }

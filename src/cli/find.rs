@@ -3,18 +3,22 @@
 use std::process::ExitCode;
 
 use clap::ValueHint;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::app::App;
 use super::exit;
 use super::failure::InvalidPattern;
 use super::number;
 use crate::text::context_list;
-use crate::ui::style::{StyledLine, Tone};
+use crate::text::sanitize::sanitize_line;
+use crate::ui::style::{StyledLine, Tone, shortened};
+use crate::ui::terminal::stdout_width;
 use crate::workflow::find::{LinePattern, Match, Query, TurnPart, find};
 
 /// Search what all sessions recorded, newest turn first
 ///
-/// Prints `session:turn:file:line: text` for each line that matches. The pattern is a regular
+/// Prints `session:turn:file:line: text` for each line that matches; at a terminal, each turn is
+/// named once, above its lines. The pattern is a regular
 /// expression of Rust's `regex` crate, the same as ripgrep's. With `-s`, only that session is
 /// searched. Exits with 1 if nothing matches.
 #[derive(clap::Args)]
@@ -79,8 +83,8 @@ const DEFAULT: [TurnPart; 4] = [
     TurnPart::Report,
     TurnPart::Output,
 ];
-/// Columns shown of a line at a terminal.
-const MOST_COLUMNS: usize = 500;
+/// Columns for the text of a match, however long the name of its file is.
+const MIN_TEXT: usize = 20;
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.record()?;
@@ -113,11 +117,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     if app.global.json {
         app.print_json(&results.matches)?;
     } else {
-        let lines: Vec<_> = results
-            .matches
-            .iter()
-            .map(|hit| line(hit, &query.pattern))
-            .collect();
+        let lines = match stdout_width() {
+            Some(width) => fitted(&results.matches, &query.pattern, width),
+            None => results
+                .matches
+                .iter()
+                .map(|hit| line(hit, &query.pattern))
+                .collect(),
+        };
         app.page(&project, &lines)?;
     }
 
@@ -139,26 +146,74 @@ fn invalid_pattern(pattern: &str, problem: &'static str, why: impl ToString) -> 
     }
 }
 
+/// Returns matches for a terminal: each turn is named once, and a long line is cut around what
+/// matched.
+fn fitted(hits: &[Match], pattern: &LinePattern, width: usize) -> Vec<StyledLine> {
+    let mut lines = Vec::new();
+    for turn in hits.chunk_by(|a, b| a.session == b.session && a.turn == b.turn) {
+        let name = format!("{}:{}", turn[0].session, turn[0].turn);
+        lines.push(StyledLine::of(Tone::Strong, &name));
+        let turn = turn.iter().map(|hit| {
+            let start = StyledLine::plain("  ").append(start(hit));
+            let available = width.saturating_sub(start.width()).max(MIN_TEXT);
+            let text = hit.text.as_deref().unwrap_or_default();
+            start.append(matched(&around_match(text, pattern, available), pattern))
+        });
+        lines.extend(turn.map(|line| line.cut(width)));
+    }
+    lines
+}
+
+/// The part of a line that shows its first match in `width` columns.
+fn around_match(text: &str, pattern: &LinePattern, width: usize) -> String {
+    let text = sanitize_line(text.trim());
+    let end = pattern.match_range(&text).map_or(0, |range| range.end);
+    let end = (end..=text.len()).find(|&at| text.is_char_boundary(at));
+    if text[..end.unwrap_or(0)].width() < width {
+        return shortened(&text, width);
+    }
+
+    let words = text.char_indices().filter(|(_, c)| c.is_whitespace());
+    let starts = words.map(|(at, _)| &text[at..]);
+    let is_shown = |rest: &&str| {
+        let dropped = text.len() - rest.len();
+        end.is_some_and(|end| dropped < end && text[dropped..end].width() + 2 < width)
+    };
+    let match_start = pattern.match_range(&text).map_or(0, |range| range.start);
+    let rest = starts
+        .filter(|rest| text.len() - rest.len() <= match_start)
+        .find(is_shown)
+        .or_else(|| text.get(match_start..))
+        .unwrap_or(&text);
+    format!("…{}", shortened(rest, width.saturating_sub(1)))
+}
+
 fn line(hit: &Match, pattern: &LinePattern) -> StyledLine {
     let Match { session, turn, .. } = hit;
-    let line = StyledLine::of(Tone::Strong, &format!("{session}:{turn}"))
-        .with(Tone::Faint, ":")
-        .with(Tone::Plain, &hit.file);
-    let (Some(number), Some(text)) = (hit.line, &hit.text) else {
-        return line.with(Tone::Faint, ": binary file matches");
-    };
-    let line = line
-        .with(Tone::Faint, ":")
-        .with(Tone::Accent, &number.to_string())
-        .with(Tone::Faint, ": ");
-    let text: String = text.chars().take(MOST_COLUMNS).collect();
+    let line = StyledLine::of(Tone::Strong, &format!("{session}:{turn}")).with(Tone::Faint, ":");
+    let text = hit.text.as_deref().unwrap_or_default();
+    line.append(start(hit)).append(matched(text, pattern))
+}
 
-    match pattern.match_range(&text) {
+/// Returns the file and the number of the line.
+fn start(hit: &Match) -> StyledLine {
+    let line = StyledLine::plain(&hit.file);
+    match hit.line {
+        Some(number) => line
+            .with(Tone::Faint, ":")
+            .with(Tone::Accent, &number.to_string())
+            .with(Tone::Faint, ": "),
+        None => line.with(Tone::Faint, ": binary file matches"),
+    }
+}
+
+fn matched(text: &str, pattern: &LinePattern) -> StyledLine {
+    match pattern.match_range(text) {
         Some(range) if text.is_char_boundary(range.start) && text.is_char_boundary(range.end) => {
-            line.with(Tone::Plain, &text[..range.start])
+            StyledLine::plain(&text[..range.start])
                 .with(Tone::AddedPart, &text[range.clone()])
                 .with(Tone::Plain, &text[range.end..])
         }
-        _ => line.with(Tone::Plain, &text),
+        _ => StyledLine::plain(text),
     }
 }

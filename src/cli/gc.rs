@@ -12,6 +12,8 @@ use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
 use crate::text::sized;
+use crate::ui::style::{self, Paint, StyledLine};
+use crate::ui::terminal::stdout_width;
 use crate::workflow::du::du;
 use crate::workflow::gc::{ArchivedSession, GcOptions, GcResult, gc, plan};
 use crate::workflow::project::Project;
@@ -118,6 +120,10 @@ fn show_usage(app: &App, project: &Project) -> anyhow::Result<()> {
         text.push_str(&line(usage.archives, &what));
     }
 
+    if let Some(width) = stdout_width() {
+        let lines = text.lines().map(StyledLine::plain).collect();
+        text = style::text(&style::wrap_all(lines, width), Paint::Bare);
+    }
     app.print(text)?;
     for path in &usage.rescued {
         app.warn(&format!("a file that you saved is kept in: {path}"));

@@ -187,14 +187,20 @@ fn number(row: &LogRow) -> String {
 
 /// Returns turns as lines, with their changes if requested.
 fn listed(project: &Project, turns: &[ListedTurn], args: &Args) -> anyhow::Result<Vec<StyledLine>> {
-    let name = |turn: &ListedTurn| match args.all {
+    let is_fitted = terminal::stdout_width().is_some();
+    let name = |turn: &ListedTurn| match args.all && !is_fitted {
         true => format!("{}:{}", turn.session, turn.row.number),
         false => number(&turn.row),
     };
     let width = turns.iter().map(|turn| name(turn).len()).max().unwrap_or(0);
     let mut lines = Vec::new();
 
+    let mut session = None;
     for turn in turns {
+        if args.all && is_fitted && session != Some(&turn.session) {
+            session = Some(&turn.session);
+            lines.push(StyledLine::of(Tone::Strong, turn.session.as_str()));
+        }
         lines.push(args.line(&format!("{:width$}", name(turn)), &turn.row));
         lines.extend(args.changes(project, &turn.row)?);
         if args.stat || args.patch {

@@ -2,10 +2,15 @@
 
 use std::process::ExitCode;
 
+use unicode_width::UnicodeWidthStr as _;
+
 use super::app::App;
 use super::exit;
+use crate::host::clock;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
+use crate::ui::style::shortened;
+use crate::ui::terminal::stdout_width;
 use crate::workflow::history;
 use crate::workflow::history::SessionRow;
 use crate::workflow::project::Project;
@@ -33,21 +38,28 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         return Ok(exit::SUCCESS.into());
     }
 
+    let screen = stdout_width();
     let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
+    let width = width.min(screen.map_or(usize::MAX, |screen| screen / 3));
     let line = |row: &SessionRow| {
         let mark = if row.current { '*' } else { ' ' };
-        format!(
-            "{mark} {:width$}  {:>10}  {}  {}{}\n",
-            row.name,
-            counted(row.turns, "turn"),
-            row.updated.as_deref().map_or("", day),
-            sanitize_line(&row.title),
-            if row.code == Some(false) {
-                " (record)"
-            } else {
-                ""
-            },
-        )
+        let kind = match row.code {
+            Some(false) => " (without code)",
+            _ => "",
+        };
+        let (name, turns) = (shortened(&row.name, width), counted(row.turns, "turn"));
+        let time = row.updated.as_deref().unwrap_or_default();
+        let time = match screen {
+            Some(_) => clock::age_or_day(time).unwrap_or_default(),
+            None => day(time).to_owned(),
+        };
+        let start = format!("{mark} {name:width$}  {turns:>10}  {time:10}  ");
+        let title = sanitize_line(&row.title);
+        let title = match screen.map(|screen| screen.saturating_sub(start.width() + kind.len())) {
+            Some(available) => shortened(&title, available),
+            None => title.into_owned(),
+        };
+        format!("{start}{title}{kind}\n")
     };
 
     app.print(rows.iter().map(line).collect::<String>())?;

@@ -18,6 +18,7 @@ use crate::model::settings::{ModelConfig, ModelKind};
 use crate::ui::ask;
 use crate::ui::setup as words;
 use crate::ui::style;
+use crate::ui::terminal::stdout_width;
 use crate::workflow::hint::error_with_hint;
 use crate::workflow::setup::{self, KeptModel, TriedModel};
 use crate::workflow::user::NobodyToAsk;
@@ -98,7 +99,10 @@ fn list(app: &App, context: SetupContext, detected: &FoundModels) -> anyhow::Res
         return Ok(exit::SUCCESS.into());
     }
 
-    let lines = describe_models(&settings, &context.file, detected);
+    let mut lines = describe_models(&settings, &context.file, detected);
+    if let Some(width) = stdout_width() {
+        lines = style::wrap_all(lines, width);
+    }
     app.print(style::text(&lines, app.paint_results()))?;
     app.note("`teddy setup --model <name>` tries one and writes it down.");
     Ok(exit::SUCCESS.into())

@@ -10,7 +10,8 @@ use crate::session::meta::NotCaptured;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::drift::lines;
-use crate::ui::style::{self, StyledLine, Tone};
+use crate::ui::style::{self, StyledLine, Tone, shortened};
+use crate::ui::terminal::stdout_width;
 use crate::workflow::history;
 use crate::workflow::history::{REWRITTEN, SessionStatus};
 use crate::workflow::hooks::{hooks_dir, read_errors};
@@ -40,14 +41,29 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     if status.rewritten {
         app.warn(REWRITTEN);
     }
-    let (Some(session), Some(turn)) = (&status.session, status.turn) else {
+    let (Some(session), Some(turn)) = (status.session.clone(), status.turn) else {
         app.print("No session is in use here.\n")?;
         app.note("`teddy start '<what you want>'` starts one; `teddy sessions` lists them.");
         return Ok(exit::SUCCESS.into());
     };
 
-    let mut lines = vec![heading(&project, session, turn)];
+    let mut lines = vec![heading(&project, &session, turn)];
+    let width = stdout_width();
+    if let Some(width) = width {
+        // `A plan is waiting for turn 12: ... (3 actions)`
+        let available = width.saturating_sub(45).max(15);
+        if let Some(draft) = &mut status.draft {
+            draft.title = shortened(&draft.title, available);
+        }
+        if let Some(message) = &mut status.message {
+            let first = message.trim().lines().next().unwrap_or_default();
+            *message = shortened(first, available);
+        }
+    }
     lines.extend(toned(&text(&status, turn)));
+    if let Some(width) = width {
+        lines = style::wrap_all(lines, width);
+    }
     app.print(style::text(&lines, app.paint_results()))?;
     if let Some(holder) = &status.at_work {
         app.note(match holder.command.as_str() {

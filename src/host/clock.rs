@@ -67,6 +67,24 @@ pub fn in_zone(text: &str, format: &str) -> Option<String> {
     )
 }
 
+/// Says how long ago an RFC 3339 time is, within a week, and otherwise names its day. At most ten
+/// columns. `None` if `text` is not a time.
+pub fn age_or_day(text: &str) -> Option<String> {
+    let time: Timestamp = text.parse().ok()?;
+    let minutes = now().timestamp().duration_since(time).as_mins();
+    let (hours, days) = (minutes / 60, minutes / (60 * 24));
+    match (minutes, hours, days) {
+        // Another machine's clock can be ahead.
+        (..0, ..) => in_zone(text, "%Y-%m-%d"),
+        (0, ..) => Some("just now".to_owned()),
+        (_, 0, _) => Some(format!("{minutes} min ago")),
+        (_, _, 0) => Some(format!("{hours} h ago")),
+        (_, _, 1) => Some("yesterday".to_owned()),
+        (_, _, ..7) => Some(format!("{days} days ago")),
+        _ => in_zone(text, "%Y-%m-%d"),
+    }
+}
+
 /// Parses an RFC 3339 time. Its offset becomes the time zone.
 pub fn parse(text: &str) -> Option<Zoned> {
     let instant: Timestamp = text.trim().parse().ok()?;

@@ -370,5 +370,31 @@ impl TextArea {
     };
 }
 
+/// Fits a text into `width` columns: cut at a word, with an ellipsis. A word that would leave less
+/// than half of the columns in use is cut itself.
+pub fn shortened(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+
+    let (mut kept, mut used) = (String::new(), 0);
+    for c in text.chars() {
+        used += c.width().unwrap_or(0);
+        if used >= width {
+            break;
+        }
+        kept.push(c);
+    }
+    let is_at_word = text[kept.len()..].starts_with(char::is_whitespace);
+    if !is_at_word
+        && let Some(end) = kept.rfind(char::is_whitespace)
+        && 2 * kept[..end].width() >= width
+    {
+        kept.truncate(end);
+    }
+    kept.truncate(kept.trim_end().len());
+    kept + "…"
+}
+
 #[cfg(test)]
 mod tests;

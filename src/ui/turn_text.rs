@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::style::{StyledLine, Tone};
+use super::style::{StyledLine, Tone, shortened};
 use crate::host::clock;
 use crate::session::meta::{MessageOrigin, Status};
 use crate::text::counted;
@@ -16,9 +16,6 @@ const MIN_TITLE: usize = 24;
 
 /// A title keeps this many columns before time and status are shown.
 const LEAST_TITLE: usize = 20;
-
-/// On a narrower screen, times have no year.
-const WIDE: usize = 80;
 
 /// Returns a turn as one line. Turns of an invoked agent are indented. A narrow screen omits facts,
 /// then the time, then the status. `None` means unlimited width.
@@ -44,7 +41,7 @@ pub fn log_line(name: &str, row: &LogRow, width: Option<usize>) -> StyledLine {
     let count = (0..=facts.len()).rev().find(fits).unwrap_or(0);
     let facts = &facts[..count];
     let max_title = available.saturating_sub(ending(facts).width()).max(1);
-    let title = StyledLine::plain(&row.title).cut(max_title).text();
+    let title = shortened(&sanitize_line(&row.title), max_title);
 
     finish_log_line(start, &title, facts, &notes).cut(width)
 }
@@ -75,13 +72,17 @@ fn log_start(name: &str, row: &LogRow, width: Option<usize>, kind: RowStart) -> 
 /// Returns a turn in the format of `git log --oneline`.
 pub fn log_oneline(name: &str, row: &LogRow, width: Option<usize>) -> StyledLine {
     let line = StyledLine::of(Tone::Strong, &format!("{name} "))
-        .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]))
-        .with(Tone::Plain, &row.title)
-        .with(Tone::Warning, &notes(row));
-    match width {
-        Some(width) => line.cut(width),
-        None => line,
-    }
+        .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]));
+    let notes = notes(row);
+    let title = sanitize_line(&row.title);
+    let Some(width) = width else {
+        return line.with(Tone::Plain, &title).with(Tone::Warning, &notes);
+    };
+    let available = width.saturating_sub(line.width() + notes.width()).max(1);
+    let title = shortened(&title, available);
+    line.with(Tone::Plain, &title)
+        .with(Tone::Warning, &notes)
+        .cut(width)
 }
 
 fn finish_log_line(start: StyledLine, title: &str, facts: &[String], notes: &str) -> StyledLine {
@@ -105,11 +106,11 @@ pub fn status_tone(status: Status) -> Tone {
 }
 
 fn shown_time(time: &str, width: Option<usize>) -> String {
-    let format = match width {
-        Some(width) if width < WIDE => "%b %d %H:%M",
-        _ => "%Y-%m-%d %H:%M",
+    let text = match width {
+        Some(_) => clock::age_or_day(time).map(|text| format!("{text:10}")),
+        None => clock::in_zone(time, "%Y-%m-%d %H:%M"),
     };
-    clock::in_zone(time, format).unwrap_or_else(|| time.to_owned())
+    text.unwrap_or_else(|| time.to_owned())
 }
 
 /// Most important first.
@@ -241,7 +242,7 @@ mod tests {
             too_many_files: false,
             not_brought: Vec::new(),
             landed: None,
-            time: Some("2026-11-23T10:00:59Z".to_owned()),
+            time: Some("2026-01-23T10:00:59Z".to_owned()),
         }
     }
 
@@ -250,8 +251,8 @@ mod tests {
         let row = row(title);
         let time = |format| clock::in_zone(row.time.as_ref().unwrap(), format).unwrap();
         let expected = expected
-            .replace("2026-11-23 10:00", &time("%Y-%m-%d %H:%M"))
-            .replace("Nov 23 10:00", &time("%b %d %H:%M"));
+            .replace("2026-01-23 10:00", &time("%Y-%m-%d %H:%M"))
+            .replace("2026-01-23", &time("%Y-%m-%d"));
         let text = log_line("   3", &row, width).text();
         assert_eq!(text, expected);
         assert!(width.is_none_or(|width| text.width() <= width), "{text}");
@@ -263,33 +264,33 @@ mod tests {
         check(
             title,
             None,
-            "   3 9e3779b1 2026-11-23 10:00 executed Greet everybody by their name, in their language (2 files, $0.02, anthropic:claude)",
+            "   3 9e3779b1 2026-01-23 10:00 executed Greet everybody by their name, in their language (2 files, $0.02, anthropic:claude)",
         );
         check(
             title,
             Some(200),
-            "   3 9e3779b1 2026-11-23 10:00 executed Greet everybody by their name, in their language (2 files, $0.02, anthropic:claude)",
+            "   3 9e3779b1 2026-01-23 executed Greet everybody by their name, in their language (2 files, $0.02, anthropic:claude)",
         );
         check(
             title,
             Some(80),
-            "   3 9e3779b1 2026-11-23 10:00 executed Greet everybody by their name… (2 files)",
+            "   3 9e3779b1 2026-01-23 executed Greet everybody by their name, in… (2 files)",
         );
         check(
             title,
             Some(60),
-            "   3 9e3779b1 Nov 23 10:00 executed Greet everybody by thei…",
+            "   3 9e3779b1 2026-01-23 executed Greet everybody by their…",
         );
         check(
             title,
             Some(50),
-            "   3 9e3779b1 executed Greet everybody by their n…",
+            "   3 9e3779b1 executed Greet everybody by their…",
         );
-        check(title, Some(40), "   3 9e3779b1 Greet everybody by their …");
+        check(title, Some(40), "   3 9e3779b1 Greet everybody by their…");
         check(
             "日本語で挨拶する",
             Some(60),
-            "   3 9e3779b1 Nov 23 10:00 executed 日本語で挨拶する",
+            "   3 9e3779b1 2026-01-23 executed 日本語で挨拶する",
         );
     }
 }

@@ -79,6 +79,9 @@ pub struct FindResult {
     pub skipped: Vec<String>,
 }
 
+/// The first recorded file of a turn, by its index, that has a line.
+type RecordedLines = HashMap<(usize, String), String>;
+
 struct SearchedFile {
     turn: usize,
     part: TurnPart,
@@ -197,6 +200,9 @@ pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
     })?;
 
     let searched: HashMap<BlobId, Searched> = searched.into_iter().flatten().collect();
+    // The same line is in several files of a turn: a plan is in the reply, too, and output in the
+    // report.
+    let mut seen = RecordedLines::new();
     for mut file in files {
         let (turn, searched) = (&chains.turns[file.turn], &searched[&file.blob]);
         // Reading the turn is slow, so only matches pay for it.
@@ -206,14 +212,21 @@ pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
                 continue;
             }
         }
-        results.add(turn, &file, searched);
+        results.add(turn, &file, searched, &mut seen);
     }
 
     Ok(results)
 }
 
 impl FindResult {
-    fn add(&mut self, turn: &ChainTurn, file: &SearchedFile, searched: &Searched) {
+    /// Leaves out lines that another recorded file of the turn has, too.
+    fn add(
+        &mut self,
+        turn: &ChainTurn,
+        file: &SearchedFile,
+        searched: &Searched,
+        seen: &mut RecordedLines,
+    ) {
         let matched = |line: Option<usize>, text: Option<String>| Match {
             session: turn.session.clone(),
             turn: turn.number,
@@ -225,7 +238,13 @@ impl FindResult {
         };
         match searched {
             Searched::Lines(lines) => {
-                let lines = lines.iter();
+                let lines = lines.iter().filter(|(_, text)| {
+                    // A diff marks the lines of the plan.
+                    let text = text.trim_start_matches(['+', '-']).trim();
+                    let key = (file.turn, text.to_owned());
+                    let first = seen.entry(key).or_insert_with(|| file.name.clone());
+                    file.part == TurnPart::Code || *first == file.name
+                });
                 self.matches
                     .extend(lines.map(|(line, text)| matched(Some(*line), Some(text.clone()))));
             }

@@ -13,3 +13,4 @@ mod users_edits;
 mod verify;
 pub mod web;
 mod web_files;
+mod widths;
