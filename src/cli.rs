@@ -5,7 +5,6 @@
 )]
 
 mod acp;
-mod adopt;
 mod app;
 mod ask;
 mod begin;
@@ -53,9 +52,7 @@ mod prompt;
 mod push;
 mod race;
 mod record;
-mod recover;
 mod redo;
-mod replay;
 mod request;
 mod restore;
 mod resume;
@@ -63,7 +60,6 @@ mod retry;
 mod sessions;
 mod setup;
 mod show;
-mod sign;
 mod source;
 mod start;
 mod status;
@@ -115,33 +111,56 @@ Examples:
   teddy undo                                undo the last turn
   teddy land                                commit what the turns did to your branch";
 
-/// Generates the enum of commands, with the match arms for each row.
+/// A command in the list that `teddy help` prints.
+struct ListedCommand {
+    group: &'static str,
+    place: Place,
+    name: &'static str,
+}
+
+/// Where `teddy help` lists a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// On the first screen.
+    First,
+    /// Only with `--all`.
+    More,
+    Hidden,
+}
+
+/// Generates the enum of commands, with the match arms for each row, and the list of the groups.
 macro_rules! commands {
-    ($($(#[$attribute:meta])* $name:literal $variant:ident => $module:ident,)*) => {
+    ($($group:literal {
+        $($(#[$attribute:meta])* $place:ident $name:literal $variant:ident => $module:ident,)*
+    })*) => {
         // Not a doc comment: clap would use it as the description of the program.
         #[derive(Subcommand)]
         enum Command {
-            $(#[command(name = $name)] $(#[$attribute])* $variant($module::Args),)*
+            $($(
+                #[command(name = $name, hide = matches!(Place::$place, Place::Hidden))]
+                $(#[$attribute])*
+                $variant($module::Args),
+            )*)*
         }
+
+        const COMMANDS: &[ListedCommand] = &[
+            $($(ListedCommand { group: $group, place: Place::$place, name: $name },)*)*
+        ];
 
         impl Command {
             /// Adds only this command to the program; `None` if there is no command with exactly
             /// this name.
             fn alone(program: clap::Command, name: &str) -> Option<clap::Command> {
                 let command = match name {
-                    $($name => $module::Args::augment_args(clap::Command::new($name)),)*
+                    $($($name => $module::Args::augment_args(clap::Command::new($name)),)*)*
                     _ => return None,
                 };
                 Some(program.subcommand(command))
             }
 
-            fn names() -> &'static [&'static str] {
-                &[$($name),*]
-            }
-
             fn run(self, app: &mut App) -> anyhow::Result<ExitCode> {
                 match self {
-                    $(Command::$variant(args) => $module::run(args, app),)*
+                    $($(Command::$variant(args) => $module::run(args, app),)*)*
                 }
             }
         }
@@ -149,62 +168,68 @@ macro_rules! commands {
 }
 
 commands! {
-    "setup" Setup => setup,
-    "init" Init => init,
-    "new" New => new,
-    "start" Start => start,
-    "plan" Plan => plan,
-    "ask" Ask => ask,
-    "race" Race => race,
-    "execute" Execute => execute,
-    #[command(visible_alias = "continue")]
-    "resume" Resume => resume,
-    "context" Context => context,
-    "status" Status => status,
-    "log" Log => log,
-    "show" Show => show,
-    "diff" Diff => diff,
-    "find" Find => find,
-    "browse" Browse => browse,
-    "restore" Restore => restore,
-    "undo" Undo => undo,
-    "redo" Redo => redo,
-    "land" Land => land,
-    "pick" Pick => pick,
-    #[command(alias = "run")]
-    "record" Record => record,
-    "hooks" Hooks => hooks,
-    #[command(hide = true)]
-    "hook" Hook => hook,
-    "acp" Acp => acp,
-    "retry" Retry => retry,
-    "replay" Replay => replay,
-    "branch" Branch => branch,
-    "switch" Switch => switch,
-    "sessions" Sessions => sessions,
-    #[command(alias = "import")]
-    "fetch" Fetch => fetch,
-    "web" Web => web,
-    "export" Export => export,
-    "preprocess" Preprocess => preprocess,
-    "get-prompt" GetPrompt => get_prompt,
-    "change" Change => change,
-    "trust" Trust => trust,
-    "adopt" Adopt => adopt,
-    "blame" Blame => blame,
-    "compare" Compare => compare,
-    "bisect" Bisect => bisect,
-    "verify" Verify => verify,
-    "sign" Sign => sign,
-    "push" Push => push,
-    "doctor" Doctor => doctor,
-    "recover" Recover => recover,
-    "gc" Gc => gc,
-    "demo" Demo => demo,
-    "completions" Completions => completions,
-    "man" Man => man,
-    #[command(hide = true)]
-    "__lane" Lane => lane,
+    "start" {
+        First "setup" Setup => setup,
+        First "start" Start => start,
+        More "demo" Demo => demo,
+        More "init" Init => init,
+        More "new" New => new,
+        More "trust" Trust => trust,
+    }
+    "work" {
+        #[command(visible_alias = "continue")]
+        First "resume" Resume => resume,
+        First "ask" Ask => ask,
+        First "plan" Plan => plan,
+        First "execute" Execute => execute,
+        First "context" Context => context,
+        More "race" Race => race,
+        More "retry" Retry => retry,
+        More "change" Change => change,
+        More "record" Record => record,
+        More "hooks" Hooks => hooks,
+        More "acp" Acp => acp,
+    }
+    "look" {
+        First "status" Status => status,
+        First "log" Log => log,
+        First "diff" Diff => diff,
+        More "show" Show => show,
+        More "find" Find => find,
+        More "browse" Browse => browse,
+        More "web" Web => web,
+        More "blame" Blame => blame,
+        More "compare" Compare => compare,
+        More "bisect" Bisect => bisect,
+        More "sessions" Sessions => sessions,
+        More "verify" Verify => verify,
+    }
+    "go back" {
+        First "undo" Undo => undo,
+        More "redo" Redo => redo,
+        More "restore" Restore => restore,
+        More "branch" Branch => branch,
+        More "switch" Switch => switch,
+    }
+    "share" {
+        First "land" Land => land,
+        First "push" Push => push,
+        More "pick" Pick => pick,
+        More "fetch" Fetch => fetch,
+        More "export" Export => export,
+    }
+    "maintain" {
+        First "doctor" Doctor => doctor,
+        More "gc" Gc => gc,
+        More "completions" Completions => completions,
+        More "man" Man => man,
+        More "preprocess" Preprocess => preprocess,
+        More "get-prompt" GetPrompt => get_prompt,
+    }
+    "called by programs" {
+        Hidden "hook" Hook => hook,
+        Hidden "__lane" Lane => lane,
+    }
 }
 
 /// Returns an error as [`main`] would report it on stderr: its message, the model's question and the

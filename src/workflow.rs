@@ -43,7 +43,7 @@ pub mod project;
 pub mod push;
 pub mod race;
 pub mod record;
-pub mod replay;
+pub mod rerun;
 pub mod restore;
 pub mod resume;
 pub mod retry;

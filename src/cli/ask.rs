@@ -38,7 +38,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
-    let request = args.request.read(app, &project, args.words, false)?;
+    let request = args.request.read(app, &project, args.words)?;
     let Some(question) = request.message.clone() else {
         let message = "no question was given".to_owned();
         let hint = "`teddy ask '<question>'` asks it".to_owned();

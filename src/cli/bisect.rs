@@ -33,7 +33,7 @@ enum BisectCommand {
 /// up to 127 bad, and a higher one stops the search.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy bisect run 'cargo test'\n  teddy bisect run --good 3 --bad 9 -- cargo test --lib\n  teddy bisect run --json 'grep -q form login.html'"
+    after_help = "Examples:\n  teddy bisect run 'cargo test'\n  teddy bisect run --good 3 --bad 9 cargo test --lib\n  teddy bisect run --json 'grep -q form login.html'"
 )]
 struct RunArgs {
     /// A turn after which it succeeds [default: the files before the first turn]
@@ -42,9 +42,9 @@ struct RunArgs {
     /// A turn after which it fails [default: the newest turn]
     #[arg(long, value_name = "TURN", add = complete::with(complete::turns))]
     bad: Option<String>,
-    /// The command: one word is a line for the shell, several are a program and its arguments; put
-    /// `--` before it if they have options
-    #[arg(required = true)]
+    /// The command, with everything that follows: one word is a line for the shell, several are a
+    /// program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_hint = clap::ValueHint::CommandWithArguments)]
     command: Vec<String>,
 }
 

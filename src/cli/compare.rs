@@ -10,12 +10,12 @@ use crate::workflow::compare::compare;
 
 /// Compare turns or sessions: files, lines, tokens, cost, time, and what a command says of each
 ///
-/// A session counts as a whole, without the turns that all the sessions share. With `--run`, the
+/// A session counts as a whole, without the turns that all the sessions share. With `--check`, the
 /// command runs in a scratch worktree on the files after each of them, confined as the commands of
 /// a plan are.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy compare add-auth add-auth-retry-1\n  teddy compare add-auth:3 other:3 --run 'cargo test'\n  teddy compare 2 4 --diff"
+    after_help = "Examples:\n  teddy compare add-auth add-auth-retry-1\n  teddy compare add-auth:3 other:3 --check 'cargo test'\n  teddy compare 2 4 --diff"
 )]
 pub(super) struct Args {
     /// Turns or sessions
@@ -23,7 +23,7 @@ pub(super) struct Args {
     sides: Vec<String>,
     /// Run this line of the shell on the files of each
     #[arg(long, value_name = "COMMAND")]
-    run: Option<String>,
+    check: Option<String>,
     /// Also show how the files after the first two differ
     #[arg(long, conflicts_with = "json")]
     diff: bool,
@@ -32,7 +32,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let mut user = app.user(&project, false);
-    let sides = compare(&project, &args.sides, args.run.as_deref(), user.as_mut())?;
+    let sides = compare(&project, &args.sides, args.check.as_deref(), user.as_mut())?;
     drop(user);
     if app.global.json {
         app.print_json(&sides)?;

@@ -7,9 +7,10 @@ use serde::Serialize;
 use super::app::App;
 use super::exit;
 use crate::text::counted;
+use crate::text::sanitize::sanitize_line;
 use crate::ui::style::{self, StyledLine, Tone};
 use crate::workflow::doctor::RepairOutcome;
-use crate::workflow::doctor::{HealthCheck, HealthState, Patient};
+use crate::workflow::doctor::{self, HealthCheck, HealthState, Patient, RecoveryResult};
 
 /// Find what is wrong or risky here, and how to fix it
 ///
@@ -19,12 +20,18 @@ use crate::workflow::doctor::{HealthCheck, HealthState, Patient};
 /// Works outside of a repository, too. Exits with 1 if there is a problem.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy doctor\n  teddy doctor -v             what is fine as well\n  teddy doctor --fix          fix what is harmless, and say it\n  teddy doctor --json         for programs"
+    after_help = "Examples:\n  teddy doctor\n  teddy doctor -v             what is fine as well\n  teddy doctor --fix          finish what a crash interrupted, fix what is harmless\n  teddy doctor --json         for programs"
 )]
 pub(super) struct Args {
-    /// Fix what is harmless; nothing of yours is deleted, and no session is changed
+    /// Finish what a crash interrupted, check every object, and fix what is harmless
+    ///
+    /// Nothing of yours is deleted. Every command that changes something recovers by itself, too,
+    /// but checks only the newest turns. Running it twice is harmless.
     #[arg(long)]
     fix: bool,
+    /// First restore the valid part of what an earlier recovery quarantined as damaged
+    #[arg(long, requires = "fix")]
+    put_back: bool,
 }
 
 /// Width of the names of states and groups.
@@ -39,6 +46,8 @@ struct DoctorReport<'a> {
     /// Attempts of `--fix`.
     fixed: Vec<FixReport<'a>>,
     checks: &'a [HealthCheck],
+    /// `None` without `--fix`, or if there is nothing to recover in: no repository, or a bare one.
+    recovery: Option<&'a RecoveryResult>,
 }
 
 /// An attempt of `--fix`.
@@ -53,7 +62,13 @@ struct FixReport<'a> {
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let admit = |app: &App| Patient::admit(&app.dir()?, app.user_dirs()?, app.project_options()?);
-    let patient = admit(app)?;
+    let mut patient = admit(app)?;
+    let mut recovery = None;
+    if args.fix {
+        // Other repairs need a repository that recovery can read.
+        recovery = recover(app, &patient, args.put_back)?;
+        patient = admit(app)?;
+    }
     let mut checks = patient.examine();
     let mut repaired = Vec::new();
     if args.fix {
@@ -64,7 +79,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     if app.global.json {
-        app.print_json(&report(&checks, &repaired))?;
+        app.print_json(&report(&checks, &repaired, recovery.as_ref()))?;
     } else {
         let paint = app.paint_results();
         let mut lines: Vec<StyledLine> = repaired.iter().map(repair_line).collect();
@@ -87,7 +102,46 @@ fn screen_width() -> Option<usize> {
     crate::host::screen::is_stdout().then(|| crate::ui::terminal::terminal_size().width)
 }
 
-fn report<'a>(checks: &'a [HealthCheck], repaired: &'a [RepairOutcome]) -> DoctorReport<'a> {
+/// Recovers and reports what was done; `None` if there is nothing to recover in.
+fn recover(
+    app: &App,
+    patient: &Patient,
+    puts_back: bool,
+) -> anyhow::Result<Option<RecoveryResult>> {
+    let Some(project) = patient.checkout() else {
+        return Ok(None);
+    };
+    let mut user = app.user(project, false);
+    crate::host::shell::end_orphans();
+    let recovery = doctor::recover(project, puts_back, user.as_mut())?;
+
+    for result in &recovery.put_back {
+        let name = sanitize_line(&result.item.name);
+        match &result.refused {
+            None => app.note(&format!("Put back `{name}`.")),
+            Some(why) => app.warn(&format!(
+                "`{name}` stays in quarantine: {}",
+                sanitize_line(why)
+            )),
+        }
+    }
+    for lock in &recovery.foreign_locks {
+        let (path, seconds) = (lock.path.display(), lock.seconds);
+        app.warn(&format!(
+            "`{path}` is a lock of git's own, {seconds} s old; if no git is running, remove it"
+        ));
+    }
+    if !recovery.recovered && recovery.put_back.is_empty() {
+        app.note("There is nothing to recover.");
+    }
+    Ok(Some(recovery))
+}
+
+fn report<'a>(
+    checks: &'a [HealthCheck],
+    repaired: &'a [RepairOutcome],
+    recovery: Option<&'a RecoveryResult>,
+) -> DoctorReport<'a> {
     let fixed = repaired.iter().map(|one| FixReport {
         group: one.check.group,
         name: one.check.name,
@@ -100,6 +154,7 @@ fn report<'a>(checks: &'a [HealthCheck], repaired: &'a [RepairOutcome]) -> Docto
         notes: count(checks, HealthState::Note),
         fixed: fixed.collect(),
         checks,
+        recovery,
     }
 }
 

@@ -242,7 +242,7 @@ fn session(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         (FailureKind::NoPlan, hint.to_owned())
     } else if let Some(ForeignPlan(session)) = cause.downcast_ref() {
         let hint = format!(
-            "look at it with `git show {}:plan.md`; `teddy adopt {session}` accepts it",
+            "look at it with `git show {}:plan.md`; `teddy switch --adopt {session}` accepts it",
             session.draft_reference()
         );
         (FailureKind::ForeignPlan, hint)

@@ -32,7 +32,7 @@ const REFRESH: Duration = Duration::from_millis(100);
 ///
 /// Sessions of a bundle, a file that `teddy export --bundle` wrote, keep their names. All of the
 /// bundle is checked first, and nothing is taken if anything is wrong. They count as another user's,
-/// even if you exported them yourself: a waiting plan does not run before `teddy adopt`.
+/// even if you exported them yourself: a waiting plan does not run before `teddy switch --adopt`.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy fetch                       all sessions of the remote\n  teddy fetch origin add-auth       one session\n  teddy fetch -n                    list what the remote has\n  teddy show origin/add-auth:3      look at a turn\n  teddy branch origin/add-auth:3 mine      continue from there\n  teddy fetch -n add-auth.bundle    check a bundle and say what is in it\n  teddy fetch all.bundle add-auth --as other-auth"
@@ -159,9 +159,13 @@ fn watch(app: &App, is_screen: bool) -> impl FnMut(usize, usize) {
 
 fn offer(offer: &OfferedSession) -> String {
     let fetched = if offer.fetched { "fetched" } else { "" };
-    let kind = if offer.code { "session" } else { "record" };
+    let kind = if offer.code {
+        "session"
+    } else {
+        "without code"
+    };
     let id = offer.tip.get(..7).unwrap_or(&offer.tip);
-    format!("{id}  {kind:7}  {fetched:7}  {}\n", offer.session)
+    format!("{id}  {kind:12}  {fetched:7}  {}\n", offer.session)
 }
 
 fn report(app: &App, result: &FetchResult) -> anyhow::Result<()> {
@@ -196,7 +200,7 @@ fn line(fetched: &FetchedSession) -> String {
         FetchState::Rewritten => "rewritten",
         FetchState::Unchanged => "unchanged",
     };
-    let kind = if fetched.code { "" } else { " (record)" };
+    let kind = if fetched.code { "" } else { " (without code)" };
     let turns = counted(fetched.turns, "turn");
     let title = sanitize_line(&fetched.title);
     format!("{state:9}  {}  {turns}  {title}{kind}\n", fetched.session)

@@ -2,58 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::{is_started_by_git, parser};
-
-/// A group of commands. The first ones are on the first screen.
-struct CommandGroup {
-    name: &'static str,
-    common: &'static [&'static str],
-    others: &'static [&'static str],
-}
-
-const GROUPS: [CommandGroup; 6] = [
-    CommandGroup {
-        name: "start",
-        common: &["setup", "start"],
-        others: &["demo", "init", "new", "trust"],
-    },
-    CommandGroup {
-        name: "work",
-        common: &["resume", "ask", "plan", "execute", "context"],
-        others: &[
-            "race", "change", "record", "hooks", "acp", "retry", "replay",
-        ],
-    },
-    CommandGroup {
-        name: "look",
-        common: &["status", "log", "diff"],
-        others: &[
-            "show", "find", "browse", "web", "blame", "compare", "bisect", "sessions", "verify",
-        ],
-    },
-    CommandGroup {
-        name: "go back",
-        common: &["undo"],
-        others: &["redo", "restore", "branch", "switch"],
-    },
-    CommandGroup {
-        name: "share",
-        common: &["land", "push"],
-        others: &["pick", "fetch", "adopt", "export", "sign"],
-    },
-    CommandGroup {
-        name: "maintain",
-        common: &["doctor"],
-        others: &[
-            "recover",
-            "gc",
-            "completions",
-            "man",
-            "preprocess",
-            "get-prompt",
-        ],
-    },
-];
+use super::{COMMANDS, ListedCommand, Place, is_started_by_git, parser};
 
 const WIDTH: usize = 80;
 
@@ -85,12 +34,17 @@ fn list(program: &str, is_all: bool) -> String {
 
     let mut text =
         format!("usage: {program} [options] <command> [arguments], or: {program} '<message>'\n\n");
-    for group in &GROUPS {
-        let others = group.others.iter().filter(|_| is_all);
-        for (at, name) in group.common.iter().chain(others).enumerate() {
-            let heading = if at == 0 { group.name } else { "" };
-            let about = about(name).unwrap_or_default();
-            text.push_str(&line(heading, name, &about));
+    let is_shown = |command: &&ListedCommand| match command.place {
+        Place::First => true,
+        Place::More => is_all,
+        Place::Hidden => false,
+    };
+    let shown: Vec<&ListedCommand> = COMMANDS.iter().filter(is_shown).collect();
+    for group in shown.chunk_by(|a, b| a.group == b.group) {
+        for (at, command) in group.iter().enumerate() {
+            let heading = if at == 0 { command.group } else { "" };
+            let about = about(command.name).unwrap_or_default();
+            text.push_str(&line(heading, command.name, &about));
         }
     }
     text.push_str(&match is_all {
@@ -134,27 +88,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_command_is_in_one_group() {
-        let mut listed: Vec<&str> = GROUPS
-            .iter()
-            .flat_map(|group| group.common.iter().chain(group.others))
-            .copied()
-            .collect();
-        listed.sort_unstable();
-        let parser = parser();
-        let mut names: Vec<&str> = parser
-            .get_subcommands()
-            .filter(|command| !command.is_hide_set() && command.get_name() != "help")
-            .map(clap::Command::get_name)
-            .collect();
-        names.sort_unstable();
-        assert_eq!(listed, names);
-    }
-
-    #[test]
     fn the_first_screen_has_14_commands_and_fits_24_lines() {
-        let count: usize = GROUPS.iter().map(|group| group.common.len()).sum();
-        assert_eq!(count, 14);
+        let first = COMMANDS.iter().filter(|one| one.place == Place::First);
+        assert_eq!(first.count(), 14);
         let text = list("teddy", false);
         assert!(text.lines().count() < 24, "{text}");
         assert!(

@@ -8,10 +8,11 @@ use super::exit;
 use crate::session::name::SessionName;
 use crate::workflow;
 use crate::workflow::model::agents;
+use crate::workflow::project::Project;
 
-/// Start a session
+/// Start a session, as `start --no-run` does
 ///
-/// The name is kebab-case, such as `add-auth`. Later commands in this worktree use this session by
+/// The name is kebab-case, such as `add-auth`; `Add auth` becomes that. Later commands in this worktree use this session by
 /// default.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  teddy new add-auth\n  teddy new fix-login -a debugger")]
@@ -24,15 +25,23 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let name = SessionName::parse(&args.name)?;
+    let name = SessionName::from_words(&args.name)?;
     let mut project = app.project()?;
-    let agent = agents::agent(
-        &project,
-        &args.agent.unwrap_or_else(|| project.settings.agent.clone()),
-    )?;
-    let mut user = app.user(&project, false);
+    start(app, &mut project, &name, args.agent.as_deref())
+}
+
+/// Starts a session without running it. `agent` is `None` for the configured one.
+pub(super) fn start(
+    app: &App,
+    project: &mut Project,
+    name: &SessionName,
+    agent: Option<&str>,
+) -> anyhow::Result<ExitCode> {
+    let usual = project.settings.agent.clone();
+    let agent = agents::agent(project, agent.unwrap_or(&usual))?;
+    let mut user = app.user(project, false);
     let transaction = project.enter("new", user.as_mut())?;
-    let commit = workflow::lifecycle::start_session(&transaction, &mut project, &name, &agent)?;
+    let commit = workflow::lifecycle::start_session(&transaction, project, name, &agent)?;
 
     drop(transaction);
     if app.global.json {

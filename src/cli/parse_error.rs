@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue};
 
 use super::mistyped::{Mistyped, unknown_command};
-use super::{Command, app, exit, failure, version};
+use super::{COMMANDS, app, exit, failure, version};
 use crate::host::output;
 
 /// Returns whether an unparsable command line asks for JSON.
@@ -18,7 +18,8 @@ pub(super) fn asks_for_json(arguments: &[OsString]) -> bool {
 
 /// Reports what is wrong with the command line, or prints the requested help.
 pub(super) fn explain(mut error: clap::Error, line: &[OsString], is_json: bool) -> ExitCode {
-    let mistyped = unknown_command(&error, line, Command::names());
+    let names: Vec<&str> = COMMANDS.iter().map(|command| command.name).collect();
+    let mistyped = unknown_command(&error, line, &names);
     // Clap suggests passing an unknown short option as a value, which is rarely meant.
     if matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(word)) if is_short(word))
     {

@@ -96,7 +96,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.ensure_model(&mut project, args.wanted.model_or_pipeline())?;
     }
 
-    let request = args.request.read(app, &project, args.words, false)?;
+    let request = args.request.read(app, &project, args.words)?;
     let from = args
         .from
         .as_deref()

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::app::App;
 use super::failure::{InvalidArgument, Unfinished};
-use super::{complete, exit};
+use super::{complete, exit, verify};
 use crate::config::settings::PushMode;
 use crate::git::remote::FetchProgress;
 use crate::session::name::SessionName;
@@ -25,14 +25,14 @@ const MOST_FINDINGS: usize = 20;
 
 /// Send sessions to a git remote
 ///
-/// Sends the turns without the code (`--record`), so others can read them, or the session itself
+/// Sends the turns without the code (`--no-code`), so others can read them, or the session itself
 /// (`--code`), so they can restore and continue it. git does the transfer, never by force. Before it
 /// sends anything, it shows the size, the files that are in no branch of the remote, and what looks
 /// like a key or a personal path: such findings must be allowed or redacted first.
 #[derive(clap::Args)]
 #[command(
-    group(ArgGroup::new("manner").args(["code", "record"])),
-    after_help = "Examples:\n  teddy push                          the record of the session in use\n  teddy push -n                       show what would be sent\n  teddy push add-auth --code          with the files, so others can continue it\n  teddy push --redact                 without keys and personal paths\n  teddy push --allow add-auth:3       let the findings in turn 3 go\n  teddy push --delete old-session     delete it on the remote, not here"
+    group(ArgGroup::new("manner").args(["code", "no_code"])),
+    after_help = "Examples:\n  teddy push                          the turns of the session in use, without the code\n  teddy push -n                       show what would be sent\n  teddy push add-auth --code          with the files, so others can continue it\n  teddy push --redact                 without keys and personal paths\n  teddy push --code --sign            with your signature\n  teddy push --allow add-auth:3       let the findings in turn 3 go\n  teddy push --delete old-session     delete it on the remote, not here"
 )]
 pub(super) struct Args {
     /// Sessions to send; the one in use if omitted
@@ -46,7 +46,7 @@ pub(super) struct Args {
     code: bool,
     /// Send the turns without the files
     #[arg(long)]
-    record: bool,
+    no_code: bool,
     /// Show what would be sent without sending it
     #[arg(short = 'n', long)]
     dry_run: bool,
@@ -59,23 +59,35 @@ pub(super) struct Args {
     /// Take findings out of what is sent, except out of the files of commits
     #[arg(long)]
     redact: bool,
+    /// First sign the sessions with your key, as `teddy verify --sign` does
+    #[arg(long, conflicts_with_all = ["no_code", "dry_run"])]
+    sign: bool,
     /// Send it under another name
     #[arg(long = "as", value_name = "NAME")]
     target: Option<String>,
     /// Delete sessions on the remote
-    #[arg(long, requires = "sessions", conflicts_with_all = ["manner", "allow", "redact", "target"])]
+    #[arg(long, requires = "sessions", conflicts_with_all = ["manner", "allow", "redact", "target", "sign"])]
     delete: bool,
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let project = app.record()?;
+    let project = match args.sign {
+        true => app.project()?,
+        false => app.record()?,
+    };
     if args.delete {
         return remove(&args, app, &project);
     }
 
-    let options = options(&args)?;
+    let mut options = options(&args)?;
+    if args.sign {
+        verify::sign_all(app, &project, &mut options.sessions)?;
+    }
     let prepared = prepare_push(&project, &options)?;
-    let preview = prepared.preview();
+    let mut preview = prepared.preview();
+    if args.sign {
+        note_unsent_signatures(&mut preview);
+    }
     if !app.global.json {
         app.print(style::text(&lines(&preview), app.paint_results()))?;
         unused(app, &options, &preview);
@@ -145,15 +157,24 @@ fn options(args: &Args) -> anyhow::Result<PushOptions> {
     Ok(PushOptions {
         sessions,
         remote: args.remote.clone(),
-        mode: match (args.code, args.record) {
+        mode: match (args.code, args.no_code) {
             (true, _) => Some(PushMode::Code),
-            (_, true) => Some(PushMode::Record),
+            (_, true) => Some(PushMode::NoCode),
             _ => None,
         },
         allow: args.allow.clone(),
         redact: args.redact,
         target,
     })
+}
+
+/// A signature covers the files, too, so it is sent only with them.
+fn note_unsent_signatures(preview: &mut PushResult) {
+    let without_code = |one: &&mut SessionPreview| one.mode == PushMode::NoCode;
+    for one in preview.sessions.iter_mut().filter(without_code) {
+        let note = "the signature covers the files, so it is not sent without them (`--code`)";
+        one.notes.push(note.to_owned());
+    }
 }
 
 /// Returns whether to show git's progress.
@@ -217,7 +238,7 @@ fn session(one: &SessionPreview, remote: &str) -> Vec<StyledLine> {
             let objects = counted(one.lacking.objects, "object");
             let bytes = sized(one.lacking.bytes);
             let scope = match one.mode {
-                PushMode::Record => "without the code",
+                PushMode::NoCode => "without the code",
                 PushMode::Code => "with the code",
             };
             format!(

@@ -63,7 +63,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
-    let request = args.request.read(app, &project, args.words, false)?;
+    let request = args.request.read(app, &project, args.words)?;
     let Some(message) = request.message.clone() else {
         let reason = "a race needs a message".to_owned();
         let hint = "`teddy race '<message>' --with <models>` gives it".to_owned();

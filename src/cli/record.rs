@@ -38,11 +38,8 @@ use crate::workflow::record::{
 )]
 pub(super) struct Args {
     /// What was asked for; `-` reads standard input
-    #[arg(value_name = "TEXT", conflicts_with = "message")]
+    #[arg(value_name = "TEXT")]
     text: Option<String>,
-    /// The same
-    #[arg(short, long, value_name = "TEXT")]
-    message: Option<String>,
     /// What the agent wrote down of it: the end of this file is kept with the turn
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     transcript: Option<String>,
@@ -58,11 +55,8 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let message = args.text.clone().or_else(|| args.message.clone());
-    let message = message
-        .map(source::message)
-        .transpose()?
-        .unwrap_or_default();
+    let text = args.text.clone();
+    let message = text.map(source::message).transpose()?.unwrap_or_default();
     if !args.program.is_empty() {
         return run_program(args, app, message);
     }

@@ -4,7 +4,6 @@ use super::app::App;
 use super::failure::InvalidArgument;
 use super::source;
 use crate::session::input::ListScope;
-use crate::session::name::SessionName;
 use crate::text::resource::is_url;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::context::edit::{self, ListEdit};
@@ -25,14 +24,12 @@ pub(super) struct RequestFlags {
 /// A classified request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Request {
-    /// Name of a session to start.
-    pub(super) name: Option<String>,
     pub(super) message: Option<String>,
     /// Resources to add to the context.
     pub(super) files: Vec<String>,
 }
 
-/// A word that is neither a name nor the message nor a file.
+/// A word that is neither the message nor a file.
 #[derive(Debug, PartialEq, Eq)]
 struct StrayWord(String);
 
@@ -43,11 +40,10 @@ impl RequestFlags {
         app: &App,
         project: &Project,
         args: Vec<String>,
-        takes_name: bool,
     ) -> anyhow::Result<Request> {
         // A `?` is a pattern in a context list but also ends a question: `why?`.
         let is_there = |word: &str| word.contains('*') || is_resource(app, project, word);
-        let mut request = sort(args, self.message.is_some(), takes_name, &is_there)
+        let mut request = sort(args, self.message.is_some(), &is_there)
             .map_err(|stray_word| unquoted(app, stray_word))?;
         if let Some(word) = request.message.as_deref()
             && looks_like_file(word)
@@ -100,20 +96,15 @@ pub(super) fn add_files(
     Ok(())
 }
 
-/// Classifies words: a session name if one is expected, then the message unless given by an option,
-/// then files. A word that names a file is never the message.
+/// Classifies words: the message unless given by an option, then files. A word that names a file is never the message.
 fn sort(
     args: Vec<String>,
     mut has_message: bool,
-    takes_name: bool,
     is_there: &dyn Fn(&str) -> bool,
 ) -> Result<Request, StrayWord> {
     let mut request = Request::default();
-    for (at, word) in args.into_iter().enumerate() {
-        let is_name = SessionName::parse(&word).is_ok() || (has_message && !is_there(&word));
-        if at == 0 && takes_name && is_name {
-            request.name = Some(word);
-        } else if is_there(&word) && !word.contains(char::is_whitespace) {
+    for word in args {
+        if is_there(&word) && !word.contains(char::is_whitespace) {
             request.files.push(word);
         } else if !has_message && request.files.is_empty() {
             has_message = true;
@@ -196,52 +187,27 @@ fn not_there(app: &App, file: &str) -> anyhow::Error {
 mod tests {
     use super::*;
 
-    /// Compares name, message and files for some words, with `src` and `a.rs` existing.
-    fn check(line: &[&str], has_message: bool, takes_name: bool, expected: &str) {
+    /// Compares message and files for some words, with `src` and `a.rs` existing.
+    fn check(line: &[&str], has_message: bool, expected: &str) {
         let args = line.iter().map(|word| (*word).to_owned()).collect();
         let is_there = |word: &str| ["src", "a.rs"].contains(&word);
-        let parsed = match sort(args, has_message, takes_name, &is_there) {
-            Ok(Request {
-                name,
-                message,
-                files,
-            }) => format!(
-                "{}|{}|{}",
-                name.unwrap_or_default(),
-                message.unwrap_or_default(),
-                files.join(" ")
-            ),
+        let parsed = match sort(args, has_message, &is_there) {
+            Ok(Request { message, files }) => {
+                format!("{}|{}", message.unwrap_or_default(), files.join(" "))
+            }
             Err(StrayWord(word)) => format!("stray {word}"),
         };
         assert_eq!(parsed, expected, "{line:?}");
     }
 
     #[test]
-    fn a_name_comes_first_then_the_message_then_files() {
-        check(&["add-form"], false, true, "add-form||");
-        check(&["add a form"], false, true, "|add a form|");
-        check(
-            &["add-form", "add a form", "a.rs"],
-            false,
-            true,
-            "add-form|add a form|a.rs",
-        );
-        check(
-            &["add a form", "a.rs", "src"],
-            false,
-            true,
-            "|add a form|a.rs src",
-        );
-        check(&["a.rs"], false, true, "||a.rs");
-        check(&["src", "a.rs"], true, true, "src||a.rs");
-        check(&[], false, true, "||");
-    }
-
-    #[test]
-    fn without_a_name_the_first_word_that_is_no_file_is_the_message() {
-        check(&["fix"], false, false, "|fix|");
-        check(&["a.rs"], false, false, "||a.rs");
-        check(&["a.rs", "src"], true, false, "||a.rs src");
+    fn the_first_word_that_is_no_file_is_the_message() {
+        check(&["fix"], false, "fix|");
+        check(&["add-form"], false, "add-form|");
+        check(&["add a form", "a.rs", "src"], false, "add a form|a.rs src");
+        check(&["a.rs"], false, "|a.rs");
+        check(&["src", "a.rs"], true, "|src a.rs");
+        check(&[], false, "|");
     }
 
     #[test]
@@ -259,9 +225,9 @@ mod tests {
 
     #[test]
     fn a_message_without_quotes_is_no_message() {
-        check(&["add", "a", "form"], false, true, "stray form");
-        check(&["fix", "the"], false, false, "stray the");
-        check(&["fix"], true, false, "stray fix");
-        check(&["a.rs", "fix it"], false, false, "stray fix it");
+        check(&["add", "a", "form"], false, "stray a");
+        check(&["fix", "the"], false, "stray the");
+        check(&["fix"], true, "stray fix");
+        check(&["a.rs", "fix it"], false, "stray fix it");
     }
 }

@@ -77,7 +77,7 @@ impl LoopFlags {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let how = args.how;
-    let request = args.request.read(app, &project, args.words, false)?;
+    let request = args.request.read(app, &project, args.words)?;
     if matches!(project.session(), Err(error) if error.is::<NoSession>()) {
         app.ensure_model(&mut project, how.model_or_pipeline())?;
         how.check(&project)?;

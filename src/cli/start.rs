@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use super::app::App;
 use super::begin::begin_session;
 use super::exit;
+use super::failure::InvalidArgument;
+use super::new;
 use super::request::RequestFlags;
 use super::resume::{LoopFlags, run_loop};
 use crate::host::screen::why_no_prompt;
@@ -14,13 +16,18 @@ use crate::workflow::user::{EmptyInput, NobodyToAsk, Question};
 /// Start a session and run it: `new` followed by the loop of `resume`
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy start 'add a login form'\n  teddy start 'fix the parser' src/parse.rs tests/\n  teddy start add-auth -m 'add a login form'     with a name of its own\n  teddy start 'fix the build' --yolo"
+    after_help = "Examples:\n  teddy start 'add a login form'\n  teddy start 'fix the parser' src/parse.rs tests/\n  teddy start 'add a login form' --name add-auth\n  teddy start --no-run --name add-auth           only start it, as `new` does\n  teddy start 'fix the build' --yolo"
 )]
 pub(super) struct Args {
-    /// A session name, what you want, and files to show the model; each is optional. A single
-    /// kebab-case word is taken as the name
-    #[arg(value_name = "NAME|TEXT|FILE", value_hint = clap::ValueHint::AnyPath)]
+    /// What you want, then files to show the model; each is optional
+    #[arg(value_name = "TEXT|FILE", value_hint = clap::ValueHint::AnyPath)]
     words: Vec<String>,
+    /// The session's name; derived from the message if omitted
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Only start the session; the message, too, only names it
+    #[arg(long, conflicts_with_all = ["yes", "yolo"])]
+    no_run: bool,
     #[command(flatten)]
     request: RequestFlags,
     #[command(flatten)]
@@ -30,19 +37,31 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let how = args.how;
-    let mut request = args.request.read(app, &project, args.words, true)?;
-    let name = request
-        .name
-        .as_deref()
-        .map(SessionName::parse)
-        .transpose()?;
+    let name = args.name.as_deref().map(SessionName::from_words);
+    let name = name.transpose()?;
+    let mut request = args.request.read(app, &project, args.words)?;
+    if args.no_run {
+        let name = match (name, &request.message) {
+            (Some(name), _) => name,
+            (None, Some(message)) => project.free_name(SessionName::from_title(message))?,
+            (None, None) => {
+                let reason = "the session needs a name".to_owned();
+                let hint = "`teddy start --no-run --name <name>` gives it".to_owned();
+                return Err(InvalidArgument {
+                    message: reason,
+                    hint,
+                }
+                .into());
+            }
+        };
+        let code = new::start(app, &mut project, &name, how.agent())?;
+        request.show_files(app, &project)?;
+        return Ok(code);
+    }
+
     if request.message.is_none() && !app.is_attended() {
         let reason = format!("{}, so TeDDy cannot ask what to do", why_no_prompt());
-        let hint = match &request.name {
-            None => "`teddy start '<message>'` says it".to_owned(),
-            Some(name) => taken_as_name(name),
-        };
-        return Err(NobodyToAsk::new(reason, hint).into());
+        return Err(NobodyToAsk::new(reason, "`teddy start '<message>'` says it").into());
     }
 
     app.ensure_model(&mut project, how.model_or_pipeline())?;
@@ -70,9 +89,4 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     begin_session(app, &mut project, &name, how.agent())?;
     request.show_files(app, &project)?;
     run_loop(app, project, request.message, how)
-}
-
-/// Explains how a single word was understood, since it could have been meant as the message.
-fn taken_as_name(name: &str) -> String {
-    format!("`{name}` was taken as the session's name; `-m {name}` makes it the message")
 }

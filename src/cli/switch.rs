@@ -7,6 +7,7 @@ use super::complete;
 use super::exit;
 use crate::host::screen::why_no_prompt;
 use crate::session::name::SessionName;
+use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::ask::choose;
 use crate::ui::drift::lines;
@@ -15,31 +16,43 @@ use crate::workflow::history;
 use crate::workflow::history::changed;
 use crate::workflow::lifecycle::switch_session;
 use crate::workflow::project::Project;
+use crate::workflow::trust::{adopt_remote, adopt_session};
 use crate::workflow::user::NobodyToAsk;
 use crate::workspace::changed::Changed;
 
 /// Switch to another session
 ///
 /// Your files stay as they are; `teddy restore @` updates them to its newest turn.
+///
+/// A session of a remote, as it was last fetched, becomes one of yours under its own name. The plan
+/// that waits in a session from elsewhere does not run until you adopt it: the plan is printed, and
+/// `teddy execute` runs it.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy switch add-auth\n  teddy switch             choose one from the list"
+    after_help = "Examples:\n  teddy switch add-auth\n  teddy switch                    choose one from the list\n  teddy switch origin/add-auth    make a fetched session one of yours\n  teddy switch --adopt add-auth   accept a session that came from a file"
 )]
 pub(super) struct Args {
     /// The session's name; if omitted, choose one from a list
-    #[arg(add = complete::with(complete::sessions))]
+    #[arg(add = complete::with(complete::all_sessions))]
     name: Option<String>,
+    /// Accept a session from elsewhere, with the plan that waits in it; the one in use if omitted
+    #[arg(long)]
+    adopt: bool,
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let name = match &args.name {
         Some(name) => SessionName::from_address(name)?,
+        None if args.adopt => project.session()?,
         None => match chosen(app, &project)? {
             Some(name) => name,
             None => return Ok(exit::FAILED.into()),
         },
     };
+    if args.adopt || name.remote().is_some() {
+        return adopt(app, &mut project, &name);
+    }
 
     switch_session(&mut project, &name)?;
     let (tip, files) = changed(&project)?;
@@ -54,6 +67,33 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         report_files(app, &files, tip.number());
     }
 
+    Ok(exit::SUCCESS.into())
+}
+
+/// Accepts a session from elsewhere, and prints the plan that waits in it.
+fn adopt(app: &App, project: &mut Project, session: &SessionName) -> anyhow::Result<ExitCode> {
+    let mut user = app.user(project, false);
+    let adopted = match session.remote() {
+        Some(_) => adopt_remote(project, session, user.as_mut())?,
+        None => adopt_session(project, session, user.as_mut())?,
+    };
+    let session = session.own();
+    project.use_session(&session)?;
+
+    if app.global.json {
+        app.print_json(&serde_json::json!({ "session": session.as_str(), "turns": adopted.turns, "plan": adopted.plan }))?;
+        return Ok(exit::SUCCESS.into());
+    }
+
+    app.print_foreign(adopted.plan.as_deref().unwrap_or_default())?;
+    let waits = match adopted.plan {
+        Some(_) => "; its plan is waiting: read it above before you run `teddy execute`",
+        None => "",
+    };
+    let turns = counted(adopted.turns, "turn");
+    app.note(&format!(
+        "Session {session} with {turns} is now yours and in use{waits}."
+    ));
     Ok(exit::SUCCESS.into())
 }
 

@@ -1,39 +1,68 @@
-//! `teddy verify`: checks the integrity of sessions.
+//! `teddy verify`: checks the integrity of sessions, signs them, and runs a recorded plan again.
+
+mod rerun;
 
 use std::process::ExitCode;
 
 use super::app::App;
 use super::{complete, exit};
+use crate::git::sign::Passphrase;
 use crate::session::name::SessionName;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::style::{StyledLine, Tone};
-use crate::workflow::verify::{Verified, verify_sessions};
+use crate::workflow::project::Project;
+use crate::workflow::verify::{Verified, sign_session, verify_sessions};
 
 /// Check that sessions tell the truth
 ///
 /// Checks every turn against the rules of the format: numbers, ids, parents, the commits before and
 /// after it, what was approved against what ran; and that every object is there and has the bytes
-/// that its id says. Reports who signed a session, if git accepts the
-/// signature. Nothing is changed. Exits with 1 if anything is wrong.
+/// that its id says. Reports who signed a session, if git accepts the signature. Exits with 1 if
+/// anything is wrong.
+///
+/// With `--sign`, git first signs the newest turn, and with it every turn before it, as a tag: with
+/// your identity and your key, of gpg or ssh, as for `git tag -s`. Without a terminal nothing asks
+/// for a passphrase. Otherwise nothing is changed.
+///
+/// With `--rerun`, the plan of a turn runs again, offline in a temporary worktree, on the files that
+/// the turn started with. Exit code 0: the same files and exit codes; 1: different ones.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy verify                    all sessions\n  teddy verify add-auth --json\n  teddy verify origin/add-auth    a session that was fetched\n  git fsck                        checks the objects of the whole repository"
+    after_help = "Examples:\n  teddy verify                    all sessions\n  teddy verify add-auth --json\n  teddy verify origin/add-auth    a session that was fetched\n  teddy verify --sign             sign the session in use, then check it\n  teddy verify --rerun 3          does turn 3 lead to the same files again?\n  git verify-tag teddy/signed/add-auth"
 )]
 pub(super) struct Args {
     /// Sessions to check; all of them if omitted
-    #[arg(value_name = "SESSION", add = complete::with(complete::all_sessions))]
+    #[arg(value_name = "SESSION", conflicts_with = "rerun", add = complete::with(complete::all_sessions))]
     sessions: Vec<String>,
+    /// First sign the sessions with your key; the one in use if none is named
+    #[arg(long, conflicts_with = "rerun")]
+    sign: bool,
+    /// Run the recorded plan of this turn again and compare the result
+    #[arg(long, value_name = "TURN", add = complete::with(complete::turns))]
+    rerun: Option<String>,
+    /// Run its commands even if they cannot be sandboxed
+    #[arg(short, long, requires = "rerun")]
+    yes: bool,
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let project = app.record()?;
-    let names = args
-        .sessions
-        .iter()
-        .map(|name| SessionName::from_address(name));
-    let mut sessions = names.collect::<Result<Vec<_>, _>>()?;
-    if sessions.is_empty() {
+    if let Some(turn) = &args.rerun {
+        return rerun::run(turn, args.yes, app);
+    }
+
+    let project = match args.sign {
+        true => app.project()?,
+        false => app.record()?,
+    };
+    let names = args.sessions.iter().map(|name| match args.sign {
+        true => SessionName::own_from_address(name),
+        false => Ok(SessionName::from_address(name)?),
+    });
+    let mut sessions = names.collect::<anyhow::Result<Vec<_>>>()?;
+    if args.sign {
+        sign_all(app, &project, &mut sessions)?;
+    } else if sessions.is_empty() {
         sessions.extend(project.named_session());
     }
 
@@ -55,6 +84,34 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         exit::FAILED
     }
     .into())
+}
+
+/// Signs sessions with the user's key: the one in use if none is given, which is added to them.
+pub(super) fn sign_all(
+    app: &App,
+    project: &Project,
+    sessions: &mut Vec<SessionName>,
+) -> anyhow::Result<()> {
+    let passphrase = match app.is_attended() {
+        true => Passphrase::Ask,
+        false => Passphrase::Never,
+    };
+    if sessions.is_empty() {
+        sessions.push(project.session()?);
+    }
+
+    let mut user = app.user(project, false);
+    for session in sessions.iter() {
+        let result = sign_session(project, session, passphrase, user.as_mut())?;
+        let turns = match result.turn {
+            0 => "no turn yet".to_owned(),
+            1 => "turn 1".to_owned(),
+            last => format!("turns 1-{last}"),
+        };
+        let reference = result.reference;
+        app.note(&format!("Signed `{session}`, {turns}: {reference}"));
+    }
+    Ok(())
 }
 
 /// Describes the signature of a valid session: signer, date, extent.

@@ -287,10 +287,10 @@ pub struct PushSettings {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum PushMode {
-    /// Turns without the code.
-    Record,
+    /// The turns, without the files.
+    NoCode,
     Code,
 }
 

@@ -116,7 +116,7 @@ impl Journal {
 
     /// Renames the journal, so it no longer blocks operations, and returns the new path.
     pub fn quarantine(&self) -> std::io::Result<PathBuf> {
-        // Earlier ones stay: `teddy recover --put-back` can restore them.
+        // Earlier ones stay: `teddy doctor --fix --put-back` can restore them.
         let free = (1..)
             .map(|number| self.dir.join(format!("pending.json.bad-{number}")))
             .find(|path| path.symlink_metadata().is_err());

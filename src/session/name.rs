@@ -142,6 +142,16 @@ impl SessionName {
         SessionName::parse(&name).unwrap_or_else(|_| SessionName("session".to_owned()))
     }
 
+    /// The name of a new session as a user types it: `My session` becomes `my-session`.
+    pub fn from_words(text: &str) -> Result<SessionName, NameError> {
+        let is_title = text.chars().any(char::is_whitespace);
+        let has_word = text.chars().any(|c| c.is_ascii_alphanumeric());
+        match is_title && has_word {
+            true => Ok(SessionName::from_title(text)),
+            false => SessionName::parse(text),
+        }
+    }
+
     pub fn numbered(&self, number: usize) -> SessionName {
         SessionName(format!("{}-{number}", self.0))
     }

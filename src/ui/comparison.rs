@@ -29,13 +29,13 @@ pub fn table(sides: &[Side]) -> String {
     };
 
     rows.push(("time", column(sides, time)));
-    if sides.iter().any(|side| side.run.is_some()) {
-        let code = |side: &Side| match &side.run {
+    if sides.iter().any(|side| side.check.is_some()) {
+        let code = |side: &Side| match &side.check {
             Some(run) if run.has_not_run() => format!("cannot test (exit {})", run.exit_code),
             Some(run) => format!("exit {} in {:.1} s", run.exit_code, run.seconds),
             None => UNKNOWN.to_owned(),
         };
-        rows.push(("run", column(sides, code)));
+        rows.push(("check", column(sides, code)));
     }
 
     let widths: Vec<usize> = (0..sides.len())

@@ -48,18 +48,18 @@ pub struct Side {
     /// After the newest turn.
     pub tree: TreeId,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<CompareRun>,
+    pub check: Option<CompareCheck>,
 }
 
 #[derive(Debug, Clone, Serialize)]
-pub struct CompareRun {
+pub struct CompareCheck {
     pub exit_code: i32,
     pub seconds: f64,
     /// Last lines of the output.
     pub tail: Vec<String>,
 }
 
-impl CompareRun {
+impl CompareCheck {
     /// Returns whether the command could not be run, so that it tested nothing.
     pub fn has_not_run(&self) -> bool {
         cannot_test(self.exit_code)
@@ -97,7 +97,7 @@ pub fn compare(
     for (side, chosen) in sides.iter_mut().zip(&chosen) {
         let (turn, workspace) = last(chosen)?;
         let trial = trials.run(turn, workspace.after, command, user)?;
-        side.run = Some(CompareRun {
+        side.check = Some(CompareCheck {
             exit_code: trial.exit_code,
             seconds: rounded(trial.duration),
             tail: trial.tail,
@@ -255,7 +255,7 @@ fn measure(
             .map(|costs| costs.iter().sum()),
         seconds: (!times.is_empty()).then(|| times.iter().sum()),
         tree: after,
-        run: None,
+        check: None,
     })
 }
 

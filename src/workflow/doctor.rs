@@ -1,6 +1,6 @@
 //! `doctor`: finds problems and risks, each with a reason and a command that fixes it.
 //!
-//! Read-only; [`fix`] applies harmless repairs. Every check is bounded in time and input size, does
+//! Read-only; [`recover`] and [`Patient::repair`] apply harmless repairs. Every check is bounded in time and input size, does
 //! not trust the repository, and sends nothing that could cost money. A failing check is a finding
 //! and does not stop the others.
 
@@ -21,12 +21,16 @@ use crate::config::error::ConfigError;
 use crate::config::layer::{self, Layer};
 use crate::config::settings::Settings;
 use crate::git::open::OpenError;
+use crate::git::refs::repair::ForeignLock;
 use crate::git::worktree;
 use crate::host::file::open_regular;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
 use crate::workflow::project::{Project, ProjectOptions, UserDirs};
+use crate::workflow::user::User;
+use crate::workspace::recover as recovery;
 use crate::workspace::recover::try_lock_worktree;
+use crate::workspace::set_aside::PutBackResult;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -205,13 +209,46 @@ enum Repair {
     ForgetWorktree(String),
 }
 
+/// What `--fix` did besides the repairs of checks.
+#[derive(Debug, Serialize)]
+pub struct RecoveryResult {
+    /// Whether there was anything to do.
+    pub recovered: bool,
+    pub put_back: Vec<PutBackResult>,
+    /// Of git's own. Reported only: a git process might still hold them.
+    pub foreign_locks: Vec<ForeignLock>,
+}
+
 #[derive(Debug)]
 pub struct RepairOutcome {
     pub check: HealthCheck,
     pub result: anyhow::Result<String>,
 }
 
+/// Completes or rolls back what a crash interrupted, and checks every object that refs reach.
+pub fn recover(
+    project: &Project,
+    puts_back: bool,
+    user: &mut dyn User,
+) -> anyhow::Result<RecoveryResult> {
+    let put_back = match puts_back {
+        true => project.put_back()?,
+        false => Vec::new(),
+    };
+    Ok(RecoveryResult {
+        recovered: project.recover_thoroughly(user)?,
+        put_back,
+        foreign_locks: recovery::foreign_locks(&project.repository),
+    })
+}
+
 impl Patient {
+    /// The project whose checkout can be recovered; a bare repository has none.
+    pub fn checkout(&self) -> Option<&Project> {
+        let project = self.project.as_ref().ok();
+        project.filter(|project| !project.repository.is_bare())
+    }
+
     pub fn repair(&self, checks: &[HealthCheck]) -> Vec<RepairOutcome> {
         let repairs = checks
             .iter()

@@ -293,7 +293,7 @@ fn finish(
         .map(|made| made.commit.to_string())
         .unwrap_or_default();
     let unfinished = format!(
-        "`{branch}` is at {newest} now, but that is not recorded yet; `teddy recover` does it"
+        "`{branch}` is at {newest} now, but that is not recorded yet; `teddy doctor --fix` does it"
     );
     if landing_run.is_unfinished {
         return result.context(unfinished).map(|()| outcome);

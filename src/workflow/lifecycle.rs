@@ -12,6 +12,7 @@ use crate::session::meta::{self, Meta, NextMeta, SCHEMA, Status};
 use crate::session::name::SessionName;
 use crate::session::store::{NewTurn, StoreError};
 use crate::session::transition::Agent;
+use crate::workflow::gc::forget_session;
 use crate::workflow::hint::error_with_hint;
 use crate::workflow::model::agents;
 use crate::workflow::open_session::OpenSession;
@@ -77,6 +78,66 @@ pub(in crate::workflow) fn fork_session(
     }
 
     Ok(from.commit)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RenamedSession {
+    /// The signature names the session, so it cannot follow.
+    pub was_signed: bool,
+}
+
+/// With the plan that waits in it. Other checkouts that use it have to switch.
+pub fn rename_session(
+    project: &mut Project,
+    old: &SessionName,
+    new: &SessionName,
+    user: &mut dyn User,
+) -> anyhow::Result<RenamedSession> {
+    let is_change = |name: &SessionName| name.as_str().starts_with("change/");
+    anyhow::ensure!(!is_change(old), "session `{old}` is named after its change");
+    let is_current = project.session().is_ok_and(|session| session == *old);
+    let _old_lock = project.lock_session(old, "branch")?;
+    let _new_lock = project.lock_session(new, "branch")?;
+    let lock = project.enter("branch", user)?;
+    let repository = &project.repository;
+    let tip = project.store().tip(old)?;
+    let draft = refs::read(repository, &old.draft_reference())?;
+    let was_signed = refs::read_tag(repository, &old.signed_reference())?.is_some();
+    let is_own_tip = project.journal().tip(old.as_str()) == Some(tip.commit);
+    let is_own_draft = draft.is_some_and(|id| project.journal().own_drafts(old).contains(&id));
+
+    // Every step before the last one leaves the old session whole.
+    let log = format!("teddy: rename {old} to {new}");
+    let (new_ref, new_draft) = (new.reference(), new.draft_reference());
+    let absent = |name, to| refs::RefMove {
+        name,
+        expected: Expected::Absent,
+        to,
+    };
+    if is_own_tip {
+        project.journal().record_tip(new, tip.commit)?;
+    }
+    if let Some(draft) = draft.filter(|_| is_own_draft) {
+        project.journal().record_draft(new, draft, None)?;
+    }
+    let mut moves = vec![absent(new_ref.as_str(), tip.commit)];
+    moves.extend(draft.map(|draft| absent(new_draft.as_str(), draft)));
+    // `Expected::Absent` alone is not enough: moving an existing ref to its own value succeeds.
+    anyhow::ensure!(
+        refs::read(repository, &new_ref)?.is_none(),
+        StoreError::Taken(new.clone())
+    );
+    refs::apply(repository, &moves, &log).map_err(|error| match error {
+        MoveError::Moved { .. } => anyhow::Error::from(StoreError::Taken(new.clone())),
+        MoveError::Store(error) => error,
+    })?;
+    forget_session(project, old)?;
+    drop(lock);
+
+    if is_current {
+        project.use_session(new)?;
+    }
+    Ok(RenamedSession { was_signed })
 }
 
 pub fn switch_session(project: &mut Project, name: &SessionName) -> anyhow::Result<()> {

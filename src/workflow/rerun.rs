@@ -1,4 +1,4 @@
-//! `replay`: runs a recorded plan again, offline and apart from the user's files, and compares the
+//! `verify --rerun`: runs a recorded plan again, offline and apart from the user's files, and compares the
 //! resulting tree and the exit codes.
 
 use crate::git::diff;
@@ -25,10 +25,10 @@ use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, User};
 
 /// Not a valid session name, so it cannot collide.
-const WORKTREE: &str = "_replay";
+const WORKTREE: &str = "_rerun";
 
 #[derive(Debug, Clone)]
-pub struct Replayed {
+pub struct RerunResult {
     pub turn: u64,
     /// As recorded.
     pub expected: TreeId,
@@ -40,7 +40,7 @@ pub struct Replayed {
     pub unseen: Vec<Unseen>,
 }
 
-impl Replayed {
+impl RerunResult {
     /// The files, and how each command ended.
     pub fn is_same(&self) -> bool {
         self.expected == self.tree && self.exit_codes.is_empty()
@@ -57,7 +57,7 @@ pub struct ExitDifference {
     pub found: Option<i32>,
 }
 
-/// Visible to commands of a turn and not to those of a replay.
+/// Visible to commands of a turn and not to those of a rerun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unseen {
@@ -67,7 +67,7 @@ pub enum Unseen {
 }
 
 /// In a temporary worktree at the turn's `before`. Asks first if the commands cannot be confined.
-pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Result<Replayed> {
+pub fn rerun(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Result<RerunResult> {
     let turn = project.store().turn(&project.session_of(turn)?, turn)?;
     turn.session.writable()?;
     let (plan, workspace) = recorded(&project.repository, &turn)?;
@@ -87,7 +87,7 @@ pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Res
 
     let _lock = Lock::take(
         &project.repository.teddy_dir().join("locks").join(WORKTREE),
-        "replay",
+        "verify",
         patience(),
     )?;
     let ran = run_again(project, &turn, &plan, &workspace, user);
@@ -98,7 +98,7 @@ pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Res
     let changes = diff::changes(&project.repository, expected, tree)?;
     let paths: Vec<Vec<u8>> = changes.into_iter().map(|change| change.path).collect();
 
-    Ok(Replayed {
+    Ok(RerunResult {
         turn: turn.number(),
         expected,
         tree,

@@ -45,7 +45,7 @@ pub(super) fn complete(
     let committed = commit(checkout, session, turn, files)?;
     committed.publish().with_context(|| {
         format!(
-            "the turn is recorded as {}; `teddy recover` applies it to your files",
+            "the turn is recorded as {}; `teddy doctor --fix` applies it to your files",
             turn.new
         )
     })

@@ -58,7 +58,7 @@ fn check(kind: &str, server: &str, extra: &Value) {
         repo.git(&["show", "teddy/sessions/cats^2:notes.md"]) + "\n",
         repo.read("notes.md")
     );
-    repo.teddy(&["replay", "@", "-y"])
+    repo.teddy(&["verify", "--rerun", "@", "-y"])
         .check(0, &["turn 1 same"]);
 }
 

@@ -284,7 +284,7 @@ def package(name, way, options):
     told, lines, same = blame(project, source, steps, paths)
     runs, hits = bisect(project, dice), find(project, dice, paths)
     rewrite(project, steps, paths, told)
-    project.run("sign")
+    project.run("verify", "--sign")
     verified = project.json("verify")
     if verified[0]["faults"] or not verified[0]["signature"]["is_whole"]:
         raise Wrong(f"verify: {verified}")

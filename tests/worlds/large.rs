@@ -133,7 +133,7 @@ fn promise_d5_a_large_file_is_in_no_memory_as_a_whole() {
     run(&repo, &["redo"]);
     repo.write("large", noise(3, FILE));
     run(&repo, &["restore", "0", "--theirs"]);
-    run(&repo, &["recover"]);
+    run(&repo, &["doctor", "--fix"]);
     run(&repo, &["verify"]);
 
     let back = std::fs::read(repo.path().join("large")).unwrap();

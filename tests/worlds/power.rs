@@ -138,7 +138,7 @@ fn first_turn(repo: &TestRepo, disk: &Disk) {
 /// Checks that TeDDy and git work after a cut. Returns the output of `recover`.
 #[track_caller]
 fn works(repo: &TestRepo, what: &str) -> Output {
-    let recovered = repo.teddy(&["recover"]);
+    let recovered = repo.teddy(&["doctor", "--fix"]);
     assert_eq!(recovered.code, 0, "{what}: {recovered}");
 
     for args in [

@@ -354,7 +354,7 @@ fn what_others_wrote_runs_nothing() {
     ));
     repo.done(&["resume", "-y", "-m", hostile]);
     repo.put("<img src=x onerror=window.ran=1>.txt", hostile);
-    repo.done(&["record", "-m", hostile]);
+    repo.done(&["record", hostile]);
     let web = Web::start(&repo, &[]);
     let pages = [
         "",

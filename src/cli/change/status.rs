@@ -12,15 +12,15 @@ use crate::text::sanitize::sanitize_line;
 use crate::workflow::change::status;
 use crate::workflow::change::status::{ChangeListRow, ChangeStatus};
 
-/// Show the state of a change
+/// Show the state of a change; without an id, list the changes
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy change status add-auth\n  teddy change status add-auth --json"
+    after_help = "Examples:\n  teddy change status\n  teddy change status add-auth\n  teddy change status add-auth --json"
 )]
 pub(super) struct Args {
     /// The change
     #[arg(add = complete::with(complete::changes))]
-    id: String,
+    id: Option<String>,
 }
 
 /// List the changes
@@ -44,7 +44,10 @@ pub(super) struct Validate {
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let status = status::change_status(&app.project()?, &ChangeId::parse(&args.id)?)?;
+    let Some(id) = &args.id else {
+        return list(ListArgs { archived: false }, app);
+    };
+    let status = status::change_status(&app.project()?, &ChangeId::parse(id)?)?;
     if app.global.json {
         app.print_json(&status)?;
         return Ok(exit::SUCCESS.into());

@@ -99,7 +99,7 @@ fn summarize(result: &Imported, is_trial: bool) -> String {
         (None, _) => "Nothing to import: everything is here already.".to_owned(),
         (Some(_), true) => format!("The bundle is sound; {count} would be imported."),
         (Some(first), false) => format!(
-            "Imported {count}. `teddy show -s {}` shows it; `teddy adopt {}` makes it yours.",
+            "Imported {count}. `teddy show -s {}` shows it; `teddy switch --adopt {}` makes it yours.",
             first.session, first.session
         ),
     }

@@ -82,7 +82,7 @@ fn check_set_aside(project: &Project) -> Option<HealthCheck> {
         "recovery quarantined what it could not use: {}{more}",
         names.join(", ")
     );
-    let remedy = "teddy recover --put-back  # puts back what is sound";
+    let remedy = "teddy doctor --fix --put-back  # puts back what is sound";
     Some(HealthCheck::note("set-aside", reason).remedy(remedy))
 }
 
@@ -97,7 +97,7 @@ fn damaged(project: &Project) -> Vec<HealthCheck> {
     let remedy = match project.repository.is_bare() {
         // Repair needs the state of a checkout.
         true => "git fsck",
-        false => "teddy recover",
+        false => "teddy doctor --fix",
     };
     let checks = broken.iter().take(MOST).map(|name| {
         let reason = format!("`{}` names nothing that exists", sanitize_line(name));

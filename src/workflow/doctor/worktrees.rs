@@ -81,7 +81,7 @@ fn worktrees(project: &Project) -> Vec<HealthCheck> {
             "an earlier version registered the worktree of `{}` with git",
             sanitize_line(&left)
         );
-        checks.push(HealthCheck::note("worktrees", reason).remedy("teddy recover"));
+        checks.push(HealthCheck::note("worktrees", reason).remedy("teddy doctor --fix"));
     }
 
     checks.extend(check_missing_locked(&project.repository));
@@ -162,7 +162,7 @@ fn locks(project: &Project) -> Vec<HealthCheck> {
                     "{holder} ended without letting go of `{}`",
                     display_path(&path)
                 );
-                HealthCheck::note("locks", reason).remedy("teddy recover")
+                HealthCheck::note("locks", reason).remedy("teddy doctor --fix")
             }
         })
         .collect();
@@ -246,7 +246,7 @@ fn pending(project: &Project) -> HealthCheck {
         "pending",
         "a crash interrupted a turn on the way to your files; whatever changes something next finishes it first",
     )
-    .remedy("teddy recover")
+    .remedy("teddy doctor --fix")
 }
 
 fn set_aside(project: &Project) -> Option<HealthCheck> {

@@ -78,7 +78,7 @@ impl PushError {
                 let redact = match (can_redact, in_code) {
                     (true, false) => "`--redact` takes them out of the copy that is sent; ",
                     (true, true) => "`--redact` takes them out of all but the files of commits; ",
-                    (false, true) => "`--record` sends the turns without the files; ",
+                    (false, true) => "`--no-code` sends the turns without the files; ",
                     (false, false) => "",
                 };
                 format!("{redact}`--allow {first}` lets one go, `--allow <kind>` all of a kind")

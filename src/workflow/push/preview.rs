@@ -102,7 +102,7 @@ impl<'a> Sender<'a, '_> {
         let tip = project.store().tip_id(session)?;
         let turns = turns_to(&project.repository, session, tip)?;
         let mode = self.options.mode;
-        if mode == Some(PushMode::Record) && remote_state.code.is_some() {
+        if mode == Some(PushMode::NoCode) && remote_state.code.is_some() {
             return Err(PushError::HasCode {
                 remote: self.remote.clone(),
                 name: self.target(session),
@@ -112,10 +112,10 @@ impl<'a> Sender<'a, '_> {
 
         let usual = match remote_state.code {
             Some(_) => PushMode::Code,
-            None => project.settings.push.mode.unwrap_or(PushMode::Record),
+            None => project.settings.push.mode.unwrap_or(PushMode::NoCode),
         };
         match mode.unwrap_or(usual) {
-            PushMode::Record => self.prepare_record(session, &turns, remote_state),
+            PushMode::NoCode => self.prepare_record(session, &turns, remote_state),
             PushMode::Code => self.prepare_code(session, &turns, remote_state),
         }
     }
@@ -138,7 +138,7 @@ impl<'a> Sender<'a, '_> {
         let new = &turns[first.min(turns.len())..];
 
         let mut prepared = self.begin(session, turns, state, remote_state.record, base)?;
-        prepared.preview.mode = PushMode::Record;
+        prepared.preview.mode = PushMode::NoCode;
         prepared.preview.to = own.last().copied().unwrap_or(prepared.preview.to);
         self.search(&mut prepared, turns, base, chosen.redacted, &[])?;
 

@@ -44,7 +44,7 @@ fn an_unknown_agent_lists_those_that_there_are() {
     ];
     repo.teddy(&["new", "x", "-a", "poet"]).check(1, &words);
     repo.teddy(&[
-        "start", "x", "-a", "poet", "-m", "hi", "--model", "replay:x",
+        "start", "--name", "x", "-a", "poet", "-m", "hi", "--model", "replay:x",
     ])
     .check(1, &words);
     assert_eq!(

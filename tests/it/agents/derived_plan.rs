@@ -135,7 +135,7 @@ fn waits(repo: &TestRepo, changes: &[MadeChange]) -> WrittenPlan {
     let commit = format!("tree {}\n{rest}\n", tree(repo, &lines));
     let id = stored(repo, "commit", commit.as_bytes());
     repo.git(&["update-ref", "refs/teddy/drafts/demo", &id]);
-    repo.done(&["adopt", "demo"]);
+    repo.done(&["switch", "--adopt", "demo"]);
     written
 }
 
@@ -167,7 +167,7 @@ fn p40_what_an_agent_did_arrives_and_goes_again() {
     );
 
     repo.done(&["verify"]);
-    let replayed = repo.json(&["replay", "1"], 0);
+    let replayed = repo.json(&["verify", "--rerun", "1"], 0);
     assert_eq!(
         replayed["differences"].as_array().map(Vec::len),
         Some(0),

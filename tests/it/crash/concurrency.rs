@@ -445,7 +445,7 @@ fn readers_do_not_wait_and_writers_say_who_they_wait_for() {
     for args in [
         ["new", "delta"].as_slice(),
         &["undo"],
-        &["recover"],
+        &["doctor", "--fix"],
         &["-s", "beta", "execute", &plan, "-y"],
         &["gc"],
     ] {

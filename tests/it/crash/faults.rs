@@ -59,7 +59,7 @@ impl Case<'_> {
             }
             Under::Restore => vec!["restore", "1", "-s", "storm", "--theirs", "-y"],
             Under::New => vec!["new", &name],
-            Under::Recover => vec!["recover"],
+            Under::Recover => vec!["doctor", "--fix"],
         };
         self.rig
             .teddy(&args)
@@ -189,7 +189,7 @@ impl Case<'_> {
             ));
         }
         for _ in 0..2 {
-            let recovered = self.rig.run(&["recover"]);
+            let recovered = self.rig.run(&["doctor", "--fix"]);
             if !recovered.status.success() {
                 wrong.push(format!("G3 recover: {}", said(&recovered)));
             }
@@ -554,7 +554,7 @@ fn an_edit_between_a_crash_and_its_recovery_is_recorded_as_a_conflict() {
         .output();
     assert!(!output.unwrap().status.success());
     rig.write(CONTESTED, b"mine\n");
-    rig.must(&["recover"]);
+    rig.must(&["doctor", "--fix"]);
     let read = || std::fs::read(rig.path().join(CONTESTED)).unwrap();
     assert_eq!(read(), b"mine\n");
     // The turn is not in the file yet, so it can still be applied.

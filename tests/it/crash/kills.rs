@@ -57,7 +57,7 @@ fn a_panic_is_a_crash_that_is_called_a_bug() {
     // The panic did not release the lock, so the next command knows that its holder crashed.
     let holder = std::fs::read_to_string(inside(&rig, "teddy/lock")).unwrap();
     assert!(holder.starts_with("process "), "{holder:?}");
-    rig.must(&["recover"]);
+    rig.must(&["doctor", "--fix"]);
     assert_eq!(
         verdict(&rig, &Saver::default(), &rig.users_state()),
         [""; 0]
@@ -72,7 +72,7 @@ fn check_healed(name: &str, bytes: &[u8], expected: &str) {
         rig.git(&["rev-parse", "refs/teddy/sessions/storm"]),
     );
     std::fs::write(inside(&rig, name), bytes).unwrap();
-    let output = rig.run(&["recover"]);
+    let output = rig.run(&["doctor", "--fix"]);
     assert!(
         output.status.success() && said(&output).contains(expected),
         "{name}: {}",
@@ -85,7 +85,7 @@ fn check_healed(name: &str, bytes: &[u8], expected: &str) {
         "{name}"
     );
     rig.must(&["execute", &rig.plan("4", &[Rig::file(0)], None), "-y"]);
-    let again = rig.run(&["recover"]);
+    let again = rig.run(&["doctor", "--fix"]);
     assert!(
         said(&again).contains("nothing to recover"),
         "{}",
@@ -136,7 +136,7 @@ fn a_lock_of_ours_is_removed_and_one_of_gits_is_only_named() {
     locks
         .iter()
         .for_each(|name| std::fs::write(inside(&rig, name), "").unwrap());
-    let output = rig.run(&["recover"]);
+    let output = rig.run(&["doctor", "--fix"]);
     assert!(
         said(&output).contains("index.lock` is a lock of git's own"),
         "{}",
@@ -150,7 +150,7 @@ fn a_lock_of_ours_is_removed_and_one_of_gits_is_only_named() {
         &["execute", &plan, "-y"],
         &["undo"],
         &["branch", "fork"],
-        &["recover"],
+        &["doctor", "--fix"],
     ] {
         rig.must(args);
     }
@@ -192,7 +192,7 @@ fn a_lock_of_ours_is_removed_and_one_of_gits_is_only_named() {
 #[test]
 fn a_session_is_adopted_and_a_message_kept_only_after_a_recovery() {
     for args in [
-        ["adopt", "storm"].as_slice(),
+        ["switch", "--adopt", "storm"].as_slice(),
         &["resume", "-m", "go on", "-s", "other"],
     ] {
         let rig = rig();
@@ -237,7 +237,7 @@ fn an_intent_for_a_worktree_that_is_gone_is_put_aside_whatever_has_its_name() {
     std::fs::write(linked.join("notes.txt"), "mine\n").unwrap();
     repo.done(&["new", "other"]);
     assert!(!journal.exists());
-    repo.done(&["recover"]);
+    repo.done(&["doctor", "--fix"]);
     assert_eq!(std::fs::read(linked.join("notes.txt")).unwrap(), b"mine\n");
     assert_eq!(std::fs::read_dir(&linked).unwrap().count(), 1);
 }
@@ -256,7 +256,7 @@ fn an_intent_that_names_a_publication_which_is_gone_is_put_aside() {
     let mut intent: serde_json::Value = serde_json::from_str(&text).unwrap();
     intent["published"] = "1".repeat(40).into();
     std::fs::write(&journal, intent.to_string()).unwrap();
-    rig.must(&["recover"]);
+    rig.must(&["doctor", "--fix"]);
     assert!(!journal.exists());
     let refs = rig.git(&["for-each-ref", "refs/teddy/published"]);
     assert!(!refs.contains("1111"), "{refs}");
@@ -276,7 +276,7 @@ fn an_intent_of_a_newer_teddy_is_left_to_that_one() {
     assert_ne!(newer, text);
     std::fs::write(&journal, &newer).unwrap();
 
-    let output = rig.run(&["recover"]);
+    let output = rig.run(&["doctor", "--fix"]);
     assert!(!output.status.success());
     assert!(
         said(&output).contains("a newer TeDDy was interrupted"),
@@ -285,7 +285,7 @@ fn an_intent_of_a_newer_teddy_is_left_to_that_one() {
     );
     assert_eq!(std::fs::read_to_string(&journal).unwrap(), newer);
     std::fs::write(&journal, text).unwrap();
-    rig.must(&["recover"]);
+    rig.must(&["doctor", "--fix"]);
     assert!(!journal.exists());
 }
 
@@ -322,7 +322,7 @@ fn no_damage_to_a_state_file_is_a_panic_or_stops_the_next_turn() {
                 &["log"],
                 &["context", "list"],
                 &["sessions"],
-                &["recover"],
+                &["doctor", "--fix"],
             ] {
                 let output = rig.run(args);
                 assert_eq!(
@@ -384,8 +384,8 @@ fn something_else_in_the_place_of_a_state_file_is_healed_or_named() {
                 &["show"],
                 &["context", "list"],
                 &["sessions"],
-                &["recover"],
-                &["recover"],
+                &["doctor", "--fix"],
+                &["doctor", "--fix"],
             ] {
                 let output = rig.run(args);
                 let code = output.status.code();
@@ -400,7 +400,7 @@ fn something_else_in_the_place_of_a_state_file_is_healed_or_named() {
                     "{name} is {with}: {args:?} does not say so: {}",
                     said(&output)
                 );
-                let reads = !matches!(args[0], "recover");
+                let reads = !matches!(args[0], "doctor");
                 assert!(
                     code == Some(0) || !reads,
                     "{name} is {with}: a reader fails: {args:?}: {}",
@@ -438,7 +438,7 @@ fn refs_that_are_folders_or_links_are_named() {
             ["status"].as_slice(),
             &["log"],
             &["sessions"],
-            &["recover"],
+            &["doctor", "--fix"],
             &["undo"],
         ] {
             let output = rig.run(args);
@@ -563,10 +563,10 @@ fn a_pack_is_released_and_an_unfinished_one_removed_when_the_run_that_needs_it_i
     let needed = ["pack-alive.keep", ".teddy-4000000-b"]
         .map(|name| std::fs::File::open(pack.join(name)).unwrap());
     needed.iter().for_each(|file| file.lock_shared().unwrap());
-    rig.must(&["recover"]);
+    rig.must(&["doctor", "--fix"]);
     assert_eq!(there(), [false, true, true, false, true]);
     drop(needed);
-    rig.must(&["recover"]);
+    rig.must(&["doctor", "--fix"]);
     assert_eq!(there(), [false, false, true, false, false]);
 }
 
@@ -593,14 +593,14 @@ fn what_a_recovery_notes_is_written_where_the_session_went_on_elsewhere() {
         .args([repo.path(), copy.clone()])
         .status();
     assert!(copied.unwrap().success());
-    assert_eq!(repo.teddy_in(&copy, &["recover"]).code, 0);
+    assert_eq!(repo.teddy_in(&copy, &["doctor", "--fix"]).code, 0);
     std::fs::write(copy.join("p.md"), plan("Next", &[create("c.txt", "c\n")])).unwrap();
     assert_eq!(repo.teddy_in(&copy, &["execute", "p.md", "-y"]).code, 0);
 
     repo.write("a.txt", "mine\n");
     let same = "refs/teddy/sessions/s:refs/teddy/sessions/s";
     repo.git(&["fetch", "-q", copy.to_str().unwrap(), same]);
-    repo.done(&["recover"]);
+    repo.done(&["doctor", "--fix"]);
     assert_eq!(
         repo.git(&["cat-file", "-t", "refs/teddy/published/main"]),
         "commit"

@@ -11,7 +11,7 @@ use crate::support::TestRepo;
 /// Commands that start with a recovery or validate sessions.
 const COMMANDS: [&[&str]; 6] = [
     &["new", "other"],
-    &["recover"],
+    &["doctor", "--fix"],
     &["verify"],
     &["gc"],
     &["gc", "demo", "-y"],
@@ -63,7 +63,7 @@ fn check(names: &str, hide: impl Fn(&TestRepo), show: impl Fn(&TestRepo)) {
 
     show(&repo);
     assert_eq!(refs(&repo), before, "{names}");
-    repo.done(&["recover"]);
+    repo.done(&["doctor", "--fix"]);
     assert_eq!(refs(&repo), before, "{names}");
     assert_eq!(repo.json(&["verify", "demo"], 0)[0]["turns"], 3, "{names}");
     assert!(!repo.path().join(".git/teddy/undo/refs").exists());
@@ -158,16 +158,19 @@ fn what_was_read_and_is_wrong_is_set_aside_and_comes_back() {
             std::fs::write(file, &bytes[..bytes.len() - 20]).unwrap();
         }
     }
-    repo.teddy(&["recover"]).check(
+    repo.teddy(&["doctor", "--fix"]).check(
         0,
         &["which a power cut left without its bytes", "was taken away"],
     );
     assert_ne!(refs(&repo), before);
     let doctor = repo.teddy(&["doctor"]);
-    doctor.check(0, &["recovery quarantined", "teddy recover --put-back"]);
+    doctor.check(
+        0,
+        &["recovery quarantined", "teddy doctor --fix --put-back"],
+    );
 
     // Data that is still damaged stays set aside.
-    repo.teddy(&["recover", "--put-back"]).check(
+    repo.teddy(&["doctor", "--fix", "--put-back"]).check(
         0,
         &["stays in quarantine: it is damaged", "is still missing"],
     );
@@ -180,13 +183,13 @@ fn what_was_read_and_is_wrong_is_set_aside_and_comes_back() {
         let _ = std::fs::remove_file(&damaged);
         std::fs::write(damaged, bytes).unwrap();
     }
-    repo.teddy(&["recover", "--put-back"])
+    repo.teddy(&["doctor", "--fix", "--put-back"])
         .check(0, &["Put back `refs/teddy/sessions/demo`"]);
     assert_eq!(refs(&repo), before);
     assert_eq!(repo.json(&["verify", "demo"], 0)[0]["turns"], 3);
     repo.git(&["fsck", "--strict", "--no-dangling"]);
-    let left = repo.json(&["recover", "--put-back"], 0);
-    assert_eq!(left["put_back"], serde_json::json!([]));
+    let left = repo.json(&["doctor", "--fix", "--put-back"], 0);
+    assert_eq!(left["recovery"]["put_back"], serde_json::json!([]));
 }
 
 #[test]
@@ -199,7 +202,7 @@ fn a_ref_that_went_on_is_not_put_back() {
     std::fs::create_dir_all(&aside).unwrap();
     let file = aside.join("refs:teddy:sessions:demo");
     std::fs::write(&file, format!("{old}\n")).unwrap();
-    repo.teddy(&["recover", "--put-back"])
+    repo.teddy(&["doctor", "--fix", "--put-back"])
         .check(0, &["has moved on since", &old]);
     assert_eq!(refs(&repo), before);
     assert!(file.exists());
@@ -241,7 +244,8 @@ fn intent_without_checkout(repo: &TestRepo) -> (PathBuf, PathBuf) {
     out.check(1, &["the turn is recorded as"]);
 
     std::fs::rename(&linked, &away).unwrap();
-    repo.teddy(&["recover"]).check(0, &["pending.json.bad-1"]);
+    repo.teddy(&["doctor", "--fix"])
+        .check(0, &["pending.json.bad-1"]);
     (linked, away)
 }
 
@@ -252,7 +256,7 @@ fn an_intent_that_was_put_aside_is_carried_out_once_its_checkout_is_back() {
     let (linked, away) = intent_without_checkout(&repo);
     repo.teddy(&["doctor"]).check(0, &["pending.json.bad-1"]);
     std::fs::rename(&away, &linked).unwrap();
-    repo.teddy(&["recover", "--put-back"])
+    repo.teddy(&["doctor", "--fix", "--put-back"])
         .check(0, &["Put back `pending.json.bad-1`"]);
     assert!(linked.join("three").exists());
 }
@@ -268,7 +272,7 @@ fn an_intent_is_not_put_back_once_its_session_went_on() {
     .unwrap();
     repo.done(&["-s", "demo", "execute", "../plan.md", "-y"]);
     std::fs::rename(&away, &linked).unwrap();
-    repo.teddy(&["recover", "--put-back"])
+    repo.teddy(&["doctor", "--fix", "--put-back"])
         .check(0, &["its turn is no longer the newest of its session"]);
     assert!(!linked.join("three").exists());
 }
@@ -287,7 +291,7 @@ fn an_object_that_is_not_what_its_name_says_is_not_put_back() {
     std::fs::copy(path(&right), aside.join(&other)).unwrap();
     std::fs::rename(path(&right), aside.join(&right)).unwrap();
 
-    let out = repo.teddy(&["recover", "--put-back"]);
+    let out = repo.teddy(&["doctor", "--fix", "--put-back"]);
     let stays = format!("`{other}` stays in quarantine: it is damaged");
     out.check(0, &[&stays, &format!("Put back `{right}`")]);
     assert!(path(&right).exists() && !path(&other).exists());

@@ -123,7 +123,7 @@ fn the_program_takes_every_call() {
     }
 
     for name in [
-        "start", "export", "fetch", "push", "adopt", "restore", "land",
+        "start", "export", "fetch", "push", "switch", "restore", "land",
     ] {
         assert!(names.contains(&name.to_owned()), "{name}: {names:?}");
     }

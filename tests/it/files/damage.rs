@@ -26,7 +26,7 @@ fn record_names_what_a_program_did_besides() {
     std::fs::set_permissions(path("run.sh"), PermissionsExt::from_mode(0o755)).unwrap();
     std::fs::rename(path("old.txt"), path("new.txt")).unwrap();
     repo.write("Cargo.lock", "# 2\n");
-    let out = repo.teddy(&["record", "-m", "by an agent"]);
+    let out = repo.teddy(&["record", "by an agent"]);
     insta::assert_snapshot!(repo.shown(&out), @r"
     exit code 0
     --- stdout

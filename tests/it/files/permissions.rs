@@ -290,7 +290,7 @@ fn permissions_that_a_command_leaves_block_neither_its_result_nor_the_next_turn(
             .unwrap()
             .check(0, &[]);
         assert!(!repo.path().join("s").exists() && repo.path().join("t/i").exists());
-        run(&repo, &["recover"]).unwrap().check(0, &[]);
+        run(&repo, &["doctor", "--fix"]).unwrap().check(0, &[]);
         run(&repo, &["gc", "--idle-days", "0"])
             .unwrap()
             .check(0, &[]);
@@ -493,7 +493,7 @@ fn another_user_of_the_repository_is_told_whose_sessions_they_are() {
     for args in [
         &["new", "mine"][..],
         &["execute", "../plan.md", "-y"],
-        &["recover"],
+        &["doctor", "--fix"],
         &["undo"],
         &["gc"],
     ] {

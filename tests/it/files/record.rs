@@ -19,7 +19,6 @@ fn t21_what_changed_since_the_newest_turn_is_a_turn_like_any_other() {
     std::fs::rename(repo.path().join("note"), &chat).unwrap();
     let out = repo.teddy(&[
         "record",
-        "-m",
         "add e\nplease",
         "--by",
         "aider",
@@ -34,7 +33,7 @@ fn t21_what_changed_since_the_newest_turn_is_a_turn_like_any_other() {
         ],
     );
 
-    repo.teddy(&["record", "-m", "x"])
+    repo.teddy(&["record", "x"])
         .check(1, &["nothing changed since turn 2", "--allow-empty"]);
 
     let log = repo.workflow().log();
@@ -230,7 +229,7 @@ fn what_a_program_changes_is_a_turn_without_what_had_changed_before() {
     let repo = project();
     repo.write("a.txt", "mine\n");
     let script = "read line; echo \"$line\"; echo theirs > b.txt; echo key=$SECRET_KEY; exit 3";
-    let mut command = repo.teddy_command(&["record", "-m", "write b", "--", "sh", "-c", script]);
+    let mut command = repo.teddy_command(&["record", "write b", "--", "sh", "-c", script]);
     let mut child = command
         .current_dir(repo.path())
         .stdin(std::process::Stdio::piped())
@@ -359,7 +358,7 @@ fn with_too_few_open_files_a_turn_is_whole_or_an_error() {
     let mut whole = 0;
     for limit in 12..36 {
         repo.write(&format!("2/2/2/{limit}"), "1\n");
-        let record = repo.teddy_command(&["record", "-m", "more"]);
+        let record = repo.teddy_command(&["record", "more"]);
         let mut limited = repo.command("sh");
         limited.args(["-c", &format!("ulimit -n {limit} && exec \"$@\""), "sh"]);
         limited.arg(record.get_program()).args(record.get_args());
@@ -391,7 +390,7 @@ fn with_too_few_open_files_a_turn_is_whole_or_an_error() {
 fn a_repository_that_a_program_cloned_is_no_changed_file() {
     let repo = project();
     let script = "git init -q lib && git -C lib commit -q --allow-empty -m x; echo 2 > c.txt";
-    let out = repo.teddy(&["record", "-m", "work", "--", "sh", "-c", script]);
+    let out = repo.teddy(&["record", "work", "--", "sh", "-c", script]);
     out.check(0, &["1 file changed"]);
     assert!(!out.to_string().contains("write lib"), "{out}");
     let report = repo.done(&["show", "1", "report.md"]);

@@ -492,7 +492,7 @@ fn an_undo_takes_back_a_turn_whose_file_was_edited_after_a_crash() {
     assert_eq!(killed.status.code(), None);
     assert_eq!(repo.read("a.txt"), "1\ntwo\n3\n4\n5\n");
     repo.write("a.txt", "1\ntwo\n3\n4\nfive\n");
-    repo.teddy(&["recover"]).check(0, &["a.txt"]);
+    repo.teddy(&["doctor", "--fix"]).check(0, &["a.txt"]);
     repo.done(&["undo"]);
     assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\nfive\n");
 }

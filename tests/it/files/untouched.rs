@@ -17,6 +17,8 @@ fn project() -> TestRepo {
     repo.git(&["add", "staged.txt"]);
     repo.git(&["config", "commit.gpgsign", "true"]);
     repo.git(&["config", "gpg.program", "false"]);
+    // `doctor --fix` sets it otherwise.
+    repo.git(&["config", "log.excludeDecoration", "refs/teddy/"]);
     for hook in [
         "pre-commit",
         "post-commit",
@@ -69,7 +71,7 @@ fn no_command_touches_refs_index_settings_or_fires_a_hook() {
         &["export", "/dev/null/x"],
         &["trust"],
         &["get-prompt"],
-        &["recover"],
+        &["doctor", "--fix"],
     ];
     for command in commands {
         repo.teddy(command);

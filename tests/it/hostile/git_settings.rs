@@ -42,7 +42,7 @@ fn turn(ground: &Ground, number: usize, variables: &[(&str, &str)]) -> Vec<Strin
         &["diff"],
         &["show"],
         &["log"],
-        &["recover"],
+        &["doctor", "--fix"],
         &["undo"],
         &["redo"],
     ] {

@@ -213,7 +213,7 @@ pub fn everything_works(ground: &Ground, after: &str) {
     // Fails if an earlier call created the session.
     ground.teddy(&["new", "other"]);
     for args in [
-        &["recover"][..],
+        &["doctor", "--fix"][..],
         &["gc", "--idle-days", "30"],
         &["status"],
         &["gc", "-n"],

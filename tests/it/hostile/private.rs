@@ -45,7 +45,7 @@ fn attack_1_a_record_that_names_another_folder_has_nothing_removed() {
             &ground,
             &format!("echo HOME/{name}/.git > $g/gitdir; echo 'gitdir: HOME/docs/.git' > $g/x"),
         );
-        ground.teddy(&["replay", "@"]);
+        ground.teddy(&["verify", "--rerun", "@"]);
         assert!(file.exists(), "replay removed the documents");
         ground.teddy(&["gc", "--idle-days", "0", "-y"]);
         assert!(file.exists(), "gc removed the documents");
@@ -56,7 +56,7 @@ fn attack_1_a_record_that_names_another_folder_has_nothing_removed() {
     );
     ground.teddy(&["gc", "--idle-days", "0", "-y"]);
     execute(&ground, "rm -rf .git; ln -s HOME/docs .git");
-    ground.teddy(&["replay", "@"]);
+    ground.teddy(&["verify", "--rerun", "@"]);
     ground.teddy(&["gc", "--idle-days", "0", "-y"]);
     assert_eq!(std::fs::read_to_string(file).unwrap(), "mine\n");
     everything_works(&ground, "a record that names another folder");
@@ -515,7 +515,7 @@ fn attack_9_a_worktree_of_the_version_before_is_taken_over_or_removed() {
         let file = documents(&ground);
         let (record, path) = of_the_version_before(&ground);
         vandalise(&record, &path, file.parent().unwrap());
-        ground.ok(&["recover"]);
+        ground.ok(&["doctor", "--fix"]);
         everything_works(&ground, name);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine\n", "{name}");
         assert!(

@@ -232,7 +232,7 @@ fn a_commit_in_a_partial_clone_is_taken_though_the_server_has_some_of_its_files(
         assert_eq!(of_turn("refs/teddy/sessions/s^2"), "older", "{filter}");
         assert_eq!(repo.read("older.txt"), "old\n", "{filter}");
 
-        ground.ok(&["recover"]);
+        ground.ok(&["doctor", "--fix"]);
         ground.ok(&["gc"]);
         repo.git(&["gc", "-q", "--prune=now"]);
         repo.git(&["fsck", "--no-dangling"]);

@@ -236,7 +236,7 @@ fn hooks_and_programs_of_the_repository_do_not_run() {
         &["undo"],
         &["redo"],
         &["branch", "@", "b"],
-        &["recover"],
+        &["doctor", "--fix"],
         &["export", "../out"],
     ] {
         let output = ground.teddy(args);
@@ -272,11 +272,11 @@ fn a_plan_that_came_with_refs_does_not_run() {
     }
     let said = words(&other.teddy(&["execute", "-y"]));
     assert!(
-        said.contains("was not made here") && said.contains("teddy adopt s"),
+        said.contains("was not made here") && said.contains("teddy switch --adopt s"),
         "{said}"
     );
     assert_eq!(other.repo.git(&["rev-parse", "refs/teddy/drafts/s"]), draft);
-    assert!(other.ok(&["adopt", "s"]).contains("touch ran"));
+    assert!(other.ok(&["switch", "--adopt", "s"]).contains("touch ran"));
     assert!(other.teddy(&["execute", "-y"]).status.success());
     assert!(other.repo.path().join("ran").exists());
 }
@@ -386,7 +386,7 @@ fn turns_that_were_made_up_break_nothing() {
             &["context"],
             &["undo"],
             &["restore", "@"],
-            &["adopt"],
+            &["switch", "--adopt"],
             &["plan", "-m", "x"],
         ] {
             let output = ground.teddy(args);
@@ -483,6 +483,10 @@ fn a_journal_that_was_planted_reaches_no_other_repository() {
     let other = Ground::new();
     let tree = ground.repo.git(&["rev-parse", "HEAD^{tree}"]);
     let tip = ground.repo.git(&["rev-parse", "refs/teddy/sessions/s"]);
+    // `doctor --fix` sets it otherwise.
+    ground
+        .repo
+        .git(&["config", "log.excludeDecoration", "refs/teddy/"]);
     for workspace in [
         other.repo.path(),
         "/".into(),
@@ -497,7 +501,7 @@ fn a_journal_that_was_planted_reaches_no_other_repository() {
         )
         .unwrap();
         let before = (ground.state(), other.state());
-        let output = ground.teddy(&["recover"]);
+        let output = ground.teddy(&["doctor", "--fix"]);
         assert!(
             output.status.code().is_some_and(|code| code < 5),
             "{}",

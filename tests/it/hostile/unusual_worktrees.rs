@@ -161,7 +161,7 @@ fn attack_11_a_git_directory_that_is_moved_away_meanwhile_is_not_made_anew() {
         assert_eq!(output.status.code(), Some(1), "{point}: {words}");
 
         std::fs::rename(ground.repo.beside("away"), &git).unwrap();
-        ground.ok(&["recover"]);
+        ground.ok(&["doctor", "--fix"]);
         ground.repo.git(&["fsck", "--strict"]);
         let made = ground.repo.path().join("made.txt").exists();
         if !made {

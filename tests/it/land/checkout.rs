@@ -232,7 +232,7 @@ fn what_the_user_took_back_lands_only_if_they_say_so() {
 fn a_repository_within_is_left_out_unless_it_is_a_submodule() {
     let repo = project();
     let script = "git init -q lib && git -C lib commit -q --allow-empty -m x; echo 2 > c.txt";
-    repo.done(&["record", "-m", "work", "--", "sh", "-c", script]);
+    repo.done(&["record", "work", "--", "sh", "-c", script]);
     let value = repo.json(&["land", "-m", "Land"], 0);
     assert_eq!(value["repositories"], json!(["lib"]));
     assert_eq!(changed(&repo), "M\tc.txt");
@@ -246,7 +246,7 @@ fn a_repository_within_is_left_out_unless_it_is_a_submodule() {
 
     let script = "git init -q sub && git -C sub commit -q --allow-empty -m x\n\
                   printf '[submodule \"s\"]\\n\\tpath = sub\\n\\turl = ./sub\\n' > .gitmodules";
-    repo.done(&["record", "-m", "sub", "--", "sh", "-c", script]);
+    repo.done(&["record", "sub", "--", "sh", "-c", script]);
     repo.done(&["land", "-m", "Sub"]);
     assert_eq!(changed(&repo), "A\t.gitmodules\nA\tsub");
 
@@ -677,7 +677,7 @@ fn what_a_hook_lost_when_the_landing_was_killed_is_named() {
     child.wait().unwrap();
     std::fs::write(&go, "").unwrap();
 
-    let out = repo.teddy(&["recover"]);
+    let out = repo.teddy(&["doctor", "--fix"]);
     let said = "1 file changed while git committed: `own.txt`; `";
     let (_, rest) = out.stderr.split_once(said).expect(&out.stderr);
     let command = rest.split('`').next().unwrap();

@@ -73,7 +73,7 @@ fn run(repo: &TestRepo, args: &[&str], armed: &str) -> std::process::Output {
 /// Checks what a landing left once it was recovered: nothing, or all of it.
 fn check(repo: &TestRepo, before: &[String; 3], case: &str) {
     for _ in 0..2 {
-        let out = repo.teddy(&["recover"]);
+        let out = repo.teddy(&["doctor", "--fix"]);
         assert_eq!(out.code, 0, "{case}: {out}");
     }
     let after = state(repo);
@@ -173,7 +173,11 @@ fn a_recovery_of_a_landing_survives_a_second_fault() {
             &format!("{first}=1*return(kill)"),
         );
         assert_eq!(out.status.signal(), Some(9), "{case}");
-        let out = run(&repo, &["recover"], &format!("{second}=1*return(kill)"));
+        let out = run(
+            &repo,
+            &["doctor", "--fix"],
+            &format!("{second}=1*return(kill)"),
+        );
         assert_eq!(out.status.signal(), Some(9), "{case}");
         check(&repo, &before, &case);
         assert_ne!(state(&repo)[0], before[0], "{case}");
@@ -229,7 +233,7 @@ fn what_the_user_did_after_a_crash_is_not_written_over() {
     repo.git(&["add", "edited.txt", "made.txt"]);
     repo.git(&["commit", "-q", "--no-verify", "-m", "mine"]);
     let head = repo.git(&["rev-parse", "HEAD"]);
-    repo.done(&["recover"]);
+    repo.done(&["doctor", "--fix"]);
     assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
     assert_eq!(repo.json(&["log"], 0)[0]["status"], "landed");
     check_clean(&repo);
@@ -311,7 +315,7 @@ fn kill_landings(kind: LandingKind, kills: usize) {
         let _ = child.kill();
         child.wait().unwrap();
         for _ in 0..2 {
-            let out = repo.teddy(&["recover"]);
+            let out = repo.teddy(&["doctor", "--fix"]);
             assert_eq!(out.code, 0, "{case}: {out}");
         }
 
@@ -382,7 +386,7 @@ fn what_a_hook_had_put_aside_when_all_were_killed_is_named() {
 
         let index = repo.git(&["show", ":staged.txt"]);
         assert_eq!(index, "1\n2\nstaged", "{script}");
-        let out = repo.teddy(&["recover"]);
+        let out = repo.teddy(&["doctor", "--fix"]);
         assert_eq!(out.code, 0, "{script}: {out}");
         let said = "changed while git committed: ";
         let (_, rest) = out.stderr.split_once(said).expect(&out.stderr);

@@ -75,7 +75,7 @@ fn a_plan_that_adds_such_a_name_stops_with_the_reason() {
 fn two_names_that_fold_together_land_as_they_are_on_the_disk() {
     let repo = project();
     let script = "echo other > A.txt; mkdir DIR; echo x > DIR/x.txt";
-    repo.done(&["record", "-m", "two", "--", "sh", "-c", script]);
+    repo.done(&["record", "two", "--", "sh", "-c", script]);
     if repo.read("a.txt") == "other\n" {
         // The disk folds them, too: there is one file, in its old spelling.
         repo.done(&["land", "-m", "Land"]);

@@ -142,7 +142,7 @@ fn a_git_that_outlives_a_killed_landing_is_waited_for_and_recorded() {
         assert!(start.elapsed().as_secs() < 20, "git does not commit");
         std::thread::yield_now();
     }
-    repo.done(&["recover"]);
+    repo.done(&["doctor", "--fix"]);
     assert_eq!(repo.json(&["log"], 0)[0]["status"], "landed");
     assert_eq!(status(&repo), "");
     check_clean(&repo);
@@ -289,12 +289,12 @@ fn a_lock_that_another_git_takes_after_the_commit_stays_and_the_index_follows_la
     hook(&repo, "post-commit", &format!("touch {}", lock.display()));
     let before = std::fs::read(&index).unwrap();
     repo.teddy(&["land", "-m", "Land"])
-        .check(1, &["index.lock", "`teddy recover` does it"]);
+        .check(1, &["index.lock", "`teddy doctor --fix` does it"]);
     assert!(lock.exists());
     assert_eq!(std::fs::read(&index).unwrap(), before);
 
     std::fs::remove_file(&lock).unwrap();
-    repo.done(&["recover"]);
+    repo.done(&["doctor", "--fix"]);
     assert_eq!(status(&repo), "");
     check_clean(&repo);
 }

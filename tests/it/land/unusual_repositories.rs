@@ -55,7 +55,7 @@ fn a_reftable_survives_a_kill_between_branch_and_session() {
         let armed = format!("{point}=1*return(kill)");
         let out = command.current_dir(repo.path()).env("FAILPOINTS", armed);
         assert_eq!(out.output().unwrap().status.signal(), Some(9));
-        repo.done(&["recover"]);
+        repo.done(&["doctor", "--fix"]);
         check_clean(&repo);
     }
     assert_eq!(repo.json(&["log"], 0)[0]["status"], "landed");

@@ -148,7 +148,7 @@ fn compare_puts_turns_and_sessions_side_by_side() {
     repo.done(&["restore", "4"]);
     repo.run_plan(&plan("Another", &[create("other.txt", "1\n2\n")]));
     let sides = repo.json(
-        &["compare", "demo", "other", "--run", "grep -q works a.txt"],
+        &["compare", "demo", "other", "--check", "grep -q works a.txt"],
         0,
     );
     let told: Vec<_> = sides
@@ -212,7 +212,7 @@ fn a_trial_is_confined_and_keeps_nothing() {
         "echo lost > '{}'; echo new > made.txt; exit 0",
         target.display()
     );
-    let sides = repo.json(&["compare", "1", "2", "--run", &script], 0);
+    let sides = repo.json(&["compare", "1", "2", "--check", &script], 0);
     assert_eq!(sides[0]["run"]["exit_code"], 0);
     if teddy::host::sandbox::availability() == teddy::host::sandbox::Availability::Full {
         assert_eq!(repo.read("a.txt"), "broken\n");

@@ -165,7 +165,7 @@ fn what_others_wrote_is_text() {
     repo.reply(&answer);
     repo.done(&["resume", "-y", "-m", HOSTILE]);
     repo.put("<img src=x onerror=alert(2)>.txt", HOSTILE);
-    repo.done(&["record", "-m", HOSTILE]);
+    repo.done(&["record", HOSTILE]);
 
     let web = Web::start(&repo, &[]);
     let pages = [

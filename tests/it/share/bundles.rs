@@ -163,13 +163,16 @@ fn b6_what_comes_in_is_somebody_elses_until_it_is_adopted() {
     let file = bundle(&repo, &["first", "--drafts"]);
     let other = elsewhere();
     let out = other.teddy(&["fetch", &file]);
-    out.check(0, &["(with a turn in progress)", "`teddy adopt first`"]);
+    out.check(
+        0,
+        &["(with a turn in progress)", "`teddy switch --adopt first`"],
+    );
     let run = other.teddy(&["execute", "-y", "-s", "first"]);
     assert_ne!(run.code, 0, "{run}");
-    assert!(run.stderr.contains("teddy adopt"), "{run}");
+    assert!(run.stderr.contains("teddy switch --adopt"), "{run}");
     assert!(!other.path().join("three.txt").exists());
 
-    other.done(&["adopt", "first"]);
+    other.done(&["switch", "--adopt", "first"]);
     other.done(&["execute", "-y"]);
     assert_eq!(other.read("three.txt"), "3\n");
 

@@ -14,7 +14,7 @@ fn send(ada: &TestRepo) {
     ]);
 }
 
-/// Pushes the session without its code, as `push --record` does.
+/// Pushes the session without its code, as `push --no-code` does.
 fn send_record(ada: &TestRepo) -> String {
     let turns = ada.git(&[
         "rev-list",
@@ -128,7 +128,6 @@ fn nothing_is_written_to_a_session_of_a_remote() {
     let before = ben.git(&["for-each-ref"]);
     let only = "can only be looked at";
     let hint = "`teddy branch origin/add-auth:@ <name>`";
-    check(&ben.teddy(&["switch", "origin/add-auth"]), 2, &[only, hint]);
     check(
         &ben.teddy(&["-s", "origin/add-auth", "undo"]),
         2,
@@ -144,7 +143,11 @@ fn nothing_is_written_to_a_session_of_a_remote() {
         2,
         &[only],
     );
-    check(&ben.teddy(&["replay", "origin/add-auth:1"]), 2, &[only]);
+    check(
+        &ben.teddy(&["verify", "--rerun", "origin/add-auth:1"]),
+        2,
+        &[only],
+    );
     check(&ben.teddy(&["retry", "origin/add-auth:1"]), 2, &[only]);
     check(&ben.teddy(&["gc", "origin/add-auth", "-y"]), 2, &[only]);
     check(&ben.teddy(&["push", "origin/add-auth"]), 2, &[only, hint]);
@@ -186,13 +189,13 @@ fn a_session_is_taken_over_under_its_own_name() {
     send(&ada);
     ben.done(&["fetch"]);
     check(
-        &ben.teddy(&["adopt", "origin/add-auth"]),
+        &ben.teddy(&["switch", "origin/add-auth"]),
         0,
         &["Session add-auth with 2 turns is now yours"],
     );
     assert_eq!(ben.json(&["status"], 0)["session"], "add-auth");
     check(
-        &ben.teddy(&["adopt", "origin/add-auth"]),
+        &ben.teddy(&["switch", "origin/add-auth"]),
         1,
         &["there is a session `add-auth` already"],
     );
@@ -206,7 +209,7 @@ fn what_was_adopted_was_never_brought_here() {
     ada.git(&["push", "-q", "origin", "main"]);
     ben.git(&["pull", "-q", "origin", "main"]);
     ben.done(&["fetch"]);
-    ben.done(&["adopt", "origin/add-auth"]);
+    ben.done(&["switch", "origin/add-auth"]);
 
     let told = "TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` restores them to turn 2.";
     let status = ben.teddy(&["status"]);
@@ -223,7 +226,7 @@ fn what_was_adopted_was_never_brought_here() {
 fn sessions_of_remotes_are_listed_with_an_option() {
     let (_, ben) = two_people();
     let hint = "`teddy sessions -r` lists those of remotes";
-    check(&ben.teddy(&["adopt", "origin/nope"]), 1, &[hint]);
+    check(&ben.teddy(&["switch", "origin/nope"]), 1, &[hint]);
     check(&ben.teddy(&["browse", "origin/x"]), 1, &[hint]);
 }
 
@@ -326,9 +329,9 @@ fn t22_a_record_is_read_without_its_files_and_cannot_be_gone_on_with() {
     check(
         &ben.teddy(&["fetch"]),
         0,
-        &["new        origin/add-auth  2 turns  Two (record)"],
+        &["new        origin/add-auth  2 turns  Two (without code)"],
     );
-    check(&ben.teddy(&["sessions", "-r"]), 0, &["Two (record)"]);
+    check(&ben.teddy(&["sessions", "-r"]), 0, &["Two (without code)"]);
     check(
         &ben.teddy(&["show", "origin/add-auth:2"]),
         0,
@@ -373,7 +376,7 @@ fn t22_a_record_is_read_without_its_files_and_cannot_be_gone_on_with() {
         &["were not pushed"],
     );
     check(
-        &ben.teddy(&["adopt", "origin/add-auth"]),
+        &ben.teddy(&["switch", "origin/add-auth"]),
         1,
         &["were not pushed"],
     );

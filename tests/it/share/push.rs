@@ -130,7 +130,7 @@ fn rec1_a_record_has_the_turns_and_nothing_of_the_workspace() {
         );
         assert_eq!(
             (&shown["mode"], &shown["state"]),
-            (&json!("record"), &json!("new"))
+            (&json!("no-code"), &json!("new"))
         );
 
         let list = ["log", "--format=%T %an %ae %at %cn %ct %B"];
@@ -294,7 +294,7 @@ fn rec5_the_code_takes_the_place_of_the_record_and_never_the_other_way_round() {
 
     // Once the code was sent, a record is refused.
     repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
-    repo.teddy(&["push", "--record", "-y"]).check(
+    repo.teddy(&["push", "--no-code", "-y"]).check(
         1,
         &[
             "has `demo` with its code",
@@ -331,7 +331,7 @@ fn the_setting_says_how_and_where() {
 
 #[test]
 fn rec4_turns_of_others_are_named_and_never_overwritten() {
-    for mode in ["--record", "--code"] {
+    for mode in ["--no-code", "--code"] {
         let repo = session();
         let other = clone(&repo, "other", repo.path().to_str().unwrap());
         repo.git_in(
@@ -461,7 +461,7 @@ fn with_the_code_every_file_is_looked_at_that_the_remote_lacks() {
         1,
         &[
             "demo:3:notes.txt:2 (paths)",
-            "`--record` sends the turns without the files",
+            "`--no-code` sends the turns without the files",
         ],
     );
     repo.teddy(&["push", "-y", "--code", "--allow", "demo:3:notes.txt"])
@@ -784,7 +784,7 @@ fn check_fetched(repo: &TestRepo, name: &str) {
 fn turns_of_every_kind_can_be_fetched_and_come_back_from_a_bundle() {
     let repo = session();
     repo.write("hand.txt", "by hand\n");
-    repo.done(&["record", "-m", "By hand"]);
+    repo.done(&["record", "By hand"]);
     // A report shows this text in another form.
     let script = format!("echo 'a\u{200d}b {}' > made.txt", key());
     repo.run_plan(&plan("Run it", &[execute(&script)]));
@@ -941,8 +941,8 @@ fn a_session_with_an_unusual_author_is_pushed() {
             .args(["hash-object", "-t", "commit", "-w", "--stdin"]);
         let id = repo.reads(hash, commit.join("\n") + "\n");
         repo.git(&["update-ref", CODE, id.stdout.trim()]);
-        repo.done(&["push", "-n", "--record"]);
-        repo.done(&["push", "--record", "-y"]);
+        repo.done(&["push", "-n", "--no-code"]);
+        repo.done(&["push", "--no-code", "-y"]);
         let record = repo.git_in(&remote(&repo), &["cat-file", "commit", RECORD]);
         let author = format!("author Ada <ada@example.org> 1700000000 {offset}");
         assert!(record.contains(&author), "{record}");

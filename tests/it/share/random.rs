@@ -135,7 +135,7 @@ impl World {
     /// Pushes a session. The server must keep everything it had.
     fn push(&self, who: usize, name: &str, code: bool) {
         let before = self.server();
-        let mode = if code { "--code" } else { "--record" };
+        let mode = if code { "--code" } else { "--no-code" };
         let out = self.people[who].teddy(&["push", name, mode, "-y"]);
         assert!(out.code == 0 || out.code == 1, "{out}");
         let after = self.server();

@@ -95,7 +95,7 @@ fn a_name_that_reads_as_a_turn_is_refused_and_a_session_that_has_one_is_reached(
     );
     for args in [
         &["new", "2026"][..],
-        &["start", "7", "-m", "x", "--model", "replay:x"],
+        &["start", "--name", "7", "-m", "x", "--model", "replay:x"],
         &["branch", "1", "3ae29549"],
     ] {
         repo.teddy(args)
@@ -336,10 +336,59 @@ fn that_hundreds_of_refs_can_be_read_is_noted_until_the_machine_goes_down() {
     damage();
     let out = repo.teddy(&["redo"]);
     assert!(out.code == 0 && !out.to_string().contains("s-7"), "{out}");
-    repo.teddy(&["recover"])
+    repo.teddy(&["doctor", "--fix"])
         .check(0, &["`refs/teddy/sessions/s-7`"]);
     damage();
     std::fs::write(&note, "another start\n").unwrap();
     repo.teddy(&["undo"])
         .check(0, &["`refs/teddy/sessions/s-7`"]);
+}
+
+#[test]
+fn a_session_is_renamed_with_its_waiting_plan() {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.done(&["new", "My first session"]);
+    repo.run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
+    repo.reply(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.done(&["plan", "make c"]);
+    let tip = repo.git(&["rev-parse", "teddy/sessions/my-first-session"]);
+
+    repo.teddy(&["branch", "-m", "Better name"])
+        .check(0, &["Session my-first-session is now better-name."]);
+    assert_eq!(repo.git(&["rev-parse", "teddy/sessions/better-name"]), tip);
+    assert_eq!(
+        repo.git(&[
+            "for-each-ref",
+            "--format=%(refname)",
+            "refs/teddy/sessions",
+            "refs/teddy/drafts"
+        ]),
+        "refs/teddy/drafts/better-name\nrefs/teddy/sessions/better-name"
+    );
+    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.read("c.txt"), "c\n");
+    repo.done(&["verify"]);
+    repo.teddy(&["doctor"]).check(0, &[]);
+
+    // A name that is in use stays what it is.
+    repo.done(&["branch", "1", "other"]);
+    let refs = repo.git(&["for-each-ref"]);
+    repo.teddy(&["branch", "-m", "better-name"])
+        .check(1, &["already"]);
+    repo.teddy(&["branch", "-m", "nope", "x"])
+        .check(1, &["there is no session `nope`"]);
+    assert_eq!(repo.git(&["for-each-ref"]), refs);
+}
+
+#[test]
+fn start_without_running_is_new() {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.teddy(&["start", "--no-run", "Add a form", "a.txt"])
+        .check(0, &["Started session add-a-form", "Added a.txt"]);
+    repo.teddy(&["start", "--no-run", "--name", "other"])
+        .check(0, &["refs/teddy/sessions/other"]);
+    repo.teddy(&["start", "--no-run"]).check(2, &["--name"]);
+    assert_eq!(repo.json(&["sessions"], 0)[0]["turns"], 0);
 }

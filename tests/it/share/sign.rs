@@ -70,7 +70,7 @@ fn everything(repo: &TestRepo) -> String {
 /// Checks that `sign` fails with these messages and changes nothing.
 fn refused(repo: &TestRepo, words: &[&str]) {
     let before = everything(repo);
-    repo.teddy(&["sign"]).check(1, words);
+    repo.teddy(&["verify", "--sign"]).check(1, words);
     assert_eq!(everything(repo), before);
     let left = std::fs::read_dir(repo.path().join(".git/teddy/signing"));
     assert_eq!(left.map_or(0, Iterator::count), 0);
@@ -88,12 +88,10 @@ fn t19_a_session_is_signed_and_verified_in_every_format() {
         assert_eq!(repo.done(&["verify"]), "demo: 2 turns, sound, not signed\n");
         let users = repo.users();
         let tip = repo.git(&["rev-parse", "teddy/sessions/demo"]);
-        let done = repo.json(&["sign"], 0);
+        let done = repo.json(&["verify", "--sign"], 0);
         let tag = repo.git(&["rev-parse", SIGNED]);
-        assert_eq!(
-            done,
-            json!({ "session": "demo", "turn": 2, "commit": tip, "tag": tag, "ref": SIGNED })
-        );
+        assert_eq!(done[0]["signature"]["tag"], tag);
+        assert_eq!(done, repo.json(&["verify", "demo"], 0));
         assert_eq!(repo.users(), users, "a signature is no tag of the user's");
         assert_eq!(repo.git(&["cat-file", "-t", SIGNED]), "tag");
         repo.git(&["verify-tag", "teddy/signed/demo"]);
@@ -115,7 +113,11 @@ fn t19_a_session_is_signed_and_verified_in_every_format() {
         let line =
             "demo: 3 turns, sound, signed up to turn 2 by test@localhost at 2026-01-02T03:04:05Z\n";
         assert_eq!(repo.done(&["verify"]), line);
-        let out = repo.teddy(&["sign", "demo"]).check(0, &[]).stderr.clone();
+        let out = repo
+            .teddy(&["verify", "--sign", "demo"])
+            .check(0, &[])
+            .stderr
+            .clone();
         assert_eq!(out, format!("Signed `demo`, turns 1-3: {SIGNED}\n"));
         let line = "demo: 3 turns, sound, signed by test@localhost at 2026-01-02T03:04:05Z\n";
         assert_eq!(repo.done(&["verify"]), line);
@@ -129,10 +131,10 @@ fn recovery_takes_a_signature_for_sound_and_gives_a_lost_one_back() {
         let Some(repo) = signable(&[&format!("--ref-format={refs}")]) else {
             return;
         };
-        repo.done(&["sign"]);
+        repo.done(&["verify", "--sign"]);
         let first = repo.git(&["rev-parse", SIGNED]);
         repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
-        for command in [&["recover"][..], &["gc"], &["undo"]] {
+        for command in [&["doctor", "--fix"][..], &["gc"], &["undo"]] {
             let out = repo.teddy(command);
             assert!(out.code == 0 && !out.stderr.contains("damaged"), "{out}");
             assert_eq!(repo.git(&["rev-parse", SIGNED]), first);
@@ -151,9 +153,9 @@ fn recovery_takes_a_signature_for_sound_and_gives_a_lost_one_back() {
         repo.git(&["update-ref", SIGNED, &lost]);
         repo.remove(&format!(".git/objects/{}/{}", &lost[..2], &lost[2..]));
         let words = format!("`{SIGNED}` was damaged and is at {first} again");
-        repo.teddy(&["recover"]).check(0, &[&words]);
+        repo.teddy(&["doctor", "--fix"]).check(0, &[&words]);
         assert_eq!(repo.git(&["rev-parse", SIGNED]), first);
-        let again = repo.teddy(&["recover"]);
+        let again = repo.teddy(&["doctor", "--fix"]);
         assert!(!again.stderr.contains("damaged"), "{again}");
         repo.git(&["fsck", "--strict", "--no-dangling"]);
     }
@@ -162,7 +164,7 @@ fn recovery_takes_a_signature_for_sound_and_gives_a_lost_one_back() {
 #[test]
 fn a_signature_goes_with_its_session_and_travels_with_it() {
     let Some(repo) = signable(&[]) else { return };
-    repo.done(&["sign"]);
+    repo.done(&["verify", "--sign"]);
     let other = repo.beside("other.git");
     repo.git(&["init", "-q", "--bare", other.to_str().unwrap()]);
     let sessions = "refs/teddy/sessions/*:refs/teddy/sessions/*";
@@ -170,7 +172,7 @@ fn a_signature_goes_with_its_session_and_travels_with_it() {
     let push = || repo.git(&["push", "-q", other.to_str().unwrap(), sessions, signed]);
     push();
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
-    repo.done(&["sign"]);
+    repo.done(&["verify", "--sign"]);
     push();
     let signers = repo.git(&["config", "gpg.ssh.allowedSignersFile"]);
     repo.git_in(&other, &["config", "gpg.ssh.allowedSignersFile", &signers]);
@@ -189,12 +191,15 @@ fn a_signature_is_pushed_and_fetched_with_the_session_that_it_covers() {
     let Some(repo) = signable(&[]) else {
         return;
     };
-    repo.done(&["sign"]);
     let server = repo.beside("server.git");
     let server = server.to_str().unwrap();
     repo.git(&["init", "-q", "--bare", server]);
     repo.git(&["remote", "add", "origin", server]);
-    repo.done(&["push", "--code", "-y"]);
+    repo.teddy(&["push", "--sign", "-y"])
+        .check(0, &["the signature covers the files, so it is not sent"]);
+    assert_eq!(repo.git(&["ls-remote", "origin", SIGNED]), "");
+    repo.teddy(&["push", "--code", "--sign", "-y"])
+        .check(0, &["Signed `demo`, turns 1-2", "with the signature"]);
     let signed = repo.git(&["rev-parse", SIGNED]);
     assert_eq!(
         repo.git(&["ls-remote", "origin", SIGNED]),
@@ -207,7 +212,7 @@ fn a_signature_is_pushed_and_fetched_with_the_session_that_it_covers() {
     let verified = repo.json(&["verify", "origin/demo"], 0);
     assert_eq!(verified[0]["signature"]["signer"], "test@localhost");
     assert_eq!(verified[0]["signature"]["is_whole"], true);
-    repo.done(&["recover"]);
+    repo.done(&["doctor", "--fix"]);
     let found = repo.json(&["doctor"], 0);
     assert!(!found.to_string().contains("remotes-signed"), "{found}");
 
@@ -225,7 +230,7 @@ fn a_signature_is_pushed_and_fetched_with_the_session_that_it_covers() {
 #[test]
 fn a_signature_that_git_does_not_accept_is_a_fault() {
     let Some(repo) = signable(&[]) else { return };
-    repo.done(&["sign"]);
+    repo.done(&["verify", "--sign"]);
     let signers = repo.beside("signers");
     let known = std::fs::read(&signers).unwrap();
 
@@ -260,19 +265,19 @@ fn a_signature_that_git_does_not_accept_is_a_fault() {
     let told = forge("blob", "x");
     assert!(told[0].ends_with("is a blob, not a tag"), "{told:?}");
     // Recovery leaves a forged tag to `verify`, because it is not damaged.
-    let out = repo.teddy(&["recover"]);
+    let out = repo.teddy(&["doctor", "--fix"]);
     assert!(!out.stderr.contains("damaged"), "{out}");
-    repo.done(&["sign"]);
+    repo.done(&["verify", "--sign"]);
     assert_eq!(repo.json(&["verify"], 0)[0]["faults"], json!([]));
 }
 
 #[test]
 fn a_signature_of_something_else_is_a_fault() {
     let Some(repo) = signable(&[]) else { return };
-    repo.done(&["sign"]);
+    repo.done(&["verify", "--sign"]);
     repo.done(&["branch", "1", "fork"]);
     repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
-    repo.done(&["sign", "fork"]);
+    repo.done(&["verify", "--sign", "fork"]);
     let tip = repo.git(&["rev-parse", "teddy/sessions/fork"]);
     let tag = repo.git(&["rev-parse", "refs/teddy/signed/fork"]);
     repo.git(&["update-ref", SIGNED, &tag]);
@@ -311,7 +316,7 @@ fn what_is_missing_for_a_signature_is_said() {
         &["git made no signature: ", "/nowhere/gpg", "`gpg.program`"],
     );
 
-    let mut command = repo.teddy_command(&["sign"]);
+    let mut command = repo.teddy_command(&["verify", "--sign"]);
     let command = command
         .current_dir(repo.path())
         .stdin(std::process::Stdio::null());
@@ -321,7 +326,7 @@ fn what_is_missing_for_a_signature_is_said() {
     }
     repo.git(&["config", "user.useConfigOnly", "true"]);
     Output::of(command).check(1, &["git does not know who you are", "user.email"]);
-    repo.teddy(&["sign", "dema"])
+    repo.teddy(&["verify", "--sign", "dema"])
         .check(1, &["there is no session `dema`"]);
 }
 
@@ -357,14 +362,14 @@ fn the_key_of_the_place_is_used_whatever_the_settings_are_written_in() {
     std::fs::write(&work, format!("[user]\n\tsigningKey = {key}\n")).unwrap();
     let condition = format!("includeIf.gitdir:{}/.git.path", repo.path().display());
     repo.git(&["config", &condition, work.to_str().unwrap()]);
-    repo.done(&["sign"]);
+    repo.done(&["verify", "--sign"]);
     assert!(repo.done(&["verify"]).contains("signed by test@localhost"));
 }
 
 #[test]
 fn a_signature_is_there_or_not_when_it_is_killed() {
     let Some(repo) = signable(&[]) else { return };
-    let mut command = repo.teddy_command(&["sign"]);
+    let mut command = repo.teddy_command(&["verify", "--sign"]);
     let out = Output::of(
         command
             .current_dir(repo.path())
@@ -372,7 +377,7 @@ fn a_signature_is_there_or_not_when_it_is_killed() {
     );
     assert_ne!(out.code, 0);
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy/signed"]), "");
-    repo.done(&["sign"]);
+    repo.done(&["verify", "--sign"]);
     let keeps = std::fs::read_dir(repo.path().join(".git/objects/pack")).unwrap();
     let keeps = keeps.filter(|file| {
         file.as_ref()

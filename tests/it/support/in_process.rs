@@ -40,7 +40,7 @@ use teddy::workflow::pick::{PickOptions, pick};
 use teddy::workflow::plan::{PlanOptions, WaitingPlan, plan_next_turn};
 use teddy::workflow::project::{Project, ProjectOptions, UserDirs};
 use teddy::workflow::record::{RecordOptions, record};
-use teddy::workflow::replay::replay;
+use teddy::workflow::rerun::rerun;
 use teddy::workflow::restore::steps::{redo, undo};
 use teddy::workflow::restore::{RestoreOptions, RestoreResult, restore};
 use teddy::workflow::resume::{Console, Ended, ResumeOptions, Typed, resume};
@@ -493,9 +493,9 @@ impl Workflow<'_> {
     }
 
     /// Runs the plan of a turn again.
-    pub fn replay(&self, turn: &str) -> Reply {
+    pub fn rerun(&self, turn: &str) -> Reply {
         self.call(|project, user, out| {
-            let replayed = replay(project, turn, user)?;
+            let replayed = rerun(project, turn, user)?;
             let is_same = replayed.expected == replayed.tree;
             let word = if is_same { "same" } else { "different" };
             writeln!(

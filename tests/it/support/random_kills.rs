@@ -180,7 +180,7 @@ fn strike(
             rig.run(&["execute", &file, "-y", "--no-replan"]);
             ("land", vec!["land", "@", "--no-edit"])
         }
-        _ => ("recover", vec!["recover"]),
+        _ => ("doctor --fix", vec!["doctor", "--fix"]),
     };
     let usual = durations
         .get(name)
@@ -256,7 +256,7 @@ fn look(rig: &Rig, saver: &Saver, users_state: &BTreeMap<String, Vec<u8>>, tally
     {
         tally.wrong.push(format!("before the recovery: {what}"));
     }
-    let output = rig.run(&["recover"]);
+    let output = rig.run(&["doctor", "--fix"]);
     if !output.status.success() {
         tally.wrong.push(format!("recover: {}", said(&output)));
     }

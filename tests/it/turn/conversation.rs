@@ -538,17 +538,17 @@ const ALONE: &[Row] = &[
         code: 3,
     },
     Row {
-        args: &["start", "x", "-y", "-m", "go"],
+        args: &["start", "--name", "x", "-y", "-m", "go"],
         answers: &[end],
         code: 0,
     },
     Row {
-        args: &["start", "x", "-y", "-m", "go"],
+        args: &["start", "--name", "x", "-y", "-m", "go"],
         answers: &[look, ask],
         code: 5,
     },
     Row {
-        args: &["start", "x", "-y", "-m", "go"],
+        args: &["start", "--name", "x", "-y", "-m", "go"],
         answers: &[ask],
         code: 5,
     },
@@ -599,17 +599,26 @@ const ALONE: &[Row] = &[
         code: 5,
     },
     Row {
-        args: &["start", "x", "--yolo", "-m", "go"],
+        args: &["start", "--name", "x", "--yolo", "-m", "go"],
         answers: &[look, end],
         code: 0,
     },
     Row {
-        args: &["start", "x", "--yolo", "-m", "go"],
+        args: &["start", "--name", "x", "--yolo", "-m", "go"],
         answers: &[ask],
         code: 5,
     },
     Row {
-        args: &["start", "x", "--yolo", "-m", "go", "--max-turns", "1"],
+        args: &[
+            "start",
+            "--name",
+            "x",
+            "--yolo",
+            "-m",
+            "go",
+            "--max-turns",
+            "1",
+        ],
         answers: &[look],
         code: 5,
     },
@@ -625,7 +634,7 @@ const ALONE: &[Row] = &[
         code: 1,
     },
     Row {
-        args: &["start", "x"],
+        args: &["start", "--name", "x"],
         answers: &[work],
         code: 1,
     },
@@ -731,7 +740,7 @@ fn promise_c2_at_a_terminal_who_leaves_at_the_question_leaves_it_open() {
     for (args, code) in [
         (&["resume", "-y", "-m", "go"][..], 5),
         (&["resume", "--yolo", "-m", "go"], 5),
-        (&["start", "x", "-y", "-m", "go"], 5),
+        (&["start", "--name", "x", "-y", "-m", "go"], 5),
     ] {
         let repo = project();
         repo.reply(&ask());

@@ -206,7 +206,7 @@ fn a_second_signal_ends_at_once_and_brings_nothing() {
     }
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(begun.elapsed() < Duration::from_secs(2), "it waited");
-    repo.done(&["recover"]);
+    repo.done(&["doctor", "--fix"]);
     assert_eq!(photo(&repo), before);
     assert_eq!(newest(&repo).0, 1);
     write_plan(&repo, "echo made > made.txt");
@@ -415,7 +415,7 @@ fn at_every_moment_a_signal_brings_all_or_nothing() {
             send(&child, signal);
         }
         let code = child.wait().unwrap().code();
-        repo.done(&["recover"]);
+        repo.done(&["doctor", "--fix"]);
         let (number, status, _) = newest(&repo);
         let found = photo(&repo);
         let what =

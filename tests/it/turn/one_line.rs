@@ -79,10 +79,10 @@ fn start_takes_a_message_and_files() {
 }
 
 #[test]
-fn a_word_like_a_name_is_the_name() {
+fn a_single_word_is_the_message_and_an_option_gives_the_name() {
     let repo = project();
     repo.reply(&make("c"));
-    insta::assert_snapshot!(repo.printed(&["start", "-y", "add-form", "add a form"]), @r#"
+    insta::assert_snapshot!(repo.printed(&["start", "-y", "--name", "add-form", "add a form"]), @r#"
     turn 1 executed [id]
     Made c.
     Started session add-form.
@@ -108,7 +108,7 @@ fn a_word_like_a_name_is_the_name() {
     The work is done, says the model:
     exit code 0
     "#);
-    let other = ["start", "-y", "other", "-m", "go", "-f", "a.txt"];
+    let other = ["start", "-y", "--name", "other", "-m", "go", "-f", "a.txt"];
     insta::assert_snapshot!(repo.printed(&other), @r"
     turn 1 rejected [id]
     turn 2 executed [id]
@@ -123,12 +123,12 @@ fn a_word_like_a_name_is_the_name() {
     The model answered without a plan:
     exit code 5
     ");
-    let refused = ["add-form", "Add-Form"].map(|name| repo.printed(&["start", name, "-m", "go"]));
+    let refused = ["add-form", "add_form"].map(|name| repo.printed(&["start", "--name", name, "-m", "go"]));
     insta::assert_snapshot!(refused.concat(), @r"
     error: there is a session `add-form` already
     hint: `teddy switch add-form` continues it; or choose another name
     exit code 1
-    error: `Add-Form` is not a valid session name: use lower-case letters, digits and single hyphens, such as `add-auth`
+    error: `add_form` is not a valid session name: use lower-case letters, digits and single hyphens, such as `add-auth`
     exit code 2
     ");
 }

@@ -201,7 +201,7 @@ fn all_mistakes_are_said_before_anything_is_sent() {
     exit code 1
     ");
     // Don't create a session that cannot continue.
-    let start = ["start", "more", "-m", "x"];
+    let start = ["start", "--name", "more", "-m", "x"];
     let shown = [["--pipeline", "bad"], ["--model", "sonet"]]
         .map(|option| repo.printed(&[&start[..], &option].concat()));
     insta::assert_snapshot!(shown.concat(), @r"
@@ -347,7 +347,7 @@ fn a_loop_goes_through_the_pipeline_that_it_is_given() {
         repo.workflow().artifact("2", "steps/01-think/output.md"),
         "Second."
     );
-    let start = ["start", "more", "-m", "go", "-y", "--pipeline", "two"];
+    let start = ["start", "--name", "more", "-m", "go", "-y", "--pipeline", "two"];
     insta::assert_snapshot!(repo.printed(&start), @r"
     turn 1 rejected [id]
     turn 2 executed [id]

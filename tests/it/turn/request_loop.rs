@@ -356,13 +356,13 @@ fn without_a_person_the_flag_that_answers_is_named() {
     "#);
     assert_eq!(repo.workflow().status()["state"], "planned");
     // Nothing is begun that cannot go on.
-    insta::assert_snapshot!(repo.printed(&["start", "more"]), @r"
+    insta::assert_snapshot!(repo.printed(&["start"]), @r"
     error: stdin is not a terminal, so TeDDy cannot ask what to do
     hint: `more` was taken as the session's name; `-m more` makes it the message
     exit code 1
     ");
     repo.configure("");
-    insta::assert_snapshot!(repo.printed(&["start", "more", "-m", "go"]), @r"
+    insta::assert_snapshot!(repo.printed(&["start", "--name", "more", "-m", "go"]), @r"
     error: no model is configured
     hint: `teddy setup` sets one up, `--model` names one for this call, and `teddy plan --from <file>` takes an answer from elsewhere
     exit code 1

@@ -163,7 +163,7 @@ fn a_turn_of_a_pipeline_is_asked_again_step_by_step() {
     );
     repo.workflow().execute().done();
     assert_eq!(repo.read("e.txt"), "e\n");
-    insta::assert_snapshot!(repo.workflow().replay("@").done(), @r"
+    insta::assert_snapshot!(repo.workflow().rerun("@").done(), @r"
     ▶ 1. CREATE e.txt
       ✓ created, 1 line
     turn 3 same []
@@ -228,7 +228,7 @@ fn the_turn_of_an_invoked_agent_is_asked_again_as_that_agent() {
             .artifact("@", "next/meta.yaml")
             .contains("agent: assistant")
     );
-    insta::assert_snapshot!(repo.workflow().replay("@").done(), @r"
+    insta::assert_snapshot!(repo.workflow().rerun("@").done(), @r"
     ▶ 1. CREATE rca.md
       ✓ created, 1 line
     ▶ 2. CONCLUDE It was this.
@@ -261,7 +261,7 @@ fn what_the_user_changed_is_what_runs_again() {
     screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert!(repo.path().join("other.txt").exists() && !repo.path().join("more.txt").exists());
-    repo.teddy(&["replay", "@", "-y"])
+    repo.teddy(&["verify", "--rerun", "@", "-y"])
         .check(0, &["turn 3 same"]);
 }
 
@@ -353,7 +353,7 @@ fn a_plan_that_runs_again_makes_the_same_tree() {
     repo.write("a.txt", "mine\n");
     let before = repo.git(&["for-each-ref"]);
     let tree = repo.git(&["rev-parse", "teddy/sessions/demo^2^{tree}"]);
-    let mut value = repo.json(&["replay", "3", "-y"], 0);
+    let mut value = repo.json(&["verify", "--rerun", "3", "-y"], 0);
     // What commands can see depends on the machine.
     value.as_object_mut().unwrap().remove("unseen").unwrap();
     assert_eq!(
@@ -383,7 +383,7 @@ fn what_could_not_be_had_then_cannot_be_had_when_it_runs_again() {
       - 2. skipped because an action before it failed
     turn 3 failed
     ");
-    insta::assert_snapshot!(repo.workflow().replay("@").done(), @r"
+    insta::assert_snapshot!(repo.workflow().rerun("@").done(), @r"
     ▶ 1. RESEARCH how
       ✗ no result for `how`: there was nothing when the turn ran
       - 2. skipped because an action before it failed
@@ -400,7 +400,7 @@ fn what_could_not_be_had_then_cannot_be_had_when_it_runs_again() {
       - 2. skipped because an action before it failed
     turn 4 failed
     ");
-    insta::assert_snapshot!(repo.workflow().replay("@").done(), @r"
+    insta::assert_snapshot!(repo.workflow().rerun("@").done(), @r"
     ▶ 1. READ http://[host]/x
       ✗ `http://[host]/x` cannot be read: there was nothing when the turn ran
       - 2. skipped because an action before it failed
@@ -413,7 +413,7 @@ fn what_could_not_be_had_then_cannot_be_had_when_it_runs_again() {
         &[research(&["how"]), create("z.txt", "z\n")],
     ));
     repo.configure("");
-    insta::assert_snapshot!(repo.workflow().replay("@").done(), @r"
+    insta::assert_snapshot!(repo.workflow().rerun("@").done(), @r"
     ▶ 1. RESEARCH how
       ✓ the query has results
     ▶ 2. CREATE z.txt
@@ -429,7 +429,7 @@ fn a_plan_that_does_something_else_each_time_is_found_out() {
         "Roll",
         &[execute("od -An -N8 -tx1 /dev/urandom > dice.txt")],
     ));
-    repo.teddy(&["replay", "@", "-y"])
+    repo.teddy(&["verify", "--rerun", "@", "-y"])
         .check(1, &["turn 3 different", "dice.txt"]);
 }
 
@@ -442,18 +442,18 @@ fn a_replay_compares_exit_codes() {
     let script = format!("exit $(cat {})", code.display());
     let action = execute_with("- **Allow Failure:** true\n", &script);
     repo.run_plan(&plan("One", &[action]));
-    let same = repo.json(&["replay", "3", "-y"], 0);
+    let same = repo.json(&["verify", "--rerun", "3", "-y"], 0);
     assert_eq!(
         (&same["same"], &same["exit_codes"]),
         (&serde_json::json!(true), &serde_json::json!([]))
     );
     std::fs::write(&code, "0\n").unwrap();
-    repo.teddy(&["replay", "3", "-y"]).check(
+    repo.teddy(&["verify", "--rerun", "3", "-y"]).check(
         1,
         &["turn 3 different", "action 1: exit code 0, in the turn 3"],
     );
     assert_eq!(
-        repo.json(&["replay", "3", "-y"], 1)["exit_codes"],
+        repo.json(&["verify", "--rerun", "3", "-y"], 1)["exit_codes"],
         serde_json::json!([{ "action": 1, "expected": 3, "found": 0 }])
     );
 }
@@ -466,13 +466,13 @@ fn a_replay_says_what_it_could_not_see() {
     repo.run_plan(&plan("One", &[execute("echo 1 > one.txt")]));
     let unseen = |turn: &str, settings: &str| {
         repo.configure(settings);
-        repo.json(&["replay", turn, "-y"], 0)["unseen"].clone()
+        repo.json(&["verify", "--rerun", turn, "-y"], 0)["unseen"].clone()
     };
     // The turn names a file that is in no snapshot.
     let checkout = "worktree: {backend: checkout}\nexecute: {network: false}\n";
     let files = serde_json::json!(["files-in-no-snapshot"]);
     assert_eq!(unseen("3", checkout), files);
-    repo.teddy(&["replay", "3", "-y"])
+    repo.teddy(&["verify", "--rerun", "3", "-y"])
         .check(0, &["The replay cannot see files that are in no snapshot"]);
 
     repo.remove("secret.pem");
@@ -488,11 +488,11 @@ fn a_replay_says_what_it_could_not_see() {
 fn a_turn_in_which_nothing_ran_cannot_be_replayed() {
     let repo = project();
     repo.workflow().undo(1).done();
-    insta::assert_snapshot!(repo.workflow().replay("3").refused(), @r"
+    insta::assert_snapshot!(repo.workflow().rerun("3").refused(), @r"
     error: no plan ran in turn 3: it is `restored`
     exit code 1
     ");
-    insta::assert_snapshot!(repo.workflow().replay("0").refused(), @r"
+    insta::assert_snapshot!(repo.workflow().rerun("0").refused(), @r"
     error: no plan ran in turn 0: it is `started`
     exit code 1
     ");
@@ -517,7 +517,7 @@ fn what_the_user_left_out_stays_out() {
         approved.contains("d.txt") && !approved.contains("e.txt"),
         "{approved}"
     );
-    insta::assert_snapshot!(repo.workflow().replay("@").done(), @r"
+    insta::assert_snapshot!(repo.workflow().rerun("@").done(), @r"
     ▶ 1. CREATE d.txt
       ✓ created, 1 line
     turn 3 same []

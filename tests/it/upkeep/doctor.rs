@@ -542,7 +542,7 @@ fn locks_that_were_left_are_told() {
     well(&repo, "locks");
     repo.write(".git/teddy/lock", "process 4000000 (execute)");
     check(&repo, "locks", ("note", "process 4000000 (execute) ended"));
-    repo.done(&["recover"]);
+    repo.done(&["doctor", "--fix"]);
     well(&repo, "locks");
 
     for name in ["index.lock", "HEAD.lock"] {
@@ -573,7 +573,7 @@ fn a_turn_that_a_crash_interrupted_is_told_and_left_to_recovery() {
     repo.teddy(&["doctor", "--fix"]);
     assert_eq!(repo.git(&["for-each-ref"]), before);
     check(&repo, "pending", ("warning", "a crash interrupted a turn"));
-    repo.done(&["recover"]);
+    repo.done(&["doctor", "--fix"]);
     well(&repo, "pending");
     assert_eq!(repo.read("d.txt"), "d\n");
 }
@@ -651,7 +651,7 @@ fn refs_that_name_nothing_are_told() {
         &told(&bare, "refs"),
         ("problem", "refs/teddy/sessions/demo"),
     );
-    repo.done(&["recover"]);
+    repo.done(&["doctor", "--fix"]);
     well(&repo, "refs");
 }
 

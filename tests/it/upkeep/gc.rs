@@ -71,7 +71,7 @@ fn a_session_goes_only_when_it_is_named() {
         "{}",
         said(&output)
     );
-    assert!(said(&rig.run(&["recover"])).contains("nothing to recover"));
+    assert!(said(&rig.run(&["doctor", "--fix"])).contains("nothing to recover"));
 }
 
 #[test]
@@ -380,7 +380,7 @@ fn a_plan_says_what_goes_and_does_nothing() {
     std::fs::create_dir_all(&rescued).unwrap();
     std::fs::write(rescued.join("1-a.txt"), "mine").unwrap();
     // `-n` does not list the repairs that every command makes first, so make them now.
-    rig.must(&["recover"]);
+    rig.must(&["doctor", "--fix"]);
     let state = || {
         (
             rig.git(&["for-each-ref"]),

@@ -177,7 +177,7 @@ fn promise_d6_turns_of_every_kind_leave_no_loose_object() {
     repo.configure(&format!(
         "model: m\nmodels:\n  m: {{ kind: command, run: [cat, '{path}'] }}\n"
     ));
-    repo.done(&["start", "demo", "-m", "make 0", "-y"]);
+    repo.done(&["start", "--name", "demo", "-m", "make 0", "-y"]);
     for turn in 1..20 {
         std::fs::write(&file, write(turn)).unwrap();
         match turn % 3 {

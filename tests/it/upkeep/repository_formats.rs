@@ -167,7 +167,7 @@ fn a_model_answers_and_the_plan_waits(format: Format) {
     assert_eq!(left, "", "{draft}");
     std::fs::remove_dir_all(repo.beside("answers")).unwrap();
     repo.reply(&plan("Other", &[create("other.txt", "other\n")]));
-    repo.done(&["start", "other", "-m", "x", "-y"]);
+    repo.done(&["start", "--name", "other", "-m", "x", "-y"]);
     assert_eq!(repo.read("other.txt"), "other\n");
 }
 
@@ -317,7 +317,7 @@ fn gc_packs_and_forgets(format: Format) {
     repo.workflow().branch("1", "other").done();
     repo.done(&["gc", "--idle-days", "0", "demo", "-y"]);
     repo.git(&["gc", "-q", "--prune=now"]);
-    repo.done(&["recover"]);
+    repo.done(&["doctor", "--fix"]);
     repo.git(&["fsck", "--strict", "--no-dangling"]);
     repo.workflow()
         .run_plan(&plan("Three", &[create("c.txt", "three\n")]));
@@ -397,7 +397,7 @@ fn a_ref_without_its_commit_gets_the_last_one_back(format: Format) {
     )
     .unwrap();
 
-    repo.teddy(&["recover"]).check(
+    repo.teddy(&["doctor", "--fix"]).check(
         0,
         &["`refs/teddy/sessions/demo` was damaged and is at turn 1"],
     );
@@ -564,12 +564,12 @@ fn killed_at_any_point_a_turn_is_there_or_not(format: Format) {
             .env("FAILPOINTS", format!("{point}=1*return(kill)"));
         assert_eq!(Output::of(&mut killed).code, -1, "{point}");
 
-        repo.done(&["recover"]);
+        repo.done(&["doctor", "--fix"]);
         let is_there = repo.git(&["rev-parse", "teddy/sessions/demo"]) != before;
         assert_eq!(is_there, repo.path().join(&path).exists(), "{point}");
         assert_eq!(is_there, !point.ends_with("intent"), "{point}");
         assert!(
-            repo.json(&["recover"], 0)["foreign_locks"]
+            repo.json(&["doctor", "--fix"], 0)["recovery"]["foreign_locks"]
                 .as_array()
                 .unwrap()
                 .is_empty()
@@ -622,9 +622,9 @@ fn the_lock_of_a_reftable_that_somebody_else_holds_is_named_and_left() {
     );
     assert!(!repo.path().join("x.txt").exists());
     assert!(lock.exists(), "it may be the user's own git");
-    let locks = repo.json(&["recover"], 0);
+    let locks = repo.json(&["doctor", "--fix"], 0);
     assert_eq!(
-        locks["foreign_locks"][0]["path"],
+        locks["recovery"]["foreign_locks"][0]["path"],
         lock.to_str().unwrap(),
         "{locks}"
     );
@@ -644,7 +644,7 @@ fn the_lock_of_a_reftable_that_we_left_is_removed() {
         "process 4000000 (moving refs)start: ok\n",
     )
     .unwrap();
-    repo.teddy(&["recover"])
+    repo.teddy(&["doctor", "--fix"])
         .check(0, &["removed the lock of `reftable/tables.list`"]);
     assert!(!lock.exists());
     make(&repo, "x.txt").check(0, &[]);
@@ -691,7 +691,12 @@ fn a_table_that_a_power_cut_emptied_is_not_taken_for_one_without_sessions() {
         &flipped,
     ] {
         write_over(&table, damaged);
-        for args in [&["sessions"][..], &["status"], &["new", "x"], &["recover"]] {
+        for args in [
+            &["sessions"][..],
+            &["status"],
+            &["new", "x"],
+            &["doctor", "--fix"],
+        ] {
             repo.teddy(args).check(
                 1,
                 &[

@@ -222,10 +222,11 @@ fn init_makes_nothing_where_a_link_of_a_clone_leads() {
 #[test]
 fn recover_has_nothing_to_do_where_nothing_was_interrupted() {
     let repo = TestRepo::new();
-    repo.teddy(&["recover"]).check(0, &["nothing to recover"]);
+    repo.teddy(&["doctor", "--fix"])
+        .check(0, &["nothing to recover"]);
     assert_eq!(
-        repo.json(&["recover"], 0),
-        serde_json::json!({ "recovered": false, "foreign_locks": [] })
+        repo.json(&["doctor", "--fix"], 0)["recovery"],
+        serde_json::json!({ "recovered": false, "put_back": [], "foreign_locks": [] })
     );
 }
 

@@ -41,7 +41,7 @@ fn turn_in(repo: &TestRepo, folder: &Path) {
     assert!(!folder.join("said.txt").exists());
     run(&["redo"]);
     assert_eq!(read("kept/new.txt"), "new\n");
-    run(&["recover"]);
+    run(&["doctor", "--fix"]);
     run(&["gc"]);
     repo.git_in(folder, &["fsck", "--no-dangling"]);
 }
@@ -95,7 +95,7 @@ fn a_bare_repository_shows_its_sessions_and_does_no_more() {
         &["undo"],
         &["status"],
         &["gc"],
-        &["recover"],
+        &["doctor", "--fix"],
     ] {
         repo.teddy_in(&bare, args).check(
             1,
@@ -193,7 +193,7 @@ fn git_that_wants_bare_repositories_named_is_content_with_ours() {
     let chain = repo.git(&["log", "-2", "--format=%s", "teddy/sessions/demo^2"]);
     assert_eq!(chain, "By a command\nsecond");
     run(&["undo"]);
-    run(&["recover"]);
+    run(&["doctor", "--fix"]);
     run(&["gc"]);
 }
 
@@ -288,7 +288,7 @@ fn what_a_turn_makes_of_a_file_that_is_left_out_is_recorded() {
             assert_eq!(repo.read("left/c.txt"), "X\n", "{cone} {backend}");
             assert_eq!(repo.git(&["show", "teddy/sessions/one^2:left/c.txt"]), "X");
             repo.write("left/c.txt", "X\nmine\n");
-            repo.done(&["record", "-m", "mine"]);
+            repo.done(&["record", "mine"]);
             assert_eq!(
                 repo.git(&["show", "teddy/sessions/one^2:left/c.txt"]),
                 "X\nmine"

@@ -138,7 +138,7 @@ fn what_an_earlier_version_left_waiting_is_still_there() {
         asks.check(0, &["Which colour should it have?"]);
         repo.teddy(&["change", "list"])
             .check(0, &["greet-by-name", "complete", "2/2"]);
-        repo.teddy(&["recover"])
+        repo.teddy(&["doctor", "--fix"])
             .check(0, &["There is nothing to recover."]);
     });
 }

@@ -181,7 +181,7 @@ fn what_a_crash_leaves_is_completed_or_removed() {
     }
     assert_eq!(listed(&repo), None);
     is_healthy(&repo);
-    repo.done(&["recover"]);
+    repo.done(&["doctor", "--fix"]);
     run(&repo, CHECKOUT, "echo 2 > b.txt");
     assert_eq!(
         repo.git_in(&path, &["rev-parse", "--git-dir"]),
@@ -191,7 +191,7 @@ fn what_a_crash_leaves_is_completed_or_removed() {
     // The worktree and our own record are gone, so nothing else would remove git's.
     std::fs::remove_dir_all(&own).unwrap();
     std::fs::remove_dir_all(&path).unwrap();
-    repo.done(&["recover"]);
+    repo.done(&["doctor", "--fix"]);
     assert_eq!(listed(&repo), None);
     is_healthy(&repo);
 }

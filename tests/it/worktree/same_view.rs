@@ -46,7 +46,7 @@ fn a_turn_and_its_replay_run_the_project_s_own_environment() {
     // The files have changed since: the replay has the turn's.
     repo.write("code.txt", "changed by the user\n");
     repo.write("made", "changed by the user\n");
-    let replayed = repo.json(&["replay", "1"], 0);
+    let replayed = repo.json(&["verify", "--rerun", "1"], 0);
     assert_eq!(replayed["same"], true, "{replayed}");
     assert_eq!(repo.read("made"), "changed by the user\n");
 }
@@ -69,7 +69,7 @@ fn bisect_and_compare_run_it_on_the_files_of_each_turn() {
     assert_eq!(found["culprits"][0]["turn"], 4, "{found}");
 
     let script = format!("ls dir; ls untracked.txt; {CHECK}");
-    let compared = repo.json(&["compare", "s:2", "s:5", "--run", &script], 0);
+    let compared = repo.json(&["compare", "s:2", "s:5", "--check", &script], 0);
     let run = |at: usize| compared[at]["run"].clone();
     assert_eq!(
         (&run(0)["exit_code"], &run(1)["exit_code"]),

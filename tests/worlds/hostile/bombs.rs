@@ -321,7 +321,7 @@ fn every_command_survives_a_turn_with_millions_of_files() {
         &["context"],
         &["export", folder],
         &["export", "--html", folder],
-        &["replay", "2", "-y"],
+        &["verify", "--rerun", "2", "-y"],
         &["gc", "-y"],
         &["log"],
         &["status"],

@@ -74,7 +74,7 @@ fn attack_10_pipes_among_our_own_files_are_not_waited_at() {
             &["status", "-s", "demo"][..],
             &["execute", "../plan.md", "-y", "-s", "demo"],
             &["undo", "-s", "demo"],
-            &["recover"],
+            &["doctor", "--fix"],
             &["gc"],
             &["log", "-s", "demo"],
         ] {
@@ -230,7 +230,7 @@ fn attack_10_a_pipe_among_the_loose_refs_is_refused_by_name() {
         let path = repo.path().join(".git/refs").join(name);
         let _ = std::fs::remove_file(&path);
         repo.git(&["-c", "alias.pipe=!mkfifo", "pipe", path.to_str().unwrap()]);
-        for args in [&["status"][..], &["log"], &["recover"], &["gc"]] {
+        for args in [&["status"][..], &["log"], &["doctor", "--fix"], &["gc"]] {
             teddy(&repo, args, &[]).check(1, &["cannot read", name, "not a regular file"]);
         }
     }
@@ -266,7 +266,7 @@ fn attack_10_a_command_that_leaves_a_pipe_as_rules_stops_nobody() {
             &["status"][..],
             &["execute", "../plan.md", "-y", "--no-replan"],
             &["undo", "-y"],
-            &["recover"],
+            &["doctor", "--fix"],
             &["gc"],
         ] {
             teddy(&repo, args, &[]).check(0, &[]);

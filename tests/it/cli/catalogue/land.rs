@@ -43,7 +43,7 @@ fn a_signature_that_cannot_be_made() {
     let repo = project();
     let mut page = Page::default();
     repo.git(&["config", "gpg.format", "ssh"]);
-    page.refused(&repo, &["sign"]);
-    page.refused(&repo, &["sign", "dmeo"]);
+    page.refused(&repo, &["verify", "--sign"]);
+    page.refused(&repo, &["verify", "--sign", "dmeo"]);
     page.compare("sign");
 }

@@ -31,7 +31,7 @@ fn a_session_that_is_not_sent() {
     page.shown(&repo, &["push", "-y", "--allow", "paths"]);
     page.refused(&repo, &["push", "--redact"]);
     page.shown(&repo, &["push", "-y", "--code", "--allow", "paths"]);
-    page.refused(&repo, &["push", "--record"]);
+    page.refused(&repo, &["push", "--no-code"]);
     page.refused(&repo, &["push", "--delete", "demo"]);
 
     repo.git(&[

@@ -55,6 +55,6 @@ fn a_remote_that_is_no_help() {
         "+refs/teddy/sessions/demo:refs/teddy/sessions/x",
     ]);
     repo.done(&["fetch"]);
-    page.refused(&repo, &["switch", "origin/x"]);
+    page.refused(&repo, &["-s", "origin/x", "undo"]);
     page.compare("remotes");
 }

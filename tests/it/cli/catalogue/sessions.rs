@@ -17,7 +17,7 @@ fn a_session_that_is_not_there() {
         &["switch"],
         &["-s", "other", "log"],
         &["switch", "other"],
-        &["adopt", "other"],
+        &["switch", "--adopt", "other"],
         &["gc", "other"],
         &["new", "demo", "-a", "poet"],
     ] {
@@ -47,7 +47,7 @@ fn a_turn_that_is_not_there() {
         &["restore", "other:1"],
         &["restore", "1", "nothing-like-this.txt"],
         &["retry", "0"],
-        &["replay", "0"],
+        &["verify", "--rerun", "0"],
         &["undo", "5"],
         &["redo"],
     ] {
@@ -78,7 +78,7 @@ fn a_turn_in_progress() {
     for args in [
         &["restore", "draft"][..],
         &["branch", "draft", "other"],
-        &["replay", "draft"],
+        &["verify", "--rerun", "draft"],
         &["retry", "draft"],
         &["execute"],
     ] {
@@ -128,15 +128,6 @@ fn another_process_at_work() {
     repo.git(&["update-ref", "refs/teddy/sessions/demo", &tip]);
     page.kind(&repo, &execute, &variables);
     page.compare("another-process");
-}
-
-#[test]
-fn locks_of_gits_own() {
-    let repo = project();
-    std::fs::write(repo.path().join(".git/index.lock"), "").unwrap();
-    Page::default()
-        .shown(&repo, &["recover"])
-        .compare("locks-of-git");
 }
 
 #[test]

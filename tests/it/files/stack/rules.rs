@@ -171,7 +171,7 @@ fn pb6_what_a_crash_left_is_noted_when_it_is_finished() {
             .output()
             .unwrap();
         assert_eq!(killed.status.code(), None, "{point}");
-        repo.done(&["recover"]);
+        repo.done(&["doctor", "--fix"]);
         assert_eq!(
             id(&repo, LAST),
             id(&repo, "teddy/sessions/demo^3"),
