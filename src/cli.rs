@@ -114,13 +114,13 @@ Examples:
 /// A command in the list that `teddy help` prints.
 struct ListedCommand {
     group: &'static str,
-    place: Place,
+    place: HelpPlace,
     name: &'static str,
 }
 
 /// Where `teddy help` lists a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum HelpPlace {
     /// On the first screen.
     First,
     /// Only with `--all`.
@@ -137,14 +137,14 @@ macro_rules! commands {
         #[derive(Subcommand)]
         enum Command {
             $($(
-                #[command(name = $name, hide = matches!(Place::$place, Place::Hidden))]
+                #[command(name = $name, hide = matches!(HelpPlace::$place, HelpPlace::Hidden))]
                 $(#[$attribute])*
                 $variant($module::Args),
             )*)*
         }
 
         const COMMANDS: &[ListedCommand] = &[
-            $($(ListedCommand { group: $group, place: Place::$place, name: $name },)*)*
+            $($(ListedCommand { group: $group, place: HelpPlace::$place, name: $name },)*)*
         ];
 
         impl Command {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::{COMMANDS, ListedCommand, Place, is_started_by_git, parser};
+use super::{COMMANDS, HelpPlace, ListedCommand, is_started_by_git, parser};
 
 const WIDTH: usize = 80;
 
@@ -35,9 +35,9 @@ fn list(program: &str, is_all: bool) -> String {
     let mut text =
         format!("usage: {program} [options] <command> [arguments], or: {program} '<message>'\n\n");
     let is_shown = |command: &&ListedCommand| match command.place {
-        Place::First => true,
-        Place::More => is_all,
-        Place::Hidden => false,
+        HelpPlace::First => true,
+        HelpPlace::More => is_all,
+        HelpPlace::Hidden => false,
     };
     let shown: Vec<&ListedCommand> = COMMANDS.iter().filter(is_shown).collect();
     for group in shown.chunk_by(|a, b| a.group == b.group) {
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_first_screen_has_14_commands_and_fits_24_lines() {
-        let first = COMMANDS.iter().filter(|one| one.place == Place::First);
+        let first = COMMANDS.iter().filter(|one| one.place == HelpPlace::First);
         assert_eq!(first.count(), 14);
         let text = list("teddy", false);
         assert!(text.lines().count() < 24, "{text}");

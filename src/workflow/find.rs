@@ -289,6 +289,9 @@ fn files_of(
         }
     }
 
+    // A report repeats lines of the other files.
+    files.sort_by_key(|file| file.part == TurnPart::Report);
+
     if query.parts.contains(&TurnPart::Code) && turn.workspace.is_some() {
         let read = Turn::read(repository, &turn.session, turn.commit)?;
         if let Some(workspace) = &read.meta.workspace {

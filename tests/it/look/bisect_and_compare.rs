@@ -156,7 +156,7 @@ fn compare_puts_turns_and_sessions_side_by_side() {
         .unwrap()
         .iter()
         .map(|side| {
-            let exit = &side["run"]["exit_code"];
+            let exit = &side["check"]["exit_code"];
             json!([
                 side["name"],
                 side["turns"],
@@ -213,7 +213,7 @@ fn a_trial_is_confined_and_keeps_nothing() {
         target.display()
     );
     let sides = repo.json(&["compare", "1", "2", "--check", &script], 0);
-    assert_eq!(sides[0]["run"]["exit_code"], 0);
+    assert_eq!(sides[0]["check"]["exit_code"], 0);
     if teddy::host::sandbox::availability() == teddy::host::sandbox::Availability::Full {
         assert_eq!(repo.read("a.txt"), "broken\n");
     }

@@ -56,7 +56,7 @@ fn each_part_is_searched_and_each_turn_is_named_once() {
         ["demo:2:src/b.rs:1: fn needle() {}"]
     );
     let all = found(&repo, &["needle"]);
-    for part in ["user_prompt.txt", "plan.md", "report.md", "output/02.txt"] {
+    for part in ["user_prompt.txt", "plan.md", "output/02.txt"] {
         let line = format!("demo:2:{part}:");
         assert!(all.iter().any(|found| found.starts_with(&line)), "{all:#?}");
     }

@@ -70,7 +70,7 @@ fn bisect_and_compare_run_it_on_the_files_of_each_turn() {
 
     let script = format!("ls dir; ls untracked.txt; {CHECK}");
     let compared = repo.json(&["compare", "s:2", "s:5", "--check", &script], 0);
-    let run = |at: usize| compared[at]["run"].clone();
+    let run = |at: usize| compared[at]["check"].clone();
     assert_eq!(
         (&run(0)["exit_code"], &run(1)["exit_code"]),
         (&0.into(), &1.into()),
