@@ -80,7 +80,8 @@ impl Browser {
     pub fn learn(&mut self, news: BrowseNews) {
         match news {
             BrowseNews::Timeline(timeline, is_whole) => {
-                self.tree.learn(timeline);
+                let follows = self.side == BrowseSide::Tree && self.detail.top == 0;
+                self.tree.learn(timeline, follows);
                 self.is_whole |= is_whole;
                 self.trouble = None;
                 self.forget_failures();

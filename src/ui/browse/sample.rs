@@ -47,6 +47,7 @@ pub(super) fn lane(name: &str, rows: Vec<LogRow>) -> SessionLane {
     SessionLane {
         name: SessionName::parse(name).unwrap(),
         in_use: false,
+        request: None,
         parent: None,
         rows,
         ailing: None,

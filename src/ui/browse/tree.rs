@@ -146,14 +146,17 @@ impl BrowseTree {
         rows.filter(has).map(|row| row.commit)
     }
 
-    /// Replaces the timeline. The cursor stays on its item, but moves along if that was the newest
-    /// turn of its session.
-    pub fn learn(&mut self, timeline: Timeline) {
+    /// Replaces the timeline. The cursor stays on its item. If `follows`, it moves along if that was
+    /// the newest turn of its session; otherwise the selected turn stays selected, although its
+    /// session or its group of restores has a newer one.
+    pub fn learn(&mut self, timeline: Timeline, follows: bool) {
         let position = self.position();
-        let is_newest = matches!(
-            self.rows.get(self.cursor).map(|row| row.item),
-            Some(TreeItem::Turn(0))
-        );
+        let selected = self.selected().map(|(_, row)| row.commit);
+        let is_newest = follows
+            && matches!(
+                self.rows.get(self.cursor).map(|row| row.item),
+                Some(TreeItem::Turn(0))
+            );
         let was_empty = self.rows.is_empty();
         self.timeline = timeline;
         self.rebuild();
@@ -171,6 +174,11 @@ impl BrowseTree {
                 _ => None,
             };
             self.cursor = at.or_else(|| self.find(&position)).unwrap_or(self.cursor);
+        }
+        if let Some(commit) = selected.filter(|_| !follows)
+            && self.selected().map(|(_, row)| row.commit) != Some(commit)
+        {
+            self.go_to(commit);
         }
 
         self.scroll();

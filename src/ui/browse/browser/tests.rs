@@ -7,6 +7,7 @@ use crate::ui::browse::BrowseAction;
 use crate::ui::browse::sample::{lane, numbered, row};
 use crate::ui::browse::screen::BrowseCommand;
 use crate::ui::key::Key;
+use crate::ui::style::StyledLine;
 use crate::workflow::view::timeline::{SessionLane, Timeline};
 
 fn browser() -> Browser {
@@ -121,6 +122,24 @@ fn a_turn_is_read_once_and_the_last_one_only() {
     assert!(browser.next_request().is_some());
     browser.refresh(40);
     assert_eq!(browser.detail.lines[0].line.text(), "Reading…");
+}
+
+#[test]
+fn a_new_turn_does_not_move_a_reader() {
+    let newest = |keys: &str, scrolled: isize| {
+        let mut browser = browser();
+        press(&mut browser, keys);
+        let line = |n| TabLine::of(StyledLine::plain(&format!("line {n}")));
+        browser.detail.set_lines((0..40).map(line).collect(), false);
+        browser.detail.scroll(scrolled);
+        let mut sessions = vec![lane("demo", numbered(0..5))];
+        sessions[0].in_use = true;
+        browser.learn(BrowseNews::Timeline(Timeline { sessions }, true));
+        browser.address().unwrap().to_string()
+    };
+    assert_eq!(newest("", 0), "demo:4");
+    assert_eq!(newest("\n", 0), "demo:3");
+    assert_eq!(newest("", 10), "demo:3");
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn branched() -> Timeline {
 fn tree(timeline: Timeline) -> BrowseTree {
     let mut tree = BrowseTree::default();
     tree.fit(5);
-    tree.learn(timeline);
+    tree.learn(timeline, true);
     tree
 }
 
@@ -118,14 +118,45 @@ fn the_cursor_stays_where_it_is_and_goes_along_with_the_newest_turn() {
     let mut tree = tree(branched());
     let mut longer = branched();
     longer.sessions[0].rows = numbered(0..6);
-    tree.learn(longer.clone());
+    tree.learn(longer.clone(), true);
     assert_eq!(tree.selected().unwrap().1.number, 5);
 
     tree.step(5);
     assert_eq!(tree.selected().unwrap().1.number, 2);
     longer.sessions[0].rows = numbered(0..8);
-    tree.learn(longer);
+    tree.learn(longer, true);
     assert_eq!(tree.selected().unwrap().1.number, 2);
+}
+
+#[test]
+fn the_turn_that_is_read_stays_selected() {
+    let mut tree = tree(branched());
+    let mut longer = branched();
+    longer.sessions[0].rows = numbered(0..6);
+    tree.learn(longer.clone(), false);
+    assert_eq!(tree.selected().unwrap().1.number, 3);
+
+    // The row of a session counts as its newest turn.
+    tree.step(-9);
+    assert_eq!(tree.selected().unwrap().1.number, 5);
+    longer.sessions[0].rows = numbered(0..8);
+    tree.learn(longer.clone(), false);
+    assert_eq!(tree.selected().unwrap().1.number, 5);
+
+    // A group of restores grows.
+    let restored = |numbers| {
+        let mut rows = numbered(numbers);
+        let newer = rows.iter_mut().filter(|row| row.number > 5);
+        newer.for_each(|row| row.status = Status::Restored);
+        rows
+    };
+    longer.sessions[0].rows = restored(0..8);
+    tree.learn(longer.clone(), true);
+    tree.step(-1);
+    assert_eq!(tree.selected().unwrap().1.number, 7);
+    longer.sessions[0].rows = restored(0..9);
+    tree.learn(longer, false);
+    assert_eq!(tree.selected().unwrap().1.number, 7);
 }
 
 #[test]
@@ -138,7 +169,7 @@ fn the_cursor_is_always_on_the_screen() {
         assert!(tree.visible_rows().any(|(at, _)| at == tree.cursor), "{by}");
         assert_eq!(tree.visible_rows().count(), 5);
     }
-    tree.learn(Timeline::default());
+    tree.learn(Timeline::default(), true);
     assert_eq!((tree.rows().len(), tree.selected().is_none()), (0, true));
 }
 
