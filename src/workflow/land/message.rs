@@ -23,6 +23,7 @@ const CHARACTERS: &str = "#;@!$%^&|:";
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct TurnSummary {
+    pub number: u64,
     /// The number and the id.
     pub name: String,
     pub session: String,
@@ -39,6 +40,7 @@ pub(super) fn summarize_turn(repository: &Repository, turn: &Turn) -> anyhow::Re
         MessageOrigin::Validation | MessageOrigin::Loop => None,
     };
     Ok(TurnSummary {
+        number: turn.number(),
         name: format!("{} {}", turn.number(), turn.meta.turn_id),
         session: turn.session.to_string(),
         title: match &turn.meta.picked {
@@ -51,33 +53,74 @@ pub(super) fn summarize_turn(repository: &Repository, turn: &Turn) -> anyhow::Re
     })
 }
 
-/// Without trailers. Of several turns, the first request is the subject: it says what all of them
-/// are for.
+/// Without trailers, as a person would write it. The subject is the first request if it fits into
+/// one line, else the title of the first turn. Then follow the rest of the request, or the titles of
+/// several turns.
 pub(super) fn draft(turns: &[TurnSummary]) -> String {
     let Some(first) = turns.first() else {
         return String::new();
     };
-    if let [one] = turns {
-        let mut text = format!("{}\n", cut(&one.title, WIDTH));
-        let request = quotation(&one.request, "");
-        if !request.is_empty() {
-            text.push_str(&format!("\n{request}"));
-        }
-        return text;
+    let (subject, rest) = match split_request(&first.request) {
+        Some((subject, rest)) => (subject, rest),
+        None => (cut(&first.title, WIDTH), first.request.clone()),
+    };
+    let body = match turns.len() {
+        1 => paragraphs(&rest),
+        _ => titles(turns),
+    };
+    match body.is_empty() {
+        true => format!("{subject}\n"),
+        false => format!("{subject}\n\n{body}"),
     }
+}
 
-    let request_lines = first.request.lines().map(str::trim);
-    let request_line = request_lines
-        .map(sanitize_line)
-        .find(|line| !line.is_empty());
-    let subject = request_line.as_deref().unwrap_or(&first.title);
-    let mut text = format!("{}\n\n", cut(subject, WIDTH));
-    for turn in turns {
-        let title = cut(&turn.title, WIDTH - 2);
-        let request = quotation(&turn.request, "  ");
-        text.push_str(&format!("- {title}\n{request}"));
+/// Openings of a request that are no part of a subject.
+const OPENINGS: [&str; 4] = ["please ", "can you ", "could you ", "now "];
+
+/// Returns the first line of a request as a subject, and the rest. `None` if there is no request, or
+/// if the line is too long.
+fn split_request(request: &str) -> Option<(String, String)> {
+    let request = request.trim();
+    let (line, rest) = request.split_once('\n').unwrap_or((request, ""));
+    let line = sanitize_line(line);
+    let mut subject = line.trim();
+    while let Some(opening) = OPENINGS.iter().find_map(|opening| {
+        let start = subject.get(..opening.len())?;
+        start.eq_ignore_ascii_case(opening).then_some(opening.len())
+    }) {
+        subject = subject[opening..].trim_start();
     }
+    // Only the end of a single sentence: other punctuation can be part of a name.
+    let subject = subject.trim_end_matches(['.', '?', '!', ':']).trim_end();
+    let fits = (1..=WIDTH).contains(&subject.chars().count());
+    let mut chars = subject.chars();
+    let first = chars.next().filter(|_| fits)?;
+    // `--flag`, `src/a.rs` and `iPhone` keep their spelling.
+    let is_word = chars
+        .as_str()
+        .split(char::is_whitespace)
+        .next()
+        .is_none_or(|word| word.chars().all(char::is_lowercase));
+    let subject = match is_word {
+        true => first.to_uppercase().chain(chars).collect(),
+        false => subject.to_owned(),
+    };
+    Some((subject, rest.trim().to_owned()))
+}
 
+/// Turns that a draft lists.
+const MAX_TITLES: usize = 20;
+
+fn titles(turns: &[TurnSummary]) -> String {
+    let mut text: String = turns
+        .iter()
+        .take(MAX_TITLES)
+        .map(|turn| format!("- {}\n", cut(&turn.title, WIDTH - 2)))
+        .collect();
+    if turns.len() > MAX_TITLES {
+        let more = counted(turns.len() - MAX_TITLES, "more turn");
+        text.push_str(&format!("- ... ({more})\n"));
+    }
     text
 }
 
@@ -92,23 +135,21 @@ fn cut(line: &str, width: usize) -> String {
     format!("{}{MORE}", short[..end.unwrap_or(short.len())].trim_end())
 }
 
-/// Wrapped and quoted, so that no line is a trailer.
-fn quotation(request: &str, indent: &str) -> String {
-    let prefix = format!("{indent}>");
-    let width = WIDTH - prefix.len() - 1;
-    let lines: Vec<String> = request
+/// Wrapped. A line that git would read as a trailer is indented.
+fn paragraphs(text: &str) -> String {
+    let lines: Vec<String> = text
         .trim()
         .lines()
-        .flat_map(|line| wrapped(&sanitize_line(line), width))
+        .flat_map(|line| wrapped(&sanitize_line(line), WIDTH))
         .collect();
-    let mut text: String = lines
-        .iter()
-        .take(MAX_LINES)
-        .map(|line| format!("{}\n", format!("{prefix} {line}").trim_end()))
-        .collect();
+    let plain = |line: &String| match is_trailer(line) {
+        true => format!("  {line}\n"),
+        false => format!("{}\n", line.trim_end()),
+    };
+    let mut text: String = lines.iter().take(MAX_LINES).map(plain).collect();
     if lines.len() > MAX_LINES {
         let more = counted(lines.len() - MAX_LINES, "more line");
-        text.push_str(&format!("{prefix} ... ({more})\n"));
+        text.push_str(&format!("... ({more})\n"));
     }
 
     text
@@ -262,6 +303,13 @@ pub(super) fn trailers(
         add(format!("Teddy-Session: {}", turn.session));
     }
 
+    if let [first, _, ..] = turns
+        && turns.iter().all(|turn| turn.session == first.session)
+    {
+        let numbers: Vec<u64> = turns.iter().map(|turn| turn.number).collect();
+        add(format!("Teddy-Turns: {}", ranges(&numbers)));
+    }
+    // Whatever leads from a line to its turn needs the ids.
     for turn in turns {
         add(format!("Teddy-Turn: {}", turn.name));
     }
@@ -279,6 +327,17 @@ pub(super) fn trailers(
     }
 
     Ok(trailers)
+}
+
+/// Ascending numbers as in `2-4, 7`.
+fn ranges(numbers: &[u64]) -> String {
+    let runs = numbers.chunk_by(|one, next| one + 1 == *next);
+    let run = |run: &[u64]| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        [one] => one.to_string(),
+        [] => String::new(),
+    };
+    runs.map(run).collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn with_lines(message: &str, trailers: &[String]) -> String {
@@ -316,6 +375,7 @@ mod tests {
     /// Returns a turn of session `demo`.
     fn turn(number: u64, title: &str, request: &str) -> TurnSummary {
         TurnSummary {
+            number,
             name: format!("{number} id-{number}"),
             session: "demo".to_owned(),
             title: title.to_owned(),
@@ -326,18 +386,52 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_has_titles_and_requests() {
-        let one = [turn(1, "Add a form", "# please\nSigned-off-by: x\n")];
-        assert_eq!(
-            draft(&one),
-            "Add a form\n\n> # please\n> Signed-off-by: x\n"
+    fn a_draft_has_the_request_and_the_turns() {
+        #[track_caller]
+        fn check(turns: &[TurnSummary], expected: &str) {
+            assert_eq!(draft(turns), expected);
+        }
+        check(&[turn(1, "Add a form", " ")], "Add a form\n");
+        check(&[turn(1, "Form", "add a form")], "Add a form\n");
+        check(
+            &[turn(
+                1,
+                "Form",
+                "please add a form.\n\n# why\nSigned-off-by: x\n",
+            )],
+            "Add a form\n\n# why\n  Signed-off-by: x\n",
         );
-        let two = [turn(1, "Add a form", "please"), turn(2, "Test it", "")];
-        assert_eq!(
-            draft(&two),
-            "please\n\n- Add a form\n  > please\n- Test it\n"
+        let long = "add a form ".repeat(8);
+        check(
+            &[turn(1, "Form", &long)],
+            "Form\n\nadd a form add a form add a form add a form add a form add a form add a\n\
+             form add a form\n",
         );
-        assert_eq!(draft(&[turn(1, "Add a form", " ")]), "Add a form\n");
+        let two = [turn(1, "Add a form", "please"), turn(2, "Test it", "go on")];
+        check(&two, "Please\n\n- Add a form\n- Test it\n");
+        let many: Vec<TurnSummary> = (1..=22).map(|n| turn(n, "Go on", "make it")).collect();
+        let titles = "- Go on\n".repeat(20);
+        check(&many, &format!("Make it\n\n{titles}- ... (2 more turns)\n"));
+    }
+
+    #[test]
+    fn a_subject_is_a_request_in_the_form_of_a_title() {
+        #[track_caller]
+        fn check(request: &str, expected: Option<&str>) {
+            let subject = split_request(request).map(|(subject, _)| subject);
+            assert_eq!(subject.as_deref(), expected, "{request}");
+        }
+        check("Can you please add a flag?", Some("Add a flag"));
+        check(
+            "--verbose shall print more",
+            Some("--verbose shall print more"),
+        );
+        check("src/a.rs: rename it!", Some("src/a.rs: rename it"));
+        check("iPhone styles", Some("iPhone styles"));
+        check("\u{fc}bersetze es", Some("\u{dc}bersetze es"));
+        check("...", None);
+        check(" \n", None);
+        check(&"word ".repeat(20), None);
     }
 
     #[test]
@@ -355,10 +449,7 @@ mod tests {
             assert!(longest <= Some(100), "{draft}");
             let subject = draft.lines().next().unwrap();
             assert!(subject.chars().count() <= WIDTH, "{subject}");
-            assert!(
-                subject.ends_with("title...") || subject.ends_with("that..."),
-                "{subject}"
-            );
+            assert!(subject.ends_with("title..."), "{subject}");
         }
         assert_eq!(wrapped("ab cd ef", 5), ["ab cd", "ef"]);
         assert_eq!(wrapped("  ab cd ef", 7), ["  ab cd", "  ef"]);
@@ -416,7 +507,7 @@ mod tests {
             let text = with_lines(message, &super::trailers(&turns, &further).unwrap());
             assert_eq!(text, expected);
         };
-        let trailers = "Teddy-Session: demo\nTeddy-Turn: 1 id-1\nTeddy-Turn: 2 id-2\n\
+        let trailers = "Teddy-Session: demo\nTeddy-Turns: 1-2\nTeddy-Turn: 1 id-1\nTeddy-Turn: 2 id-2\n\
                         Assisted-by: dev sonnet\nReviewed: yes\n";
         check("One\n\nWords.\n", &format!("One\n\nWords.\n\n{trailers}"));
         check("fix: one", &format!("fix: one\n\n{trailers}"));
@@ -424,6 +515,12 @@ mod tests {
             "One\n\nSigned-off-by: A <a@b>\n",
             &format!("One\n\nSigned-off-by: A <a@b>\n{trailers}"),
         );
+    }
+
+    #[test]
+    fn turns_in_a_row_are_a_range() {
+        assert_eq!(ranges(&[2, 3, 4, 7, 9, 10]), "2-4, 7, 9-10");
+        assert_eq!(ranges(&[1]), "1");
     }
 
     #[test]

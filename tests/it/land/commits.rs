@@ -67,8 +67,9 @@ fn t16_a_landing_is_a_turn_that_names_its_commits_and_turns() {
     let trailers = repo.git(&["log", "-1", "--format=%(trailers:only)"]);
     let lines: Vec<&str> = trailers.lines().collect();
     assert_eq!(lines[0], "Teddy-Session: demo");
-    assert_eq!(lines[1], format!("Teddy-Turn: 1 {id}"));
-    assert_eq!(lines.len(), 4, "{trailers}");
+    assert_eq!(lines[1], "Teddy-Turns: 1-3");
+    assert_eq!(lines[2], format!("Teddy-Turn: 1 {id}"));
+    assert_eq!(lines.len(), 5, "{trailers}");
     assert_eq!(status(&repo), "");
 
     let value = repo.json(&["status"], 0);

@@ -492,7 +492,7 @@ fn a_plan_that_waits_goes_on_waiting() {
             .lines()
             .take(3)
             .collect::<Vec<_>>(),
-        ["Make e", "", "> make e"]
+        ["Make e", "", "Teddy-Session: demo"]
     );
 }
 
