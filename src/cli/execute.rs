@@ -279,7 +279,7 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
         ));
     }
 
-    if !recorded.is_synced() {
+    if !recorded.is_synced() && !recorded.edited_by_user().is_empty() {
         app.note("The result is in the turn: `teddy restore @ --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side.");
     }
 

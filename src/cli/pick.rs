@@ -5,10 +5,12 @@ use std::process::ExitCode;
 use super::app::App;
 use super::{complete, exit};
 use crate::text::counted;
+use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::notice;
 use crate::workflow::pick::{PickOptions, PickResult, PickedTurn, pick};
 use crate::workflow::restore::OnOverlap;
+use crate::workspace::notice::FileObstacle;
 
 /// Apply what turns of other sessions did, in the session in use
 ///
@@ -72,12 +74,18 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
 fn report(app: &App, result: &PickResult) -> anyhow::Result<()> {
     app.print(result.picked.iter().flat_map(changes).collect::<String>())?;
-    let overlaps = result.overlaps.iter();
-    app.print(
-        overlaps
-            .map(|path| format!("overlap {}\n", sanitize_line(path)))
-            .collect::<String>(),
-    )?;
+    let is_blocked = |path: &String| {
+        let mut obstacles = result.obstacles.iter().filter_map(FileObstacle::path);
+        obstacles.any(|blocked| lossy(blocked) == *path)
+    };
+    let overlap = |path: &String| {
+        let word = match is_blocked(path) {
+            true => "blocked",
+            false => "overlap",
+        };
+        format!("{word} {}\n", sanitize_line(path))
+    };
+    app.print(result.overlaps.iter().map(overlap).collect::<String>())?;
     let notes = result.obstacles.iter().map(notice::obstacle);
 
     notes.for_each(|note| app.warn(&note));

@@ -88,8 +88,19 @@ pub trait Facts {
     fn is_hidden(&self, _path: &RepoPath) -> anyhow::Result<bool> {
         Ok(false)
     }
+    /// Returns what is read-only on the user's disk, of an existing file and its directory.
+    fn read_only(&self, _path: &RepoPath) -> Option<ReadOnlyTarget> {
+        None
+    }
     /// Returns the content of an artifact of the plan's own turn, for TAKE.
     fn taken_bytes(&self, name: &str) -> Option<Vec<u8>>;
+}
+
+/// What has no write permission for any user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadOnlyTarget {
+    File,
+    Dir,
 }
 
 /// Result of the simulation.
@@ -119,6 +130,8 @@ pub struct Step {
     pub case_collision: Option<String>,
     /// The file is in no context list.
     pub outside_context: bool,
+    /// The file that is replaced or deleted, or its directory, is read-only.
+    pub read_only: Option<ReadOnlyTarget>,
     /// The action has a mistake.
     pub wrong: bool,
 }
@@ -144,6 +157,7 @@ impl Simulation {
             removed: false,
             case_collision: None,
             outside_context: false,
+            read_only: None,
             wrong: false,
         };
 
@@ -228,11 +242,23 @@ fn validate_actions<'a>(plan: &'a Plan, facts: &'a dyn Facts) -> anyhow::Result<
         if check_name(&mut validator, action)? {
             action.kind.check(&mut validator, action)?;
             git_file::check(&mut validator, action);
+            note_read_only(&mut validator, action);
         }
     }
 
     check_handover_order(&mut validator);
     Ok(validator)
+}
+
+/// A read-only file is replaced like any other, which its owner might not expect.
+fn note_read_only(validator: &mut Validator<'_>, action: &Action) {
+    let facts = validator.files.facts;
+    let step = validator.step();
+    if let Some(path) = action.kind.worktree_path()
+        && (step.after.is_some() || step.removed)
+    {
+        step.read_only = facts.read_only(path);
+    }
 }
 
 /// Returns the name of an action for messages: `EDIT src/a.rs`.

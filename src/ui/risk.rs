@@ -5,7 +5,7 @@
 use crate::plan::action::Action;
 use crate::plan::action::behavior::PreviewPart;
 use crate::plan::repair::{Level, Note, Repaired};
-use crate::plan::validate::Step;
+use crate::plan::validate::{ReadOnlyTarget, Step};
 use crate::session::comments::{CommentStatus, LineComment};
 use crate::text::damage::{Damage, damage};
 use crate::text::path::is_deceptive;
@@ -68,6 +68,13 @@ pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
         ));
     }
 
+    texts.extend(step.read_only.map(|what| match what {
+        ReadOnlyTarget::File if step.removed => format!("{target} is read-only, and is deleted"),
+        ReadOnlyTarget::File => format!("{target} is read-only, and is replaced"),
+        ReadOnlyTarget::Dir => format!(
+            "{target} is in a read-only directory: the result might stay in the turn until it is writable"
+        ),
+    }));
     texts.extend(action.kind.risks(step));
     for part in action.kind.preview(step) {
         if let PreviewPart::Difference {
@@ -447,6 +454,32 @@ mod tests {
             &create("a", ""),
             &step,
             &["a is in no context list: the model has not been shown it"],
+        );
+    }
+
+    #[test]
+    fn a_read_only_file_or_directory_is_said() {
+        let step = |read_only, removed| Step {
+            read_only: Some(read_only),
+            removed,
+            ..Step::default()
+        };
+        check(
+            &create("a", ""),
+            &step(ReadOnlyTarget::File, false),
+            &["a is read-only, and is replaced"],
+        );
+        check(
+            &create("a", ""),
+            &step(ReadOnlyTarget::File, true),
+            &["a is read-only, and is deleted"],
+        );
+        check(
+            &create("d/a", ""),
+            &step(ReadOnlyTarget::Dir, false),
+            &[
+                "d/a is in a read-only directory: the result might stay in the turn until it is writable",
+            ],
         );
     }
 

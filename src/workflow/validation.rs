@@ -17,7 +17,9 @@ use crate::plan::diagnostic::Diagnostic;
 use crate::plan::reading::{self, ProseKind, Reading};
 use crate::plan::repair::Repaired;
 use crate::plan::state::{FileState, StateMode};
-use crate::plan::validate::{Entry, Facts, Simulation, label, validate, validate_changed};
+use crate::plan::validate::{
+    Entry, Facts, ReadOnlyTarget, Simulation, label, validate, validate_changed,
+};
 use crate::session::artifact::Artifacts;
 use crate::session::draft::Draft;
 use crate::session::turn::Turn;
@@ -343,6 +345,23 @@ impl Facts for Snapshotted<'_> {
 
     fn is_hidden(&self, path: &RepoPath) -> anyhow::Result<bool> {
         leaves_out(self.repository, path.as_str().as_bytes())
+    }
+
+    fn read_only(&self, path: &RepoPath) -> Option<ReadOnlyTarget> {
+        let is_closed = |path: &Path| {
+            let info = self.workspace.entry(path).ok().flatten()?;
+            (!matches!(info.kind, FileKind::Link)).then_some(info.permissions & 0o222 == 0)
+        };
+        let path = Path::new(path.as_str());
+        if is_closed(path) == Some(true) {
+            return Some(ReadOnlyTarget::File);
+        }
+        // A new directory is created in the nearest one that exists.
+        let mut above = path.ancestors().skip(1);
+        let is_dir_closed = above.find_map(is_closed);
+        is_dir_closed
+            .filter(|closed| *closed)
+            .map(|_| ReadOnlyTarget::Dir)
     }
 
     fn taken_bytes(&self, name: &str) -> Option<Vec<u8>> {

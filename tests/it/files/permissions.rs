@@ -241,6 +241,24 @@ fn nothing_is_changed_beside_a_file_that_may_not_be() {
     }
 }
 
+#[test]
+fn a_read_only_file_is_a_risk_of_the_review_and_stays_read_only() {
+    let Some(repo) = project() else { return };
+    chmod(&repo.path().join("a.txt"), 0o444);
+    let ran = run_plan(&repo, &plan("Change", &[edit("a.txt", "a", "A")]));
+    ran.check(0, &["⚠ a.txt is read-only, and is replaced"]);
+    assert_eq!(repo.read("a.txt"), "A\n");
+    let mode = std::fs::metadata(repo.path().join("a.txt")).unwrap();
+    assert_eq!(mode.permissions().mode() & 0o777, 0o444);
+
+    chmod(&repo.path().join("dir"), 0o555);
+    let ran = run_plan(&repo, &plan("Change", &[edit("dir/b.txt", "b", "B")]));
+    chmod(&repo.path().join("dir"), 0o755);
+    ran.check(4, &["⚠ dir/b.txt is in a read-only directory: "]);
+    // Nobody edited the file, so there are no sides to choose from.
+    assert!(!ran.stderr.contains("--markers"), "{ran}");
+}
+
 /// Runs a plan in a backend. `None` if the machine has no such backend.
 fn run_plan_in(repo: &TestRepo, backend: &str, text: &str, faults: &str) -> Option<Output> {
     let path = repo.beside("plan.md");
