@@ -12,7 +12,7 @@ use turn_page::{FileView, TurnPage};
 use crate::session::record::Redaction;
 use crate::text::leak::{LeakKinds, redact_leaks};
 use crate::workflow::log::LogRow;
-use crate::workflow::view::timeline::SessionPage;
+use crate::workflow::view::timeline::{SessionLane, SessionPage};
 
 /// For pages that leave this machine.
 pub fn redaction(home: Option<&Path>) -> Redaction {
@@ -50,8 +50,12 @@ impl Redaction {
     }
 
     pub fn session(&self, page: &mut SessionPage) {
-        page.lane.rows.iter_mut().for_each(|row| self.row(row));
-        self.apply_to(&mut page.lane.ailing);
+        self.lane(&mut page.lane);
+    }
+
+    pub fn lane(&self, lane: &mut SessionLane) {
+        lane.rows.iter_mut().for_each(|row| self.row(row));
+        self.apply_to([&mut lane.request, &mut lane.ailing].into_iter().flatten());
     }
 
     /// Without the contents of files, for which there is [`Redaction::file`].

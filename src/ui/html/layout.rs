@@ -12,7 +12,9 @@ use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::text::grouped;
 use crate::text::sanitize::sanitize_line;
+use crate::ui::style::StyledLine;
 use crate::workflow::log::LogRow;
+use crate::workflow::view::timeline::SessionLane;
 
 /// Style sheet of all pages.
 pub const STYLE: &str = include_str!("style.css");
@@ -94,6 +96,18 @@ pub fn session_page(session: &SessionName) -> String {
 /// Returns the address of a turn's page, relative to the first page.
 pub fn turn_page(session: &SessionName, number: u64) -> String {
     format!("s/{}/{number}.html", encoded(session.as_str()))
+}
+
+/// Characters of a request in a title.
+const MAX_TITLE: usize = 90;
+
+/// Returns the request for which a session was started, or its name.
+pub fn session_title(lane: &SessionLane) -> String {
+    let Some(request) = &lane.request else {
+        return visible_line(lane.name.as_str()).into_owned();
+    };
+    let request = visible_line(request);
+    StyledLine::plain(&request).cut(MAX_TITLE).text()
 }
 
 /// Percent-encodes everything except letters, digits and `/-_.~`.

@@ -8,7 +8,8 @@ use super::layout::{PageLocation, PageParts, page, session_page, turn_page};
 use crate::session::name::SessionName;
 use crate::text::sanitize::sanitize_block;
 use crate::ui::html::layout::{
-    dollars, grouped_number, short_number, status_badge, status_class, turn_facts, visible_line,
+    dollars, grouped_number, session_title, short_number, status_badge, status_class, turn_facts,
+    visible_line,
 };
 use crate::workflow::log::LogRow;
 use crate::workflow::view::timeline::SessionPage;
@@ -21,7 +22,8 @@ pub fn session(location: PageLocation, project: &str, contents: &SessionPage) ->
         back: contents.back.clone(),
     };
     let main = html! {
-        h1 { (visible_line(lane.name.as_str())) @if lane.in_use { " " span.badge.current { "in use" } } }
+        h1 { (session_title(lane)) @if lane.in_use { " " span.badge.current { "in use" } } }
+        @if lane.request.is_some() { p.facts { span { (visible_line(lane.name.as_str())) } } }
         @if let Some((parent, number)) = &lane.parent {
             p.facts {
                 span {
@@ -44,7 +46,7 @@ pub fn session(location: PageLocation, project: &str, contents: &SessionPage) ->
         }
     };
     let above = [(visible_line(project).into_owned(), "index.html".to_owned())];
-    let title = visible_line(lane.name.as_str());
+    let title = session_title(lane);
     page(
         location,
         PageParts {

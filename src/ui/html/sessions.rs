@@ -7,7 +7,9 @@ use maud::{Markup, html};
 use super::layout::{PageLocation, PageParts, page, session_page, turn_page};
 use crate::session::name::SessionName;
 use crate::text::sanitize::sanitize_block;
-use crate::ui::html::layout::{dollars, local_time, status_badge, status_class, visible_line};
+use crate::ui::html::layout::{
+    dollars, local_time, session_title, status_badge, status_class, visible_line,
+};
 use crate::workflow::history::SessionRow;
 use crate::workflow::log::LogRow;
 use crate::workflow::view::timeline::{SessionLane, Timeline};
@@ -61,12 +63,13 @@ fn session(location: PageLocation, lane: &SessionLane) -> Markup {
     html! {
         li.row {
             p.title {
-                a data-item href=(location.to(&session_page(&lane.name))) { (visible_line(lane.name.as_str())) }
+                a data-item href=(location.to(&session_page(&lane.name))) { (session_title(lane)) }
                 @if lane.in_use { " " span.badge.current { "in use" } }
                 @if let Some(row) = newest { " " (status_badge(row.status)) }
             }
             @if let Some(row) = newest { p { (visible_line(&row.title)) } }
             p.facts {
+                @if lane.request.is_some() { span { (visible_line(lane.name.as_str())) } }
                 span { (turns) @if turns == 1 { " turn" } @else { " turns" } }
                 @if let Some((parent, number)) = &lane.parent {
                     span { "from " (visible_line(parent.as_str())) ":" (number) }

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::git::object::CommitId;
-use crate::session::meta::Status;
+use crate::session::artifact;
+use crate::session::meta::{MessageOrigin, Status};
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workflow::log::{self, LogRow, WalkedRows, walk_rows};
@@ -25,6 +26,9 @@ pub struct SessionLane {
     pub name: SessionName,
     /// Of this checkout.
     pub in_use: bool,
+    /// First line of the user's first request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
     /// With the last shared turn.
     pub parent: Option<(SessionName, u64)>,
     /// Newest first. Shared turns are in the lane of the parent.
@@ -115,6 +119,7 @@ fn lanes(
             rows.retain(|row| row.number > *number);
         }
         let lane = SessionLane {
+            request: first_request(project, &name, &rows),
             in_use: in_use.as_ref() == Some(&name),
             parent,
             rows,
@@ -144,6 +149,25 @@ fn parent(project: &Project, session: &SessionName, rows: &[LogRow]) -> Option<(
 
     let shared = rows.get(rows.partition_point(is_own))?;
     Some((recorded_in(shared)?, shared.number))
+}
+
+/// Turns in which the first request is searched. Each costs one commit.
+const MAX_UNASKED: usize = 4;
+
+/// Of the turns that the session does not share.
+fn first_request(project: &Project, session: &SessionName, rows: &[LogRow]) -> Option<String> {
+    let own = rows.iter().rev().filter(|row| row.number > 0);
+    own.take(MAX_UNASKED).find_map(|row| {
+        let turn = Turn::read(&project.repository, session, row.commit).ok()?;
+        if turn.meta.origin != MessageOrigin::User {
+            return None;
+        }
+        let text = turn
+            .text(&project.repository, artifact::USER_PROMPT)
+            .ok()??;
+        let mut lines = text.lines().map(str::trim);
+        lines.find(|line| !line.is_empty()).map(str::to_owned)
+    })
 }
 
 /// Each costs one commit.

@@ -17,11 +17,19 @@ fn pages_show_sessions_and_turns() {
     let web = Web::start(&repo, &[]);
 
     let first = web.page("");
-    for part in ["s/demo/index.html", "other-way", "from demo:1", "<svg"] {
+    for part in [
+        "s/demo/index.html\">Write the number as a digit.</a>",
+        "<span>demo</span>",
+        "other-way",
+        "from demo:1",
+        "<svg",
+    ] {
         assert!(first.contains(part), "no {part}: {first}");
     }
     let session = web.page("s/demo/");
     for part in [
+        "<h1>Write the number as a digit.",
+        "<title>Write the number as a digit. · TeDDy</title>",
         "Change a word",
         "Say so",
         "../../s/demo/2.html",
