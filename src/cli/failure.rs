@@ -35,7 +35,7 @@ use crate::workflow::land::error::{CommitRefused, LandError};
 use crate::workflow::model::choose::NoModel;
 use crate::workflow::paths::EmptyPath;
 use crate::workflow::plan::NotAPlan;
-use crate::workflow::project::NoSession;
+use crate::workflow::project::{NoSession, REVIEWED};
 use crate::workflow::push::error::PushError;
 use crate::workflow::user::NobodyToAsk;
 
@@ -192,10 +192,14 @@ fn usage(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
 
 /// Classifies errors about waiting: for another process, or for the user.
 fn waits(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
-    if let Some(LockError::Busy { .. }) = cause.downcast_ref() {
+    if let Some(LockError::Busy { holder }) = cause.downcast_ref() {
+        let hint = match holder.contains(REVIEWED) {
+            true => format!("decide in the review there, or {WAIT}"),
+            false => WAIT.to_owned(),
+        };
         return Some(Diagnosis {
             code: exit::BUSY,
-            ..Diagnosis::of(FailureKind::Busy, Some(WAIT.to_owned()))
+            ..Diagnosis::of(FailureKind::Busy, Some(hint))
         });
     }
 

@@ -8,6 +8,7 @@ use super::app::App;
 use super::difference::{self, ShownAs};
 use super::failure::InvalidArgument;
 use super::number;
+use super::status::at_work;
 use super::{complete, exit};
 use crate::session::name::SessionName;
 use crate::text::shell_word::shell_word;
@@ -18,7 +19,7 @@ use crate::workflow::history;
 use crate::workflow::log::{ListedTurn, LogFilter, TurnRow, choose_turns, draw_graph};
 use crate::workflow::log::{LogRow, log};
 use crate::workflow::paths;
-use crate::workflow::project::Project;
+use crate::workflow::project::{Project, active_process};
 
 /// List the turns of the session, newest first
 #[derive(clap::Args)]
@@ -69,6 +70,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         && history::is_rewritten(&project, &session)
     {
         app.warn(history::REWRITTEN);
+    }
+    if let Ok(session) = project.session()
+        && let Some(holder) = active_process(&project, &session)
+    {
+        app.note(&at_work(&holder));
     }
 
     let lines = if args.graph {

@@ -13,7 +13,7 @@ use crate::ui::style::shortened;
 use crate::ui::terminal::stdout_width;
 use crate::workflow::history;
 use crate::workflow::history::SessionRow;
-use crate::workflow::project::Project;
+use crate::workflow::project::{Project, describe_activity};
 
 /// List the sessions, most recently changed first
 #[derive(clap::Args)]
@@ -47,6 +47,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             Some(false) => " (without code)",
             _ => "",
         };
+        let activity = row.at_work.as_ref().map(describe_activity);
+        let activity = activity.map_or_else(String::new, |activity| format!(" ({activity})"));
+        let kind = format!("{kind}{activity}");
         let (name, turns) = (shortened(&row.name, width), counted(row.turns, "turn"));
         let time = row.updated.as_deref().unwrap_or_default();
         let time = match screen {

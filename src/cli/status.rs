@@ -18,7 +18,7 @@ use crate::workflow::hooks::{hooks_dir, read_errors};
 use crate::workflow::land::turns;
 use crate::workflow::landings::LatestLanding;
 use crate::workflow::project::Project;
-use crate::workflow::project::{REVIEW_ACTIVITY, RUN_ACTIVITY};
+use crate::workflow::project::{describe_activity, is_in_review};
 use crate::workspace::changed::Changed;
 
 /// Show the session, its newest turn, the waiting plan and your changes since
@@ -66,9 +66,9 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
     app.print(style::text(&lines, app.paint_results()))?;
     if let Some(holder) = &status.at_work {
-        app.note(match holder.command.as_str() {
-            REVIEW_ACTIVITY => "Next: decide in the review there",
-            _ => "Next: wait until it has ended",
+        app.note(match is_in_review(holder) {
+            true => "Next: decide in the review there",
+            false => "Next: wait until it has ended",
         });
         return Ok(exit::SUCCESS.into());
     }
@@ -138,7 +138,7 @@ fn text(status: &SessionStatus, turn: u64) -> String {
     let mut text = status
         .at_work
         .as_ref()
-        .map_or_else(String::new, |holder| at_work(holder, turn + 1));
+        .map_or_else(String::new, |holder| format!("{}\n", at_work(holder)));
     match &status.draft {
         Some(draft) if draft.title.is_empty() => text.push_str(&format!(
             "An answer that is not a plan is waiting for turn {}\n",
@@ -192,25 +192,15 @@ fn text(status: &SessionStatus, turn: u64) -> String {
     text + &files(&status.workspace, turn) + &left_out(&status.workspace.not_captured)
 }
 
-/// Returns what another process does in the session; `turn` is the one in progress.
-fn at_work(holder: &LockHolder, turn: u64) -> String {
+/// Returns what another process does in the session, as a line.
+pub(super) fn at_work(holder: &LockHolder) -> String {
     let LockHolder {
-        process,
-        command,
-        seconds,
+        process, seconds, ..
     } = holder;
-    match command.as_str() {
-        RUN_ACTIVITY => {
-            format!("At work: turn {turn} is running (process {process}, {seconds} s)\n")
-        }
-        REVIEW_ACTIVITY => format!(
-            "At work: the plan for turn {turn} is open in a review in another terminal (process {process}, {seconds} s)\n"
-        ),
-        _ => format!(
-            "At work: another `teddy {}` in this session (process {process}, {seconds} s)\n",
-            sanitize_line(command)
-        ),
-    }
+    format!(
+        "At work: {} (process {process}, {seconds} s)",
+        describe_activity(holder)
+    )
 }
 
 /// Describes the newest landing.

@@ -35,6 +35,9 @@ pub struct SessionRow {
     /// For fetched sessions: includes the files, as opposed to a record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<bool>,
+    /// Another process that, for example, reviews or runs a plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_work: Option<LockHolder>,
 }
 
 #[derive(Debug, Clone, Default, Serialize)]
@@ -148,6 +151,10 @@ fn rows_of(
         updated: clock::of_seconds(tip.seconds),
         current: current.as_ref() == Some(&tip.session),
         code: tip.code,
+        at_work: match tip.session.remote() {
+            None => active_process(project, &tip.session),
+            Some(_) => None,
+        },
         name: tip.session.to_string(),
     };
     Ok(tips.into_iter().map(row).collect())

@@ -28,6 +28,7 @@ use crate::model::model_env::ModelEnv;
 use crate::session::journal::Journal;
 use crate::session::name::SessionName;
 use crate::session::store::Store;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::context::teddy_files::{GLOBAL, MAX_FILE, is_own_global};
 use crate::workflow::hint::error_with_hint;
 use crate::workspace::Checkout;
@@ -433,11 +434,42 @@ impl Project {
     }
 }
 
-/// Activity of a process that has a plan in review.
-pub const REVIEW_ACTIVITY: &str = "execute: review";
+/// What a process does with the plan of a turn, as it tells others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlanActivity {
+    Review(u64),
+    Run(u64),
+}
 
-/// Activity of a process that runs a plan.
-pub const RUN_ACTIVITY: &str = "execute: run";
+/// Of the command that reviews and runs plans.
+const EXECUTE: &str = "execute: ";
+/// Ends the note of a process that has a plan in review.
+pub const REVIEWED: &str = " is open in a review";
+
+impl PlanActivity {
+    fn note(self) -> String {
+        match self {
+            PlanActivity::Review(turn) => format!("{EXECUTE}the plan for turn {turn}{REVIEWED}"),
+            PlanActivity::Run(turn) => format!("{EXECUTE}turn {turn} is running"),
+        }
+    }
+}
+
+/// Returns what the holder of a session's lock does, as a sentence without its full stop.
+pub fn describe_activity(holder: &LockHolder) -> String {
+    match holder.command.strip_prefix(EXECUTE) {
+        Some(activity) => sanitize_line(activity).into_owned(),
+        None => format!(
+            "another `teddy {}` in this session",
+            sanitize_line(&holder.command)
+        ),
+    }
+}
+
+/// Returns whether the holder of a session's lock has a plan in review.
+pub fn is_in_review(holder: &LockHolder) -> bool {
+    holder.command.ends_with(REVIEWED)
+}
 
 /// Another process that works in a session.
 pub fn active_process(project: &Project, session: &SessionName) -> Option<LockHolder> {
@@ -445,6 +477,8 @@ pub fn active_process(project: &Project, session: &SessionName) -> Option<LockHo
 }
 
 /// For other processes, under the session's lock.
-pub fn note_activity(project: &Project, session: &SessionName, activity: &str) {
-    lock::note_activity(&project.session_lock(session), activity);
+/// `None` at the end of it.
+pub fn note_activity(project: &Project, session: &SessionName, activity: Option<PlanActivity>) {
+    let note = activity.map_or_else(|| "execute".to_owned(), PlanActivity::note);
+    lock::note_activity(&project.session_lock(session), &note);
 }

@@ -24,7 +24,7 @@ use crate::text::resource::Resource;
 use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::model::agents;
 use crate::workflow::open_session::OpenSession;
-use crate::workflow::project::{Project, RUN_ACTIVITY, note_activity};
+use crate::workflow::project::{PlanActivity, Project, note_activity};
 use crate::workflow::user::{Approved, Event, Notice, User, WithoutActions};
 use crate::workflow::validation::review_content::{modifications, render_as_run};
 use crate::workspace::fit::{Fit, fit};
@@ -57,7 +57,8 @@ impl<'p> ApprovedTurn<'p> {
             draft,
             ..
         } = &mut planned.session;
-        note_activity(project, &tip.session, RUN_ACTIVITY);
+        let activity = PlanActivity::Run(draft.meta.number);
+        note_activity(project, &tip.session, Some(activity));
         let dir_name = tip.session.dir_name();
         let env = RunEnv {
             name: &dir_name,
@@ -76,7 +77,7 @@ impl<'p> ApprovedTurn<'p> {
             true => perform(project, &env, &approved, &mut WithoutActions(user)),
             false => perform(project, &env, &approved, user),
         };
-        note_activity(project, &tip.session, "execute");
+        note_activity(project, &tip.session, None);
         let result = result?;
         result.pages.keep_in(&mut draft.artifacts);
         Ok(RanTurn {

@@ -14,7 +14,7 @@ use crate::plan::diagnostic::Diagnostic;
 use crate::session::meta::Approver;
 use crate::workflow::confine;
 use crate::workflow::open_session::OpenSession;
-use crate::workflow::project::{REVIEW_ACTIVITY, note_activity};
+use crate::workflow::project::{PlanActivity, note_activity};
 use crate::workflow::user::{Approved, Decision, Event, Notice, ReviewRequest, User};
 use crate::workflow::validation::review_content::{self, read_resource};
 use crate::workflow::validation::{self, ValidationInput};
@@ -86,7 +86,8 @@ impl<'p> PlannedTurn<'p> {
         if self.needs_no_approval(user) {
             return Ok(self.approve_reads(user));
         }
-        note_activity(self.session.project, self.session.name(), REVIEW_ACTIVITY);
+        let activity = PlanActivity::Review(self.session.draft.meta.number);
+        note_activity(self.session.project, self.session.name(), Some(activity));
         self.ask_user(user)
     }
 

@@ -1,9 +1,9 @@
-//! `status` says which process is at work in the session.
+//! `status`, `log`, `sessions` and the error of a lock say what another process does in the session.
 
 use serde_json::json;
 
 use crate::plans::{create, execute, plan};
-use crate::support::TestRepo;
+use crate::support::{Output, TestRepo};
 
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "1\n");
@@ -32,7 +32,7 @@ fn status_says_who_is_at_work_in_the_session() {
         format!("{before}[n], [age]){after}")
     };
 
-    let shown = ["execute: run", "execute: review", "plan"].map(at_work);
+    let shown = ["execute: turn 1 is running", "execute: the plan for turn 1 is open in a review", "plan"].map(at_work);
     insta::assert_snapshot!(shown.concat(), @r"
     Session one, turn 0, on branch main
     At work: turn 1 is running (process [n], [age])
@@ -41,7 +41,7 @@ fn status_says_who_is_at_work_in_the_session() {
     Next: wait until it has ended
     exit code 0
     Session one, turn 0, on branch main
-    At work: the plan for turn 1 is open in a review in another terminal (process [n], [age])
+    At work: the plan for turn 1 is open in a review (process [n], [age])
     A plan is waiting for turn 1: Make one (1 action)
     Your files are as the newest turn left them
     Next: decide in the review there
@@ -53,13 +53,18 @@ fn status_says_who_is_at_work_in_the_session() {
     Next: wait until it has ended
     exit code 0
     ");
+    std::fs::write(&lock, format!("process {} (execute: turn 1 is running)", std::process::id())).unwrap();
+    let out = repo.teddy(&["sessions"]);
+    assert!(out.stdout.ends_with(" (turn 1 is running)\n"), "{out}");
+    repo.teddy(&["log"]).check(0, &["At work: turn 1 is running (process "]);
+    at_work("plan");
     assert_eq!(
         repo.json(&["status"], 0)["at_work"]["command"],
         json!("plan")
     );
 
     // What a crash left is nobody.
-    std::fs::write(&lock, "process 4000000 (execute: run)").unwrap();
+    std::fs::write(&lock, "process 4000000 (execute: turn 1 is running)").unwrap();
     insta::assert_snapshot!(repo.printed(&["status"]), @r"
     Session one, turn 0, on branch main
     A plan is waiting for turn 1: Make one (1 action)
@@ -92,11 +97,21 @@ fn a_plan_that_runs_says_so_to_others() {
         std::thread::yield_now();
     }
     let status = repo.teddy(&["status"]);
+    let mut second = repo.teddy_command(&["undo"]);
+    second
+        .current_dir(repo.path())
+        .env("TEDDY_LOCK_TIMEOUT", "0");
+    let second = Output::of(&mut second);
     std::fs::write(&go, "on\n").unwrap();
     assert!(running.wait().unwrap().success());
     status.check(
         0,
         &[&format!("turn 1 is running (process {}, ", running.id())],
     );
+    let held = format!(
+        "busy: process {} (execute: turn 1 is running)",
+        running.id()
+    );
+    second.check(75, &[&held]);
     repo.teddy(&["status"]).check(0, &["Ready for turn 2"]);
 }
