@@ -9,7 +9,7 @@ use super::number;
 use crate::session::input::{ListScope, ResourceBody};
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::context::edit;
-use crate::workflow::context::edit::ListEdit;
+use crate::workflow::context::edit::{Edited, ListEdit};
 use crate::workflow::paths;
 use crate::workflow::project::Project;
 
@@ -38,7 +38,8 @@ enum ContextCommand {
         after_help = "Examples:\n  teddy context add src/ README.md\n  teddy context add --turn 'tests/*.py'\n  teddy context add --global docs/style.md https://example.org/api"
     )]
     Add(Entries),
-    /// Remove files, directories, patterns or URLs
+    /// Remove files, directories, patterns or URLs, from the turn's and the session's list if none is
+    /// named
     #[command(mut_arg("resources", |arg| arg.add(complete::with(complete::entries))), after_help = "Examples:\n  teddy context rm README.md\n  teddy context rm --global docs/style.md")]
     Rm(Entries),
     /// Edit a list in your editor
@@ -76,6 +77,10 @@ struct WhichList {
 }
 
 impl WhichList {
+    fn is_given(&self) -> bool {
+        self.turn || self.session_wide || self.global
+    }
+
     fn scope(&self) -> ListScope {
         match self {
             WhichList { turn: true, .. } => ListScope::Turn,
@@ -108,16 +113,61 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
 /// Changes a list and reports the changes.
 fn change(app: &App, project: &Project, edit: ListEdit, entries: &Entries) -> anyhow::Result<()> {
-    let mut user = app.user(project, false);
+    if edit == ListEdit::Remove && !entries.scope.is_given() {
+        return remove(app, project, entries);
+    }
     let resources = paths::entries(&project.repository, &app.dir()?, &entries.resources)?;
-    let edited = edit::edit_context(
-        project,
-        entries.scope.scope(),
-        edit,
-        &resources,
-        user.as_mut(),
-    )?;
-    let list = entries.scope.scope().title().to_lowercase();
+    let scope = entries.scope.scope();
+    let mut user = app.user(project, false);
+    let edited = edit::edit_context(project, scope, edit, &resources, user.as_mut())?;
+    report(app, edit, scope, &edited)
+}
+
+/// Removes entries from the turn's and the session's list, whichever has them. An entry is also found
+/// by its name in the list, as `list` prints it, from any directory.
+fn remove(app: &App, project: &Project, entries: &Entries) -> anyhow::Result<()> {
+    let mut user = app.user(project, false);
+    let typed = &entries.resources;
+    let resolved = paths::entries(&project.repository, &app.dir()?, typed)?;
+    let scopes = [ListScope::Session, ListScope::Turn];
+    let mut edited: Vec<(ListScope, Edited)> = Vec::new();
+    for (resolved, typed) in resolved.into_iter().zip(typed) {
+        let mut missing = None;
+        let before = edited.len();
+        for name in [resolved, typed.clone()] {
+            if edited.len() > before {
+                break;
+            }
+            for scope in scopes {
+                let names = std::slice::from_ref(&name);
+                let rows =
+                    edit::edit_context(project, scope, ListEdit::Remove, names, user.as_mut())?;
+                for row in rows {
+                    match row.changed {
+                        true => edited.push((scope, row)),
+                        false => missing = missing.or(Some((scope, row))),
+                    }
+                }
+            }
+        }
+        if edited.len() == before {
+            edited.extend(missing);
+        }
+    }
+
+    if app.global.json {
+        let changed = edited.iter().filter(|(_, row)| row.changed);
+        let names: Vec<&str> = changed.map(|(_, row)| row.name.as_str()).collect();
+        return app.print_json(&serde_json::json!({ "list": "session", "changed": names }));
+    }
+    for (scope, row) in edited {
+        report(app, ListEdit::Remove, scope, &[row])?;
+    }
+    Ok(())
+}
+
+fn report(app: &App, edit: ListEdit, scope: ListScope, edited: &[Edited]) -> anyhow::Result<()> {
+    let list = scope.title().to_lowercase();
 
     if app.global.json {
         let changed: Vec<&str> = edited
@@ -128,7 +178,7 @@ fn change(app: &App, project: &Project, edit: ListEdit, entries: &Entries) -> an
         return app.print_json(&serde_json::json!({ "list": list, "changed": changed }));
     }
 
-    for entry in &edited {
+    for entry in edited {
         let name = sanitize_line(&entry.name);
         let near = entry.near.as_deref().map_or_else(String::new, |near| {
             format!("; did you mean `{}`?", sanitize_line(near))

@@ -239,7 +239,7 @@ pub struct RaceSettings {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Context {
-    /// In tokens. Above it, a warning names the largest resources.
+    /// In tokens. Above it, a line names what fills the input.
     pub budget: usize,
     /// The first input of a session holds the whole project if it has at most this many tokens.
     pub whole_project_tokens: usize,
@@ -384,7 +384,7 @@ impl Default for LimitSettings {
 impl Default for Context {
     fn default() -> Context {
         Context {
-            budget: 100_000,
+            budget: 50_000,
             whole_project_tokens: 20_000,
             max_resource_size: Size(1 << 20),
             max_requests_size: Size(32 << 10),

@@ -6,15 +6,16 @@ use crate::change::finding::Finding;
 use crate::git::land::shared::SharedChanges;
 use crate::git::object::CommitId;
 use crate::session::artifact;
+use crate::session::input::ListScope;
 use crate::session::meta::NotCaptured;
 use crate::text::counted;
 use crate::text::grouped;
 use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
-use crate::text::shell_word::shell_word;
+use crate::text::shell_word::{shell_operand, shell_word};
 use crate::workflow::land::turns;
 use crate::workflow::restore::outcome::{RestoreNote, UndoneCommit};
-use crate::workflow::user::{NoReplan, Notice};
+use crate::workflow::user::{LargeEntry, NoReplan, Notice};
 use crate::workspace::drift::NO_RECORD;
 use crate::workspace::notice::{FileObstacle, FilesNotice, ReferenceRepair};
 
@@ -38,7 +39,6 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::KeyRemoved
         | Notice::DraftNotKept(_)
         | Notice::SharedChanged { .. }
-        | Notice::OverBudget { .. }
         | Notice::InputCut { .. }
         | Notice::PartialAnswerKept(_)
         | Notice::StepChanged { .. }
@@ -55,6 +55,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::MessageUsed(_)
         | Notice::OnlyReads(_)
         | Notice::WholeProject { .. }
+        | Notice::LargeInput { .. }
         | Notice::ShowingFiles(_)
         | Notice::MessageKept
         | Notice::PlanComesFirst
@@ -159,11 +160,11 @@ fn sentences(notice: &Notice) -> Vec<String> {
                 .to_owned()
         }
         Notice::DraftNotKept(why) => format!("what waits for the next turn cannot be kept: {why}"),
-        Notice::OverBudget {
+        Notice::LargeInput {
             tokens,
-            budget,
             largest,
-        } => over_budget(*tokens, *budget, largest),
+            takes_commands,
+        } => large_input(*tokens, largest, *takes_commands),
         Notice::StepStarted { number, of, name } => format!("Step {number} of {of}: {name}"),
         Notice::ModelRemark(text) => text.clone(),
         Notice::CommandsInCopy(why) => {
@@ -291,15 +292,31 @@ fn describe_copy(missing: &[String], editable: &[String]) -> String {
     format!("commands run in a copy of your files: {}", parts.join("; "))
 }
 
-fn over_budget(tokens: usize, budget: usize, largest: &[(String, usize)]) -> String {
-    let largest: Vec<String> = largest
-        .iter()
-        .map(|(resource, tokens)| format!("{resource} ({tokens})"))
-        .collect();
-    format!(
-        "the context has {tokens} tokens, over the budget of {budget}; the largest are {}",
-        largest.join(", ")
-    )
+/// Names what fills an input, and the command that leaves the largest part out.
+fn large_input(tokens: usize, largest: &[LargeEntry], takes_commands: bool) -> String {
+    let total = format!("About {} tokens in each turn", grouped(tokens));
+    let Some(first) = largest.first() else {
+        return format!("{total}.");
+    };
+    let command = match takes_commands {
+        true => "/drop",
+        false => "teddy context rm",
+    };
+    let scope = match first.scope {
+        ListScope::Global => " --global",
+        ListScope::Session | ListScope::Turn => "",
+    };
+    let operand = shell_operand(&first.name);
+    let mut parts = vec![format!(
+        "{} is {} of them (`{command}{scope} {operand}` leaves it out)",
+        sanitize_line(&first.name),
+        grouped(first.tokens)
+    )];
+    let others = largest.iter().skip(1);
+    parts.extend(
+        others.map(|entry| format!("{} {}", sanitize_line(&entry.name), grouped(entry.tokens))),
+    );
+    format!("{total}: {}", parts.join(", "))
 }
 
 fn no_replan(why: &NoReplan) -> String {
@@ -638,6 +655,38 @@ mod tests {
                 ],
             ),
         );
+    }
+}
+
+#[cfg(test)]
+mod large_input_tests {
+    use super::*;
+
+    #[test]
+    fn a_large_input_says_what_fills_it_and_what_leaves_it_out() {
+        let entry = |scope, name: &str, tokens| LargeEntry {
+            scope,
+            name: name.to_owned(),
+            tokens,
+        };
+        let check = |largest: &[LargeEntry], takes_commands, expected: &str| {
+            assert_eq!(large_input(70_000, largest, takes_commands), expected);
+        };
+        let two = [
+            entry(ListScope::Turn, "README.md", 10_000),
+            entry(ListScope::Session, "src", 9_000),
+        ];
+        check(
+            &two,
+            true,
+            "About 70,000 tokens in each turn: README.md is 10,000 of them (`/drop README.md` leaves it out), src 9,000",
+        );
+        check(
+            &[entry(ListScope::Global, "a b", 60_000)],
+            false,
+            "About 70,000 tokens in each turn: a b is 60,000 of them (`teddy context rm --global 'a b'` leaves it out)",
+        );
+        check(&[], true, "About 70,000 tokens in each turn.");
     }
 }
 

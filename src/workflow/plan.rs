@@ -57,6 +57,8 @@ pub struct PlanOptions {
     pub question: bool,
     /// Workspace commit to plan from; `None` takes a snapshot.
     pub snapshot: Option<CommitId>,
+    /// The user is at the prompt of a loop.
+    pub takes_commands: bool,
 }
 
 /// The text that should replace a waiting plan is not a plan.
@@ -135,6 +137,7 @@ pub fn plan_turn(
             recorded: &recorded,
             requests,
             depth: options.depth,
+            takes_commands: options.takes_commands,
         },
         user,
     )?;
@@ -215,6 +218,7 @@ struct InputRequest<'a> {
     recorded: &'a RecordedFiles,
     requests: Requests,
     depth: u64,
+    takes_commands: bool,
 }
 
 /// Writes `input.md` into the draft. Returns what it weighs.
@@ -237,7 +241,8 @@ fn write_input(
         requests: request.requests.before(&draft.meta),
         depth: request.depth,
     };
-    let rendered = make_input(project, sources, &mut pages, user)?;
+    let rendered = make_input(project, sources, &mut pages)?;
+    rendered.report_if_large(project, draft, request.takes_commands, user);
     pages.keep_in(&mut draft.artifacts);
     draft.artifacts.insert(artifact::INPUT, rendered.text);
     Ok(rendered.weight)

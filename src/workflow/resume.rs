@@ -518,6 +518,7 @@ impl ResumeLoop<'_> {
             pipeline: self.options.pipeline.clone(),
             depth: self.options.depth,
             origin,
+            takes_commands: !self.options.alone && !self.options.yolo,
             ..PlanOptions::default()
         };
         let planned = match plan_next_turn(self.project, &plan_options, user) {

@@ -12,6 +12,7 @@ use crate::plan::repair::Repaired;
 use crate::plan::validate::Simulation;
 use crate::plan::{Plan, memo};
 use crate::session::comments::{CommentStatus, LineComment};
+use crate::session::input::ListScope;
 use crate::session::meta::NotCaptured;
 use crate::session::name::SessionName;
 use crate::text::resource::Resource;
@@ -317,10 +318,14 @@ pub enum Notice {
     KeyRemoved,
     /// The reason.
     DraftNotKept(String),
-    OverBudget {
+    /// The input of the turn exceeds `context.budget`.
+    LargeInput {
+        /// Estimated.
         tokens: usize,
-        budget: usize,
-        largest: Vec<(String, usize)>,
+        /// Largest first.
+        largest: Vec<LargeEntry>,
+        /// The user is at the prompt of a loop.
+        takes_commands: bool,
     },
     StepStarted {
         /// From 1.
@@ -421,6 +426,14 @@ pub enum Notice {
         about: String,
         mistakes: Vec<String>,
     },
+}
+
+/// An entry of a context list, with what it adds to an input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LargeEntry {
+    pub scope: ListScope,
+    pub name: String,
+    pub tokens: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

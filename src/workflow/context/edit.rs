@@ -57,7 +57,7 @@ pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyho
     )?;
     let lists = lists(&project.repository, draft, recorded.tree)?;
     let mut pages = pages::pages_of(project, tip, draft)?;
-    let text = make_input(
+    let rendered = make_input(
         project,
         InputSources {
             tip,
@@ -67,9 +67,9 @@ pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyho
             depth,
         },
         &mut pages,
-        user,
-    )?
-    .text;
+    )?;
+    rendered.report_if_large(project, draft, false, user);
+    let text = rendered.text;
     // The input of a waiting plan stays the one that its model received.
     if !draft.is_planned() {
         pages.keep_in(&mut draft.artifacts);
@@ -287,17 +287,21 @@ fn apply(
     let mut changed = Vec::new();
     for entry in entries {
         let same = |own: &ListEntry| own.clone().among(exists) == *entry;
+        let leaves = |own: &ListEntry| is_below(own, entry);
         let current = context_list::read(&after).entries;
         let is_there = current.iter().any(same);
         let before = after.clone();
         match edit {
             ListEdit::Add if is_there => {}
             ListEdit::Add => after = context_list::add(&after, entry),
-            ListEdit::Remove if is_there => after = context_list::retain(&after, &|own| !same(own)),
+            ListEdit::Remove if is_there => {
+                after = context_list::retain(&after, &|own| !same(own) && !leaves(own));
+            }
             // The entry of a deleted file can only be matched by name: without the file, brackets
             // in the name read as a pattern.
             ListEdit::Remove => {
-                after = context_list::retain(&after, &|own| own.name() != entry.name())
+                after =
+                    context_list::retain(&after, &|own| own.name() != entry.name() && !leaves(own));
             }
         }
 
@@ -305,6 +309,16 @@ fn apply(
     }
 
     (after, changed)
+}
+
+/// A directory leaves with the files below it.
+fn is_below(own: &ListEntry, entry: &ListEntry) -> bool {
+    match (own, entry) {
+        (ListEntry::Resource(Resource::File(path)), ListEntry::Resource(Resource::File(dir))) => {
+            path.ancestors().any(|above| above == dir.as_str())
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -348,6 +362,17 @@ mod tests {
             "a.rs",
             "# a.rs\nb.rs\n",
         );
+    }
+
+    #[test]
+    fn a_directory_leaves_with_the_files_below_it() {
+        check(
+            "src/a.rs\nsrcs\nsrc/x/b.rs\n",
+            ListEdit::Remove,
+            "src",
+            "srcs\n",
+        );
+        check("src\nsrc/a.rs\nb\n", ListEdit::Remove, "src/", "b\n");
     }
 
     #[test]

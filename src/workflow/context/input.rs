@@ -1,10 +1,10 @@
-//! Renders the input of a turn, counts its tokens, and warns if it is large.
+//! Renders the input of a turn, counts its tokens, and names what fills a large one.
 //!
 //! Files come from the snapshot on which the plan is validated. Only ignored files that the user
 //! listed are read from disk.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use globset::GlobMatcher;
@@ -17,7 +17,8 @@ use crate::host::file::{FileKind, Root};
 use crate::host::shell::Shell;
 use crate::host::threads::join_both;
 use crate::model::token::TokenCache;
-use crate::session::artifact::{PLAN, REPORT, USER_PROMPT};
+use crate::session::artifact::{PLAN, REPORT, SYSTEM_PROMPT, USER_PROMPT};
+use crate::session::draft::Draft;
 use crate::session::input::{self, InputResource, ListScope, Material, ResourceBody};
 use crate::session::meta::MessageOrigin;
 use crate::session::report::without_prompt;
@@ -33,8 +34,7 @@ use crate::workflow::context::teddy_files::{self, is_own_global};
 use crate::workflow::model::budget::TokenEstimate;
 use crate::workflow::project::Project;
 use crate::workflow::trust;
-use crate::workflow::user::Notice;
-use crate::workflow::user::{Event, User};
+use crate::workflow::user::{Event, LargeEntry, Notice, User};
 use crate::workspace::snapshot::RecordedFiles;
 
 pub struct InputSources<'a> {
@@ -50,14 +50,37 @@ pub struct RenderedInput {
     /// Redacted.
     pub text: String,
     pub weight: TokenEstimate,
+    /// The largest entries of the context lists, largest first.
+    largest: Vec<LargeEntry>,
 }
 
-/// Warns if the input exceeds `context.budget`.
+impl RenderedInput {
+    /// Names what fills a request with this input if it exceeds `context.budget`. `takes_commands` if
+    /// the user is at the prompt of a loop.
+    pub fn report_if_large(
+        &self,
+        project: &Project,
+        draft: &Draft,
+        takes_commands: bool,
+        user: &mut dyn User,
+    ) {
+        let texts = [SYSTEM_PROMPT, USER_PROMPT];
+        let size = |name| draft.artifacts.text_or_empty(name).len();
+        let tokens = self.weight.with_texts(texts.into_iter().map(size).sum());
+        if tokens > project.settings.context.budget {
+            user.report(Event::Notice(Notice::LargeInput {
+                tokens,
+                largest: self.largest.clone(),
+                takes_commands,
+            }));
+        }
+    }
+}
+
 pub fn make_input(
     project: &Project,
     sources: InputSources<'_>,
     pages: &mut Pages,
-    user: &mut dyn User,
 ) -> anyhow::Result<RenderedInput> {
     let InputSources {
         tip,
@@ -89,33 +112,43 @@ pub fn make_input(
             (bytes + length, tokens + resource.tokens)
         });
 
-    if tokens > project.settings.context.budget {
-        let budget = project.settings.context.budget;
-        user.report(Event::Notice(Notice::OverBudget {
-            tokens,
-            budget,
-            largest: largest(&material),
-        }));
-    }
-
     // After rendering, so that a key in any part of the input is found.
     let text = redact_values(&input::render(&material), &[])
         .text
         .into_owned();
     Ok(RenderedInput {
         weight: TokenEstimate::of_input(&text, bytes, tokens),
+        largest: largest(&material, lists),
         text,
     })
 }
 
-fn largest(material: &Material) -> Vec<(String, usize)> {
-    let mut resources: Vec<_> = material.resources.iter().collect();
-    resources.sort_by_key(|resource| std::cmp::Reverse(resource.tokens));
-    resources
-        .iter()
-        .take(3)
-        .map(|resource| (resource.resource.to_string(), resource.tokens))
-        .collect()
+/// Entries that a large input names.
+const MAX_LARGEST: usize = 3;
+/// Less than this part of all entries is not worth a name.
+const SMALL_PART: usize = 20;
+
+/// Adds up the files of a directory or pattern, which can only be removed together.
+fn largest(material: &Material, lists: &ContextLists) -> Vec<LargeEntry> {
+    let mut sums: BTreeMap<(ListScope, String), usize> = BTreeMap::new();
+    for resource in &material.resources {
+        let Some(entry) = lists.entry_of(resource.scope, &resource.resource) else {
+            continue;
+        };
+        *sums.entry((resource.scope, entry)).or_default() += resource.tokens;
+    }
+
+    let entry = |((scope, name), tokens)| LargeEntry {
+        scope,
+        name,
+        tokens,
+    };
+    let total: usize = sums.values().sum();
+    let mut entries: Vec<LargeEntry> = sums.into_iter().map(entry).collect();
+    entries.retain(|entry| entry.tokens > total / SMALL_PART);
+    entries.sort_by_key(|entry| std::cmp::Reverse(entry.tokens));
+    entries.truncate(MAX_LARGEST);
+    entries
 }
 
 /// As readable text.

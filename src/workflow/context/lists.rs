@@ -12,7 +12,7 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::context_list::{self, BadLine, ContextList, PathPattern};
 use crate::text::path::RepoPath;
-use crate::text::resource::{Artifact, Resource};
+use crate::text::resource::{Artifact, Resource, is_url};
 use crate::workflow::context::teddy_files;
 use crate::workflow::project::Project;
 
@@ -94,6 +94,19 @@ impl ContextLists {
     /// By name, directory or pattern.
     pub fn has(&self, resource: &Resource) -> bool {
         self.entries.iter().any(|(_, entry)| entry.covers(resource))
+    }
+
+    /// Returns the name of the entry that put a resource into the input: itself, or a directory or
+    /// pattern. `None` for resources that no list names.
+    pub fn entry_of(&self, scope: ListScope, resource: &str) -> Option<String> {
+        let parsed = match Artifact::parse(resource) {
+            Some(artifact) => Resource::Artifact(artifact),
+            None if is_url(resource) => Resource::Url(resource.to_owned()),
+            None => Resource::File(RepoPath::parse(resource).ok()?),
+        };
+        let own = self.entries.iter().filter(|(other, _)| *other == scope);
+        let mut covering = own.filter(|(_, entry)| entry.covers(&parsed));
+        Some(covering.next()?.1.listed()?.name())
     }
 
     pub fn turn_has(&self, resource: &Resource) -> bool {

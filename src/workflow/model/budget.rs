@@ -39,6 +39,11 @@ impl TokenEstimate {
         }
     }
 
+    /// With texts of this many bytes next to the input.
+    pub fn with_texts(&self, bytes: usize) -> usize {
+        self.tokens + bytes / BYTES_PER_TOKEN
+    }
+
     pub fn of(&self, request: &ModelRequest) -> usize {
         let fixed = (request.system.len() + request.message.len()) / BYTES_PER_TOKEN;
         let input = if request.input.len() == self.bytes {

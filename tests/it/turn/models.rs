@@ -637,15 +637,43 @@ fn keys_in_files_are_taken_out_of_what_is_sent_and_recorded() {
 }
 
 #[test]
-fn the_largest_resources_are_named_where_the_context_is_over_its_budget() {
+fn what_fills_a_large_input_is_named_with_the_command_that_leaves_it_out() {
     let repo = project();
-    repo.write("big.txt", "word ".repeat(500));
-    repo.workflow().add(&["big.txt", "a.txt"]);
-    repo.reply(&make_b());
-    let small = repo.workflow().setting("context.budget", "100");
-    insta::assert_snapshot!(small.plan("x").done(), @r#"
-    the context has 503 tokens, over the budget of 100; the largest are big.txt (501), a.txt (2)
-    Asking replay:[dir]/answers with about [n] tokens
-    planned turn 1: "Make b"
-    "#);
+    repo.write("src/big.txt", "word ".repeat(500));
+    repo.write("src/more.txt", "word ".repeat(200));
+    repo.done(&["context", "add", "a.txt", "src"]);
+    repo.done(&["context", "add", "--turn", "b.txt"]);
+    repo.reply(&make_b()).reply(&make_b());
+    let out = repo.teddy(&["-c", "context.budget=100", "plan", "-m", "x"]);
+    let (line, _) = out.stderr.split_once("\nAsking ").unwrap();
+    let total = line
+        .strip_prefix("About ")
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap();
+    assert_eq!(
+        line,
+        format!(
+            "About {total} tokens in each turn: src is 702 of them (`teddy context rm src` leaves it out)"
+        )
+    );
+    out.check(0, &[&format!(" with about {total} tokens\n")]);
+
+    // From another directory, and from the turn's own list.
+    std::fs::create_dir_all(repo.path().join("dir")).unwrap();
+    let gone = repo.teddy_in(
+        &repo.path().join("dir"),
+        &["context", "rm", "src", "b.txt", "x"],
+    );
+    gone.check(
+        0,
+        &[
+            "Removed src (session)",
+            "Removed b.txt (turn)",
+            "`dir/x` is not in the list (session)",
+        ],
+    );
+    let out = repo.teddy(&["-c", "context.budget=1000000", "plan", "-m", "x"]);
+    assert!(!out.stderr.contains("in each turn"), "{out}");
 }
