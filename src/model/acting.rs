@@ -17,6 +17,7 @@ pub mod open;
 pub mod preset;
 
 pub mod transcript;
+pub mod trial;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -89,6 +89,7 @@ impl Model for CommandModel {
         let job = ProgramJob {
             argv: &argv,
             stdin,
+            dir: None,
             environment: JobEnvironment::Listed(&self.keep),
             timeout: self.timeout,
             idle: self.idle,

@@ -23,6 +23,17 @@ pub struct FoundModels {
     pub keys: Vec<FoundKey>,
     pub programs: Vec<FoundProgram>,
     pub servers: Vec<FoundServer>,
+    pub agents: Vec<FoundAgent>,
+}
+
+/// A known agent that edits files itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoundAgent {
+    /// `acp` or `agent`.
+    pub kind: &'static str,
+    /// Of the preset.
+    pub name: &'static str,
+    pub program: &'static str,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -30,6 +41,7 @@ pub struct ProbeTargets<'a> {
     /// Programs inside it are never run.
     pub repository: Option<&'a Path>,
     pub servers: Vec<ServerAddress>,
+    /// Otherwise no program is started and no gateway is asked.
     pub programs: bool,
 }
 
@@ -40,16 +52,42 @@ impl FoundModels {
         } else {
             Vec::new()
         };
+        let agents = match targets.programs {
+            true => program::agents_on_path(targets.repository),
+            false => Vec::new(),
+        };
         let keys = service::keys(variable);
+        let gateways = server::gateways(variable);
+        // Threads read no environment.
+        let key_values: Vec<(&str, String)> = keys
+            .iter()
+            .filter_map(|key| Some((key.variable, variable(key.variable)?)))
+            .collect();
+        let ask = |address: &ServerAddress| {
+            let Some(gateway) = &address.gateway else {
+                return server::ask(address, None);
+            };
+            if !targets.programs {
+                return FoundServer::unlisted(address);
+            }
+            let mut values = key_values.iter();
+            let key = values.find(|(name, _)| Some(*name) == gateway.key);
+            server::ask(address, key.map(|(_, value)| value.as_str()))
+        };
 
+        let addresses: Vec<ServerAddress> = gateways
+            .into_iter()
+            .chain(targets.servers.iter().cloned())
+            .collect();
         let (programs, servers) = join_both(
             || parallel_map(&installed, |(entry, path)| program::ask(entry, path)),
-            || parallel_map(&targets.servers, server::ask),
+            || parallel_map(&addresses, ask),
         );
         FoundModels {
             keys,
             programs,
             servers: servers.into_iter().flatten().collect(),
+            agents,
         }
     }
 }
@@ -86,7 +124,8 @@ impl ModelOffer {
 }
 
 impl FoundModels {
-    /// Programs with a subscription, then services, servers, and programs with an unknown provider.
+    /// Programs with a subscription, then services, servers, programs with an unknown provider, and
+    /// agents.
     pub fn offers(&self) -> Vec<ModelOffer> {
         let programs = |is_paid: bool| {
             self.programs
@@ -102,14 +141,23 @@ impl FoundModels {
         let services = self
             .keys
             .iter()
+            .filter(|key| self.gateway(key.service.name).is_none())
             .map(|key| service_offer(key.service, key.variable, None));
         let servers = self.servers.iter().flat_map(server_offers);
+        let agents = self.agents.iter().map(agent_offer);
 
         programs(false)
             .chain(services)
             .chain(servers)
             .chain(programs(true))
+            .chain(agents)
             .collect()
+    }
+
+    /// Returns the server that stands in for a service.
+    fn gateway(&self, service: &str) -> Option<&FoundServer> {
+        let mut servers = self.servers.iter();
+        servers.find(|server| server.address.gateway.is_some() && server.address.name == service)
     }
 
     /// Installed but not usable, with the reason.
@@ -120,6 +168,13 @@ impl FoundModels {
                 .iter()
                 .find(|server| server.address.title == program.entry.title);
             match (server, program.getting()) {
+                _ if self
+                    .agents
+                    .iter()
+                    .any(|agent| agent.name == program.entry.name) =>
+                {
+                    None
+                }
                 (Some(server), Some(get)) if server.models.is_empty() => {
                     Some((program, format!("it has no model yet; `{get}` gets one")))
                 }
@@ -129,8 +184,8 @@ impl FoundModels {
         })
     }
 
-    /// Finds an offer by name, or by `name:id` for other models of a service or server. Known
-    /// programs and services are found even if they aren't on this machine.
+    /// Finds an offer by name, by the id that it shows, or by `name:id` for other models of a service
+    /// or server. Known programs and services are found even if they aren't on this machine.
     pub fn find_offer(&self, word: &str) -> Option<ModelOffer> {
         let (name, id) = match word.split_once(':') {
             Some((name, id)) => (name, Some(id.trim())),
@@ -140,6 +195,10 @@ impl FoundModels {
             return None;
         }
 
+        if let Some(server) = self.gateway(name) {
+            let id = id.or_else(|| Some(server.models.first()?.as_str()))?;
+            return Some(served_offer(server, id));
+        }
         let service = SERVICES.iter().find(|service| service.name == name);
         if let Some(service) = service {
             let found_key = self.keys.iter().find(|key| key.service == service);
@@ -162,6 +221,17 @@ impl FoundModels {
                 let entry = PROGRAMS.iter().find(|entry| entry.name == name)?;
                 program_offer(entry).filter(|_| id.is_none())
             })
+            .or_else(|| self.offer_with_id(word))
+    }
+
+    fn offer_with_id(&self, id: &str) -> Option<ModelOffer> {
+        let has = |server: &&FoundServer| server.models.iter().any(|model| model == id);
+        if let Some(server) = self.servers.iter().find(has) {
+            return Some(served_offer(server, id));
+        }
+        let mut keys = self.keys.iter();
+        let key = keys.find(|key| key.service.model == id)?;
+        Some(service_offer(key.service, key.variable, None))
     }
 }
 
@@ -216,7 +286,38 @@ fn server_offers(server: &FoundServer) -> Vec<ModelOffer> {
     ids.map(|id| served_offer(server, id)).collect()
 }
 
+fn agent_offer(agent: &FoundAgent) -> ModelOffer {
+    let mut programs = PROGRAMS.iter();
+    let title = programs.find(|entry| entry.name == agent.name);
+    ModelOffer {
+        name: format!("{}-agent", agent.name),
+        about: title.map_or(agent.program, |entry| entry.title).to_owned(),
+        summary: "edits files in a copy, you review".to_owned(),
+        is_paid: false,
+        settings: ModelSettings {
+            kind: agent.kind.to_owned(),
+            id: agent.name.to_owned(),
+            ..ModelSettings::default()
+        },
+    }
+}
+
 fn served_offer(server: &FoundServer, id: &str) -> ModelOffer {
+    if let Some(gateway) = &server.address.gateway {
+        return ModelOffer {
+            name: server.address.name.to_owned(),
+            about: format!("{id}, {}", server.titled()),
+            summary: format!("the server in {}", gateway.variable),
+            is_paid: !gateway.is_near,
+            settings: ModelSettings {
+                kind: gateway.service.kind.to_owned(),
+                id: id.to_owned(),
+                base_url: Some(gateway.base_url.clone()),
+                api_key_env: gateway.key.map(str::to_owned),
+                ..ModelSettings::default()
+            },
+        };
+    }
     ModelOffer {
         name: server.address.name.to_owned(),
         about: format!("{id}, {}", server.titled()),
@@ -269,6 +370,11 @@ mod tests {
                 address: parse_address("http://127.0.0.1:9").unwrap(),
                 models: vec!["b".to_owned(), "a:7b".to_owned()],
             }],
+            agents: vec![FoundAgent {
+                kind: "acp",
+                name: "gemini",
+                program: "gemini",
+            }],
         }
     }
 
@@ -278,14 +384,14 @@ mod tests {
         let names: Vec<&str> = offers.iter().map(|offer| offer.name.as_str()).collect();
         assert_eq!(names[..3], ["claude", "codex", "anthropic"]);
         assert_eq!(
-            names[names.len() - 4..],
-            ["local", "local", "opencode", "llm"]
+            names[names.len() - 5..],
+            ["local", "local", "opencode", "llm", "gemini-agent"]
         );
         let refused: Vec<&str> = all()
             .refused()
             .map(|(program, _)| program.entry.name)
             .collect::<Vec<_>>();
-        assert_eq!(refused, ["gemini", "aider", "ollama", "lms"]);
+        assert_eq!(refused, ["aider", "ollama", "lms"]);
     }
 
     #[test]
@@ -323,6 +429,9 @@ mod tests {
         check("openai:gpt-5", Some(("openai", "gpt-5")));
         check("local", Some(("local", "b")));
         check("local:a:7b", Some(("local", "a:7b")));
+        check("a:7b", Some(("local", "a:7b")));
+        check("openai/gpt-oss-120b", Some(("groq", "openai/gpt-oss-120b")));
+        check("gemini-agent", Some(("gemini-agent", "gemini")));
         check("claude:x", None);
         check("gemini:x", Some(("gemini", "x")));
         check("aider", None);

@@ -4,6 +4,7 @@
 //! cancels, and on every error. It is not sandboxed: it is in the user's configuration.
 
 use std::io::{ErrorKind, Read, Write};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -24,6 +25,8 @@ pub struct ProgramJob<'a> {
     pub argv: &'a [String],
     /// `None` gives it `/dev/null`.
     pub stdin: Option<String>,
+    /// `None` for the current directory.
+    pub dir: Option<&'a Path>,
     pub environment: JobEnvironment<'a>,
     pub timeout: Duration,
     /// `None` means no limit.
@@ -92,6 +95,9 @@ impl ProgramJob<'_> {
         // `command` resolved the program against absolute directories only. `env prog` and the like
         // search `PATH` themselves and must not find a program in the clone.
         command.env("PATH", process::absolute_path());
+        if let Some(dir) = self.dir {
+            command.current_dir(dir);
+        }
         own_group(&mut command);
         // EACCES also means that a directory in `PATH` can't be entered. That is "not found" for
         // the user.
@@ -383,6 +389,7 @@ mod tests {
         let mut job = ProgramJob {
             argv: &argv,
             stdin: Some("in\n".into()),
+            dir: None,
             environment: JobEnvironment::Whole,
             timeout: Duration::from_secs(20),
             idle: None,
@@ -449,6 +456,7 @@ mod tests {
         let job = ProgramJob {
             argv: &argv,
             stdin: None,
+            dir: None,
             environment: JobEnvironment::Whole,
             timeout: TICK,
             idle: None,
@@ -508,6 +516,7 @@ mod tests {
         let job = ProgramJob {
             argv: &argv,
             stdin: None,
+            dir: None,
             environment: JobEnvironment::Whole,
             timeout: Duration::from_secs(20),
             idle: None,

@@ -210,6 +210,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::model::discovery::FoundAgent;
     use crate::model::discovery::program::{FoundProgram, PROGRAMS};
     use crate::model::discovery::server::parse_address;
     use crate::model::discovery::service::{FoundKey, SERVICES};
@@ -234,6 +235,11 @@ mod tests {
                 address: parse_address("http://127.0.0.1:9").unwrap(),
                 models: vec!["qwen3-coder:30b".to_owned()],
             }],
+            agents: vec![FoundAgent {
+                kind: "agent",
+                name: "claude",
+                program: "claude",
+            }],
         }
     }
 
@@ -242,10 +248,11 @@ mod tests {
         assert_eq!(
             rows(&all().offers()),
             [
-                "claude     Claude Code 2.1.0 · your Claude subscription, answers only",
-                "anthropic  claude-sonnet-5 with ANTHROPIC_API_KEY · the API of Anthropic, paid per token",
-                "local      qwen3-coder:30b, http://127.0.0.1:9 · local, free; small models often fail; 14B or more recommended",
-                "manual     a chat window: you carry the input there and the answer back",
+                "claude        Claude Code 2.1.0 · your Claude subscription, answers only",
+                "anthropic     claude-sonnet-5 with ANTHROPIC_API_KEY · the API of Anthropic, paid per token",
+                "local         qwen3-coder:30b, http://127.0.0.1:9 · local, free; small models often fail; 14B or more recommended",
+                "claude-agent  Claude Code · edits files in a copy, you review",
+                "manual        a chat window: you carry the input there and the answer back",
             ]
         );
     }

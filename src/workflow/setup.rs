@@ -11,6 +11,8 @@ use crate::config::edit::NewModel;
 use crate::config::layer::MAX_CONFIG;
 use crate::host::file::{read_regular_text, write_atomic};
 use crate::host::{env, interrupt};
+use crate::model::acting::open::is_acting;
+use crate::model::acting::trial::greet_agent;
 use crate::model::discovery::server::{self, ServerAddress};
 use crate::model::discovery::{FoundModels, ProbeTargets};
 use crate::model::model_env::ModelEnv;
@@ -71,7 +73,7 @@ fn servers() -> Vec<ServerAddress> {
         .collect()
 }
 
-/// One short question.
+/// One short question. An agent gets no task: it only says who it is.
 pub fn attempt(name: &str, settings: &ModelConfig) -> Result<TriedModel, ModelError> {
     let environment = ModelEnv {
         stopped: Rc::new(interrupt::requested),
@@ -87,6 +89,12 @@ pub fn attempt(name: &str, settings: &ModelConfig) -> Result<TriedModel, ModelEr
     };
 
     let start = Instant::now();
+    if is_acting(settings.kind) {
+        return Ok(TriedModel {
+            answer: greet_agent(name, &settings, &env::var)?,
+            duration: start.elapsed(),
+        });
+    }
     let answer = open(name, &settings, &environment)?.answer(&request, &mut |_| ())?;
     Ok(TriedModel {
         answer: answer.text,

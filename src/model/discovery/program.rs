@@ -1,12 +1,14 @@
 //! Known programs: how to run each without tools, and which are installed.
 //!
-//! Only a program that can be limited to answering is offered: a model must not act on its own.
+//! Only a program that can be limited to answering is offered as a model: a model must not act on its
+//! own. Agents are offered as what they are.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::service;
+use super::{FoundAgent, service};
 use crate::host::{helper, process};
+use crate::model::acting::preset;
 
 /// For `--version`.
 pub const LIMIT: Duration = Duration::from_secs(2);
@@ -199,17 +201,43 @@ pub(super) fn on_path(repository: Option<&Path>) -> Vec<(&'static KnownProgram, 
     let excluded: Vec<&Path> = repository.into_iter().collect();
     PROGRAMS
         .iter()
-        .filter_map(|entry| {
-            let path = process::find_outside(entry.name, &excluded)?;
-            // A directory in `PATH` can be a symlink into the repository.
-            let real = path.canonicalize().ok()?;
-            let is_inside = repository.is_some_and(|repository| {
-                let repository = repository.canonicalize();
-                repository.map_or(true, |repository| real.starts_with(repository))
-            });
-            (!is_inside).then_some((entry, path))
-        })
+        .filter_map(|entry| Some((entry, find_program(entry.name, &excluded)?)))
         .collect()
+}
+
+/// Known agents with their program. The Agent Client Protocol is preferred.
+pub(super) fn agents_on_path(repository: Option<&Path>) -> Vec<FoundAgent> {
+    let excluded: Vec<&Path> = repository.into_iter().collect();
+    let mut agents: Vec<FoundAgent> = Vec::new();
+    let protocols = [("acp", &preset::ACP), ("agent", &preset::COMMANDS)];
+    for (kind, presets) in protocols {
+        for entry in presets {
+            let Some(&program) = entry.run.first() else {
+                continue;
+            };
+            let is_known = agents.iter().any(|agent| agent.name == entry.name);
+            if !is_known && find_program(program, &excluded).is_some() {
+                agents.push(FoundAgent {
+                    kind,
+                    name: entry.name,
+                    program,
+                });
+            }
+        }
+    }
+    agents
+}
+
+/// Finds a program that is not inside the repository, also not through a symlink.
+fn find_program(name: &str, excluded: &[&Path]) -> Option<PathBuf> {
+    let path = process::find_outside(name, excluded)?;
+    // A directory in `PATH` can be a symlink into the repository.
+    let real = path.canonicalize().ok()?;
+    let is_inside = excluded.iter().any(|dir| {
+        let dir = dir.canonicalize();
+        dir.map_or(true, |dir| real.starts_with(dir))
+    });
+    (!is_inside).then_some(path)
 }
 
 pub(super) fn ask(entry: &'static KnownProgram, path: &Path) -> FoundProgram {

@@ -1,14 +1,16 @@
 //! Discovers model servers on this machine and lists their models.
 //!
 //! Sends a single request to each usual port, without a proxy, redirects or a key: anything can
-//! listen there.
+//! listen there. A server that the environment names in the place of a provider gets its key.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
+use super::service::{self, ApiService, SERVICES};
 use crate::host::http::{self, Response, StatusCode, Url, redirect};
 use crate::model::model_env::Variable;
+use crate::model::remote::is_near;
 use crate::text::sanitize::sanitize_line;
 
 const LIMIT: Duration = Duration::from_secs(1);
@@ -31,6 +33,68 @@ pub struct ServerAddress {
     pub title: &'static str,
     /// Scheme, host and port.
     pub origin: String,
+    /// If a variable such as `OPENAI_BASE_URL` names the server.
+    pub gateway: Option<Gateway>,
+}
+
+/// A server that stands in for a service, as the user's environment says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gateway {
+    pub service: &'static ApiService,
+    /// That names it.
+    pub variable: &'static str,
+    /// As in the variable, with its path.
+    pub base_url: String,
+    /// Variable with the key of the service, if it is set.
+    pub key: Option<&'static str>,
+    /// On this machine or in its private network.
+    pub is_near: bool,
+}
+
+impl Gateway {
+    fn models_url(&self) -> String {
+        let base = &self.base_url;
+        // `ANTHROPIC_BASE_URL` lacks it by convention.
+        let version = match self.service.kind == "anthropic" && !base.ends_with("/v1") {
+            true => "/v1",
+            false => "",
+        };
+        format!("{base}{version}/models")
+    }
+}
+
+/// Services whose address the user can replace, with the provider's own host.
+const MOVABLE: [(&str, &str, &str); 2] = [
+    ("openai", "OPENAI_BASE_URL", "api.openai.com"),
+    ("anthropic", "ANTHROPIC_BASE_URL", "api.anthropic.com"),
+];
+
+/// Servers that the environment names in the place of a provider. An address with a password is left
+/// out: it would be written to the configuration.
+pub fn gateways(variable: &Variable) -> Vec<ServerAddress> {
+    let gateway = |(name, base_variable, host): &(&'static str, &'static str, &str)| {
+        let url = Url::parse(variable(base_variable)?.trim()).ok()?;
+        let is_plain = url.username().is_empty() && url.password().is_none();
+        let is_other = url.host_str().is_some_and(|other| other != *host);
+        if !is_plain || !is_other || url.query().is_some() {
+            return None;
+        }
+        let service = SERVICES.iter().find(|service| service.name == *name)?;
+        let key = service::keys(variable).into_iter();
+        let key = key.filter(|key| key.service == service);
+        Some(ServerAddress {
+            gateway: Some(Gateway {
+                service,
+                variable: base_variable,
+                base_url: url.as_str().trim_end_matches('/').to_owned(),
+                key: key.map(|key| key.variable).next(),
+                is_near: is_near(&url),
+            }),
+            name,
+            ..parse_address(url.as_str())?
+        })
+    };
+    MOVABLE.iter().filter_map(gateway).collect()
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +115,19 @@ impl FoundServer {
     }
 
     pub fn base_url(&self) -> String {
-        format!("{}/v1", self.address.origin)
+        match &self.address.gateway {
+            Some(gateway) => gateway.base_url.clone(),
+            None => format!("{}/v1", self.address.origin),
+        }
+    }
+
+    /// A gateway that has not said what it serves.
+    pub fn unlisted(address: &ServerAddress) -> Option<FoundServer> {
+        let gateway = address.gateway.as_ref()?;
+        Some(FoundServer {
+            address: address.clone(),
+            models: vec![gateway.service.model.to_owned()],
+        })
     }
 }
 
@@ -61,6 +137,7 @@ pub fn usual(variable: &Variable) -> Vec<ServerAddress> {
         name,
         title,
         origin: format!("http://127.0.0.1:{port}"),
+        gateway: None,
     };
     let ollama = variable("OLLAMA_HOST").and_then(|host| ollama_origin(&host));
 
@@ -83,6 +160,7 @@ pub fn parse_address(address: &str) -> Option<ServerAddress> {
         name: "local",
         title: "",
         origin: url.origin().ascii_serialization(),
+        gateway: None,
     })
 }
 
@@ -112,29 +190,52 @@ fn ollama_origin(host: &str) -> Option<String> {
     parse_address(url.as_str()).map(|address| address.origin)
 }
 
-/// `None` if no model server listens there.
-pub(super) fn ask(address: &ServerAddress) -> Option<FoundServer> {
+/// `None` if no model server listens there. Only a gateway gets the key of its service, as it does
+/// with every request, and never without encryption over the internet.
+pub(super) fn ask(address: &ServerAddress, key: Option<&str>) -> Option<FoundServer> {
+    let mut headers = Vec::new();
+    let mut url = format!("{}/v1/models", address.origin);
+    if let Some(gateway) = &address.gateway {
+        url = gateway.models_url();
+        let is_safe = url.starts_with("https://") || gateway.is_near;
+        let key = key.filter(|_| is_safe);
+        headers.extend(key.map(|key| key_header(gateway.service, key.trim())));
+        if gateway.service.kind == "anthropic" {
+            headers.push(("anthropic-version", "2023-06-01".to_owned()));
+        }
+    }
     let bytes = http::block_on(async {
-        tokio::time::timeout(LIMIT, get(&format!("{}/v1/models", address.origin)))
-            .await
-            .ok()
-            .flatten()
+        let sent = tokio::time::timeout(LIMIT, get(&url, &headers));
+        sent.await.ok().flatten()
     });
-    let models = models(&bytes.ok().flatten()?)?;
-    Some(FoundServer {
-        address: address.clone(),
-        models,
-    })
+    let listed = bytes.ok().flatten().and_then(|bytes| models(&bytes));
+    match listed.filter(|models| address.gateway.is_none() || !models.is_empty()) {
+        Some(models) => Some(FoundServer {
+            address: address.clone(),
+            models,
+        }),
+        None => FoundServer::unlisted(address),
+    }
 }
 
-async fn get(address: &str) -> Option<Vec<u8>> {
+fn key_header(service: &ApiService, key: &str) -> (&'static str, String) {
+    match service.kind {
+        "anthropic" => ("x-api-key", key.to_owned()),
+        _ => ("authorization", format!("Bearer {key}")),
+    }
+}
+
+async fn get(address: &str, headers: &[(&'static str, String)]) -> Option<Vec<u8>> {
     let client = http::client(|builder| {
         builder
             .no_proxy()
             .redirect(redirect::Policy::none())
             .timeout(LIMIT)
     });
-    let request = client.ok()?.get(address);
+    let mut request = client.ok()?.get(address);
+    for (name, value) in headers {
+        request = request.header(*name, value);
+    }
     let mut response: Response = request.send().await.ok()?;
     if response.status() != StatusCode::OK {
         return None;
@@ -248,6 +349,39 @@ mod tests {
             "http://127.0.0.1:5",
         );
         check(origins(&|_| Some(String::new())), "http://127.0.0.1:11434");
+    }
+
+    #[test]
+    fn a_base_url_in_the_environment_is_a_server_of_its_service() {
+        let check =
+            |name: &'static str, value: &'static str, expected: Option<(&str, &str, bool)>| {
+                let variable = move |other: &str| match other {
+                    "OPENAI_API_KEY" => Some("sk-abc123".to_owned()),
+                    other => (other == name).then(|| value.to_owned()),
+                };
+                let actual = gateways(&variable).into_iter().next();
+                let actual = actual.as_ref().map(|address| {
+                    let gateway = address.gateway.as_ref().unwrap();
+                    (address.name, gateway.models_url(), gateway.key.is_some())
+                });
+                let actual = actual
+                    .as_ref()
+                    .map(|(name, url, has_key)| (*name, url.as_str(), *has_key));
+                assert_eq!(actual, expected, "{value}");
+            };
+        check(
+            "OPENAI_BASE_URL",
+            "http://box:4000/openai/v1/",
+            Some(("openai", "http://box:4000/openai/v1/models", true)),
+        );
+        check(
+            "ANTHROPIC_BASE_URL",
+            "https://gate.example",
+            Some(("anthropic", "https://gate.example/v1/models", false)),
+        );
+        check("OPENAI_BASE_URL", "https://api.openai.com/v1", None);
+        check("OPENAI_BASE_URL", "https://me:word@box/v1", None);
+        check("OPENAI_BASE_URL", "", None);
     }
 
     #[test]

@@ -129,6 +129,7 @@ fn from_command(settings: &ModelConfig, env: &ModelEnv) -> Result<String, ModelE
         argv,
         stdin: None,
         // The program can need a session of a password manager.
+        dir: None,
         environment: JobEnvironment::Whole,
         timeout: COMMAND_LIMIT,
         idle: None,

@@ -30,14 +30,15 @@ fn the_list_has_what_is_there_and_what_it_is_good_for() {
     assert_eq!(
         text,
         "No model is configured.\n\nFound:\n\
-         \u{20} claude  Claude Code 2.1.0 · your Claude subscription, answers only\n\
-         \u{20} groq    openai/gpt-oss-120b with GROQ_API_KEY · the API of Groq, paid per token\n\
-         \u{20} local   qwen3-coder:30b, <server> · local, free; small models often fail; 14B or more recommended\n\
-         Not offered: gemini (Gemini CLI 0.64.0): it edits files itself unless a policy forbids it; a GEMINI_API_KEY serves the same models\n"
+         \u{20} claude        Claude Code 2.1.0 · your Claude subscription, answers only\n\
+         \u{20} groq          openai/gpt-oss-120b with GROQ_API_KEY · the API of Groq, paid per token\n\
+         \u{20} local         qwen3-coder:30b, <server> · local, free; small models often fail; 14B or more recommended\n\
+         \u{20} gemini-agent  Gemini CLI · edits files in a copy, you review\n\
+         \u{20} claude-agent  Claude Code · edits files in a copy, you review\n"
     );
     assert!(fake.requests()[0].starts_with("GET /v1/models "));
     let out = machine.teddy(&["models"], &[]);
-    out.check(0, &["  claude  Claude Code 2.1.0"]);
+    out.check(0, &["  claude        Claude Code 2.1.0"]);
 }
 
 #[test]
@@ -51,7 +52,11 @@ fn the_list_as_json_has_what_is_configured_and_what_was_found() {
         &[("XAI_API_KEY", "xai-1234")],
     );
     let mut value: serde_json::Value = serde_json::from_str(&out.stdout).unwrap();
-    assert_eq!(value["offers"].as_array().unwrap().len(), 2);
+    let offers = value["offers"].as_array().unwrap().iter();
+    let names: Vec<&str> = offers
+        .map(|offer| offer["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["codex", "xai", "codex-agent"]);
     value.as_object_mut().unwrap().remove("offers");
     assert_eq!(
         value,
@@ -97,7 +102,7 @@ fn programs_that_a_repository_brings_are_never_run() {
     // A program in a repository counts as the user's own if that repository is the home directory.
     let home = machine.repo.path().display().to_string();
     let out = machine.teddy(&["setup", "--list"], &[("PATH", &path), ("HOME", &home)]);
-    out.check(0, &["  claude  Claude Code 1.0 · "]);
+    out.check(0, &["  claude        Claude Code 1.0 · "]);
 }
 
 #[test]
@@ -128,9 +133,9 @@ fn what_strangers_say_neither_hangs_nor_deceives() {
         start.elapsed()
     );
     let expected = [
-        "  claude  Claude Code · your",
-        "  codex   Codex · your",
-        "  local   good, http",
+        "  claude        Claude Code · your",
+        "  codex         Codex · your",
+        "  local         good, http",
     ];
     out.check(0, &expected);
     assert!(
@@ -181,8 +186,83 @@ fn a_model_that_does_not_answer_is_not_written_down() {
 }
 
 #[test]
+fn a_base_url_in_the_environment_is_asked_for_its_models_and_written() {
+    let fake = Fake::answering(&[models(&["box-model", "bge-m3"]), models(&["box-model"])]);
+    let machine = Machine::new();
+    let base = format!("{}/openai/v1", fake.origin);
+    let key = [("OPENAI_API_KEY", "sk-abc123"), ("OPENAI_BASE_URL", &base)];
+    let out = machine.teddy(&["setup", "--list"], &key);
+    let row = "  openai  box-model, <server> · the server in OPENAI_BASE_URL\n";
+    assert!(
+        out.stdout.replace(&fake.origin, "<server>").ends_with(row),
+        "{out}"
+    );
+
+    // The id that the list shows is a name for it.
+    let out = machine.teddy(&["setup", "--model", "box-model", "--no-try"], &key);
+    out.check(0, &["Wrote `model: openai`"]);
+    assert_eq!(
+        machine.config(),
+        format!(
+            "model: openai\nmodels:\n  openai: {{ kind: openai, id: box-model, base_url: \"{base}\", api_key_env: OPENAI_API_KEY }}\n"
+        )
+    );
+    let requests = fake.requests();
+    assert!(
+        requests[0].starts_with("GET /openai/v1/models "),
+        "{}",
+        requests[0]
+    );
+    assert!(
+        requests[0].contains("authorization: Bearer sk-abc123"),
+        "{}",
+        requests[0]
+    );
+
+    // A server that lists nothing is offered with the usual id.
+    let silent = Fake::answering(&[response("401 Unauthorized", "", "")]);
+    let base = format!("{}/v1", silent.origin);
+    let out = machine.teddy(&["setup", "--list"], &[("ANTHROPIC_BASE_URL", &base)]);
+    let row = format!(
+        "  anthropic  claude-sonnet-5, {} · the server in ANTHROPIC_BASE_URL\n",
+        silent.origin
+    );
+    assert!(out.stdout.ends_with(&row), "{out}");
+    assert!(!silent.requests()[0].contains("sk-abc123"));
+}
+
+#[test]
+fn an_agent_is_offered_as_what_it_is_and_tried_without_a_task() {
+    let greeting = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentInfo":{"name":"toy","version":"0.3"}}}"#;
+    let machine = Machine::new()
+        .program(
+            "claude-agent-acp",
+            &format!("read line; pwd >&2; echo '{greeting}'; sleep 60"),
+        )
+        .model("codex", "codex-cli 0.98.0", "exit 1");
+    let out = machine.teddy(&["setup", "--list"], &[]);
+    for row in [
+        "  claude-agent  Claude Code · edits files in a copy, you review\n",
+        "  codex-agent   Codex · edits files in a copy, you review\n",
+    ] {
+        assert!(out.stdout.contains(row), "{out}");
+    }
+    let out = machine.teddy(&["setup", "--model", "claude-agent"], &[]);
+    out.check(0, &["It answers: toy 0.3", "Wrote `model: claude-agent`"]);
+    let out = machine.teddy(&["setup", "--model", "codex-agent"], &[]);
+    out.check(
+        0,
+        &["It answers: codex-cli 0.98.0", "Wrote `model: codex-agent`"],
+    );
+    assert_eq!(
+        machine.config(),
+        "model: codex-agent\nmodels:\n  codex-agent: { kind: agent, id: codex }\n  claude-agent: { kind: acp, id: claude }\n"
+    );
+}
+
+#[test]
 fn a_service_is_tried_with_its_key() {
-    let fake = Fake::answering(&[stream("ready", "stop", (10, 1))]);
+    let fake = Fake::answering(&[models(&["gpt-5"]), stream("ready", "stop", (10, 1))]);
     let machine = Machine::new();
     let base = format!("{}/v1", fake.origin);
     let key = [("OPENAI_API_KEY", "sk-abc123"), ("OPENAI_BASE_URL", &base)];
@@ -190,15 +270,11 @@ fn a_service_is_tried_with_its_key() {
     out.check(0, &["It answers: ready", "Wrote `model: openai`"]);
     assert!(!out.to_string().contains("sk-abc123"), "{out}");
     let requests = fake.requests();
-    assert_eq!(requests.len(), 1);
+    assert_eq!(requests.len(), 2);
     assert!(
-        requests[0].contains("authorization: Bearer sk-abc123"),
+        requests[1].contains("authorization: Bearer sk-abc123"),
         "{}",
-        requests[0]
-    );
-    assert_eq!(
-        machine.config(),
-        "model: openai\nmodels:\n  openai: { kind: openai, id: gpt-5 }\n"
+        requests[1]
     );
 
     // Without a key, nothing is sent or written.
@@ -288,7 +364,7 @@ fn somebody_new_comes_from_nothing_to_a_plan() {
     let shown = screen.wait_for("manual ");
     assert!(shown.contains("No model is configured yet."), "{shown}");
     assert!(
-        shown.contains("claude  Claude Code 2.1.0 · your Claude subscription"),
+        shown.contains("claude        Claude Code 2.1.0 · your Claude subscription"),
         "{shown}"
     );
 
