@@ -501,6 +501,68 @@ fn the_package_for_debian_installs_a_program_that_works() {
 }
 
 #[test]
+fn the_wheel_installs_a_program_that_works() {
+    if lacks(&["python3"]) {
+        return;
+    }
+    let repo = TestRepo::new();
+    let mut venv = repo.command("python3");
+    let made = Output::of(venv.args(["-m", "venv"]).arg(repo.beside("env")));
+    if made.code != 0 {
+        skipped("this Python makes no environment with pip: the wheel is not installed");
+        return;
+    }
+    let (folder, dist) = (built(&repo), repo.beside("dist"));
+    let wheel = make(&repo, "wheel", &[&folder, Path::new(target()), &dist]);
+    let again = make(
+        &repo,
+        "wheel",
+        &[&folder, Path::new(target()), &repo.beside("more")],
+    );
+    let bytes = |made: &Output| std::fs::read(made.stdout.trim()).unwrap();
+    assert!(bytes(&wheel) == bytes(&again), "another wheel each time");
+
+    let mut pip = repo.command(repo.beside("env/bin/pip").to_str().unwrap());
+    pip.args(["install", "--no-index", "--disable-pip-version-check"])
+        .arg(wheel.stdout.trim());
+    Output::of(&mut pip).check(0, &["Successfully installed teddy-git-"]);
+    smoke(&repo, &repo.beside("env/bin"));
+    assert!(repo.beside("env/share/man/man1/teddy-land.1").is_file());
+}
+
+#[test]
+fn the_npm_packages_install_a_program_that_works() {
+    if lacks(&["node", "npm"]) {
+        return;
+    }
+    let repo = TestRepo::new();
+    let (folder, dist) = (built(&repo), repo.beside("dist"));
+    let made = make(&repo, "npm", &[&folder, Path::new(target()), &dist]);
+    let app = repo.beside("app");
+    let mut npm = repo.command("npm");
+    // The packages of other platforms are optional, and offline they do not exist.
+    npm.args(["install", "-g", "--offline", "--no-audit", "--no-fund"])
+        .args(["--no-update-notifier", "--prefix"])
+        .arg(&app)
+        .args(made.stdout.lines());
+    Output::of(&mut npm).check(0, &["added 2 packages"]);
+    let bin = app.join("bin");
+    smoke(&repo, &bin);
+
+    // Exit codes pass through, and a missing platform has a message.
+    let run = |args: &[&str]| {
+        let mut command = repo.command(bin.join("teddy").to_str().unwrap());
+        Output::of(command.args(args))
+    };
+    run(&["no-such-command"]).check(2, &[]);
+    let platform = made.stdout.lines().next().unwrap();
+    let name = Path::new(platform).file_name().unwrap().to_str().unwrap();
+    let name = name.strip_suffix(&format!("-{}.tgz", version())).unwrap();
+    std::fs::remove_dir_all(app.join("lib/node_modules").join(name)).unwrap();
+    run(&["--version"]).check(1, &[&format!("the package {name} is not installed")]);
+}
+
+#[test]
 fn debians_own_checker_finds_no_mistake_in_the_package() {
     if lacks(&["dpkg-deb", "dpkg-shlibdeps", "lintian"]) {
         return;
@@ -554,7 +616,7 @@ fn every_action_of_the_release_is_pinned() {
     for target in TARGETS {
         assert!(text.contains(&format!("target: {target},")), "{target}");
     }
-    for script in ["archive", "deb", "describe"] {
+    for script in ["archive", "deb", "describe", "npm", "wheel"] {
         assert!(
             text.contains(&format!("run: .release/{script} "))
                 || text.contains(&format!("          .release/{script} "))
