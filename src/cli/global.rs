@@ -6,9 +6,9 @@ use clap::ValueHint;
 
 use super::complete;
 
-/// Options of every command.
+/// Global options.
 #[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "Options of every command")]
+#[command(next_help_heading = "Global options")]
 pub(super) struct Global {
     /// Run as if started in this directory
     #[arg(short = 'C', global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]

@@ -124,7 +124,7 @@ fn toned(text: &str) -> Vec<StyledLine> {
             () if line.starts_with("A plan is waiting") => Tone::Added,
             () if line.starts_with("At work: ") => Tone::Warning,
             () if line.starts_with("The model waits") => Tone::Warning,
-            () if line.starts_with("The model gave no plan") => Tone::Removed,
+            () if line.starts_with("No plan from the model") => Tone::Removed,
             () => Tone::Plain,
         }
     };
@@ -172,7 +172,7 @@ fn text(status: &SessionStatus, turn: u64) -> String {
 
     if let Some(failure) = &status.failure {
         text.push_str(&format!(
-            "The model gave no plan: {}\n",
+            "No plan from the model: {}\n",
             sanitize_line(failure)
         ));
     }

@@ -536,10 +536,10 @@ pub fn restore_note(note: &RestoreNote) -> String {
         RestoreNote::TakenFromOthers(turns) => {
             let other = turns.first().map_or("", |turn| turn.session.as_str());
             format!(
-                "this took {} out of your files as well; `teddy switch {}` and `teddy restore @` restore {}",
+                "your files no longer contain {}; to get {} back: `teddy switch {} && teddy restore @`",
                 drift::list_of(turns),
-                sanitize_line(other),
-                if turns.len() == 1 { "it" } else { "them" }
+                if turns.len() == 1 { "it" } else { "them" },
+                sanitize_line(other)
             )
         }
     }

@@ -447,7 +447,7 @@ fn match_refusal(policy: &Policy, isolation: Isolation, text: &str) -> Option<&'
             && (contains_any(text, &NETWORK_ERRORS) || contains_any(text, &SOCKET_ERRORS))
         {
             return Some(
-                "the sandbox has no network, be it on this machine; in the review, `m` and then `i` grants it to one command, and `execute.network: true` in your own configuration to all",
+                "the sandbox has no network, not even to this machine; in the review, `m` and then `i` grants it to one command, and `execute.network: true` in your own configuration to all",
             );
         }
     }
@@ -580,7 +580,7 @@ mod refusal_tests {
             "connect ENETUNREACH 192.0.2.1:80",
         ] {
             check(Network::Off, ALONE, output, Some("loopback only"));
-            let hint = Some("be it on this machine");
+            let hint = Some("not even to this machine");
             check(Network::Off, Isolation::default(), output, hint);
             check(Network::On, ALONE, output, None);
         }

@@ -9,3 +9,4 @@ pub mod land_walkthrough;
 mod looking_walkthrough;
 mod prompts;
 mod sharing_walkthrough;
+mod week_walkthrough;

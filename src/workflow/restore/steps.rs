@@ -28,7 +28,7 @@ use crate::workspace::stack::{PatchId, Stacks, is_patch};
 const MAX_NAMED: usize = 4;
 
 #[derive(Debug, thiserror::Error)]
-#[error("there is nothing to undo: {NO_RECORD}")]
+#[error("nothing to undo: {NO_RECORD}")]
 pub struct NoRecord;
 
 /// Fails if there are fewer steps.
@@ -128,7 +128,7 @@ pub fn redo(
 
 fn nothing_to_redo() -> anyhow::Error {
     error_with_hint(
-        "there is nothing to redo",
+        "nothing to redo",
         "`teddy log` lists the turns; `teddy restore <turn>` goes to one",
     )
 }
@@ -425,7 +425,7 @@ impl<'a> UndoWalk<'a> {
 
         if at == 0 {
             return Err(error_with_hint(
-                "there is nothing to undo: no turn of this session that changed files is in them",
+                "nothing to undo",
                 "`teddy log` lists the turns; `teddy restore <turn>` goes back to one",
             ));
         }

@@ -570,6 +570,6 @@ fn a_branch_says_nothing_of_the_turns_that_it_began_with() {
     repo.done(&["branch", "1", "other"]);
     repo.teddy(&["undo"]).check(
         0,
-        &["this took turns 2 and 3 of demo out of your files as well"],
+        &["your files no longer contain turns 2 and 3 of demo; to get them back: `teddy switch demo && teddy restore @`"],
     );
 }

@@ -357,7 +357,7 @@ fn a_cut_answer_is_kept_and_never_executed() {
     Session demo, turn 0, on branch main
     Ready for turn 1
     Your message is waiting: make b
-    The model gave no plan: the answer was cut at the limit of tokens
+    No plan from the model: the answer was cut at the limit of tokens
     Your files are as the newest turn left them
     Next: teddy plan
     exit code 0

@@ -181,8 +181,7 @@ fn promise_b1_without_a_record_all_files_count_as_the_users() {
     repo.git(&["update-ref", "-d", "refs/teddy/published/main"]);
     let gone = "TeDDy has no record of which turns are in your files, so everything in them counts as your own";
     repo.teddy(&["status"]).check(0, &[gone]);
-    repo.teddy(&["undo"])
-        .check(1, &["there is nothing to undo: ", gone]);
+    repo.teddy(&["undo"]).check(1, &["nothing to undo: ", gone]);
     let out = repo.teddy(&["restore", "1"]);
     out.check(
         0,
@@ -327,7 +326,7 @@ fn promise_b3_an_undo_names_the_turns_of_others_that_go_with_it() {
     repo.done(&["new", "other"]);
     repo.done(&["context", "add", "a.txt"]);
     repo.run_plan(&plan("Other", &[edit("a.txt", "3", "three")]));
-    let told = "this took turn 1 of other out of your files as well; `teddy switch other` and `teddy restore @` restore it";
+    let told = "your files no longer contain turn 1 of other; to get it back: `teddy switch other && teddy restore @`";
 
     repo.teddy(&["-s", "one", "undo"]).check(0, &[told]);
     repo.done(&["switch", "other"]);
