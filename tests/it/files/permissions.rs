@@ -244,15 +244,21 @@ fn nothing_is_changed_beside_a_file_that_may_not_be() {
 #[test]
 fn a_read_only_file_is_a_risk_of_the_review_and_stays_read_only() {
     let Some(repo) = project() else { return };
+    let reviewed = |text: &str| {
+        let path = repo.beside("plan.md");
+        std::fs::write(&path, text).unwrap();
+        chmod(&path, 0o644);
+        run(&repo, &["execute", "../plan.md", "-y"]).unwrap()
+    };
     chmod(&repo.path().join("a.txt"), 0o444);
-    let ran = run_plan(&repo, &plan("Change", &[edit("a.txt", "a", "A")]));
+    let ran = reviewed(&plan("Change", &[edit("a.txt", "a", "A")]));
     ran.check(0, &["⚠ a.txt is read-only, and is replaced"]);
     assert_eq!(repo.read("a.txt"), "A\n");
     let mode = std::fs::metadata(repo.path().join("a.txt")).unwrap();
     assert_eq!(mode.permissions().mode() & 0o777, 0o444);
 
     chmod(&repo.path().join("dir"), 0o555);
-    let ran = run_plan(&repo, &plan("Change", &[edit("dir/b.txt", "b", "B")]));
+    let ran = reviewed(&plan("Change", &[edit("dir/b.txt", "b", "B")]));
     chmod(&repo.path().join("dir"), 0o755);
     ran.check(4, &["⚠ dir/b.txt is in a read-only directory: "]);
     // Nobody edited the file, so there are no sides to choose from.
@@ -353,7 +359,7 @@ fn a_save_before_an_action_runs_stops_the_whole_plan() {
             assert_eq!(repo.read("a.txt"), "mine\n", "{backend} {point}");
             assert!(!repo.path().join("new.txt").exists(), "{backend} {point}");
             let undone = run(&repo, &["undo"]).unwrap();
-            undone.check(1, &["error: there is nothing to undo"]);
+            undone.check(1, &["error: nothing to undo"]);
         }
     }
 }
