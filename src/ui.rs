@@ -7,6 +7,7 @@ pub mod acp;
 pub mod ask;
 pub mod browse;
 pub mod checklist;
+pub mod commenting;
 
 pub mod comparison;
 pub mod diff;

@@ -246,6 +246,7 @@ fn as_take(path: &RepoPath, change: &MadeChange) -> TakePath {
             imprint: Imprint::of(&after.bytes),
         }),
         previous: change.before.as_ref().map(FileState::known_state),
+        keep_bytes: false,
     }
 }
 

@@ -9,7 +9,7 @@ use super::meta::{self, MessageOrigin, Meta, Status};
 use crate::git::object::CommitId;
 use crate::host::clock;
 
-const OF_THE_ANSWER: [&str; 7] = [
+const OF_THE_ANSWER: [&str; 8] = [
     artifact::RESUMED_PROMPT,
     artifact::TRANSCRIPT,
     artifact::TRANSCRIPT_TEXT,
@@ -17,6 +17,7 @@ const OF_THE_ANSWER: [&str; 7] = [
     artifact::USER_PROMPT,
     artifact::REPLY,
     artifact::PLAN,
+    artifact::COMMENTS,
 ];
 
 const DIRS: [&str; 2] = [artifact::STEPS, artifact::TAKEN_FILES];

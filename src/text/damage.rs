@@ -37,6 +37,9 @@ const GENERATED: [&str; 4] = [
 /// Lines at the start of a file that can have such a mark.
 const HEAD: usize = 8;
 
+/// Bytes at the start of a file that can have such a mark.
+const MAX_HEAD: usize = 4096;
+
 /// Files that a package manager writes.
 const LOCK_FILES: [&str; 8] = [
     "package-lock.json",
@@ -169,7 +172,8 @@ pub fn is_generated(path: &RepoPath, text: &[u8]) -> bool {
     if name.ends_with(".lock") || LOCK_FILES.contains(&name.as_str()) {
         return true;
     }
-    lines(text).iter().take(HEAD).any(|line| {
+    let head = &text[..text.len().min(MAX_HEAD)];
+    lines(head).iter().take(HEAD).any(|line| {
         let line = String::from_utf8_lossy(line).to_lowercase();
         GENERATED.iter().any(|mark| line.contains(mark))
     })
@@ -191,7 +195,7 @@ fn encoding_change(before: &[u8], after: &[u8]) -> Option<Damage> {
         return Some(Damage::BytesLost { bytes: lost });
     }
     // Lines with such bytes can have been deleted on purpose.
-    let valid = std::str::from_utf8(after).ok()?;
+    let valid = std::str::from_utf8(without_mark(after)).ok()?;
     valid
         .bytes()
         .any(|byte| !byte.is_ascii())
@@ -414,13 +418,14 @@ mod tests {
 
     #[test]
     fn an_ordinary_change_is_no_damage() {
-        let cases: [(&[u8], &[u8]); 9] = [
+        let cases: [(&[u8], &[u8]); 10] = [
             (b"a\n", b"b\nc\n"),
             (b"a\r\n", b"b\r\n"),
             (b"caf\xe9\n", b"caf\xe9s\n"),
             (b"", b"\xef\xbb\xbfa\r\n"),
             // The line with the byte is gone.
             (b"a\ncaf\xe9\n", b"a\n"),
+            (b"\xef\xbb\xbfa\ncaf\xe9\n", b"\xef\xbb\xbfa\n"),
             ("\u{fffd}".as_bytes(), "\u{fffd}x".as_bytes()),
             (b"a", b"b"),
             (b"a\r\nb\n", b"a\r\nc\n"),

@@ -107,6 +107,10 @@ pub enum ChecklistCommand {
     Preview,
     /// Grant the command of this item the network, or take it back.
     Network(usize),
+    /// Keep the bytes that an item did not mean to change, or take it back.
+    KeepBytes(usize),
+    /// Show the differences, for comments.
+    Comment,
     /// Show the keys.
     Help,
     /// Suspend the program.
@@ -203,6 +207,8 @@ impl Checklist {
             Key::Char('f') => self.current_item().map(ChecklistCommand::EditPath),
             Key::Char('u') => self.undo(),
             Key::Char('i') => self.current().map(ChecklistCommand::Network),
+            Key::Char('B') => self.current_item().map(ChecklistCommand::KeepBytes),
+            Key::Char('c') => Some(ChecklistCommand::Comment),
             Key::Char('v') => Some(ChecklistCommand::Preview),
             Key::Char('?') => Some(ChecklistCommand::Help),
             Key::Ctrl('z') => Some(ChecklistCommand::Suspend),

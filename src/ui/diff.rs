@@ -3,6 +3,7 @@
 use super::style::{StyledLine, Tone};
 use crate::plan::action::edit::Pair;
 use crate::text::diff::{self, Counts};
+use crate::text::encoding::{DisplayText, display_text};
 
 /// Two versions of a file. `None` if it does not exist.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +47,8 @@ pub struct RenderedDifference {
     pub counts: Counts,
     /// The first lines of the diff.
     pub lines: Vec<StyledLine>,
+    /// For each line its number in the new version, from 1. `None` if it has none.
+    pub numbers: Vec<Option<usize>>,
     /// Number of lines omitted at the end.
     pub left_out: usize,
 }
@@ -60,33 +63,54 @@ pub fn body(change: &FileVersions<'_>) -> Vec<StyledLine> {
 pub fn render(change: &FileVersions<'_>, most: usize) -> RenderedDifference {
     let sentence = |text: &str| RenderedDifference {
         lines: vec![StyledLine::of(Tone::Faint, text)],
+        numbers: vec![None],
         ..RenderedDifference::default()
     };
     if change.before == change.after {
         return sentence("no difference");
     }
 
-    let (Some(before), Some(after)) = (text(change.before), text(change.after)) else {
+    let (Some(old), Some(new)) = (text(change.before), text(change.after)) else {
         return sentence("binary content differs");
     };
+    let (before, after) = (&*old.text, &*new.text);
+    let mut notes: Vec<String> = Vec::new();
+    match (old.note, new.note) {
+        _ if change.before.is_none() => notes.extend(new.note.map(str::to_owned)),
+        _ if change.after.is_none() => notes.extend(old.note.map(str::to_owned)),
+        (None, None) => {}
+        (one, other) if one == other => notes.extend(one.map(str::to_owned)),
+        (one, other) => {
+            let name = |note: Option<&str>| note.unwrap_or("the encoding is UTF-8").to_owned();
+            notes.push(format!("before: {}", name(one)));
+            notes.push(format!("after: {}", name(other)));
+        }
+    }
     // `is_crlf` is also true for text without line ends.
     let crlf = (before.contains('\r') || after.contains('\r')) && is_crlf(before) && is_crlf(after);
-    if !crlf {
-        return of_texts(before, after, most);
+    let mut rendered = match crlf {
+        false => of_texts(before, after, most),
+        true => {
+            let [before, after] = [before, after].map(|text| text.replace("\r\n", "\n"));
+            notes.push("line ends are CRLF".to_owned());
+            of_texts(&before, &after, most)
+        }
+    };
+    for note in notes.iter().rev() {
+        let line = StyledLine::of(Tone::Faint, &format!("({note})"));
+        rendered.lines.insert(0, line);
+        rendered.numbers.insert(0, None);
     }
-
-    let [before, after] = [before, after].map(|text| text.replace("\r\n", "\n"));
-    let mut rendered = of_texts(&before, &after, most);
-    let note = StyledLine::of(Tone::Faint, "(line ends are CRLF)");
-    rendered.lines.insert(0, note);
     rendered
 }
 
 fn of_texts(before: &str, after: &str, most: usize) -> RenderedDifference {
     let difference = diff::difference(before, after, most);
+    let (lines, numbers) = difference.hunks.iter().flat_map(hunk).unzip();
     RenderedDifference {
         counts: difference.counts,
-        lines: difference.hunks.iter().flat_map(hunk).collect(),
+        lines,
+        numbers,
         left_out: difference.left_out,
     }
 }
@@ -124,7 +148,7 @@ pub fn counts(change: &FileVersions<'_>) -> Counts {
     let (Some(before), Some(after)) = (text(change.before), text(change.after)) else {
         return Counts::default();
     };
-    diff::counts(before, after)
+    diff::counts(&before.text, &after.text)
 }
 
 /// Returns counts as `+3 -1`. Omits a side that is zero; a change without lines is `±0`.
@@ -154,25 +178,29 @@ pub fn counted(counts: Counts) -> StyledLine {
         .with(Tone::Removed, &removed)
 }
 
-/// `None` if the contents are binary: they contain a NUL, as in git, or are not UTF-8. A missing
-/// file is empty text.
-fn text(bytes: Option<&[u8]>) -> Option<&str> {
-    let bytes = bytes.unwrap_or_default();
-    if bytes.contains(&0) {
-        None
-    } else {
-        std::str::from_utf8(bytes).ok()
-    }
+/// `None` if the contents are binary. A missing file is empty text.
+fn text(bytes: Option<&[u8]>) -> Option<DisplayText<'_>> {
+    display_text(bytes.unwrap_or_default())
 }
 
-fn hunk(hunk: &diff::Hunk) -> Vec<StyledLine> {
-    let mut lines = vec![StyledLine::of(Tone::Accent, &header(hunk))];
-    lines.extend(hunk.lines.iter().flat_map(line));
+/// Returns the lines of a hunk, each with its number in the new version.
+fn hunk(hunk: &diff::Hunk) -> Vec<(StyledLine, Option<usize>)> {
+    let mut lines = vec![(StyledLine::of(Tone::Accent, &header(hunk)), None)];
+    let mut number = hunk.new.start;
+    for line in &hunk.lines {
+        let is_new = line.change != diff::LineChange::Removed;
+        number += usize::from(is_new);
+        lines.push((rendered(line), is_new.then_some(number)));
+        if line.unended {
+            // As git does.
+            let note = StyledLine::of(Tone::Faint, "\\ No newline at end of file");
+            lines.push((note, None));
+        }
+    }
     lines
 }
 
-/// Appends git's note to a line without a line end.
-fn line(line: &diff::DiffLine) -> Vec<StyledLine> {
+fn rendered(line: &diff::DiffLine) -> StyledLine {
     let (sign, tone, part_tone) = match line.change {
         diff::LineChange::Kept => (" ", Tone::Plain, Tone::Plain),
         diff::LineChange::Removed => ("-", Tone::Removed, Tone::RemovedPart),
@@ -181,12 +209,7 @@ fn line(line: &diff::DiffLine) -> Vec<StyledLine> {
     let piece = |line: StyledLine, (differs, text): &(bool, String)| {
         line.with(if *differs { part_tone } else { tone }, text)
     };
-
-    let rendered = line.pieces.iter().fold(StyledLine::of(tone, sign), piece);
-    let unended = line
-        .unended
-        .then(|| StyledLine::of(Tone::Faint, "\\ No newline at end of file"));
-    [rendered].into_iter().chain(unended).collect()
+    line.pieces.iter().fold(StyledLine::of(tone, sign), piece)
 }
 
 fn header(hunk: &diff::Hunk) -> String {
@@ -254,6 +277,29 @@ mod tests {
             Some("a\0b"),
             Some("c"),
             "--- a/a.txt\n+++ b/a.txt\nbinary content differs",
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_not_utf_8_is_shown_with_its_encoding() {
+        let show = |before: &[u8], after: &[u8]| {
+            let change = FileVersions {
+                path: "a",
+                before: Some(before),
+                after: Some(after),
+            };
+            let lines: Vec<String> = body(&change).iter().map(StyledLine::text).collect();
+            lines.join("\n")
+        };
+        assert_eq!(
+            show(b"caf\xe9\na\n", "caf\u{fffd}\nb\n".as_bytes()),
+            "(before: the encoding is not UTF-8: bytes outside of it are shown as \\x..)\n\
+             (after: the encoding is UTF-8)\n\
+             @@ -1,2 +1,2 @@\n-caf\\xe9\n-a\n+caf\u{fffd}\n+b"
+        );
+        assert_eq!(
+            show(b"\xff\xfea\0\n\0", b"\xff\xfeb\0\n\0"),
+            "(the encoding is UTF-16)\n@@ -1 +1 @@\n-a\n+b"
         );
     }
 

@@ -7,12 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::checklist::{Checklist, Item, ItemPart};
 use super::style::{StyledLine, Tone};
 use super::summary;
+use crate::plan::action::behavior::{Editable, UserEdit};
 use crate::plan::action::edit::Pair;
 use crate::plan::action::execute::NETWORK;
+use crate::plan::action::take::KEEP_BYTES;
 use crate::plan::action::{Action, ActionKind};
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::validate::Step;
 use crate::plan::{Field, Plan, memo};
+use crate::text::keep_bytes::keep_bytes;
 use crate::text::resource::Resource;
 use crate::workflow::user::{Approved, ResourceContent, ReviewRequest};
 
@@ -103,6 +106,51 @@ impl EditedPlan {
             self.change(index, action);
         }
         true
+    }
+
+    /// Keeps the bytes of a file that an action did not mean to change, or takes that back. Returns
+    /// why it can't.
+    pub fn keep_bytes(&mut self, index: usize) -> Result<(), &'static str> {
+        let part = ItemPart::Action(index);
+        let mut action = self.plan.actions[index].clone();
+        if let Some(keeps) = action.kind.keeps_bytes_mut() {
+            *keeps = !*keeps;
+            let is_kept = *keeps;
+            action.fields.retain(|field| field.key != KEEP_BYTES);
+            action
+                .fields
+                .extend(is_kept.then(|| Field::new(KEEP_BYTES, "true")));
+            match action == self.proposed.actions[index] {
+                true => self.undo(part),
+                false => self.change(index, action),
+            }
+            return Ok(());
+        }
+
+        let step = &self.steps[index];
+        let (Some(before), Some(after)) = (&step.before, &step.after) else {
+            return Err("there is no earlier version with bytes to keep");
+        };
+        let kept = keep_bytes(before, after);
+        if kept == *after {
+            return Err("the bytes are kept already");
+        }
+        let (Ok(before), Ok(after)) = (std::str::from_utf8(before), String::from_utf8(kept)) else {
+            return Err("a plan cannot write this encoding; leave the action out");
+        };
+        let edit = match action.kind.editable() {
+            Editable::NewFile { path, .. } => UserEdit::NewFile {
+                path: path.clone(),
+                text: after,
+            },
+            _ => UserEdit::FinalVersion { before, after },
+        };
+        let Some(kind) = action.kind.edited(edit) else {
+            return Err("only a file has bytes to keep");
+        };
+        action.kind = kind;
+        self.change(index, action);
+        Ok(())
     }
 
     /// Replaces a memo by the user's version.

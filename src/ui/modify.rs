@@ -1,6 +1,8 @@
 //! Second tier of the review at a terminal: runs the checklist until the user runs the plan or
 //! leaves.
 
+mod comments;
+
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -22,11 +24,12 @@ use crate::plan::memo::MemoChange;
 use crate::plan::validate::Simulation;
 use crate::plan::{Plan, parse, render, repair};
 use crate::session::artifact;
+use crate::session::comments::LineComment;
 use crate::ui::editing::{EditingPrompts as _, TerminalPrompts, edit_file};
 use crate::ui::mistakes;
 use crate::workflow::user::{Approved, Decision, ReviewRequest};
 
-const HELP: [(&str, &str); 21] = [
+const HELP: [(&str, &str); 23] = [
     ("↑ ↓  k j", "move"),
     ("PgUp PgDn", "move by a page"),
     ("home end  g G", "to the first, to the last"),
@@ -47,10 +50,18 @@ const HELP: [(&str, &str); 21] = [
     ),
     ("u", "reset the memo or action to what was proposed"),
     ("v", "the preview on the whole screen"),
+    ("c", "comment on lines of the differences"),
+    (
+        "B",
+        "keep your bytes: encoding, line ends and mode of what stays; again to take it back",
+    ),
     ("J K", "scroll the preview"),
     ("/", "search; n and N go to the next and the one before"),
     ("a, enter", "approve: run what is switched on, in order"),
-    ("s", "decline the plan, and say what to do instead"),
+    (
+        "s",
+        "decline the plan: send your comments, or say what to do instead",
+    ),
     (
         "esc, m",
         "back to the summary, which shows what is switched on",
@@ -76,6 +87,8 @@ pub struct Modify {
     list: Checklist,
     /// Wrapped previews, by row and width. Cleared by every validation.
     previews: HashMap<(ChecklistRow, usize), Rc<[StyledLine]>>,
+    /// Comments that are not sent yet.
+    pub comments: Vec<LineComment>,
 }
 
 /// The full screen, and the normal one for prompts and editors.
@@ -97,6 +110,7 @@ impl Modify {
             list,
             draft,
             previews: HashMap::new(),
+            comments: proposal.written.to_vec(),
         }
     }
 
@@ -181,7 +195,14 @@ impl Modify {
                     continue;
                 }
                 Some(ChecklistCommand::Back) => return Ok(None),
-                Some(ChecklistCommand::Skip) => return Ok(Some(Decision::Skip(None))),
+                Some(ChecklistCommand::Skip) => return Ok(Some(self.declined())),
+                Some(ChecklistCommand::Comment) => {
+                    let path = self.list.current().and_then(|at| self.path_of(at));
+                    let declined = self.comment_on(&mut stage, proposal, path.as_deref())?;
+                    if declined.is_some() {
+                        return Ok(declined);
+                    }
+                }
                 Some(ChecklistCommand::Quit) => return Ok(Some(Decision::Quit)),
                 Some(ChecklistCommand::Interrupt) => {
                     interrupt::raise();
@@ -221,6 +242,7 @@ impl Modify {
                 self.renew(index, proposal)?;
             }
             Some(ChecklistCommand::Network(index)) => self.switch_network(index, proposal)?,
+            Some(ChecklistCommand::KeepBytes(index)) => self.keep_bytes(index, proposal)?,
             _ => {}
         }
 
@@ -236,6 +258,27 @@ impl Modify {
         }
         self.list.notice = Some("only a command can be granted the network".to_owned());
         Ok(())
+    }
+
+    fn keep_bytes(&mut self, index: usize, proposal: &ReviewRequest<'_>) -> anyhow::Result<()> {
+        let part = self.list.items[index].part;
+        let refusal = match part {
+            ItemPart::Action(at) => self.draft.keep_bytes(at).err(),
+            ItemPart::Memo(_) => Some("only a file has bytes to keep"),
+        };
+        match refusal {
+            None => self.renew(index, proposal)?,
+            Some(why) => self.list.notice = Some(why.to_owned()),
+        }
+        Ok(())
+    }
+
+    fn path_of(&self, index: usize) -> Option<String> {
+        let ItemPart::Action(at) = self.list.items[index].part else {
+            return None;
+        };
+        let path = self.draft.plan.actions[at].kind.path();
+        path.map(ToString::to_string)
     }
 
     fn draw(

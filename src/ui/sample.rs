@@ -94,6 +94,8 @@ impl Sample {
             read_resource: &*self.read_resource,
             earlier: None,
             comments: &[],
+            written: &[],
+            save_comments: &|_| Ok(()),
         }
     }
 }

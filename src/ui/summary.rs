@@ -13,6 +13,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use self::difference::FileDifference;
+pub use self::difference::ReviewedFile;
+pub(super) use self::difference::is_hunk_header;
 use self::section::{SectionContent, SummarySection, shares};
 
 use super::diff::{self, FileVersions};
@@ -22,6 +24,7 @@ use crate::plan::action::behavior::SummaryItem;
 use crate::plan::action::execute::Execute;
 use crate::plan::action::{ActionRow, ROWS, SummaryGroup};
 use crate::plan::memo::{self, Verb};
+use crate::plan::validate::Simulation;
 use crate::plan::{Plan, PlanStatus};
 use crate::text::counted;
 use crate::text::diff::Counts;
@@ -35,7 +38,7 @@ pub const PROMPT: &str =
     "Execute this plan? (a)pprove / (r)ead / (m)odify / (e)dit / (s)kip / (q)uit › ";
 
 /// Keys that decide nothing, so the prompt omits them.
-const MORE_KEYS: &str = "enter approves · d diff · ? help";
+const MORE_KEYS: &str = "enter approves · d diff · c comment · ? help";
 
 /// Minimum lines of a section on a screen of any height: actions.
 const MIN_LISTED: usize = 1;
@@ -285,6 +288,11 @@ impl<'a> Summary<'a> {
 }
 
 /// Returns the diffs of a plan.
+/// Returns the differences of all files, for comments.
+pub fn reviewed_files(plan: &Plan, simulation: &Simulation) -> Vec<ReviewedFile> {
+    difference::reviewed_files(plan, simulation)
+}
+
 pub fn differences(proposal: &ReviewRequest<'_>) -> Vec<StyledLine> {
     difference::full_diff(proposal.plan, proposal.simulation)
 }

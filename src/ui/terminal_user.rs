@@ -39,7 +39,7 @@ const NOTHING_ON: &str =
 const NOTHING_FITS: &str =
     "Nothing is left to run: (s)kip the plan, or (q)uit and keep it until it fits again.";
 
-const KEYS: [(char, &str); 7] = [
+const KEYS: [(char, &str); 8] = [
     ('a', "approve: run what is shown, your changes included"),
     ('r', "read the full plan"),
     (
@@ -47,8 +47,12 @@ const KEYS: [(char, &str); 7] = [
         "switch parts off and change them, with a preview of each",
     ),
     ('d', "all differences"),
+    ('c', "comment on lines of the differences"),
     ('e', "edit the plan in your editor"),
-    ('s', "decline the plan, and say what to do instead"),
+    (
+        's',
+        "decline the plan: send your comments, or say what to do instead",
+    ),
     ('q', "leave; the plan waits"),
 ];
 
@@ -137,7 +141,8 @@ impl TerminalUser {
             match self.ask_what(&Summary::new(&current, Audience::Asked), &notes)? {
                 'a' => {
                     let approved = modify.approved();
-                    if modify.problem().is_none() && !approved.is_empty() {
+                    let is_possible = modify.problem().is_none() && !approved.is_empty();
+                    if is_possible && runs_without_comments(&modify)? {
                         return Ok(Decision::Run(approved));
                     }
                 }
@@ -147,7 +152,12 @@ impl TerminalUser {
                     self.read("changes.diff", &style::text(&lines, Paint::Bare), lines)?;
                 }
                 'e' => modify.edit_plan(proposal, &mut self.prompts())?,
-                's' => return Ok(Decision::Skip(None)),
+                's' => return Ok(modify.declined()),
+                'c' => {
+                    if let Some(decision) = modify.comment(proposal, &mut self.prompts())? {
+                        return Ok(decision);
+                    }
+                }
                 'q' => {
                     if quits(&modify, &initial)? {
                         return Ok(Decision::Quit);
@@ -155,6 +165,7 @@ impl TerminalUser {
                 }
                 _ => match modify.run(proposal, &mut self.prompts())? {
                     Some(Decision::Quit) if !quits(&modify, &initial)? => {}
+                    Some(Decision::Run(_)) if !runs_without_comments(&modify)? => {}
                     Some(decision) => return Ok(decision),
                     None => {}
                 },
@@ -366,6 +377,15 @@ fn quits(modify: &Modify, initial: &Approved) -> io::Result<bool> {
     ask::yes_or_end("Leave the review? The plan waits, but your changes to it are lost.")
 }
 
+/// Returns whether the plan runs although comments on it were not sent.
+fn runs_without_comments(modify: &Modify) -> io::Result<bool> {
+    if modify.comments.is_empty() {
+        return Ok(true);
+    }
+    let comments = counted(modify.comments.len(), "comment");
+    ask::yes_or_end(&format!("Run the plan without sending your {comments}?"))
+}
+
 /// Returns the message of a plan whose only action is a question.
 fn only_question(plan: &Plan) -> Option<&str> {
     match plan.actions.as_slice() {
@@ -377,8 +397,17 @@ fn only_question(plan: &Plan) -> Option<&str> {
 /// Lines about the user's changes, or about parts that no longer apply.
 fn notes(modify: &Modify, misfits: Option<&Vec<String>>) -> Vec<StyledLine> {
     let warning = |text: &str| vec![StyledLine::of(Tone::Warning, text)];
+    let unsent = match modify.comments.len() {
+        0 => Vec::new(),
+        count => {
+            let comments = counted(count, "comment");
+            warning(&format!(
+                "{comments} not sent: (c) shows them, (s) declines the plan with them."
+            ))
+        }
+    };
     let Some(misfits) = misfits else {
-        return match modify.problem() {
+        let mut lines = match modify.problem() {
             Some(problem) => warning(&format!("✗ {problem}; (m)odify shows it.")),
             None if modify.approved().is_empty() => warning(NOTHING_ON),
             None if modify.is_changed() => {
@@ -387,6 +416,8 @@ fn notes(modify: &Modify, misfits: Option<&Vec<String>>) -> Vec<StyledLine> {
             }
             None => Vec::new(),
         };
+        lines.extend(unsent);
+        return lines;
     };
 
     let what_runs = if modify.approved().is_empty() {
@@ -404,7 +435,12 @@ fn notes(modify: &Modify, misfits: Option<&Vec<String>>) -> Vec<StyledLine> {
         .flat_map(|misfit| block(Tone::Warning, misfit));
     let end = StyledLine::of(Tone::Warning, what_runs);
 
-    [heading].into_iter().chain(listed).chain([end]).collect()
+    [heading]
+        .into_iter()
+        .chain(listed)
+        .chain([end])
+        .chain(unsent)
+        .collect()
 }
 
 fn with_changes(changed: usize, off: usize) -> String {

@@ -117,6 +117,10 @@ pub struct ReviewRequest<'a> {
     pub earlier: Option<&'a Approved>,
     /// Comments on the declined plan before, and what became of their lines.
     pub comments: &'a [(LineComment, CommentStatus)],
+    /// Comments on this plan that are not sent yet.
+    pub written: &'a [LineComment],
+    /// Saves comments that are not sent yet.
+    pub save_comments: &'a dyn Fn(&[LineComment]) -> anyhow::Result<()>,
 }
 
 impl ReviewRequest<'_> {
@@ -144,6 +148,8 @@ pub enum Decision {
     Run(Approved),
     /// Declines the plan, with a reply. `None` prompts for it.
     Skip(Option<String>),
+    /// Declines the plan with comments on its result.
+    Comment(Vec<LineComment>),
     /// Without a decision.
     Quit,
 }

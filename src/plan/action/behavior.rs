@@ -144,6 +144,11 @@ pub trait Behavior {
         None
     }
 
+    /// Returns the switch that keeps the bytes which its new version did not mean to change.
+    fn keeps_bytes_mut(&mut self) -> Option<&mut bool> {
+        None
+    }
+
     /// Returns `false` if the user deselected every part of the action.
     fn has_work(&self) -> bool {
         true

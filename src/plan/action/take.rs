@@ -27,16 +27,27 @@ use crate::plan::state::{FileState, Imprint, KnownState, StateMode};
 use crate::plan::validate::simulated_files::Lookup;
 use crate::plan::validate::{Mistake, Step, Validator};
 use crate::text::diff::Counts;
+use crate::text::keep_bytes::keep_bytes;
 use crate::text::path::RepoPath;
 use crate::text::sanitize::sanitize_line;
 use crate::text::{counted, link};
+
+/// Field with which the user keeps the bytes that the agent did not mean to change.
+pub const KEEP_BYTES: &str = "Keep Bytes";
 
 /// Table entry of TAKE.
 pub static ROW: ActionRow = ActionRow {
     name: "TAKE",
     aliases: &[],
     other_names: &[],
-    keys: &["File Path", "Description", "Becomes", "Artifact", "Was"],
+    keys: &[
+        "File Path",
+        "Description",
+        "Becomes",
+        "Artifact",
+        "Was",
+        KEEP_BYTES,
+    ],
     other_keys: &[PATH_KEYS],
     shape: BodyShape::ListAlone,
     group: SummaryGroup::Files,
@@ -55,6 +66,8 @@ pub struct TakePath {
     pub becomes: Option<TakenState>,
     /// The state before the agent ran; `None` if the path did not exist.
     pub previous: Option<KnownState>,
+    /// Keeps encoding, line ends and mode of the previous version, as [`keep_bytes`] does.
+    pub keep_bytes: bool,
 }
 
 /// The new state of a path.
@@ -84,6 +97,7 @@ impl Behavior for TakePath {
             fields.push(Field::new("Artifact", format_artifact(state)));
         }
         fields.push(Field::new("Was", format_state(self.previous.as_ref())));
+        fields.extend(self.keep_bytes.then(|| Field::new(KEEP_BYTES, "true")));
         fields
     }
 
@@ -152,6 +166,13 @@ impl Behavior for TakePath {
         self.becomes.as_ref()?.load_bytes(bytes).err()
     }
 
+    fn keeps_bytes_mut(&mut self) -> Option<&mut bool> {
+        let is_file = |mode| mode != StateMode::Link;
+        let becomes = self.becomes.as_ref().is_some_and(|to| is_file(to.mode));
+        let was = self.previous.as_ref().is_some_and(|was| is_file(was.mode));
+        (becomes && was).then_some(&mut self.keep_bytes)
+    }
+
     fn artifact(&self) -> Option<&str> {
         self.becomes.as_ref().map(|to| to.artifact.as_str())
     }
@@ -167,6 +188,20 @@ impl Behavior for TakePath {
             mode(self.previous.as_ref().map(|was| was.mode)),
             mode(becomes.map(|state| state.mode))
         )
+    }
+}
+
+impl TakePath {
+    /// Returns the new state, with what the user keeps of the previous one.
+    fn kept(&self, before: Option<&FileState>, after: FileState) -> FileState {
+        let is_file = |state: &FileState| state.mode != StateMode::Link;
+        match before.filter(|before| self.keep_bytes && is_file(before) && is_file(&after)) {
+            Some(before) => FileState {
+                mode: before.mode,
+                bytes: keep_bytes(&before.bytes, &after.bytes),
+            },
+            None => after,
+        }
     }
 }
 
@@ -209,6 +244,7 @@ fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
                 path,
                 becomes,
                 previous: was,
+                keep_bytes: false,
             }
             .into()
         })
@@ -227,7 +263,7 @@ fn check_take(
     }
 
     let after = match state_after(validator, take) {
-        Ok(after) => after,
+        Ok(after) => after.map(|after| take.kept(current.as_ref(), after)),
         Err(message) => {
             // Not `miss`: no command can produce the bytes.
             validator.refuse(action, action.line, Mistake::new(message, TAKE_HINT));
@@ -331,6 +367,7 @@ fn parse_take(body: &mut Body<'_>) -> Option<TakePath> {
         }
     });
     let artifact = parse_bytes(body, becomes);
+    let keep_bytes = body.flag(KEEP_BYTES).unwrap_or(false);
     body.nothing_below();
 
     let (becomes, previous) = (becomes?, previous?);
@@ -356,6 +393,7 @@ fn parse_take(body: &mut Body<'_>) -> Option<TakePath> {
         path: path?,
         becomes,
         previous,
+        keep_bytes,
     })
 }
 
@@ -435,7 +473,7 @@ fn perform_take(stage: &mut Stage<'_>, take: &TakePath) -> Result<Outcome, Actio
 
     let after = match &take.becomes {
         None => None,
-        Some(state) => Some(load_state(stage, state)?),
+        Some(state) => Some(take.kept(before.as_ref(), load_state(stage, state)?)),
     };
     match &after {
         None => {

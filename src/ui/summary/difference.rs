@@ -6,7 +6,10 @@ use crate::plan::Plan;
 use crate::plan::action::behavior::PreviewPart;
 use crate::plan::action::edit::Pair;
 use crate::plan::validate::Simulation;
+use crate::text::damage::is_generated;
 use crate::text::diff::Counts;
+use crate::text::encoding::display_text;
+use crate::text::path::RepoPath;
 use crate::ui::diff::{self, FileVersions, replaced};
 use crate::ui::style::TextArea;
 use crate::ui::style::{StyledLine, Tone};
@@ -32,7 +35,24 @@ pub(super) struct FileDifference {
     note: Option<String>,
     counts: Counts,
     lines: Vec<StyledLine>,
+    /// As in [`diff::RenderedDifference`].
+    numbers: Vec<Option<usize>>,
     left_out: usize,
+}
+
+/// All differences of one file, for comments on its lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReviewedFile {
+    pub path: String,
+    /// The path with counts.
+    pub heading: StyledLine,
+    /// The file after the plan, as it is displayed. `None` if it does not exist, is binary, or the
+    /// result is unknown.
+    pub after: Option<String>,
+    /// Lines of the difference, each with its number in the file after the plan.
+    pub rows: Vec<(StyledLine, Option<usize>)>,
+    /// Whether a tool generates the file.
+    pub is_generated: bool,
 }
 
 /// A file before the first and after the last action on it. `None` if it does not exist.
@@ -40,6 +60,14 @@ pub(super) struct FileDifference {
 struct Ends<'a> {
     before: Option<&'a [u8]>,
     after: Option<&'a [u8]>,
+}
+
+/// Order in which a reader should see files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum FileWeight {
+    Code,
+    Test,
+    Generated,
 }
 
 /// Combined effect of consecutive actions on one file.
@@ -52,10 +80,36 @@ struct FileSteps<'a> {
     note: Option<String>,
 }
 
-/// Returns the changed files, in the order of the plan.
+/// Returns the changed files: code, then tests, then generated files, each in the order of the plan.
 pub(super) fn files(plan: &Plan, simulation: &Simulation) -> Vec<FileDifference> {
     let steps = steps(plan, simulation);
     steps.iter().map(|file| file.render(MAX_LINES)).collect()
+}
+
+/// Returns the differences of all files.
+pub(super) fn reviewed_files(plan: &Plan, simulation: &Simulation) -> Vec<ReviewedFile> {
+    let mut count = 0;
+    let mut files = Vec::new();
+    for file in steps(plan, simulation) {
+        let rendered = file.render(MAX_WHOLE.saturating_sub(count));
+        count += rendered.lines.len();
+        let heading = rendered.header();
+        let mut rows: Vec<_> = rendered.lines.into_iter().zip(rendered.numbers).collect();
+        if rendered.left_out > 0 {
+            rows.push((more(rendered.left_out, "", ""), None));
+        }
+        let after = file.ends.and_then(|ends| ends.after);
+        files.push(ReviewedFile {
+            heading,
+            after: after
+                .and_then(display_text)
+                .map(|shown| shown.text.into_owned()),
+            rows,
+            is_generated: file.weight() == FileWeight::Generated,
+            path: file.path,
+        });
+    }
+    files
 }
 
 pub(super) fn full_diff(plan: &Plan, simulation: &Simulation) -> Vec<StyledLine> {
@@ -117,6 +171,7 @@ fn steps<'a>(plan: &'a Plan, simulation: &'a Simulation) -> Vec<FileSteps<'a>> {
         }
     }
 
+    files.sort_by_key(FileSteps::weight);
     files
 }
 
@@ -141,14 +196,17 @@ impl<'a> FileSteps<'a> {
             diff::render(&versions, most)
         });
         // In a new file, the only hunk covers all lines.
-        difference
-            .lines
-            .retain(|line| !(is_new && line.text().starts_with("@@ ")));
+        if is_new && let Some(at) = difference.lines.iter().position(is_hunk_header) {
+            difference.lines.remove(at);
+            difference.numbers.remove(at);
+        }
         difference
             .lines
             .extend(self.pairs.iter().copied().flat_map(replaced));
+        difference.numbers.resize(difference.lines.len(), None);
         let excess = difference.lines.len().saturating_sub(most);
         difference.lines.truncate(most);
+        difference.numbers.truncate(most);
 
         FileDifference {
             path: self.path.clone(),
@@ -156,7 +214,20 @@ impl<'a> FileSteps<'a> {
             note: self.note.clone(),
             counts: difference.counts,
             lines: difference.lines.into_iter().map(bounded).collect(),
+            numbers: difference.numbers,
             left_out: difference.left_out + excess,
+        }
+    }
+
+    fn weight(&self) -> FileWeight {
+        let text = self.ends.and_then(|ends| ends.before.or(ends.after));
+        let path = RepoPath::parse(&self.path);
+        if path.is_ok_and(|path| is_generated(&path, text.unwrap_or_default())) {
+            return FileWeight::Generated;
+        }
+        match is_test(&self.path) {
+            true => FileWeight::Test,
+            false => FileWeight::Code,
         }
     }
 
@@ -177,6 +248,24 @@ impl<'a> FileSteps<'a> {
         ]
         .map(|name| StyledLine::of(Tone::Strong, &name))
     }
+}
+
+pub(in crate::ui) fn is_hunk_header(line: &StyledLine) -> bool {
+    line.text().starts_with("@@ ")
+}
+
+/// Judging by the usual names.
+fn is_test(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    let (dirs, name) = path.rsplit_once('/').unwrap_or(("", &path));
+    let stem = name.split_once('.').map_or(name, |(stem, _)| stem);
+    let is_test_dir = |dir| matches!(dir, "test" | "tests" | "__tests__" | "spec" | "specs");
+    dirs.split('/').any(is_test_dir)
+        || stem.starts_with("test_")
+        || ["_test", "_spec", "tests", "-test"]
+            .iter()
+            .any(|end| stem.ends_with(end))
+        || [".test.", ".spec."].iter().any(|part| name.contains(part))
 }
 
 fn bounded(line: StyledLine) -> StyledLine {
@@ -287,4 +376,28 @@ fn shares(files: &[FileDifference], rows: usize) -> Vec<usize> {
 fn more(number: usize, indent: &str, key: &str) -> StyledLine {
     let lines = if number == 1 { "line" } else { "lines" };
     StyledLine::plain(indent).with(Tone::Warning, &format!("… {number} more {lines}{key}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_names_of_tests_are_known() {
+        let tests = [
+            "tests/a.rs",
+            "src/a/tests.rs",
+            "a_test.go",
+            "web/a.spec.ts",
+            "test_a.py",
+        ];
+        assert!(tests.iter().all(|path| is_test(path)));
+        let others = [
+            "src/contest.rs",
+            "latest.txt",
+            "attest/a.rs",
+            "src/testing.rs",
+        ];
+        assert!(!others.iter().any(|path| is_test(path)));
+    }
 }

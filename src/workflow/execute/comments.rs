@@ -9,8 +9,11 @@ use crate::session::artifact;
 use crate::session::comments::{
     CommentStatus, LineComment, MAX_COMMENTS, message, parse, quotable, render,
 };
+use crate::session::draft::Draft;
 use crate::session::meta::Status;
+use crate::session::turn::Turn;
 use crate::text::path::RepoPath;
+use crate::text::secret::redact_values;
 use crate::workflow::context::message::without_keys;
 use crate::workflow::hint::error_with_hint;
 use crate::workflow::open_session::OpenSession;
@@ -27,23 +30,32 @@ pub struct CommentRequest {
 }
 
 impl PlannedTurn<'_> {
-    /// Declines the plan with comments. They become the message of the next turn.
+    /// Declines the plan with the comments that were written in a review, and with others.
     pub fn request_changes(
-        mut self,
+        self,
+        mut comments: Vec<LineComment>,
         requests: &[CommentRequest],
         user: &mut dyn User,
     ) -> anyhow::Result<RecordedTurn> {
+        for request in requests {
+            comments.push(comment(&self, request)?);
+        }
+        self.send_comments(comments, user)
+    }
+
+    /// Declines the plan with comments. They become the message of the next turn.
+    pub fn send_comments(
+        mut self,
+        mut comments: Vec<LineComment>,
+        user: &mut dyn User,
+    ) -> anyhow::Result<RecordedTurn> {
         anyhow::ensure!(
-            requests.len() <= MAX_COMMENTS,
+            comments.len() <= MAX_COMMENTS,
             "at most {MAX_COMMENTS} comments are possible at once"
         );
-        let comments: Vec<LineComment> = requests
-            .iter()
-            .map(|request| {
-                let text = without_keys(request.text.clone(), user);
-                comment(&self, request, &text)
-            })
-            .collect::<anyhow::Result<_>>()?;
+        for comment in &mut comments {
+            comment.text = without_keys(std::mem::take(&mut comment.text), user);
+        }
         let artifacts = &mut self.session.draft.artifacts;
         artifacts.insert(artifact::COMMENTS, render(&comments));
         self.decline(Some(message(&comments)), user)
@@ -77,10 +89,12 @@ impl PlannedTurn<'_> {
 fn comment(
     planned: &PlannedTurn<'_>,
     request: &CommentRequest,
-    text: &str,
 ) -> anyhow::Result<LineComment> {
     let CommentRequest {
-        path, first, last, ..
+        path,
+        first,
+        last,
+        text,
     } = request;
     let version = text_after(planned, path)?;
     let comment = version
@@ -101,6 +115,33 @@ fn comment(
         };
         error_with_hint(problem, hint)
     })
+}
+
+/// Saves comments that are not sent yet in the draft.
+pub(super) fn save(
+    project: &Project,
+    tip: &Turn,
+    draft: &mut Draft,
+    comments: &[LineComment],
+) -> anyhow::Result<()> {
+    let mut comments = comments.to_vec();
+    for comment in &mut comments {
+        comment.text = redact_values(&comment.text, &[]).text.into_owned();
+    }
+    match comments.is_empty() {
+        true => draft.artifacts.remove(artifact::COMMENTS),
+        false => draft
+            .artifacts
+            .insert(artifact::COMMENTS, render(&comments)),
+    }
+    project.store().save_draft(tip, draft)
+}
+
+/// Removes the comments that are not sent yet from a draft, without saving it.
+pub(super) fn take_written(draft: &mut Draft) -> Vec<LineComment> {
+    let text = draft.artifacts.text(artifact::COMMENTS);
+    draft.artifacts.remove(artifact::COMMENTS);
+    text.and_then(|text| parse(&text)).unwrap_or_default()
 }
 
 /// Returns a file as it would be after the plan. `None` if it would not exist, or is too large.

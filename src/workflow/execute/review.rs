@@ -1,9 +1,10 @@
 //! The review of a plan. It is repeated if the user's files change meanwhile, up to `MAX_REVIEWS`
 //! times.
 
+use std::cell::RefCell;
 use std::time::Instant;
 
-use super::ExecuteOptions;
+use super::{ExecuteOptions, comments};
 use super::planned::{PlannedTurn, forced};
 use super::record::ApprovedTurn;
 use super::result::{RecordedTurn, UndecidedPlan};
@@ -11,6 +12,7 @@ use crate::config::settings::ReadApproval;
 use crate::plan::Plan;
 use crate::plan::action::Action;
 use crate::plan::diagnostic::Diagnostic;
+use crate::session::comments::LineComment;
 use crate::session::meta::Approver;
 use crate::workflow::confine;
 use crate::workflow::open_session::OpenSession;
@@ -36,8 +38,11 @@ impl<'p> PlannedTurn<'p> {
         options: &ExecuteOptions,
         user: &mut dyn User,
     ) -> anyhow::Result<Reviewed<'p>> {
+        // A decision ends them, so they are no part of the turn unless it is declined with them.
+        let mut written = comments::take_written(&mut self.session.draft);
         if !options.comments.is_empty() {
-            return self.request_changes(&options.comments, user).map(ended);
+            let declined = self.request_changes(written, &options.comments, user);
+            return declined.map(ended);
         }
         for review_number in 1.. {
             // After a change of the files, the user can deselect the parts that don't apply any more.
@@ -53,9 +58,12 @@ impl<'p> PlannedTurn<'p> {
                 }
             }
 
-            let chosen = match self.decide(user)? {
+            let chosen = match self.decide(&mut written, user)? {
                 Decision::Quit => return Ok(self.undecided(Vec::new())),
                 Decision::Skip(reason) => return self.decline(reason, user).map(ended),
+                Decision::Comment(comments) => {
+                    return self.send_comments(comments, user).map(ended);
+                }
                 // Deselecting everything is a refusal; don't ask for a reason.
                 Decision::Run(chosen) if chosen.is_empty() => {
                     return self.decline(Some(String::new()), user).map(ended);
@@ -82,13 +90,17 @@ impl<'p> PlannedTurn<'p> {
         unreachable!("the last review leads to a run")
     }
 
-    fn decide(&self, user: &mut dyn User) -> anyhow::Result<Decision> {
+    fn decide(
+        &mut self,
+        written: &mut Vec<LineComment>,
+        user: &mut dyn User,
+    ) -> anyhow::Result<Decision> {
         if self.needs_no_approval(user) {
             return Ok(self.approve_reads(user));
         }
         let activity = PlanActivity::Review(self.session.draft.meta.number);
         note_activity(self.session.project, self.session.name(), Some(activity));
-        self.ask_user(user)
+        self.ask_user(written, user)
     }
 
     /// The user left, or there are doubts.
@@ -183,13 +195,25 @@ impl<'p> PlannedTurn<'p> {
         }
     }
 
-    fn ask_user(&self, user: &mut dyn User) -> anyhow::Result<Decision> {
+    /// `written` are the comments that are not sent yet.
+    fn ask_user(
+        &mut self,
+        written: &mut Vec<LineComment>,
+        user: &mut dyn User,
+    ) -> anyhow::Result<Decision> {
+        let saved = RefCell::new((self.session.draft.clone(), written.clone()));
         let OpenSession {
             project,
             tip,
             draft,
             ..
         } = &self.session;
+        let save_comments = |comments: &[LineComment]| {
+            let (draft, written) = &mut *saved.borrow_mut();
+            comments::save(project, tip, draft, comments)?;
+            *written = comments.to_vec();
+            Ok(())
+        };
         let input = self.validation_input();
         let revise = |plan: &Plan| validation::simulate(project, plan, &input);
         let scope = review_content::ResourceScope {
@@ -210,8 +234,14 @@ impl<'p> PlannedTurn<'p> {
             read_resource: &|resource| read_resource(project, &scope, resource),
             earlier: self.earlier.as_ref(),
             comments: &self.earlier_comments()?,
+            written: &written.clone(),
+            save_comments: &save_comments,
         };
-        user.review(&proposal)
+        let decision = user.review(&proposal)?;
+        let (draft, comments) = saved.into_inner();
+        self.session.draft.commit = draft.commit;
+        *written = comments;
+        Ok(decision)
     }
 }
 

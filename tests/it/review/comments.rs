@@ -3,6 +3,8 @@
 use serde_json::json;
 
 use crate::plans::{edit, edit_pairs, plan};
+use crate::screen::Screen;
+use crate::scripted_agent::scripted_agent;
 use crate::support::TestRepo;
 
 fn project() -> TestRepo {
@@ -106,4 +108,130 @@ fn a_comment_on_nothing_is_refused_and_the_plan_waits() {
     }
     repo.teddy(&["execute", "-y"])
         .check(0, &["turn 1 executed"]);
+}
+
+/// Sets what the agent does at its next call.
+fn set_agent(repo: &TestRepo, work: &str) {
+    let dir = repo.beside("agent");
+    std::fs::create_dir_all(&dir).unwrap();
+    let agent = scripted_agent(&dir, work);
+    repo.configure(&format!(
+        "model: scripted\nmodels:\n  scripted: {{ kind: acp, run: [{}] }}\n",
+        agent.display()
+    ));
+}
+
+/// Writes a comment on the line under the cursor.
+fn comment(screen: &mut Screen, text: &str) {
+    screen.press("c");
+    screen.wait_for("Your comment:");
+    screen.press(&format!("{text}\r"));
+    screen.wait_for(&format!(": {text}"));
+    screen.settled();
+}
+
+/// The agent reads the legacy file as UTF-8, so its other encoding is lost.
+const FIRST: &str = "printf '1\\ntwo\\n3\\n4\\n5\\n6\\n7\\neight\\n9\\n' > a.txt; printf 'top\\nmiddle\\nend\\n' > f1.txt; for n in 2 3 4 5 6 7 8 9 10; do echo new > f$n.txt; done; printf 'caf\\357\\277\\275\\nname = 2\\n' > legacy.ini; message 'Reworked it.'";
+
+const SECOND: &str = "printf '1\\nTwo\\n3\\n4\\n5\\n6\\n7\\n9\\n' > a.txt; printf 'top\\ncentre\\nend\\n' > f1.txt; for n in 2 3 4 5 6 7 8 9 10; do echo new > f$n.txt; done; printf 'caf\\357\\277\\275\\nname = 2\\n' > legacy.ini; message 'Reworked it again.'";
+
+#[test]
+fn an_agents_turn_is_commented_sent_back_and_lands_with_the_bytes_of_the_user() {
+    let repo = project();
+    repo.write("legacy.ini", b"caf\xe9\nname = 1\n");
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-qm", "legacy"]);
+    set_agent(&repo, FIRST);
+    repo.done(&["plan", "-m", "rework it"]);
+
+    let mut screen = Screen::open(&repo, (110, 45), &["execute"]);
+    screen.wait_for("(q)uit ›");
+    screen.press("c");
+    screen.wait_for("c comment · V range");
+    for (search, text) in [
+        ("+two", "write Two"),
+        ("+eight", "not needed"),
+        ("+middle", "British, please"),
+    ] {
+        screen.press(&format!("/{search}\r"));
+        screen.settled();
+        comment(&mut screen, text);
+    }
+
+    // A crash loses none of them.
+    screen.signal(rustix::process::Signal::KILL);
+    screen.end();
+    set_agent(&repo, SECOND);
+    let mut screen = Screen::open(&repo, (110, 45), &["execute"]);
+    screen.wait_for("3 comments not sent: (c) shows them, (s) declines the plan with them.");
+    screen.press("c");
+    screen.wait_for("» line 8: not needed");
+    screen.settled();
+    screen.press("s");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    let comments = repo.done(&["show", "1", "comments.md"]);
+    assert_eq!(comments.matches("\n## ").count(), 3, "{comments}");
+    let message = repo.done(&["show", "1", "declined.txt"]);
+    assert!(
+        message.contains("## f1.txt, line 2\n````text\nmiddle\n````\nBritish, please\n"),
+        "{message}"
+    );
+    assert!(!repo.path().join("f1.txt").exists());
+
+    let mut screen = Screen::open(&repo, (110, 45), &["execute"]);
+    let shown = screen.wait_for("(q)uit ›");
+    for line in [
+        "your comment on a.txt:2 is addressed: write Two",
+        "your comment on a.txt:8 is stale: not needed",
+        "your comment on f1.txt:2 is addressed: British, please",
+        "legacy.ini: 1 byte that is not UTF-8 became U+FFFD",
+    ] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    screen.press("m");
+    screen.wait_for("12 of 12 actions");
+    screen.press("/legacy\r");
+    screen.settled();
+    screen.press("B");
+    screen.wait_for("*modified");
+    screen.settled();
+    screen.press("a");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    let legacy = std::fs::read(repo.path().join("legacy.ini")).unwrap();
+    assert_eq!(legacy, b"caf\xe9\nname = 2\n");
+    assert_eq!(repo.read("f1.txt"), "top\ncentre\nend\n");
+    // Sent comments are no part of the turn that ran.
+    repo.teddy(&["show", "2", "comments.md"]).check(1, &[]);
+
+    repo.done(&["land", "-m", "Rework"]);
+    assert_eq!(repo.git(&["show", "HEAD:f1.txt"]), "top\ncentre\nend");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn cm6_a_plan_with_comments_that_are_not_sent_runs_only_if_the_user_says_so() {
+    let repo = project();
+    let text = plan("First", &[edit_pairs("a.txt", &[("2", "two")])]);
+    repo.reply(&text);
+    repo.done(&["plan", "-m", "x"]);
+    let mut screen = Screen::open(&repo, (100, 30), &["execute"]);
+    screen.wait_for("(q)uit ›");
+    screen.press("c");
+    screen.wait_for("c comment · V range");
+    screen.press("/+two\r");
+    screen.settled();
+    comment(&mut screen, "why?");
+    screen.press("q");
+    screen.wait_for("1 comment not sent");
+    screen.settled();
+    screen.press("a");
+    screen.wait_for("Run the plan without sending your 1 comment?");
+    screen.press("n");
+    screen.wait_for("1 comment not sent");
+    screen.settled();
+    screen.press("a");
+    screen.wait_for("Run the plan without sending your 1 comment?");
+    screen.press("y");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(repo.read("a.txt"), "1\ntwo\n3\n4\n5\n6\n7\n8\n9\n");
 }

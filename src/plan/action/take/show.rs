@@ -52,6 +52,9 @@ fn describe_take(take: &TakePath, step: &Step) -> Vec<String> {
     if take.previous.as_ref().is_some_and(same) {
         lines.push("its bytes stay as they are".to_owned());
     }
+    if take.keep_bytes {
+        lines.push("your encoding, line ends and mode stay".to_owned());
+    }
     lines.push(format!(
         "bytes: `{}`, sha256:{}",
         becomes.artifact, becomes.imprint.hash

@@ -181,6 +181,7 @@ fn p40_what_is_risky_about_a_take_is_said() {
             imprint: Imprint::of(bytes),
         }),
         previous: Some(FileState::plain("hello\n").known_state()),
+        keep_bytes: false,
     };
     let link = |target: &str| {
         risks(
@@ -227,4 +228,30 @@ fn a_link_that_leads_out_of_the_files_is_a_risk() {
     check("a/b/link", "../../.TeDDy/project.context", true);
     check("a/link", ".teddy/x", false);
     check("link", ".teddyx", false);
+}
+
+#[test]
+fn p40_a_take_keeps_the_bytes_and_the_mode_of_lines_that_stay() {
+    let state = |mode, bytes: &[u8]| FileState {
+        mode,
+        bytes: bytes.to_vec(),
+    };
+    let before = state(StateMode::Executable, b"caf\xe9\r\n");
+    let after = state(StateMode::Plain, "caf\u{fffd}\nnew\n".as_bytes());
+    let mut take = TakePath {
+        path: RepoPath::parse("a").unwrap(),
+        becomes: Some(TakenState {
+            mode: after.mode,
+            artifact: "taken/01".to_owned(),
+            imprint: Imprint::of(&after.bytes),
+        }),
+        previous: Some(before.known_state()),
+        keep_bytes: false,
+    };
+    assert_eq!(take.kept(Some(&before), after.clone()), after);
+    take.keep_bytes = true;
+    assert_eq!(
+        take.kept(Some(&before), after),
+        state(StateMode::Executable, b"caf\xe9\r\nnew\r\n")
+    );
 }

@@ -1,0 +1,343 @@
+//! Keeps the bytes of a file that an edit did not mean to change: encoding, byte order mark, line
+//! ends, final newline.
+//!
+//! Pure: a function of two versions. Lines with the same text have their old bytes in the result.
+//! Changed lines are written like the old file. A character for which the old encoding is unknown
+//! stays as the edit wrote it: nothing is guessed.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use super::diff;
+use super::encoding::{ByteOrder, utf16_text};
+
+const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Stands for bytes that an edit could not decode.
+const REPLACEMENT: char = '\u{fffd}';
+
+/// Encoding of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    Utf8,
+    Utf16(ByteOrder),
+    /// Bytes that are not UTF-8, and name no encoding.
+    Unknown,
+}
+
+/// Lines of a version. In UTF-16, as UTF-8.
+struct Version<'a> {
+    mark: &'a [u8],
+    encoding: Encoding,
+    text: Cow<'a, [u8]>,
+}
+
+/// A line without its end, and the end.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    text: &'a [u8],
+    end: &'a [u8],
+}
+
+/// Returns the new version with the bytes of the old one wherever the text is the same. Returns
+/// `new` if one of them is binary or empty.
+pub fn keep_bytes(old: &[u8], new: &[u8]) -> Vec<u8> {
+    let (Some(before), Some(after)) = (Version::of(old), Version::of(new)) else {
+        return new.to_vec();
+    };
+    if old.is_empty() || new.is_empty() {
+        return new.to_vec();
+    }
+    let (old_lines, new_lines) = (lines(&before.text), lines(&after.text));
+    let is_collapsed = before.encoding == Encoding::Unknown;
+    let old_keys: Vec<String> = old_lines
+        .iter()
+        .map(|line| key(line.text, is_collapsed))
+        .collect();
+    let known: HashSet<&[u8]> = old_lines.iter().map(|line| line.text).collect();
+    let is_decoded = |line: &[u8]| known.contains(line) || is_reencoded(line);
+    let new_keys: Vec<String> = new_lines
+        .iter()
+        .map(|line| key(line.text, is_collapsed && is_decoded(line.text)))
+        .collect();
+    let [old_keys, new_keys] =
+        [&old_keys, &new_keys].map(|keys| keys.iter().map(String::as_str).collect::<Vec<_>>());
+
+    let mut kept = Vec::with_capacity(new.len());
+    let (mut at_old, mut at_new) = (0, 0);
+    let common_end = common_end(&old_lines);
+    for (gone, made) in diff::changed(&old_keys, &new_keys) {
+        for line in &old_lines[at_old..gone.start] {
+            push(&mut kept, line.text, line.end);
+        }
+        let replaced = &old_lines[gone.clone()];
+        let is_paired = gone.len() == made.len();
+        for (at, line) in new_lines[made.clone()].iter().enumerate() {
+            let old = is_paired.then(|| replaced[at]);
+            let text = match old {
+                Some(old) if is_collapsed => restore_runs(old.text, line.text),
+                _ => Cow::Borrowed(line.text),
+            };
+            let end = match old {
+                _ if line.end.is_empty() => line.end,
+                Some(old) if !old.end.is_empty() => old.end,
+                _ => common_end.unwrap_or(line.end),
+            };
+            push(&mut kept, &text, end);
+        }
+        (at_old, at_new) = (gone.end, made.end);
+    }
+    debug_assert_eq!(old_lines.len() - at_old, new_lines.len() - at_new);
+    for line in &old_lines[at_old..] {
+        push(&mut kept, line.text, line.end);
+    }
+
+    let ended = old_lines.last().is_some_and(|line| !line.end.is_empty());
+    finish(kept, ended.then_some(common_end).flatten(), &before)
+}
+
+impl<'a> Version<'a> {
+    /// `None` if it is binary.
+    fn of(bytes: &'a [u8]) -> Option<Version<'a>> {
+        if let (Some(order), Some(text)) = (ByteOrder::of(bytes), utf16_text(bytes)) {
+            return Some(Version {
+                mark: &bytes[..2],
+                encoding: Encoding::Utf16(order),
+                text: Cow::Owned(text.into_bytes()),
+            });
+        }
+        if bytes.contains(&0) {
+            return None;
+        }
+        let text = bytes.strip_prefix(UTF8_MARK).unwrap_or(bytes);
+        let encoding = match std::str::from_utf8(text) {
+            Ok(_) => Encoding::Utf8,
+            Err(_) => Encoding::Unknown,
+        };
+        Some(Version {
+            mark: &bytes[..bytes.len() - text.len()],
+            encoding,
+            text: Cow::Borrowed(text),
+        })
+    }
+}
+
+/// Adds the newline at the end if the old version has one, and writes the text in its encoding.
+fn finish(mut text: Vec<u8>, newline: Option<&[u8]>, old: &Version<'_>) -> Vec<u8> {
+    if let Some(newline) = newline
+        && !text.is_empty()
+        && !text.ends_with(b"\n")
+    {
+        text.extend_from_slice(newline);
+    }
+    let text = match old.encoding {
+        Encoding::Utf16(order) => order.encode(&String::from_utf8_lossy(&text)),
+        Encoding::Utf8 | Encoding::Unknown => text,
+    };
+    [old.mark, &text].concat()
+}
+
+/// Appends a line. A line without an end gets one if another follows it.
+fn push(kept: &mut Vec<u8>, text: &[u8], end: &[u8]) {
+    if !kept.is_empty() && !kept.ends_with(b"\n") {
+        let is_crlf = kept.windows(2).any(|pair| pair == b"\r\n");
+        kept.extend_from_slice(if is_crlf { b"\r\n" } else { b"\n" });
+    }
+    kept.extend_from_slice(text);
+    kept.extend_from_slice(end);
+}
+
+fn lines(text: &[u8]) -> Vec<Line<'_>> {
+    let lines = text.split_inclusive(|&byte| byte == b'\n');
+    lines
+        .map(|line| {
+            let length = match line {
+                [.., b'\r', b'\n'] => 2,
+                [.., b'\n'] => 1,
+                _ => 0,
+            };
+            let (text, end) = line.split_at(line.len() - length);
+            Line { text, end }
+        })
+        .collect()
+}
+
+/// Returns the end of most lines. `None` if no line has one.
+fn common_end<'a>(lines: &[Line<'a>]) -> Option<&'a [u8]> {
+    let ended = lines.iter().filter(|line| !line.end.is_empty());
+    let [mut crlf, mut lf] = [None, None];
+    let mut surplus = 0_isize;
+    for line in ended {
+        match line.end.len() {
+            2 => (crlf, surplus) = (Some(line.end), surplus + 1),
+            _ => (lf, surplus) = (Some(line.end), surplus - 1),
+        }
+    }
+    if surplus > 0 { crlf } else { lf.or(crlf) }
+}
+
+/// Returns whether a line can be the result of decoding an old one: it is UTF-8, and not ASCII.
+fn is_reencoded(line: &[u8]) -> bool {
+    std::str::from_utf8(line).is_ok() && !line.is_ascii()
+}
+
+/// Returns the text by which lines are compared. `is_collapsed` compares each run of bytes outside
+/// of ASCII as one unknown character.
+fn key(line: &[u8], is_collapsed: bool) -> String {
+    if !is_collapsed {
+        return match std::str::from_utf8(line) {
+            Ok(text) => text.to_owned(),
+            // Unlike each other, and unlike any text: NUL does not occur.
+            Err(_) => line.iter().map(|byte| format!("\0{byte:02x}")).collect(),
+        };
+    }
+    let mut key = String::new();
+    for run in runs(line) {
+        match run.is_ascii() {
+            true => key.push_str(&String::from_utf8_lossy(run)),
+            false => key.push(REPLACEMENT),
+        }
+    }
+    key
+}
+
+/// Splits a line into runs of ASCII and of other bytes.
+fn runs(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.chunk_by(|one, other| one.is_ascii() == other.is_ascii())
+}
+
+/// Puts the old bytes in place of U+FFFD in a changed line, if both lines have as many runs of
+/// other bytes.
+fn restore_runs<'a>(old: &[u8], new: &'a [u8]) -> Cow<'a, [u8]> {
+    let other = |line: &[u8]| runs(line).filter(|run| !run.is_ascii()).count();
+    if !is_reencoded(new) || other(old) != other(new) {
+        return Cow::Borrowed(new);
+    }
+    let mut old_runs = runs(old).filter(|run| !run.is_ascii());
+    let restored: Vec<&[u8]> = runs(new)
+        .map(|run| match run.is_ascii() {
+            true => run,
+            false => old_runs
+                .next()
+                .filter(|old| is_reading(old, run))
+                .unwrap_or(run),
+        })
+        .collect();
+    Cow::Owned(restored.concat())
+}
+
+/// Returns whether the run is what a decoder made of the old bytes: U+FFFD, or the characters of
+/// Latin-1.
+fn is_reading(old: &[u8], run: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(run) else {
+        return false;
+    };
+    let is_lost = text.chars().all(|c| c == REPLACEMENT);
+    is_lost || text.chars().eq(old.iter().map(|&byte| char::from(byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::text::damage::damage;
+    use crate::text::path::RepoPath;
+
+    #[track_caller]
+    fn check(old: &[u8], new: &[u8], expected: &[u8]) {
+        let kept = keep_bytes(old, new);
+        let shown = |bytes: &[u8]| bytes.escape_ascii().to_string();
+        assert_eq!(shown(&kept), shown(expected));
+        assert_eq!(shown(&keep_bytes(old, &kept)), shown(&kept), "once more");
+    }
+
+    #[test]
+    fn each_kind_of_damage_is_taken_back_and_the_change_stays() {
+        let cases: [(&[u8], &[u8], &[u8]); 18] = [
+            // Lost and re-encoded bytes.
+            (
+                b"caf\xe9\nb\n",
+                "caf\u{fffd}\nc\n".as_bytes(),
+                b"caf\xe9\nc\n",
+            ),
+            (b"caf\xe9\nb\n", "café\nc\n".as_bytes(), b"caf\xe9\nc\n"),
+            (b"\x83\x41\nb\n", "ア\nc\n".as_bytes(), "ア\nc\n".as_bytes()),
+            // In the changed line itself.
+            (
+                b"caf\xe9 = 1\n",
+                "caf\u{fffd} = 2\n".as_bytes(),
+                b"caf\xe9 = 2\n",
+            ),
+            (b"caf\xe9 = 1\n", "café = 2\n".as_bytes(), b"caf\xe9 = 2\n"),
+            // What the old encoding calls it is unknown.
+            (
+                b"caf\xe9\n",
+                "caf\u{fffd}\n水\n".as_bytes(),
+                b"caf\xe9\n\xe6\xb0\xb4\n",
+            ),
+            // An edit that kept the encoding is left alone.
+            (b"caf\xe9\n", b"caf\xe8\n", b"caf\xe8\n"),
+            // Byte order marks.
+            (b"\xef\xbb\xbfa\nb\n", b"a\nc\n", b"\xef\xbb\xbfa\nc\n"),
+            (b"a\nb\n", b"\xef\xbb\xbfa\nc\n", b"a\nc\n"),
+            (b"\xff\xfea\0\n\0", b"b\n", b"\xff\xfeb\0\n\0"),
+            (b"\xfe\xff\0a\0\n", b"a\nb\n", b"\xfe\xff\0a\0\n\0b\0\n"),
+            // Line ends.
+            (b"a\r\nb\r\n", b"a\nc\n", b"a\r\nc\r\n"),
+            (b"a\nb\r\nc\n", b"a\nb\nc\nd\n", b"a\nb\r\nc\nd\n"),
+            (b"a\nb\n", b"a\r\nb\r\nc\r\n", b"a\nb\nc\n"),
+            // The newline at the end.
+            (b"a\nb\n", b"a\nc", b"a\nc\n"),
+            (b"a\nb", b"c\nb\n", b"c\nb"),
+            (b"a\nb", b"a\nb\nc\n", b"a\nb\nc\n"),
+            // Binary.
+            (b"a\0", b"b\n", b"b\n"),
+        ];
+        for (old, new, expected) in cases {
+            check(old, new, expected);
+        }
+        check(b"", b"a\r\n", b"a\r\n");
+        check(b"a\n", b"", b"");
+    }
+
+    /// Lines of a file in an 8-bit encoding.
+    fn file() -> impl Strategy<Value = Vec<Vec<u8>>> {
+        let line = proptest::sample::select(vec![
+            &b"one"[..],
+            b"two",
+            b"caf\xe9",
+            b"\xfcber",
+            b"three",
+            b"",
+        ]);
+        proptest::collection::vec(line.prop_map(<[u8]>::to_vec), 1..12)
+    }
+
+    proptest! {
+        /// A program decodes the file, changes one line, and writes it in UTF-8 with other ends.
+        #[test]
+        fn only_the_intended_line_differs(
+            lines in file(),
+            at in 0..12_usize,
+            is_crlf in any::<bool>(),
+            has_mark in any::<bool>(),
+        ) {
+            let at = at % lines.len();
+            let join = |lines: &[Vec<u8>], end: &[u8]| -> Vec<u8> {
+                lines.iter().flat_map(|line| [line, end].concat()).collect()
+            };
+            let (end, other) = if is_crlf { ("\r\n", "\n") } else { ("\n", "\r\n") };
+            let mark: &[u8] = if has_mark { UTF8_MARK } else { b"" };
+            let mut intended = lines.clone();
+            intended[at] = b"intended".to_vec();
+            let old = [mark, &join(&lines, end.as_bytes())].concat();
+            let expected = [mark, &join(&intended, end.as_bytes())].concat();
+            let decoded = String::from_utf8_lossy(&join(&intended, other.as_bytes())).into_owned();
+
+            let kept = keep_bytes(&old, decoded.as_bytes());
+            prop_assert_eq!(&kept, &expected);
+            prop_assert_eq!(damage(&RepoPath::parse("a").unwrap(), &old, &kept), vec![]);
+        }
+    }
+}

@@ -1,0 +1,443 @@
+//! All differences of a plan, with comments on their lines. A pure state machine from a key to a
+//! new state and a command.
+//!
+//! Files can be folded. A difference of many lines starts folded, and so do generated files.
+
+use super::key::Key;
+use super::search::{Search, SearchDirection};
+use super::style::{StyledLine, Tone};
+use super::summary::{ReviewedFile, is_hunk_header};
+use crate::session::comments::{LineComment, MAX_COMMENTS};
+use crate::text::counted;
+use crate::text::path::RepoPath;
+
+/// Larger differences start folded.
+const MAX_OPEN: usize = 1000;
+
+const KEYS: &str =
+    "c comment · V range · ] [ hunk · } { file · tab fold · s decline · ? help · q back";
+
+/// Keys of the screen, with their descriptions.
+pub const HELP: [(&str, &str); 14] = [
+    ("↑ ↓  k j", "move"),
+    ("PgUp PgDn", "move by a page, as do b and space"),
+    ("home end  g G", "to the first, to the last"),
+    ("] [", "to the next hunk, to the one before"),
+    ("} {", "to the next file, to the one before"),
+    ("→ ←  l h, tab", "show or hide the lines of the file"),
+    ("V", "start a range of lines; again to leave it"),
+    ("c", "write or change a comment on the line or the range"),
+    ("u", "take the comment back"),
+    ("s", "decline the plan, and send the comments"),
+    ("/", "search; n and N go to the next and the one before"),
+    ("ctrl-z", "suspend; fg comes back here"),
+    ("?", "this help"),
+    ("q, esc", "back; comments that are not sent are kept"),
+];
+
+/// State of the screen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commenting {
+    files: Vec<ReviewedFile>,
+    is_open: Vec<bool>,
+    comments: Vec<LineComment>,
+    rows: Vec<DiffRow>,
+    cursor: usize,
+    top: usize,
+    height: usize,
+    /// Row at which a range starts.
+    anchor: Option<usize>,
+    search: Option<Search>,
+    /// Message shown until the next key.
+    pub notice: Option<String>,
+}
+
+/// A row of the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DiffRow {
+    File(usize),
+    /// A line of a file's difference.
+    Line(usize, usize),
+    /// A comment, by its index.
+    Comment(usize),
+}
+
+/// Command that a key returns to the caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommentingCommand {
+    /// Ask for the text of a comment. `index` is the comment to change, if it exists.
+    Write {
+        comment: Box<LineComment>,
+        index: Option<usize>,
+    },
+    /// A comment was removed.
+    Changed,
+    /// Decline the plan with the comments.
+    Send,
+    Back,
+    Help,
+    Suspend,
+}
+
+impl Commenting {
+    /// Returns the screen with the cursor at a file, or at the first one.
+    pub fn new(
+        files: Vec<ReviewedFile>,
+        comments: Vec<LineComment>,
+        path: Option<&str>,
+    ) -> Commenting {
+        let count: usize = files.iter().map(|file| file.rows.len()).sum();
+        let is_open = files
+            .iter()
+            .map(|file| match path {
+                Some(path) if file.path == path => true,
+                _ => count <= MAX_OPEN && !file.is_generated,
+            })
+            .collect();
+        let mut screen = Commenting {
+            files,
+            is_open,
+            comments,
+            rows: Vec::new(),
+            cursor: 0,
+            top: 0,
+            height: 1,
+            anchor: None,
+            search: None,
+            notice: None,
+        };
+        screen.list_rows();
+        let at = screen.rows.iter().position(|row| match row {
+            DiffRow::File(file) => Some(screen.files[*file].path.as_str()) == path,
+            _ => false,
+        });
+        screen.cursor = at.unwrap_or(0);
+        screen
+    }
+
+    pub fn comments(&self) -> &[LineComment] {
+        &self.comments
+    }
+
+    /// Sets the text of a new or existing comment.
+    #[must_use]
+    pub fn write(mut self, comment: LineComment, index: Option<usize>) -> Commenting {
+        match index {
+            Some(index) => self.comments[index] = comment,
+            None => self.comments.push(comment),
+        }
+        self.list_rows();
+        self
+    }
+
+    /// Fits the screen to a number of visible rows.
+    #[must_use]
+    pub fn fit(mut self, height: usize) -> Commenting {
+        self.height = height.max(1);
+        self.follow();
+        self
+    }
+
+    /// Handles a key.
+    pub fn press(mut self, key: &Key) -> (Commenting, Option<CommentingCommand>) {
+        self.notice = None;
+        if matches!(self.search, Some(Search::Open(_))) {
+            self.search = self.search.take().and_then(|search| search.press(key));
+            if matches!(self.search, Some(Search::Submitted(_))) {
+                self.find(SearchDirection::Here);
+            }
+            self.follow();
+            return (self, None);
+        }
+
+        let page = self.height.saturating_sub(1).max(1) as isize;
+        let mut command = None;
+        match key {
+            Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') | Key::Terminate => {
+                command = Some(CommentingCommand::Back);
+            }
+            Key::Char('s') => command = Some(CommentingCommand::Send),
+            Key::Char('?') => command = Some(CommentingCommand::Help),
+            Key::Ctrl('z') => command = Some(CommentingCommand::Suspend),
+            Key::Char('c') => command = self.comment(),
+            Key::Char('u') => command = self.remove(),
+            Key::Char('V') => self.anchor = self.anchor.is_none().then_some(self.cursor),
+            Key::Char('j') | Key::Down | Key::Enter => self.move_by(1),
+            Key::Char('k') | Key::Up => self.move_by(-1),
+            Key::Char(' ') | Key::PageDown => self.move_by(page),
+            Key::Char('b') | Key::PageUp => self.move_by(-page),
+            Key::Char('g') | Key::Home => self.cursor = 0,
+            Key::Char('G') | Key::End => self.move_by(isize::MAX / 2),
+            Key::Char(']') => self.jump(true, DiffRow::is_hunk),
+            Key::Char('[') => self.jump(false, DiffRow::is_hunk),
+            Key::Char('}') => self.jump(true, |row, _| matches!(row, DiffRow::File(_))),
+            Key::Char('{') => self.jump(false, |row, _| matches!(row, DiffRow::File(_))),
+            Key::Tab => self.fold(None),
+            Key::Right | Key::Char('l') => self.fold(Some(true)),
+            Key::Left | Key::Char('h') => self.fold(Some(false)),
+            Key::Char('/') => self.search = Some(Search::begin()),
+            Key::Char('n') => self.find(SearchDirection::Next),
+            Key::Char('N') => self.find(SearchDirection::Previous),
+            _ => {}
+        }
+        self.follow();
+        (self, command)
+    }
+
+    fn comment(&mut self) -> Option<CommentingCommand> {
+        if let Some(DiffRow::Comment(index)) = self.rows.get(self.cursor).copied() {
+            return Some(CommentingCommand::Write {
+                comment: Box::new(self.comments[index].clone()),
+                index: Some(index),
+            });
+        }
+        match self.comment_on_range() {
+            Ok(comment) => {
+                self.anchor = None;
+                let same = |other: &LineComment| {
+                    (&other.path, other.first, other.last)
+                        == (&comment.path, comment.first, comment.last)
+                };
+                let index = self.comments.iter().position(same);
+                let comment = index.map_or(comment, |index| self.comments[index].clone());
+                Some(CommentingCommand::Write {
+                    comment: Box::new(comment),
+                    index,
+                })
+            }
+            Err(why) => {
+                self.notice = Some(why.to_owned());
+                None
+            }
+        }
+    }
+
+    /// Returns an empty comment on the line or range under the cursor.
+    fn comment_on_range(&self) -> Result<LineComment, &'static str> {
+        if self.comments.len() >= MAX_COMMENTS {
+            return Err("there are 1,000 comments; take one back with u first");
+        }
+        let anchor = self.anchor.unwrap_or(self.cursor);
+        let (start, end) = (anchor.min(self.cursor), anchor.max(self.cursor));
+        let mut lines = Vec::new();
+        let mut in_file = None;
+        for row in self.rows.iter().skip(start).take(end - start + 1) {
+            let DiffRow::Line(file, at) = *row else {
+                continue;
+            };
+            if in_file.is_some_and(|other| other != file) {
+                return Err("a range is in one file");
+            }
+            in_file = Some(file);
+            lines.extend(self.files[file].rows[at].1);
+        }
+        let Some(file) = in_file.map(|file| &self.files[file]) else {
+            return Err("move to a line of a file first");
+        };
+        let (Some(first), Some(last)) = (lines.iter().min(), lines.iter().max()) else {
+            return Err("only a line that the file has after the plan can have a comment");
+        };
+        let path = RepoPath::parse(&file.path).map_err(|_| "this path cannot have comments")?;
+        let text = file.after.as_deref().unwrap_or_default();
+        LineComment::on(path, *first, *last, text, "").ok_or("the file has no such line")
+    }
+
+    fn remove(&mut self) -> Option<CommentingCommand> {
+        let index = match self.rows.get(self.cursor)? {
+            DiffRow::Comment(index) => Some(*index),
+            DiffRow::Line(file, at) => self.comment_at(*file, self.files[*file].rows[*at].1),
+            DiffRow::File(_) => None,
+        };
+        let Some(index) = index else {
+            self.notice = Some("there is nothing to take back here".to_owned());
+            return None;
+        };
+        self.comments.remove(index);
+        self.list_rows();
+        Some(CommentingCommand::Changed)
+    }
+
+    fn comment_at(&self, file: usize, number: Option<usize>) -> Option<usize> {
+        let number = number?;
+        let path = &self.files[file].path;
+        let is_here = |comment: &LineComment| {
+            comment.path.as_str() == path && (comment.first..=comment.last).contains(&number)
+        };
+        self.comments.iter().position(is_here)
+    }
+
+    /// Lists the rows anew. A comment is below its last line, or below the heading of its file if
+    /// that line is not shown.
+    fn list_rows(&mut self) {
+        let mut rows = Vec::new();
+        let foreign = self.comments.iter().enumerate().filter(|(_, comment)| {
+            let mut paths = self.files.iter().map(|file| &file.path);
+            !paths.any(|path| path == comment.path.as_str())
+        });
+        rows.extend(foreign.map(|(index, _)| DiffRow::Comment(index)));
+        for (at, file) in self.files.iter().enumerate() {
+            rows.push(DiffRow::File(at));
+            let of_file = self.comments.iter().enumerate();
+            let mut of_file: Vec<(usize, usize)> = of_file
+                .filter(|(_, comment)| comment.path.as_str() == file.path)
+                .map(|(index, comment)| (comment.last, index))
+                .collect();
+            of_file.sort_unstable();
+            let numbers: Vec<usize> = match self.is_open[at] {
+                true => file.rows.iter().filter_map(|row| row.1).collect(),
+                false => Vec::new(),
+            };
+            let is_shown = |last: &usize| numbers.binary_search(last).is_ok();
+            let hidden = of_file.iter().filter(|(last, _)| !is_shown(last));
+            rows.extend(hidden.map(|&(_, index)| DiffRow::Comment(index)));
+            if !self.is_open[at] {
+                continue;
+            }
+            for (line, (_, number)) in file.rows.iter().enumerate() {
+                rows.push(DiffRow::Line(at, line));
+                let Some(number) = number else { continue };
+                let start = of_file.partition_point(|(last, _)| last < number);
+                let here = of_file[start..]
+                    .iter()
+                    .take_while(|(last, _)| last == number);
+                rows.extend(here.map(|&(_, index)| DiffRow::Comment(index)));
+            }
+        }
+        self.rows = rows;
+        self.follow();
+    }
+
+    fn file_under_cursor(&self) -> Option<usize> {
+        match *self.rows.get(self.cursor)? {
+            DiffRow::File(file) | DiffRow::Line(file, _) => Some(file),
+            DiffRow::Comment(index) => {
+                let path = self.comments[index].path.as_str();
+                self.files.iter().position(|file| file.path == path)
+            }
+        }
+    }
+
+    /// Folds or unfolds the file. `None` toggles.
+    fn fold(&mut self, requested: Option<bool>) {
+        let Some(file) = self.file_under_cursor() else {
+            return;
+        };
+        self.is_open[file] = requested.unwrap_or(!self.is_open[file]);
+        self.anchor = None;
+        self.list_rows();
+        if !self.is_open[file] {
+            let heading = DiffRow::File(file);
+            let at = self.rows.iter().position(|row| *row == heading);
+            self.cursor = at.unwrap_or(0);
+        }
+    }
+
+    fn jump(&mut self, is_forward: bool, is_target: impl Fn(&DiffRow, &[ReviewedFile]) -> bool) {
+        let is_target = |at: &usize| is_target(&self.rows[*at], &self.files);
+        let found = match is_forward {
+            true => (self.cursor + 1..self.rows.len()).find(is_target),
+            false => (0..self.cursor).rev().find(is_target),
+        };
+        match found {
+            Some(at) => self.cursor = at,
+            None => self.notice = Some("there is none in this direction".to_owned()),
+        }
+    }
+
+    fn find(&mut self, step: SearchDirection) {
+        let Some(search) = &self.search else { return };
+        let text = |at: usize| self.line(self.rows[at]).text();
+        match search.find(step, self.cursor, self.rows.len(), text) {
+            Some(at) => self.cursor = at,
+            None => self.notice = Some(format!("`{}` is not in what is shown", search.text())),
+        }
+    }
+
+    fn move_by(&mut self, by: isize) {
+        self.cursor = self.cursor.saturating_add_signed(by);
+    }
+
+    /// Scrolls until the cursor is visible.
+    fn follow(&mut self) {
+        let last = self.rows.len().saturating_sub(1);
+        self.cursor = self.cursor.min(last);
+        self.anchor = self.anchor.map(|anchor| anchor.min(last));
+        let lowest = (self.cursor + 1).saturating_sub(self.height);
+        self.top = self.top.clamp(lowest, self.cursor);
+    }
+
+    fn line(&self, row: DiffRow) -> StyledLine {
+        match row {
+            DiffRow::File(file) => {
+                let heading = self.files[file].heading.clone();
+                match self.is_open[file] {
+                    true => heading,
+                    false => {
+                        let lines = counted(self.files[file].rows.len(), "line");
+                        heading.with(Tone::Faint, &format!("  ▸ {lines}"))
+                    }
+                }
+            }
+            DiffRow::Line(file, at) => self.files[file].rows[at].0.clone(),
+            DiffRow::Comment(index) => {
+                let comment = &self.comments[index];
+                let range = match comment.last - comment.first {
+                    0 => format!("line {}", comment.first),
+                    _ => format!("lines {} to {}", comment.first, comment.last),
+                };
+                let text: Vec<&str> = comment.text.lines().collect();
+                StyledLine::of(Tone::Accent, &format!("  » {range}: "))
+                    .with(Tone::Question, &text.join(" ↵ "))
+            }
+        }
+    }
+
+    /// Returns the lines of the screen between title and keys, each with a mark.
+    pub fn visible_lines(&self) -> Vec<StyledLine> {
+        let anchor = self.anchor.unwrap_or(self.cursor);
+        let range = anchor.min(self.cursor)..=anchor.max(self.cursor);
+        let end = (self.top + self.height).min(self.rows.len());
+        let line = |at: usize| {
+            let mark = match at {
+                _ if at == self.cursor => "›",
+                _ if range.contains(&at) => "┃",
+                _ => " ",
+            };
+            StyledLine::of(Tone::Accent, mark).append(self.line(self.rows[at]))
+        };
+        (self.top..end).map(line).collect()
+    }
+
+    /// Returns the last line of the screen.
+    pub fn footer(&self) -> StyledLine {
+        if let Some(prompt) = self.search.as_ref().and_then(Search::prompt) {
+            return prompt;
+        }
+        if let Some(notice) = &self.notice {
+            return StyledLine::of(Tone::Warning, notice);
+        }
+        let count = match self.comments.len() {
+            0 => String::new(),
+            count => format!(", {}", counted(count, "comment")),
+        };
+        let place = format!("{}/{}{count} ", self.cursor + 1, self.rows.len());
+        StyledLine::of(Tone::Accent, &place).with(Tone::Faint, KEYS)
+    }
+}
+
+impl DiffRow {
+    fn is_hunk(&self, files: &[ReviewedFile]) -> bool {
+        match self {
+            DiffRow::Line(file, at) => {
+                let rows = &files[*file].rows;
+                // The only hunk of a new file has no header.
+                is_hunk_header(&rows[*at].0)
+                    || *at == 0 && !rows.iter().any(|row| is_hunk_header(&row.0))
+            }
+            DiffRow::File(_) | DiffRow::Comment(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

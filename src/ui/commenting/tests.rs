@@ -1,0 +1,134 @@
+//! Tests of moving, folding, and writing comments.
+
+use super::*;
+use crate::ui::diff::{FileVersions, render};
+
+fn file(path: &str, before: &str, after: &str) -> ReviewedFile {
+    let versions = FileVersions {
+        path,
+        before: Some(before.as_bytes()),
+        after: Some(after.as_bytes()),
+    };
+    let rendered = render(&versions, usize::MAX);
+    ReviewedFile {
+        path: path.to_owned(),
+        heading: StyledLine::plain(path),
+        after: Some(after.to_owned()),
+        rows: rendered.lines.into_iter().zip(rendered.numbers).collect(),
+        is_generated: false,
+    }
+}
+
+fn screen() -> Commenting {
+    let files = vec![
+        file("a.rs", "1\n2\n3\n", "1\ntwo\n3\n4\n"),
+        file("b.rs", "x\n", "y\n"),
+    ];
+    Commenting::new(files, Vec::new(), None).fit(20)
+}
+
+/// Presses keys. A comment that a key asks for gets the text `text`.
+fn press(mut screen: Commenting, keys: &str, text: &str) -> Commenting {
+    for c in keys.chars() {
+        let key = match c {
+            '\t' => Key::Tab,
+            '\n' => Key::Enter,
+            c => Key::Char(c),
+        };
+        let (next, command) = screen.press(&key);
+        screen = next;
+        if let Some(CommentingCommand::Write { comment, index }) = command {
+            let comment = LineComment {
+                text: text.to_owned(),
+                ..*comment
+            };
+            screen = screen.write(comment, index);
+        }
+    }
+    screen
+}
+
+fn shown(screen: &Commenting) -> String {
+    let lines: Vec<String> = screen
+        .visible_lines()
+        .iter()
+        .map(StyledLine::text)
+        .collect();
+    lines.join("\n")
+}
+
+#[test]
+fn a_comment_is_below_its_lines_and_can_be_changed_and_taken_back() {
+    let screen = press(screen(), "jjjjVjc", "Why?\nReally.");
+    assert_eq!(
+        shown(&screen),
+        " a.rs\n @@ -1,3 +1,4 @@\n  1\n -2\n +two\n› 3\n   » lines 2 to 3: Why? ↵ Really.\n +4\n \
+         b.rs\n @@ -1 +1 @@\n -x\n +y"
+    );
+    let comment = &screen.comments()[0];
+    assert_eq!(
+        (comment.place().as_str(), comment.quoted.join("|").as_str()),
+        ("a.rs:2-3", "two|3")
+    );
+
+    let screen = press(screen, "jc", "Changed");
+    assert_eq!(screen.comments().len(), 1);
+    assert_eq!(screen.comments()[0].text, "Changed");
+    let screen = press(screen, "u", "");
+    assert_eq!(screen.comments(), []);
+}
+
+#[test]
+fn only_lines_after_the_plan_can_have_comments() {
+    for (keys, notice) in [
+        ("c", "move to a line of a file first"),
+        (
+            "jc",
+            "only a line that the file has after the plan can have a comment",
+        ),
+        (
+            "jjjc",
+            "only a line that the file has after the plan can have a comment",
+        ),
+        ("jjVGc", "a range is in one file"),
+        ("u", "there is nothing to take back here"),
+        ("{", "there is none in this direction"),
+    ] {
+        let screen = press(screen(), keys, "x");
+        assert_eq!(screen.notice.as_deref(), Some(notice), "{keys}");
+        assert_eq!(screen.comments(), []);
+    }
+}
+
+#[test]
+fn keys_jump_by_file_and_hunk_and_fold() {
+    let at = |keys: &str| {
+        let screen = press(screen(), keys, "x");
+        screen.line(screen.rows[screen.cursor]).text()
+    };
+    assert_eq!(at("}"), "b.rs");
+    assert_eq!(at("]]"), "@@ -1 +1 @@");
+    assert_eq!(at("G["), "@@ -1 +1 @@");
+    assert_eq!(at("jjj\t"), "a.rs  ▸ 6 lines");
+    assert_eq!(at("jjj\tj"), "b.rs");
+    assert_eq!(at("/two\n"), "+two");
+}
+
+#[test]
+fn a_large_difference_starts_folded_and_a_comment_in_it_is_shown() {
+    let text = "line\n".repeat(5000);
+    let path = RepoPath::parse("large.rs").unwrap();
+    let comment = LineComment::on(path, 3, 3, &text, "here").unwrap();
+    let files = vec![file("large.rs", "", &text), file("b.rs", "x\n", "y\n")];
+    let screen = Commenting::new(files, vec![comment], None).fit(20);
+    assert_eq!(
+        shown(&screen),
+        "›large.rs  ▸ 5001 lines\n   » line 3: here\n b.rs  ▸ 3 lines"
+    );
+}
+
+#[test]
+fn control_characters_of_a_comment_are_inert() {
+    let screen = press(screen(), "jjc", "\u{1b}[31mred <b>");
+    assert!(shown(&screen).contains("» line 1: \\u{1b}[31mred <b>"));
+}

@@ -1,0 +1,141 @@
+//! Runs the screen of comments on lines, in the review.
+
+use ratatui::layout::Rect;
+
+use super::{EditingScreens, Modify};
+use crate::session::comments::LineComment;
+use crate::text::sanitize::sanitize_line;
+use crate::ui::ask::NOT_ALONE;
+use crate::ui::commenting::{Commenting, CommentingCommand, HELP};
+use crate::ui::draw;
+use crate::ui::editing::{EditingPrompts as _, TerminalPrompts};
+use crate::ui::key::Key;
+use crate::ui::reader;
+use crate::ui::style::{StyledLine, Tone};
+use crate::ui::summary;
+use crate::ui::terminal::{self, BurstGuard, Full};
+use crate::ui::viewer::{self, Viewer};
+use crate::workflow::user::{Decision, ReviewRequest};
+
+/// Lines for title and keys.
+const FRAME: u16 = 2;
+
+impl Modify {
+    /// Returns how the plan is declined: with the comments, if there are any.
+    pub fn declined(&self) -> Decision {
+        match self.comments.is_empty() {
+            true => Decision::Skip(None),
+            false => Decision::Comment(self.comments.clone()),
+        }
+    }
+
+    /// Shows the differences of the running plan with comments, on a full screen of its own.
+    pub fn comment(
+        &mut self,
+        proposal: &ReviewRequest<'_>,
+        prompts: &mut TerminalPrompts,
+    ) -> anyhow::Result<Option<Decision>> {
+        let mut stage = EditingScreens {
+            full: Full::enter()?,
+            prompts,
+        };
+        self.comment_on(&mut stage, proposal, None)
+    }
+
+    /// Returns the decision, or `None` if the user goes back.
+    pub(super) fn comment_on(
+        &mut self,
+        stage: &mut EditingScreens<'_>,
+        proposal: &ReviewRequest<'_>,
+        path: Option<&str>,
+    ) -> anyhow::Result<Option<Decision>> {
+        let running = self.running(proposal)?;
+        let files = match &running {
+            Some((plan, simulation)) => summary::reviewed_files(plan, simulation),
+            None => summary::reviewed_files(proposal.plan, proposal.simulation),
+        };
+        let mut screen = Commenting::new(files, self.comments.clone(), path);
+        let mut burst = BurstGuard::default();
+        loop {
+            let size = stage.full.screen.size()?;
+            let area = Rect::new(0, 0, size.width, size.height);
+            screen = screen.fit(usize::from(size.height.saturating_sub(FRAME)));
+            let mut lines = vec![StyledLine::of(Tone::Strong, &self.draft.plan.title)];
+            lines.extend(screen.visible_lines());
+            let body = usize::from(size.height.saturating_sub(1));
+            lines.resize(body, StyledLine::default());
+            lines.push(screen.footer());
+            let paint = stage.prompts.paint;
+            stage
+                .full
+                .screen
+                .draw(|frame| draw::put(frame, area, &lines, paint))?;
+
+            let key = terminal::next_key()?;
+            let (next, command) = screen.press(&key);
+            screen = next;
+            match command {
+                Some(CommentingCommand::Back) => return Ok(None),
+                Some(CommentingCommand::Send) if burst.is_alone()? => {
+                    return Ok(Some(self.declined()));
+                }
+                Some(CommentingCommand::Send) => {
+                    screen.notice = Some(NOT_ALONE.to_owned());
+                    continue;
+                }
+                Some(CommentingCommand::Write { comment, index }) => {
+                    let written = stage
+                        .full
+                        .outside_full_screen(|| write(stage.prompts, *comment))??;
+                    terminal::forget_typed()?;
+                    if let Some(comment) = written {
+                        screen = screen.write(comment, index);
+                        self.keep_comments(&screen, proposal)?;
+                    }
+                }
+                Some(CommentingCommand::Changed) => self.keep_comments(&screen, proposal)?,
+                Some(CommentingCommand::Help) => reader::read(
+                    &mut stage.full,
+                    Viewer::new("Keys", viewer::key_lines(&HELP)),
+                    paint,
+                )?,
+                Some(CommentingCommand::Suspend) => stage.full.suspend()?,
+                None if matches!(key, Key::Resize(..) | Key::Continued) => stage.full.renew()?,
+                None => {}
+            }
+            burst.take()?;
+        }
+    }
+
+    /// Saves the comments at once, so that a crash of the review loses none.
+    fn keep_comments(
+        &mut self,
+        screen: &Commenting,
+        proposal: &ReviewRequest<'_>,
+    ) -> anyhow::Result<()> {
+        self.comments = screen.comments().to_vec();
+        (proposal.save_comments)(&self.comments)
+    }
+}
+
+/// Asks for the text of a comment on the normal screen. `None` if the user leaves or writes
+/// nothing.
+fn write(
+    prompts: &mut TerminalPrompts,
+    comment: LineComment,
+) -> std::io::Result<Option<LineComment>> {
+    let mut lines = vec![
+        StyledLine::default(),
+        StyledLine::of(Tone::Strong, &sanitize_line(&comment.place())),
+    ];
+    let quoted = comment.quoted.iter();
+    lines.extend(quoted.map(|line| StyledLine::of(Tone::Faint, &format!("  {line}"))));
+    lines.push(StyledLine::of(Tone::Strong, "Your comment:"));
+    prompts.show(&lines);
+    let text = prompts.text(&comment.text)?;
+    let text = text.filter(|text| !text.trim().is_empty());
+    Ok(text.map(|text| LineComment {
+        text: text.trim().to_owned(),
+        ..comment
+    }))
+}
