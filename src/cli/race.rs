@@ -124,6 +124,10 @@ fn show(app: &App, finished: &FinishedRace) -> anyhow::Result<()> {
         if let Some(error) = &lane.error {
             app.warn(&format!("{}: {error}", lane.model));
         }
+        let damage = lane.plan.iter().flat_map(|plan| &plan.damage);
+        for sentence in damage {
+            app.warn(&format!("{}: {sentence}", lane.model));
+        }
         let plan = lane.plan.as_ref().filter(|plan| plan.mistakes > 0);
         if plan.is_some() {
             app.warn(&format!(

@@ -25,8 +25,8 @@ enum Encoding {
     Unknown,
 }
 
-/// Lines of a version. In UTF-16, as UTF-8.
-struct Version<'a> {
+/// A version of a file. UTF-16 is decoded to UTF-8.
+struct DecodedFile<'a> {
     mark: &'a [u8],
     encoding: Encoding,
     text: Cow<'a, [u8]>,
@@ -42,7 +42,7 @@ struct Line<'a> {
 /// Returns the new version with the bytes of the old one wherever the text is the same. Returns
 /// `new` if one of them is binary or empty.
 pub fn keep_bytes(old: &[u8], new: &[u8]) -> Vec<u8> {
-    let (Some(before), Some(after)) = (Version::of(old), Version::of(new)) else {
+    let (Some(before), Some(after)) = (DecodedFile::of(old), DecodedFile::of(new)) else {
         return new.to_vec();
     };
     if old.is_empty() || new.is_empty() {
@@ -96,11 +96,11 @@ pub fn keep_bytes(old: &[u8], new: &[u8]) -> Vec<u8> {
     finish(kept, ended.then_some(common_end).flatten(), &before)
 }
 
-impl<'a> Version<'a> {
+impl<'a> DecodedFile<'a> {
     /// `None` if it is binary.
-    fn of(bytes: &'a [u8]) -> Option<Version<'a>> {
+    fn of(bytes: &'a [u8]) -> Option<DecodedFile<'a>> {
         if let (Some(order), Some(text)) = (ByteOrder::of(bytes), utf16_text(bytes)) {
-            return Some(Version {
+            return Some(DecodedFile {
                 mark: &bytes[..2],
                 encoding: Encoding::Utf16(order),
                 text: Cow::Owned(text.into_bytes()),
@@ -114,7 +114,7 @@ impl<'a> Version<'a> {
             Ok(_) => Encoding::Utf8,
             Err(_) => Encoding::Unknown,
         };
-        Some(Version {
+        Some(DecodedFile {
             mark: &bytes[..bytes.len() - text.len()],
             encoding,
             text: Cow::Borrowed(text),
@@ -123,7 +123,7 @@ impl<'a> Version<'a> {
 }
 
 /// Adds the newline at the end if the old version has one, and writes the text in its encoding.
-fn finish(mut text: Vec<u8>, newline: Option<&[u8]>, old: &Version<'_>) -> Vec<u8> {
+fn finish(mut text: Vec<u8>, newline: Option<&[u8]>, old: &DecodedFile<'_>) -> Vec<u8> {
     if let Some(newline) = newline
         && !text.is_empty()
         && !text.ends_with(b"\n")

@@ -38,7 +38,7 @@ pub const PROMPT: &str =
     "Execute this plan? (a)pprove / (r)ead / (m)odify / (e)dit / (s)kip / (q)uit › ";
 
 /// Keys that decide nothing, so the prompt omits them.
-const MORE_KEYS: &str = "enter approves · d diff · c comment · ? help";
+const MORE_KEYS: &str = "enter approves · d diff · c comment · ?";
 
 /// Minimum lines of a section on a screen of any height: actions.
 const MIN_LISTED: usize = 1;

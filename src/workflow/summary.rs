@@ -12,6 +12,7 @@ use crate::git::object::{CommitId, TreeEntry, read};
 use crate::git::repository::Repository;
 use crate::plan;
 use crate::session::artifact;
+use crate::session::comments;
 use crate::session::meta::{MessageOrigin, Status};
 use crate::session::name::SessionName;
 use crate::session::report::reading;
@@ -250,6 +251,8 @@ pub struct UserDecision {
 pub enum DecisionKind {
     Answered,
     Declined,
+    /// On lines of the result of a declined plan.
+    Commented,
     /// In the review.
     Changed,
     /// In the review.
@@ -273,12 +276,26 @@ fn collect_decisions(repository: &Repository, turns: &[Turn]) -> anyhow::Result<
         }
 
         if let Some(why) = text(artifact::DECLINED)? {
-            decisions.push(UserDecision {
+            let comments = text(artifact::COMMENTS)?.and_then(|text| comments::parse(&text));
+            let comments = comments.unwrap_or_default();
+            let decision = |kind, about: &str, said: &str| UserDecision {
                 turn: turn.number(),
-                kind: DecisionKind::Declined,
-                about: prepare_text(&turn.title),
-                said: prepare_text(&why),
-            });
+                kind,
+                about: prepare_text(about),
+                said: prepare_text(said),
+            };
+            // With comments, the reason only repeats them.
+            let why = if comments.is_empty() {
+                why.as_str()
+            } else {
+                ""
+            };
+            decisions.push(decision(DecisionKind::Declined, &turn.title, why));
+            decisions.extend(
+                comments.iter().map(|comment| {
+                    decision(DecisionKind::Commented, &comment.place(), &comment.text)
+                }),
+            );
         }
 
         if let Some(approved) = text(artifact::APPROVED)? {

@@ -261,6 +261,7 @@ fn is_test(path: &str) -> bool {
     let stem = name.split_once('.').map_or(name, |(stem, _)| stem);
     let is_test_dir = |dir| matches!(dir, "test" | "tests" | "__tests__" | "spec" | "specs");
     dirs.split('/').any(is_test_dir)
+        || matches!(stem, "test" | "tests")
         || stem.starts_with("test_")
         || ["_test", "_spec", "tests", "-test"]
             .iter()
@@ -390,6 +391,7 @@ mod tests {
             "a_test.go",
             "web/a.spec.ts",
             "test_a.py",
+            "test.sh",
         ];
         assert!(tests.iter().all(|path| is_test(path)));
         let others = [

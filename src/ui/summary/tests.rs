@@ -39,7 +39,7 @@ fn a_summary_counts_lists_and_warns() {
       - CHAT_WITH_USER: 1 message
           Is **this** right?
     ────────────────────────────────────────────────────────────────────────────────
-    enter approves · d diff · c comment · ? help
+    enter approves · d diff · c comment · ?
     "#);
 }
 
@@ -78,7 +78,7 @@ fn a_summary_wraps_on_a_narrow_screen() {
       - CHAT_WITH_USER: 1 message
           Is **this** right?
     ────────────────────────────────────────
-    enter approves · d diff · c comment · ? help
+    enter approves · d diff · c comment · ?
     "#);
 }
 
@@ -232,7 +232,7 @@ fn commands_and_risks_stand_in_the_order_in_which_they_run() {
       - EXECUTE: 1 command
         $ PATH=. make two
     ────────────────────────────────────────────────────────────────────────────────
-    enter approves · d diff · c comment · ? help
+    enter approves · d diff · c comment · ?
     ");
 }
 

@@ -14,7 +14,10 @@ use crate::git::object::CommitId;
 use crate::host::interrupt;
 use crate::plan::Plan;
 use crate::session::artifact;
+use crate::text::damage::damage;
 use crate::text::diff::counts;
+use crate::text::path::RepoPath;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::dry_run::{DryRun, dry_run_at};
 use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::execute::stage::perform;
@@ -61,6 +64,9 @@ pub enum LaneNews {
     Failed(String),
 }
 
+/// Sentences about damage in a table.
+const MAX_DAMAGE: usize = 50;
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LanePlan {
     pub turn: u64,
@@ -82,6 +88,9 @@ pub struct LanePlan {
     pub cost: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<LaneCheck>,
+    /// Damage to files, as sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damage: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -158,6 +167,7 @@ pub fn run(project: &Project, order: &LaneOrder, user: &mut dyn User) -> anyhow:
         tokens_out: tokens.map(|(_, written)| written),
         cost: model.and_then(|model| model.cost),
         check: None,
+        damage: damage_of(&run),
     };
 
     if let Some(command) = order.check.as_deref().filter(|_| lane_plan.mistakes == 0) {
@@ -224,6 +234,25 @@ fn approved(mut plan: Plan, command: &str) -> Approved {
         actions,
         modified: Vec::new(),
     }
+}
+
+fn damage_of(run: &DryRun) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for (name, file) in &run.files {
+        let (Ok(path), Some(before), Some(after)) =
+            (RepoPath::parse(name), &file.before, &file.after)
+        else {
+            continue;
+        };
+        let found = damage(&path, before, after);
+        let name = sanitize_line(name);
+        let of_file = found
+            .iter()
+            .map(|one| format!("{name}: {}", one.sentence()));
+        sentences.extend(of_file);
+    }
+    sentences.truncate(MAX_DAMAGE);
+    sentences
 }
 
 fn lines(run: &DryRun) -> (Option<usize>, Option<usize>) {

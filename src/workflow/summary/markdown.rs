@@ -132,6 +132,7 @@ fn decisions(decisions: &[UserDecision]) -> String {
         let text = match one.kind {
             DecisionKind::Answered => format!("answered {about}{detail}"),
             DecisionKind::Declined => format!("declined {about}{detail}"),
+            DecisionKind::Commented => format!("commented on {about}{detail}"),
             DecisionKind::Changed => format!("changed {about} in the review"),
             DecisionKind::LeftOut => format!("left out {} in the review", one.about),
         };

@@ -38,6 +38,32 @@ fn project() -> TestRepo {
 }
 
 #[test]
+fn damage_to_files_is_named_for_each_plan() {
+    let repo = project();
+    repo.write("Cargo.lock", "one\n");
+    repo.put(
+        repo.beside("one.md"),
+        plan("Change the lock", &[edit("Cargo.lock", "one", "two")]),
+    );
+    repo.done(&["new", "demo"]);
+    let args = [
+        "race",
+        "improve it",
+        "Cargo.lock",
+        "a.txt",
+        "--with",
+        "one,two",
+    ];
+    let reply = repo.json(&args, 0);
+    let damage = |at: usize| reply["lanes"][at]["plan"]["damage"].clone();
+    assert_eq!(
+        damage(0),
+        serde_json::json!(["Cargo.lock: a tool generates this file"])
+    );
+    assert_eq!(damage(1), serde_json::Value::Null);
+}
+
+#[test]
 fn each_model_plans_in_a_session_of_its_own_and_nothing_reaches_the_files() {
     let repo = project();
     repo.write("a.txt", "one\n");

@@ -95,7 +95,7 @@ fn the_summary_on_a_common_terminal() {
       - CHAT_WITH_USER: 1 message
           Is **this** right?
     ────────────────────────────────────────────────────────────────────────────────
-    enter approves · d diff · c comment · ? help
+    enter approves · d diff · c comment · ?
     Execute this plan? (a)pprove / (r)ead / (m)odify / (e)dit / (s)kip / (q)uit ›
     "#);
     leave(screen);
@@ -225,7 +225,7 @@ fn summary_and_tree_on_a_wide_terminal() {
       - CHAT_WITH_USER: 1 message
           Is **this** right?
     ────────────────────────────────────────────────────────────────────────────────────────────────────
-    enter approves · d diff · c comment · ? help
+    enter approves · d diff · c comment · ?
     Execute this plan? (a)pprove / (r)ead / (m)odify / (e)dit / (s)kip / (q)uit ›
     "#);
     screen.press("m");
@@ -259,7 +259,7 @@ fn everything_on_a_narrow_terminal() {
      CREATE 1 file, EDIT 1 file, READ 1
      ↪ resource, CHAT_WITH_USER 1 message
      ↪ +4 -2
-    enter approves · d diff · c comment · ? help
+    enter approves · d diff · c comment · ?
     Execute this plan?
     (a)pprove / (r)ead / (m)odify /
     (e)dit / (s)kip / (q)uit ›
@@ -382,7 +382,7 @@ fn a_question_of_the_model() {
       - CHAT_WITH_USER: 1 message
           Is **this** right?
     ────────────────────────────────────────────────────────────────────────────────
-    enter approves · d diff · c comment · ? help
+    enter approves · d diff · c comment · ?
     Execute this plan? (a)pprove / (r)ead / (m)odify / (e)dit / (s)kip / (q)uit › a
     ▶ 1. CREATE src/новый/größe.py
       ✓ created, 2 lines

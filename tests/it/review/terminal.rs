@@ -215,7 +215,7 @@ fn a_window_is_resized_while_the_summary_is_open() {
       ↪ network)
         $ echo more > more.txt
     ────────────────────────────────────────
-    enter approves · d diff · c comment · ? help
+    enter approves · d diff · c comment · ?
     Execute this plan?
     (a)pprove / (r)ead / (m)odify /
     (e)dit / (s)kip / (q)uit ›
