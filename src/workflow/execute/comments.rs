@@ -86,10 +86,7 @@ impl PlannedTurn<'_> {
     }
 }
 
-fn comment(
-    planned: &PlannedTurn<'_>,
-    request: &CommentRequest,
-) -> anyhow::Result<LineComment> {
+fn comment(planned: &PlannedTurn<'_>, request: &CommentRequest) -> anyhow::Result<LineComment> {
     let CommentRequest {
         path,
         first,

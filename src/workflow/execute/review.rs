@@ -4,10 +4,10 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
-use super::{ExecuteOptions, comments};
 use super::planned::{PlannedTurn, forced};
 use super::record::ApprovedTurn;
 use super::result::{RecordedTurn, UndecidedPlan};
+use super::{ExecuteOptions, comments};
 use crate::config::settings::ReadApproval;
 use crate::plan::Plan;
 use crate::plan::action::Action;
