@@ -336,7 +336,7 @@ pub fn of_program(presets: &'static [AgentPreset], program: &str) -> Option<&'st
         .find(|preset| preset.run.first() == Some(&name))
 }
 
-/// With a suggestion.
+/// With a suggestion, or with the configuration that makes it an agent.
 pub fn unknown(presets: &'static [AgentPreset], kind: &str, name: &str) -> String {
     let names = presets.iter().map(|preset| preset.name);
     if let Some(suggestion) = nearest(name, names.clone()) {
@@ -347,7 +347,8 @@ pub fn unknown(presets: &'static [AgentPreset], kind: &str, name: &str) -> Strin
 
     let options: Vec<String> = names.map(|name| format!("`{kind}:{name}`")).collect();
     format!(
-        "`{kind}:{name}` is not a known agent; known are {}",
+        "`{kind}:{name}` is not a known agent; known are {}; any other program is one with \
+         `kind: {kind}` and `run: [PROGRAM, ARGUMENT]` in an entry of `models`",
         options.join(", ")
     )
 }
@@ -373,7 +374,12 @@ mod tests {
             unknown(&ACP, "acp", "cluade"),
             "`acp:cluade` is not a known agent; did you mean `acp:claude`?"
         );
-        assert!(unknown(&COMMANDS, "agent", "x").ends_with("`agent:opencode`, `agent:aider`"));
+        assert_eq!(
+            unknown(&COMMANDS, "agent", "x-y-z"),
+            "`agent:x-y-z` is not a known agent; known are `agent:claude`, `agent:codex`, \
+             `agent:gemini`, `agent:opencode`, `agent:aider`; any other program is one with \
+             `kind: agent` and `run: [PROGRAM, ARGUMENT]` in an entry of `models`"
+        );
     }
 
     #[test]
