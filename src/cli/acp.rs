@@ -1,5 +1,8 @@
 //! `teddy acp`: serves an editor as an agent of the Agent Client Protocol, over stdin and stdout.
 
+mod commands;
+mod conversations;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,16 +11,19 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use self::commands::{COMMANDS, typed_command};
+use self::conversations::{find_conversation, keep_conversation, list_conversations, replay};
 use super::app::App;
+use super::complete;
 use super::exit;
 use crate::session::name::SessionName;
 use crate::ui::acp::AcpUser;
-use crate::ui::acp::wire::AcpWire;
+use crate::ui::acp::wire::{AcpWire, PROMPT};
 use crate::workflow::execute::result::{RecordedTurn, TurnEnding};
 use crate::workflow::lifecycle;
 use crate::workflow::model::agents;
 use crate::workflow::plan::{PlanOptions, plan_next_turn};
-use crate::workflow::project::{Project, ProjectOptions};
+use crate::workflow::project::Project;
 use crate::workflow::resume::{Console, Ended, ResumeOptions, Typed, resume};
 
 /// Protocol version.
@@ -31,6 +37,8 @@ const NO_METHOD: i32 = -32601;
 const WRONG: i32 = -32602;
 /// JSON-RPC: internal error.
 const FAILED: i32 = -32603;
+/// ACP: resource not found.
+const NOT_FOUND: i32 = -32002;
 
 /// Work inside an editor, as an agent of the Agent Client Protocol
 ///
@@ -38,15 +46,22 @@ const FAILED: i32 = -32603;
 /// is a turn with the configured model: the plan and its differences are shown in the editor, and
 /// run once you allow it. Each conversation has a session of its own.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy acp")]
-pub(super) struct Args {}
+#[command(
+    after_help = "Examples:\n  teddy acp\n  teddy acp --model acp:claude     an agent, with a turn for each prompt"
+)]
+pub(super) struct Args {
+    /// The model: a name from the configuration, or `kind:id`
+    #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
+    model: Option<String>,
+}
 
-pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     // Each conversation names its own directory. One given with `-C` must exist anyway.
     app.dir()?;
     let mut server = AcpServer {
         app,
         wire: AcpWire::new(io::stdin(), Box::new(io::stdout())),
+        model: args.model,
         sessions: BTreeMap::new(),
     };
     while let Some(message) = server.wire.next_message() {
@@ -68,6 +83,8 @@ type Refused = (i32, String);
 struct AcpServer<'a> {
     app: &'a App,
     wire: AcpWire,
+    /// `None` for the configured model.
+    model: Option<String>,
     /// Conversations by the ids that we gave the editor.
     sessions: BTreeMap<String, AcpSession>,
 }
@@ -83,38 +100,114 @@ impl AcpServer<'_> {
             "initialize" => Ok(introduction()),
             "authenticate" => Ok(json!({})),
             "session/new" => self.begin(params),
-            "session/prompt" => self.prompt(params),
+            "session/list" => self.list(params),
+            "session/load" => self.reopen(params, true),
+            "session/resume" => self.reopen(params, false),
+            PROMPT => self.prompt(id, params),
             _ => Err((NO_METHOD, format!("there is no method `{method}`"))),
         };
         match result {
-            Ok(result) => self.wire.answer(id, &result),
+            Ok(result) => {
+                self.wire.answer(id, &result);
+                self.offer_commands(method, params, &result);
+            }
             Err((code, text)) => self.wire.fail(id, code, &text),
         }
     }
 
+    /// Sends the commands of a session that was opened. An editor expects them after its id.
+    fn offer_commands(&mut self, method: &str, params: &Value, result: &Value) {
+        let id = match method {
+            "session/new" => &result["sessionId"],
+            "session/load" | "session/resume" => &params["sessionId"],
+            _ => return,
+        };
+        let id = id.as_str().unwrap_or_default();
+        AcpUser::new(&mut self.wire, id, PathBuf::new()).send_commands(&COMMANDS);
+    }
+
     fn begin(&mut self, params: &Value) -> Result<Value, Refused> {
-        let dir = PathBuf::from(params["cwd"].as_str().unwrap_or_default());
-        if !dir.is_absolute() {
-            return Err((WRONG, "`cwd` is not an absolute path".to_owned()));
-        }
-        if self.sessions.len() >= MAX_SESSIONS {
-            return Err((FAILED, format!("there are {MAX_SESSIONS} sessions already")));
-        }
+        let dir = directory(params)?;
+        let id = Uuid::now_v7().to_string();
+        self.check_count(&id)?;
         self.open(&dir).map_err(failed)?;
 
-        let id = Uuid::now_v7().to_string();
         let session = AcpSession { dir, name: None };
         self.sessions.insert(id.clone(), session);
         Ok(json!({ "sessionId": id }))
     }
 
-    fn open(&self, dir: &Path) -> anyhow::Result<Project> {
-        Project::open(dir, self.app.user_dirs()?, ProjectOptions::default())
+    fn check_count(&self, id: &str) -> Result<(), Refused> {
+        if self.sessions.len() >= MAX_SESSIONS && !self.sessions.contains_key(id) {
+            return Err((FAILED, format!("there are {MAX_SESSIONS} sessions already")));
+        }
+        Ok(())
     }
 
-    fn prompt(&mut self, params: &Value) -> Result<Value, Refused> {
+    fn open(&self, dir: &Path) -> anyhow::Result<Project> {
+        let mut options = self.app.project_options()?;
+        // The editor names the session.
+        options.session = None;
+        Project::open(dir, self.app.user_dirs()?, options)
+    }
+
+    /// Lists the sessions of a repository.
+    fn list(&self, params: &Value) -> Result<Value, Refused> {
+        let dir = match &params["cwd"] {
+            Value::Null => self.app.dir().map_err(failed)?,
+            _ => directory(params)?,
+        };
+        let start = match &params["cursor"] {
+            Value::Null => Some(0),
+            cursor => cursor.as_str().and_then(|cursor| cursor.parse().ok()),
+        };
+        let Some(start) = start else {
+            return Err((WRONG, "`cursor` is not one that was sent".to_owned()));
+        };
+        let project = self.open(&dir).map_err(failed)?;
+        list_conversations(&project, start).map_err(failed)
+    }
+
+    /// Opens a session that is in git, and sends its turns if `is_shown`.
+    fn reopen(&mut self, params: &Value, is_shown: bool) -> Result<Value, Refused> {
+        let dir = directory(params)?;
+        let id = params["sessionId"].as_str().unwrap_or_default();
+        self.check_count(id)?;
+        let project = self.open(&dir).map_err(failed)?;
+        let Some(name) = find_conversation(&project, id).map_err(failed)? else {
+            return Err((NOT_FOUND, "this repository has no such session".to_owned()));
+        };
+
+        if is_shown {
+            let root = project.repository.workdir().to_owned();
+            let mut user = AcpUser::new(&mut self.wire, id, root);
+            replay(&project, &name, &mut user).map_err(failed)?;
+        }
+        let name = Some(name);
+        self.sessions
+            .insert(id.to_owned(), AcpSession { dir, name });
+        Ok(json!({}))
+    }
+
+    fn prompt(&mut self, request: &Value, params: &Value) -> Result<Value, Refused> {
         let id = params["sessionId"].as_str().unwrap_or_default().to_owned();
-        let Some(session) = self.sessions.get(&id).cloned() else {
+        let was_cancelled = self.wire.begin_prompt(request, &id);
+        let result = match was_cancelled {
+            true => Ok("cancelled"),
+            false => self.answer(&id, params),
+        };
+        let is_cancelled = self.wire.end_prompt();
+        match result {
+            Err(refused @ (WRONG, _)) => Err(refused),
+            _ if is_cancelled => Ok(json!({ "stopReason": "cancelled" })),
+            Ok(reason) => Ok(json!({ "stopReason": reason })),
+            Err(refused) => Err(refused),
+        }
+    }
+
+    /// Runs a command of the editor or a turn. Returns the stop reason.
+    fn answer(&mut self, id: &str, params: &Value) -> Result<&'static str, Refused> {
+        let Some(session) = self.sessions.get(id).cloned() else {
             return Err((WRONG, "there is no such session".to_owned()));
         };
         let text = prompt_text(&params["prompt"]);
@@ -122,14 +215,20 @@ impl AcpServer<'_> {
             return Err((WRONG, "the prompt is empty, or too long".to_owned()));
         }
 
-        self.wire.begin_prompt();
-        let result = self.turn(&id, session, text);
-        let is_cancelled = self.wire.end_prompt();
-        match result {
-            _ if is_cancelled => Ok(json!({ "stopReason": "cancelled" })),
-            Ok(reason) => Ok(json!({ "stopReason": reason })),
-            Err(error) => Err(failed(error)),
+        let Some(arguments) = typed_command(&text) else {
+            return self.turn(id, session, text).map_err(failed);
+        };
+        let mut user = AcpUser::new(&mut self.wire, id, PathBuf::new());
+        match (arguments, &session.name) {
+            (Err(message), _) => user.send_text(&message),
+            (_, None) => user.send_text("This conversation has no turns yet."),
+            (Ok(arguments), Some(name)) => {
+                let output =
+                    commands::run(&session.dir, name, &self.app.global.setting, &arguments);
+                user.send_text(&output.map_err(failed)?);
+            }
         }
+        Ok("end_turn")
     }
 
     /// Plans, asks, runs, and continues as long as the model has work. Returns the stop reason.
@@ -144,7 +243,7 @@ impl AcpServer<'_> {
         let mut user = AcpUser::new(&mut self.wire, id, root);
         let name = match session.name {
             Some(name) => name,
-            None => start(&project, &text, &mut user)?,
+            None => start(&project, id, &text, &mut user)?,
         };
         project.work_on(&name);
         if let Some(session) = self.sessions.get_mut(id) {
@@ -153,11 +252,13 @@ impl AcpServer<'_> {
 
         let plan_options = PlanOptions {
             message: Some(text),
+            model: self.model.clone(),
             ..PlanOptions::default()
         };
         plan_next_turn(&project, &plan_options, &mut user)?;
         let resume_options = ResumeOptions {
             alone: true,
+            model: self.model.clone(),
             ..ResumeOptions::default()
         };
         let resumed = resume(&mut project, resume_options, &mut user, &mut AcpConsole)?;
@@ -172,11 +273,17 @@ fn has_failed(turn: &RecordedTurn) -> bool {
 }
 
 /// Starts a session named after the prompt. The session in use stays in use.
-fn start(project: &Project, text: &str, user: &mut AcpUser<'_>) -> anyhow::Result<SessionName> {
+fn start(
+    project: &Project,
+    id: &str,
+    text: &str,
+    user: &mut AcpUser<'_>,
+) -> anyhow::Result<SessionName> {
     let name = project.free_name(SessionName::from_title(text))?;
     let agent = agents::agent(project, &project.settings.agent)?;
     let transaction = project.enter("acp", user)?;
-    lifecycle::create_session(&transaction, project, &name, &agent)?;
+    let first = lifecycle::create_session(&transaction, project, &name, &agent)?;
+    keep_conversation(project, id, &name, first)?;
     Ok(name)
 }
 
@@ -217,12 +324,22 @@ impl Console for AcpConsole {
     }
 }
 
+/// Reads the directory that a request names.
+fn directory(params: &Value) -> Result<PathBuf, Refused> {
+    let dir = PathBuf::from(params["cwd"].as_str().unwrap_or_default());
+    match dir.is_absolute() {
+        true => Ok(dir),
+        false => Err((WRONG, "`cwd` is not an absolute path".to_owned())),
+    }
+}
+
 /// Describes the agent and its capabilities.
 fn introduction() -> Value {
     json!({
         "protocolVersion": VERSION,
         "agentCapabilities": {
-            "loadSession": false,
+            "loadSession": true,
+            "sessionCapabilities": { "list": {}, "resume": {} },
             "promptCapabilities": { "image": false, "audio": false, "embeddedContext": true },
         },
         "agentInfo": { "name": "teddy", "title": "TeDDy", "version": env!("CARGO_PKG_VERSION") },

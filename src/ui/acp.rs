@@ -24,6 +24,17 @@ const MAX_DIFFERENCES: usize = 100;
 const MAX_FILE: usize = 1 << 20;
 const RUN: &str = "run";
 
+/// A command that the editor offers to its user, typed as `/name input`.
+#[derive(Debug)]
+pub struct EditorCommand {
+    /// Without the slash.
+    pub name: &'static str,
+    /// A sentence.
+    pub description: &'static str,
+    /// Shown in place of the input. Empty if there is none.
+    pub hint: &'static str,
+}
+
 /// The [`User`] of an ACP client.
 pub struct AcpUser<'a> {
     wire: &'a mut AcpWire,
@@ -50,6 +61,26 @@ impl<'a> AcpUser<'a> {
             work: AgentWork::default(),
             questions: 0,
         }
+    }
+
+    /// Sends the request of an earlier turn.
+    pub fn send_request(&mut self, text: &str) {
+        self.chunk("user_message_chunk", text);
+    }
+
+    /// Sends the commands that the user can type as a prompt.
+    pub fn send_commands(&mut self, commands: &[EditorCommand]) {
+        let command = |command: &EditorCommand| {
+            let mut value = json!({ "name": command.name, "description": command.description });
+            if !command.hint.is_empty() {
+                value["input"] = json!({ "hint": command.hint });
+            }
+            value
+        };
+        let commands: Vec<Value> = commands.iter().map(command).collect();
+        self.update(&json!({
+            "sessionUpdate": "available_commands_update", "availableCommands": commands,
+        }));
     }
 
     /// Sends a Markdown message.
@@ -134,9 +165,10 @@ impl User for AcpUser<'_> {
         blocks.extend(self.differences(proposal));
         let call = format!("{}-{}", proposal.session, proposal.turn);
         self.call = Some(call.clone());
+        let title = sanitize_block(&plan.title);
         self.update(&json!({
             "sessionUpdate": "tool_call", "toolCallId": call, "kind": "execute",
-            "title": sanitize_block(&plan.title), "status": "pending", "content": blocks,
+            "title": title, "status": "pending", "content": blocks,
         }));
 
         let options = json!([
@@ -144,7 +176,12 @@ impl User for AcpUser<'_> {
             { "optionId": "reject", "name": "Don't run it", "kind": "reject_once" },
         ]);
         let asked = json!({
-            "sessionId": self.session, "toolCall": { "toolCallId": call }, "options": options,
+            "sessionId": self.session, "options": options,
+            // Complete, because some editors show the request without the call before it.
+            "toolCall": {
+                "toolCallId": call, "kind": "execute", "title": title, "status": "pending",
+                "content": blocks,
+            },
         });
         let answer = self.wire.request("session/request_permission", &asked);
         let outcome = answer.map(|answer| answer["outcome"].clone());
@@ -179,7 +216,7 @@ impl User for AcpUser<'_> {
         let call = format!("question-{}", self.questions);
         let asked = json!({
             "sessionId": self.session, "options": options,
-            "toolCall": { "toolCallId": call, "title": sanitize_block(question) },
+            "toolCall": { "toolCallId": call, "title": sanitize_block(question), "kind": "other", "status": "pending" },
         });
         let answer = self.wire.request("session/request_permission", &asked);
         let outcome = answer.map(|answer| answer["outcome"].clone());

@@ -5,9 +5,9 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -22,6 +22,11 @@ const MAX_WAITING: usize = 64;
 /// Interval at which a waiting request checks for a cancellation.
 const TICK: Duration = Duration::from_millis(50);
 
+/// A notification.
+const CANCEL: &str = "session/cancel";
+/// A request.
+pub const PROMPT: &str = "session/prompt";
+
 enum ClientLine {
     Message(Value),
     /// Not a JSON object.
@@ -30,17 +35,63 @@ enum ClientLine {
 
 #[derive(Debug, Default)]
 struct PromptState {
-    is_busy: AtomicBool,
+    prompts: Mutex<EditorPrompts>,
     /// Set by `session/cancel`, and when the client disconnects.
     is_cancelled: AtomicBool,
 }
 
+#[derive(Debug, Default)]
+struct EditorPrompts {
+    /// Session of the prompt that runs.
+    running: Option<String>,
+    /// Those that were read and do not run yet.
+    waiting: Vec<WaitingPrompt>,
+}
+
+#[derive(Debug)]
+struct WaitingPrompt {
+    id: Value,
+    session: String,
+    is_cancelled: bool,
+}
+
 impl PromptState {
-    fn cancel(&self) {
-        if self.is_busy.load(Ordering::SeqCst) {
+    fn prompts(&self) -> MutexGuard<'_, EditorPrompts> {
+        self.prompts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Cancels the prompts of a session, or all of them.
+    fn cancel(&self, session: Option<&str>) {
+        let is_meant = |of: &str| session.is_none_or(|session| session == of);
+        let mut prompts = self.prompts();
+        let waiting = prompts.waiting.iter_mut();
+        waiting
+            .filter(|prompt| is_meant(&prompt.session))
+            .for_each(|prompt| prompt.is_cancelled = true);
+        if prompts.running.as_deref().is_some_and(is_meant) {
             self.is_cancelled.store(true, Ordering::SeqCst);
             interrupt::raise();
         }
+    }
+
+    /// Notes what the reader has to know of a message, before the main thread gets it.
+    fn note(&self, message: &Value) {
+        let session = message["params"]["sessionId"].as_str();
+        match message["method"].as_str() {
+            Some(CANCEL) => self.cancel(Some(session.unwrap_or_default())),
+            Some(PROMPT) => self.prompts().waiting.push(WaitingPrompt {
+                id: message["id"].clone(),
+                session: session.unwrap_or_default().to_owned(),
+                is_cancelled: false,
+            }),
+            _ => {}
+        }
+    }
+
+    /// Returns whether the prompt was cancelled while it waited.
+    fn stop_waiting(prompts: &mut EditorPrompts, id: &Value) -> bool {
+        let place = prompts.waiting.iter().position(|prompt| prompt.id == *id);
+        place.is_some_and(|place| prompts.waiting.remove(place).is_cancelled)
     }
 }
 
@@ -64,7 +115,7 @@ impl AcpWire {
         thread::spawn(move || {
             read(input, &sender, &state);
             // A client that disconnected does not need the result.
-            state.cancel();
+            state.cancel(None);
         });
         AcpWire {
             incoming,
@@ -139,21 +190,28 @@ impl AcpWire {
         if self.later.len() < MAX_WAITING {
             self.later.push_back(message);
         } else {
+            PromptState::stop_waiting(&mut self.prompt.prompts(), &message["id"]);
             self.fail(&message["id"], -32603, "too many requests wait");
         }
     }
 
-    /// Marks a prompt as running, so the client can cancel it.
-    pub fn begin_prompt(&mut self) {
-        // Reset first: a cancellation that arrives once `is_busy` is set must not be lost.
-        self.prompt.is_cancelled.store(false, Ordering::SeqCst);
-        self.prompt.is_busy.store(true, Ordering::SeqCst);
+    /// Marks a prompt as running, so the client can cancel it. Returns whether it was cancelled while
+    /// it waited.
+    pub fn begin_prompt(&mut self, id: &Value, session: &str) -> bool {
+        let mut prompts = self.prompt.prompts();
+        let is_cancelled = PromptState::stop_waiting(&mut prompts, id);
+        self.prompt
+            .is_cancelled
+            .store(is_cancelled, Ordering::SeqCst);
+        prompts.running = Some(session.to_owned());
+        is_cancelled
     }
 
     /// Marks the prompt as done. Returns whether it was cancelled.
     pub fn end_prompt(&mut self) -> bool {
-        // Clear `is_busy` first, so a later `cancel` does nothing.
-        self.prompt.is_busy.store(false, Ordering::SeqCst);
+        // Under the lock, so that a later `cancel` does nothing.
+        let mut prompts = self.prompt.prompts();
+        prompts.running = None;
         let is_cancelled = self.prompt.is_cancelled.load(Ordering::SeqCst);
         if is_cancelled {
             // The interrupt was for this prompt only. The server keeps running.
@@ -182,9 +240,8 @@ fn read(input: impl Read, sender: &SyncSender<ClientLine>, prompt: &PromptState)
             _ => ClientLine::Junk,
         };
         // Cancel here: the main thread is busy with the prompt and does not read the queue.
-        if matches!(&incoming, ClientLine::Message(message) if message["method"] == "session/cancel")
-        {
-            prompt.cancel();
+        if let ClientLine::Message(message) = &incoming {
+            prompt.note(message);
         }
         if sender.send(incoming).is_err() {
             return;
@@ -217,5 +274,19 @@ mod tests {
         assert_eq!(wire.next_message().unwrap()["method"], "b");
         assert_eq!(wire.request("ask", &json!({})), None);
         assert_eq!(wire.next_message(), None);
+    }
+
+    #[test]
+    fn a_prompt_that_waits_can_be_cancelled_and_that_of_another_session_runs() {
+        let text = b"{\"method\":\"session/prompt\",\"id\":1,\"params\":{\"sessionId\":\"a\"}}\n\
+            {\"method\":\"session/prompt\",\"id\":2,\"params\":{\"sessionId\":\"b\"}}\n\
+            {\"method\":\"session/cancel\",\"params\":{\"sessionId\":\"a\"}}\n";
+        let prompt = PromptState::default();
+        let (sender, _incoming) = sync_channel(MAX_WAITING);
+        read(&text[..], &sender, &prompt);
+        let mut prompts = prompt.prompts();
+        let cancelled = [1, 2, 3].map(|id| PromptState::stop_waiting(&mut prompts, &json!(id)));
+        assert_eq!(cancelled, [true, false, false]);
+        assert!(prompts.waiting.is_empty());
     }
 }

@@ -22,7 +22,11 @@ struct Editor {
 impl Editor {
     /// Starts `teddy acp` outside of the project.
     fn new(repo: &TestRepo) -> Editor {
-        let mut command = repo.teddy_command(&["acp"]);
+        Editor::with(repo, &["acp"])
+    }
+
+    fn with(repo: &TestRepo, args: &[&str]) -> Editor {
+        let mut command = repo.teddy_command(args);
         command
             .current_dir(repo.beside(""))
             .stdin(Stdio::piped())
@@ -92,6 +96,32 @@ impl Editor {
         let params = json!({ "cwd": repo.path(), "mcpServers": [] });
         let begun = self.call("session/new", &params);
         begun["result"]["sessionId"].as_str().unwrap().to_owned()
+    }
+
+    /// Opens an earlier conversation and returns the answer.
+    fn reopen(&mut self, method: &str, repo: &TestRepo, session: &str) -> Value {
+        let params = json!({ "sessionId": session, "cwd": repo.path(), "mcpServers": [] });
+        self.call(method, &params)
+    }
+
+    fn list(&mut self, repo: &TestRepo) -> Vec<Value> {
+        let listed = self.call("session/list", &json!({ "cwd": repo.path() }));
+        listed["result"]["sessions"].as_array().unwrap().clone()
+    }
+
+    /// Returns the messages of a kind, and clears all updates.
+    fn texts(&mut self, kind: &str) -> Vec<String> {
+        let updates = self.told(kind);
+        let text = |update: &Value| update["content"]["text"].as_str().map(str::to_owned);
+        updates.iter().filter_map(text).collect()
+    }
+
+    /// Types a command of the editor and returns what it printed.
+    fn command(&mut self, session: &str, words: &str) -> String {
+        self.updates.clear();
+        let done = self.prompt(session, words);
+        assert_eq!(done["result"]["stopReason"], "end_turn", "{done}");
+        self.texts("agent_message_chunk").concat()
     }
 
     fn prompt(&mut self, session: &str, words: &str) -> Value {
@@ -248,5 +278,201 @@ fn what_an_agent_behind_it_does_and_asks_reaches_the_editor() {
             .contains("Look around")
     };
     assert!(thoughts.iter().any(is_told), "{thoughts:?}");
+    editor.leave();
+}
+
+/// Returns the id of a conversation with one turn, whose editor has ended.
+fn conversation_of_one_turn(repo: &TestRepo) -> String {
+    repo.reply(&plan("Make d", &[create("d.txt", "d\n")]));
+    let mut editor = Editor::new(repo);
+    let session = editor.begin(repo);
+    assert_eq!(
+        editor.command(&session, "/undo"),
+        "This conversation has no turns yet.\n\n"
+    );
+    editor.prompt(&session, "make d");
+    editor.leave();
+    session
+}
+
+#[test]
+fn an_earlier_conversation_is_listed_loaded_and_continued() {
+    let repo = project();
+    let session = conversation_of_one_turn(&repo);
+    let mut editor = Editor::new(&repo);
+    let listed = editor.list(&repo);
+    let of = |row: &Value| {
+        [
+            row["sessionId"].clone(),
+            row["title"].clone(),
+            row["cwd"].clone(),
+        ]
+    };
+    assert_eq!(listed.len(), 2, "{listed:?}");
+    assert!(
+        listed
+            .iter()
+            .any(|row| of(row) == [json!(session), json!("Make d"), json!(repo.path())])
+    );
+    assert!(
+        listed.iter().any(|row| row["sessionId"] == "demo"),
+        "{listed:?}"
+    );
+
+    let loaded = editor.reopen("session/load", &repo, &session);
+    assert_eq!(loaded["result"], json!({}));
+    let told = |update: &Value| {
+        update["content"]["text"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let told: Vec<String> = editor.updates.iter().map(told).collect();
+    assert_eq!(told, ["make d\n\n", "**1. Make d**\n\n"]);
+
+    repo.reply(&plan("Make e", &[create("e.txt", "e\n")]));
+    editor.prompt(&session, "now make e");
+    let commands = &editor.told("available_commands_update")[0]["availableCommands"];
+    assert_eq!(commands[0]["name"], "undo");
+    assert_eq!(repo.json(&["-s", "make-d", "log"], 0)[0]["title"], "Make e");
+    assert_eq!(
+        editor.reopen("session/resume", &repo, "demo")["result"],
+        json!({})
+    );
+    assert_eq!(editor.texts("agent_message_chunk"), [""; 0]);
+    editor.leave();
+}
+
+#[test]
+fn commands_of_the_editor_do_what_teddy_does() {
+    let repo = project();
+    let session = conversation_of_one_turn(&repo);
+    let mut editor = Editor::new(&repo);
+    editor.reopen("session/resume", &repo, &session);
+    let is_there = || repo.path().join("d.txt").exists();
+
+    let shown = editor.command(&session, "/diff");
+    assert!(
+        shown.starts_with("```\n") && shown.contains("+d"),
+        "{shown}"
+    );
+    let undone = editor.command(&session, "/undo");
+    assert_eq!(
+        undone,
+        "```\ndelete d.txt\nYour files match turn 0: 1 file changed.\n```\n\n"
+    );
+    assert!(!is_there());
+    editor.command(&session, "/redo 1");
+    assert!(is_there());
+    editor.command(&session, "/restore 0");
+    assert!(!is_there());
+    editor.command(&session, "/restore 1");
+    assert!(is_there());
+    let refused = editor.command(&session, "/undo --exact");
+    assert!(refused.starts_with("`/undo` takes no options"), "{refused}");
+    let failed = editor.command(&session, "/restore 99");
+    assert!(failed.contains("99"), "{failed}");
+    let landed = editor.command(&session, "/land Add d");
+    assert_eq!(
+        repo.git(&["log", "-1", "--format=%s"]).trim(),
+        "Add d",
+        "{landed}"
+    );
+    editor.leave();
+}
+
+#[test]
+fn a_conversation_of_elsewhere_is_not_opened() {
+    let repo = project();
+    let other = project();
+    let session = conversation_of_one_turn(&repo);
+    let mut editor = Editor::new(&repo);
+    let long = "x".repeat(1 << 20);
+    for id in [
+        &session,
+        "",
+        "make-d",
+        "../demo",
+        "/",
+        "refs/heads/main",
+        "origin/demo",
+        &long,
+    ] {
+        let refused = editor.reopen("session/load", &other, id);
+        assert_eq!(refused["error"]["code"], -32002, "{refused}");
+    }
+    for params in [
+        json!({}),
+        json!({ "cwd": "x" }),
+        json!({ "cwd": repo.path(), "cursor": "x" }),
+    ] {
+        let refused = editor.call("session/list", &params);
+        assert!(refused["error"]["code"].is_i64(), "{refused}");
+    }
+
+    // The session is gone, and another one has its name.
+    repo.done(&["gc", "-y", "make-d"]);
+    repo.done(&["new", "make-d"]);
+    let refused = editor.reopen("session/load", &repo, &session);
+    assert_eq!(refused["error"]["code"], -32002, "{refused}");
+    editor.leave();
+}
+
+#[test]
+fn a_prompt_that_was_cancelled_before_it_began_makes_no_turn() {
+    let repo = project();
+    repo.reply(&plan("Make d", &[create("d.txt", "d\n")]));
+    let mut editor = Editor::new(&repo);
+    let [first, second] = [editor.begin(&repo), editor.begin(&repo)];
+    let prompt = json!([{ "type": "text", "text": "make d" }]);
+    // While the first prompt is asked about, the second one waits and is cancelled.
+    editor.send(&json!({ "jsonrpc": "2.0", "id": "a", "method": "session/prompt", "params": { "sessionId": first, "prompt": prompt } }));
+    editor.send(&json!({ "jsonrpc": "2.0", "id": "b", "method": "session/prompt", "params": { "sessionId": second, "prompt": prompt } }));
+    editor.send(
+        &json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": second } }),
+    );
+    let mut reasons = Vec::new();
+    while reasons.len() < 2 {
+        let mut line = String::new();
+        assert!(
+            editor.stdout.read_line(&mut line).unwrap() > 0,
+            "it has ended"
+        );
+        let message: Value = serde_json::from_str(&line).unwrap();
+        match message["method"].as_str() {
+            Some("session/request_permission") => {
+                assert_eq!(message["params"]["toolCall"]["title"], "Make d");
+                assert_eq!(message["params"]["toolCall"]["content"][1]["type"], "diff");
+                editor.permit(&message);
+            }
+            None => reasons.push([
+                message["id"].clone(),
+                message["result"]["stopReason"].clone(),
+            ]),
+            _ => {}
+        }
+    }
+    assert_eq!(
+        reasons,
+        [
+            [json!("a"), json!("end_turn")],
+            [json!("b"), json!("cancelled")]
+        ]
+    );
+    assert_eq!(repo.read("d.txt"), "d\n");
+    editor.leave();
+}
+
+#[test]
+fn the_model_of_the_call_is_asked() {
+    let repo = project();
+    let answer = repo.beside("other.md");
+    std::fs::write(&answer, plan("Make o", &[create("o.txt", "o\n")])).unwrap();
+    let model = format!("replay:{}", answer.display());
+    let mut editor = Editor::with(&repo, &["acp", "--model", &model]);
+    let session = editor.begin(&repo);
+    let done = editor.prompt(&session, "make o");
+    assert_eq!(done["result"]["stopReason"], "end_turn", "{done}");
+    assert_eq!(repo.read("o.txt"), "o\n");
     editor.leave();
 }
