@@ -12,6 +12,7 @@ mod publish;
 mod publish_random;
 mod record;
 mod restore;
+mod restore_output;
 pub mod snapshot;
 mod snapshot_random;
 mod stack;

@@ -1,25 +1,43 @@
 //! `restore`, `undo` and `redo`: go back to a turn and keep the user's own edits. Each is recorded
 //! as a turn.
 
-use serde_json::json;
+use teddy::workflow::restore::{OnOverlap, RestoreOptions};
 
 use crate::plans::{create, edit, execute, plan};
 use crate::screen::Screen;
 use crate::support::TestRepo;
+use crate::support::in_process::resolving;
 
-/// The turns change `a.txt`, create a file and delete one.
-fn three_turns() -> TestRepo {
+/// Makes turns that change `a.txt`, create a file and delete one.
+pub fn three_turns() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "1\n2\n3\n4\n5\n")
         .file("c.txt", "c\n")
         .file(".gitignore", "*.log\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt"]);
-    repo.run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
-    repo.run_plan(&plan("Make b", &[create("dir/b.txt", "b\n")]));
-    repo.run_plan(&plan("Delete c", &[execute("rm c.txt")]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
+    repo.workflow()
+        .run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
+    repo.workflow()
+        .run_plan(&plan("Make b", &[create("dir/b.txt", "b\n")]));
+    repo.remove("c.txt");
+    repo.workflow().record("Delete c").done();
     repo
+}
+
+fn dry_run() -> RestoreOptions {
+    RestoreOptions {
+        dry_run: true,
+        ..RestoreOptions::default()
+    }
+}
+
+fn paths(paths: &[&str]) -> RestoreOptions {
+    RestoreOptions {
+        paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+        ..RestoreOptions::default()
+    }
 }
 
 #[test]
@@ -27,19 +45,15 @@ fn the_turns_after_it_are_undone_and_the_users_own_edits_stay() {
     let repo = three_turns();
     repo.write("a.txt", "1\ntwo\n3\n4\nfive\n");
     repo.write("mine.txt", "mine\n");
-    let value = repo.json(&["restore", "0"], 0);
-    assert_eq!(value["turn"], 0);
-    assert_eq!(value["written"], json!(["a.txt", "c.txt"]));
-    assert_eq!(value["deleted"], json!(["dir/b.txt"]));
-    assert_eq!(value["kept"], json!(["a.txt", "mine.txt"]));
-    assert_eq!(
-        (value["overlaps"].clone(), value["not_captured"].clone()),
-        (json!([]), json!([]))
-    );
-    assert_eq!(
-        value["commit"].as_str().unwrap(),
-        repo.git(&["rev-parse", "teddy/sessions/demo"])
-    );
+    insta::assert_snapshot!(repo.workflow().restore("0").done(), @r"
+    at turn 0
+      write a.txt
+      write c.txt
+      delete dir/b.txt
+      keep a.txt
+      keep mine.txt
+    ");
+    assert_eq!(repo.workflow().turn("4")["status"], "restored");
     assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\nfive\n");
     assert_eq!(
         (repo.read("c.txt").as_str(), repo.read("mine.txt").as_str()),
@@ -52,31 +66,30 @@ fn the_turns_after_it_are_undone_and_the_users_own_edits_stay() {
 }
 
 #[test]
-fn a_file_with_own_edits_is_said_to_be_merged() {
-    let repo = three_turns();
-    repo.write("a.txt", "1\ntwo\n3\n4\nfive\n");
-    repo.write("mine.txt", "mine\n");
-    assert_eq!(
-        repo.done(&["restore", "0"]),
-        "merge a.txt\nwrite c.txt\ndelete dir/b.txt\nkeep mine.txt\n"
-    );
-}
-
-#[test]
 fn a_path_that_is_nowhere_is_refused_and_nothing_is_recorded() {
     let repo = three_turns();
     let refs = repo.git(&["for-each-ref", "refs/teddy/sessions"]);
-    for args in [
-        &["restore", "1", "gone.txt"][..],
-        &["restore", "1", "a.txt", "gone.txt", "-n"],
-    ] {
-        repo.teddy(args).check(
-            1,
-            &["`gone.txt` is neither in turn 1 nor in a snapshot of your files"],
-        );
+    let several = RestoreOptions {
+        dry_run: true,
+        ..paths(&["a.txt", "gone.txt"])
+    };
+    for options in [paths(&["gone.txt"]), several] {
+        let refused = repo.workflow().restore_with("1", &options).refused();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(refused, @r"
+            error: `gone.txt` is neither in turn 1 nor in a snapshot of your files
+            exit code 1
+            ");
+        }
     }
-    repo.teddy(&["restore", "1", "dir", "-n"])
-        .check(0, &["delete dir/b.txt"]);
+    let dir = RestoreOptions {
+        dry_run: true,
+        ..paths(&["dir"])
+    };
+    insta::assert_snapshot!(repo.workflow().restore_with("1", &dir).done(), @r"
+    at turn 1, not recorded
+      delete dir/b.txt
+    ");
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy/sessions"]), refs);
 }
 
@@ -87,7 +100,7 @@ fn a_dry_run_says_the_same_and_changes_nothing() {
         repo.tree(),
         repo.git(&["for-each-ref", "refs/teddy/sessions"]),
     );
-    let dry = repo.json(&["restore", "1", "-n"], 0);
+    let dry = repo.workflow().restore_with("1", &dry_run()).done();
     assert_eq!(
         (
             repo.tree(),
@@ -95,38 +108,13 @@ fn a_dry_run_says_the_same_and_changes_nothing() {
         ),
         (tree, refs)
     );
-    assert_eq!(dry["commit"], json!(null));
-    let done = repo.json(&["restore", "1"], 0);
-    assert_eq!(
-        (&dry["written"], &dry["deleted"]),
-        (&done["written"], &done["deleted"])
-    );
-}
-
-#[test]
-fn what_is_said_is_about_the_paths_that_were_named() {
-    let repo = three_turns();
-    repo.teddy(&["restore", "1", "-n"])
-        .check(0, &["Your files would match turn 1: "]);
-    let path = repo.json(&["restore", "0", "-n"], 0)["deleted"][0]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    repo.teddy(&["restore", "0", &path])
-        .check(0, &[&format!("{path} matches turn 0: 1 file changed.\n")]);
-    repo.teddy(&["restore", "3", &path, "a.txt"])
-        .check(0, &[&format!("{path}, a.txt match turn 3: ")]);
-}
-
-#[test]
-fn a_turn_of_another_session_is_named_as_it_was_typed() {
-    let repo = three_turns();
-    repo.done(&["new", "other"]);
-    repo.write("own.txt", "mine\n");
-    repo.teddy(&["restore", "demo:1", "--exact"])
-        .check(1, &["equal to turn demo:1?\"", "hint: `-y` says yes"]);
-    repo.teddy(&["restore", "demo:1", "-n"])
-        .check(0, &["Your files would match turn demo:1: "]);
+    insta::assert_snapshot!(dry, @r"
+    at turn 1, not recorded
+      write c.txt
+      delete dir/b.txt
+    ");
+    let done = repo.workflow().restore("1").done();
+    assert_eq!(dry.replace(", not recorded", ""), done);
 }
 
 #[test]
@@ -135,8 +123,18 @@ fn exact_makes_the_files_equal_to_the_snapshot_and_what_was_there_is_kept_in_git
     repo.write("a.txt", "mine\n");
     repo.write("new.txt", "mine too\n");
     repo.write("x.log", "ignored\n");
-    repo.teddy(&["restore", "1", "--exact"]).check(1, &["`-y`"]);
-    repo.done(&["restore", "1", "--exact", "-y"]);
+    let unasked = repo.teddy(&["restore", "1", "--exact"]);
+    insta::assert_snapshot!(unasked.to_string(), @r#"
+    exit code 1
+    --- stdout
+
+    --- stderr
+    error: stdin is not a terminal, so TeDDy cannot ask "Make 4 files equal to turn 1?"
+    hint: `-y` says yes
+    "#);
+    repo.workflow()
+        .restore_with("1", &resolving(OnOverlap::Exact))
+        .done();
     assert_eq!(
         repo.tree(),
         repo.git(&["rev-parse", "teddy/sessions/demo~3^2^{tree}"])
@@ -147,7 +145,7 @@ fn exact_makes_the_files_equal_to_the_snapshot_and_what_was_there_is_kept_in_git
         repo.git(&["show", &format!("{before}:new.txt")]),
         "mine too"
     );
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(
         (repo.read("a.txt").as_str(), repo.read("new.txt").as_str()),
         ("mine\n", "mine too\n")
@@ -160,37 +158,52 @@ fn an_overlap_writes_nothing_and_names_the_ways_out() {
     repo.write("a.txt", "1\nmy two\n3\n4\n5\n");
     let tree = repo.tree();
     let out = repo.teddy(&["restore", "0"]);
-    out.check(
-        4,
-        &["overlap a.txt", "--ours, --theirs, --markers or --exact"],
-    );
+    insta::assert_snapshot!(out.to_string(), @r"
+    exit code 4
+    --- stdout
+    overlap a.txt
+
+    --- stderr
+    warning: your own edits overlap with what the turns did; use --ours, --theirs, --markers or --exact
+    ");
     assert_eq!(repo.tree(), tree);
-    assert_eq!(repo.json(&["log"], 0)[0]["number"], 3);
+    assert_eq!(repo.workflow().log()[0]["number"], 3);
     let ways = [
-        ("--ours", "1\nmy two\n3\n4\n5\n"),
-        ("--theirs", "1\n2\n3\n4\n5\n"),
+        (OnOverlap::Ours, "1\nmy two\n3\n4\n5\n"),
+        (OnOverlap::Theirs, "1\n2\n3\n4\n5\n"),
     ];
     for (way, expected) in ways {
         repo.write("a.txt", "1\nmy two\n3\n4\n5\n");
-        repo.done(&["-s", "demo", "restore", "0", way]);
-        assert_eq!(repo.read("a.txt"), expected, "{way}");
+        repo.workflow().restore_with("0", &resolving(way)).done();
+        assert_eq!(repo.read("a.txt"), expected, "{way:?}");
         assert!(!repo.path().join("dir").exists());
-        repo.done(&["restore", "3", "--exact", "-y"]);
+        repo.workflow()
+            .restore_with("3", &resolving(OnOverlap::Exact))
+            .done();
     }
     repo.write("a.txt", "1\nmy two\n3\n4\n5\n");
-    repo.done(&["restore", "0", "--markers"]);
-    let text = repo.read("a.txt");
-    assert!(
-        text.contains("<<<<<<<") && text.contains("my two") && text.contains(">>>>>>>"),
-        "{text}"
-    );
+    repo.workflow()
+        .restore_with("0", &resolving(OnOverlap::Markers))
+        .done();
+    insta::assert_snapshot!(repo.read("a.txt"), @r"
+    1
+    <<<<<<< yours
+    my two
+    =======
+    2
+    >>>>>>> turn
+    3
+    4
+    5
+    ");
 }
 
 #[test]
 fn paths_restrict_it_and_are_relative_to_the_folder_in_use() {
     let repo = three_turns();
-    repo.done(&["restore", "0", "c.txt"]);
+    repo.workflow().restore_with("0", &paths(&["c.txt"])).done();
     assert!(repo.path().join("c.txt").exists() && repo.path().join("dir/b.txt").exists());
+    // Relative paths are resolved by the command line.
     let out = repo.teddy_in(&repo.path().join("dir"), &["restore", "0", "b.txt"]);
     assert_eq!(out.code, 0, "{out}");
     assert!(!repo.path().join("dir/b.txt").exists());
@@ -211,16 +224,24 @@ fn undo_and_redo_walk_over_the_turns_without_an_end() {
         })
         .map(|name| repo.git(&["rev-parse", &name]))
         .collect();
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(repo.tree(), trees[2]);
-    repo.done(&["undo", "2"]);
+    repo.workflow().undo(2).done();
     assert_eq!(repo.tree(), trees[0]);
-    repo.teddy(&["undo"]).check(1, &["nothing to undo"]);
-    repo.done(&["redo"]);
+    insta::assert_snapshot!(repo.workflow().undo(1).refused(), @r"
+    error: there is nothing to undo: no turn of this session that changed files is in them
+    hint: `teddy log` lists the turns; `teddy restore <turn>` goes back to one
+    exit code 1
+    ");
+    repo.workflow().redo(1).done();
     assert_eq!(repo.tree(), trees[1]);
-    repo.done(&["redo", "2"]);
+    repo.workflow().redo(2).done();
     assert_eq!(repo.tree(), trees[3]);
-    repo.teddy(&["redo"]).check(1, &["nothing to redo"]);
+    insta::assert_snapshot!(repo.workflow().redo(1).refused(), @r"
+    error: there is nothing to redo
+    hint: `teddy log` lists the turns; `teddy restore <turn>` goes to one
+    exit code 1
+    ");
     let statuses = repo.git(&[
         "log",
         "--first-parent",
@@ -242,8 +263,8 @@ fn undo_and_redo_walk_over_the_turns_without_an_end() {
 fn an_undo_reads_no_turns_but_those_that_it_speaks_of() {
     let repo = three_turns();
     repo.done(&["land", "-m", "Land"]);
-    repo.done(&["undo"]);
-    repo.done(&["redo"]);
+    repo.workflow().undo(1).done();
+    repo.workflow().redo(1).done();
     let session = "refs/teddy/sessions/demo";
     let again = |turn: &str, tree: &str, previous: &str| {
         let parents = repo.git(&["log", "-1", "--format=%P", turn]);
@@ -258,9 +279,17 @@ fn an_undo_reads_no_turns_but_those_that_it_speaks_of() {
     let undo = again("teddy/sessions/demo~1", &empty, "teddy/sessions/demo~2");
     let redo = again(session, &format!("{session}^{{tree}}"), &undo);
     repo.git(&["update-ref", session, &redo]);
-    let landed = "turns 2, 3 have landed";
-    repo.teddy(&["undo", "2"]).check(0, &[landed]);
-    repo.done(&["redo"]);
+    let landed = repo.git(&["rev-parse", "--short=8", "HEAD"]);
+    let undone = repo.workflow().undo(2).done().replace(&landed, "[commit]");
+    insta::assert_snapshot!(undone, @r"
+    at turn 1
+      over [3, 2]
+      passed over 4: Landed
+      write c.txt
+      delete dir/b.txt
+      turns 2, 3 have landed as [commit] on main, where it stays; commit your files as they are now, or `teddy redo` and then `git revert [commit]`
+    ");
+    repo.workflow().redo(1).done();
     assert_eq!(repo.read("dir/b.txt"), "b\n");
 }
 
@@ -277,46 +306,37 @@ fn an_undo_that_takes_edits_away_asks_as_a_restore_does() {
     screen.press("n");
     assert_eq!(screen.end(), 1, "{}", screen.shown());
     assert_eq!(repo.read("own.txt"), "mine\n");
-    repo.done(&["undo", "--exact", "-y"]);
+    repo.workflow()
+        .undo_with(1, &resolving(OnOverlap::Exact))
+        .done();
     assert!(!repo.path().join("own.txt").exists());
-}
-
-#[test]
-fn what_was_kept_is_counted_where_there_is_something() {
-    let repo = three_turns();
-    repo.teddy(&["undo"])
-        .check(0, &["Your files match turn 2: ", " changed.\n"]);
-    repo.write("own.txt", "mine\n");
-    repo.teddy(&["redo"])
-        .check(0, &[" changed, 1 of your own kept.\n"]);
 }
 
 #[test]
 fn a_restore_can_be_undone_like_any_turn() {
     let repo = three_turns();
     let tree = repo.tree();
-    repo.done(&["restore", "1"]);
-    repo.done(&["undo"]);
+    repo.workflow().restore("1").done();
+    repo.workflow().undo(1).done();
     assert_eq!(repo.tree(), tree);
 }
 
 #[test]
 fn the_context_goes_back_too_unless_only_files_are_wanted() {
     let repo = three_turns();
-    let context = || repo.done(&["show", "@", "next/turn.context"]);
-    repo.done(&["restore", "1"]);
-    assert!(
-        context().contains(".teddy/demo/01/report.md"),
-        "{}",
-        context()
-    );
-    repo.done(&["restore", "3"]);
-    repo.done(&["restore", "1", "--files-only"]);
-    assert!(
-        context().contains(".teddy/demo/03/report.md"),
-        "{}",
-        context()
-    );
+    let context = || repo.workflow().artifact("@", "next/turn.context");
+    let first = ".teddy/demo/01/report.md\n.teddy/demo/01/plan.md\n";
+    let second = "dir/b.txt\n.teddy/demo/02/report.md\n.teddy/demo/02/plan.md\n";
+    repo.workflow().restore("1").done();
+    assert_eq!(context(), first);
+    repo.workflow().restore("2").done();
+    assert_eq!(context(), second);
+    let files_only = RestoreOptions {
+        files_only: true,
+        ..RestoreOptions::default()
+    };
+    repo.workflow().restore_with("1", &files_only).done();
+    assert_eq!(context(), second);
 }
 
 #[test]
@@ -332,7 +352,8 @@ fn any_expression_of_git_names_a_turn() {
         "demo:1",
     ] {
         assert!(
-            repo.done(&["show", name, "report.md"])
+            repo.workflow()
+                .artifact(name, "report.md")
                 .starts_with("# Execution Report: Change a"),
             "{name}"
         );
@@ -353,13 +374,16 @@ fn an_abbreviated_id_of_digits_alone_names_its_turn() {
         }
         commit.push('.');
     };
-    let report = repo.done(&["show", &id[..7], "report.md"]);
+    let report = repo.workflow().artifact(&id[..7], "report.md");
     assert!(
         report.starts_with("# Execution Report: Change a"),
         "{report}"
     );
-    repo.teddy(&["show", "999999"])
-        .check(1, &["has no turn `999999`"]);
+    insta::assert_snapshot!(repo.workflow().find_turn("999999").refused(), @r"
+    error: session `demo` has no turn `999999`; its turns are 0 to 3
+    hint: `teddy log` lists the turns
+    exit code 1
+    ");
 }
 
 #[test]
@@ -367,14 +391,20 @@ fn what_no_snapshot_has_is_neither_overwritten_nor_deleted() {
     let repo = three_turns();
     repo.write(".env", "KEY=1\n");
     repo.write("x.log", "log\n");
-    repo.done(&["restore", "0"]);
-    repo.done(&["restore", "3", "--exact", "-y"]);
+    repo.workflow().restore("0").done();
+    repo.workflow()
+        .restore_with("3", &resolving(OnOverlap::Exact))
+        .done();
     assert_eq!(
         (repo.read(".env").as_str(), repo.read("x.log").as_str()),
         ("KEY=1\n", "log\n")
     );
-    let value = repo.json(&["restore", "1"], 0);
-    assert_eq!(value["not_captured"], json!([".env"]));
+    insta::assert_snapshot!(repo.workflow().restore("1").done(), @r"
+    at turn 1
+      write c.txt
+      delete dir/b.txt
+      not captured .env
+    ");
 }
 
 #[test]
@@ -396,10 +426,16 @@ fn what_a_program_had_open_can_be_brought_later_and_undone() {
         repo.git(&["show", "teddy/sessions/demo:meta.yaml"])
             .contains("synced: false")
     );
-    let value = repo.json(&["restore", "@", "--theirs"], 0);
-    assert_eq!(value["written"], json!(["a.txt", "new.txt"]));
+    let applied = repo
+        .workflow()
+        .restore_with("@", &resolving(OnOverlap::Theirs));
+    insta::assert_snapshot!(applied.done(), @r"
+    at turn 4
+      write a.txt
+      write new.txt
+    ");
     assert_eq!(repo.read("a.txt"), "1\ntwo\n3\n4\n5\nsix\n");
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(
         (repo.read("a.txt"), repo.path().join("new.txt").exists()),
         ("1\ntwo\n3\n4\n5\n".to_owned(), false)
@@ -412,7 +448,9 @@ fn what_stands_in_for_an_object_does_not_come_into_the_files() {
     let repo = three_turns();
     let other = repo.git(&["rev-parse", "HEAD:c.txt"]);
     repo.git(&["replace", &repo.git(&["rev-parse", "HEAD:a.txt"]), &other]);
-    repo.done(&["restore", "0", "--exact", "-y"]);
+    repo.workflow()
+        .restore_with("0", &resolving(OnOverlap::Exact))
+        .done();
     assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\n5\n");
 }
 
@@ -420,14 +458,23 @@ fn what_stands_in_for_an_object_does_not_come_into_the_files() {
 fn an_ignored_file_that_a_turn_made_goes_with_it_unless_it_was_changed() {
     let repo = three_turns();
     repo.write("own.log", "mine\n");
-    repo.run_plan(&plan("Log", &[create("made.log", "log\n")]));
+    repo.workflow()
+        .run_plan(&plan("Log", &[create("made.log", "log\n")]));
     let made = || std::fs::read_to_string(repo.path().join("made.log")).ok();
-    assert_eq!(repo.json(&["undo"], 0)["deleted"], json!(["made.log"]));
+    insta::assert_snapshot!(repo.workflow().undo(1).done(), @r"
+    at turn 3
+      over [4]
+      delete made.log
+    ");
     assert_eq!(made(), None);
-    repo.done(&["redo"]);
+    repo.workflow().redo(1).done();
     assert_eq!(made().as_deref(), Some("log\n"));
     repo.write("made.log", "log\nmore\n");
-    assert_eq!(repo.json(&["undo"], 4)["overlaps"], json!(["made.log"]));
+    insta::assert_snapshot!(repo.workflow().undo(1).refused(), @r"
+    at turn 3, not the same turns, not recorded
+      over [4]
+      overlap made.log
+    ");
     assert_eq!(
         (made().as_deref(), repo.read("own.log").as_str()),
         (Some("log\nmore\n"), "mine\n")
@@ -449,23 +496,26 @@ fn a_filter_that_fails_leaves_everything_as_it_is_and_holds_nothing_up() {
     repo.git(&["config", "filter.far.clean", "cat"]);
     repo.git(&["config", "filter.far.required", "true"]);
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.run_plan(&plan(
-        "Two",
-        &[execute("echo two > a.big; echo two > b.txt")],
-    ));
+    repo.workflow().new_session("demo").done();
+    repo.write("a.big", "two\n");
+    repo.write("b.txt", "two\n");
+    repo.workflow().record("Two").done();
     std::fs::write(&far, "").unwrap();
-    repo.teddy(&["undo"]).check(
-        4,
-        &["filtering `a.big`", "`teddy restore @ --theirs` writes"],
-    );
+    insta::assert_snapshot!(repo.workflow().undo(1).refused(), @r#"
+    at turn 0, not the same turns
+      overlap a.big
+      filtering `a.big`: Driver process cd "[dir]/repo" && GIT_DIR="[dir]/repo/.git" GIT_NO_REPLACE_OBJECTS="1" GIT_WORK_TREE="[dir]/repo" "/bin/sh" "-c" "test ! -e [dir]/far && cat" "sh" failed, exit_code=1, exit_status="exit status: 1", program="/bin/sh"; once that works, `teddy restore @ --theirs` writes the turn's version
+    "#);
     assert_eq!(
         (repo.read("a.big").as_str(), repo.read("b.txt").as_str()),
         ("two\n", "two\n")
     );
-    repo.done(&["new", "other"]);
+    repo.workflow().new_session("other").done();
     std::fs::remove_file(&far).unwrap();
-    repo.done(&["-s", "demo", "restore", "@", "--theirs"]);
+    repo.workflow()
+        .session("demo")
+        .restore_with("@", &resolving(OnOverlap::Theirs))
+        .done();
     assert_eq!(
         (repo.read("a.big").as_str(), repo.read("b.txt").as_str()),
         ("one\n", "one\n")
@@ -476,8 +526,8 @@ fn a_filter_that_fails_leaves_everything_as_it_is_and_holds_nothing_up() {
 fn an_undo_takes_back_a_turn_whose_file_was_edited_after_a_crash() {
     let repo = TestRepo::new().file("a.txt", "1\n2\n3\n4\n5\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
     std::fs::write(
         repo.beside("plan.md"),
         plan("Change a", &[edit("a.txt", "2", "two")]),
@@ -492,8 +542,12 @@ fn an_undo_takes_back_a_turn_whose_file_was_edited_after_a_crash() {
     assert_eq!(killed.status.code(), None);
     assert_eq!(repo.read("a.txt"), "1\ntwo\n3\n4\n5\n");
     repo.write("a.txt", "1\ntwo\n3\n4\nfive\n");
-    repo.teddy(&["doctor", "--fix"]).check(0, &["a.txt"]);
-    repo.done(&["undo"]);
+    insta::assert_snapshot!(repo.workflow().recover().done(), @r"
+    finished an interrupted turn of `demo`: 0 files
+    `a.txt` was changed meanwhile and is left as it is
+    recovered: true
+    ");
+    repo.workflow().undo(1).done();
     assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\nfive\n");
 }
 
@@ -503,17 +557,25 @@ fn an_undo_takes_back_a_turn_whose_file_was_edited_after_a_crash() {
 fn empty_folders_below_each_other_are_in_nobodys_way() {
     let repo = TestRepo::new().file("a", "a\n").file("e", "e\n");
     repo.commit("one");
-    repo.done(&["new", "s"]);
-    let script = "rm e; mkdir e; echo 1 > e/x; echo new > a";
-    repo.run_plan(&plan("Replace", &[execute(script)]));
+    repo.workflow().new_session("s").done();
+    repo.remove("e");
+    repo.write("e/x", "1\n");
+    repo.write("a", "new\n");
+    repo.workflow().record("Replace").done();
     std::fs::create_dir_all(repo.path().join("e/tmp/deep")).unwrap();
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!([repo.read("a"), repo.read("e")], ["a\n", "e\n"]);
 
     // With a file in it, the directory stays and the undo changes nothing.
-    repo.done(&["redo"]);
+    repo.workflow().redo(1).done();
     repo.write("e/tmp/mine", "mine\n");
-    assert_eq!(repo.teddy(&["undo"]).code, 4);
+    insta::assert_snapshot!(repo.workflow().undo(1).refused(), @r"
+    at turn 0, not the same turns, not recorded
+      over [1]
+      overlap e
+      overlap e/tmp/mine
+      overlap e/x
+    ");
     assert_eq!([repo.read("a"), repo.read("e/x")], ["new\n", "1\n"]);
 }
 
@@ -541,35 +603,40 @@ fn a_file_that_nobody_edited_comes_back_over_a_turn_that_brought_a_filter_for_it
         let repo = TestRepo::new().file("x.txt", "hello\n");
         upper.iter().for_each(|args| drop(repo.git(args)));
         repo.commit("init");
-        repo.done(&["new", "demo"]);
-        repo.run_plan(&plan("Filter", std::slice::from_ref(&attributes)));
+        repo.workflow().new_session("demo").done();
+        repo.workflow()
+            .run_plan(&plan("Filter", std::slice::from_ref(&attributes)));
         repo.run_plan(&plan("More", &[execute("echo more >> x.txt")]));
         let printed = repo.done(back);
         assert_eq!(printed, "write x.txt\ndelete .gitattributes\n", "{back:?}");
         assert_eq!(repo.read("x.txt"), "hello\n", "{back:?}");
-        repo.done(&["restore", "2"]);
+        repo.workflow().restore("2").done();
         assert_eq!(repo.read("x.txt"), "hello\nmore\n", "{back:?}");
-        repo.done(&["restore", "0"]);
+        repo.workflow().restore("0").done();
         assert_eq!(repo.read("x.txt"), "hello\n", "{back:?}");
     }
 
     let repo = TestRepo::new().file("x.txt", "1\n2\n3\nhello\n");
     upper.iter().for_each(|args| drop(repo.git(args)));
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.run_plan(&plan("Filter", &[attributes]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow().run_plan(&plan("Filter", &[attributes]));
     repo.write("x.txt", "own\n2\n3\nhello\n");
     repo.run_plan(&plan("More", &[execute("echo more >> x.txt")]));
-    repo.done(&["undo", "2"]);
+    repo.workflow().undo(2).done();
     assert_eq!(repo.read("x.txt"), "own\n2\n3\nhello\n");
 }
 
 #[test]
 fn a_branch_says_nothing_of_the_turns_that_it_began_with() {
     let repo = three_turns();
-    repo.done(&["branch", "1", "other"]);
-    repo.teddy(&["undo"]).check(
-        0,
-        &["your files no longer contain turns 2 and 3 of demo; to get them back: `teddy switch demo && teddy restore @`"],
-    );
+    repo.workflow().branch("1", "other").done();
+    insta::assert_snapshot!(repo.workflow().undo(1).done(), @r"
+    at turn 0
+      over [1]
+      write a.txt
+      write c.txt
+      delete dir/b.txt
+      this took turns 2 and 3 of demo out of your files as well; `teddy switch demo` and `teddy restore @` restore them
+    ");
 }

@@ -1,10 +1,12 @@
 //! Undo and redo are each other's inverse, N times one is N at once, and what is said of a restore that
 //! could not be applied is true.
 
-use serde_json::{Value, json};
+use serde_json::json;
+use teddy::workflow::restore::{OnOverlap, RestoreOptions};
 
-use crate::plans::{create, edit, execute, plan, read};
+use crate::plans::{create, edit, plan, read};
 use crate::support::TestRepo;
+use crate::support::in_process::resolving;
 
 /// A repository with a file, and a session.
 fn project() -> TestRepo {
@@ -13,13 +15,14 @@ fn project() -> TestRepo {
         .file(".gitignore", ".teddy/\n*.log\n");
     repo.commit("init");
     repo.write(".teddy/global.context", "**\n");
-    repo.done(&["new", "one"]);
+    repo.workflow().new_session("one").done();
     repo
 }
 
 /// Runs a turn that makes a file of its name.
 fn turn(repo: &TestRepo, name: &str) {
-    repo.run_plan(&plan(name, &[create(&format!("{name}.txt"), "x\n")]));
+    repo.workflow()
+        .run_plan(&plan(name, &[create(&format!("{name}.txt"), "x\n")]));
 }
 
 /// Returns the names of the files that turns made.
@@ -40,25 +43,24 @@ fn three_turns() -> TestRepo {
 #[test]
 fn undo_n_over_a_restore_is_n_times_undo() {
     let repo = three_turns();
-    repo.done(&["restore", "2"]);
-    let undone = repo.json(&["undo", "2"], 0);
-    assert_eq!(
-        (&undone["over"], &undone["passed_over"]),
-        (&json!([4, 3]), &json!([]))
-    );
+    repo.workflow().restore("2").done();
+    insta::assert_snapshot!(repo.workflow().undo(2).done(), @r"
+    at turn 2
+      over [4, 3]
+    ");
     assert_eq!(made(&repo), "one two");
-    repo.done(&["redo", "2"]);
+    repo.workflow().redo(2).done();
     assert_eq!(made(&repo), "one two");
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(made(&repo), "one two three");
 
     let repo = three_turns();
-    repo.done(&["restore", "0"]);
-    repo.done(&["undo", "2"]);
+    repo.workflow().restore("0").done();
+    repo.workflow().undo(2).done();
     assert_eq!(made(&repo), "one two");
-    repo.done(&["redo"]);
+    repo.workflow().redo(1).done();
     assert_eq!(made(&repo), "one two three");
-    repo.done(&["redo"]);
+    repo.workflow().redo(1).done();
     assert_eq!(made(&repo), "");
 }
 
@@ -66,33 +68,47 @@ fn undo_n_over_a_restore_is_n_times_undo() {
 fn undo_n_conflicts_where_one_of_n_undos_would() {
     let repo = project();
     // Together the two turns change nothing.
-    repo.run_plan(&plan("There", &[edit("a.txt", "1", "one")]));
-    repo.run_plan(&plan("And back", &[edit("a.txt", "one", "1")]));
+    repo.workflow()
+        .run_plan(&plan("There", &[edit("a.txt", "1", "one")]));
+    repo.workflow()
+        .run_plan(&plan("And back", &[edit("a.txt", "one", "1")]));
     repo.write("a.txt", "mine\n2\n3\n4\n5\n");
-    for steps in ["1", "2"] {
-        let stopped = repo.json(&["undo", steps], 4);
-        assert_eq!(stopped["overlaps"], json!(["a.txt"]), "{steps}");
-    }
+    let stopped = [1, 2].map(|steps| repo.workflow().undo(steps).refused());
+    insta::assert_snapshot!(stopped.concat(), @r"
+    at turn 1, not the same turns, not recorded
+      over [2]
+      overlap a.txt
+    at turn 0, not the same turns, not recorded
+      over [2, 1]
+      overlap a.txt
+    ");
     assert_eq!(repo.read("a.txt"), "mine\n2\n3\n4\n5\n");
 }
 
 #[test]
 fn a_redo_takes_back_an_undo_that_passed_over_another_checkouts_turn() {
     let repo = project();
-    let linked = repo.beside("linked");
-    let name = linked.to_str().unwrap();
-    repo.git(&["worktree", "add", "-q", name, "-b", "side"]);
+    repo.git(&["worktree", "add", "-q", "../linked", "-b", "side"]);
+    let linked = || repo.workflow().below("../linked");
     turn(&repo, "one");
     turn(&repo, "two");
-    repo.done(&["-C", name, "switch", "one"]);
+    linked().switch("one").done();
     let three = plan("three", &[create("three.txt", "x\n")]);
-    let ran = repo.teddy_reads(&["-C", name, "execute", "-", "-y"], three);
-    ran.check(0, &[]);
+    linked().run_plan(&three);
 
-    let undone = repo.json(&["undo", "2"], 0);
-    assert_eq!(undone["over"], json!([2, 1]));
-    let redone = repo.teddy(&["redo", "2"]);
-    redone.check(0, &["Turns 1, 2 are redone: 2 files changed."]);
+    insta::assert_snapshot!(repo.workflow().undo(2).done(), @r"
+    at turn 0
+      over [2, 1]
+      passed over 3: TakenBack
+      delete one.txt
+      delete two.txt
+    ");
+    insta::assert_snapshot!(repo.workflow().redo(2).done(), @r"
+    at turn 3, not the same turns
+      over [1, 2]
+      write one.txt
+      write two.txt
+    ");
     assert_eq!(made(&repo), "one two");
 }
 
@@ -101,15 +117,15 @@ fn a_redo_takes_back_an_undo_that_passed_over_a_turn_taken_out_by_another_sessio
     let repo = project();
     turn(&repo, "one");
     turn(&repo, "two");
-    repo.done(&["branch", "1", "other"]);
-    repo.done(&["restore", "@"]);
-    repo.done(&["switch", "one"]);
+    repo.workflow().branch("1", "other").done();
+    repo.workflow().restore("@").done();
+    repo.workflow().switch("one").done();
     turn(&repo, "three");
-    repo.done(&["-s", "other", "undo"]);
+    repo.workflow().session("other").undo(1).done();
     let before = made(&repo);
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_ne!(made(&repo), before);
-    repo.done(&["redo"]);
+    repo.workflow().redo(1).done();
     assert_eq!(made(&repo), before);
 }
 
@@ -117,20 +133,25 @@ fn a_redo_takes_back_an_undo_that_passed_over_a_turn_taken_out_by_another_sessio
 fn t24_a_redo_brings_back_what_the_user_had_reverted_before_the_undo() {
     let reverted = || {
         let repo = project();
-        repo.run_plan(&plan("One", &[edit("a.txt", "3", "3\none")]));
+        repo.workflow()
+            .run_plan(&plan("One", &[edit("a.txt", "3", "3\none")]));
         repo.git(&["stash", "-q"]);
-        repo.run_plan(&plan("Two", &[execute("echo two > a.txt")]));
-        repo.done(&["undo", "2"]);
+        let whole = create("a.txt", "two\n").replace(
+            "- **Description:**",
+            "- **Overwrite:** true\n- **Description:**",
+        );
+        repo.workflow().run_plan(&plan("Two", &[whole]));
+        repo.workflow().undo(2).done();
         assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\n5\n");
         repo
     };
     let repo = reverted();
-    repo.done(&["redo", "2"]);
+    repo.workflow().redo(2).done();
     assert_eq!(repo.read("a.txt"), "two\n");
     // Step by step it is the same.
     let repo = reverted();
-    repo.done(&["redo"]);
-    repo.done(&["redo"]);
+    repo.workflow().redo(1).done();
+    repo.workflow().redo(1).done();
     assert_eq!(repo.read("a.txt"), "two\n");
 }
 
@@ -138,23 +159,30 @@ fn t24_a_redo_brings_back_what_the_user_had_reverted_before_the_undo() {
 fn an_undo_that_never_reached_the_files_leaves_the_session_where_it_was() {
     let repo = project();
     turn(&repo, "one");
-    repo.run_plan(&plan("Two", &[edit("a.txt", "2", "two")]));
+    repo.workflow()
+        .run_plan(&plan("Two", &[edit("a.txt", "2", "two")]));
     let held = std::fs::OpenOptions::new()
         .append(true)
         .open(repo.path().join("a.txt"))
         .unwrap();
-    let blocked = repo.json(&["undo"], 4);
-    for list in ["written", "deleted", "kept", "missing", "over"] {
-        assert_eq!(blocked[list], json!([]), "{list}");
-    }
-    assert_eq!(blocked["overlaps"], json!(["a.txt"]));
-    assert_eq!(blocked["same_turns"], json!(false));
-    repo.teddy(&["undo"])
-        .check(4, &["blocked a.txt", "so nothing was changed"]);
+    let blocked = [repo.workflow().undo(1), repo.workflow().undo(1)];
+    insta::assert_snapshot!(blocked.map(|reply| reply.refused()).concat(), @r"
+    at turn 1, not the same turns
+      overlap a.txt
+      `a.txt` is open for writing in another program; once that has closed it, `teddy restore @ --theirs` writes the turn's version
+    at turn 1, not the same turns
+      overlap a.txt
+      `a.txt` is open for writing in another program; once that has closed it, `teddy restore @ --theirs` writes the turn's version
+    ");
     drop(held);
 
     turn(&repo, "three");
-    assert_eq!(repo.json(&["undo", "2"], 0)["over"], json!([5, 2]));
+    insta::assert_snapshot!(repo.workflow().undo(2).done(), @r"
+    at turn 1
+      over [5, 2]
+      write a.txt
+      delete three.txt
+    ");
     assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\n5\n");
     assert_eq!(made(&repo), "one");
 }
@@ -166,12 +194,12 @@ fn directory_in_the_way(ignored: &str) -> TestRepo {
         .file("dir/c.txt", "c\n")
         .file(".gitignore", "*.log\n.env\n");
     repo.commit("init");
-    repo.done(&["new", "one"]);
-    repo.run_plan(&plan(
-        "One",
-        &[execute("echo one > a.txt; rm -r dir; echo file > dir")],
-    ));
-    repo.done(&["undo"]);
+    repo.workflow().new_session("one").done();
+    repo.write("a.txt", "one\n");
+    repo.remove("dir");
+    repo.write("dir", "file\n");
+    repo.workflow().record("One").done();
+    repo.workflow().undo(1).done();
     repo.write(&format!("dir/{ignored}"), "mine\n");
     repo
 }
@@ -179,19 +207,18 @@ fn directory_in_the_way(ignored: &str) -> TestRepo {
 #[test]
 fn an_ignored_file_in_the_way_is_an_overlap_that_every_flag_settles() {
     let repo = directory_in_the_way("y.log");
-    let stopped = repo.json(&["redo"], 4);
-    assert_eq!(
-        (&stopped["commit"], &stopped["written"], &stopped["deleted"]),
-        (&Value::Null, &json!([]), &json!([]))
-    );
-    assert_eq!(stopped["same_turns"], json!(false));
-    assert_eq!(
-        stopped["overlaps"],
-        json!(["dir", "dir/c.txt", "dir/y.log"])
-    );
+    insta::assert_snapshot!(repo.workflow().redo(1).refused(), @r"
+    at turn 1, not the same turns, not recorded
+      over [1]
+      overlap dir
+      overlap dir/c.txt
+      overlap dir/y.log
+    ");
     assert_eq!(repo.read("a.txt"), "1\n");
 
-    repo.done(&["redo", "--theirs"]);
+    repo.workflow()
+        .redo_with(1, &resolving(OnOverlap::Theirs))
+        .done();
     assert_eq!(
         (repo.read("a.txt"), repo.read("dir")),
         ("one\n".to_owned(), "file\n".to_owned())
@@ -199,39 +226,87 @@ fn an_ignored_file_in_the_way_is_an_overlap_that_every_flag_settles() {
     let replaced = repo.git(&["show", "teddy/sessions/one^2^:dir/y.log"]);
     assert_eq!(replaced, "mine");
 
-    for flag in ["--ours", "--markers"] {
+    let partly = [OnOverlap::Ours, OnOverlap::Markers].map(|way| {
         let repo = directory_in_the_way("y.log");
-        repo.done(&["redo", flag]);
-        assert_eq!(repo.read("a.txt"), "one\n", "{flag}");
-        assert_eq!(repo.read("dir/y.log"), "mine\n", "{flag}");
-        let status = repo.teddy(&["status"]);
-        assert!(!status.stdout.contains("he result of"), "{flag}: {status}");
-        assert!(!status.stdout.contains("y.log"), "{flag}: {status}");
+        let reply = repo.workflow().redo_with(1, &resolving(way)).done();
+        assert_eq!(repo.read("a.txt"), "one\n", "{way:?}");
+        assert_eq!(repo.read("dir/y.log"), "mine\n", "{way:?}");
+        let workspace = &repo.workflow().status()["workspace"];
+        format!("{way:?}\n{reply}{workspace:#}\n")
+    });
+    insta::assert_snapshot!(partly.concat(), @r#"
+    Ours
+    at turn 1, not the same turns
+      over [1]
+      write a.txt
+      keep dir
+      keep dir/c.txt
+    {
+      "branch": null,
+      "changed": [],
+      "extra": [],
+      "lacking": [],
+      "marked": [],
+      "missing": [],
+      "not_brought": null,
+      "not_captured": [],
+      "same_turns": true
     }
+    Markers
+    at turn 1, not the same turns
+      over [1]
+      write a.txt
+      keep dir
+      keep dir/c.txt
+    {
+      "branch": null,
+      "changed": [],
+      "extra": [],
+      "lacking": [],
+      "marked": [],
+      "missing": [],
+      "not_brought": null,
+      "not_captured": [],
+      "same_turns": true
+    }
+    "#);
 
     let repo = directory_in_the_way("y.log");
-    repo.done(&["restore", "1", "--exact", "-y"]);
+    repo.workflow()
+        .restore_with("1", &resolving(OnOverlap::Exact))
+        .done();
     assert_eq!(repo.read("dir"), "file\n");
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(repo.read("dir/y.log"), "mine\n");
 }
 
 #[test]
 fn a_secret_in_the_way_stays_and_is_named() {
-    for flag in ["--theirs", "--markers", "--exact"] {
+    let stopped = [OnOverlap::Theirs, OnOverlap::Markers, OnOverlap::Exact].map(|way| {
         let repo = directory_in_the_way(".env");
-        repo.teddy(&["redo", flag, "-y"]).check(
-            4,
-            &[
-                "overlap dir",
-                "`dir/.env` is in the way and in no snapshot, so nothing was changed",
-            ],
-        );
-        assert_eq!(repo.read("dir/.env"), "mine\n", "{flag}");
-        assert_eq!(repo.read("a.txt"), "1\n", "{flag}");
-    }
+        let reply = repo.workflow().redo_with(1, &resolving(way)).refused();
+        assert_eq!(repo.read("dir/.env"), "mine\n", "{way:?}");
+        assert_eq!(repo.read("a.txt"), "1\n", "{way:?}");
+        reply
+    });
+    insta::assert_snapshot!(stopped.concat(), @r"
+    at turn 1, not the same turns, not recorded
+      over [1]
+      overlap dir
+      `dir/.env` is in the way and in no snapshot, so nothing was changed; move it away, or `--ours` leaves it there
+    at turn 1, not the same turns, not recorded
+      over [1]
+      overlap dir
+      `dir/.env` is in the way and in no snapshot, so nothing was changed; move it away, or `--ours` leaves it there
+    at turn 1, not the same turns, not recorded
+      over [1]
+      overlap dir
+      `dir/.env` is in the way and in no snapshot, so nothing was changed; move it away, or `--ours` leaves it there
+    ");
     let repo = directory_in_the_way(".env");
-    repo.done(&["redo", "--ours"]);
+    repo.workflow()
+        .redo_with(1, &resolving(OnOverlap::Ours))
+        .done();
     assert_eq!(repo.read("dir/.env"), "mine\n");
     assert_eq!(repo.read("a.txt"), "one\n");
 }
@@ -240,25 +315,33 @@ fn a_secret_in_the_way_stays_and_is_named() {
 fn an_ignored_file_where_a_turn_has_a_directory_is_in_the_way_too() {
     let in_the_way = || {
         let repo = project();
-        repo.run_plan(&plan(
+        repo.workflow().run_plan(&plan(
             "One",
             &[create("x.log/y.txt", "1\n"), create("z.txt", "z\n")],
         ));
-        repo.done(&["undo"]);
+        repo.workflow().undo(1).done();
         repo.write("x.log", "mine\n");
         repo
     };
     let repo = in_the_way();
-    let stopped = repo.json(&["redo"], 4);
-    assert_eq!(stopped["commit"], Value::Null);
+    insta::assert_snapshot!(repo.workflow().redo(1).refused(), @r"
+    at turn 1, not the same turns, not recorded
+      over [1]
+      overlap x.log
+      overlap x.log/y.txt
+    ");
     assert_eq!(repo.read("x.log"), "mine\n");
-    repo.done(&["redo", "--ours"]);
+    repo.workflow()
+        .redo_with(1, &resolving(OnOverlap::Ours))
+        .done();
     assert_eq!(
         (repo.read("x.log"), repo.read("z.txt")),
         ("mine\n".to_owned(), "z\n".to_owned())
     );
     let repo = in_the_way();
-    repo.done(&["redo", "--theirs"]);
+    repo.workflow()
+        .redo_with(1, &resolving(OnOverlap::Theirs))
+        .done();
     assert_eq!(repo.read("x.log/y.txt"), "1\n");
     let replaced = repo.git(&["show", "teddy/sessions/one^2^:x.log"]);
     assert_eq!(replaced, "mine");
@@ -267,39 +350,53 @@ fn an_ignored_file_where_a_turn_has_a_directory_is_in_the_way_too() {
 #[test]
 fn markers_leave_a_directory_of_the_users_where_the_turn_has_a_file() {
     let repo = project();
-    repo.run_plan(&plan("One", &[edit("a.txt", "2", "two")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[edit("a.txt", "2", "two")]));
     repo.remove("a.txt");
     repo.write("a.txt/inner", "mine\n");
-    let undone = repo.json(&["undo", "--markers"], 0);
+    let undone = repo.workflow().undo_with(1, &resolving(OnOverlap::Markers));
+    insta::assert_snapshot!(undone.done(), @r"
+    at turn 0, not the same turns
+      over [1]
+      keep a.txt
+      keep a.txt/inner
+    ");
     assert_eq!(repo.read("a.txt/inner"), "mine\n");
-    assert_eq!(
-        (
-            &undone["deleted"],
-            &undone["conflicts"],
-            &undone["same_turns"]
-        ),
-        (&json!([]), &json!([]), &json!(false))
-    );
-    let status = repo.teddy(&["status"]);
-    assert!(!status.stdout.contains("a.txt/inner"), "{status}");
+    let workspace = &repo.workflow().status()["workspace"];
+    insta::assert_snapshot!(format!("{workspace:#}"), @r#"
+    {
+      "branch": null,
+      "changed": [],
+      "extra": [],
+      "lacking": [],
+      "marked": [],
+      "missing": [],
+      "not_brought": null,
+      "not_captured": [],
+      "same_turns": true
+    }
+    "#);
 }
 
 #[test]
 fn exact_paths_leave_a_file_that_is_not_on_them() {
     let repo = project();
-    repo.run_plan(&plan("One", &[create("dir/sub/x.txt", "1\n")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("dir/sub/x.txt", "1\n")]));
     repo.remove("dir");
     repo.write("dir", "mine\n");
-    repo.teddy(&["restore", "1", "dir/sub", "--exact", "-y"])
-        .check(
-            4,
-            &[
-                "overlap dir",
-                "`dir` is in the way and not on the paths that you named, so nothing was changed",
-            ],
-        );
+    let below = |path: &str| RestoreOptions {
+        paths: vec![path.to_owned()],
+        ..resolving(OnOverlap::Exact)
+    };
+    let stopped = repo.workflow().restore_with("1", &below("dir/sub"));
+    insta::assert_snapshot!(stopped.refused(), @r"
+    at turn 1, not the same turns, not recorded
+      overlap dir
+      `dir` is in the way and not on the paths that you named, so nothing was changed; name it as well, or move it away
+    ");
     assert_eq!(repo.read("dir"), "mine\n");
-    repo.done(&["restore", "1", "dir", "--exact", "-y"]);
+    repo.workflow().restore_with("1", &below("dir")).done();
     assert_eq!(repo.read("dir/sub/x.txt"), "1\n");
 }
 
@@ -307,27 +404,35 @@ fn exact_paths_leave_a_file_that_is_not_on_them() {
 fn a_file_of_another_session_is_not_kept_as_the_users() {
     let repo = project();
     turn(&repo, "one");
-    repo.done(&["new", "other"]);
+    repo.workflow().new_session("other").done();
     turn(&repo, "two");
     repo.write("mine.txt", "mine\n");
-    repo.done(&["switch", "one"]);
-    let undone = repo.json(&["undo"], 0);
-    assert_eq!(
-        (&undone["deleted"], &undone["kept"]),
-        (&json!(["one.txt", "two.txt"]), &json!(["mine.txt"]))
-    );
+    repo.workflow().switch("one").done();
+    insta::assert_snapshot!(repo.workflow().undo(1).done(), @r"
+    at turn 0
+      over [1]
+      delete one.txt
+      delete two.txt
+      keep mine.txt
+      this took turn 1 of other out of your files as well; `teddy switch other` and `teddy restore @` restore it
+    ");
 
     // A turn of another checkout is in no file here, and its own are not missed as if the user had
     // deleted them.
     let repo = project();
     turn(&repo, "one");
-    repo.done(&["branch", "@", "other"]);
+    repo.workflow().branch("@", "other").done();
     turn(&repo, "two");
-    repo.done(&["switch", "one"]);
+    repo.workflow().switch("one").done();
     turn(&repo, "three");
-    repo.done(&["switch", "other"]);
-    let undone = repo.json(&["undo"], 0);
-    assert_eq!(undone["kept"], json!([]));
+    repo.workflow().switch("other").done();
+    insta::assert_snapshot!(repo.workflow().undo(1).done(), @r"
+    at turn 1
+      over [2]
+      delete three.txt
+      delete two.txt
+      this took turn 2 of one out of your files as well; `teddy switch one` and `teddy restore @` restore it
+    ");
 }
 
 #[test]
@@ -339,15 +444,24 @@ fn t14_a_plan_that_waits_survives_an_undo_and_is_named() {
         plan("Make two", &[create("two.txt", "x\n")]),
     )
     .unwrap();
-    repo.done(&["plan", "--from", "../two.md", "-m", "more"]);
-    for command in ["undo", "redo"] {
-        repo.teddy(&[command])
-            .check(0, &["the plan that waits was made before this: Make two"]);
-        let draft = &repo.json(&["status"], 0)["draft"];
-        assert_eq!(draft, &json!({ "title": "Make two", "actions": 1 }));
-    }
-    repo.done(&["restore", "0"]);
-    repo.done(&["execute", "-y"]);
+    repo.workflow().plan_file(Some("more"), "two.md").done();
+    let waiting = json!({ "title": "Make two", "actions": 1 });
+    insta::assert_snapshot!(repo.workflow().undo(1).done(), @r"
+    at turn 0
+      over [1]
+      delete one.txt
+      the plan that waits was made before this: Make two; `teddy execute` checks it against your files as they are now
+    ");
+    assert_eq!(repo.workflow().status()["draft"], waiting);
+    insta::assert_snapshot!(repo.workflow().redo(1).done(), @r"
+    at turn 1
+      over [1]
+      write one.txt
+      the plan that waits was made before this: Make two; `teddy execute` checks it against your files as they are now
+    ");
+    assert_eq!(repo.workflow().status()["draft"], waiting);
+    repo.workflow().restore("0").done();
+    repo.workflow().execute().done();
     assert_eq!(made(&repo), "two");
 }
 
@@ -356,20 +470,21 @@ fn t24_a_restore_that_changes_nothing_is_not_a_turn() {
     let repo = project();
     turn(&repo, "one");
     turn(&repo, "two");
-    let turns = || repo.json(&["status"], 0)["turn"].clone();
-    let restored = repo.json(&["restore", "@"], 0);
-    assert_eq!((&restored["commit"], turns()), (&Value::Null, json!(2)));
-    repo.teddy(&["restore", "2"])
-        .check(0, &["Your files match turn 2: 0 files changed."]);
+    let turns = || repo.workflow().status()["turn"].clone();
+    let same = ["@", "2"].map(|turn| repo.workflow().restore(turn).done());
+    insta::assert_snapshot!(same.concat(), @r"
+    at turn 2, not recorded
+    at turn 2, not recorded
+    ");
     assert_eq!(turns(), json!(2));
 
     // One that changes the context, or which turns are in the files, is one.
-    repo.run_plan(&plan("Look", &[read("a.txt")]));
-    repo.done(&["restore", "2"]);
+    repo.workflow().run_plan(&plan("Look", &[read("a.txt")]));
+    repo.workflow().restore("2").done();
     assert_eq!(turns(), json!(4));
-    repo.done(&["restore", "2"]);
+    repo.workflow().restore("2").done();
     assert_eq!(turns(), json!(4));
-    repo.done(&["restore", "1"]);
-    repo.done(&["restore", "1"]);
+    repo.workflow().restore("1").done();
+    repo.workflow().restore("1").done();
     assert_eq!(turns(), json!(5));
 }

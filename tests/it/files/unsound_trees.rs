@@ -16,11 +16,11 @@ fn a_turn_records_no_tree_that_git_refuses() {
             .file("a.txt", "1\n")
             .file(name, "# nothing\n");
         repo.commit("init");
-        repo.done(&["new", "one"]);
+        repo.workflow().new_session("one").done();
         let script = format!("rm {name}; mkdir {name}; echo x > {name}/x; echo 2 > a.txt");
         let out = repo.teddy_reads(&["execute", "-", "-y"], plan("One", &[execute(&script)]));
         assert_eq!(out.code, 0, "{out}");
-        let report = repo.done(&["show", "1", "report.md"]);
+        let report = repo.workflow().artifact("1", "report.md");
         let left = format!("`{name}`: a directory, and git requires a file of this name");
         assert!(report.contains(&left), "{report}");
         assert_eq!(
@@ -32,30 +32,42 @@ fn a_turn_records_no_tree_that_git_refuses() {
         // The user's own are left out, too.
         repo.remove(name);
         repo.write(&format!("{name}/mine"), "mine\n");
-        repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+        repo.workflow()
+            .run_plan(&plan("Two", &[create("two.txt", "2\n")]));
         assert_eq!(repo.read(&format!("{name}/mine")), "mine\n");
         assert_eq!(
             repo.git(&["fsck", "--strict", "--no-dangling"]),
             "",
             "{name}"
         );
-        let left = repo.json(&["status"], 0)["workspace"]["not_captured"].clone();
+        let left = repo.workflow().status()["workspace"]["not_captured"].clone();
         assert_eq!(
             left,
             json!([{ "path": name, "reason": "a directory, and git requires a file of this name" }])
         );
 
-        let refused = plan("Three", &[create(&format!("sub/{name}/x"), "x\n")]);
-        repo.teddy_reads(&["execute", "-", "-y"], refused)
-            .check(3, &["must be a file for git, so nothing can be in it"]);
+        let below = plan("Three", &[create(&format!("sub/{name}/x"), "x\n")]);
+        let refused = repo.workflow().execute_text(&below).refused();
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(refused.replace(name, "[name]"), @r#"
+            The plan was not accepted: 1 mistake
+            plan.md:14: CREATE [sub/[name]/x](/sub/[name]/x): `[name]` must be a file for git, so nothing can be in it: "[sub/[name]/x](/sub/[name]/x)"
+                hint: write `[path/from/root](/path/from/root)`, text and destination alike, inside the project
+            no model is configured to correct the plan
+            turn 3 rejected
+            plan.md:14: CREATE [sub/[name]/x](/sub/[name]/x): `[name]` must be a file for git, so nothing can be in it: "[sub/[name]/x](/sub/[name]/x)"
+                hint: write `[path/from/root](/path/from/root)`, text and destination alike, inside the project
+            "#);
+        }
     }
 
     let repo = TestRepo::new().file(".gitmodules", "");
     repo.commit("init");
-    repo.done(&["new", "one"]);
+    repo.workflow().new_session("one").done();
     repo.remove(".gitmodules");
     symlink("elsewhere", repo.path().join(".gitmodules")).unwrap();
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
     assert_eq!(repo.git(&["fsck", "--strict", "--no-dangling"]), "");
 }
 
@@ -111,9 +123,15 @@ fn check_sound(repo: &TestRepo, case: &str) {
 fn p45_a_content_that_git_refuses_is_refused_in_a_plan() {
     let repo = TestRepo::new().file(".gitmodules", "[submodule \"a\"]\n\tpath = a\n");
     repo.commit("init");
-    repo.done(&["new", "one"]);
-    repo.done(&["context", "add", ".gitmodules"]);
-    for (path, text, why) in refused_contents() {
+    repo.workflow().new_session("one").done();
+    repo.workflow().add(&[".gitmodules"]);
+    let mut replies = Vec::new();
+    let mut refuse = |text: &str| {
+        let reply = repo.workflow().execute_text(text).refused();
+        // The rest is about the loop, which counts the rejections.
+        replies.extend(reply.lines().take(3).map(str::to_owned));
+    };
+    for (path, text, _) in refused_contents() {
         let create = match path {
             ".gitmodules" => create(path, &text).replace(
                 "- **Description:**",
@@ -121,12 +139,38 @@ fn p45_a_content_that_git_refuses_is_refused_in_a_plan() {
             ),
             _ => create(path, &text),
         };
-        repo.teddy_reads(&["execute", "-", "-y"], plan("Create", &[create]))
-            .check(3, &[&format!("`{path}`: {why}")]);
+        refuse(&plan("Create", &[create]));
     }
-    let edit = plan("Edit", &[edit(".gitmodules", "path = a", "path = -a")]);
-    repo.teddy_reads(&["execute", "-", "-y"], edit)
-        .check(3, &["git refuses the path `-a` of submodule `a`"]);
+    refuse(&plan(
+        "Edit",
+        &[edit(".gitmodules", "path = a", "path = -a")],
+    ));
+    insta::assert_snapshot!(replies.join("\n"), @r"
+    The plan was not accepted: 1 mistake
+    plan.md:13: CREATE .gitmodules: `.gitmodules`: git refuses the URL `-u./x` of submodule `a`
+        hint: `git fsck --strict` and servers refuse such a file; write another content
+    The plan was not accepted: 1 mistake
+    plan.md:13: CREATE .gitmodules: `.gitmodules`: git refuses the URL `https://host/%0ax` of submodule `a`
+        hint: `git fsck --strict` and servers refuse such a file; write another content
+    The plan was not accepted: 1 mistake
+    plan.md:13: CREATE .gitmodules: `.gitmodules`: git refuses the submodule name `../b`
+        hint: `git fsck --strict` and servers refuse such a file; write another content
+    The plan was not accepted: 1 mistake
+    plan.md:13: CREATE .gitmodules: `.gitmodules`: git refuses the path `-b` of submodule `a`
+        hint: `git fsck --strict` and servers refuse such a file; write another content
+    The plan was not accepted: 1 mistake
+    plan.md:13: CREATE .gitmodules: `.gitmodules`: git refuses the update command `!touch x` of submodule `a`
+        hint: `git fsck --strict` and servers refuse such a file; write another content
+    The plan was not accepted: 1 mistake
+    plan.md:13: CREATE .gitattributes: `.gitattributes`: line 2 has 2048 bytes or more, which git refuses
+        hint: `git fsck --strict` and servers refuse such a file; write another content
+    The plan was not accepted: 1 mistake
+    plan.md:13: CREATE sub/.gitattributes: `sub/.gitattributes`: line 1 has 2048 bytes or more, which git refuses
+        hint: `git fsck --strict` and servers refuse such a file; write another content
+    The plan was not accepted: 1 mistake
+    plan.md:13: EDIT .gitmodules: `.gitmodules`: git refuses the path `-a` of submodule `a`
+        hint: `git fsck --strict` and servers refuse such a file; write another content
+    ");
     check_sound(&repo, "refused plans");
 }
 
@@ -141,13 +185,13 @@ fn what_a_command_writes_and_git_refuses_is_left_out_and_named() {
                 repo.write(path, "# nothing\n");
             }
             repo.commit("init");
-            repo.done(&["new", "one"]);
+            repo.workflow().new_session("one").done();
             let case = format!("{path}, {why}, {is_tracked}");
             let from = repo.beside("content");
             std::fs::write(&from, &text).unwrap();
             let script = format!("echo 2 > a.txt; cp {} {path}", from.display());
             repo.run_plan(&plan("Write", &[execute(&script)]));
-            let report = repo.done(&["show", "1", "report.md"]);
+            let report = repo.workflow().artifact("1", "report.md");
             assert!(
                 report.contains(&format!("`{path}`: {why}")),
                 "{case}: {report}"
@@ -157,17 +201,19 @@ fn what_a_command_writes_and_git_refuses_is_left_out_and_named() {
 
             // The user's own stays where it is.
             repo.write(path, &text);
-            repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+            repo.workflow()
+                .run_plan(&plan("Two", &[create("two.txt", "2\n")]));
             assert_eq!(repo.read(path), text, "{case}");
-            let left = repo.json(&["status"], 0)["workspace"]["not_captured"].clone();
+            let left = repo.workflow().status()["workspace"]["not_captured"].clone();
             assert_eq!(left, json!([{ "path": path, "reason": why }]), "{case}");
-            repo.done(&["undo", "2"]);
+            repo.workflow().undo(2).done();
             assert_eq!(repo.read(path), text, "{case}");
             check_sound(&repo, &case);
 
             // A content that git takes is recorded.
             repo.write(path, "# mine\n");
-            repo.run_plan(&plan("Three", &[create("three.txt", "3\n")]));
+            repo.workflow()
+                .run_plan(&plan("Three", &[create("three.txt", "3\n")]));
             let taken = repo.git(&["show", &format!("teddy/sessions/one^2:{path}")]);
             assert_eq!(taken, "# mine", "{case}");
         }
@@ -180,15 +226,15 @@ fn what_git_refuses_already_can_be_edited() {
     let line = "x".repeat(2048) + " text\n";
     let repo = TestRepo::new().file(".gitattributes", &line);
     repo.commit("init");
-    repo.done(&["new", "one"]);
-    repo.done(&["context", "add", ".gitattributes"]);
+    repo.workflow().new_session("one").done();
+    repo.workflow().add(&[".gitattributes"]);
     repo.write(".gitattributes", format!("{line}*.c text\n"));
-    repo.run_plan(&plan(
+    repo.workflow().run_plan(&plan(
         "Edit",
         &[edit(".gitattributes", "*.c text", "*.h text")],
     ));
     assert_eq!(repo.read(".gitattributes"), format!("{line}*.h text\n"));
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(repo.read(".gitattributes"), format!("{line}*.c text\n"));
 }
 

@@ -3,7 +3,10 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use teddy::workflow::restore::OnOverlap;
+
 use crate::plans::{create, execute, plan};
+use crate::support::in_process::resolving;
 use crate::support::{Output, TestRepo};
 
 /// A project with a stash, a staged file, a second branch, and hooks that leave a trace.
@@ -126,10 +129,12 @@ fn without_a_user_name_turns_are_recorded_all_the_same() {
 fn a_clone_and_a_fetch_bring_sessions_over_and_they_go_on_there() {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo.write("untracked.txt", "u\n");
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
-    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow()
+        .run_plan(&plan("Two", &[create("two.txt", "2\n")]));
     assert_eq!(repo.git(&["fsck", "--strict", "--no-dangling"]), "");
     let clone = repo.beside("clone");
     repo.git(&[
@@ -168,13 +173,16 @@ fn a_clone_and_a_fetch_bring_sessions_over_and_they_go_on_there() {
 fn garbage_collection_takes_nothing_of_a_session() {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
     repo.write("mine.txt", "mine\n");
-    repo.done(&["restore", "0", "--exact", "-y"]);
+    repo.workflow()
+        .restore_with("0", &resolving(OnOverlap::Exact))
+        .done();
     repo.git(&["reflog", "expire", "--expire=now", "--all"]);
     repo.git(&["gc", "-q", "--prune=now"]);
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(
         (
             repo.read("mine.txt").as_str(),
@@ -188,7 +196,7 @@ fn garbage_collection_takes_nothing_of_a_session() {
 #[expect(clippy::disallowed_methods, reason = "a test looks git up itself")]
 fn git_finds_it_as_a_command_of_its_own() {
     let repo = TestRepo::new();
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     let folder = std::path::Path::new(env!("CARGO_BIN_EXE_git-teddy"))
         .parent()
         .unwrap();
@@ -237,16 +245,17 @@ fn git_teddy_without_a_teddy_says_what_is_missing() {
 fn the_session_of_two_terminals_gets_one_turn_after_the_other() {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     std::thread::scope(|scope| {
         for name in ["one", "two", "three"] {
             let repo = &repo;
             scope.spawn(move || {
-                repo.run_plan(&plan(name, &[create(&format!("{name}.txt"), "x\n")]))
+                repo.workflow()
+                    .run_plan(&plan(name, &[create(&format!("{name}.txt"), "x\n")]))
             });
         }
     });
-    assert_eq!(repo.json(&["status"], 0)["turn"], 3);
+    assert_eq!(repo.workflow().status()["turn"], 3);
     assert_eq!(
         repo.git(&["rev-parse", "teddy/sessions/demo^2^{tree}"]),
         repo.tree()

@@ -42,7 +42,7 @@ use teddy::workflow::project::{Project, ProjectOptions, UserDirs};
 use teddy::workflow::record::{RecordOptions, record};
 use teddy::workflow::rerun::rerun;
 use teddy::workflow::restore::steps::{redo, undo};
-use teddy::workflow::restore::{RestoreOptions, RestoreResult, restore};
+use teddy::workflow::restore::{OnOverlap, RestoreOptions, RestoreResult, restore};
 use teddy::workflow::resume::{Console, Ended, ResumeOptions, Typed, resume};
 use teddy::workflow::retry::{RetryOptions, retry};
 use teddy::workflow::trust::adopt_session;
@@ -110,6 +110,14 @@ impl Reply {
 impl std::fmt::Display for Reply {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+/// Returns options of a restore that resolves overlaps in this way.
+pub fn resolving(on_overlap: OnOverlap) -> RestoreOptions {
+    RestoreOptions {
+        on_overlap,
+        ..RestoreOptions::default()
     }
 }
 
@@ -434,8 +442,12 @@ impl Workflow<'_> {
 
     /// Redoes turns.
     pub fn redo(&self, steps: u64) -> Reply {
-        let options = RestoreOptions::default();
-        self.call(|project, user, out| show_restore(out, &redo(project, steps, &options, user)?))
+        self.redo_with(steps, &RestoreOptions::default())
+    }
+
+    /// Redoes turns.
+    pub fn redo_with(&self, steps: u64, options: &RestoreOptions) -> Reply {
+        self.call(|project, user, out| show_restore(out, &redo(project, steps, options, user)?))
     }
 
     /// Restores a turn.

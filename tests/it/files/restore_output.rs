@@ -1,0 +1,105 @@
+//! What `restore`, `undo` and `redo` print.
+
+use super::restore::three_turns;
+
+#[test]
+fn a_file_with_own_edits_is_said_to_be_merged() {
+    let repo = three_turns();
+    repo.write("a.txt", "1\ntwo\n3\n4\nfive\n");
+    repo.write("mine.txt", "mine\n");
+    let printed = repo.teddy(&["restore", "0"]).to_string();
+    insta::assert_snapshot!(printed, @r"
+    exit code 0
+    --- stdout
+    merge a.txt
+    write c.txt
+    delete dir/b.txt
+    keep mine.txt
+
+    --- stderr
+    Your files match turn 0: 3 files changed, 2 of your own kept.
+    ");
+}
+
+#[test]
+fn what_is_said_is_about_the_paths_that_were_named() {
+    let repo = three_turns();
+    let printed = [
+        &["restore", "1", "-n"][..],
+        &["restore", "0", "dir/b.txt"],
+        &["restore", "3", "dir/b.txt", "a.txt"],
+    ]
+    .map(|args| repo.teddy(args).to_string());
+    insta::assert_snapshot!(printed.join("\n"), @r"
+    exit code 0
+    --- stdout
+    write c.txt
+    delete dir/b.txt
+
+    --- stderr
+    Your files would match turn 1: 2 files changed.
+
+    exit code 0
+    --- stdout
+    delete dir/b.txt
+
+    --- stderr
+    dir/b.txt matches turn 0: 1 file changed.
+
+    exit code 0
+    --- stdout
+    write dir/b.txt
+
+    --- stderr
+    dir/b.txt, a.txt match turn 3: 1 file changed.
+    ");
+}
+
+#[test]
+fn a_turn_of_another_session_is_named_as_it_was_typed() {
+    let repo = three_turns();
+    repo.workflow().new_session("other").done();
+    repo.write("own.txt", "mine\n");
+    let printed = ["--exact", "-n"].map(|flag| repo.teddy(&["restore", "demo:1", flag]));
+    insta::assert_snapshot!(printed.map(|out| out.to_string()).join("\n"), @r#"
+    exit code 1
+    --- stdout
+
+    --- stderr
+    error: stdin is not a terminal, so TeDDy cannot ask "Make 3 files equal to turn demo:1?"
+    hint: `-y` says yes
+
+    exit code 0
+    --- stdout
+    write c.txt
+    delete dir/b.txt
+    keep own.txt
+
+    --- stderr
+    Your files would match turn demo:1: 2 files changed.
+    "#);
+}
+
+#[test]
+fn what_was_kept_is_counted_where_there_is_something() {
+    let repo = three_turns();
+    let undone = repo.teddy(&["undo"]);
+    repo.write("own.txt", "mine\n");
+    let redone = repo.teddy(&["redo"]);
+    insta::assert_snapshot!(format!("{undone}\n{redone}"), @r"
+    exit code 0
+    --- stdout
+    write c.txt
+
+    --- stderr
+    Your files match turn 2: 1 file changed.
+
+    exit code 0
+    --- stdout
+    delete c.txt
+    keep own.txt
+
+    --- stderr
+    Your files match turn 3: 1 file changed, 1 of your own kept.
+    ");
+}
