@@ -9,14 +9,15 @@ use crate::support::TestRepo;
 fn history() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "works\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
     for number in 1..=8 {
         let action = match number {
             5 => edit("a.txt", "works", "broken"),
             _ => create(&format!("{number}.txt"), "x\n"),
         };
-        repo.run_plan(&plan(&format!("Step {number}"), &[action]));
+        repo.workflow()
+            .run_plan(&plan(&format!("Step {number}"), &[action]));
     }
     repo
 }
@@ -76,8 +77,9 @@ fn bisect_says_what_is_wrong_with_its_ends() {
 #[test]
 fn bisect_searches_the_session_whose_turns_are_named() {
     let repo = history();
-    repo.done(&["branch", "2", "other"]);
-    repo.run_plan(&plan("Other 3", &[create("other.txt", "x\n")]));
+    repo.workflow().branch("2", "other").done();
+    repo.workflow()
+        .run_plan(&plan("Other 3", &[create("other.txt", "x\n")]));
     let run = |ends: &[&str], script: &str, code: i32| {
         repo.json(&[&["bisect", "run"], ends, &[script]].concat(), code)
     };
@@ -144,9 +146,10 @@ fn git_bisects_the_code_of_a_session_too() {
 #[test]
 fn compare_puts_turns_and_sessions_side_by_side() {
     let repo = history();
-    repo.done(&["branch", "4", "other"]);
-    repo.done(&["restore", "4"]);
-    repo.run_plan(&plan("Another", &[create("other.txt", "1\n2\n")]));
+    repo.workflow().branch("4", "other").done();
+    repo.workflow().restore("4").done();
+    repo.workflow()
+        .run_plan(&plan("Another", &[create("other.txt", "1\n2\n")]));
     let sides = repo.json(
         &["compare", "demo", "other", "--check", "grep -q works a.txt"],
         0,
@@ -192,8 +195,9 @@ fn compare_puts_turns_and_sessions_side_by_side() {
 #[test]
 fn a_session_that_another_goes_on_from_shares_all_its_turns() {
     let repo = history();
-    repo.done(&["branch", "@", "longer"]);
-    repo.run_plan(&plan("More", &[create("more.txt", "1\n")]));
+    repo.workflow().branch("@", "longer").done();
+    repo.workflow()
+        .run_plan(&plan("More", &[create("more.txt", "1\n")]));
     let sides = repo.json(&["compare", "demo", "longer"], 0);
     let told = |side: &Value| json!([side["turns"], side["files"], side["added"]]);
     assert_eq!(

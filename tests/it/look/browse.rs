@@ -3,18 +3,20 @@
 use std::process::Stdio;
 
 use rustix::process::Signal;
+use teddy::workflow::restore::OnOverlap;
 
 use crate::plans::{create, edit, execute, plan};
 use crate::screen::Screen;
 use crate::support::TestRepo;
+use crate::support::in_process::resolving;
 
 /// One session has three turns, the other branches off after the first.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("greet.sh", "#!/bin/sh\necho \"Hello!\"\n");
     repo.commit("Say hello");
-    repo.done(&["new", "other"]);
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "greet.sh"]);
+    repo.workflow().new_session("other").done();
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["greet.sh"]);
     repo.reply(&plan(
         "Greet by name",
         &[
@@ -28,15 +30,19 @@ fn project() -> TestRepo {
     ));
     repo.done(&["plan", "-m", "greet people by their name"]);
     repo.done(&["execute", "-y"]);
-    repo.run_plan(&plan(
+    repo.workflow().run_plan(&plan(
         "Say how it is used",
         &[create("README.md", "# greet\n")],
     ));
-    repo.run_plan(&plan("Note the rest", &[create("notes.txt", "rest\n")]));
-    repo.done(&["branch", "1", "way"]);
-    repo.run_plan(&plan("Another way", &[create("way.txt", "way\n")]));
-    repo.done(&["switch", "demo"]);
-    repo.done(&["restore", "@", "--exact", "-y"]);
+    repo.workflow()
+        .run_plan(&plan("Note the rest", &[create("notes.txt", "rest\n")]));
+    repo.workflow().branch("1", "way").done();
+    repo.workflow()
+        .run_plan(&plan("Another way", &[create("way.txt", "way\n")]));
+    repo.workflow().switch("demo").done();
+    repo.workflow()
+        .restore_with("@", &resolving(OnOverlap::Exact))
+        .done();
     repo
 }
 
@@ -93,7 +99,8 @@ fn the_tree_and_the_parts_of_a_turn_are_shown() {
 fn a_turn_that_is_made_elsewhere_appears() {
     let repo = project();
     let mut screen = open(&repo, (80, 24), "Note the rest");
-    repo.run_plan(&plan("Made elsewhere", &[create("new.txt", "new\n")]));
+    repo.workflow()
+        .run_plan(&plan("Made elsewhere", &[create("new.txt", "new\n")]));
     screen.wait_for("Made elsewhere");
     leave(screen);
 }

@@ -7,12 +7,15 @@ use crate::support::TestRepo;
 fn two_sessions() -> TestRepo {
     let repo = TestRepo::new().file("src/a.txt", "one\ntwo\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "src/a.txt"]);
-    repo.run_plan(&plan("Change a", &[edit("src/a.txt", "two", "2")]));
-    repo.run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
-    repo.done(&["branch", "1", "other"]);
-    repo.run_plan(&plan("Make c", &[create("src/c.txt", "c\n")]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["src/a.txt"]);
+    repo.workflow()
+        .run_plan(&plan("Change a", &[edit("src/a.txt", "two", "2")]));
+    repo.workflow()
+        .run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
+    repo.workflow().branch("1", "other").done();
+    repo.workflow()
+        .run_plan(&plan("Make c", &[create("src/c.txt", "c\n")]));
     repo
 }
 

@@ -9,8 +9,8 @@ fn used() -> TestRepo {
         .file("greet.sh", "echo Hello\n")
         .file("old.bin", b"\0\x01");
     repo.commit("init");
-    repo.done(&["new", "greet-by-name"]);
-    repo.done(&["context", "add", "greet.sh"]);
+    repo.workflow().new_session("greet-by-name").done();
+    repo.workflow().add(&["greet.sh"]);
     repo.reply(&plan(
         "Greet by name",
         &[
@@ -82,14 +82,15 @@ fn ex2_json_has_the_same_facts_in_full() {
 fn ex1_a_session_without_turns_has_a_summary_too() {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     let text = repo.done(&["export", "--format", "md"]);
     assert!(
         text.starts_with("### Session `demo`\n\n0 turns · commit `"),
         "{text}"
     );
 
-    repo.run_plan(&plan("One", &[create("b.txt", "b\n")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("b.txt", "b\n")]));
     let text = repo.done(&["export", "--format", "md"]);
     assert!(
         text.contains("**1 file (+1 −0)**\n\n- `b.txt` +1 −0, added\n"),

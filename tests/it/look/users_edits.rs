@@ -11,10 +11,10 @@ fn project() -> TestRepo {
         .file("shared.txt", &lines)
         .file("mine.txt", "1\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "shared.txt", "--session"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["shared.txt"]);
     repo.write("before.txt", "mine\n");
-    repo.run_plan(&plan(
+    repo.workflow().run_plan(&plan(
         "One",
         &[
             edit("shared.txt", "l3", "three"),
@@ -68,10 +68,12 @@ fn what_landed_is_counted_and_what_is_undone_is_not() {
     let repo = project();
     repo.done(&["land", "--no-edit"]);
     check(&repo, &["shared.txt", "turn.txt", "two.txt"], (3, 1));
-    repo.run_plan(&plan("Three", &[create("three.txt", "3\n")]));
-    repo.done(&["undo"]);
+    repo.workflow()
+        .run_plan(&plan("Three", &[create("three.txt", "3\n")]));
+    repo.workflow().undo(1).done();
     repo.write("later.txt", "mine\n");
-    repo.run_plan(&plan("Four", &[create("four.txt", "4\n")]));
+    repo.workflow()
+        .run_plan(&plan("Four", &[create("four.txt", "4\n")]));
     check(
         &repo,
         &["four.txt", "shared.txt", "turn.txt", "two.txt"],
@@ -85,6 +87,7 @@ fn what_the_user_took_back_or_changed_on_the_same_line_is_not_the_sessions() {
     repo.remove("turn.txt");
     let shared = repo.read("shared.txt").replace("l10", "mine");
     repo.write("shared.txt", shared);
-    repo.run_plan(&plan("Three", &[edit("shared.txt", "mine", "theirs")]));
+    repo.workflow()
+        .run_plan(&plan("Three", &[edit("shared.txt", "mine", "theirs")]));
     check(&repo, &["shared.txt", "two.txt"], (3, 2));
 }

@@ -7,19 +7,20 @@ use crate::support::TestRepo;
 fn history() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\ntwo\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt"]);
-    repo.run_plan(&plan("Change a", &[edit("a.txt", "two", "2")]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
+    repo.workflow()
+        .run_plan(&plan("Change a", &[edit("a.txt", "two", "2")]));
     repo.reply(&plan(
         "Make b",
         &[create("b.txt", "b\n"), execute("echo built > built.txt")],
     ));
     repo.done(&["plan", "-m", "make b"]);
     repo.done(&["execute", "-y"]);
-    repo.done(&["undo"]);
-    repo.done(&["redo"]);
-    repo.done(&["restore", "1"]);
-    repo.done(&["branch", "2", "other"]);
+    repo.workflow().undo(1).done();
+    repo.workflow().redo(1).done();
+    repo.workflow().restore("1").done();
+    repo.workflow().branch("2", "other").done();
     repo.teddy_reads(&["execute", "-", "-y"], plan("Fail", &[execute("exit 3")]))
         .check(1, &["turn 3 failed"]);
     repo

@@ -164,7 +164,7 @@ fn only_who_has_the_address_gets_anything() {
 fn what_others_wrote_is_text() {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     let said = format!("printf '%s\\n' '{}'", HOSTILE.replace('\'', ""));
     let answer = plan(
         HOSTILE,
@@ -226,7 +226,7 @@ fn two_hundred_requests_at_once_are_answered() {
 fn a_large_output_is_cut_and_said() {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo.reply(&plan("Talk", &[execute("yes 'a line' | head -c 2000000")]));
     repo.done(&["resume", "-y", "-m", "Talk."]);
     let page = Web::start(&repo, &[]).page("s/demo/1.html");
@@ -276,7 +276,7 @@ fn pages_notice_a_turn_that_is_made_elsewhere() {
     let web = Web::start(&repo, &[]);
     let before = web.page("state");
     assert_eq!(before, web.page("state"));
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_ne!(before, web.page("state"));
     assert!(web.page("s/other-way/").contains("to turn 0"));
 }

@@ -91,7 +91,7 @@ fn keys_and_names_stay_here() {
     let key = concat!("gh", "p_a9Zk3Qx7Lm2Vt8Rb5Nw4Yc6Hd1Jf0Gs4x8Pq2");
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     let secret = format!("token {key} of /home/ada/x\n");
     let answer = plan(
         "Keep a key",
@@ -163,10 +163,11 @@ fn what_is_damaged_is_said_and_the_rest_is_written() {
 fn a_list_that_a_plan_wrote_has_no_file_deleted() {
     let repo = TestRepo::new().file(".gitignore", "public/\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo.write("public/notes.txt", "only copy\n");
     let list = "# Written by teddy, which may replace these files and this folder.\nnotes.txt\n";
-    repo.run_plan(&plan("List it", &[create("public/.teddy-files", list)]));
+    repo.workflow()
+        .run_plan(&plan("List it", &[create("public/.teddy-files", list)]));
     repo.teddy(&["export", "--html", "public"])
         .check(1, &["did not come from here", "name another directory"]);
     assert_eq!(repo.read("public/notes.txt"), "only copy\n");
