@@ -13,12 +13,14 @@ use toml_edit::{Document, Item, Table};
 
 use super::HookedAgent;
 use crate::host::env;
-use crate::host::file::{FileMode, Root, make_shared_dirs, replace_if};
+use crate::host::file::{FileInfo, FileMode, Root, make_shared_dirs, replace_if};
 use crate::text::json_edit;
 use crate::workflow::hint::with_hint;
 
 const MAX_FILE: u64 = 4 << 20;
 const MAX_ATTEMPTS: u32 = 50;
+/// Permission bit.
+const OWNER_CAN_WRITE: u32 = 0o200;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// How an agent reports its prompts.
@@ -87,7 +89,9 @@ impl HookFile {
         };
         let rel_path = real.strip_prefix(&home).map_err(|_| {
             let (path, real) = (path.display(), real.display());
-            anyhow::anyhow!("`{path}` is `{real}`, which is not below your home folder")
+            let error =
+                anyhow::anyhow!("`{path}` is `{real}`, which is not below your home folder");
+            with_hint(error, add_by_hand(agent, form))
         })?;
         Ok(HookFile {
             agent,
@@ -133,6 +137,13 @@ impl HookFile {
     }
 
     pub fn to_install(&self) -> anyhow::Result<HookChange> {
+        self.with_our_entry().map_err(|error| {
+            let hint = add_by_hand(self.agent, self.form);
+            with_hint(self.refused(error), hint)
+        })
+    }
+
+    fn with_our_entry(&self) -> anyhow::Result<HookChange> {
         let before = self.read()?;
         let after = match (self.form, before.as_deref()) {
             (HookForm::Events, Some(before)) => with_entry(self.agent, before),
@@ -140,16 +151,22 @@ impl HookFile {
             (HookForm::Notify, Some(before)) => with_notify(before),
             (HookForm::Notify, None) => Ok(format!("{NOTIFY}\n")),
         };
-        let after = after.map_err(|error| {
-            with_hint(
-                self.refused(error),
-                format!("add it yourself:\n{}", self.lines()),
-            )
-        });
-        Ok(HookChange {
-            after: Some(after?),
-            before,
-        })
+        let after = Some(after?);
+        if before != after {
+            self.ensure_writable()?;
+        }
+        Ok(HookChange { before, after })
+    }
+
+    /// The file is replaced by a new one, which its permissions would not prevent.
+    fn ensure_writable(&self) -> anyhow::Result<()> {
+        let entry = Root::open(&self.root).and_then(|root| root.entry(&self.rel_path));
+        let is_read_only = |entry: FileInfo| entry.permissions & OWNER_CAN_WRITE == 0;
+        anyhow::ensure!(
+            !entry.ok().flatten().is_some_and(is_read_only),
+            "it is read-only"
+        );
+        Ok(())
     }
 
     /// Deletes a file that the addition created, unless it has other content by now.
@@ -165,6 +182,10 @@ impl HookFile {
             HookForm::Notify => without_notify(&before),
         };
         let after = after.map_err(|error| self.refused(error))?;
+        if after != before {
+            self.ensure_writable()
+                .map_err(|error| self.refused(error))?;
+        }
         let is_created = after != before
             && match self.form {
                 HookForm::Events => json_edit::is_created(&before, &after),
@@ -174,14 +195,6 @@ impl HookFile {
             before: Some(before),
             after: (!is_created).then_some(after),
         })
-    }
-
-    /// Our entry, for a user who edits the file by hand.
-    fn lines(&self) -> String {
-        match self.form {
-            HookForm::Events => created(self.agent).unwrap_or_default(),
-            HookForm::Notify => format!("{NOTIFY}\n"),
-        }
     }
 
     fn refused(&self, error: anyhow::Error) -> anyhow::Error {
@@ -230,6 +243,15 @@ impl HookFile {
             replaced => Ok(replaced?),
         }
     }
+}
+
+/// Our entry, for a user who edits the file.
+fn add_by_hand(agent: HookedAgent, form: HookForm) -> String {
+    let lines = match form {
+        HookForm::Events => created(agent).unwrap_or_default(),
+        HookForm::Notify => format!("{NOTIFY}\n"),
+    };
+    format!("add it yourself:\n{lines}")
 }
 
 // Finds, adds and removes our entry in an agent's settings. All other bytes are preserved, and a

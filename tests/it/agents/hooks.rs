@@ -754,3 +754,51 @@ fn settings_behind_a_link_out_of_place_are_not_written() {
     let kept = std::fs::read_to_string(dotfiles.join("settings.json"));
     assert!(kept.unwrap().contains("teddy hook claude"));
 }
+
+/// Regression: a file behind a link got no lines to add, and a read-only file was replaced.
+#[test]
+fn settings_that_cannot_be_written_stay_and_the_lines_are_shown() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    let repo = project();
+    let shared = repo.path().join(".claude/settings.json");
+    let refused = |args: &[&str], why: &str| {
+        let all = [&["hooks", "install", "claude", "-y"], args].concat();
+        let out = repo.teddy(&all);
+        out.check(1, &[why, "add it yourself:", "teddy hook claude 2>"]);
+    };
+    repo.write(".claude/settings.json", "{}\n");
+    let mode = |mode: u32| {
+        std::fs::set_permissions(&shared, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode(0o444);
+    refused(&[], "is left as it is: it is read-only");
+    assert_eq!(repo.read(".claude/settings.json"), "{}\n");
+    mode(0o644);
+    repo.done(&["hooks", "install", "claude", "-y"]);
+    mode(0o444);
+    // There is nothing to change.
+    repo.done(&["hooks", "install", "claude", "-y"]);
+    let remove = repo.teddy(&["hooks", "remove", "claude", "-y"]);
+    remove.check(1, &["is left as it is: it is read-only"]);
+    mode(0o644);
+    repo.done(&["hooks", "remove", "claude", "-y"]);
+    assert_eq!(repo.read(".claude/settings.json"), "{}\n");
+
+    repo.remove(".claude/settings.json");
+    repo.write("dotfiles.json", "{}\n");
+    symlink("../dotfiles.json", &shared).unwrap();
+    refused(&[], "is left as it is: cannot read `.claude/settings.json`");
+    assert_eq!(repo.read("dotfiles.json"), "{}\n");
+    repo.remove(".claude/settings.json");
+    std::fs::create_dir(&shared).unwrap();
+    refused(&[], "it is not a regular file");
+    std::fs::remove_dir(&shared).unwrap();
+
+    let elsewhere = repo.beside("elsewhere.json");
+    std::fs::write(&elsewhere, "{}\n").unwrap();
+    std::fs::create_dir_all(repo.beside("home/.claude")).unwrap();
+    symlink(&elsewhere, repo.beside("home/.claude/settings.json")).unwrap();
+    refused(&["--user"], "not below your home folder");
+    assert_eq!(std::fs::read_to_string(&elsewhere).unwrap(), "{}\n");
+}
