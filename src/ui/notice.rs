@@ -285,7 +285,7 @@ fn describe_copy(missing: &[String], editable: &[String]) -> String {
     }
     if !editable.is_empty() {
         parts.push(format!(
-            "{} has modules of your checkout (`pip install -e`), which commands cannot read; `worktree.setup` can install them in the copy",
+            "{} has modules of your checkout (`pip install -e`): commands use those instead of the copy's, or fail if the sandbox hides them; `worktree.setup` can install the copy's",
             quoted(editable)
         ));
     }

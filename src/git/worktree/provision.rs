@@ -75,8 +75,7 @@ pub struct ProvisionedFiles {
     pub in_the_way: Vec<Vec<u8>>,
     /// Ignored directories that the worktree lacks.
     pub missing: Vec<Vec<u8>>,
-    /// Linked Python environments that use the workspace's own modules (`pip install -e`), which
-    /// commands cannot read.
+    /// Linked Python environments that use the workspace's own modules (`pip install -e`).
     pub editable: Vec<Vec<u8>>,
 }
 
@@ -202,10 +201,12 @@ impl Walker<'_> {
     fn link_or_miss(&mut self, dir: &WorkspaceName) -> anyhow::Result<()> {
         let is_one_of = |names: &[&str]| names.iter().any(|name| name.as_bytes() == dir.name());
         if is_one_of(&DEPENDENCIES) {
-            if uses_workspace(&self.source(&dir.path), self.from) {
+            self.link_to(&dir.path)?;
+            let is_linked = self.provisioned.linked.last() == Some(&dir.path);
+            if is_linked && uses_workspace(&self.source(&dir.path), self.from) {
                 self.provisioned.editable.push(dir.path.clone());
             }
-            return self.link_to(&dir.path);
+            return Ok(());
         }
         if !is_one_of(&TRANSIENT) {
             self.provisioned.missing.push(dir.path.clone());
@@ -345,18 +346,42 @@ impl Walker<'_> {
 
 /// Returns whether a Python environment has modules of the workspace itself.
 fn uses_workspace(environment: &Path, workspace: &Path) -> bool {
+    let real = workspace.canonicalize();
+    let dirs: Vec<&Path> = real
+        .iter()
+        .map(PathBuf::as_path)
+        .chain([workspace])
+        .collect();
     let versions = std::fs::read_dir(environment.join("lib"));
     let versions = versions.into_iter().flatten().flatten();
     let packages = versions.map(|version| version.path().join(SITE_PACKAGES));
     let entries = packages.flat_map(|dir| std::fs::read_dir(dir).into_iter().flatten().flatten());
     let mut path_files = entries
         .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|ending| ending == "pth"));
+        .filter(|path| adds_modules(path));
     path_files.any(|path| {
         let text = read_regular_text(&path, MAX_PATH_FILE).unwrap_or_default();
-        let mut lines = text.lines().map(Path::new);
-        lines.any(|line| line.starts_with(workspace))
+        dirs.iter().any(|dir| names_dir(&text, dir))
     })
+}
+
+/// Returns whether a file in `site-packages` can add directories to the module path: a path file, a
+/// link of old versions of setuptools, or the module that new versions install for a layout that a
+/// path file cannot describe.
+fn adds_modules(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    let is_finder = name.starts_with(b"__editable__") && name.ends_with(b".py");
+    is_finder || name.ends_with(b".pth") || name.ends_with(b".egg-link")
+}
+
+/// Returns whether a text has the path of a directory, or of something in it.
+fn names_dir(text: &str, dir: &Path) -> bool {
+    let Some(dir) = dir.to_str().filter(|dir| !dir.is_empty()) else {
+        return false;
+    };
+    let is_end = |rest: &str| rest.is_empty() || rest.starts_with(['/', '\n', '\r', '\'', '"']);
+    let mut found = text.match_indices(dir);
+    found.any(|(at, _)| is_end(&text[at + dir.len()..]))
 }
 
 impl WorkspaceName {
@@ -454,5 +479,31 @@ mod tests {
         check("build/*/cfg.json", "build/y/z", false);
         check("build/y/**/cfg.json", "build/y/z/z", true);
         check("build/y/**/cfg.json", "build/x", false);
+    }
+
+    #[test]
+    fn an_editable_install_of_the_workspace_is_found_in_each_form() {
+        let check = |name: &str, text: &str, expected: bool| {
+            let dir = tempfile::tempdir().unwrap();
+            let packages = dir.path().join("lib/python3.11/site-packages");
+            std::fs::create_dir_all(&packages).unwrap();
+            std::fs::write(packages.join(name), text).unwrap();
+            let actual = uses_workspace(dir.path(), Path::new("/home/me/calc"));
+            assert_eq!(actual, expected, "{name}: {text}");
+        };
+        for text in [
+            "/home/me/calc",
+            "/home/me/calc/src\n",
+            "# a\r\n/home/me/calc\r\n",
+        ] {
+            check("__editable__.calc-0.1.pth", text, true);
+            check("calc.egg-link", text, true);
+            check("calc.txt", text, false);
+        }
+        let finder = "MAPPING = {'calc': '/home/me/calc/src/calc'}\n";
+        check("__editable___calc_0_1_finder.py", finder, true);
+        check("calc.py", finder, false);
+        check("a.pth", "/home/me/calculator\nimport calc\n", false);
+        check("a.pth", "", false);
     }
 }

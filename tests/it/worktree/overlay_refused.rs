@@ -684,7 +684,7 @@ fn where_namespaces_are_forbidden_dependencies_are_linked_and_the_rest_is_named(
     let out = forbidden(&["execute", "../plan.md", "-y"]);
     out.check(
         0,
-        &["commands run in a copy of your files: without `target`, which git ignores; `worktree.copy` or `worktree.link` provides such directories; `.venv` has modules of your checkout (`pip install -e`), which commands cannot read; `worktree.setup` can install them in the copy"],
+        &["commands run in a copy of your files: without `target`, which git ignores; `worktree.copy` or `worktree.link` provides such directories; `.venv` has modules of your checkout (`pip install -e`): commands use those instead of the copy's, or fail if the sandbox hides them; `worktree.setup` can install the copy's"],
     );
     let path_line = format!("{}/src\n", repo.path().display());
     assert_eq!(repo.read("seen"), format!("1\n2\n{path_line}"));
