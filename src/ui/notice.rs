@@ -16,7 +16,7 @@ use crate::text::shell_word::{shell_operand, shell_word};
 use crate::workflow::land::turns;
 use crate::workflow::restore::outcome::{RestoreNote, UndoneCommit};
 use crate::workflow::user::{LargeEntry, NoReplan, Notice};
-use crate::workspace::drift::NO_RECORD;
+use crate::workspace::drift::{NO_RECORD, TurnName};
 use crate::workspace::notice::{FileObstacle, FilesNotice, ReferenceRepair};
 
 /// Files named by one notice.
@@ -533,16 +533,45 @@ pub fn restore_note(note: &RestoreNote) -> String {
             "the plan that waits was made before this: {}; `teddy execute` checks it against your files as they are now",
             sanitize_line(title)
         ),
-        RestoreNote::TakenFromOthers(turns) => {
-            let other = turns.first().map_or("", |turn| turn.session.as_str());
-            format!(
-                "your files no longer contain {}; to get {} back: `teddy switch {} && teddy restore @`",
-                drift::list_of(turns),
-                if turns.len() == 1 { "it" } else { "them" },
-                sanitize_line(other)
-            )
-        }
+        RestoreNote::TakenFromOthers(turns) => taken_from_others(turns),
+        RestoreNote::WouldTakeFromOthers(turns) => format!(
+            "this would take {} out of your files as well",
+            drift::list_of(turns)
+        ),
     }
+}
+
+/// Most turns for which the command that applies them is printed.
+const MAX_PICKED: usize = 3;
+
+fn taken_from_others(turns: &[TurnName]) -> String {
+    let other = turns.first().map_or("", |turn| turn.session.as_str());
+    let mut remedies = Vec::new();
+    if turns.len() <= MAX_PICKED {
+        let mut names: Vec<(&str, u64)> = turns
+            .iter()
+            .map(|turn| (turn.session.as_str(), turn.turn))
+            .collect();
+        names.sort_unstable();
+        let names: Vec<String> = names
+            .iter()
+            .map(|(session, turn)| format!("{}:{turn}", sanitize_line(session)))
+            .collect();
+        let only = if turns.len() == 1 { "it" } else { "them" };
+        remedies.push(format!(
+            "`teddy pick {}` applies only {only}",
+            names.join(" ")
+        ));
+    }
+    remedies.push(format!(
+        "`teddy switch {}` and `teddy restore @` restore all that was below as well",
+        sanitize_line(other)
+    ));
+    format!(
+        "your files no longer contain {}; {}",
+        drift::list_of(turns),
+        remedies.join(", ")
+    )
 }
 
 /// Returns some paths as the subject of a sentence: "`a` is", "`a` and 2 more files are".

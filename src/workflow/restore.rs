@@ -34,7 +34,7 @@ use crate::text::path::{lossy, lossy_paths};
 use crate::workflow::open_session::EnteredSession;
 use crate::workflow::project::Project;
 use crate::workflow::restore::apply::{HiddenFiles, find_blocked, find_hidden};
-use crate::workflow::restore::outcome::{add_changes, summarize_turns};
+use crate::workflow::restore::outcome::{add_changes, predict_turns_of_others, summarize_turns};
 use crate::workflow::restore::record::changes_nothing;
 use crate::workflow::restore::restore_plan::{check_paths, restrict_to_paths};
 use crate::workflow::restore::steps::PassedOver;
@@ -204,6 +204,10 @@ fn carry_out(
         waits: waiting.is_some(),
     };
     add_changes(project, &writing, tip, fitted.target, &mut result)?;
+    if options.dry_run && options.on_overlap != OnOverlap::Exact {
+        let others = predict_turns_of_others(project, tip, goal)?;
+        result.notes.extend(others);
+    }
     if options.dry_run || changes_nothing(project, tip, &writing)? {
         return Ok(result);
     }

@@ -36,6 +36,8 @@ pub enum RestoreNote {
     PlanWaits(String),
     /// Reverted together with the session's own turns.
     TakenFromOthers(Vec<TurnName>),
+    /// The same, if a dry run were carried out.
+    WouldTakeFromOthers(Vec<TurnName>),
 }
 
 impl RestoreNote {
@@ -165,10 +167,7 @@ fn target_with_turns(
     options: &RestoreOptions,
     target: TreeId,
 ) -> anyhow::Result<TreeId> {
-    let mut end = Stack::default();
-    for (path, top) in goal.plan.ends() {
-        end.set(path, top);
-    }
+    let end = final_stack(goal);
     let planner = Planner {
         current: &goal.stack,
         ..goal.planner
@@ -189,15 +188,47 @@ pub(super) fn summarize_turns(
     let now = stacks.after(&project.store().tip(&tip.session)?)?;
     let own = taken_of(&stacks, &tip.session, before, &now)?;
     let landed = still_landed(project, goal.turns, &own)?;
-    let mut others = taken_from_others(&stacks, &tip.session, &[], before, &now)?;
-    if !others.is_empty() {
-        let later = turns_after(project, &stacks, tip, goal.turn)?;
-        others = taken_from_others(&stacks, &tip.session, &later, before, &now)?;
-    }
+    let others = find_turns_of_others(project, tip, goal, &now)?;
 
     let landed = (!landed.is_empty()).then_some(RestoreNote::StillLanded(landed));
     let others = (!others.is_empty()).then_some(RestoreNote::TakenFromOthers(others));
     Ok(landed.into_iter().chain(others).collect())
+}
+
+/// Names the turns of other sessions that would be reverted as well.
+pub(super) fn predict_turns_of_others(
+    project: &Project,
+    tip: &Turn,
+    goal: &RestoreTarget<'_>,
+) -> anyhow::Result<Option<RestoreNote>> {
+    let others = find_turns_of_others(project, tip, goal, &final_stack(goal))?;
+    Ok((!others.is_empty()).then_some(RestoreNote::WouldTakeFromOthers(others)))
+}
+
+/// Turns of other sessions that are in the files now and not in `after`.
+fn find_turns_of_others(
+    project: &Project,
+    tip: &Turn,
+    goal: &RestoreTarget<'_>,
+    after: &Stack<PatchId>,
+) -> anyhow::Result<Vec<TurnName>> {
+    let before = goal.planner.current;
+    let stacks = Stacks::new(&project.repository);
+    let others = taken_from_others(&stacks, &tip.session, &[], before, after)?;
+    if others.is_empty() {
+        return Ok(others);
+    }
+    let later = turns_after(project, &stacks, tip, goal.turn)?;
+    taken_from_others(&stacks, &tip.session, &later, before, after)
+}
+
+/// The stack in the files if every step of the plan is applied.
+fn final_stack(goal: &RestoreTarget<'_>) -> Stack<PatchId> {
+    let mut end = Stack::default();
+    for (path, top) in goal.plan.ends() {
+        end.set(path, top);
+    }
+    end
 }
 
 fn turns_after(

@@ -802,3 +802,32 @@ fn settings_that_cannot_be_written_stay_and_the_lines_are_shown() {
     refused(&["--user"], "not below your home folder");
     assert_eq!(std::fs::read_to_string(&elsewhere).unwrap(), "{}\n");
 }
+
+/// An undo goes back to before its turn, so it takes what other agents did on top of it as well.
+/// It names those turns first and says how each is applied again.
+#[test]
+fn an_undo_below_the_turn_of_another_agent_names_it_and_a_pick_applies_it_again() {
+    let repo = project();
+    prompt(&repo, "aaaa", "make a");
+    prompt(&repo, "bbbb", "make b");
+    for (id, path) in [("aaaa", "by-a.txt"), ("bbbb", "by-b.txt")] {
+        repo.write(path, "made\n");
+        touch(&repo, id, path);
+        stop(&repo, id);
+    }
+    let exist = || ["by-a.txt", "by-b.txt"].map(|path| repo.path().join(path).exists());
+    let undo = ["-s", "claude-aaaa", "undo"];
+    repo.teddy(&[&undo[..], &["-n"]].concat()).check(
+        0,
+        &["this would take turn 1 of claude-bbbb out of your files as well"],
+    );
+    assert_eq!(exist(), [true, true]);
+    repo.teddy(&undo).check(
+        0,
+        &["this took turn 1 of claude-bbbb out of your files as well; `teddy pick claude-bbbb:1` applies only it"],
+    );
+    assert_eq!(exist(), [false, false]);
+    repo.done(&["-s", "claude-aaaa", "pick", "claude-bbbb:1"]);
+    assert_eq!(exist(), [false, true]);
+    repo.done(&["verify"]);
+}

@@ -637,6 +637,6 @@ fn a_branch_says_nothing_of_the_turns_that_it_began_with() {
       write a.txt
       write c.txt
       delete dir/b.txt
-      this took turns 2 and 3 of demo out of your files as well; `teddy switch demo` and `teddy restore @` restore them
+      your files no longer contain turns 2 and 3 of demo; `teddy switch demo` and `teddy restore @` restore them
     ");
 }

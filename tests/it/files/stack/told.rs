@@ -326,7 +326,12 @@ fn promise_b3_an_undo_names_the_turns_of_others_that_go_with_it() {
     repo.done(&["new", "other"]);
     repo.done(&["context", "add", "a.txt"]);
     repo.run_plan(&plan("Other", &[edit("a.txt", "3", "three")]));
-    let told = "your files no longer contain turn 1 of other; to get it back: `teddy switch other && teddy restore @`";
+    let dry = repo.teddy(&["-s", "one", "undo", "-n"]);
+    dry.check(
+        0,
+        &["warning: this would take turn 1 of other out of your files as well"],
+    );
+    let told = "your files no longer contain turn 1 of other; `teddy pick other:1` applies only it, `teddy switch other` and `teddy restore @` restore all that was below as well";
 
     repo.teddy(&["-s", "one", "undo"]).check(0, &[told]);
     repo.done(&["switch", "other"]);
