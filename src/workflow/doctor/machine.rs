@@ -151,7 +151,7 @@ fn command_files(project: &Project) -> HealthCheck {
     match backend::tried(project) {
         CommandFiles::Overlay => HealthCheck::ok(
             "overlay",
-            "commands, agents, races, bisect, compare and replay run over your files, in an overlay",
+            format!("{KINDS} run over your files, in an overlay"),
         ),
         CommandFiles::Checkout(why) if backend == Backend::Overlay => {
             let reason = format!(
@@ -161,20 +161,27 @@ fn command_files(project: &Project) -> HealthCheck {
         }
         CommandFiles::Checkout(why) => {
             let reason = format!(
-                "commands, agents, races, bisect, compare and replay run in a copy of your files: {why}"
+                "{KINDS} run in a copy of your files, with links to ignored dependencies, and other ignored files only if `worktree.copy` or `worktree.link` names them: {why}"
             );
             HealthCheck::note("overlay", reason).remedy(namespace_remedy())
         }
     }
 }
 
+/// All runs that see the user's files in the same way.
+const KINDS: &str = "commands, agents, the lanes and checks of races, `bisect run`, `compare --run`, `replay` and `worktree.setup`";
+
 /// What forbids namespaces on this machine, as a command that allows them.
 fn namespace_remedy() -> String {
     let setting = |name: &str| {
         let text = std::fs::read_to_string(Path::new("/proc/sys").join(name));
-        text.ok().and_then(|text| text.trim().parse::<u64>().ok())
+        text.ok().and_then(|text| text.trim().parse().ok())
     };
     let in_container = CONTAINER_MARKS.iter().any(|mark| Path::new(mark).exists());
+    choose_remedy(setting, in_container)
+}
+
+fn choose_remedy(setting: impl Fn(&str) -> Option<u64>, in_container: bool) -> String {
     match () {
         () if setting("user/max_user_namespaces") == Some(0) => {
             "sudo sysctl user.max_user_namespaces=10000".to_owned()
@@ -386,6 +393,35 @@ mod tests {
     fn check(output: &str, oldest: GitVersion, expected: (HealthState, &str)) {
         let actual = check_version(output, oldest);
         assert_eq!((actual.state, actual.reason.as_str()), expected, "{output}");
+    }
+
+    #[test]
+    fn the_remedy_names_what_forbids_namespaces() {
+        let check = |forbids: &[(&str, u64)], in_container: bool, expected: &str| {
+            let setting = |name: &str| {
+                let found = forbids.iter().find(|(forbidding, _)| *forbidding == name);
+                found.map(|(_, value)| *value)
+            };
+            let actual = choose_remedy(setting, in_container);
+            assert!(actual.contains(expected), "{forbids:?}: {actual}");
+        };
+        let limit = "user/max_user_namespaces";
+        let debian = "kernel/unprivileged_userns_clone";
+        let ubuntu = "kernel/apparmor_restrict_unprivileged_userns";
+        check(&[(limit, 0)], true, "sysctl user.max_user_namespaces=10000");
+        check(
+            &[(limit, 9), (debian, 0)],
+            false,
+            "sysctl kernel.unprivileged_userns_clone=1",
+        );
+        check(&[(ubuntu, 1)], false, "/etc/apparmor.d/teddy");
+        check(&[(ubuntu, 1)], false, "userns,");
+        check(
+            &[(limit, 9), (debian, 1), (ubuntu, 0)],
+            true,
+            "--security-opt seccomp=unconfined",
+        );
+        check(&[], false, "unshare --user --mount true");
     }
 
     #[test]

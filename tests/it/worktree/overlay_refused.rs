@@ -696,12 +696,25 @@ fn where_namespaces_are_forbidden_dependencies_are_linked_and_the_rest_is_named(
         "{said}"
     );
 
-    let words = "commands, agents, races, bisect, compare and replay run in a copy of your files: commands get no view of their own here";
+    let words = "commands, agents, the lanes and checks of races, `bisect run`, `compare --run`, `replay` and `worktree.setup` run in a copy of your files, with links to ignored dependencies, and other ignored files only if `worktree.copy` or `worktree.link` names them: commands get no view of their own here";
     forbidden(&["doctor"]).check(
         0,
         &[words, "no network, not even loopback, no pseudo-terminals"],
     );
     forbidden(&["-v", "status"]).check(0, &["with no network and no pseudo-terminals, in sh"]);
+}
+
+#[test]
+fn doctor_gives_the_setting_that_forbids_namespaces() {
+    let repo = project();
+    let script = "cd /proc/sys/user && echo 0 > max_mnt_namespaces && echo 0 > max_user_namespaces || exit 77
+        cd \"$OLDPWD\"; $TEDDY doctor";
+    let Some(out) = apart(&repo, "-Ur", script) else {
+        return;
+    };
+    if !is_refused(&out) {
+        out.check(0, &["fix: sudo sysctl user.max_user_namespaces=10000"]);
+    }
 }
 
 #[test]
@@ -712,7 +725,10 @@ fn doctor_tells_what_a_command_really_gets() {
     let repo = project();
     repo.teddy(&["doctor", "--json"]).check(
         0,
-        &["a network of their own with loopback, pseudo-terminals, and these shells: sh"],
+        &[
+            "`compare --run`, `replay` and `worktree.setup` run over your files, in an overlay",
+            "a network of their own with loopback, pseudo-terminals, and these shells: sh",
+        ],
     );
     repo.teddy(&["-v", "status"])
         .check(0, &["with their own loopback and pseudo-terminals, in sh"]);
