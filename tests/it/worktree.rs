@@ -12,3 +12,4 @@ mod sandbox;
 mod shared_blocks;
 pub mod shell;
 mod switching;
+mod walkthroughs;

@@ -6,8 +6,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use serde_json::{Value, json};
 
 use crate::plans::{create, execute, plan};
-use crate::support::TestRepo;
 use crate::support::landing::project;
+use crate::support::overlay::overlays;
+use crate::support::{TestRepo, skipped};
 
 struct Editor {
     child: Child,
@@ -474,5 +475,47 @@ fn the_model_of_the_call_is_asked() {
     let done = editor.prompt(&session, "make o");
     assert_eq!(done["result"]["stopReason"], "end_turn", "{done}");
     assert_eq!(repo.read("o.txt"), "o\n");
+    editor.leave();
+}
+
+#[test]
+fn commands_and_agents_behind_it_see_the_ignored_files_at_the_path_of_the_checkout() {
+    if !overlays() {
+        return skipped("no overlays here");
+    }
+    let repo = project();
+    repo.write(".gitignore", "deps/\n");
+    repo.write("deps/lib", "dependency\n");
+    let look = "cat deps/lib > lib.txt; pwd > where.txt";
+    repo.reply(&plan("Look", &[execute(look)]));
+    let seen = || {
+        let texts = ["lib.txt", "where.txt"].map(|path| repo.read(path));
+        assert!(repo.path().join("deps/lib").exists());
+        repo.remove("lib.txt");
+        repo.remove("where.txt");
+        texts
+    };
+    let top = repo.path().canonicalize().unwrap();
+    let expected = ["dependency\n".to_owned(), format!("{}\n", top.display())];
+
+    let mut editor = Editor::new(&repo);
+    let session = editor.begin(&repo);
+    let done = editor.prompt(&session, "look");
+    assert_eq!(done["result"]["stopReason"], "end_turn", "{done}");
+    assert_eq!(seen(), expected);
+    editor.leave();
+
+    let dir = repo.beside("agent");
+    std::fs::create_dir_all(&dir).unwrap();
+    let agent = crate::scripted_agent::scripted_agent(&dir, look);
+    repo.configure(&format!(
+        "model: scripted\nmodels:\n  scripted: {{ kind: acp, run: [{}] }}\n",
+        agent.display()
+    ));
+    let mut editor = Editor::new(&repo);
+    let session = editor.begin(&repo);
+    let done = editor.prompt(&session, "look");
+    assert_eq!(done["result"]["stopReason"], "end_turn", "{done}");
+    assert_eq!(seen(), expected);
     editor.leave();
 }

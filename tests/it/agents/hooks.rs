@@ -824,7 +824,7 @@ fn an_undo_below_the_turn_of_another_agent_names_it_and_a_pick_applies_it_again(
     assert_eq!(exist(), [true, true]);
     repo.teddy(&undo).check(
         0,
-        &["this took turn 1 of claude-bbbb out of your files as well; `teddy pick claude-bbbb:1` applies only it"],
+        &["your files no longer contain turn 1 of claude-bbbb; `teddy pick claude-bbbb:1` applies only it"],
     );
     assert_eq!(exist(), [false, false]);
     repo.done(&["-s", "claude-aaaa", "pick", "claude-bbbb:1"]);

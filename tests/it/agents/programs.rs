@@ -445,6 +445,35 @@ fn an_agent_that_is_not_there_or_dies_is_named() {
 }
 
 #[test]
+fn an_agent_that_is_killed_at_any_stage_is_an_error_with_what_it_did() {
+    let question = "say '{\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"session/request_permission\",\"params\":{\"sessionId\":\"s-1\",\"toolCall\":{\"toolCallId\":\"t\",\"title\":\"x\",\"kind\":\"edit\"},\"options\":[{\"optionId\":\"y\",\"kind\":\"allow_once\"}]}}'";
+    let at_question = format!("work() {{ echo x > made; {question}; kill -9 $$; }}");
+    for (parts, made) in [
+        ("greet() { kill -9 $$; }", None),
+        ("new() { kill -9 $$; }", None),
+        (
+            "work() { echo x > made; tool 1 Edit edit in_progress; kill -9 $$; }",
+            Some("x\n"),
+        ),
+        (at_question.as_str(), Some("x\n")),
+        (
+            "work() { echo x > made; message Done; kill -9 $$; }",
+            Some("x\n"),
+        ),
+    ] {
+        let killed = Trial::default().acp_with(parts);
+        let (error, _) = killed.error();
+        assert!(error.contains("signal: 9"), "{parts}: {error}");
+        assert_eq!(killed.file("made").as_deref(), made, "{parts}");
+        let end = killed.transcript().pop();
+        assert!(
+            end.is_none_or(|end| end["end"]["error"].is_string()),
+            "{parts}"
+        );
+    }
+}
+
+#[test]
 fn a_silent_agent_meets_the_limit_but_a_tool_may_work() {
     let silent = |work: &str| {
         let trial = Trial {
