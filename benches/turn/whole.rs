@@ -17,6 +17,10 @@ const FLAT: usize = 50_000;
 const SESSIONS: usize = 1_000;
 /// Number of files in the model's input.
 const SHOWN: usize = 10;
+/// Number of files in the tree of a race.
+const RACED: usize = 10_000;
+/// An agent that takes no time, and creates one file.
+const AGENT: &str = "  instant: { kind: agent, run: [sh, -c, 'echo x > made.txt'] }\n";
 /// A plan with a command that takes no time.
 const COMMAND: &str = "# Run a command\n\n## Rationale\n```text\nA bench.\n```\n\n## Action Plan\n\n### `EXECUTE`\n- **Description:** Run it.\n- **Expected Outcome:** It works.\n\n````shell\ntrue\n````\n";
 
@@ -62,6 +66,10 @@ pub fn table(sizes: &[usize]) {
         turns.start().print();
         // Last, because the other cases could not edit files in the sessions that this creates.
         turns.command().print();
+        turns.agent().print();
+        if files == RACED {
+            turns.race().print();
+        }
         if files < 10_000 {
             ages(files).iter().for_each(Line::print);
         }
@@ -103,7 +111,8 @@ impl Turns {
         let model = Model::start();
         let settings = home.join(".config/teddy");
         std::fs::create_dir_all(&settings).unwrap();
-        std::fs::write(settings.join("config.yaml"), model.settings()).unwrap();
+        let configured = format!("{}{AGENT}", model.settings());
+        std::fs::write(settings.join("config.yaml"), configured).unwrap();
 
         let mut turns = Turns {
             workspace,
@@ -185,6 +194,31 @@ impl Turns {
         let commands = commands.collect();
         let over = median(commands).saturating_sub(median(edits));
         self.row("first command", (over, Duration::ZERO), Limit::Time(40))
+    }
+
+    /// Measures the extra cost of asking an agent, with its view of the files and the plan of what it
+    /// did, over asking a model for a plan.
+    fn agent(&mut self) -> Line {
+        let ask = |turns: &Turns, name: &str, model: &str| {
+            turns.teddy(&["new", name]);
+            let request = ["plan", "-m", "make it", "--model", model];
+            time(|| turns.teddy(&request))
+        };
+        let plan = self.next_plan();
+        self.model.says(&plan);
+        let plans = (0..5).map(|n| ask(self, &format!("asked-{n}"), "loopback"));
+        let plans = median(plans.collect());
+        let agents = (0..5).map(|n| ask(self, &format!("agent-{n}"), "instant"));
+        let over = median(agents.collect()).saturating_sub(plans);
+        self.row("first agent", (over, Duration::ZERO), Limit::Time(40))
+    }
+
+    /// Measures a race of three agents that take no time.
+    fn race(&self) -> Line {
+        let with = ["--with", "instant,instant,instant", "--json"];
+        let race = |_| time(|| self.teddy(&[&["race", "make it"], &with[..]].concat()));
+        let all = median((0..5).map(race).collect());
+        self.row("race of three", (all, Duration::ZERO), Limit::Time(150))
     }
 
     fn memory(&mut self) -> Line {
