@@ -32,7 +32,12 @@ fn status_says_who_is_at_work_in_the_session() {
         format!("{before}[n], [age]){after}")
     };
 
-    let shown = ["execute: turn 1 is running", "execute: the plan for turn 1 is open in a review", "plan"].map(at_work);
+    let shown = [
+        "execute: turn 1 is running",
+        "execute: the plan for turn 1 is open in a review",
+        "plan",
+    ]
+    .map(at_work);
     insta::assert_snapshot!(shown.concat(), @r"
     Session one, turn 0, on branch main
     At work: turn 1 is running (process [n], [age])
@@ -53,10 +58,18 @@ fn status_says_who_is_at_work_in_the_session() {
     Next: wait until it has ended
     exit code 0
     ");
-    std::fs::write(&lock, format!("process {} (execute: turn 1 is running)", std::process::id())).unwrap();
+    std::fs::write(
+        &lock,
+        format!(
+            "process {} (execute: turn 1 is running)",
+            std::process::id()
+        ),
+    )
+    .unwrap();
     let out = repo.teddy(&["sessions"]);
     assert!(out.stdout.ends_with(" (turn 1 is running)\n"), "{out}");
-    repo.teddy(&["log"]).check(0, &["At work: turn 1 is running (process "]);
+    repo.teddy(&["log"])
+        .check(0, &["At work: turn 1 is running (process "]);
     at_work("plan");
     assert_eq!(
         repo.json(&["status"], 0)["at_work"]["command"],

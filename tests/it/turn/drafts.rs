@@ -246,7 +246,7 @@ fn promise_b6_only_what_ran_can_be_gone_back_to() {
         flow().branch("draft", "alt"),
         flow().branch("teddy/drafts/demo", "alt"),
         flow().retry("draft", None),
-        flow().replay("2"),
+        flow().rerun("2"),
     ];
     for reply in refused {
         assert_eq!(

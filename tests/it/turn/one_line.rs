@@ -123,7 +123,8 @@ fn a_single_word_is_the_message_and_an_option_gives_the_name() {
     The model answered without a plan:
     exit code 5
     ");
-    let refused = ["add-form", "add_form"].map(|name| repo.printed(&["start", "--name", name, "-m", "go"]));
+    let refused =
+        ["add-form", "add_form"].map(|name| repo.printed(&["start", "--name", name, "-m", "go"]));
     insta::assert_snapshot!(refused.concat(), @r"
     error: there is a session `add-form` already
     hint: `teddy switch add-form` continues it; or choose another name

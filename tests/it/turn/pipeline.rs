@@ -347,7 +347,16 @@ fn a_loop_goes_through_the_pipeline_that_it_is_given() {
         repo.workflow().artifact("2", "steps/01-think/output.md"),
         "Second."
     );
-    let start = ["start", "--name", "more", "-m", "go", "-y", "--pipeline", "two"];
+    let start = [
+        "start",
+        "--name",
+        "more",
+        "-m",
+        "go",
+        "-y",
+        "--pipeline",
+        "two",
+    ];
     insta::assert_snapshot!(repo.printed(&start), @r"
     turn 1 rejected [id]
     turn 2 executed [id]

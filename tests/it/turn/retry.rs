@@ -312,7 +312,7 @@ fn a_turn_of_another_session_is_asked_and_run_again_wherever_it_is_named() {
     let tree = repo.beside("tree");
     repo.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
     let there = || repo.workflow().below("../tree");
-    insta::assert_snapshot!(there().replay("demo:1").done(), @r"
+    insta::assert_snapshot!(there().rerun("demo:1").done(), @r"
     ▶ 1. CREATE b.txt
       ✓ created, 1 line
     turn 1 same []
