@@ -86,7 +86,7 @@ use parse_error::{asks_for_json, explain, print_version, printed};
 use race::lane;
 
 use crate::host::{overlay, supervisor};
-use crate::workflow::project::Project;
+use crate::project::Project;
 
 /// Git-native sessions for AI-assisted coding
 ///

@@ -21,6 +21,10 @@ pub mod change;
 
 pub mod workspace;
 
+pub mod project;
+
+pub mod query;
+
 pub mod workflow;
 
 pub mod ui;

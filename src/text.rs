@@ -10,6 +10,7 @@ pub mod elision;
 pub mod encoding;
 pub mod fence;
 pub mod git_file;
+pub mod hint;
 mod home_path;
 pub mod json_edit;
 pub mod keep_bytes;

@@ -16,6 +16,7 @@ use self::conversations::{find_conversation, keep_conversation, list_conversatio
 use super::app::App;
 use super::complete;
 use super::exit;
+use crate::project::Project;
 use crate::session::name::SessionName;
 use crate::ui::acp::AcpUser;
 use crate::ui::acp::wire::{AcpWire, PROMPT};
@@ -23,7 +24,6 @@ use crate::workflow::execute::result::{RecordedTurn, TurnEnding};
 use crate::workflow::lifecycle;
 use crate::workflow::model::agents;
 use crate::workflow::plan::{PlanOptions, plan_next_turn};
-use crate::workflow::project::Project;
 use crate::workflow::resume::{Console, Ended, ResumeOptions, Typed, resume};
 
 /// Protocol version.

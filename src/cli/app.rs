@@ -13,6 +13,7 @@ use super::global::{Color, Global};
 use super::in_use::{self, describe_in_use};
 use crate::cli::failure::unreadable_rather_than_missing;
 use crate::host::{env, output, screen};
+use crate::project::{Project, ProjectOptions, UserDirs};
 use crate::session::name::SessionName;
 use crate::text::sanitize::{sanitize_block, sanitize_json};
 use crate::ui::editor::Choices;
@@ -23,7 +24,6 @@ use crate::ui::style::{self, ColorChoice, Paint, StyledLine, Tone, block};
 use crate::ui::terminal_user;
 use crate::ui::terminal_user::{TerminalUser, UserOptions};
 use crate::ui::{markdown, terminal};
-use crate::workflow::project::{Project, ProjectOptions, UserDirs};
 use crate::workflow::user::User;
 
 /// The running program.

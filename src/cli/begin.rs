@@ -1,11 +1,11 @@
 //! Chooses the session for a request: the one in use, or a new one named after the request.
 
 use super::app::App;
+use crate::project::{NoSession, Project};
 use crate::session::name::SessionName;
 use crate::workflow;
 use crate::workflow::lifecycle::hand_to_agent;
 use crate::workflow::model::agents;
-use crate::workflow::project::{NoSession, Project};
 
 /// Starts a session with the given or the configured agent.
 pub(super) fn begin_session(

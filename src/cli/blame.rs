@@ -9,12 +9,12 @@ use super::app::App;
 use super::exit;
 use super::failure::InvalidArgument;
 use super::request::is_file;
+use crate::project::Project;
+use crate::query::blame::{Blamed, LineSource, blamed, request};
+use crate::query::paths;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::style::{StyledLine, Tone, block, shortened};
 use crate::ui::terminal::stdout_width;
-use crate::workflow::blame::{Blamed, LineSource, blamed, request};
-use crate::workflow::paths;
-use crate::workflow::project::Project;
 
 /// Show which turn each line of a file comes from
 ///

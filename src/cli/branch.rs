@@ -6,10 +6,10 @@ use super::app::App;
 use super::complete;
 use super::exit;
 use super::switch::report_files;
+use crate::project::Project;
+use crate::query::history::changed;
 use crate::session::name::SessionName;
-use crate::workflow::history::changed;
 use crate::workflow::lifecycle::{branch_session, rename_session};
-use crate::workflow::project::Project;
 
 /// Start a new session at an earlier turn, or rename one
 ///

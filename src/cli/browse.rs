@@ -14,6 +14,9 @@ use crate::cli::app::choices;
 use crate::cli::run_nested;
 use crate::host::file::prefixed_temporary_dir;
 use crate::host::{clipboard, screen};
+use crate::project::Project;
+use crate::query::view::timeline::timeline;
+use crate::query::view::turn_page::{ChangedFile, FileView};
 use crate::session::name::SessionName;
 use crate::ui::ask;
 use crate::ui::browse::linear::{LinearBrowser, LinearInput};
@@ -23,11 +26,8 @@ use crate::ui::browse::{BrowseAction, BrowseActions, TurnAddress};
 use crate::ui::editor::{self, EditorUse};
 use crate::ui::style::{StyledLine, Tone};
 use crate::ui::terminal::{self, RawMode};
-use crate::workflow::project::Project;
 use crate::workflow::restore::steps::steps_to;
 use crate::workflow::user::NobodyToAsk;
-use crate::workflow::view::timeline::timeline;
-use crate::workflow::view::turn_page::{ChangedFile, FileView};
 
 /// Look at sessions and turns on a full screen
 ///

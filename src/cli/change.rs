@@ -14,8 +14,8 @@ use clap::Subcommand;
 
 use super::app::App;
 use super::complete;
+use crate::project::Project;
 use crate::workflow::change::ChangeOptions;
-use crate::workflow::project::Project;
 
 /// Take a change through its documents: plan, challenge, implement, review, archive
 ///

@@ -18,6 +18,7 @@ use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Z
 use crate::config::unknown;
 use crate::git::remote;
 use crate::host::env;
+use crate::project::Project;
 use crate::session::input::ListScope;
 use crate::session::name::SessionName;
 use crate::session::store::DRAFT;
@@ -28,7 +29,6 @@ use crate::workflow::change::status;
 use crate::workflow::context::edit;
 use crate::workflow::model::agents;
 use crate::workflow::model::pipelines as known_pipelines;
-use crate::workflow::project::Project;
 
 /// Variable in which a completion script names the shell.
 pub(super) const VARIABLE: &str = "TEDDY_COMPLETE";

@@ -6,12 +6,12 @@ use super::app::App;
 use super::complete;
 use super::exit;
 use super::number;
+use crate::project::Project;
+use crate::query::paths;
 use crate::session::input::{ListScope, ResourceBody};
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::context::edit;
 use crate::workflow::context::edit::{Edited, ListEdit};
-use crate::workflow::paths;
-use crate::workflow::project::Project;
 
 /// Show the model's next input, or change what it includes
 ///

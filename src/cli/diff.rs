@@ -9,20 +9,20 @@ use super::complete;
 use super::difference::{ShownAs, ViewArgs, show};
 use super::exit;
 use crate::git::object::TreeId;
+use crate::project::Project;
+use crate::query::history::start_tree;
+use crate::query::paths;
+use crate::query::sum::sum;
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
 use crate::text::counted;
+use crate::text::hint::{error_with_hint, with_hint};
 use crate::text::shell_word::shell_word;
 use crate::ui::diff::{FileVersions, counted as counted_lines, counts, unified};
 use crate::ui::mistakes;
 use crate::ui::style::StyledLine;
 use crate::workflow::dry_run::dry_run;
 use crate::workflow::dry_run::{DryRun, Rewrite};
-use crate::workflow::hint::{error_with_hint, with_hint};
-use crate::workflow::history::start_tree;
-use crate::workflow::paths;
-use crate::workflow::project::Project;
-use crate::workflow::sum::sum;
 
 /// Show what a turn changed, or how two turns differ
 ///

@@ -5,11 +5,11 @@ use crate::git::diff::render_diffstat;
 use crate::git::diff::{self, TreeChange};
 use crate::git::object::read;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
+use crate::project::Project;
 use crate::text::path::lossy;
 use crate::ui::diff::{FileVersions, unified};
 use crate::ui::style::{StyledLine, Tone};
 use crate::ui::terminal;
-use crate::workflow::project::Project;
 
 /// Width of the table by file if stdout is not a terminal; git's default.
 pub(super) const STAT_WIDTH: usize = 80;

@@ -14,9 +14,11 @@ use crate::plan::Plan;
 use crate::plan::action::Action;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::run::{Ending, Interruption, Outcome};
+use crate::project::Project;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::text::counted;
+use crate::text::hint::error_with_hint;
 use crate::text::path::RepoPath;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::flag_user::Unapproved;
@@ -28,8 +30,6 @@ use crate::workflow::execute::result::{
     TurnEnding, UndecidedPlan,
 };
 use crate::workflow::execute::{ExecuteOptions, PlanFile};
-use crate::workflow::hint::error_with_hint;
-use crate::workflow::project::Project;
 
 /// Check, review and run the plan; record the turn; update your files
 ///

@@ -10,17 +10,17 @@ use super::complete;
 use crate::cli::exit;
 use crate::cli::failure::InvalidArgument;
 use crate::host::file::{OutputDir, Root};
+use crate::project::{Project, project_name};
+use crate::query::summary::{markdown, summary};
+use crate::query::view::redaction;
 use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
+use crate::text::hint::{error_with_hint, with_hint};
 use crate::text::sanitize::{excerpt, sanitize_line};
 use crate::text::{counted, sized};
 use crate::ui::web::files::PageFiles;
 use crate::workflow::archive::{Drafts, Existing, SessionBundle, collect_sessions};
-use crate::workflow::hint::{error_with_hint, with_hint};
-use crate::workflow::project::{Project, project_name};
-use crate::workflow::summary::{markdown, summary};
-use crate::workflow::view::redaction;
 
 /// Write a session out: directories of turns, pages, a bundle, or a summary
 ///

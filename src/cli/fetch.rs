@@ -14,11 +14,11 @@ use crate::git::remote::error::RemoteError;
 use crate::host::screen;
 use crate::session::name::SessionName;
 use crate::text::counted;
+use crate::text::hint::error_with_hint;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::fetch::{
     FetchOptions, FetchResult, FetchState, FetchedSession, OfferedSession, fetch, offered,
 };
-use crate::workflow::hint::error_with_hint;
 
 /// Fewer sessions are checked without a message.
 const MANY: usize = 500;

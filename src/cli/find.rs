@@ -9,11 +9,11 @@ use super::app::App;
 use super::exit;
 use super::failure::InvalidPattern;
 use super::number;
+use crate::query::find::{LinePattern, Match, Query, TurnPart, find};
 use crate::text::context_list;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::style::{StyledLine, Tone, shortened};
 use crate::ui::terminal::stdout_width;
-use crate::workflow::find::{LinePattern, Match, Query, TurnPart, find};
 
 /// Search what all sessions recorded, newest turn first
 ///

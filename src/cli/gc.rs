@@ -7,6 +7,7 @@ use super::app::App;
 use super::complete;
 use super::exit;
 use super::number;
+use crate::project::Project;
 use crate::session::name::{SESSIONS, SessionName};
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
@@ -16,7 +17,6 @@ use crate::ui::style::{self, Paint, StyledLine};
 use crate::ui::terminal::stdout_width;
 use crate::workflow::du::du;
 use crate::workflow::gc::{ArchivedSession, GcOptions, GcResult, gc, plan};
-use crate::workflow::project::Project;
 
 /// Free disk space: idle worktrees and caches, old undo data, loose objects
 ///

@@ -3,9 +3,9 @@
 use crate::config::layer::takes_trust;
 use crate::config::unknown;
 use crate::host::shell::Shell;
+use crate::project::Project;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::confine::backend::{CommandFiles, command_files, try_isolation};
-use crate::workflow::project::Project;
 
 pub(super) fn describe_in_use(project: &Project) -> String {
     let session = project.session().map_or_else(

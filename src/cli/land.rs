@@ -6,14 +6,14 @@ use super::app::App;
 use super::difference::STAT_WIDTH;
 use super::{complete, exit};
 use crate::git::diff::render_diffstat;
+use crate::project::Project;
 use crate::text::counted;
+use crate::text::hint::error_with_hint;
 use crate::text::sanitize::{sanitize_block, sanitize_line};
 use crate::ui::notice;
-use crate::workflow::hint::error_with_hint;
 use crate::workflow::land::{
     Committed, LandOptions, LandResult, MessageSource, TakenBackFile, land, turns,
 };
-use crate::workflow::project::Project;
 use crate::workflow::user::NobodyToAsk;
 
 /// Commit what the session's turns did to your branch

@@ -10,16 +10,16 @@ use super::failure::InvalidArgument;
 use super::number;
 use super::status::at_work;
 use super::{complete, exit};
+use crate::project::{Project, active_process};
+use crate::query::history;
+use crate::query::log::{ListedTurn, LogFilter, TurnRow, choose_turns, draw_graph};
+use crate::query::log::{LogRow, log};
+use crate::query::paths;
 use crate::session::name::SessionName;
 use crate::text::shell_word::shell_word;
 use crate::ui::style::{StyledLine, Tone};
 use crate::ui::terminal;
 use crate::ui::turn_text;
-use crate::workflow::history;
-use crate::workflow::log::{ListedTurn, LogFilter, TurnRow, choose_turns, draw_graph};
-use crate::workflow::log::{LogRow, log};
-use crate::workflow::paths;
-use crate::workflow::project::{Project, active_process};
 
 /// List the turns of the session, newest first
 #[derive(clap::Args)]

@@ -14,11 +14,11 @@ use crate::model::ModelError;
 use crate::model::discovery::FoundModels;
 use crate::model::discovery::ModelOffer;
 use crate::model::settings::ModelConfig;
+use crate::project::{Project, usual_keys};
 use crate::ui::ask;
 use crate::ui::ask::choose;
 use crate::ui::setup as words;
 use crate::ui::style::{StyledLine, Tone, block};
-use crate::workflow::project::{Project, usual_keys};
 use crate::workflow::setup::{self, KeptModel, TriedModel};
 
 /// Where a model is set up.

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use super::app::App;
 use super::complete;
 use super::exit;
+use crate::project::Project;
 use crate::session::name::SessionName;
 use crate::workflow;
 use crate::workflow::model::agents;
-use crate::workflow::project::Project;
 
 /// Start a session, as `start --no-run` does
 ///

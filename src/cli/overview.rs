@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use super::app::App;
 use super::{exit, status};
 use crate::git::open::OpenError;
+use crate::project::Project;
 use crate::text::sanitize::sanitize_line;
-use crate::workflow::project::Project;
 
 /// Output outside a repository.
 const NO_REPOSITORY: &str = "\

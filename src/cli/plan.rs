@@ -10,6 +10,7 @@ use super::number;
 use super::request::RequestFlags;
 use super::source;
 use crate::plan;
+use crate::project::Project;
 use crate::session::meta::ModelUse;
 use crate::text::counted;
 use crate::text::grouped;
@@ -20,7 +21,6 @@ use crate::workflow::execute::{ExecuteOptions, execute};
 use crate::workflow::model::choose::{self, NoModel};
 use crate::workflow::model::pipelines;
 use crate::workflow::plan::{self as planning, PlanOptions, WaitingPlan};
-use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
 /// Ask the model for a plan and save it as the session's draft

@@ -11,7 +11,7 @@ use super::{exit, source};
 use crate::host::{clipboard, file};
 use crate::plan::reading::{Preprocessed, preprocess};
 use crate::plan::repair::{Level, Repaired};
-use crate::workflow::hint::error_with_hint;
+use crate::text::hint::error_with_hint;
 
 /// Repair the code fences of a plan
 ///

@@ -17,6 +17,8 @@ use super::request::{add_files, is_file};
 use super::source;
 use crate::host::shell::{Capture, Shell};
 use crate::host::{foreground, interrupt, process};
+use crate::project::Project;
+use crate::query::history;
 use crate::session::artifact;
 use crate::session::input::ListScope;
 use crate::text::fence::fence_for;
@@ -26,10 +28,8 @@ use crate::ui::prompt::PromptHelp;
 use crate::ui::style::{StyledLine, Tone};
 use crate::ui::terminal;
 use crate::workflow::execute::result::RecordedTurn;
-use crate::workflow::history;
 use crate::workflow::lifecycle::hand_to_agent;
 use crate::workflow::model::{agents, choose};
-use crate::workflow::project::Project;
 use crate::workflow::resume::{Console, Typed};
 
 /// Messages in the history.

@@ -13,13 +13,13 @@ use super::number;
 use super::request::RequestFlags;
 use super::{complete, execute, exit};
 use crate::host::env;
+use crate::project::Project;
 use crate::session::name::SessionName;
 use crate::text::grouped;
+use crate::text::hint::error_with_hint;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::race::RaceTable;
 use crate::workflow::gc::{GcOptions, gc};
-use crate::workflow::hint::error_with_hint;
-use crate::workflow::project::Project;
 use crate::workflow::race::{FinishedLane, FinishedRace, LaneProgram, RaceOptions, race};
 use crate::workflow::user::Choice;
 

@@ -10,12 +10,12 @@ use anyhow::Context as _;
 use super::app::App;
 use super::{exit, source};
 use crate::host::{foreground, process};
+use crate::project::{NoSession, Project};
 use crate::session::meta::Recorded;
 use crate::text::counted;
+use crate::text::hint::with_hint;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::damage::FileDamage;
-use crate::workflow::hint::with_hint;
-use crate::workflow::project::{NoSession, Project};
 use crate::workflow::record::transcript::{self, Transcript};
 use crate::workflow::record::{
     self, NothingToRecord, RecordOptions, RecordResult, begin, record, record_since,

@@ -3,12 +3,12 @@
 use super::app::App;
 use super::failure::InvalidArgument;
 use super::source;
+use crate::project::Project;
+use crate::query::paths;
 use crate::session::input::ListScope;
 use crate::text::resource::is_url;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::context::edit::{self, ListEdit};
-use crate::workflow::paths;
-use crate::workflow::project::Project;
 
 /// What a plan is asked for with.
 #[derive(clap::Args)]

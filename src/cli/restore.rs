@@ -7,13 +7,13 @@ use super::app::App;
 use super::complete;
 use super::exit;
 use super::number;
+use crate::project::Project;
+use crate::query::history;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::{shell_operand, shell_word};
 use crate::ui::drift::describe_missing;
 use crate::ui::notice::restore_note;
-use crate::workflow::history;
-use crate::workflow::project::Project;
 use crate::workflow::restore::outcome::RestoreNote;
 use crate::workflow::restore::steps::{PassedOver, WhyPassedOver};
 use crate::workflow::restore::{OnOverlap, RestoreOptions, RestoreResult, restore};
@@ -109,8 +109,7 @@ type UndoOperation =
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let paths =
-        crate::workflow::paths::resolve_paths(&project.repository, &app.dir()?, &args.paths)?;
+    let paths = crate::query::paths::resolve_paths(&project.repository, &app.dir()?, &args.paths)?;
     let options = RestoreOptions {
         paths,
         files_only: args.files_only,

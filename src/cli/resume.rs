@@ -12,9 +12,9 @@ use super::plan::{PlanFlags, json as plan_json};
 use super::prompt::{self, LoopConsole};
 use super::request::RequestFlags;
 use crate::host::interrupt;
+use crate::project::{NoSession, Project};
 use crate::text::counted;
 use crate::ui::flag_user::Unapproved;
-use crate::workflow::project::{NoSession, Project};
 use crate::workflow::resume::{Ended, ResumeOptions, Resumed, resume};
 
 /// Continue the session: run the waiting plan, or ask for a message and plan the next one

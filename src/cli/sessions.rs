@@ -7,13 +7,13 @@ use unicode_width::UnicodeWidthStr as _;
 use super::app::App;
 use super::exit;
 use crate::host::clock;
+use crate::project::{Project, describe_activity};
+use crate::query::history;
+use crate::query::history::SessionRow;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::style::shortened;
 use crate::ui::terminal::stdout_width;
-use crate::workflow::history;
-use crate::workflow::history::SessionRow;
-use crate::workflow::project::{Project, describe_activity};
 
 /// List the sessions, most recently changed first
 #[derive(clap::Args)]

@@ -15,11 +15,11 @@ use crate::host::screen::why_no_prompt;
 use crate::model::discovery::FoundModels;
 use crate::model::discovery::server::{self, ServerAddress};
 use crate::model::settings::{ModelConfig, ModelKind};
+use crate::text::hint::error_with_hint;
 use crate::ui::ask;
 use crate::ui::setup as words;
 use crate::ui::style;
 use crate::ui::terminal::stdout_width;
-use crate::workflow::hint::error_with_hint;
 use crate::workflow::setup::{self, KeptModel, TriedModel};
 use crate::workflow::user::NobodyToAsk;
 

@@ -9,14 +9,14 @@ use super::difference::{self, ViewArgs};
 use super::exit;
 use super::failure::InvalidArgument;
 use crate::plan;
+use crate::project::Project;
+use crate::query::log;
 use crate::session::artifact;
 use crate::session::turn::Turn;
 use crate::text::beginning;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::style::StyledLine;
 use crate::ui::{markdown, turn_text};
-use crate::workflow::log;
-use crate::workflow::project::Project;
 
 /// Show a turn: what it was, its report and what it changed; or one of its files
 ///

@@ -6,9 +6,9 @@ use anyhow::Context as _;
 
 use super::app::App;
 use crate::host::file::{read_named, reason};
+use crate::text::hint::{error_with_hint, with_hint};
 use crate::text::near::nearest;
 use crate::text::sanitize::sanitize_line;
-use crate::workflow::hint::{error_with_hint, with_hint};
 
 /// Far above any plan or message; stops at an endless device.
 const MAX_BYTES: u64 = 64 << 20;

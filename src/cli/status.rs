@@ -6,19 +6,19 @@ use super::app::App;
 use super::exit;
 use crate::git::refs;
 use crate::host::lock::LockHolder;
+use crate::project::Project;
+use crate::project::{describe_activity, is_in_review};
+use crate::query::history;
+use crate::query::history::{REWRITTEN, SessionStatus};
+use crate::query::landings::LatestLanding;
 use crate::session::meta::NotCaptured;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::drift::lines;
 use crate::ui::style::{self, StyledLine, Tone, shortened};
 use crate::ui::terminal::stdout_width;
-use crate::workflow::history;
-use crate::workflow::history::{REWRITTEN, SessionStatus};
 use crate::workflow::hooks::{hooks_dir, read_errors};
 use crate::workflow::land::turns;
-use crate::workflow::landings::LatestLanding;
-use crate::workflow::project::Project;
-use crate::workflow::project::{describe_activity, is_in_review};
 use crate::workspace::changed::Changed;
 
 /// Show the session, its newest turn, the waiting plan and your changes since

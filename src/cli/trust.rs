@@ -6,7 +6,7 @@ use super::app::App;
 use super::exit;
 use super::failure::Unfinished;
 use super::in_use::forbidden_settings;
-use crate::workflow::project::Project;
+use crate::project::Project;
 use crate::workflow::trust::{TrustProposal, remember_trust, trust_proposal};
 
 /// Show what this repository's `.teddy/` sets, and trust it as it is now

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use super::app::App;
 use super::{complete, exit};
 use crate::git::sign::Passphrase;
+use crate::project::Project;
 use crate::session::name::SessionName;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::style::{StyledLine, Tone};
-use crate::workflow::project::Project;
 use crate::workflow::verify::{Verified, sign_session, verify_sessions};
 
 /// Check that sessions tell the truth

@@ -12,10 +12,10 @@ use crate::host::interrupt;
 use crate::host::serve::open_in_browser;
 use crate::host::serve::random_token;
 use crate::host::serve::{listen, serve};
+use crate::project::project_name;
+use crate::text::hint::{error_with_hint, with_hint};
 use crate::ui::web::Site;
 use crate::ui::web::WebGuard;
-use crate::workflow::hint::{error_with_hint, with_hint};
-use crate::workflow::project::project_name;
 
 /// Look at sessions in a browser
 ///

@@ -17,8 +17,8 @@ pub mod source;
 pub mod tree;
 pub mod turn_view;
 
+use crate::query::view::turn_page::ChangedFile;
 use crate::session::name::SessionName;
-use crate::workflow::view::turn_page::ChangedFile;
 
 /// A turn as the user names it, `session:number`.
 #[derive(Debug, Clone, PartialEq, Eq)]

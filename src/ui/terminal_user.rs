@@ -22,11 +22,11 @@ use crate::host::file::temporary_dir;
 use crate::host::file::write_atomic;
 use crate::host::{clipboard, interrupt, screen};
 use crate::plan::Plan;
+use crate::project::ManualIo;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_block;
 use crate::ui::editing::{TerminalPrompts, edit_text};
 use crate::ui::style::TextArea;
-use crate::workflow::project::ManualIo;
 use crate::workflow::user::{
     Approved, Choice, Decision, EmptyInput, Event, Question, ReviewRequest, User,
 };

@@ -6,10 +6,10 @@ use unicode_width::UnicodeWidthStr;
 
 use super::style::{StyledLine, Tone, shortened};
 use crate::host::clock;
+use crate::query::log::LogRow;
 use crate::session::meta::{MessageOrigin, Status};
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
-use crate::workflow::log::LogRow;
 
 /// A title keeps this many columns before facts after it are shown.
 const MIN_TITLE: usize = 24;

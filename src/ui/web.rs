@@ -10,10 +10,10 @@ use pages::ProjectPages;
 use crate::git::refs;
 use crate::host::serve::is_same_token;
 use crate::host::serve::{PageAnswer, PageRequest, plain};
+use crate::project::{Project, ProjectOptions, UserDirs};
 use crate::text::digest;
 use crate::ui::html::layout::{ICON, POLICY, PageLocation, PageMode, SCRIPT, STYLE, trouble};
 use crate::ui::web::pages::{WebPage, parse_page};
-use crate::workflow::project::{Project, ProjectOptions, UserDirs};
 
 // Answers the requests of the web server. Read-only.
 //

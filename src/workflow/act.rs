@@ -23,6 +23,7 @@ use crate::model::acting::{
 };
 use crate::model::prompt::ACTING;
 use crate::model::{Finish, ModelAnswer, ModelError, ModelRequest, TokenUsage};
+use crate::project::Project;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::draft::Draft;
 use crate::session::meta::{Acted, Status, TotalTokens};
@@ -35,7 +36,6 @@ use crate::workflow::confine;
 use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::execute::stage::{AgentWorktree, WorktreeResult};
 use crate::workflow::model::budget::{ActingEnv, BudgetSlice};
-use crate::workflow::project::Project;
 use crate::workflow::user::Notice;
 use crate::workflow::user::{Choice, Event, User};
 use crate::workspace::snapshot::RecordedFiles;

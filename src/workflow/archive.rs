@@ -15,10 +15,10 @@ use crate::git::repository::Repository;
 use crate::host::clock;
 use crate::host::file::UnnamedFile;
 use crate::host::file::failure;
+use crate::project::Project;
 use crate::session::name::SessionName;
+use crate::text::hint::{error_with_hint, with_hint};
 use crate::workflow::archive;
-use crate::workflow::hint::{error_with_hint, with_hint};
-use crate::workflow::project::Project;
 
 // The manifest lists the sessions of a bundle, so that a reader can check them before importing.
 

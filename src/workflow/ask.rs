@@ -3,12 +3,12 @@
 //! The model can read files for at most `MAX_LOOKS` rounds. An answer with any other action is left
 //! for a review.
 
+use crate::project::Project;
 use crate::session::meta::{MessageOrigin, ModelUse};
+use crate::text::hint::error_with_hint;
 use crate::workflow::execute::result::{RecordedTurn, ReviewedPlan};
 use crate::workflow::execute::{ExecuteOptions, execute};
-use crate::workflow::hint::error_with_hint;
 use crate::workflow::plan::{PlanOptions, plan_next_turn};
-use crate::workflow::project::Project;
 use crate::workflow::user::Notice;
 use crate::workflow::user::{Approved, Choice, Decision, Event, Question, ReviewRequest, User};
 use crate::workspace::notice::FilesNotice;

@@ -10,12 +10,12 @@ use serde::Serialize;
 
 use crate::git::diff;
 use crate::git::object::{CommitId, TreeId};
+use crate::project::Project;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
+use crate::text::hint::error_with_hint;
 use crate::text::path::lossy;
 use crate::workflow::context::requests::asked_with;
-use crate::workflow::hint::error_with_hint;
-use crate::workflow::project::Project;
 use crate::workflow::trial::{Trials, cannot_test};
 use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};

@@ -31,7 +31,7 @@ use crate::git::object::TreeId;
 use crate::git::refs::{self, Expected, MoveError};
 use crate::host::clock;
 use crate::host::lock::{Lock, LockError, patience};
-use crate::workflow::project::Project;
+use crate::project::Project;
 use crate::workspace::snapshot;
 
 #[derive(Debug, Clone, Default)]

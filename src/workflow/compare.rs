@@ -11,14 +11,14 @@ use crate::git::diff;
 use crate::git::object::read;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
+use crate::project::Project;
+use crate::query::sum::sum;
 use crate::session::meta::{Status, Workspace};
 use crate::session::name::SessionName;
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
 use crate::text::diff::counts;
-use crate::workflow::hint::error_with_hint;
-use crate::workflow::project::Project;
-use crate::workflow::sum::sum;
+use crate::text::hint::error_with_hint;
 use crate::workflow::trial::{Trials, cannot_test};
 use crate::workflow::user::User;
 

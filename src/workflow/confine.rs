@@ -22,9 +22,9 @@ use crate::host::file::{Root, make_dirs, make_writable};
 use crate::host::sandbox::{Availability, Isolation, Network, Policy, availability, describe};
 use crate::host::shell::{FinishedScript, ScriptEnd, explain_syntax};
 use crate::host::{clock, env};
+use crate::project::Project;
+use crate::text::hint::error_with_hint;
 use crate::text::path_alias::PathAliases;
-use crate::workflow::hint::error_with_hint;
-use crate::workflow::project::Project;
 
 /// A few words for the approval prompt.
 pub fn confinement(project: &Project) -> String {

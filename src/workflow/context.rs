@@ -7,4 +7,3 @@ pub mod message;
 pub mod pages;
 pub mod requests;
 pub mod small_project;
-pub mod teddy_files;

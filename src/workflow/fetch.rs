@@ -16,13 +16,13 @@ use crate::git::refs::{self, Expected, RefMove, Reference};
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::transfer::{WantedRef, receive_refs};
 use crate::git::remote::{self, FetchProgress, RemoteName, RemoteRef};
+use crate::project::Project;
 use crate::session::name::{SESSIONS, SessionName};
 use crate::session::record::RECORDS;
 use crate::session::turn::Turn;
 use crate::session::verify::{Checked, Fault, check};
+use crate::text::hint::error_with_hint;
 use crate::text::sanitize::sanitize_line;
-use crate::workflow::hint::error_with_hint;
-use crate::workflow::project::Project;
 
 const MOST_FAULTS: usize = 3;
 const MOST_SESSIONS: usize = 10_000;

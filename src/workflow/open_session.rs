@@ -7,10 +7,10 @@ use anyhow::Context as _;
 
 use crate::host::fault;
 use crate::host::lock::Lock;
+use crate::project::Project;
 use crate::session::draft::Draft;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
-use crate::workflow::project::Project;
 use crate::workflow::user::{User, telling};
 use crate::workspace::recover;
 use crate::workspace::set_aside::{self, PutBackResult};

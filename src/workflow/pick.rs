@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use crate::git::object::{CommitId, TreeId};
 use crate::host::interrupt;
+use crate::project::Project;
 use crate::session::artifact;
 use crate::session::meta::{Picked, Status};
 use crate::session::turn::Turn;
 use crate::text::path::{lossy, lossy_paths};
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::open_session::EnteredSession;
-use crate::workflow::project::Project;
 use crate::workflow::restore::OnOverlap;
 use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};

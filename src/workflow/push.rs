@@ -21,10 +21,10 @@ use crate::git::object::CommitId;
 use crate::git::remote::error::{RemoteError, RemoteTrouble};
 use crate::git::remote::transfer::{RefUpdate, SentRef, send_refs};
 use crate::git::remote::{self, FetchProgress, RemoteName};
+use crate::project::Project;
 use crate::session::name::SessionName;
 use crate::session::verify::check_newest;
-use crate::workflow::hint::error_with_hint;
-use crate::workflow::project::Project;
+use crate::text::hint::error_with_hint;
 use crate::workflow::push::preview::PushOptions;
 
 pub struct PreparedPush<'a> {

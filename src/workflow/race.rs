@@ -24,6 +24,7 @@ pub use verdict::Verdict;
 use crate::git::refs::{self, Expected};
 use crate::host::threads::cores;
 use crate::host::{interrupt, machine, process};
+use crate::project::Project;
 use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
@@ -31,7 +32,6 @@ use crate::text::sanitize::sanitize_line;
 use crate::workflow::context::message::without_keys;
 use crate::workflow::model::{budget, choose};
 use crate::workflow::open_session::record_files;
-use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
 /// In bytes, estimated. Agents used 0.3 to 0.8 GiB in measurements.

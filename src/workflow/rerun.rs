@@ -13,6 +13,7 @@ use crate::host::lock::{Lock, patience};
 use crate::host::sandbox::{Availability, availability};
 use crate::plan::Plan;
 use crate::plan::run::Ran;
+use crate::project::Project;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::meta::{Status, Workspace};
 use crate::session::report;
@@ -21,7 +22,6 @@ use crate::text::path::lossy_paths;
 use crate::workflow::confine::backend::{CommandFiles, command_files};
 use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::execute::stage::perform;
-use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, User};
 
 /// Not a valid session name, so it cannot collide.

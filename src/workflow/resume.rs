@@ -5,6 +5,7 @@
 use crate::host::interrupt;
 use crate::model::{ModelError, TokenUsage};
 use crate::plan;
+use crate::project::Project;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{MessageOrigin, Status};
@@ -16,7 +17,6 @@ use crate::workflow::model::budget::{self, TokenEstimate};
 use crate::workflow::model::request::read_of_cut_input;
 use crate::workflow::model::source::plan_source;
 use crate::workflow::plan::{PlanOptions, WaitingPlan, message_of, plan_next_turn};
-use crate::workflow::project::Project;
 use crate::workflow::user::Notice;
 use crate::workflow::user::{EmptyInput, Event, NobodyToAsk, Question, User};
 

@@ -5,6 +5,7 @@ use anyhow::Context as _;
 
 use crate::git::refs;
 use crate::git::repository::Repository;
+use crate::project::Project;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::MessageOrigin;
@@ -19,7 +20,6 @@ use crate::workflow::model::source::PlanSource;
 use crate::workflow::model::source::plan_source;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::{Answered, WaitingPlan};
-use crate::workflow::project::Project;
 use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
 

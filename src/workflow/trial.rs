@@ -10,12 +10,12 @@ use crate::host::lock::{Lock, patience};
 use crate::plan::Plan;
 use crate::plan::action::Action;
 use crate::plan::action::execute::Execute;
+use crate::project::Project;
 use crate::session::artifact::Artifacts;
 use crate::session::turn::Turn;
 use crate::text::sanitize::strip_ansi;
 use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::execute::stage::perform;
-use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, User};
 
 /// Not a valid session name, so it cannot collide.

@@ -4,6 +4,7 @@
 //! Also tells sessions that this user made or accepted from those of others, and accepts sessions.
 
 use crate::config::trust::{Trust, TrustRecord};
+use crate::project::Project;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::name::SessionName;
@@ -12,7 +13,6 @@ use crate::text::diff::unified;
 use crate::text::sanitize::{sanitize_block, sanitize_line};
 use crate::workflow::lifecycle::branch_session;
 use crate::workflow::open_session::OpenSession;
-use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
 pub struct TrustProposal {

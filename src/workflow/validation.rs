@@ -20,15 +20,16 @@ use crate::plan::state::{FileState, StateMode};
 use crate::plan::validate::{
     Entry, Facts, ReadOnlyTarget, Simulation, label, validate, validate_changed,
 };
+use crate::project::Project;
+use crate::project::teddy_files;
 use crate::session::artifact::Artifacts;
 use crate::session::draft::Draft;
 use crate::session::turn::Turn;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::workflow::context::lists::{self, ContextLists};
-use crate::workflow::context::{pages, teddy_files};
+use crate::workflow::context::pages;
 use crate::workflow::model::agents;
-use crate::workflow::project::Project;
 
 /// Among the mistakes of a turn: rejected for text next to commands.
 pub const ASIDES: &str = "asides";

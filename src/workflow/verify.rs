@@ -15,11 +15,11 @@ use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::git::sign::{self, Passphrase, TagRequest};
 use crate::host::fault;
+use crate::project::Project;
 use crate::session::name::SessionName;
 use crate::session::signature::{self, SessionSignature, tag_name};
 use crate::session::turn::Turn;
 use crate::session::verify::{Checked, CheckedTurn, Fault, check};
-use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
 #[derive(Debug, Clone, Serialize)]

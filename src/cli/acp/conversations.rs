@@ -13,14 +13,14 @@ use uuid::Uuid;
 
 use crate::git::object::CommitId;
 use crate::host::file::{make_dirs, read_regular_text, write_atomic};
+use crate::project::Project;
+use crate::query::history::{self, SessionRow};
 use crate::session::artifact;
 use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::beginning;
 use crate::ui::acp::AcpUser;
-use crate::workflow::history::{self, SessionRow};
-use crate::workflow::project::Project;
 
 /// Sessions in one answer.
 const PAGE: usize = 100;

@@ -11,9 +11,9 @@ use crate::change::document::Documents;
 use crate::change::id::ChangeId;
 use crate::git::object::CommitId;
 use crate::git::refs;
+use crate::project::Project;
 use crate::ui::style::{StyledLine, Tone};
 use crate::workflow::change::{self, open_change, review};
-use crate::workflow::project::Project;
 
 /// List the steps of a change, newest first
 #[derive(clap::Args)]

@@ -8,6 +8,7 @@ use super::super::exit;
 use super::{ModelFlags, implement, show};
 use crate::change::id::ChangeId;
 use crate::change::phase::ChangePhase;
+use crate::project::Project;
 use crate::text::counted;
 use crate::workflow::change::ChangeOptions;
 use crate::workflow::change::challenge::approve;
@@ -16,7 +17,6 @@ use crate::workflow::change::open_change;
 use crate::workflow::change::plan::{PlannedChange, plan_change};
 use crate::workflow::change::proposal::Idea;
 use crate::workflow::change::reproposal::revise_proposal;
-use crate::workflow::project::Project;
 use crate::workflow::user::{Choice, Question, User};
 
 /// Plan a change: write the proposal, specs and tasks, then challenge and revise them until they

@@ -12,12 +12,12 @@ use crate::cli::exit;
 use crate::git::repository::Repository;
 use crate::host::file::{make_dirs, read_regular, write_atomic};
 use crate::host::{env, process};
+use crate::project::{Project, ProjectOptions};
 use crate::workflow::hooks;
 use crate::workflow::hooks::event::{self, HookEvent, HookTrigger};
 use crate::workflow::hooks::hook_file::THEN;
 use crate::workflow::hooks::take::take;
 use crate::workflow::hooks::{HookedAgent, hooks_dir};
-use crate::workflow::project::{Project, ProjectOptions};
 
 /// Largest event, in bytes.
 const MAX_INPUT: u64 = 16 << 20;

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use crate::git::refs;
+use crate::project::Project;
 use crate::text::near::nearest;
 use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::model::agents;
-use crate::workflow::project::Project;
 
 /// A command at the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,6 +8,8 @@ use ratatui::widgets::Paragraph;
 use super::browser::{BrowseSide, Browser};
 use super::tree::{BrowseTree, TreeItem, TreeRow};
 use crate::git::object::CommitId;
+use crate::query::log::LogRow;
+use crate::query::view::timeline::SessionLane;
 use crate::session::meta::Status;
 use crate::text::counted;
 use crate::ui::browse::turn_view::BrowseTab;
@@ -15,8 +17,6 @@ use crate::ui::draw::{drawn, key_line, put, text};
 use crate::ui::search::Search;
 use crate::ui::style::{Paint, StyledLine, Tone};
 use crate::ui::turn_text::status_tone;
-use crate::workflow::log::LogRow;
-use crate::workflow::view::timeline::SessionLane;
 
 /// Most important first: a narrow screen omits the rest.
 const KEYS: [(&str, &str); 14] = [

@@ -10,13 +10,13 @@ use crate::git::object::CommitId;
 use crate::session::name::SessionName;
 use crate::text::counted;
 
+use crate::project::Project;
+use crate::query::view::timeline::{SessionLane, Timeline, TimelineMark, mark, timeline};
 use crate::ui::browse::turn_view::BrowseTab;
 use crate::ui::browse::{BrowseAction, BrowseActions, TurnAddress};
 use crate::ui::style::{self, Paint, StyledLine, Tone};
 use crate::ui::turn_text;
 use crate::ui::viewer::key_lines;
-use crate::workflow::project::Project;
-use crate::workflow::view::timeline::{SessionLane, Timeline, TimelineMark, mark, timeline};
 
 const PAGE: usize = 20;
 

@@ -1,10 +1,10 @@
 //! Sessions and turns for tests.
 
 use crate::git::object::CommitId;
+use crate::query::log::LogRow;
+use crate::query::view::timeline::SessionLane;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
-use crate::workflow::log::LogRow;
-use crate::workflow::view::timeline::SessionLane;
 
 /// The commit is derived from number and title, so it is stable and distinct.
 pub(super) fn row(number: u64, title: &str, status: Status) -> LogRow {

@@ -10,6 +10,10 @@ use std::time::Duration;
 use super::turn_view::{self, TurnView};
 use crate::git::diff;
 use crate::git::object::CommitId;
+use crate::project::Project;
+use crate::query::find::{LinePattern, Query, TurnPart, find};
+use crate::query::view::timeline::{Timeline, TimelineMark, mark, newest, timeline};
+use crate::query::view::turn_page::ChangedFile;
 use crate::session::name::SessionName;
 use crate::text::secret::redact;
 use crate::ui::comparison::table;
@@ -17,10 +21,6 @@ use crate::ui::flag_user::{Approval, FlagUser};
 use crate::ui::progress::OutputStyle;
 use crate::ui::style::{Paint, StyledLine, Tone, block};
 use crate::workflow::compare::compare;
-use crate::workflow::find::{LinePattern, Query, TurnPart, find};
-use crate::workflow::project::Project;
-use crate::workflow::view::timeline::{Timeline, TimelineMark, mark, newest, timeline};
-use crate::workflow::view::turn_page::ChangedFile;
 
 /// Polling interval for turns made by other processes.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);

@@ -6,10 +6,10 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::git::object::CommitId;
+use crate::query::log::LogRow;
+use crate::query::view::timeline::{SessionLane, Timeline};
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
-use crate::workflow::log::LogRow;
-use crate::workflow::view::timeline::{SessionLane, Timeline};
 
 /// A row of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,6 +5,8 @@
 
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
+use crate::project::Project;
+use crate::query::view::turn_page::{ChangedFile, FileView, PathChange, TurnPage, turn_page};
 use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
@@ -17,8 +19,6 @@ use crate::ui::markdown;
 use crate::ui::style::{StyledLine, Tone, block, wrap_all};
 use crate::ui::turn_text;
 use crate::ui::turn_text::message_label;
-use crate::workflow::project::Project;
-use crate::workflow::view::turn_page::{ChangedFile, FileView, PathChange, TurnPage, turn_page};
 
 /// Per file.
 const MAX_LINES: usize = 2000;

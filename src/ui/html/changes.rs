@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
+use crate::query::view::turn_page::{ChangedFile, FileView, PathChange};
 use crate::text::diff::{self, DiffLine, Difference, Hunk, LineChange};
 use crate::text::sanitize::sanitize_tabbed;
 use crate::text::sized;
 use crate::ui::html::layout::visible_line;
-use crate::workflow::view::turn_page::{ChangedFile, FileView, PathChange};
 
 /// Per file.
 const MAX_LINES: usize = 2_000;

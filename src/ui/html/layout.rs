@@ -8,13 +8,13 @@ use std::borrow::Cow;
 use maud::{DOCTYPE, Markup, html};
 
 use crate::host::clock;
+use crate::query::log::LogRow;
+use crate::query::view::timeline::SessionLane;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::text::grouped;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::style::StyledLine;
-use crate::workflow::log::LogRow;
-use crate::workflow::view::timeline::SessionLane;
 
 /// Style sheet of all pages.
 pub const STYLE: &str = include_str!("style.css");

@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 
 use super::layout::{PageLocation, PageParts, page, turn_page};
+use crate::query::find::{FindResult, LinePattern, Match, TurnPart};
 use crate::text::sanitize::{sanitize_block, sanitize_line};
 use crate::ui::html::layout::visible_line;
-use crate::workflow::find::{FindResult, LinePattern, Match, TurnPart};
 
 /// Matches shown.
 const MOST: usize = 300;

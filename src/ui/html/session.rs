@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 
 use super::layout::{PageLocation, PageParts, page, session_page, turn_page};
+use crate::query::log::LogRow;
+use crate::query::view::timeline::SessionPage;
 use crate::session::name::SessionName;
 use crate::text::sanitize::sanitize_block;
 use crate::ui::html::layout::{
     dollars, grouped_number, session_title, short_number, status_badge, status_class, turn_facts,
     visible_line,
 };
-use crate::workflow::log::LogRow;
-use crate::workflow::view::timeline::SessionPage;
 
 /// Returns the page.
 pub fn session(location: PageLocation, project: &str, contents: &SessionPage) -> String {

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use maud::{Markup, html};
 
 use super::layout::{PageLocation, PageParts, page, session_page, turn_page};
+use crate::query::history::SessionRow;
+use crate::query::log::LogRow;
+use crate::query::view::timeline::{SessionLane, Timeline};
 use crate::session::name::SessionName;
 use crate::text::sanitize::sanitize_block;
 use crate::ui::html::layout::{
     dollars, local_time, session_title, status_badge, status_class, visible_line,
 };
-use crate::workflow::history::SessionRow;
-use crate::workflow::log::LogRow;
-use crate::workflow::view::timeline::{SessionLane, Timeline};
 
 /// Data of the first page.
 pub struct Overview<'a> {

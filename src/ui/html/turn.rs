@@ -4,6 +4,8 @@ use maud::{Markup, PreEscaped, html};
 
 use super::changes::{Changes, Loading, changes};
 use super::layout::{PageLocation, PageParts, page, session_page};
+use crate::query::log::LogRow;
+use crate::query::view::turn_page::{OutputText, TurnPage};
 use crate::session::input::ResourceTokens;
 use crate::session::name::SessionName;
 use crate::text::markdown::render_html as rendered;
@@ -11,8 +13,6 @@ use crate::text::sanitize::{sanitize_block, sanitize_text, strip_ansi};
 use crate::text::sized;
 use crate::ui::html::layout::{dollars, grouped_number, local_time, status_badge, visible_line};
 use crate::ui::turn_text::message_label;
-use crate::workflow::log::LogRow;
-use crate::workflow::view::turn_page::{OutputText, TurnPage};
 
 /// Data of the page.
 pub struct ShownTurn<'a> {

@@ -1,5 +1,10 @@
 //! Exports sessions as HTML files, without scripts and with keys redacted.
 
+use crate::project::Project;
+use crate::query::log::{self, LogRow};
+use crate::query::view::timeline::Timeline;
+use crate::query::view::timeline::{SessionPage, session_page};
+use crate::query::view::turn_page::{ChangedFile, plain_turn_page};
 use crate::session::name::SessionName;
 use crate::session::record::Redaction;
 use crate::session::turn::Turn;
@@ -7,11 +12,6 @@ use crate::ui::html::layout::{self, ICON, PageLocation, PageMode, STYLE};
 use crate::ui::html::session;
 use crate::ui::html::sessions::{self, Overview};
 use crate::ui::html::turn::{self, ShownTurn};
-use crate::workflow::log::{self, LogRow};
-use crate::workflow::project::Project;
-use crate::workflow::view::timeline::Timeline;
-use crate::workflow::view::timeline::{SessionPage, session_page};
-use crate::workflow::view::turn_page::{ChangedFile, plain_turn_page};
 
 /// Writes a file, given its path below the output directory and its contents.
 type Writing<'a> = dyn FnMut(&str, &str) -> anyhow::Result<()> + 'a;

@@ -3,6 +3,11 @@
 use anyhow::Context as _;
 
 use crate::git::diff;
+use crate::project::Project;
+use crate::query::find::{LinePattern, Query, TurnPart, find};
+use crate::query::history::remote_rows;
+use crate::query::view::timeline::{session_page, timeline};
+use crate::query::view::turn_page::{ChangedFile, turn_page};
 use crate::session::name::SessionName;
 use crate::ui::html::changes::Changes;
 use crate::ui::html::compare::{self, Compared};
@@ -12,11 +17,6 @@ use crate::ui::html::session;
 use crate::ui::html::sessions::{self, Overview};
 use crate::ui::html::turn::{self, ShownTurn};
 use crate::workflow::compare::sides;
-use crate::workflow::find::{LinePattern, Query, TurnPart, find};
-use crate::workflow::history::remote_rows;
-use crate::workflow::project::Project;
-use crate::workflow::view::timeline::{session_page, timeline};
-use crate::workflow::view::turn_page::{ChangedFile, turn_page};
 
 /// Files in the comparison of two turns.
 const MAX_FILES: usize = 1000;

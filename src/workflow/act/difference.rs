@@ -18,10 +18,10 @@ use crate::plan::difference::{
 };
 use crate::session::meta::NotCaptured;
 use crate::text::counted;
+use crate::text::hint::error_with_hint;
 use crate::text::path::{RepoPath, lossy};
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::execute::stage::WorktreeResult;
-use crate::workflow::hint::error_with_hint;
 use crate::workflow::user::Event;
 use crate::workflow::user::Notice;
 

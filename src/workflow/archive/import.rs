@@ -16,15 +16,15 @@ use crate::git::object::{CommitId, read_signed_tag};
 use crate::git::refs::{self, SIGNED_PREFIX};
 use crate::git::repository::Repository;
 use crate::host::file::open_regular;
+use crate::project::Project;
 use crate::session::name::{DRAFTS, SESSIONS, SessionName};
 use crate::session::signature::tag_name;
 use crate::session::store::Store;
 use crate::session::turn::Turn;
 use crate::session::verify::{Checked, Fault, check};
+use crate::text::hint::error_with_hint;
 use crate::text::sanitize::{sanitize_bytes, sanitize_line};
 use crate::workflow::archive::{self, BundledSession, Manifest, add_bundle_hint};
-use crate::workflow::hint::error_with_hint;
-use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
 const MAX_FAULTS: usize = 5;

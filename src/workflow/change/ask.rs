@@ -13,6 +13,7 @@ use crate::git::object::{BlobId, EntryMode, TreeId};
 use crate::git::repository::Repository;
 use crate::host::file::write_atomic;
 use crate::model::{Finish, Model as _, ModelAnswer, ModelRequest, price};
+use crate::project::Project;
 use crate::session::input::{self, language};
 use crate::text::fence::fence_for;
 use crate::text::sanitize::sanitize_line;
@@ -21,7 +22,6 @@ use crate::workflow::change::{self, ChangeOptions};
 use crate::workflow::model::budget::{self, CostBudget, MeteredModel, TokenEstimate};
 use crate::workflow::model::choose::{self, NoModel};
 use crate::workflow::model::request::{announce, report_progress, report_unknown};
-use crate::workflow::project::Project;
 use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
 

@@ -13,10 +13,10 @@ use crate::change::review::{self, ChangeReview, Issues, ReviewVerdict};
 use crate::change::state::ChangeEntry;
 use crate::change::store::{Change, ChangeError};
 use crate::change::{proposal, section, tasks};
+use crate::project::Project;
+use crate::text::hint::error_with_hint;
 use crate::workflow::change::ask::render_material;
 use crate::workflow::change::{self, open_change};
-use crate::workflow::hint::error_with_hint;
-use crate::workflow::project::Project;
 use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
 

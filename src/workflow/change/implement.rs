@@ -17,12 +17,12 @@ use crate::change::state::StepUsage;
 use crate::change::store::Change;
 use crate::change::store::next_step;
 use crate::change::tasks;
+use crate::project::Project;
 use crate::workflow::change;
 use crate::workflow::change::open_change;
 use crate::workflow::change::work;
 use crate::workflow::change::work::work;
 use crate::workflow::context::message::keep_message;
-use crate::workflow::project::Project;
 use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
 

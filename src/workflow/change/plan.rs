@@ -13,9 +13,9 @@ use crate::change::review::Issues;
 use crate::change::review::ReviewVerdict;
 use crate::change::store::{ChangeError, next_step};
 use crate::git::refs;
+use crate::project::Project;
 use crate::workflow::change;
 use crate::workflow::change::open_change;
-use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -15,10 +15,10 @@ use crate::change::store::Change;
 use crate::change::store::ChangeError;
 use crate::change::{document, proposal, review, spec, tasks};
 use crate::git::refs;
+use crate::project::Project;
 use crate::workflow::change;
 use crate::workflow::change::ask::render_material;
 use crate::workflow::change::open_change;
-use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
 pub(super) const AUTHOR_PROMPT: &str = include_str!("../../../prompts/change/author.md");

@@ -9,10 +9,10 @@ use crate::change::phase::ChangeEvent as Happened;
 use crate::change::state::ChangeEntry;
 use crate::change::store::Change;
 use crate::change::{document, proposal, review, spec, tasks};
+use crate::project::Project;
 use crate::workflow::change;
 use crate::workflow::change::ask::render_material;
 use crate::workflow::change::open_change;
-use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
 const REVISION_PROMPT: &str = include_str!("../../../prompts/change/revision.md");

@@ -16,14 +16,14 @@ use crate::git::diff;
 use crate::git::object::TreeId;
 use crate::git::object::read;
 use crate::git::refs;
+use crate::project::Project;
+use crate::query::sum::sum;
 use crate::text::diff::unified;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::change;
 use crate::workflow::change::ask::push_block as fenced;
 use crate::workflow::change::ask::render_material;
 use crate::workflow::change::open_change;
-use crate::workflow::project::Project;
-use crate::workflow::sum::sum;
 use crate::workflow::user::User;
 
 const REVIEWER: &str = include_str!("../../../prompts/change/reviewer.md");

@@ -13,10 +13,10 @@ use crate::change::store::next_step;
 use crate::change::{proposal, tasks};
 use crate::git::object::CommitId;
 use crate::git::refs;
+use crate::project::Project;
 use crate::text::counted;
 use crate::workflow::change;
 use crate::workflow::change::open_change;
-use crate::workflow::project::Project;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct ChangeListRow {

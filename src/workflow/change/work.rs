@@ -11,6 +11,7 @@ use crate::change::store::ChangeError;
 use crate::change::tasks::{self, Task};
 use crate::git::refs;
 use crate::git::repository::Repository;
+use crate::project::Project;
 use crate::session::artifact;
 use crate::session::meta::{MessageOrigin, Status};
 use crate::session::turn::Turn;
@@ -26,7 +27,6 @@ use crate::workflow::lifecycle::create_session;
 use crate::workflow::model::agents;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan;
-use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
 const IMPLEMENTER: &str = include_str!("../../../prompts/change/implementer.md");

@@ -13,8 +13,8 @@ use crate::host::overlay;
 use crate::host::sandbox::Isolation;
 use crate::host::shell::{self, Script, ScriptEnd};
 use crate::host::supervisor::Launcher;
+use crate::project::Project;
 use crate::text::sanitize::sanitize_line;
-use crate::workflow::project::Project;
 
 use super::private::private_paths;
 

@@ -5,6 +5,8 @@ use globset::GlobMatcher;
 use crate::git::object::TreeId;
 use crate::git::repository::Repository;
 use crate::host::file::Root;
+use crate::project::Project;
+use crate::project::teddy_files;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::draft::Draft;
 use crate::session::input::ListScope;
@@ -13,8 +15,6 @@ use crate::session::turn::Turn;
 use crate::text::context_list::{self, BadLine, ContextList, PathPattern};
 use crate::text::path::RepoPath;
 use crate::text::resource::{Artifact, Resource, is_url};
-use crate::workflow::context::teddy_files;
-use crate::workflow::project::Project;
 
 #[derive(Debug, Clone, Default)]
 pub struct ContextLists {

@@ -1,12 +1,12 @@
 //! Obtains the user's message for a turn: from the options, from the draft, or by a prompt.
 
+use crate::project::Project;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::MessageOrigin;
 use crate::session::turn::Turn;
 use crate::text::secret::redact_values;
 use crate::workflow::open_session::OpenSession;
-use crate::workflow::project::Project;
 use crate::workflow::user::Notice;
 use crate::workflow::user::{EmptyInput, Event, NobodyToAsk, Question, User};
 

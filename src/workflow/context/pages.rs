@@ -8,11 +8,11 @@ use crate::host::env;
 use crate::host::search::{SearchEngine, search};
 use crate::host::web::{FetchRules, fetch};
 use crate::plan::run::found_line;
+use crate::project::Project;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::draft::Draft;
 use crate::session::turn::Turn;
 use crate::text::digest;
-use crate::workflow::project::Project;
 
 const NOT_THEN: &str = "there was nothing when the turn ran";
 

@@ -7,13 +7,13 @@ use crate::git::history;
 use uuid::Uuid;
 
 use crate::git::repository::Repository;
+use crate::project::Project;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{MessageOrigin, Restored};
 use crate::session::requests::MAX_LIST_SIZE;
 use crate::session::requests::{RequestState, Requests, UserRequest};
 use crate::session::turn::{Turn, in_next};
-use crate::workflow::project::Project;
 
 /// For a session without a list, how far the first request is searched.
 const FIRST_TURNS: u64 = 16;

@@ -7,6 +7,7 @@ use crate::git::ignore::TextRules;
 use crate::git::object::{BlobId, EntryMode, Leaf, TreeId};
 use crate::host::file::Root;
 use crate::model::token::TokenCache;
+use crate::project::Project;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::input::{ListScope, ResourceBody};
@@ -16,7 +17,6 @@ use crate::text::damage::is_generated;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::workflow::context::lists::ContextLists;
-use crate::workflow::project::Project;
 
 /// More files make no small project, whatever their size.
 const MAX_FILES: usize = 500;

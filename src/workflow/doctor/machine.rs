@@ -11,12 +11,12 @@ use crate::host::machine::{DiskSpace, disk_space};
 use crate::host::sandbox::{Availability, availability};
 use crate::host::shell::Shell;
 use crate::host::{env, helper};
+use crate::project::Project;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
 use crate::text::sized;
 use crate::workflow::confine::backend::{self, CommandFiles};
 use crate::workflow::confine::{self};
-use crate::workflow::project::Project;
 
 const LIMIT: Duration = Duration::from_secs(2);
 

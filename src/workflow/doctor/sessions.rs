@@ -11,13 +11,13 @@ use crate::git::object::CommitId;
 use crate::git::refs::repair::RefScan;
 use crate::git::refs::{self, Reference};
 use crate::git::refs::{INCOMING_PREFIX, REMOTES_SIGNED_PREFIX, SIGNED_PREFIX};
+use crate::project::Project;
 use crate::session::name::{DRAFTS, REMOTES, SESSIONS, SessionName};
 use crate::session::record::RECORDS;
 use crate::session::verify::check_newest;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
-use crate::workflow::project::Project;
 use crate::workspace::set_aside::set_aside;
 
 const OURS: &str = "refs/teddy/";

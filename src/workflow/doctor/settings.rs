@@ -13,6 +13,7 @@ use crate::git::open::OpenError;
 use crate::host::file::read_regular_text;
 use crate::host::process;
 use crate::model::remote::is_placeholder;
+use crate::project::Project;
 use crate::text::sanitize::sanitize_line;
 use crate::text::secret;
 use crate::text::shell_word::shell_word;
@@ -21,7 +22,6 @@ use crate::workflow::hooks;
 use crate::workflow::hooks::hook_file::EntryState;
 use crate::workflow::hooks::hook_file::{HookFile, HookForm};
 use crate::workflow::hooks::{HookedAgent, hooks_dir};
-use crate::workflow::project::Project;
 
 pub(super) fn run_checks(patient: &Patient) -> Vec<HealthCheck> {
     let mut checks = vec![configuration(patient)];

@@ -13,12 +13,12 @@ use crate::git::repository::Repository;
 use crate::git::worktree::{self, RecordedWorktree, legacy};
 use crate::host::file::{ForeignOwner, foreign_owner, read_regular, read_regular_text};
 use crate::host::lock::{Lock, LockError};
+use crate::project::Project;
 use crate::session::name::{SESSIONS, SessionName};
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::doctor::Repair;
 use crate::workflow::gc::files_below;
-use crate::workflow::project::Project;
 use crate::workspace::recover;
 
 /// In seconds. An older lock of git's was left by a dead process.

@@ -24,10 +24,10 @@ use crate::git::snapshot::limits::{Forced, LeftOut, Reason, display_path};
 use crate::git::worktree::SessionWorktree;
 use crate::git::worktree::layer::{ChangedIgnored, LayerScan};
 use crate::git::worktree::moved::{Before, Moved};
+use crate::project::Project;
 use crate::session::meta::NotCaptured;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::execute::prepare::RunEnv;
-use crate::workflow::project::Project;
 use crate::workspace::snapshot::not_captured;
 
 const OPAQUE: &str = "a repository of its own, in which the plan worked";

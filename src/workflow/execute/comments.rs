@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::planned::PlannedTurn;
 use super::result::RecordedTurn;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId, read};
+use crate::project::Project;
 use crate::session::artifact;
 use crate::session::comments::{
     CommentStatus, LineComment, MAX_COMMENTS, message, parse, quotable, render,
@@ -12,12 +13,11 @@ use crate::session::comments::{
 use crate::session::draft::Draft;
 use crate::session::meta::Status;
 use crate::session::turn::Turn;
+use crate::text::hint::error_with_hint;
 use crate::text::path::RepoPath;
 use crate::text::secret::redact_values;
 use crate::workflow::context::message::without_keys;
-use crate::workflow::hint::error_with_hint;
 use crate::workflow::open_session::OpenSession;
-use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
 /// A comment on lines of a file as it would be after the plan.

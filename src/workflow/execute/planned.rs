@@ -3,13 +3,14 @@
 use crate::git::refs;
 use crate::plan::Plan;
 use crate::plan::reading::Reading;
+use crate::project::teddy_files;
 use crate::session::artifact;
 use crate::session::meta::Workspace;
 use crate::session::requests::Requests;
 use crate::session::transition::{Caller, Current};
 use crate::text::context_list;
 use crate::workflow::context::lists::{ContextLists, lists};
-use crate::workflow::context::{requests, teddy_files};
+use crate::workflow::context::requests;
 use crate::workflow::model::agents;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::{drop_question, keep_plan, read_reply};

@@ -29,6 +29,8 @@ use crate::plan::action::Action;
 use crate::plan::action::execute::Execute;
 use crate::plan::memo::{self, MemoChange};
 use crate::plan::run::{Executed, Outcome, Ran, Stage, Tools, run};
+use crate::project::Project;
+use crate::project::teddy_files::MEMOS;
 use crate::session::artifact::Artifacts;
 use crate::session::meta::NotCaptured;
 use crate::text::path_alias::PathAliases;
@@ -36,9 +38,7 @@ use crate::text::resource::Artifact;
 use crate::workflow::confine::{self, CommandDirs};
 use crate::workflow::context::lists;
 use crate::workflow::context::pages::{Pages, pages};
-use crate::workflow::context::teddy_files::MEMOS;
 use crate::workflow::execute::prepare::{Reach, RunEnv};
-use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, Event, User};
 use crate::workspace::snapshot::not_captured;
 

@@ -16,8 +16,8 @@ use crate::git::worktree::{self, RecordedWorktree};
 use crate::host::file::{Root, remove_below};
 use crate::host::lock::Lock;
 use crate::host::{clock, fault};
+use crate::project::Project;
 use crate::session::name::SessionName;
-use crate::workflow::project::Project;
 use crate::workspace::recover;
 use crate::workspace::snapshot::KEEPER;
 

@@ -10,16 +10,16 @@ use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::object::CommitId;
 use crate::git::refs::{self, Expected};
 use crate::host::file::make_dirs;
+use crate::project::Project;
+use crate::query::log;
 use crate::session::name::SessionName;
 use crate::session::record::record_reference;
 use crate::session::turn::Turn;
 use crate::session::verify::check;
+use crate::text::hint::with_hint;
 use crate::workflow::archive::{Drafts, Existing, collect_sessions};
 use crate::workflow::gc::expired::remove_worktree;
-use crate::workflow::hint::with_hint;
-use crate::workflow::log;
 use crate::workflow::model::budget::forget_spent;
-use crate::workflow::project::Project;
 use crate::workspace::stack::is_patch;
 
 /// Below `teddy/`.

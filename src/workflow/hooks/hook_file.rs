@@ -14,8 +14,8 @@ use toml_edit::{Document, Item, Table};
 use super::HookedAgent;
 use crate::host::env;
 use crate::host::file::{FileInfo, FileMode, Root, make_shared_dirs, replace_if};
+use crate::text::hint::with_hint;
 use crate::text::json_edit;
-use crate::workflow::hint::with_hint;
 
 const MAX_FILE: u64 = 4 << 20;
 const MAX_ATTEMPTS: u32 = 50;

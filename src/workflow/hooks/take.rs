@@ -18,12 +18,12 @@ use crate::git::snapshot::limits::SnapshotLimits;
 use crate::git::worktree::linked_checkouts;
 use crate::host::file::{Root, make_dirs, read_end, read_regular, write_atomic};
 use crate::host::{clock, env};
+use crate::project::Project;
 use crate::session::meta::Recorded;
 use crate::session::name::SessionName;
 use crate::text::secret::redact;
 use crate::workflow::lifecycle;
 use crate::workflow::model::agents;
-use crate::workflow::project::Project;
 use crate::workflow::record::attribution::Attribution;
 use crate::workflow::record::transcript::{MAX_TRANSCRIPT, Transcript, transcript};
 use crate::workflow::record::{

@@ -16,11 +16,11 @@ use crate::git::merge::{self, Merged};
 use crate::git::object::{CommitId, EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::git::{history, ignore, submodules};
+use crate::project::Project;
 use crate::session::meta::{LandedTurn, RestoreCommand, Workspace};
 use crate::session::publication::Stack;
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
-use crate::workflow::project::Project;
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
 
 #[derive(Debug)]

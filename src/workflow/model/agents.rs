@@ -5,11 +5,11 @@
 use std::collections::BTreeSet;
 
 use crate::model::prompt::Prompts;
+use crate::project::Project;
 use crate::session::artifact;
 use crate::session::transition::Agent;
 use crate::session::turn::{Turn, in_next};
 use crate::workflow::context::pages;
-use crate::workflow::project::Project;
 
 /// A trusted project's prompt takes precedence over a built-in one.
 pub fn agent(project: &Project, name: &str) -> anyhow::Result<Agent> {

@@ -12,12 +12,12 @@ use crate::git::repository::Repository;
 use crate::host::file::{read_regular_text, write_cache};
 use crate::model::acting::ActingModel;
 use crate::model::{Model, ModelAnswer, ModelError, ModelRequest, TokenUsage, price};
+use crate::project::Project;
 use crate::session::draft::Draft;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workflow::change::open_change;
 use crate::workflow::model::choose::{OpenedModel, PricedModel};
-use crate::workflow::project::Project;
 use crate::workflow::user::Estimate;
 
 const BYTES_PER_TOKEN: usize = 4;

@@ -15,12 +15,12 @@ use crate::model::acting::open::{is_acting, open_acting};
 use crate::model::model_env::ModelEnv;
 use crate::model::open::open;
 use crate::model::settings::{ModelConfig, ModelKind};
+use crate::project::Project;
 use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
+use crate::text::hint::error_with_hint;
 use crate::workflow::change;
-use crate::workflow::hint::error_with_hint;
-use crate::workflow::project::Project;
 
 /// For example about retries.
 pub type Notes = Rc<RefCell<Vec<String>>>;

@@ -9,11 +9,11 @@ use crate::config::trust;
 use crate::model::ModelError;
 use crate::model::pipeline::{KnownNames, parse};
 use crate::model::pipeline::{Pipeline, PipelineStep};
+use crate::project::Project;
 use crate::session::turn::Turn;
-use crate::workflow::hint::error_with_hint;
+use crate::text::hint::error_with_hint;
 use crate::workflow::model::choose;
 use crate::workflow::model::choose::{OpenedModel, PricedModel};
-use crate::workflow::project::Project;
 
 const PIPELINES_DIR: &str = "pipelines";
 

@@ -1,12 +1,12 @@
 //! Decides whether a plan comes from one model or from a pipeline.
 
+use crate::project::Project;
 use crate::session::meta::MessageOrigin;
 use crate::session::turn::Turn;
 use crate::workflow::model::choose;
 use crate::workflow::model::choose::PricedModel;
 use crate::workflow::model::pipelines;
 use crate::workflow::model::pipelines::PreparedPipeline;
-use crate::workflow::project::Project;
 
 pub enum PlanSource {
     Model(PricedModel),

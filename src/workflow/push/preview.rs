@@ -16,12 +16,12 @@ use crate::git::remote::missing_on_remote::{
 };
 use crate::git::remote::transfer::{RefUpdate, SentRef};
 use crate::git::repository::Repository;
+use crate::project::Project;
 use crate::session::name::SessionName;
 use crate::session::record::{Record, Redaction, record, record_reference, redacted, turns_to};
 use crate::session::turn::Turn;
 use crate::text::leak::{LeakKind, LeakKinds};
 use crate::text::path::lossy;
-use crate::workflow::project::Project;
 
 const MOST_FILES: usize = 20;
 

@@ -7,10 +7,10 @@ use crate::git::object::batch::read_author;
 use crate::git::remote::transfer::{WantedRef, receive_refs};
 use crate::git::remote::{self, FetchProgress, RemoteName};
 use crate::git::repository::Repository;
+use crate::project::Project;
 use crate::session::name::SessionName;
 use crate::session::record::record_reference;
 use crate::session::turn::Turn;
-use crate::workflow::project::Project;
 
 use super::error::TheirTurn;
 

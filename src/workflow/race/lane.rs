@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::git::object::CommitId;
 use crate::host::interrupt;
 use crate::plan::Plan;
+use crate::project::Project;
 use crate::session::artifact;
 use crate::text::damage::damage;
 use crate::text::diff::counts;
@@ -23,7 +24,6 @@ use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::execute::stage::perform;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::{PlanOptions, plan_next_turn};
-use crate::workflow::project::Project;
 use crate::workflow::trial::{action_of, cannot_test, last_lines};
 use crate::workflow::user::{Approved, User};
 

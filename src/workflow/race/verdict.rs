@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{FinishedLane, FinishedRace};
 use crate::model::{Model as _, ModelRequest};
+use crate::project::Project;
 use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
@@ -16,7 +17,6 @@ use crate::text::secret::redact;
 use crate::workflow::model::budget::{self, CostBudget, MeteredModel, TokenEstimate};
 use crate::workflow::model::choose::PricedModel;
 use crate::workflow::model::request::{announce, report_progress};
-use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
 const JUDGING: &str = include_str!("../../../prompts/judge.xml");

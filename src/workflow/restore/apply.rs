@@ -16,7 +16,7 @@ use crate::git::reclean::{alike, is_attributes, reclean};
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::git::{diff, snapshot};
-use crate::workflow::project::Project;
+use crate::project::Project;
 use crate::workspace::fit::{Fit, fit};
 use crate::workspace::stack::Series;
 

@@ -2,13 +2,13 @@
 
 use super::apply::RestoredFiles;
 use super::{OnOverlap, RestoreOptions, RestoreTarget};
+use crate::project::Project;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{RestoreCommand, Status};
 use crate::session::publication::{Publication, Stack};
 use crate::session::turn::{Turn, in_next};
 use crate::workflow::context::requests;
-use crate::workflow::project::Project;
 use crate::workspace::complete::SessionMove;
 use crate::workspace::drift::find_unapplied;
 use crate::workspace::files_turn::FilesTurn;

@@ -12,14 +12,14 @@ use super::{
     OnOverlap, RestoreOptions, RestoreResult, RestoreTarget, carry_out, find_target_stack,
 };
 use crate::git::object::TreeId;
+use crate::project::Project;
 use crate::session::meta::{RestoreCommand, Restored};
 use crate::session::publication::Stack;
 use crate::session::store::back::TurnsBack;
 use crate::session::turn::Turn;
 use crate::text::counted;
-use crate::workflow::hint::{error_with_hint, with_hint};
+use crate::text::hint::{error_with_hint, with_hint};
 use crate::workflow::open_session::EnteredSession;
-use crate::workflow::project::Project;
 use crate::workflow::user::User;
 use crate::workspace::drift::NO_RECORD;
 use crate::workspace::stack::StackChanges;

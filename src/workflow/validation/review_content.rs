@@ -6,6 +6,7 @@ use crate::plan::action::{Action, ActionKind};
 use crate::plan::run::file_difference;
 use crate::plan::validate::{Simulation, Step};
 use crate::plan::{Plan, render};
+use crate::project::Project;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::report::Modification;
 use crate::session::turn::Turn;
@@ -13,7 +14,6 @@ use crate::text::diff::unified;
 use crate::text::digest;
 use crate::text::resource::Resource;
 use crate::workflow::context::lists;
-use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, ResourceContent};
 
 /// By index of the action: the proposed change of the file if both versions write the same one,

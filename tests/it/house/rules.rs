@@ -91,7 +91,7 @@ fn a_module_uses_only_those_declared_above_it() {
     let floors = all(r"(?m)^pub mod (\w+);", &lib);
     assert_eq!(
         floors.join(" "),
-        "text host git config model plan session change workspace workflow ui cli"
+        "text host git config model plan session change workspace project query workflow ui cli"
     );
     let height = |name: &str| floors.iter().position(|floor| *floor == name);
     let mut broken = Vec::new();
@@ -116,6 +116,27 @@ fn a_module_uses_only_those_declared_above_it() {
     none(
         &broken,
         "a module uses only modules that lib.rs declares above it",
+    );
+}
+
+#[test]
+fn a_query_only_reads() {
+    let writing = Regex::new(
+        r"Transaction|dyn User|\.lock(_session)?\(|refs::(move|delete|create)|save_draft|write_atomic",
+    );
+    let writing = writing.unwrap();
+    let queries = files("src/query", ".rs");
+    assert!(!queries.is_empty());
+    let broken: Vec<String> = queries
+        .into_iter()
+        .filter_map(|file| {
+            let found = writing.find(file.code())?.as_str().to_owned();
+            Some(format!("{} has `{found}`", file.path))
+        })
+        .collect();
+    none(
+        &broken,
+        "a query takes no lock, writes nothing and asks nobody",
     );
 }
 

@@ -62,7 +62,7 @@ fn log_lists_the_turns_newest_first() {
         repo.git(&["rev-parse", "teddy/sessions/demo"])
     );
     let project = repo.workflow().open().unwrap();
-    assert_eq!(teddy::workflow::log::log(&project, 1).unwrap().len(), 1);
+    assert_eq!(teddy::query::log::log(&project, 1).unwrap().len(), 1);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Timelines of sessions with their branches, even if some sessions are damaged.
 
+use teddy::project::{Project, ProjectOptions, UserDirs};
+use teddy::query::view::timeline::{SessionLane, mark, newest, timeline};
 use teddy::session::name::SessionName;
-use teddy::workflow::project::{Project, ProjectOptions, UserDirs};
-use teddy::workflow::view::timeline::{SessionLane, mark, newest, timeline};
 
 use crate::plans::{create, edit, plan};
 use crate::support::TestRepo;

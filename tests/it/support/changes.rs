@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use teddy::change::id::ChangeId;
 use teddy::change::phase::ChangePhase;
 use teddy::change::review::ReviewVerdict;
+use teddy::project::Project;
 use teddy::workflow::change::implement::ImplementStop;
 use teddy::workflow::change::proposal::Idea;
 use teddy::workflow::change::work::WorkStop;
 use teddy::workflow::change::{self, ChangeOptions};
-use teddy::workflow::project::Project;
 use teddy::workflow::restore::OnOverlap;
 use teddy::workflow::user::User;
 

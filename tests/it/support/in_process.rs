@@ -18,6 +18,10 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use serde_json::{Value, json};
+use teddy::project::{Project, ProjectOptions, UserDirs};
+use teddy::query::history;
+use teddy::query::log;
+use teddy::query::paths;
 use teddy::session::input::{ListScope, ResourceBody};
 use teddy::session::name::SessionName;
 use teddy::session::turn::Turn;
@@ -30,15 +34,11 @@ use teddy::workflow::execute::result::{
     DeclineReply, ExecuteResult, RecordedTurn, ReviewedPlan, TurnEnding,
 };
 use teddy::workflow::execute::{ExecuteOptions, PlanFile};
-use teddy::workflow::history;
 use teddy::workflow::lifecycle::start_session;
 use teddy::workflow::lifecycle::{branch_session, switch_session};
-use teddy::workflow::log;
 use teddy::workflow::model::agents;
-use teddy::workflow::paths;
 use teddy::workflow::pick::{PickOptions, pick};
 use teddy::workflow::plan::{PlanOptions, WaitingPlan, plan_next_turn};
-use teddy::workflow::project::{Project, ProjectOptions, UserDirs};
 use teddy::workflow::record::{RecordOptions, record};
 use teddy::workflow::rerun::rerun;
 use teddy::workflow::restore::steps::{redo, undo};

@@ -1,6 +1,7 @@
 //! Tests of keys and read requests.
 
 use super::*;
+use crate::query::view::timeline::{SessionLane, Timeline};
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::ui::browse::BrowseAction;
@@ -8,7 +9,6 @@ use crate::ui::browse::sample::{lane, numbered, row};
 use crate::ui::browse::screen::BrowseCommand;
 use crate::ui::key::Key;
 use crate::ui::style::StyledLine;
-use crate::workflow::view::timeline::{SessionLane, Timeline};
 
 fn browser() -> Browser {
     let demo = SessionName::parse("demo").unwrap();

@@ -4,6 +4,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::*;
+use crate::query::view::timeline::{SessionLane, Timeline};
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::ui::browse::sample::{lane, row};
@@ -11,7 +12,6 @@ use crate::ui::browse::source::BrowseNews;
 use crate::ui::browse::turn_view::TurnView;
 use crate::ui::key::Key;
 use crate::ui::style::block;
-use crate::workflow::view::timeline::{SessionLane, Timeline};
 
 fn timeline() -> Timeline {
     let demo = SessionName::parse("demo").unwrap();

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use teddy::project::{Project, ProjectOptions, UserDirs};
 use teddy::session::meta::Status;
 use teddy::session::name::SessionName;
 use teddy::workflow::execute::result::{ExecuteResult, ReviewedPlan};
@@ -11,7 +12,6 @@ use teddy::workflow::execute::{ExecuteOptions, execute_text};
 use teddy::workflow::lifecycle::start_session;
 use teddy::workflow::lifecycle::{branch_session, switch_session};
 use teddy::workflow::model::agents;
-use teddy::workflow::project::{Project, ProjectOptions, UserDirs};
 use teddy::workflow::restore::steps::{redo, undo};
 use teddy::workflow::restore::{OnOverlap, RestoreOptions, RestoreResult, restore};
 use teddy::workflow::user::{Approved, Decision, Event, Question, ReviewRequest, User};

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::git::object::CommitId;
+use crate::project::Project;
+use crate::query::log::{self, LogRow, WalkedRows, walk_rows};
 use crate::session::artifact;
 use crate::session::meta::{MessageOrigin, Status};
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
-use crate::workflow::log::{self, LogRow, WalkedRows, walk_rows};
-use crate::workflow::project::Project;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Timeline {

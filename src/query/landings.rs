@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::git::history::is_on_branch;
 use crate::git::object::CommitId;
+use crate::project::Project;
 use crate::session::turn::Turn;
-use crate::workflow::project::Project;
 use crate::workspace::landing::landed_as;
 use crate::workspace::stack::{Stacks, is_patch};
 

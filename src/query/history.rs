@@ -7,15 +7,15 @@ use crate::git::object::{CommitId, TreeId};
 use crate::host::clock;
 use crate::host::lock::LockHolder;
 use crate::plan;
+use crate::project::Project;
+use crate::project::active_process;
+use crate::query::landings::{LatestLanding, latest_landing};
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
 use crate::session::store::SessionTip;
 use crate::session::turn::Turn;
-use crate::workflow::landings::{LatestLanding, latest_landing};
-use crate::workflow::project::Project;
-use crate::workflow::project::active_process;
 use crate::workspace::changed::{Changed, changed_since};
 
 pub const REWRITTEN: &str = "another tool, such as `git filter-branch` or `git filter-repo`, has rewritten this session; its turns are shown with the commits that exist now";

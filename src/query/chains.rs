@@ -5,8 +5,8 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::git::object::{Commit, CommitId, TreeId};
+use crate::project::Project;
 use crate::session::name::SessionName;
-use crate::workflow::project::Project;
 
 /// As far as the commit tells.
 #[derive(Debug, Clone)]

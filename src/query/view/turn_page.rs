@@ -8,6 +8,8 @@ use crate::git::object::batch::read_blob_within;
 use crate::git::object::leaves::TreeLimit;
 use crate::git::object::{BlobId, EntryMode, Leaf, TreeEntry};
 use crate::git::repository::Repository;
+use crate::project::Project;
+use crate::query::log::{self, LogRow};
 use crate::session::artifact;
 use crate::session::input;
 use crate::session::input::ResourceTokens;
@@ -16,8 +18,6 @@ use crate::session::record::Redaction;
 use crate::session::turn::{Turn, in_next};
 use crate::text::leak::redact_leaks;
 use crate::text::path::lossy;
-use crate::workflow::log::{self, LogRow};
-use crate::workflow::project::Project;
 
 const MAX_TEXT: usize = 1 << 20;
 const MAX_OUTPUT: usize = 256 << 10;

@@ -14,13 +14,13 @@ use crate::git::object::leaves::TreeLimit;
 use crate::git::object::{BlobId, CommitId, EntryMode};
 use crate::git::parallel::map_parallel;
 use crate::git::repository::Repository;
+use crate::project::Project;
+use crate::query::chains::{ChainTurn, chains};
 use crate::session::artifact;
 use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
-use crate::workflow::chains::{ChainTurn, chains};
-use crate::workflow::project::Project;
 
 const MAX_BYTES: u64 = 64 << 20;
 const MAX_PATTERN: usize = 16 << 20;

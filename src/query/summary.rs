@@ -11,6 +11,8 @@ use crate::git::diff;
 use crate::git::object::{CommitId, TreeEntry, read};
 use crate::git::repository::Repository;
 use crate::plan;
+use crate::project::Project;
+use crate::query::sum::sum;
 use crate::session::artifact;
 use crate::session::comments;
 use crate::session::meta::{MessageOrigin, Status};
@@ -21,8 +23,6 @@ use crate::text::beginning;
 use crate::text::diff::counts;
 use crate::text::path::lossy;
 use crate::text::secret::redact;
-use crate::workflow::project::Project;
-use crate::workflow::sum::sum;
 
 const SCHEMA: u32 = 1;
 const MAX_TEXT: usize = 64 << 10;

@@ -2,6 +2,8 @@
 //!
 //! Settings of an untrusted repository are confined when the project is opened.
 
+pub mod teddy_files;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -25,12 +27,12 @@ use crate::model::acting::preset;
 use crate::model::discovery::service;
 use crate::model::manual::{Give, Take};
 use crate::model::model_env::ModelEnv;
+use crate::project::teddy_files::{GLOBAL, MAX_FILE, is_own_global};
 use crate::session::journal::Journal;
 use crate::session::name::SessionName;
 use crate::session::store::Store;
+use crate::text::hint::error_with_hint;
 use crate::text::sanitize::sanitize_line;
-use crate::workflow::context::teddy_files::{GLOBAL, MAX_FILE, is_own_global};
-use crate::workflow::hint::error_with_hint;
 use crate::workspace::Checkout;
 
 const MAX_NAME: u64 = 1024;

@@ -13,13 +13,13 @@ use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::host::clock;
 use crate::host::file::{read_regular, write_cache};
+use crate::project::Project;
+use crate::query::chains::chains;
+use crate::query::paths;
 use crate::session::meta::{Landed, ModelUse, Status};
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
-use crate::workflow::chains::chains;
-use crate::workflow::paths;
-use crate::workflow::project::Project;
 use crate::workspace::{complete, drift, snapshot};
 
 /// Faster to compute than to cache.

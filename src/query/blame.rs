@@ -18,13 +18,13 @@ use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::host::clock;
 use crate::host::file::{FileKind, Root};
+use crate::project::Project;
+use crate::query::log::{LogRow, rows};
 use crate::session::artifact;
 use crate::session::meta::{MessageOrigin, Status};
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
-use crate::workflow::log::{LogRow, rows};
-use crate::workflow::project::Project;
 
 /// Made by commands of one plan.
 const MOST_COMMITS: usize = 1000;

@@ -9,10 +9,10 @@ use std::path::Path;
 
 use turn_page::{FileView, TurnPage};
 
+use crate::query::log::LogRow;
+use crate::query::view::timeline::{SessionLane, SessionPage};
 use crate::session::record::Redaction;
 use crate::text::leak::{LeakKinds, redact_leaks};
-use crate::workflow::log::LogRow;
-use crate::workflow::view::timeline::{SessionLane, SessionPage};
 
 /// For pages that leave this machine.
 pub fn redaction(home: Option<&Path>) -> Redaction {
