@@ -186,6 +186,7 @@ commands! {
         More "race" Race => race,
         More "retry" Retry => retry,
         More "change" Change => change,
+        #[command(alias = "run")]
         More "record" Record => record,
         More "hooks" Hooks => hooks,
         More "acp" Acp => acp,
@@ -215,6 +216,7 @@ commands! {
         First "land" Land => land,
         First "push" Push => push,
         More "pick" Pick => pick,
+        #[command(alias = "import")]
         More "fetch" Fetch => fetch,
         More "export" Export => export,
     }

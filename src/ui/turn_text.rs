@@ -274,7 +274,7 @@ mod tests {
         check(
             title,
             Some(80),
-            "   3 9e3779b1 2026-01-23 executed Greet everybody by their name, in… (2 files)",
+            "   3 9e3779b1 2026-01-23 executed Greet everybody by their… (2 files, $0.02)",
         );
         check(
             title,

@@ -316,6 +316,8 @@ fn no_damage_to_a_state_file_is_a_panic_or_stops_the_next_turn() {
     assert!(files.len() > 4, "{files:?}");
     for file in files {
         for bytes in [b"".as_slice(), b"\xff\0garbage\n", &[0; 4096]] {
+            // `doctor --fix` removes a directory that it emptied.
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(&file, bytes).unwrap();
             for args in [
                 ["status"].as_slice(),

@@ -425,9 +425,15 @@ fn damage_to_encoding_and_line_ends_is_named_before_approval() {
     ────────────────────────────────────────────────────────────────────────────────────────────────────
      Rationale:
       Done.
-     Changes: 2 files  +2 -2
-      a.php  file, 19 bytes → file, 25 bytes
-        binary content differs
+     Changes: 2 files  +4 -4
+      a.php  +2 -2  file, 19 bytes → file, 25 bytes
+        (before: the encoding is not UTF-8: bytes outside of it are shown as \x..)
+        (after: the encoding is UTF-8)
+        @@ -1,2 +1,2 @@
+        -x = 1
+        -# caf\xe9, d\xe9j\xe0
+        +x = 2
+        +# caf�, d�j�
       b.vb  +2 -2
         @@ -1,2 +1,2 @@
         -\u{feff}a\u{d}

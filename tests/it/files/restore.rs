@@ -229,7 +229,7 @@ fn undo_and_redo_walk_over_the_turns_without_an_end() {
     repo.workflow().undo(2).done();
     assert_eq!(repo.tree(), trees[0]);
     insta::assert_snapshot!(repo.workflow().undo(1).refused(), @r"
-    error: there is nothing to undo: no turn of this session that changed files is in them
+    error: nothing to undo
     hint: `teddy log` lists the turns; `teddy restore <turn>` goes back to one
     exit code 1
     ");
@@ -637,6 +637,6 @@ fn a_branch_says_nothing_of_the_turns_that_it_began_with() {
       write a.txt
       write c.txt
       delete dir/b.txt
-      your files no longer contain turns 2 and 3 of demo; `teddy switch demo` and `teddy restore @` restore them
+      your files no longer contain turns 2 and 3 of demo; `teddy pick demo:2 demo:3` applies only them, `teddy switch demo` and `teddy restore @` restore all that was below as well
     ");
 }

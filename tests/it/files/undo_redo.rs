@@ -414,7 +414,7 @@ fn a_file_of_another_session_is_not_kept_as_the_users() {
       delete one.txt
       delete two.txt
       keep mine.txt
-      your files no longer contain turn 1 of other; `teddy switch other` and `teddy restore @` restore it
+      your files no longer contain turn 1 of other; `teddy pick other:1` applies only it, `teddy switch other` and `teddy restore @` restore all that was below as well
     ");
 
     // A turn of another checkout is in no file here, and its own are not missed as if the user had
@@ -431,7 +431,7 @@ fn a_file_of_another_session_is_not_kept_as_the_users() {
       over [2]
       delete three.txt
       delete two.txt
-      your files no longer contain turn 2 of one; `teddy switch one` and `teddy restore @` restore it
+      your files no longer contain turn 2 of one; `teddy pick one:2` applies only it, `teddy switch one` and `teddy restore @` restore all that was below as well
     ");
 }
 

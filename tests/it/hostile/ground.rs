@@ -37,6 +37,9 @@ impl Ground {
                 .file(".gitignore", "ignored\n"),
         };
         ground.repo.commit("one");
+        // `doctor --fix` sets it otherwise, and the settings of the user must stay as they are.
+        let shown = ["config", "log.excludeDecoration", "refs/teddy/"];
+        ground.repo.git(&shown);
         std::fs::create_dir(ground.outside()).unwrap();
         std::fs::write(ground.outside().join("canary"), "canary\n").unwrap();
         ground.ok(&["new", "s"]);

@@ -483,10 +483,6 @@ fn a_journal_that_was_planted_reaches_no_other_repository() {
     let other = Ground::new();
     let tree = ground.repo.git(&["rev-parse", "HEAD^{tree}"]);
     let tip = ground.repo.git(&["rev-parse", "refs/teddy/sessions/s"]);
-    // `doctor --fix` sets it otherwise.
-    ground
-        .repo
-        .git(&["config", "log.excludeDecoration", "refs/teddy/"]);
     for workspace in [
         other.repo.path(),
         "/".into(),

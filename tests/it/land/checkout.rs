@@ -356,7 +356,7 @@ fn teddy_in_a_hook_does_not_wait_for_the_landing() {
         &repo,
         "pre-commit",
         &format!(
-            "{teddy} status -q || exit 1\n{teddy} record -m x --allow-empty 2> \"$OUT\"; test $? = 75"
+            "{teddy} status -q || exit 1\n{teddy} record x --allow-empty 2> \"$OUT\"; test $? = 75"
         ),
     );
     let start = std::time::Instant::now();

@@ -165,7 +165,8 @@ fn promise_c3_every_command_says_its_error_as_json() {
         } else {
             outside.clone()
         };
-        let out = repo.teddy_in(&folder, &[call, &["--json"]].concat());
+        // First: what is behind a program belongs to it.
+        let out = repo.teddy_in(&folder, &[&["--json"], call].concat());
         let code = if kind == "Usage" { 2 } else { 1 };
         assert_eq!(check(&out, (kind, code)), json!({}), "{call:?}");
     }
