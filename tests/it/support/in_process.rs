@@ -843,6 +843,10 @@ static FILTERS: LazyLock<[(regex::Regex, &str); 6]> = LazyLock::new(|| {
 pub(super) fn filtered(repo: &TestRepo, text: &str) -> String {
     let base = repo.beside("");
     let base = base.display().to_string();
+    // The length of a path decides where its line is wrapped.
+    static WRAPPED: LazyLock<regex::Regex> =
+        LazyLock::new(|| regex::Regex::new(r"\n *↪ ").unwrap());
+    let text = WRAPPED.replace_all(text, "");
     let text = text.replace(base.trim_end_matches('/'), "[dir]");
     FILTERS.iter().fold(text, |text, (pattern, replacement)| {
         pattern.replace_all(&text, *replacement).into_owned()

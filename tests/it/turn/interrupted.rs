@@ -35,6 +35,8 @@ fn project() -> TestRepo {
         .file(".gitignore", "*.log\n")
         .file("kept.log", "ignored\n");
     repo.commit("init");
+    // `doctor --fix` sets it otherwise.
+    repo.git(&["config", "log.excludeDecoration", "refs/teddy/"]);
     repo.write("own.txt", "mine, and not in the index\n");
     repo.workflow().new_session("demo").done();
     repo.workflow().add(&["a.txt"]);

@@ -221,7 +221,10 @@ fn plan_and_resume_start_a_session_where_none_is_in_use() {
     exit code 0
     "#);
     assert_eq!(repo.workflow().sessions().as_array().map(Vec::len), Some(1));
+}
 
+#[test]
+fn a_message_alone_or_a_plan_from_elsewhere_starts_a_session() {
     let repo = project();
     repo.reply(&make("c"));
     insta::assert_snapshot!(repo.printed(&["make it so", "-y"]), @r#"

@@ -54,8 +54,7 @@ fn a_repaired_plan_says_so_in_the_review_and_in_the_report() {
       c.txt  +1  new file
         +c
      Look at:
-      ⚠ the plan had damaged code blocks and was repaired: line 3: dropped the text before the title; 
-      ↪ line 20: closed the block that opens at line 18; its closing fence was missing
+      ⚠ the plan had damaged code blocks and was repaired: line 3: dropped the text before the title; line 20: closed the block that opens at line 18; its closing fence was missing
      Action Plan:
       - CREATE: 2 files
     ────────────────────────────────────────────────────────────────────────────────────────────────────

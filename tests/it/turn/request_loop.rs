@@ -358,7 +358,7 @@ fn without_a_person_the_flag_that_answers_is_named() {
     // Nothing is begun that cannot go on.
     insta::assert_snapshot!(repo.printed(&["start"]), @r"
     error: stdin is not a terminal, so TeDDy cannot ask what to do
-    hint: `more` was taken as the session's name; `-m more` makes it the message
+    hint: `teddy start '<message>'` says it
     exit code 1
     ");
     repo.configure("");

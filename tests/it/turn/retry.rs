@@ -1,4 +1,4 @@
-//! `retry` asks the model of a recorded turn again. `replay` runs the turn again.
+//! `retry` asks the model of a recorded turn again. `verify --rerun` runs the turn again.
 
 use crate::fake::{Fake, response, stream};
 use crate::plans::{conclude, create, edit, execute, execute_with, invoke, plan, research};
@@ -473,7 +473,7 @@ fn a_replay_says_what_it_could_not_see() {
     let files = serde_json::json!(["files-in-no-snapshot"]);
     assert_eq!(unseen("3", checkout), files);
     repo.teddy(&["verify", "--rerun", "3", "-y"])
-        .check(0, &["The replay cannot see files that are in no snapshot"]);
+        .check(0, &["The rerun cannot see files that are in no snapshot"]);
 
     repo.remove("secret.pem");
     repo.run_plan(&plan("Two", &[execute("echo 2 > two.txt")]));
