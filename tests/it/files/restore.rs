@@ -238,7 +238,7 @@ fn undo_and_redo_walk_over_the_turns_without_an_end() {
     repo.workflow().redo(2).done();
     assert_eq!(repo.tree(), trees[3]);
     insta::assert_snapshot!(repo.workflow().redo(1).refused(), @r"
-    error: there is nothing to redo
+    error: nothing to redo
     hint: `teddy log` lists the turns; `teddy restore <turn>` goes to one
     exit code 1
     ");

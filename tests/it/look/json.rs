@@ -88,7 +88,7 @@ const CALLS: [(&[&str], &str); 73] = [
     (&["land", "-m", "x"], "NoRepository"),
     (&["pick", "x:1"], "NoRepository"),
     (&["record"], "NoRepository"),
-    (&["record", "--json", "--", "true"], "NoRepository"),
+    (&["record", "--", "true"], "NoRepository"),
     (&["hooks", "install", "claude"], "NoRepository"),
     (&["acp", "-C", "nowhere"], "Failed"),
     (&["retry"], "NoRepository"),
