@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use crate::model::acting::transcript::CommandCounts;
 use crate::plan::action::create::Create;
 use crate::plan::action::edit::{Edit, Pair};
 use crate::plan::action::execute::Execute;
@@ -96,6 +97,8 @@ impl Sample {
             comments: &[],
             written: &[],
             save_comments: &|_| Ok(()),
+            agent_commands: CommandCounts::default(),
+            transcript: None,
         }
     }
 }

@@ -20,6 +20,7 @@ use self::section::{SectionContent, SummarySection, shares};
 use super::diff::{self, FileVersions};
 use super::risk::{self, Risk};
 use super::style::{StyledLine, Tone, wrap_all};
+use crate::model::acting::transcript::CommandCounts;
 use crate::plan::action::behavior::SummaryItem;
 use crate::plan::action::execute::Execute;
 use crate::plan::action::{ActionRow, ROWS, SummaryGroup};
@@ -40,6 +41,9 @@ pub const PROMPT: &str =
 /// Keys that decide nothing, so the prompt omits them.
 const MORE_KEYS: &str = "enter approves · d diff · c comment · ?";
 
+/// With the key for the transcript of an agent.
+const MORE_KEYS_OF_AGENT: &str = "enter approves · d diff · t transcript · c comment · ?";
+
 /// Minimum lines of a section on a screen of any height: actions.
 const MIN_LISTED: usize = 1;
 
@@ -51,7 +55,7 @@ const MIN_CHANGES: usize = 5;
 const LOW: usize = 20;
 
 /// Lines around the sections.
-const RULES_AND_KEYS: usize = 3;
+const RULES: usize = 2;
 
 const MAX_RULE: usize = 100;
 
@@ -116,7 +120,8 @@ impl<'a> Summary<'a> {
         sections.extend(self.actions());
         sections.retain(|section| !section.is_empty());
         let head = head(self.proposal);
-        let fixed = head.len() + RULES_AND_KEYS + prompt_rows(area.width);
+        let keys = self.more_keys(area.width);
+        let fixed = head.len() + RULES + keys.len() + prompt_rows(area.width);
         let remaining = area.height.saturating_sub(
             fixed
                 + sections
@@ -135,15 +140,25 @@ impl<'a> Summary<'a> {
                 .flat_map(|(section, limit)| section.lines(limit, area.width)),
         );
         lines.push(rule);
-        lines.extend(self.more_keys());
 
-        wrap_all(lines, area.width)
+        let mut lines = wrap_all(lines, area.width);
+        lines.extend(keys);
+        lines
     }
 
-    /// Keys that the prompt does not name.
-    fn more_keys(&self) -> Option<StyledLine> {
-        let is_asked = self.audience == Audience::Asked;
-        is_asked.then(|| StyledLine::of(Tone::Faint, MORE_KEYS))
+    /// Keys that the prompt does not name, folded to the width. Empty for a reader without keys.
+    fn more_keys(&self, width: usize) -> Vec<StyledLine> {
+        let keys = match (self.audience, self.transcript()) {
+            (Audience::Informed, _) => return Vec::new(),
+            (Audience::Asked, Some(_)) => MORE_KEYS_OF_AGENT,
+            (Audience::Asked, None) => MORE_KEYS,
+        };
+        wrap_all(vec![StyledLine::of(Tone::Faint, keys)], width)
+    }
+
+    /// Returns the rendered transcript of the agent that made the plan.
+    pub fn transcript(&self) -> Option<&str> {
+        self.proposal.transcript
     }
 
     /// Empty for a reader without keys.
@@ -307,7 +322,28 @@ fn head(proposal: &ReviewRequest<'_>) -> Vec<StyledLine> {
     let title = StyledLine::of(Tone::Accent, "▶ ")
         .with(Tone::Plain, "Reviewing Plan: ")
         .with(Tone::Strong, &format!("\"{title}\""));
-    vec![title, facts(proposal)]
+    let mut lines = vec![title, facts(proposal)];
+    lines.extend(agent_commands(proposal.agent_commands));
+    lines
+}
+
+/// Returns what the agent ran and how that ended; `None` if it ran nothing.
+fn agent_commands(commands: CommandCounts) -> Option<StyledLine> {
+    let CommandCounts {
+        ran,
+        failed,
+        is_minimum,
+    } = commands;
+    if ran == 0 {
+        return None;
+    }
+    let at_least = if is_minimum { "at least " } else { "" };
+    let ran = format!("  The agent ran {at_least}{}", counted(ran, "command"));
+    Some(match failed {
+        0 => StyledLine::of(Tone::Faint, &ran),
+        failed => StyledLine::of(Tone::Faint, &format!("{ran}, "))
+            .with(Tone::Warning, &format!("{at_least}{failed} failed")),
+    })
 }
 
 fn facts(proposal: &ReviewRequest<'_>) -> StyledLine {
@@ -396,8 +432,9 @@ fn compact_lines(summary: &Summary<'_>, area: TextArea) -> Vec<StyledLine> {
         // Cut these two. Commands and risks are wrapped instead.
         title.cut(area.width),
         facts(proposal).cut(area.width),
-        StyledLine::of(Tone::Faint, &"─".repeat(area.width)),
     ];
+    lines.extend(agent_commands(proposal.agent_commands));
+    lines.push(StyledLine::of(Tone::Faint, &"─".repeat(area.width)));
     lines.extend(memo_counts(proposal));
     let counts = StyledLine::plain(&format!(" {}", action_counts(proposal).join(", ")));
     lines.push(match summary.files.as_slice() {
@@ -416,8 +453,9 @@ fn compact_lines(summary: &Summary<'_>, area: TextArea) -> Vec<StyledLine> {
     }
 
     let mut lines = wrap_all(lines, area.width);
-    if lines.len() + prompt_rows(area.width) < area.height {
-        lines.extend(summary.more_keys());
+    let keys = summary.more_keys(area.width);
+    if lines.len() + keys.len() + prompt_rows(area.width) <= area.height {
+        lines.extend(keys);
     }
     lines
 }
@@ -476,12 +514,17 @@ pub fn proposal_json(proposal: &ReviewRequest<'_>) -> Value {
         "agent": plan.field("Agent"),
         "repair": proposal.repair.level,
         "confinement": proposal.confinement,
+        "agent_commands": proposal.transcript.map(|_| commands_json(proposal.agent_commands)),
         "memos": plan.memos.iter().map(|m| json!({ "verb": memo(m.verb), "text": m.text, "comment": m.comment })).collect::<Vec<_>>(),
         "actions": (0..plan.actions.len()).map(|index| action_json(proposal, index)).collect::<Vec<_>>(),
         "spellings": proposal.repair.notes.iter().filter(|n| n.spelling).collect::<Vec<_>>(),
         "comments": proposal.comments.iter().map(|(comment, status)| json!({ "path": comment.path, "lines": [comment.first, comment.last], "text": comment.text, "status": status.word() })).collect::<Vec<_>>(),
         "risks": risk::risks(proposal).iter().map(|r| json!({ "action": r.action, "text": r.text })).collect::<Vec<_>>(),
     })
+}
+
+fn commands_json(commands: CommandCounts) -> Value {
+    json!({ "ran": commands.ran, "failed": commands.failed, "is_minimum": commands.is_minimum })
 }
 
 fn action_json(proposal: &ReviewRequest<'_>, index: usize) -> Value {

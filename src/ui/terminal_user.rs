@@ -39,7 +39,7 @@ const NOTHING_ON: &str =
 const NOTHING_FITS: &str =
     "Nothing is left to run: (s)kip the plan, or (q)uit and keep it until it fits again.";
 
-const KEYS: [(char, &str); 8] = [
+const KEYS: [(char, &str); 9] = [
     ('a', "approve: run what is shown, your changes included"),
     ('r', "read the full plan"),
     (
@@ -47,6 +47,7 @@ const KEYS: [(char, &str); 8] = [
         "switch parts off and change them, with a preview of each",
     ),
     ('d', "all differences"),
+    (TRANSCRIPT_KEY, "what the agent did: its transcript"),
     ('c', "comment on lines of the differences"),
     ('e', "edit the plan in your editor"),
     (
@@ -55,6 +56,9 @@ const KEYS: [(char, &str); 8] = [
     ),
     ('q', "leave; the plan waits"),
 ];
+
+/// Only for a plan from an agent.
+const TRANSCRIPT_KEY: char = 't';
 
 /// Stands above an answer of the model in prose.
 pub const PROSE_HEADING: &str = "The model answered without a plan:";
@@ -151,6 +155,10 @@ impl TerminalUser {
                     let lines = summary::differences(&current);
                     self.read("changes.diff", &style::text(&lines, Paint::Bare), lines)?;
                 }
+                TRANSCRIPT_KEY => {
+                    let text = current.transcript.unwrap_or_default();
+                    self.read("transcript.md", text, markdown::lines(text))?;
+                }
                 'e' => modify.edit_plan(proposal, &mut self.prompts())?,
                 's' => return Ok(modify.declined()),
                 'c' => {
@@ -205,10 +213,12 @@ impl TerminalUser {
             lines.extend_from_slice(notes);
             lines
         };
+        let mut keys = KEYS.to_vec();
+        keys.retain(|(key, _)| *key != TRANSCRIPT_KEY || summary.transcript().is_some());
         KeyQuestion {
             about: &about,
             question: summary::PROMPT,
-            keys: &KEYS,
+            keys: &keys,
             approving: Some('a'),
             more_help: summary.reading().as_slice(),
             paint: self.paint,

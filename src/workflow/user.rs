@@ -6,6 +6,7 @@ use crate::change::finding::Finding;
 use crate::git::land::shared::SharedChanges;
 use crate::git::worktree::progress::WriteCount;
 use crate::model::acting::AgentProgress;
+use crate::model::acting::transcript::CommandCounts;
 use crate::plan::action::Action;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::repair::Repaired;
@@ -121,6 +122,10 @@ pub struct ReviewRequest<'a> {
     pub written: &'a [LineComment],
     /// Saves comments that are not sent yet.
     pub save_comments: &'a dyn Fn(&[LineComment]) -> anyhow::Result<()>,
+    /// Commands that the agent ran, by its transcript.
+    pub agent_commands: CommandCounts,
+    /// The rendered transcript. `None` if no agent made the plan.
+    pub transcript: Option<&'a str>,
 }
 
 impl ReviewRequest<'_> {

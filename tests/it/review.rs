@@ -7,3 +7,4 @@ mod loop_prompt;
 mod questions;
 mod screens;
 mod terminal;
+mod transcript;

@@ -4,6 +4,7 @@
 //! that none of it is interpreted as Markdown. Control characters are made visible, keys are
 //! redacted, and sizes are bounded.
 
+mod commands;
 mod recorder;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+pub use commands::{CommandCounts, count_commands};
 pub(super) use recorder::{Speaker, TranscriptRecorder};
 
 use crate::model::TokenUsage;
@@ -353,7 +355,7 @@ fn tool_line(title: &str, kind: &str) -> String {
 
 /// Exit code of a command, as agents report it.
 fn exit_code(update: &Value) -> Option<i64> {
-    let keys = ["exit_code", "exitCode", "returnCode"];
+    let keys = ["exit_code", "exitCode", "returnCode", "exit"];
     let raw = ["/rawOutput", "/rawOutput/metadata"];
     let values = raw.iter().filter_map(|pointer| update.pointer(pointer));
     values

@@ -342,3 +342,63 @@ fn who_is_only_told_sees_no_keys() {
     );
     assert!(lines.last().unwrap().starts_with('─'), "{lines:#?}");
 }
+
+/// Returns the first lines of the summary of a plan whose agent ran commands.
+fn agent_head(commands: CommandCounts, height: usize) -> Vec<String> {
+    let sample = sample::bootstrap();
+    let proposal = ReviewRequest {
+        agent_commands: commands,
+        transcript: Some("# Transcript\n"),
+        ..sample.proposal()
+    };
+    let area = TextArea { width: 80, height };
+    let lines = Summary::new(&proposal, Audience::Asked).lines(area);
+    let lines = lines.iter().map(StyledLine::text);
+    lines.take_while(|line| !line.starts_with('─')).collect()
+}
+
+#[test]
+fn the_summary_begins_with_what_the_agent_ran() {
+    let check = |ran: usize, failed: usize, expected: Option<&str>| {
+        let commands = CommandCounts {
+            ran,
+            failed,
+            is_minimum: false,
+        };
+        for height in [12, 40] {
+            let lines = agent_head(commands, height);
+            assert_eq!(lines.get(2).map(String::as_str), expected, "{lines:#?}");
+        }
+    };
+    check(0, 0, None);
+    check(1, 0, Some("  The agent ran 1 command"));
+    check(1, 1, Some("  The agent ran 1 command, 1 failed"));
+    check(4, 2, Some("  The agent ran 4 commands, 2 failed"));
+    let commands = CommandCounts {
+        ran: 3,
+        failed: 1,
+        is_minimum: true,
+    };
+    let line = "  The agent ran at least 3 commands, at least 1 failed";
+    assert_eq!(agent_head(commands, 40)[2], line);
+}
+
+#[test]
+fn what_the_agent_ran_is_in_the_review_as_json() {
+    let sample = sample::bootstrap();
+    let json = |transcript| {
+        let proposal = ReviewRequest {
+            agent_commands: CommandCounts {
+                ran: 4,
+                failed: 2,
+                is_minimum: false,
+            },
+            transcript,
+            ..sample.proposal()
+        };
+        proposal_json(&proposal)["agent_commands"].clone()
+    };
+    let expected = json!({ "ran": 4, "failed": 2, "is_minimum": false });
+    assert_eq!(json(Some("# Transcript\n")), expected);
+    assert_eq!(json(None), Value::Null);
+}

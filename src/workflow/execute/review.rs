@@ -9,10 +9,12 @@ use super::record::ApprovedTurn;
 use super::result::{RecordedTurn, UndecidedPlan};
 use super::{ExecuteOptions, comments};
 use crate::config::settings::ReadApproval;
+use crate::model::acting::transcript::count_commands;
 use crate::plan::Plan;
 use crate::plan::action::Action;
 use crate::plan::diagnostic::Diagnostic;
 use crate::project::{PlanActivity, note_activity};
+use crate::session::artifact;
 use crate::session::comments::LineComment;
 use crate::session::meta::Approver;
 use crate::workflow::confine;
@@ -222,6 +224,12 @@ impl<'p> PlannedTurn<'p> {
             tree: self.recorded.tree,
         };
 
+        // A failed agent leaves its transcript, although another model can make the plan then.
+        let transcript = |name: &str| draft.artifacts.0.get(name).filter(|_| draft.meta.made);
+        let commands = transcript(artifact::TRANSCRIPT).map(|jsonl| count_commands(jsonl));
+        let transcript = transcript(artifact::TRANSCRIPT_TEXT);
+        let transcript = transcript.map(|text| String::from_utf8_lossy(text));
+
         let proposal = ReviewRequest {
             session: tip.session.as_str(),
             turn: draft.meta.number,
@@ -236,6 +244,8 @@ impl<'p> PlannedTurn<'p> {
             comments: &self.earlier_comments()?,
             written: &written.clone(),
             save_comments: &save_comments,
+            agent_commands: commands.unwrap_or_default(),
+            transcript: transcript.as_deref(),
         };
         let decision = user.review(&proposal)?;
         let (draft, comments) = saved.into_inner();
