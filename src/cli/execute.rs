@@ -54,7 +54,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
     model: Option<String>,
     /// Decline the plan with a comment on a line of a file as it would be after it
-    #[arg(long, value_name = "FILE:LINE=TEXT", value_parser = comment, conflicts_with = "yes")]
+    #[arg(long, value_name = "FILE:LINE=TEXT", value_parser = comment, conflicts_with = "yes", allow_hyphen_values = true)]
     comment: Vec<CommentRequest>,
 }
 

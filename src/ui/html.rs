@@ -14,3 +14,4 @@ pub mod search;
 pub mod session;
 pub mod sessions;
 pub mod turn;
+pub mod waiting;

@@ -87,6 +87,7 @@ impl Site {
         match page {
             WebPage::Session(session) => pages.session(session),
             WebPage::Turn(session, number) => pages.turn(session, *number),
+            WebPage::Plan(session) => pages.plan(session),
             WebPage::Compare(names) => pages.compare(names),
             WebPage::Search(request) => pages.search(request),
             WebPage::State => state_digest(project),

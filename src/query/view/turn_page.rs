@@ -263,6 +263,16 @@ impl ChangedFile {
         }
     }
 
+    /// A file that a waiting plan changes. Its versions are in no tree.
+    pub fn planned(path: &str, change: PathChange) -> ChangedFile {
+        ChangedFile {
+            path: path.to_owned(),
+            change,
+            old: None,
+            new: None,
+        }
+    }
+
     pub fn before(&self, repository: &Repository) -> FileView {
         FileView::read(repository, self.old.as_ref())
     }
@@ -285,6 +295,17 @@ impl FileView {
             FileView::Absent => Some(""),
             FileView::Text(text) => Some(text),
             _ => None,
+        }
+    }
+
+    /// Returns a version that is in no tree.
+    pub fn of_version(version: Option<&[u8]>) -> FileView {
+        match version {
+            None => FileView::Absent,
+            Some(bytes) if bytes.len() as u64 > MAX_FILE => FileView::TooLarge {
+                bytes: bytes.len() as u64,
+            },
+            Some(bytes) => FileView::of(bytes),
         }
     }
 

@@ -98,6 +98,14 @@ pub fn turn_page(session: &SessionName, number: u64) -> String {
     format!("s/{}/{number}.html", encoded(session.as_str()))
 }
 
+/// Returns the address of a session's waiting plan, relative to the first page.
+pub fn plan_page(session: &SessionName) -> String {
+    format!("s/{}/{PLAN_PAGE}", encoded(session.as_str()))
+}
+
+/// Name of the page of a waiting plan, next to those of turns.
+pub const PLAN_PAGE: &str = "plan.html";
+
 /// Characters of a request in a title.
 const MAX_TITLE: usize = 90;
 

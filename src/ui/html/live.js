@@ -1,9 +1,81 @@
-// Reloads the page when a session changes, and handles keys. Pages work without it.
+// Reloads the page when a session changes, handles keys, and composes comments. Pages work without it.
 "use strict";
 (() => {
   const root = new URL(".", document.currentScript.src);
   const status = document.getElementById("live");
   let known = null;
+
+  // Comments on lines of a waiting plan, composed into a command. Nothing of them is sent.
+  const comments = [];
+  let chosen = null;
+  const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+  // A terminal would obey control characters in a pasted command.
+  const printable = (text) => text.replace(/[^\P{Cc}\n]/gu, " ").trim();
+
+  const showComments = (note) => {
+    const section = document.getElementById("comment");
+    if (!section) return;
+    section.querySelector(".compose").hidden = false;
+    section.querySelector("[name=remove]").disabled = comments.length === 0;
+    section.querySelector("[role=status]").textContent = note;
+    const code = section.querySelector("pre code");
+    section.dataset.example ??= code.textContent;
+    const options = comments.map((comment) => ` --comment ${comment}`);
+    code.textContent = comments.length ? section.dataset.command + options.join("") : section.dataset.example;
+  };
+
+  const addComment = (section) => {
+    const field = (name) => section.querySelector(`[name=${name}]`);
+    const [file] = field("file").selectedOptions;
+    const [, first, last = first] = field("lines").value.trim().match(/^(\d+)(?:-(\d+))?$/) ?? [];
+    const text = printable(field("text").value);
+    const [from, to, all] = [first, last, file.dataset.lines].map(Number);
+    if (!first || from < 1 || to < from) return showComments("Write the lines as 3 or 3-5.");
+    if (to > all) return showComments(`After the plan, ${all} is the last line of the file.`);
+    if (!text) return showComments("The comment has no text.");
+    comments.push(`${file.value}:${from === to ? from : `${from}-${to}`}=${quoted(text)}`);
+    field("text").value = "";
+    showComments("Added.");
+  };
+
+  // Chooses the line of a row of the difference, or with Shift the range to it.
+  const chooseLine = (row, isRange) => {
+    const line = Number(row.cells[1].textContent);
+    const { id } = row.closest("details.file");
+    const section = document.getElementById("comment");
+    const file = section.querySelector(`option[data-file="${id}"]`);
+    if (!line || !file) return;
+    if (!isRange || chosen?.id !== id) chosen = { id, line };
+    const [from, to] = [Math.min(chosen.line, line), Math.max(chosen.line, line)];
+    file.selected = true;
+    section.querySelector("[name=lines]").value = from === to ? `${from}` : `${from}-${to}`;
+    showComments(`Line ${from === to ? from : `${from} to ${to}`} of ${file.textContent}`);
+  };
+
+  document.addEventListener("click", (event) => {
+    const section = document.getElementById("comment");
+    if (!section) return;
+    const row = event.target.closest(".diff tr:not(.hunk)");
+    const { name } = event.target;
+    // A selection of text is for copying, except if Shift-click made it.
+    if (row && (event.shiftKey || getSelection().isCollapsed)) chooseLine(row, event.shiftKey);
+    else if (name === "add") addComment(section);
+    else if (name === "remove") {
+      comments.pop();
+      showComments("Removed.");
+    }
+  });
+
+  // Keeps what was typed if the page is replaced.
+  const keepComments = (old, fresh) => {
+    const [before, after] = [old, fresh].map((main) => main.querySelector("#comment"));
+    if (!before || !after) return;
+    for (const name of ["file", "lines", "text"]) {
+      const [from, to] = [before, after].map((section) => section.querySelector(`[name=${name}]`));
+      if (name !== "file" || [...to.options].some((option) => option.value === from.value)) to.value = from.value;
+    }
+    return before.dataset.plan !== after.dataset.plan;
+  };
 
   // Replaces `main`. Keeps open details, checked boxes and the focus.
   const renew = async () => {
@@ -22,9 +94,13 @@
       if (twin) twin.checked = true;
     }
     const focused = document.activeElement?.closest("a")?.getAttribute("href");
+    const isOtherPlan = keepComments(old, fresh);
+    const typed = document.activeElement?.closest("#comment [name]")?.name;
     old.replaceWith(document.adoptNode(fresh));
+    showComments(isOtherPlan ? "The plan has changed. Check the lines of your comments." : "");
     fresh.dataset.source = source;
     document.title = page.title;
+    if (typed) fresh.querySelector(`#comment [name=${typed}]`)?.focus({ preventScroll: true });
     if (focused) fresh.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   };
 
@@ -68,6 +144,7 @@
     event.preventDefault();
   });
 
+  showComments("");
   look();
   setInterval(look, 1500);
 })();

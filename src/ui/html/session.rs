@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 
 use super::layout::{PageLocation, PageParts, page, session_page, turn_page};
+use super::waiting;
 use crate::query::log::LogRow;
 use crate::query::view::timeline::SessionPage;
 use crate::session::name::SessionName;
@@ -15,7 +16,14 @@ use crate::ui::html::layout::{
 };
 
 /// Returns the page.
-pub fn session(location: PageLocation, project: &str, contents: &SessionPage) -> String {
+///
+/// `has_plan`: whether a plan waits, for a link to its page.
+pub fn session(
+    location: PageLocation,
+    project: &str,
+    contents: &SessionPage,
+    has_plan: bool,
+) -> String {
     let lane = &contents.lane;
     let branching = Branching {
         forks: contents.forks.clone(),
@@ -37,6 +45,7 @@ pub fn session(location: PageLocation, project: &str, contents: &SessionPage) ->
         @if let Some(why) = &lane.ailing {
             p.trouble role="alert" { "Not all of it can be read: " (sanitize_block(why)) }
         }
+        @if has_plan { (waiting::link(location, &lane.name)) }
         @if lane.rows.is_empty() {
             p.empty { "Nothing has happened in it since." }
         } @else {

@@ -34,7 +34,7 @@ impl PageFiles<'_> {
         for session in self.sessions {
             let page = self.session(session)?;
             let location = PageLocation::of(session, PageMode::File);
-            let text = session::session(location, &self.name(), &page);
+            let text = session::session(location, &self.name(), &page, false);
             write(&layout::session_page(session), &text)?;
             for (at, row) in page.lane.rows.iter().enumerate() {
                 let text = self.turn(&page, at);

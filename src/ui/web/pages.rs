@@ -3,12 +3,15 @@
 use anyhow::Context as _;
 
 use crate::git::diff;
+use crate::plan;
 use crate::project::Project;
 use crate::query::find::{LinePattern, Query, TurnPart, find};
 use crate::query::history::remote_rows;
 use crate::query::view::timeline::{session_page, timeline};
-use crate::query::view::turn_page::{ChangedFile, turn_page};
+use crate::query::view::turn_page::{ChangedFile, FileView, PathChange, turn_page};
+use crate::session::artifact;
 use crate::session::name::SessionName;
+use crate::text::digest;
 use crate::ui::html::changes::Changes;
 use crate::ui::html::compare::{self, Compared};
 use crate::ui::html::layout::{self, PageLocation, PageMode};
@@ -16,7 +19,9 @@ use crate::ui::html::search::{self, ShownSearch};
 use crate::ui::html::session;
 use crate::ui::html::sessions::{self, Overview};
 use crate::ui::html::turn::{self, ShownTurn};
+use crate::ui::html::waiting::{self, ShownPlan};
 use crate::workflow::compare::sides;
+use crate::workflow::dry_run::dry_run;
 
 /// Files in the comparison of two turns.
 const MAX_FILES: usize = 1000;
@@ -46,7 +51,62 @@ impl ProjectPages<'_> {
     pub fn session(&self, session: &SessionName) -> anyhow::Result<String> {
         let page = session_page(self.project, session)?;
         let location = PageLocation::of(session, PageMode::Live);
-        Ok(session::session(location, self.name, &page))
+        let store = self.project.store();
+        // The page of the plan says why it cannot be read.
+        let draft = store.tip(session).and_then(|tip| store.draft(&tip));
+        let has_plan = draft.is_ok_and(|draft| draft.is_planned());
+        Ok(session::session(location, self.name, &page, has_plan))
+    }
+
+    /// Renders the page of the plan that waits.
+    pub fn plan(&self, session: &SessionName) -> anyhow::Result<String> {
+        let store = self.project.store();
+        let tip = store.tip(session)?;
+        let draft = store.draft(&tip)?;
+        let run = dry_run(self.project, &tip, &draft)?;
+        let files: Vec<ChangedFile> = run
+            .files
+            .iter()
+            .take(MAX_FILES)
+            .map(|(path, file)| {
+                let change = match (&file.before, &file.after) {
+                    (None, _) => PathChange::Added,
+                    (_, None) => PathChange::Removed,
+                    _ => PathChange::Modified,
+                };
+                ChangedFile::planned(path, change)
+            })
+            .collect();
+        let written = draft.artifacts.text_or_empty(artifact::PLAN);
+        let mistakes: Vec<String> = run
+            .diagnostics
+            .iter()
+            .map(|mistake| mistake.message.clone())
+            .collect();
+        let shown = ShownPlan {
+            project: self.name,
+            session,
+            in_use: self.project.session().is_ok_and(|used| used == *session),
+            number: draft.meta.number,
+            title: &plan::parse(&written).0.title,
+            digest: &digest(&written),
+            changes: Changes {
+                files: &files,
+                left_out: run.files.len() - files.len(),
+                load: &|file: &ChangedFile| {
+                    let file = run.files.get(&file.path);
+                    let before = file.and_then(|file| file.before.as_deref());
+                    let after = file.and_then(|file| file.after.as_deref());
+                    (FileView::of_version(before), FileView::of_version(after))
+                },
+            },
+            commands: run.commands,
+            mistakes: &mistakes,
+        };
+        Ok(waiting::waiting(
+            PageLocation::of(session, PageMode::Live),
+            &shown,
+        ))
     }
 
     /// Renders the page of a turn.
@@ -147,6 +207,8 @@ pub enum WebPage {
     Sessions,
     Session(SessionName),
     Turn(SessionName, u64),
+    /// The plan that waits.
+    Plan(SessionName),
     /// Comparison of turns.
     Compare(Vec<String>),
     Search(WebSearch),
@@ -193,6 +255,7 @@ pub fn parse_page(path: &str, query: &str) -> Option<WebPage> {
     let session = SessionName::from_address(session).ok()?;
     match page {
         "" | "index.html" => Some(WebPage::Session(session)),
+        layout::PLAN_PAGE => Some(WebPage::Plan(session)),
         page => Some(WebPage::Turn(
             session,
             page.strip_suffix(".html")?.parse().ok()?,
@@ -276,12 +339,14 @@ mod tests {
             "s/o%22x/demo/0.html",
             Some(WebPage::Turn(name("o\"x/demo"), 0)),
         );
+        check("s/demo/plan.html", Some(WebPage::Plan(name("demo"))));
         for nothing in [
             "s/demo",
             "s/",
             "s//1.html",
             "s/../1.html",
             "s/demo/x.html",
+            "s/plan.html",
             "s/demo/-1.html",
             "s/demo/1",
             "../style.css",

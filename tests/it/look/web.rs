@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::plans::{create, execute, plan};
+use crate::plans::{create, edit, execute, plan};
 use crate::support::TestRepo;
 use crate::support::web::{HOSTILE, Web, ask, project};
 
@@ -66,6 +66,127 @@ fn pages_show_sessions_and_turns() {
         before,
         (repo.users(), repo.tree(), repo.git(&["for-each-ref"]))
     );
+}
+
+/// Returns the section of a page for comments.
+#[track_caller]
+fn comment_section(page: &str) -> String {
+    let start = page.find("<section id=\"comment\"");
+    let start = start.unwrap_or_else(|| panic!("no section: {page}"));
+    let end = start + page[start..].find("</section>").unwrap();
+    let digest = regex::Regex::new("data-plan=\"[0-9a-f]+\"").unwrap();
+    let section = digest.replace(&page[start..end], "data-plan=\"..\"");
+    section.replace("><", ">\n<")
+}
+
+#[test]
+fn a_waiting_plan_has_a_page_that_composes_comments() {
+    let repo = TestRepo::new().file("a.txt", "1\n2\n3\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
+    let text = plan(
+        "Write two & three",
+        &[
+            edit("a.txt", "2", "two\ntwo and a half"),
+            create("it's <b>.txt", "new\n"),
+            create("empty.txt", ""),
+            execute("true"),
+        ],
+    );
+    repo.workflow().plan_from("Words, please.", &text).done();
+    let before = (repo.users(), repo.tree(), repo.git(&["for-each-ref"]));
+    let web = Web::start(&repo, &[]);
+    assert!(
+        web.page("s/demo/").contains(
+            "<a data-item href=\"../../s/demo/plan.html\">A plan waits for your review</a>"
+        )
+    );
+
+    let page = web.page("s/demo/plan.html");
+    for part in [
+        "<h1><span class=\"number\">1</span> Write two &amp; three</h1>",
+        "What 1 command of the plan would change is known after it ran.",
+        "<td class=\"n\">2</td><td class=\"sign\">+</td><td class=\"text\">two</td>",
+    ] {
+        assert!(page.contains(part), "no {part}: {page}");
+    }
+    assert!(
+        !page.contains("<b>") && !page.contains("<form action"),
+        "{page}"
+    );
+    insta::assert_snapshot!(comment_section(&page), @r#"
+    <section id="comment" data-command="teddy execute" data-plan="..">
+    <h2>Comment</h2>
+    <p>Comments on lines, as they would be after the plan, decline it, and the model gets them as your next message. This page sends nothing: run the command in the project.</p>
+    <div class="compose" hidden>
+    <label>File<select name="file" autocomplete="off">
+    <option value="a.txt" data-file="file-0" data-lines="4">a.txt</option>
+    <option value="'it'\''s &lt;b&gt;.txt'" data-file="file-2" data-lines="1">it's &lt;b&gt;.txt</option>
+    </select>
+    </label>
+    <label>Lines, for example 3 or 3-5; a click on a line chooses it, with Shift a range<input type="text" name="lines" inputmode="numeric" autocomplete="off" spellcheck="false">
+    </label>
+    <label>Comment<textarea name="text" rows="3" autocomplete="off">
+    </textarea>
+    </label>
+    <p>
+    <button type="button" name="add">Add to the command</button> <button type="button" name="remove">Remove the last one</button>
+    </p>
+    <p class="note" role="status">
+    </p>
+    </div>
+    <pre class="plain" tabindex="0">
+    <code>teddy execute --comment FILE:LINE='TEXT'</code>
+    </pre>
+    "#);
+    assert_eq!(
+        before,
+        (repo.users(), repo.tree(), repo.git(&["for-each-ref"]))
+    );
+
+    // A session that is not in use is named in the command.
+    repo.workflow().new_session("other").done();
+    let page = web.page("s/demo/plan.html");
+    assert!(
+        page.contains("<code>teddy --session demo execute --comment FILE:LINE="),
+        "{page}"
+    );
+    assert!(!web.page("s/other/").contains("plan.html"));
+    assert!(
+        web.get("s/other/plan.html")
+            .body
+            .contains("turn 1 has no plan yet")
+    );
+
+    // The command as the page writes it.
+    let comments = ["a.txt:2-3=write it's \"two\"", "it's <b>.txt:1=-"];
+    let mut args = vec!["--session", "demo", "execute"];
+    for comment in comments {
+        args.extend(["--comment", comment]);
+    }
+    repo.teddy(&args).check(0, &["turn 1 declined"]);
+    assert_eq!(web.get("s/demo/plan.html").status, 404);
+}
+
+#[test]
+fn a_plan_that_cannot_run_has_a_page_without_comments() {
+    let repo = TestRepo::new().file("a.txt", "1\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
+    let text = plan(
+        "Change",
+        &[edit("a.txt", "<9>", "2"), create("b.txt", "1\n")],
+    );
+    repo.workflow().plan_from("Change it.", &text).refused();
+    let web = Web::start(&repo, &[]);
+    let page = web.page("s/demo/plan.html");
+    assert!(
+        page.contains("The plan cannot run: FIND is not in `a.txt`\n"),
+        "{page}"
+    );
+    assert!(!page.contains("id=\"comment\""), "{page}");
 }
 
 #[test]

@@ -104,6 +104,7 @@ fn a_comment_on_nothing_is_refused_and_the_plan_waits() {
             "`a.txt` has no lines 10 to 10 after this plan",
         ),
         ("b.txt:1=x", "after this plan there is no file `b.txt`"),
+        ("-b.txt:1=x", "after this plan there is no file `-b.txt`"),
     ] {
         repo.teddy_reads(&["execute", "-", "--comment", comment], &text)
             .check(1, &[problem]);
