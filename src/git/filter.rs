@@ -294,6 +294,16 @@ impl Filter<'_> {
         Ok(None)
     }
 
+    /// Returns whether the attributes of a file have `linguist-generated`.
+    pub(in crate::git) fn is_marked_generated(&mut self, path: &[u8]) -> anyhow::Result<bool> {
+        let says = self.first_of(path, ["linguist-generated"], |state| match state {
+            StateRef::Set => Some(true),
+            StateRef::Value(value) => Some(value.as_bstr() == "true"),
+            _ => None,
+        })?;
+        Ok(says == Some(true))
+    }
+
     fn utf16(&mut self, path: &[u8]) -> anyhow::Result<Option<Utf16>> {
         self.first_of(path, [ENCODING], |state| match state {
             StateRef::Value(name) => Utf16::from_name(name.as_bstr()),

@@ -23,6 +23,7 @@ use super::diagnostic::{Diagnostic, in_order};
 use super::state::FileState;
 use crate::plan::diagnostic::quote;
 use crate::plan::memo::{MemoChange, Verb};
+use crate::text::damage::FileFacts;
 use crate::text::edit::MatchPlace;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
@@ -92,6 +93,10 @@ pub trait Facts {
     fn read_only(&self, _path: &RepoPath) -> Option<ReadOnlyTarget> {
         None
     }
+    /// Returns what the disk and git's attributes say of an existing file.
+    fn file_facts(&self, _path: &RepoPath) -> FileFacts {
+        FileFacts::default()
+    }
     /// Returns the content of an artifact of the plan's own turn, for TAKE.
     fn taken_bytes(&self, name: &str) -> Option<Vec<u8>>;
 }
@@ -132,6 +137,8 @@ pub struct Step {
     pub outside_context: bool,
     /// The file that is replaced or deleted, or its directory, is read-only.
     pub read_only: Option<ReadOnlyTarget>,
+    /// What the disk and git's attributes say of the file that is replaced.
+    pub facts: FileFacts,
     /// The action has a mistake.
     pub wrong: bool,
 }
@@ -158,6 +165,10 @@ impl Simulation {
             case_collision: None,
             outside_context: false,
             read_only: None,
+            facts: FileFacts {
+                other_links: 0,
+                is_marked_generated: false,
+            },
             wrong: false,
         };
 
@@ -242,7 +253,7 @@ fn validate_actions<'a>(plan: &'a Plan, facts: &'a dyn Facts) -> anyhow::Result<
         if check_name(&mut validator, action)? {
             action.kind.check(&mut validator, action)?;
             git_file::check(&mut validator, action);
-            note_read_only(&mut validator, action);
+            note_file_facts(&mut validator, action);
         }
     }
 
@@ -250,14 +261,18 @@ fn validate_actions<'a>(plan: &'a Plan, facts: &'a dyn Facts) -> anyhow::Result<
     Ok(validator)
 }
 
-/// A read-only file is replaced like any other, which its owner might not expect.
-fn note_read_only(validator: &mut Validator<'_>, action: &Action) {
+/// A read-only file is replaced like any other, and so is a hard link, which their owner might not
+/// expect.
+fn note_file_facts(validator: &mut Validator<'_>, action: &Action) {
     let facts = validator.files.facts;
     let step = validator.step();
     if let Some(path) = action.kind.worktree_path()
         && (step.after.is_some() || step.removed)
     {
         step.read_only = facts.read_only(path);
+        if step.before.is_some() && step.after.is_some() {
+            step.facts = facts.file_facts(path);
+        }
     }
 }
 

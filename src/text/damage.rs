@@ -52,6 +52,15 @@ const LOCK_FILES: [&str; 8] = [
     "conda-lock.yml",
 ];
 
+/// What a path and two versions do not show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FileFacts {
+    /// Further hard links of the file on disk.
+    pub other_links: u64,
+    /// Whether git's attributes have `linguist-generated`.
+    pub is_marked_generated: bool,
+}
+
 /// Something that an edit did to a file besides changing its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Damage {
@@ -85,6 +94,10 @@ pub enum Damage {
         from: usize,
         to: usize,
     },
+    /// The file is replaced, so its other hard links keep the old content.
+    HardLinkCut {
+        others: u64,
+    },
     /// A tool generates the file.
     Generated,
 }
@@ -102,6 +115,7 @@ impl Damage {
             Damage::FinalNewlineLost => "final_newline_lost",
             Damage::WhitespaceOnly { .. } => "whitespace_only",
             Damage::Shrunk { .. } => "shrunk",
+            Damage::HardLinkCut { .. } => "hard_link_cut",
             Damage::Generated => "generated",
         }
     }
@@ -137,19 +151,33 @@ impl Damage {
             Damage::Shrunk { from, to } => {
                 format!("it shrinks from {from} to {}", counted(*to, "line"))
             }
+            Damage::HardLinkCut { others: 1 } => {
+                "the hard link is cut, and the other name keeps the old content".to_owned()
+            }
+            Damage::HardLinkCut { others } => {
+                format!("the hard link is cut, and {others} other names keep the old content")
+            }
             Damage::Generated => "a tool generates this file".to_owned(),
         }
     }
 }
 
 /// Returns what an edit of a file did besides changing its text, most severe first.
-pub fn damage(path: &RepoPath, before: &[u8], after: &[u8]) -> Vec<Damage> {
-    if before == after || before.is_empty() {
+pub fn damage(path: &RepoPath, before: &[u8], after: &[u8], facts: FileFacts) -> Vec<Damage> {
+    if before == after {
         return Vec::new();
     }
-    let generated = is_generated(path, before).then_some(Damage::Generated);
+    let others = facts.other_links;
+    let cut = (others > 0).then_some(Damage::HardLinkCut { others });
+    if before.is_empty() {
+        return cut.into_iter().collect();
+    }
+    let is_generated = facts.is_marked_generated || is_generated(path, before);
+    let rest = cut
+        .into_iter()
+        .chain(is_generated.then_some(Damage::Generated));
     if after.is_empty() || before.len().max(after.len()) > MAX_BYTES {
-        return generated.into_iter().collect();
+        return rest.collect();
     }
     let mut found: Vec<Damage> = Vec::new();
     found.extend(encoding_change(before, after));
@@ -161,7 +189,7 @@ pub fn damage(path: &RepoPath, before: &[u8], after: &[u8]) -> Vec<Damage> {
         found.extend(whitespace_change(before, after));
         found.extend(shrinking(before, after));
     }
-    found.extend(generated);
+    found.extend(rest);
     found
 }
 
@@ -328,7 +356,7 @@ mod tests {
     #[track_caller]
     fn check(path: &str, before: &[u8], after: &[u8], expected: &[&str]) {
         let path = RepoPath::parse(path).unwrap();
-        let found = damage(&path, before, after);
+        let found = damage(&path, before, after, FileFacts::default());
         let sentences: Vec<String> = found.iter().map(Damage::sentence).collect();
         assert_eq!(sentences, expected);
     }
@@ -414,6 +442,49 @@ mod tests {
             b"b\n",
             &["a tool generates this file"],
         );
+    }
+
+    #[test]
+    fn damage_that_only_the_disk_and_the_attributes_show_is_named() {
+        let facts = |other_links, is_marked_generated| FileFacts {
+            other_links,
+            is_marked_generated,
+        };
+        let cut = "the hard link is cut, and the other name keeps the old content";
+        let cases: [(&[u8], &[u8], FileFacts, &[&str]); 7] = [
+            (b"a\n", b"b\n", facts(1, false), &[cut]),
+            (
+                b"a\n",
+                b"b\n",
+                facts(2, false),
+                &["the hard link is cut, and 2 other names keep the old content"],
+            ),
+            (b"", b"b\n", facts(1, true), &[cut]),
+            (b"a\n", b"", facts(1, false), &[cut]),
+            (b"a\n", b"a\n", facts(1, true), &[]),
+            (
+                b"a\n",
+                b"b\n",
+                facts(0, true),
+                &["a tool generates this file"],
+            ),
+            (
+                b"a\n",
+                b"b",
+                facts(1, true),
+                &[
+                    "the newline at the end is removed",
+                    cut,
+                    "a tool generates this file",
+                ],
+            ),
+        ];
+        let path = RepoPath::parse("a.txt").unwrap();
+        for (before, after, facts, expected) in cases {
+            let found = damage(&path, before, after, facts);
+            let sentences: Vec<String> = found.iter().map(Damage::sentence).collect();
+            assert_eq!(sentences, expected, "{before:?} {after:?} {facts:?}");
+        }
     }
 
     #[test]

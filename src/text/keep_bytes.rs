@@ -241,7 +241,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::text::damage::damage;
+    use crate::text::damage::{FileFacts, damage};
     use crate::text::path::RepoPath;
 
     #[track_caller]
@@ -337,7 +337,7 @@ mod tests {
 
             let kept = keep_bytes(&old, decoded.as_bytes());
             prop_assert_eq!(&kept, &expected);
-            prop_assert_eq!(damage(&RepoPath::parse("a").unwrap(), &old, &kept), vec![]);
+            prop_assert_eq!(damage(&RepoPath::parse("a").unwrap(), &old, &kept, FileFacts::default()), vec![]);
         }
     }
 }

@@ -83,7 +83,7 @@ pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
             after: Some(after),
         } = part
         {
-            let found = damage(path, before, after);
+            let found = damage(path, before, after, step.facts);
             let sentences = found.iter().map(Damage::sentence);
             texts.extend(sentences.map(|sentence| format!("{target}: {sentence}")));
         }

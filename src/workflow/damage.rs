@@ -4,13 +4,17 @@
 //! a file, and a file that is under another name now.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use serde::Serialize;
 
 use crate::git::diff::{self, TreeChange};
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId, read};
 use crate::git::repository::Repository;
-use crate::text::damage::{Damage, damage};
+use crate::host::file::{FileKind, Root};
+use crate::text::damage::{Damage, FileFacts, damage};
 use crate::text::path::{RepoPath, lossy};
 use crate::text::sanitize::sanitize_line;
 
@@ -28,12 +32,21 @@ pub struct FileDamage {
 }
 
 /// Returns the damage to the files that differ between two trees, sorted by path.
+///
+/// `disk`: the files that `to` replaces. `None` if `to` is on disk already.
 pub fn find_damage(
     repository: &Repository,
     from: TreeId,
     to: TreeId,
+    disk: Option<&Root>,
 ) -> anyhow::Result<Vec<FileDamage>> {
     let changes = diff::changes(repository, from, to)?;
+    let paths = changes
+        .iter()
+        .take(MAX_FILES)
+        .map(|change| change.path.as_slice());
+    // The attributes from before: a program can have changed them, too.
+    let marked = read::marked_generated(repository, from, paths)?;
     let mut deleted: BTreeMap<_, &TreeChange> = BTreeMap::new();
     for change in &changes {
         if let (Some(old), None) = (&change.old, &change.new) {
@@ -55,7 +68,13 @@ pub fn find_damage(
                 if let Some(text) = mode_change(old.mode, new.mode) {
                     add("mode", text.to_owned());
                 }
-                for damage in content_damage(repository, &change.path, old, new)? {
+                let facts = FileFacts {
+                    other_links: disk.map_or(0, |disk| {
+                        other_links(disk, Path::new(OsStr::from_bytes(&change.path)))
+                    }),
+                    is_marked_generated: marked.contains(&change.path),
+                };
+                for damage in content_damage(repository, change, facts)? {
                     add(damage.kind(), damage.sentence());
                 }
             }
@@ -85,20 +104,29 @@ fn mode_change(old: EntryMode, new: EntryMode) -> Option<&'static str> {
     }
 }
 
+/// Returns the number of further hard links of a file. 0 if it does not exist.
+pub fn other_links(disk: &Root, path: &Path) -> u64 {
+    let info = disk.entry(path).ok().flatten();
+    let file = info.filter(|info| matches!(info.kind, FileKind::File(_)));
+    file.map_or(0, |info| info.links.saturating_sub(1))
+}
+
 fn content_damage(
     repository: &Repository,
-    path: &[u8],
-    old: &TreeEntry,
-    new: &TreeEntry,
+    change: &TreeChange,
+    facts: FileFacts,
 ) -> anyhow::Result<Vec<Damage>> {
+    let (Some(old), Some(new)) = (&change.old, &change.new) else {
+        return Ok(Vec::new());
+    };
     let is_file = |entry: &TreeEntry| matches!(entry.mode, EntryMode::File | EntryMode::Executable);
-    let path = RepoPath::parse(&lossy(path));
+    let path = RepoPath::parse(&lossy(&change.path));
     let (Ok(path), true) = (path, is_file(old) && is_file(new) && old.id != new.id) else {
         return Ok(Vec::new());
     };
     let [old, new] = [old, new].map(|entry| read::small_blob(repository, BlobId::of(entry.id)));
     Ok(match (old?, new?) {
-        (Some(old), Some(new)) => damage(&path, &old, &new),
+        (Some(old), Some(new)) => damage(&path, &old, &new, facts),
         _ => Vec::new(),
     })
 }

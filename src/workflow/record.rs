@@ -264,7 +264,7 @@ fn complete(
         }
     }
 
-    result.damage = find_damage(repository, old, work.made)?;
+    result.damage = find_damage(repository, old, work.made, None)?;
 
     if old == work.made && !options.allow_empty {
         return Err(NothingToRecord {

@@ -25,10 +25,12 @@ use crate::project::teddy_files;
 use crate::session::artifact::Artifacts;
 use crate::session::draft::Draft;
 use crate::session::turn::Turn;
+use crate::text::damage::FileFacts;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::workflow::context::lists::{self, ContextLists};
 use crate::workflow::context::pages;
+use crate::workflow::damage::other_links;
 use crate::workflow::model::agents;
 
 /// Among the mistakes of a turn: rejected for text next to commands.
@@ -363,6 +365,16 @@ impl Facts for Snapshotted<'_> {
         is_dir_closed
             .filter(|closed| *closed)
             .map(|_| ReadOnlyTarget::Dir)
+    }
+
+    fn file_facts(&self, path: &RepoPath) -> FileFacts {
+        let name = path.as_str().as_bytes();
+        let marked = read::marked_generated(self.repository, self.tree, std::iter::once(name));
+        FileFacts {
+            other_links: other_links(self.workspace, Path::new(path.as_str())),
+            // Attributes that cannot be read mark no file.
+            is_marked_generated: marked.is_ok_and(|marked| marked.contains(name)),
+        }
     }
 
     fn taken_bytes(&self, name: &str) -> Option<Vec<u8>> {

@@ -1,5 +1,7 @@
 //! Reads files of a tree for display, or as a checkout would write them.
 
+use std::collections::BTreeSet;
+
 use crate::git::filter;
 use crate::git::object::large::LARGE;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
@@ -40,6 +42,22 @@ pub fn checked_out(repository: &Repository, tree: TreeId, path: &str) -> anyhow:
     };
     let path = path.as_bytes();
     filter::open_filter(repository, tree, std::iter::once(path))?.smudge(path, blob)
+}
+
+/// Returns those of `paths` that have `linguist-generated` in the attributes of a tree.
+pub fn marked_generated<'p>(
+    repository: &Repository,
+    tree: TreeId,
+    paths: impl Iterator<Item = &'p [u8]> + Clone,
+) -> anyhow::Result<BTreeSet<Vec<u8>>> {
+    let mut filter = filter::open_filter(repository, tree, paths.clone())?;
+    let mut marked = BTreeSet::new();
+    for path in paths {
+        if filter.is_marked_generated(path)? {
+            marked.insert(path.to_vec());
+        }
+    }
+    Ok(marked)
 }
 
 /// Reads files of a tree as a checkout would write them, with line endings and filters applied.

@@ -78,6 +78,8 @@ struct FileSteps<'a> {
     /// Pairs of EDITs whose result is unknown.
     pairs: Vec<&'a Pair>,
     note: Option<String>,
+    /// Whether git's attributes say that a tool generates it.
+    is_marked_generated: bool,
 }
 
 /// Returns the changed files: code, then tests, then generated files, each in the order of the plan.
@@ -169,6 +171,10 @@ fn steps<'a>(plan: &'a Plan, simulation: &'a Simulation) -> Vec<FileSteps<'a>> {
                 _ => {}
             }
         }
+        if simulation.step(index).facts.is_marked_generated {
+            let of_path = files.iter_mut().filter(|file| file.path == path);
+            of_path.for_each(|file| file.is_marked_generated = true);
+        }
     }
 
     files.sort_by_key(FileSteps::weight);
@@ -182,6 +188,7 @@ impl<'a> FileSteps<'a> {
             ends,
             pairs: Vec::new(),
             note: None,
+            is_marked_generated: false,
         }
     }
 
@@ -222,7 +229,8 @@ impl<'a> FileSteps<'a> {
     fn weight(&self) -> FileWeight {
         let text = self.ends.and_then(|ends| ends.before.or(ends.after));
         let path = RepoPath::parse(&self.path);
-        if path.is_ok_and(|path| is_generated(&path, text.unwrap_or_default())) {
+        let is_generated = |path| is_generated(&path, text.unwrap_or_default());
+        if self.is_marked_generated || path.is_ok_and(is_generated) {
             return FileWeight::Generated;
         }
         match is_test(&self.path) {

@@ -8,8 +8,10 @@ use crate::git::refs::Expected;
 use crate::git::repository::Repository;
 use crate::git::worktree::registered::register_worktree;
 use crate::host::clock;
+use crate::host::file::Root;
 use crate::plan::Plan;
 use crate::plan::run::{Ending, Outcome};
+use crate::project::Project;
 use crate::session::artifact::{self, Artifacts, MAX_MODEL_MESSAGE};
 use crate::session::meta::{
     self, Approver, Meta, NextMeta, NotCaptured, SCHEMA, Status, Workspace,
@@ -20,6 +22,7 @@ use crate::session::store::NewTurn;
 use crate::session::transition::Next;
 use crate::text::beginning;
 use crate::text::context_list;
+use crate::text::damage::Damage;
 use crate::text::path::{lossy, lossy_paths};
 use crate::text::resource::Artifact;
 use crate::workflow::damage::{FileDamage, find_damage};
@@ -73,6 +76,8 @@ impl EndedTurn<'_> {
             overwrite: false,
         };
 
+        // Before the files are replaced: afterwards nothing shows their hard links.
+        let damage = damage_by_commands(project, &self);
         let Completed {
             commit,
             published: result,
@@ -95,7 +100,9 @@ impl EndedTurn<'_> {
             Vec::new()
         };
 
-        let damage = damage_by_commands(&project.repository, &self)?;
+        let mut damage = damage?;
+        let cut = Damage::HardLinkCut { others: 1 }.kind();
+        damage.retain(|damage| has_arrived || damage.kind != cut);
         Ok(RecordedTurn {
             session: tip.session.clone(),
             turn: meta.number,
@@ -123,17 +130,16 @@ impl EndedTurn<'_> {
 }
 
 /// What edits do to a file is among the risks of the review already.
-fn damage_by_commands(
-    repository: &Repository,
-    ended: &EndedTurn<'_>,
-) -> anyhow::Result<Vec<FileDamage>> {
+fn damage_by_commands(project: &Project, ended: &EndedTurn<'_>) -> anyhow::Result<Vec<FileDamage>> {
+    let repository = &project.repository;
     let mut actions = ended.plan.actions.iter();
     if !actions.any(|action| action.kind.command().is_some()) {
         return Ok(Vec::new());
     }
     let before = repository.commit(ended.workspace.before)?.tree;
     let after = repository.commit(ended.workspace.after)?.tree;
-    find_damage(repository, before, after)
+    let disk = Root::open(repository.workdir())?;
+    find_damage(repository, before, after, Some(&disk))
 }
 
 fn write(

@@ -244,7 +244,7 @@ fn damage_of(run: &DryRun) -> Vec<String> {
         else {
             continue;
         };
-        let found = damage(&path, before, after);
+        let found = damage(&path, before, after, file.facts);
         let name = sanitize_line(name);
         let of_file = found
             .iter()

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::plans::{execute, plan};
+use crate::plans::{edit, execute, plan};
 use crate::support::TestRepo;
 
 fn project() -> TestRepo {
@@ -76,4 +76,50 @@ echo '# 2' >Cargo.lock";
     out.check(0, &[]);
     let reply: serde_json::Value = serde_json::from_str(&out.stdout).unwrap();
     assert_eq!(reply["damage"], serde_json::json!([]));
+}
+
+#[test]
+fn hard_links_and_marked_files_are_named_before_and_after_they_change() {
+    let repo = TestRepo::new()
+        .file(".gitattributes", "api.txt linguist-generated\n")
+        .file("api.txt", "1\n")
+        .file("linked.txt", "1\n")
+        .file("built.txt", "1\n");
+    repo.commit("base");
+    repo.workflow().new_session("demo").done();
+    repo.workflow()
+        .add(&[".gitattributes", "api.txt", "linked.txt"]);
+    for name in ["linked.txt", "built.txt"] {
+        std::fs::hard_link(repo.path().join(name), repo.beside(name)).unwrap();
+    }
+
+    // The attributes from before the plan count.
+    let text = plan(
+        "Change",
+        &[
+            edit(".gitattributes", "api.txt linguist-generated", "# none"),
+            edit("api.txt", "1", "2"),
+            edit("linked.txt", "1", "2"),
+            execute("echo 2 >built.txt"),
+        ],
+    );
+    let cut = "the hard link is cut, and the other name keeps the old content";
+    let out = repo.teddy_reads(&["execute", "-", "-y"], text);
+    out.check(
+        0,
+        &[
+            "⚠ api.txt: a tool generates this file",
+            &format!("⚠ linked.txt: {cut}"),
+            &format!("warning: `built.txt`: {cut}"),
+        ],
+    );
+    let old = |name: &str| std::fs::read_to_string(repo.beside(name)).unwrap();
+    assert_eq!(
+        (repo.read("linked.txt"), old("linked.txt")),
+        ("2\n".into(), "1\n".into())
+    );
+    assert_eq!(
+        (repo.read("built.txt"), old("built.txt")),
+        ("2\n".into(), "1\n".into())
+    );
 }
