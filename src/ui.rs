@@ -26,6 +26,7 @@ pub mod markdown;
 pub mod mistakes;
 pub mod modify;
 pub mod notice;
+pub mod overlap;
 pub mod preview;
 pub mod progress;
 pub mod prompt;

@@ -28,6 +28,7 @@ pub mod land;
 pub mod lifecycle;
 pub mod model;
 pub mod open_session;
+pub mod overlap;
 
 pub mod pick;
 pub mod plan;

@@ -12,21 +12,35 @@ use crate::query::history;
 use crate::query::history::SessionRow;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
+use crate::ui::overlap;
 use crate::ui::style::shortened;
 use crate::ui::terminal::stdout_width;
+use crate::workflow::overlap::overlaps;
 
 /// List the sessions, most recently changed first
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy sessions\n  teddy sessions -r                 of remotes, as they were last fetched\n  teddy sessions --json\n  git for-each-ref refs/teddy/sessions"
+    after_help = "Examples:\n  teddy sessions\n  teddy sessions -r                 of remotes, as they were last fetched\n  teddy sessions --overlap          which waiting plans change the same lines\n  teddy sessions --json\n  git for-each-ref refs/teddy/sessions"
 )]
 pub(super) struct Args {
     /// List the sessions of remotes instead, as they were last fetched
     #[arg(short, long)]
     remotes: bool,
+
+    /// Show which waiting plans change the same lines as each other or as your edits
+    ///
+    /// Plans that wait in different sessions, such as those of a race, are merged with each other
+    /// and with your files as they are now, without writing anything. What a plan's commands would
+    /// change is not known before they ran.
+    #[arg(long, conflicts_with = "remotes")]
+    overlap: bool,
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    if args.overlap {
+        return show_overlaps(app);
+    }
+
     let project = app.record()?;
     let rows = if args.remotes {
         history::remote_rows(&project)?
@@ -72,6 +86,26 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.note(no_sessions(&project));
     }
 
+    Ok(exit::SUCCESS.into())
+}
+
+fn show_overlaps(app: &App) -> anyhow::Result<ExitCode> {
+    let overlaps = overlaps(&app.project()?)?;
+    if app.global.json {
+        app.print_json(&overlaps)?;
+        return Ok(exit::SUCCESS.into());
+    }
+
+    let lines = overlap::lines(&overlaps);
+    app.print(
+        lines
+            .iter()
+            .map(|line| format!("{line}\n"))
+            .collect::<String>(),
+    )?;
+    for line in overlap::limits(&overlaps) {
+        app.note(&line);
+    }
     Ok(exit::SUCCESS.into())
 }
 

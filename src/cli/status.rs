@@ -15,10 +15,12 @@ use crate::session::meta::NotCaptured;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::drift::lines;
+use crate::ui::overlap::status_lines;
 use crate::ui::style::{self, StyledLine, Tone, shortened};
 use crate::ui::terminal::stdout_width;
 use crate::workflow::hooks::{hooks_dir, read_errors};
 use crate::workflow::land::turns;
+use crate::workflow::overlap::overlap_in_use;
 use crate::workspace::changed::Changed;
 
 /// Show the session, its newest turn, the waiting plan and your changes since
@@ -32,6 +34,9 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let mut status = history::session_status(&project)?;
     status.hook_troubles = read_errors(&hooks_dir(&project.repository.teddy_dir()));
+    if status.draft.is_some() && status.workspace.unknown.is_none() {
+        status.overlap = overlap_in_use(&project);
+    }
     if app.global.json {
         app.print_json(&status)?;
         return Ok(exit::SUCCESS.into());
@@ -122,6 +127,7 @@ fn toned(text: &str) -> Vec<StyledLine> {
         };
         match () {
             () if line.starts_with("A plan is waiting") => Tone::Added,
+            () if line.starts_with("The waiting plan and your edits") => Tone::Warning,
             () if line.starts_with("At work: ") => Tone::Warning,
             () if line.starts_with("The model waits") => Tone::Warning,
             () if line.starts_with("No plan from the model") => Tone::Removed,
@@ -151,6 +157,10 @@ fn text(status: &SessionStatus, turn: u64) -> String {
             counted(draft.actions, "action")
         )),
         None => text.push_str(&format!("Ready for turn {}\n", turn + 1)),
+    }
+
+    for line in status.overlap.iter().flat_map(status_lines) {
+        text.push_str(&format!("{line}\n"));
     }
 
     if let Some(message) = &status.message {

@@ -57,6 +57,26 @@ pub fn merge_trees(
     ours: TreeId,
     theirs: TreeId,
 ) -> anyhow::Result<Merged> {
+    merge_into(repository, Sink::new(repository), base, ours, theirs)
+}
+
+/// Like [`merge_trees`], but writes nothing: only this process can read the trees.
+pub fn merge_in_memory(
+    repository: &Repository,
+    base: TreeId,
+    ours: TreeId,
+    theirs: TreeId,
+) -> anyhow::Result<Merged> {
+    merge_into(repository, Sink::in_memory(repository), base, ours, theirs)
+}
+
+fn merge_into(
+    repository: &Repository,
+    sink: Sink,
+    base: TreeId,
+    ours: TreeId,
+    theirs: TreeId,
+) -> anyhow::Result<Merged> {
     if ours == base || ours == theirs {
         return Ok(Merged::Clean(theirs));
     }
@@ -69,7 +89,6 @@ pub fn merge_trees(
         by_path(diff::changes(repository, base, ours)?),
         by_path(diff::changes(repository, base, theirs)?),
     );
-    let sink = Sink::new(repository);
     let unmarked = dir_file_conflicts(&ours_did, &theirs_did);
     let mut overlap = unmarked.clone();
     let mut edits: BTreeMap<_, _> = theirs_did

@@ -50,6 +50,9 @@ pub struct SessionStatus {
     /// `none`, `ready` or `planned`.
     pub state: &'static str,
     pub draft: Option<DraftRow>,
+    /// With a waiting plan. Set by the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<PlanOverlap>,
     /// No plan was made from it yet.
     pub message: Option<String>,
     pub question: Option<String>,
@@ -74,6 +77,21 @@ pub struct SessionStatus {
 pub struct DraftRow {
     pub title: String,
     pub actions: usize,
+}
+
+/// Where a waiting plan and the user's edits since its snapshot change the same lines.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct PlanOverlap {
+    /// Lossily decoded.
+    pub paths: Vec<String>,
+    pub not_compared: Vec<NotCompared>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NotCompared {
+    /// `None` for the whole plan.
+    pub path: Option<String>,
+    pub reason: String,
 }
 
 fn waiting(draft: &Draft) -> Option<String> {
@@ -175,6 +193,7 @@ pub fn session_status(project: &Project) -> anyhow::Result<SessionStatus> {
     let is_open = !draft.is_planned() && !draft.is_asked_by_user();
     Ok(SessionStatus {
         hook_troubles: Vec::new(),
+        overlap: None,
         session: Some(session.to_string()),
         reference: Some(session.reference()),
         tip: Some(tip.commit),

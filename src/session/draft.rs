@@ -104,6 +104,7 @@ impl Draft {
                 .insert(&format!("{dir}{name}"), bytes.unwrap_or_default());
         }
 
+        self.meta.planned_on = None;
         let mut meta = self.meta.clone();
         // A waiting plan that is replaced counts as declined (T14).
         if self.is_planned() {

@@ -61,6 +61,7 @@ impl Meta {
             network: Vec::new(),
             interruption: None,
             failure: None,
+            planned_on: None,
             repair: None,
             started: None,
             ended: None,
@@ -193,6 +194,9 @@ pub struct Meta {
     /// In progress: why the last call made no plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// With a waiting plan: the commit with the files on which it was validated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_on: Option<CommitId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<String>,
     /// In RFC 3339.

@@ -14,8 +14,8 @@ use crate::text::damage::FileFacts;
 use crate::workflow::context::lists::lists;
 use crate::workflow::execute::planned::forced;
 use crate::workflow::plan::read_reply;
-use crate::workflow::validation::validate_plan;
 use crate::workflow::validation::{ValidatedPlan, ValidationInput};
+use crate::workflow::validation::{validate_on_snapshot, validate_plan};
 use crate::workspace::snapshot;
 
 #[derive(Debug, Clone)]
@@ -56,7 +56,25 @@ pub fn dry_run_at(
     dry_run_of(project, tip, draft, reading_of(tip, draft)?, tree)
 }
 
-fn reading_of(tip: &Turn, draft: &Draft) -> anyhow::Result<Reading> {
+/// As if the user's files were still those of `tree`.
+pub(in crate::workflow) fn dry_run_on_snapshot(
+    project: &Project,
+    tip: &Turn,
+    draft: &Draft,
+    tree: TreeId,
+) -> anyhow::Result<DryRun> {
+    let lists = lists(&project.repository, draft, tree)?;
+    let input = ValidationInput {
+        tip,
+        tree,
+        lists: &lists,
+        draft,
+    };
+    let reading = reading_of(tip, draft)?;
+    Ok(collect(validate_on_snapshot(project, reading, &input)?))
+}
+
+pub(in crate::workflow) fn reading_of(tip: &Turn, draft: &Draft) -> anyhow::Result<Reading> {
     anyhow::ensure!(
         draft.is_planned(),
         "turn {} has no plan yet",

@@ -125,6 +125,7 @@ pub fn plan_turn(
     let requests =
         requests::requests_but_for(session.project, &session.tip, &session.draft, &message)?;
     begin(&mut session.draft, &message, origin);
+    session.draft.meta.planned_on = Some(recorded.commit);
     instruct(&mut session, options)?;
     session
         .draft
@@ -423,6 +424,7 @@ fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
     draft.meta.made = false;
     draft.meta.pipeline = None;
     draft.meta.failure = None;
+    draft.meta.planned_on = None;
     draft.meta.repair = None;
     draft.meta.acted = None;
 

@@ -119,6 +119,7 @@ fn ask_again(
     let mut session = OpenSession::current(project, "retry", user)?;
     take_over(&project.repository, turn, &mut session.draft)?;
     let recorded = session.record_files(&[], user)?;
+    session.draft.meta.planned_on = Some(recorded.commit);
     let lists = lists(&project.repository, &session.draft, recorded.tree)?;
     let request = PlanRequest {
         session: &mut session,

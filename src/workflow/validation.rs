@@ -150,6 +150,31 @@ pub fn validate_plan(
     reading: Reading,
     input: &ValidationInput<'_>,
 ) -> anyhow::Result<ValidatedPlan> {
+    validate_beside(project, reading, input, Beside::Workspace)
+}
+
+/// Like [`validate_plan`], as if the user's files were still those of the snapshot.
+pub fn validate_on_snapshot(
+    project: &Project,
+    reading: Reading,
+    input: &ValidationInput<'_>,
+) -> anyhow::Result<ValidatedPlan> {
+    validate_beside(project, reading, input, Beside::Nothing)
+}
+
+/// What explains a path that the snapshot lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    Workspace,
+    Nothing,
+}
+
+fn validate_beside(
+    project: &Project,
+    reading: Reading,
+    input: &ValidationInput<'_>,
+    beside: Beside,
+) -> anyhow::Result<ValidatedPlan> {
     let root = Root::open(project.repository.workdir())?;
     let exists = |path: &RepoPath| lists::exists(&project.repository, &root, input.tree, path);
     let Reading {
@@ -160,7 +185,7 @@ pub fn validate_plan(
         is_plan: _,
         prose,
     } = reading::with_plain_paths(reading, &exists);
-    let mut simulation = with_facts(project, input, &mut |facts| validate(&plan, facts))?;
+    let mut simulation = with_facts(project, input, beside, &mut |facts| validate(&plan, facts))?;
     simulation.diagnostics.append(&mut diagnostics);
     simulation.diagnostics.sort_by_key(|d| d.line);
 
@@ -178,12 +203,15 @@ pub fn simulate(
     plan: &Plan,
     input: &ValidationInput<'_>,
 ) -> anyhow::Result<Simulation> {
-    with_facts(project, input, &mut |facts| validate_changed(plan, facts))
+    with_facts(project, input, Beside::Workspace, &mut |facts| {
+        validate_changed(plan, facts)
+    })
 }
 
 fn with_facts(
     project: &Project,
     input: &ValidationInput<'_>,
+    beside: Beside,
     run: &mut dyn FnMut(&dyn Facts) -> anyhow::Result<Simulation>,
 ) -> anyhow::Result<Simulation> {
     let root = Root::open(project.repository.workdir())?;
@@ -200,6 +228,7 @@ fn with_facts(
         repository: &project.repository,
         tree: input.tree,
         workspace: &root,
+        beside,
         lists: input.lists,
         own: &input.draft.artifacts,
         is_made: input.draft.meta.made,
@@ -218,6 +247,7 @@ struct Snapshotted<'a> {
     pub tree: TreeId,
     /// To explain paths that the snapshot lacks.
     pub workspace: &'a Root,
+    pub beside: Beside,
     pub lists: &'a ContextLists,
     pub own: &'a Artifacts,
     /// A plan that was generated from an agent's changes can edit files that are in no context
@@ -236,6 +266,9 @@ impl Snapshotted<'_> {
     /// A directory that is empty or contains only ignored files counts as a directory; a nested
     /// repository without a commit does not.
     fn beside_the_snapshot(&self, path: &Path) -> Entry {
+        if self.beside == Beside::Nothing {
+            return Entry::Absent;
+        }
         match self.workspace.kind(path) {
             Ok(None) => Entry::Absent,
             Ok(Some(FileKind::Dir))

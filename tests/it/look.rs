@@ -7,6 +7,7 @@ mod find;
 mod history;
 mod json;
 mod log_drawing;
+mod overlap;
 mod summary;
 mod timeline;
 mod users_edits;

@@ -22,6 +22,14 @@ pub fn begin_batch(repository: &Repository) -> Batch<'_> {
     }
 }
 
+/// A batch that [`Batch::stage`] never writes, for what only this process reads.
+pub fn begin_memory_batch(repository: &Repository) -> Batch<'_> {
+    Batch {
+        repository,
+        sink: Sink::in_memory(repository),
+    }
+}
+
 impl Batch<'_> {
     pub fn blob(&self, bytes: &[u8]) -> anyhow::Result<BlobId> {
         self.sink.add(Kind::Blob, bytes.to_vec()).map(BlobId)

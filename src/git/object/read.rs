@@ -84,4 +84,10 @@ impl<'r> CheckedOut<'r> {
             _ => Ok(blob),
         }
     }
+
+    /// Returns what git would store for a file with this content on disk.
+    pub fn stored(&mut self, path: &[u8], bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
+        let cleaned = self.filter.clean(path, bytes)?;
+        Ok(cleaned.unwrap_or_else(|| bytes.to_vec()))
+    }
 }

@@ -65,6 +65,14 @@ impl Sink {
         }
     }
 
+    /// Returns a sink that writes nothing: its objects are staged in memory, however many.
+    pub(in crate::git) fn in_memory(repository: &Repository) -> Sink {
+        Sink {
+            read_only: true,
+            ..Sink::new(repository)
+        }
+    }
+
     pub(in crate::git) fn add(&self, kind: Kind, data: Vec<u8>) -> anyhow::Result<ObjectId> {
         self.add_unless(None, kind, data)
     }

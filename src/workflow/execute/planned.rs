@@ -91,6 +91,7 @@ impl<'p> PlannedTurn<'p> {
         let draft = &mut planned.session.draft;
         draft.archive_answer();
         draft.begin();
+        draft.meta.planned_on = Some(planned.recorded.commit);
         // The plan is no answer to this input.
         draft.artifacts.remove(artifact::INPUT);
         keep_plan(draft, text, &planned.validated);

@@ -407,6 +407,7 @@ fn keep_interrupted_plan(session: OpenSession<'_>) -> anyhow::Result<()> {
     draft.meta.origin = old.meta.origin;
     draft.meta.replans = old.meta.replans;
     draft.meta.made = old.meta.made;
+    draft.meta.planned_on = old.meta.planned_on;
     draft.meta.pipeline.clone_from(&old.meta.pipeline);
     draft.meta.repair.clone_from(&old.meta.repair);
 

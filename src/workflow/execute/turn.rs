@@ -158,6 +158,7 @@ fn write(
     let meta = Meta {
         status,
         ended: Some(now),
+        planned_on: None,
         interruption: ended.ending.interruption().map(ToString::to_string),
         workspace: Some(ended.workspace.clone()),
         mistakes: if status == Status::Rejected {

@@ -1,0 +1,267 @@
+//! Compares waiting plans with each other and with the user's files, by the merge that applies a
+//! turn's result.
+//!
+//! Read-only, without a lock: new trees stay in memory. What a plan's commands would change is
+//! unknown until they run.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::git::merge::{Merged, merge_in_memory};
+use crate::git::object::batch::begin_memory_batch;
+use crate::git::object::read::CheckedOut;
+use crate::git::object::{EntryMode, TreeEntry, TreeId};
+use crate::git::refs;
+use crate::git::repository::Repository;
+use crate::project::Project;
+use crate::query::history::{NotCompared, PlanOverlap};
+use crate::session::draft::Draft;
+use crate::session::turn::Turn;
+use crate::text::path::lossy_paths;
+use crate::text::sized;
+use crate::workflow::dry_run::{dry_run_on_snapshot, reading_of};
+use crate::workflow::execute::planned::forced;
+use crate::workspace::snapshot::snapshot;
+
+/// Maximum number of plans that are compared with each other.
+pub const MAX_PLANS: usize = 32;
+
+/// Larger files are skipped: all versions of a plan's files are in memory.
+const MAX_FILE: usize = 1 << 20;
+
+/// Maximum size of a plan's files. Those beyond it are skipped.
+const MAX_PLAN: usize = 16 << 20;
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Overlaps {
+    /// Most recently changed first.
+    pub plans: Vec<ComparedPlan>,
+    pub pairs: Vec<PlanPair>,
+    /// Number of plans beyond [`MAX_PLANS`].
+    pub omitted: usize,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct ComparedPlan {
+    pub session: String,
+    pub turn: u64,
+    /// Number of commands, whose changes are unknown.
+    pub commands: usize,
+    /// With the user's present files.
+    #[serde(flatten)]
+    pub overlap: PlanOverlap,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlanPair {
+    pub session: String,
+    pub other: String,
+    pub paths: Vec<String>,
+}
+
+/// Of the plan that waits in a session, with the user's edits since its snapshot.
+pub fn overlap_with_files(
+    project: &Project,
+    tip: &Turn,
+    draft: &Draft,
+) -> anyhow::Result<PlanOverlap> {
+    let force = forced(&reading_of(tip, draft)?.plan);
+    let now = snapshot(&project.checkout(), &force)?.tree;
+    Ok(PlanChange::of(project, tip, draft, now)?.overlap)
+}
+
+/// Like [`overlap_with_files`], for the session in use. `None` without a waiting plan.
+pub fn overlap_in_use(project: &Project) -> Option<PlanOverlap> {
+    let session = project.session().ok()?;
+    let tip = project.store().tip(&session).ok()?;
+    let draft = project.store().draft(&tip).ok()?;
+    let is_plan = draft.is_planned();
+    is_plan.then(|| {
+        overlap_with_files(project, &tip, &draft)
+            .unwrap_or_else(|error| not_compared(format!("{error:#}")))
+    })
+}
+
+/// Of all sessions with a waiting plan, among them the lanes of a race.
+pub fn overlaps(project: &Project) -> anyhow::Result<Overlaps> {
+    let (mut waiting, mut force, mut omitted) = (Vec::new(), Vec::new(), 0);
+    let store = project.store();
+    for row in store.newest(store.sessions()?)? {
+        // Reads no turn of a session without a draft.
+        if refs::read(&project.repository, &row.session.draft_reference())?.is_none() {
+            continue;
+        }
+        let tip = store.tip(&row.session)?;
+        let draft = store.draft(&tip)?;
+        match draft.is_planned() {
+            false => continue,
+            true if waiting.len() == MAX_PLANS => omitted += 1,
+            true => {
+                force.extend(forced(&reading_of(&tip, &draft)?.plan));
+                waiting.push((tip, draft));
+            }
+        }
+    }
+
+    if waiting.is_empty() {
+        return Ok(Overlaps::default());
+    }
+    let now = snapshot(&project.checkout(), &force)?.tree;
+    let mut changes = Vec::new();
+    for (tip, draft) in &waiting {
+        let change = PlanChange::of(project, tip, draft, now);
+        // A plan whose objects are missing must not hide the others.
+        changes.push(change.unwrap_or_else(|error| PlanChange {
+            overlap: not_compared(format!("{error:#}")),
+            ..PlanChange::empty(now)
+        }));
+    }
+
+    let name = |index: usize| waiting[index].0.session.to_string();
+    let mut pairs = Vec::new();
+    for (index, change) in changes.iter().enumerate() {
+        for (other_index, other) in changes.iter().enumerate().skip(index + 1) {
+            let paths = change.conflicts_with(other, &project.repository, now)?;
+            if !paths.is_empty() {
+                pairs.push(PlanPair {
+                    session: name(index),
+                    other: name(other_index),
+                    paths: lossy_paths(&paths),
+                });
+            }
+        }
+    }
+
+    let plans = waiting.iter().zip(changes);
+    let plans = plans.map(|((tip, draft), change)| ComparedPlan {
+        session: tip.session.to_string(),
+        turn: draft.meta.number,
+        commands: change.commands,
+        overlap: change.overlap,
+    });
+    Ok(Overlaps {
+        plans: plans.collect(),
+        pairs,
+        omitted,
+    })
+}
+
+fn not_compared(reason: String) -> PlanOverlap {
+    PlanOverlap {
+        paths: Vec::new(),
+        not_compared: vec![NotCompared { path: None, reason }],
+    }
+}
+
+/// Simulated result of a plan.
+struct PlanChange {
+    /// Files on which it was made.
+    base: TreeId,
+    after: TreeId,
+    /// The user's present files with the plan's changes. Theirs stay where both conflict.
+    on_now: TreeId,
+    commands: usize,
+    overlap: PlanOverlap,
+}
+
+impl PlanChange {
+    fn empty(tree: TreeId) -> PlanChange {
+        PlanChange {
+            base: tree,
+            after: tree,
+            on_now: tree,
+            commands: 0,
+            overlap: PlanOverlap::default(),
+        }
+    }
+
+    fn of(project: &Project, tip: &Turn, draft: &Draft, now: TreeId) -> anyhow::Result<PlanChange> {
+        let repository = &project.repository;
+        let planned_on = draft.meta.planned_on;
+        // `teddy gc` can have removed the snapshot, and a draft from elsewhere comes without it.
+        let snapshot = planned_on.and_then(|commit| repository.commit(commit).ok());
+        let snapshot = snapshot.map(|commit| commit.tree);
+        let base = snapshot.filter(|tree| repository.has(*tree)).unwrap_or(now);
+
+        let run = dry_run_on_snapshot(project, tip, draft, base)?;
+        let paths = run.files.keys().map(String::as_bytes);
+        let mut stored = CheckedOut::of(repository, base, paths)?;
+        let batch = begin_memory_batch(repository);
+        let (mut edits, mut skipped) = (BTreeMap::new(), Vec::new());
+        let mut remaining = MAX_PLAN;
+        for (path, file) in &run.files {
+            let sizes = [&file.before, &file.after].map(|bytes| bytes.as_ref().map_or(0, Vec::len));
+            let size = sizes[0].max(sizes[1]);
+            if size > MAX_FILE || size > remaining {
+                skipped.push(NotCompared {
+                    path: Some(path.clone()),
+                    reason: match size > MAX_FILE {
+                        true => format!("larger than {}", sized(MAX_FILE as u64)),
+                        false => format!("beyond {} of the plan's files", sized(MAX_PLAN as u64)),
+                    },
+                });
+                continue;
+            }
+
+            remaining -= size;
+            let entry = match &file.after {
+                None => None,
+                Some(bytes) => Some(TreeEntry {
+                    mode: file_mode(repository, base, path)?,
+                    id: batch.blob(&stored.stored(path.as_bytes(), bytes)?)?.into(),
+                }),
+            };
+            edits.insert(path.clone().into_bytes(), entry);
+        }
+
+        let after = batch.tree_with(base, &edits)?;
+        batch.stage()?;
+        if snapshot != Some(base) {
+            skipped.push(NotCompared {
+                path: None,
+                reason: "the files on which it was made are not in this repository".to_owned(),
+            });
+        }
+
+        let (on_now, paths) = match merge_in_memory(repository, base, now, after)? {
+            Merged::Clean(tree) => (tree, Vec::new()),
+            Merged::Overlap { paths, ours, .. } => (ours, paths),
+        };
+        Ok(PlanChange {
+            base,
+            after,
+            on_now,
+            commands: run.commands,
+            overlap: PlanOverlap {
+                paths: lossy_paths(&paths),
+                not_compared: skipped,
+            },
+        })
+    }
+
+    fn conflicts_with(
+        &self,
+        other: &PlanChange,
+        repository: &Repository,
+        now: TreeId,
+    ) -> anyhow::Result<Vec<Vec<u8>>> {
+        let (base, ours, theirs) = match self.base == other.base {
+            true => (self.base, self.after, other.after),
+            false => (now, self.on_now, other.on_now),
+        };
+        Ok(match merge_in_memory(repository, base, ours, theirs)? {
+            Merged::Clean(_) => Vec::new(),
+            Merged::Overlap { paths, .. } => paths,
+        })
+    }
+}
+
+/// The plan's own changes of a mode are not compared.
+fn file_mode(repository: &Repository, base: TreeId, path: &str) -> anyhow::Result<EntryMode> {
+    let entry = repository.entry(base, path.as_bytes())?;
+    let mode = entry.map(|entry| entry.mode);
+    Ok(mode
+        .filter(|mode| matches!(mode, EntryMode::File | EntryMode::Executable))
+        .unwrap_or(EntryMode::File))
+}
