@@ -252,7 +252,6 @@ fn a_repository_within_is_left_out_unless_it_is_a_submodule() {
 
     repo.done(&[
         "record",
-        "-m",
         "only",
         "--",
         "sh",
