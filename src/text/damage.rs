@@ -451,7 +451,8 @@ mod tests {
             is_marked_generated,
         };
         let cut = "the hard link is cut, and the other name keeps the old content";
-        let cases: [(&[u8], &[u8], FileFacts, &[&str]); 7] = [
+        type Case<'a> = (&'a [u8], &'a [u8], FileFacts, &'a [&'a str]);
+        let cases: [Case<'_>; 7] = [
             (b"a\n", b"b\n", facts(1, false), &[cut]),
             (
                 b"a\n",

@@ -73,7 +73,7 @@ fn status_names_the_file_whose_lines_the_plan_and_the_user_change() {
     let clean = format!("{waiting}Your files are as the newest turn left them\n");
     assert_eq!(repo.done(&["status"]), clean);
 
-    repo.write("a.txt", &TEXT.replace("two", "zwei"));
+    repo.write("a.txt", TEXT.replace("two", "zwei"));
     let overlap = "The waiting plan and your edits change the same lines of a.txt\n";
     let changed = "1 file changed since:\n  a.txt\n";
     assert_eq!(
@@ -105,7 +105,7 @@ fn status_compares_nothing_without_a_waiting_plan() {
 #[test]
 fn edits_from_before_the_plan_are_no_overlap() {
     let repo = project();
-    repo.write("a.txt", &TEXT.replace("two", "zwei"));
+    repo.write("a.txt", TEXT.replace("two", "zwei"));
     plan_in(&repo, "demo", &[edit("a.txt", "zwei", "ZWEI")]);
     assert_eq!(status_text(&repo, "demo"), "");
 }
@@ -139,9 +139,9 @@ fn line_endings_of_a_checkout_are_no_change() {
         .file("a.txt", &crlf);
     repo.commit("init");
     plan_in(&repo, "demo", &[edit("a.txt", "two", "TWO")]);
-    repo.write("a.txt", &crlf.replace("six", "sechs"));
+    repo.write("a.txt", crlf.replace("six", "sechs"));
     assert_eq!(status_text(&repo, "demo"), "");
-    repo.write("a.txt", &crlf.replace("two", "zwei"));
+    repo.write("a.txt", crlf.replace("two", "zwei"));
     assert_eq!(
         status_text(&repo, "demo"),
         "The waiting plan and your edits change the same lines of a.txt\n"
@@ -183,7 +183,7 @@ fn sessions_overlap_compares_each_two_plans() {
 fn plans_on_different_files_are_compared_on_the_users_files() {
     let repo = project();
     plan_in(&repo, "one", &[edit("a.txt", "two", "TWO")]);
-    repo.write("a.txt", &TEXT.replace("six", "sechs"));
+    repo.write("a.txt", TEXT.replace("six", "sechs"));
     plan_in(&repo, "two", &[edit("a.txt", "two", "zwei")]);
     let text = overlap_text(&repo);
     let names = [("two", "one"), ("one", "two")];
@@ -204,7 +204,7 @@ fn the_comparison_writes_no_object_and_moves_no_ref() {
     let repo = project();
     plan_in(&repo, "one", &[edit("a.txt", "two", "TWO")]);
     plan_in(&repo, "two", &[replace("a.txt", "all\n")]);
-    repo.write("a.txt", &TEXT.replace("two", "zwei"));
+    repo.write("a.txt", TEXT.replace("two", "zwei"));
     // Takes the snapshot of the user's files.
     let _ = repo.workflow().status();
     let objects = repo.path().join(".git/objects");
@@ -249,7 +249,7 @@ fn commands_and_large_files_are_named_as_not_compared() {
 #[test]
 fn a_plan_whose_snapshot_is_gone_is_named_as_not_compared() {
     let repo = project();
-    repo.write("a.txt", &TEXT.replace("six", "sechs"));
+    repo.write("a.txt", TEXT.replace("six", "sechs"));
     plan_in(&repo, "demo", &[edit("a.txt", "two", "TWO")]);
     let snapshots = repo.git(&[
         "for-each-ref",
