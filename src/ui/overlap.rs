@@ -115,7 +115,7 @@ mod tests {
         let one = overlap(&["a", "b", "c", "d"], vec![skipped]);
         let expected = [
             "The waiting plan and your edits change the same lines of a, b, c and 1 other file",
-            "Not compared with your edits: big<U+202E>.txt (larger than 1.0 MiB)",
+            "Not compared with your edits: big\\u{202e}.txt (larger than 1.0 MiB)",
         ];
         assert_eq!(status_lines(&one), expected);
         assert_eq!(status_lines(&PlanOverlap::default()), [""; 0]);
