@@ -492,7 +492,7 @@ fn teddy_alone_says_where_things_stand() {
     Next: teddy execute
     exit code 0
     ");
-    assert_eq!(repo.json(&[], 0), repo.workflow().status());
+    assert_eq!(repo.json(&[], 0), repo.json(&["status"], 0));
 
     let outside = repo.teddy_in(&repo.beside("home"), &[]);
     insta::assert_snapshot!(outside.shown(&repo), @r"

@@ -95,7 +95,6 @@ fn a_bare_repository_shows_its_sessions_and_does_no_more() {
         &["undo"],
         &["status"],
         &["gc"],
-        &["doctor", "--fix"],
     ] {
         repo.teddy_in(&bare, args).check(
             1,

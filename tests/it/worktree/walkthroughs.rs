@@ -40,7 +40,7 @@ impl Walkthrough {
         // The replay has the files of the turn, not the user's newer ones.
         let text = repo.read(self.source);
         repo.write(self.source, text.replace(self.works, self.fails));
-        let replayed = repo.json(&["replay", "1"], 0);
+        let replayed = repo.json(&["verify", "--rerun", "1"], 0);
         assert_eq!(replayed["same"], true, "{replayed}");
         repo.write(self.source, text);
     }
@@ -96,8 +96,8 @@ impl Walkthrough {
         let found = repo.json(&[&["bisect", "run", "--"], &words[..]].concat(), 0);
         assert_eq!(found["culprits"][0]["turn"], 5, "{found}");
 
-        let compared = repo.json(&["compare", "s:4", "s:5", "--run", self.check], 0);
-        let code = |at: usize| compared[at]["run"]["exit_code"].as_i64();
+        let compared = repo.json(&["compare", "s:4", "s:5", "--check", self.check], 0);
+        let code = |at: usize| compared[at]["check"]["exit_code"].as_i64();
         assert_eq!([code(0), code(1)], [Some(0), Some(1)], "{compared}");
     }
 
