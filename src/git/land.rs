@@ -19,7 +19,9 @@
 //! # git(&["init", "-q", "-b", "main"])?;
 //! # std::fs::write(dir.path().join("a.txt"), "one\n")?;
 //! # git(&["add", "a.txt"])?;
-//! # git(&["-c", "user.name=A", "-c", "user.email=a@localhost", "commit", "-qm", "first"])?;
+//! # git(&["config", "user.name", "A"])?;
+//! # git(&["config", "user.email", "a@localhost"])?;
+//! # git(&["commit", "-qm", "first"])?;
 //! # let repository = Repository::discover(dir.path(), None)?;
 //! use teddy::git::land::branch::target;
 //!
