@@ -144,7 +144,7 @@ fn tidy(repo: &TestRepo, copy: &Path, tests: &[&str]) -> (bool, String) {
 #[test]
 fn what_the_page_adds_is_whole() {
     let (repo, steps) = (TestRepo::new(), steps(&page()));
-    assert_eq!(steps.len(), 17, "{steps:#?}");
+    assert_eq!(steps.len(), 16, "{steps:#?}");
     let copy = changed(&repo, &steps);
     let (is_tidy, said) = tidy(&repo, &copy, &["house::"]);
     assert!(is_tidy, "{said}");
