@@ -396,7 +396,9 @@ fn pages_work_as_files() {
     let pages = repo.beside("pages");
     browser.go(&format!("file://{}/index.html", pages.display()));
     browser.eval("document.querySelector('ul.rows a').click()");
-    browser.wait_for("document.title.includes('demo') && document.readyState === 'complete'");
+    browser.wait_for(
+        "document.title.startsWith('Write the number') && document.readyState === 'complete'",
+    );
     browser.eval("document.querySelector('.turn a').click()");
     browser.wait_for("document.title.startsWith('2 Say so')");
     // The stylesheet is loaded.
