@@ -25,11 +25,11 @@ use crate::ui::flag_user::Unapproved;
 use crate::ui::{mistakes, notice};
 use crate::workflow::execute::comments::CommentRequest;
 use crate::workflow::execute::execute_or_plan;
+use crate::workflow::execute::options::{ExecuteOptions, PlanFile};
 use crate::workflow::execute::result::{
     AnswerStatus, AppliedFile, ExecuteResult, FileChange, RecordedTurn, RefusedPlan, ReviewedPlan,
     TurnEnding, UndecidedPlan,
 };
-use crate::workflow::execute::{ExecuteOptions, PlanFile};
 
 /// Check, review and run the plan; record the turn; update your files
 ///

@@ -38,8 +38,11 @@ use crate::workflow::record::{
 )]
 pub(super) struct Args {
     /// What was asked for; `-` reads standard input
-    #[arg(value_name = "TEXT")]
+    #[arg(value_name = "TEXT", conflicts_with = "message")]
     text: Option<String>,
+    /// The same as TEXT
+    #[arg(short, long, value_name = "TEXT")]
+    message: Option<String>,
     /// What the agent wrote down of it: the end of this file is kept with the turn
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     transcript: Option<String>,
@@ -55,7 +58,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let text = args.text.clone();
+    let text = args.text.clone().or_else(|| args.message.clone());
     let message = text.map(source::message).transpose()?.unwrap_or_default();
     if !args.program.is_empty() {
         return run_program(args, app, message);

@@ -6,8 +6,9 @@
 use crate::project::Project;
 use crate::session::meta::{MessageOrigin, ModelUse};
 use crate::text::hint::error_with_hint;
+use crate::workflow::execute::execute;
+use crate::workflow::execute::options::ExecuteOptions;
 use crate::workflow::execute::result::{RecordedTurn, ReviewedPlan};
-use crate::workflow::execute::{ExecuteOptions, execute};
 use crate::workflow::plan::{PlanOptions, plan_next_turn};
 use crate::workflow::user::Notice;
 use crate::workflow::user::{Approved, Choice, Decision, Event, Question, ReviewRequest, User};

@@ -3,22 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::planned::PlannedTurn;
-use super::result::RecordedTurn;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId, read};
 use crate::project::Project;
 use crate::session::artifact;
-use crate::session::comments::{
-    CommentStatus, LineComment, MAX_COMMENTS, message, parse, quotable, render,
-};
+use crate::session::comments::{CommentStatus, LineComment, parse, quotable, render};
 use crate::session::draft::Draft;
 use crate::session::meta::Status;
 use crate::session::turn::Turn;
 use crate::text::hint::error_with_hint;
 use crate::text::path::RepoPath;
 use crate::text::secret::redact_values;
-use crate::workflow::context::message::without_keys;
 use crate::workflow::open_session::OpenSession;
-use crate::workflow::user::User;
 
 /// A comment on lines of a file as it would be after the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,64 +24,36 @@ pub struct CommentRequest {
     pub text: String,
 }
 
-impl PlannedTurn<'_> {
-    /// Declines the plan with the comments that were written in a review, and with others.
-    pub fn request_changes(
-        self,
-        mut comments: Vec<LineComment>,
-        requests: &[CommentRequest],
-        user: &mut dyn User,
-    ) -> anyhow::Result<RecordedTurn> {
-        for request in requests {
-            comments.push(comment(&self, request)?);
-        }
-        self.send_comments(comments, user)
+/// Returns the comments with which the plan before this one was declined, and what became of
+/// their lines.
+pub(super) fn earlier_comments(
+    planned: &PlannedTurn<'_>,
+) -> anyhow::Result<Vec<(LineComment, CommentStatus)>> {
+    let OpenSession { project, tip, .. } = &planned.session;
+    if tip.meta.status != Status::Declined {
+        return Ok(Vec::new());
     }
-
-    /// Declines the plan with comments. They become the message of the next turn.
-    pub fn send_comments(
-        mut self,
-        mut comments: Vec<LineComment>,
-        user: &mut dyn User,
-    ) -> anyhow::Result<RecordedTurn> {
-        anyhow::ensure!(
-            comments.len() <= MAX_COMMENTS,
-            "at most {MAX_COMMENTS} comments are possible at once"
-        );
-        for comment in &mut comments {
-            comment.text = without_keys(std::mem::take(&mut comment.text), user);
+    let text = small_text(project, tip.tree, artifact::COMMENTS)?;
+    let comments = text.and_then(|text| parse(&text)).unwrap_or_default();
+    // A fetched turn can have many comments on one large file.
+    let mut files: BTreeMap<RepoPath, Option<Vec<String>>> = BTreeMap::new();
+    let mut followed = Vec::with_capacity(comments.len());
+    for comment in comments {
+        if !files.contains_key(&comment.path) {
+            let text = text_after(planned, &comment.path)?;
+            files.insert(comment.path.clone(), text.as_deref().map(quotable));
         }
-        let artifacts = &mut self.session.draft.artifacts;
-        artifacts.insert(artifact::COMMENTS, render(&comments));
-        self.decline(Some(message(&comments)), user)
+        let lines = files.get(&comment.path).and_then(Option::as_deref);
+        let status = comment.status(lines);
+        followed.push((comment, status));
     }
-
-    /// Returns the comments with which the plan before this one was declined, and what became of
-    /// their lines.
-    pub fn earlier_comments(&self) -> anyhow::Result<Vec<(LineComment, CommentStatus)>> {
-        let OpenSession { project, tip, .. } = &self.session;
-        if tip.meta.status != Status::Declined {
-            return Ok(Vec::new());
-        }
-        let text = small_text(project, tip.tree, artifact::COMMENTS)?;
-        let comments = text.and_then(|text| parse(&text)).unwrap_or_default();
-        // A fetched turn can have many comments on one large file.
-        let mut files: BTreeMap<RepoPath, Option<Vec<String>>> = BTreeMap::new();
-        let mut followed = Vec::with_capacity(comments.len());
-        for comment in comments {
-            if !files.contains_key(&comment.path) {
-                let text = text_after(self, &comment.path)?;
-                files.insert(comment.path.clone(), text.as_deref().map(quotable));
-            }
-            let lines = files.get(&comment.path).and_then(Option::as_deref);
-            let status = comment.status(lines);
-            followed.push((comment, status));
-        }
-        Ok(followed)
-    }
+    Ok(followed)
 }
 
-fn comment(planned: &PlannedTurn<'_>, request: &CommentRequest) -> anyhow::Result<LineComment> {
+pub(super) fn comment(
+    planned: &PlannedTurn<'_>,
+    request: &CommentRequest,
+) -> anyhow::Result<LineComment> {
     let CommentRequest {
         path,
         first,

@@ -4,7 +4,7 @@
 //! (docs/decisions/0010-locks-and-crashes.md).
 
 use super::planned::{PlannedTurn, forced};
-use super::result::{DeclineReply, RecordedTurn, TurnEnding};
+use super::result::{RecordedTurn, TurnEnding};
 use super::stage::{RunResult, perform};
 use super::turn::EndedTurn;
 use crate::config::settings::OnFailure;
@@ -282,40 +282,6 @@ fn enter_at_last(project: &Project, user: &mut dyn User) -> anyhow::Result<Trans
     }
 
     project.enter("execute", user)
-}
-
-impl PlannedTurn<'_> {
-    pub fn record_declined(
-        &mut self,
-        reply: DeclineReply,
-        user: &mut dyn User,
-    ) -> anyhow::Result<RecordedTurn> {
-        let next = transition::without_effects(&self.current(&self.lists.turn(), &self.prompt()?));
-        let transaction = self.session.project.enter("execute", user)?;
-        if let DeclineReply::Instead { message, .. } = &reply {
-            let artifacts = &mut self.session.draft.artifacts;
-            artifacts.insert(artifact::DECLINED, message.as_str());
-        }
-
-        let plan = &self.validated.plan;
-        let skipped = |_| Outcome::of(Ending::Skipped, "the user declined the plan");
-        let ended = EndedTurn {
-            ending: TurnEnding::Declined {
-                outcomes: plan.actions.iter().map(skipped).collect(),
-                reply,
-            },
-            plan,
-            approved: None,
-            memos: &[],
-            modifications: &[],
-            next,
-            workspace: self.unchanged_workspace(),
-            repository_changes: Vec::new(),
-            not_captured: self.recorded.not_captured.clone(),
-        };
-
-        ended.record(self, &transaction, None)
-    }
 }
 
 fn union(before: &[NotCaptured], after: &[NotCaptured]) -> Vec<NotCaptured> {

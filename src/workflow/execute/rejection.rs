@@ -1,13 +1,16 @@
 //! A plan that does not run: validation rejects it, or the user declines it. The turn is recorded
 //! without changes, and the model is asked for a corrected plan where that is useful.
 
-use super::ExecuteOptions;
+use super::comments::{self, CommentRequest};
+use super::options::ExecuteOptions;
 use super::planned::PlannedTurn;
 use super::result::{DeclineReply, RecordedTurn, TurnEnding};
 use super::review::Reviewed;
 use super::turn::EndedTurn;
 use crate::host::interrupt;
 use crate::plan::diagnostic::Diagnostic;
+use crate::plan::run::{Ending, Outcome};
+use crate::session::comments::{LineComment, MAX_COMMENTS, message, render};
 use crate::session::meta::{MessageOrigin, Status};
 use crate::session::{artifact, feedback, transition};
 use crate::workflow::context::message::without_keys;
@@ -18,6 +21,37 @@ use crate::workflow::user::{Event, NoReplan, Notice, Question, User};
 use crate::workflow::validation::ASIDES;
 
 impl<'p> PlannedTurn<'p> {
+    /// Declines the plan with the comments that were written in a review, and with others.
+    pub fn request_changes(
+        self,
+        mut comments: Vec<LineComment>,
+        requests: &[CommentRequest],
+        user: &mut dyn User,
+    ) -> anyhow::Result<RecordedTurn> {
+        for request in requests {
+            comments.push(comments::comment(&self, request)?);
+        }
+        self.send_comments(comments, user)
+    }
+
+    /// Declines the plan with comments. They become the message of the next turn.
+    pub fn send_comments(
+        mut self,
+        mut comments: Vec<LineComment>,
+        user: &mut dyn User,
+    ) -> anyhow::Result<RecordedTurn> {
+        anyhow::ensure!(
+            comments.len() <= MAX_COMMENTS,
+            "at most {MAX_COMMENTS} comments are possible at once"
+        );
+        for comment in &mut comments {
+            comment.text = without_keys(std::mem::take(&mut comment.text), user);
+        }
+        let artifacts = &mut self.session.draft.artifacts;
+        artifacts.insert(artifact::COMMENTS, render(&comments));
+        self.decline(Some(message(&comments)), user)
+    }
+
     /// What the user wants instead becomes the message of the next turn.
     pub fn decline(
         mut self,
@@ -53,6 +87,38 @@ impl<'p> PlannedTurn<'p> {
         }
 
         Ok(recorded)
+    }
+
+    fn record_declined(
+        &mut self,
+        reply: DeclineReply,
+        user: &mut dyn User,
+    ) -> anyhow::Result<RecordedTurn> {
+        let next = transition::without_effects(&self.current(&self.lists.turn(), &self.prompt()?));
+        let transaction = self.session.project.enter("execute", user)?;
+        if let DeclineReply::Instead { message, .. } = &reply {
+            let artifacts = &mut self.session.draft.artifacts;
+            artifacts.insert(artifact::DECLINED, message.as_str());
+        }
+
+        let plan = &self.validated.plan;
+        let skipped = |_| Outcome::of(Ending::Skipped, "the user declined the plan");
+        let ended = EndedTurn {
+            ending: TurnEnding::Declined {
+                outcomes: plan.actions.iter().map(skipped).collect(),
+                reply,
+            },
+            plan,
+            approved: None,
+            memos: &[],
+            modifications: &[],
+            next,
+            workspace: self.unchanged_workspace(),
+            repository_changes: Vec::new(),
+            not_captured: self.recorded.not_captured.clone(),
+        };
+
+        ended.record(self, &transaction, None)
     }
 
     pub fn turn_down(

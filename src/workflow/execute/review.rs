@@ -241,7 +241,7 @@ impl<'p> PlannedTurn<'p> {
             revise: &revise,
             read_resource: &|resource| read_resource(project, &scope, resource),
             earlier: self.earlier.as_ref(),
-            comments: &self.earlier_comments()?,
+            comments: &comments::earlier_comments(self)?,
             written: &written.clone(),
             save_comments: &save_comments,
             agent_commands: commands.unwrap_or_default(),

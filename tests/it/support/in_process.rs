@@ -30,10 +30,10 @@ use teddy::ui::{mistakes, notice};
 use teddy::workflow::ask::{AskOptions, ask};
 use teddy::workflow::context::edit::{self, ListEdit};
 use teddy::workflow::execute::execute_or_plan;
+use teddy::workflow::execute::options::{ExecuteOptions, PlanFile};
 use teddy::workflow::execute::result::{
     DeclineReply, ExecuteResult, RecordedTurn, ReviewedPlan, TurnEnding,
 };
-use teddy::workflow::execute::{ExecuteOptions, PlanFile};
 use teddy::workflow::lifecycle::start_session;
 use teddy::workflow::lifecycle::{branch_session, switch_session};
 use teddy::workflow::model::agents;

@@ -2,7 +2,7 @@
 //! user's requests, which every input contains.
 
 use serde_json::{Value, json};
-use teddy::workflow::execute::ExecuteOptions;
+use teddy::workflow::execute::options::ExecuteOptions;
 use teddy::workflow::plan::PlanOptions;
 use teddy::workflow::restore::RestoreOptions;
 use teddy::workflow::resume::ResumeOptions;

@@ -3,7 +3,7 @@
 
 use teddy::session::input::ListScope;
 use teddy::workflow::context::edit::ListEdit;
-use teddy::workflow::execute::ExecuteOptions;
+use teddy::workflow::execute::options::ExecuteOptions;
 
 use crate::plans::{create, edit, plan, prune, read};
 use crate::support::TestRepo;
