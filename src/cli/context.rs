@@ -68,7 +68,7 @@ struct WhichList {
     /// The turn's own list
     #[arg(long)]
     turn: bool,
-    /// The session's list (the default); `--session` means the same here
+    /// The session's list (the default of `add`); `--session` means the same here
     #[arg(long = "session-list", id = "session-list")]
     session_wide: bool,
     /// The list of every session, `.teddy/global.context`
@@ -157,8 +157,13 @@ fn remove(app: &App, project: &Project, entries: &Entries) -> anyhow::Result<()>
 
     if app.global.json {
         let changed = edited.iter().filter(|(_, row)| row.changed);
-        let names: Vec<&str> = changed.map(|(_, row)| row.name.as_str()).collect();
-        return app.print_json(&serde_json::json!({ "list": "session", "changed": names }));
+        let changed: Vec<serde_json::Value> = changed
+            .map(|(scope, row)| {
+                let list = scope.title().to_lowercase();
+                serde_json::json!({ "list": list, "name": row.name })
+            })
+            .collect();
+        return app.print_json(&serde_json::json!({ "removed": changed }));
     }
     for (scope, row) in edited {
         report(app, ListEdit::Remove, scope, &[row])?;

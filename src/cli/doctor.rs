@@ -63,10 +63,16 @@ struct FixReport<'a> {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let admit = |app: &App| Patient::admit(&app.dir()?, app.user_dirs()?, app.project_options()?);
     let mut patient = admit(app)?;
-    let mut recovery = None;
+    let (mut recovery, mut has_failed) = (None, false);
     if args.fix {
-        // Other repairs need a repository that recovery can read.
-        recovery = recover(app, &patient, args.put_back)?;
+        // First: other repairs need a repository that recovery can read.
+        match recover(app, &patient, args.put_back) {
+            Ok(done) => recovery = done,
+            Err(error) => {
+                has_failed = true;
+                app.warn(&format!("nothing was recovered: {error:#}"));
+            }
+        }
         patient = admit(app)?;
     }
     let mut checks = patient.examine();
@@ -94,6 +100,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let is_ill = checks
         .iter()
         .any(|check| check.state == HealthState::Problem);
+    let is_ill = is_ill || has_failed;
     Ok(if is_ill { exit::FAILED } else { exit::SUCCESS }.into())
 }
 

@@ -30,8 +30,8 @@ pub(super) struct Args {
     /// Show which waiting plans change the same lines as each other or as your edits
     ///
     /// Plans that wait in different sessions, such as those of a race, are merged with each other
-    /// and with your files as they are now, without writing anything. What a plan's commands would
-    /// change is not known before they ran.
+    /// and with your files as they are now. Nothing of yours is changed. What a plan's commands would
+    /// change is unknown until they run.
     #[arg(long, conflicts_with = "remotes")]
     overlap: bool,
 }

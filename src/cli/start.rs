@@ -25,8 +25,8 @@ pub(super) struct Args {
     /// The session's name; derived from the message if omitted
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Only start the session; the message, too, only names it
-    #[arg(long, conflicts_with_all = ["yes", "yolo"])]
+    /// Only start the session; a message only names it
+    #[arg(long, conflicts_with_all = ["yes", "yolo", "model", "pipeline", "max_turns", "max_cost"])]
     no_run: bool,
     #[command(flatten)]
     request: RequestFlags,

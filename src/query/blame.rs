@@ -170,6 +170,9 @@ fn read_unattributed(file: &Path, range: Option<&str>) -> anyhow::Result<Vec<Bla
     Ok(lines.collect())
 }
 
+/// Sessions that are searched for the turns of one that is not here.
+const MAX_OTHERS: usize = 32;
+
 type LineTurns = Rc<[Option<usize>]>;
 
 /// Caches everything, because neighboring lines usually share a commit.
@@ -252,6 +255,12 @@ impl Tracer<'_> {
             candidates.push(name);
         }
 
+        // A session that was renamed since has the turns, by their ids.
+        let is_gone = candidates.iter().all(|name| store.tip_id(name).is_err());
+        if is_gone {
+            let others = store.newest(store.sessions()?)?.into_iter();
+            candidates.extend(others.take(MAX_OTHERS).map(|row| row.session));
+        }
         Ok(candidates)
     }
 

@@ -32,7 +32,7 @@ pub struct SessionRow {
     pub updated: Option<String>,
     /// Of this checkout.
     pub current: bool,
-    /// For fetched sessions: includes the files, as opposed to a record.
+    /// For fetched sessions: includes the files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<bool>,
     /// Another process that, for example, reviews or runs a plan.

@@ -204,8 +204,18 @@ pub fn align(old: &[u64], new: &[u64]) -> Vec<(Range<usize>, Range<usize>)> {
 /// Returns the ranges `(old, new)` of lines that differ, in order. The lines between them are
 /// equal.
 pub fn changed(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
+    changed_runs(&compare(old, new))
+}
+
+/// Like [`changed`], but the result does not depend on the time that it takes. The caller bounds the
+/// number of lines.
+pub fn changed_always_alike(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
+    changed_runs(&edit_script(StepSearch::Readable, old, new, None))
+}
+
+fn changed_runs(ops: &[DiffOp]) -> Vec<(Range<usize>, Range<usize>)> {
     let mut runs: Vec<(Range<usize>, Range<usize>)> = Vec::new();
-    for op in compare(old, new) {
+    for op in ops {
         if op.tag() == DiffTag::Equal {
             continue;
         }

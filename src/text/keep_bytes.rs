@@ -11,6 +11,10 @@ use std::collections::HashSet;
 use super::diff;
 use super::encoding::{ByteOrder, utf16_text};
 
+/// Of both versions together. The result must be the same in the review and in the run, so there is
+/// no limit of time.
+const MAX_LINES: usize = 20_000;
+
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Stands for bytes that an edit could not decode.
@@ -40,7 +44,8 @@ struct Line<'a> {
 }
 
 /// Returns the new version with the bytes of the old one wherever the text is the same. Returns
-/// `new` if one of them is binary or empty.
+/// `new` if one of them is binary or empty, if they have too many lines, or if the new one cannot be
+/// written in the encoding of the old one.
 pub fn keep_bytes(old: &[u8], new: &[u8]) -> Vec<u8> {
     let (Some(before), Some(after)) = (DecodedFile::of(old), DecodedFile::of(new)) else {
         return new.to_vec();
@@ -48,7 +53,14 @@ pub fn keep_bytes(old: &[u8], new: &[u8]) -> Vec<u8> {
     if old.is_empty() || new.is_empty() {
         return new.to_vec();
     }
+    let is_utf16 = matches!(before.encoding, Encoding::Utf16(_));
+    if is_utf16 && after.encoding == Encoding::Unknown {
+        return new.to_vec();
+    }
     let (old_lines, new_lines) = (lines(&before.text), lines(&after.text));
+    if old_lines.len() + new_lines.len() > MAX_LINES {
+        return new.to_vec();
+    }
     let is_collapsed = before.encoding == Encoding::Unknown;
     let old_keys: Vec<String> = old_lines
         .iter()
@@ -66,10 +78,12 @@ pub fn keep_bytes(old: &[u8], new: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(new.len());
     let (mut at_old, mut at_new) = (0, 0);
     let common_end = common_end(&old_lines);
-    for (gone, made) in diff::changed(&old_keys, &new_keys) {
-        for line in &old_lines[at_old..gone.start] {
-            push(&mut kept, line.text, line.end);
-        }
+    for (gone, made) in diff::changed_always_alike(&old_keys, &new_keys) {
+        push_alike(
+            &mut kept,
+            &old_lines[at_old..gone.start],
+            &new_lines[at_new..made.start],
+        );
         let replaced = &old_lines[gone.clone()];
         let is_paired = gone.len() == made.len();
         for (at, line) in new_lines[made.clone()].iter().enumerate() {
@@ -88,9 +102,7 @@ pub fn keep_bytes(old: &[u8], new: &[u8]) -> Vec<u8> {
         (at_old, at_new) = (gone.end, made.end);
     }
     debug_assert_eq!(old_lines.len() - at_old, new_lines.len() - at_new);
-    for line in &old_lines[at_old..] {
-        push(&mut kept, line.text, line.end);
-    }
+    push_alike(&mut kept, &old_lines[at_old..], &new_lines[at_new..]);
 
     let ended = old_lines.last().is_some_and(|line| !line.end.is_empty());
     finish(kept, ended.then_some(common_end).flatten(), &before)
@@ -135,6 +147,14 @@ fn finish(mut text: Vec<u8>, newline: Option<&[u8]>, old: &DecodedFile<'_>) -> V
         Encoding::Utf8 | Encoding::Unknown => text,
     };
     [old.mark, &text].concat()
+}
+
+/// Appends lines whose keys are equal. In an unknown encoding different lines can have the same key;
+/// such a line was changed.
+fn push_alike(kept: &mut Vec<u8>, old: &[Line<'_>], new: &[Line<'_>]) {
+    for (old, new) in old.iter().zip(new) {
+        push(kept, &restore_runs(old.text, new.text), old.end);
+    }
 }
 
 /// Appends a line. A line without an end gets one if another follows it.
@@ -254,7 +274,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_damage_is_taken_back_and_the_change_stays() {
-        let cases: [(&[u8], &[u8], &[u8]); 18] = [
+        let cases: [(&[u8], &[u8], &[u8]); 21] = [
             // Lost and re-encoded bytes.
             (
                 b"caf\xe9\nb\n",
@@ -278,6 +298,11 @@ mod tests {
             ),
             // An edit that kept the encoding is left alone.
             (b"caf\xe9\n", b"caf\xe8\n", b"caf\xe8\n"),
+            // Nor is another character, or another line.
+            (b"caf\xe9\n", "cafè\n".as_bytes(), "cafè\n".as_bytes()),
+            (b"\xe9\n\xe8\n", b"\xe8\n", b"\xe8\n"),
+            // What UTF-16 cannot say is not written as U+FFFD.
+            (b"\xff\xfea\0\n\0", b"caf\xe9\n", b"caf\xe9\n"),
             // Byte order marks.
             (b"\xef\xbb\xbfa\nb\n", b"a\nc\n", b"\xef\xbb\xbfa\nc\n"),
             (b"a\nb\n", b"\xef\xbb\xbfa\nc\n", b"a\nc\n"),

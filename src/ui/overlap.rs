@@ -56,11 +56,17 @@ pub fn limits(overlaps: &Overlaps) -> Vec<String> {
         if compared.commands > 0 {
             let commands = counted(compared.commands, "command");
             lines.push(format!(
-                "What {commands} of {session} would change shows when it ran."
+                "What {commands} of {session} would change is unknown until they run."
             ));
         }
     }
 
+    for session in &overlaps.unreadable {
+        let session = sanitize_line(session);
+        lines.push(format!(
+            "Not compared: session {session} cannot be read; `teddy doctor` says why."
+        ));
+    }
     if overlaps.omitted > 0 {
         lines.push(format!(
             "Not compared: {} beyond the {MAX_PLANS} sessions that changed last.",
@@ -81,10 +87,7 @@ fn sentence(one: &str, other: &str, paths: &[String]) -> String {
         more => format!(" and {}", counted(more, "other file")),
     };
     let one = one.replacen("the ", "The ", 1);
-    format!(
-        "{one} and {other} change the same lines of {}{more}",
-        named.join(", ")
-    )
+    format!("{one} and {other} conflict in {}{more}", named.join(", "))
 }
 
 fn why(skipped: &NotCompared) -> String {
@@ -114,7 +117,7 @@ mod tests {
         };
         let one = overlap(&["a", "b", "c", "d"], vec![skipped]);
         let expected = [
-            "The waiting plan and your edits change the same lines of a, b, c and 1 other file",
+            "The waiting plan and your edits conflict in a, b, c and 1 other file",
             "Not compared with your edits: big\\u{202e}.txt (larger than 1.0 MiB)",
         ];
         assert_eq!(status_lines(&one), expected);

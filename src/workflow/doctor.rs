@@ -198,8 +198,8 @@ fn display_path(path: &Path) -> String {
     sanitize_line(&path.display().to_string()).into_owned()
 }
 
-// `doctor --fix` makes only harmless repairs: deletes nothing that a user made, moves no session,
-// costs nothing.
+// The repairs of checks are harmless: they delete nothing that a user made, move no session, and
+// cost nothing. Recovery comes before them.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Repair {

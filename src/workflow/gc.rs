@@ -17,7 +17,6 @@ use crate::workflow::gc::expired::AgedSnapshots;
 use crate::workflow::gc::expired::IdleWorktrees;
 pub(in crate::workflow) use expired::{dir_size, files_below};
 pub use session::ArchivedSession;
-pub(in crate::workflow) use session::forget as forget_session;
 pub(in crate::workflow) use session::{ARCHIVE, forget};
 
 use crate::git::incoming::quarantine;

@@ -14,7 +14,7 @@ use crate::session::name::SessionName;
 use crate::session::store::{NewTurn, StoreError};
 use crate::session::transition::Agent;
 use crate::text::hint::error_with_hint;
-use crate::workflow::gc::forget_session;
+use crate::workflow::gc::forget;
 use crate::workflow::model::agents;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::user::User;
@@ -131,7 +131,7 @@ pub fn rename_session(
         MoveError::Moved { .. } => anyhow::Error::from(StoreError::Taken(new.clone())),
         MoveError::Store(error) => error,
     })?;
-    forget_session(project, old)?;
+    forget(project, old)?;
     drop(lock);
 
     if is_current {

@@ -1,8 +1,8 @@
 //! Compares waiting plans with each other and with the user's files, by the merge that applies a
 //! turn's result.
 //!
-//! Read-only, without a lock: new trees stay in memory. What a plan's commands would change is
-//! unknown until they run.
+//! Takes no lock and moves no ref; the trees of plans stay in memory. What a plan's commands would
+//! change is unknown until they run.
 
 use std::collections::BTreeMap;
 
@@ -40,6 +40,8 @@ pub struct Overlaps {
     pub pairs: Vec<PlanPair>,
     /// Number of plans beyond [`MAX_PLANS`].
     pub omitted: usize,
+    /// Sessions that cannot be read.
+    pub unreadable: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -85,27 +87,37 @@ pub fn overlap_in_use(project: &Project) -> Option<PlanOverlap> {
 
 /// Of all sessions with a waiting plan, among them the lanes of a race.
 pub fn overlaps(project: &Project) -> anyhow::Result<Overlaps> {
-    let (mut waiting, mut force, mut omitted) = (Vec::new(), Vec::new(), 0);
+    let (mut waiting, mut force) = (Vec::new(), Vec::new());
+    let (mut omitted, mut unreadable) = (0, Vec::new());
     let store = project.store();
     for row in store.newest(store.sessions()?)? {
         // Reads no turn of a session without a draft.
         if refs::read(&project.repository, &row.session.draft_reference())?.is_none() {
             continue;
         }
-        let tip = store.tip(&row.session)?;
-        let draft = store.draft(&tip)?;
-        match draft.is_planned() {
-            false => continue,
-            true if waiting.len() == MAX_PLANS => omitted += 1,
-            true => {
-                force.extend(forced(&reading_of(&tip, &draft)?.plan));
+        let read = || {
+            let tip = store.tip(&row.session)?;
+            let draft = store.draft(&tip)?;
+            let paths = forced(&reading_of(&tip, &draft)?.plan);
+            anyhow::Ok((tip, draft, paths))
+        };
+        match read() {
+            Ok((_, draft, _)) if !draft.is_planned() => continue,
+            Ok(_) if waiting.len() == MAX_PLANS => omitted += 1,
+            Ok((tip, draft, paths)) => {
+                force.extend(paths);
                 waiting.push((tip, draft));
             }
+            // A damaged session must not hide the others. `doctor` says what is wrong with it.
+            Err(_) => unreadable.push(row.session.to_string()),
         }
     }
 
     if waiting.is_empty() {
-        return Ok(Overlaps::default());
+        return Ok(Overlaps {
+            unreadable,
+            ..Overlaps::default()
+        });
     }
     let now = snapshot(&project.checkout(), &force)?.tree;
     let mut changes = Vec::new();
@@ -144,6 +156,7 @@ pub fn overlaps(project: &Project) -> anyhow::Result<Overlaps> {
         plans: plans.collect(),
         pairs,
         omitted,
+        unreadable,
     })
 }
 

@@ -114,7 +114,7 @@ pub fn adopt_session(
     session: &SessionName,
     user: &mut dyn User,
 ) -> anyhow::Result<Adopted> {
-    let mut opened = OpenSession::open(project, session, "adopt", user)?;
+    let mut opened = OpenSession::open(project, session, "switch", user)?;
     if !is_own_tip(project, &opened.tip) {
         project.journal().record_adopted(opened.tip.commit)?;
     }

@@ -1,6 +1,6 @@
 //! `verify`: checks that sessions are well-formed and complete, and checks their signatures.
 //!
-//! Read-only, except for `sign`, which adds a tag.
+//! Read-only, except for [`sign_session`], which adds a tag.
 
 use std::path::PathBuf;
 
@@ -118,10 +118,10 @@ pub fn sign_session(
     user: &mut dyn User,
 ) -> anyhow::Result<SignedSession> {
     let repository = &project.repository;
-    let _session_lock = project.lock_session(session, "sign")?;
+    let _session_lock = project.lock_session(session, "verify")?;
     // Recover first: it can complete a turn. The repository is not locked while the user enters a
     // passphrase.
-    drop(project.enter("sign", user)?);
+    drop(project.enter("verify", user)?);
     let tip = project.store().tip(session)?;
     let reference = session.signed_reference();
     let before = refs::read_tag(repository, &reference)?;
@@ -138,7 +138,7 @@ pub fn sign_session(
         passphrase,
     )?;
     // The signature is complete. The lock is needed only for the tag and its ref.
-    let transaction = project.enter("sign", user)?;
+    let transaction = project.enter("verify", user)?;
     let (tag, protected) = protect::protect_tag(repository, &bytes)?;
 
     fault::point("before-snapshot-ref")?;

@@ -23,12 +23,12 @@ pub(super) const COMMANDS: [EditorCommand; 5] = [
     EditorCommand {
         name: "undo",
         description: "Undo the last turns; your own later edits are kept",
-        hint: "how many turns",
+        hint: "a number of turns",
     },
     EditorCommand {
         name: "redo",
         description: "Redo turns that were undone",
-        hint: "how many turns",
+        hint: "a number of turns",
     },
     EditorCommand {
         name: "restore",
@@ -205,7 +205,10 @@ mod tests {
                 "`/undo` takes no options, such as `--exact`; run `teddy undo` in a terminal for them.",
             )),
         );
-        check("/undo 1 2", Some(Err("`/undo` takes only how many turns.")));
+        check(
+            "/undo 1 2",
+            Some(Err("`/undo` takes only a number of turns.")),
+        );
         check(
             "/restore",
             Some(Err("Name the turn, such as `/restore 2`.")),

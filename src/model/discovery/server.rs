@@ -190,7 +190,7 @@ fn ollama_origin(host: &str) -> Option<String> {
     parse_address(url.as_str()).map(|address| address.origin)
 }
 
-/// `None` if no model server listens there. Only a gateway gets the key of its service, as it does
+/// `None` if no model server listens there; a gateway that does not answer has the usual model. Only a gateway gets the key of its service, as it does
 /// with every request, and never without encryption over the internet.
 pub(super) fn ask(address: &ServerAddress, key: Option<&str>) -> Option<FoundServer> {
     let mut headers = Vec::new();

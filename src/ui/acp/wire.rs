@@ -79,11 +79,14 @@ impl PromptState {
         let session = message["params"]["sessionId"].as_str();
         match message["method"].as_str() {
             Some(CANCEL) => self.cancel(Some(session.unwrap_or_default())),
-            Some(PROMPT) => self.prompts().waiting.push(WaitingPrompt {
-                id: message["id"].clone(),
-                session: session.unwrap_or_default().to_owned(),
-                is_cancelled: false,
-            }),
+            // Without an id it is a notification, which has no answer.
+            Some(PROMPT) if !message["id"].is_null() => {
+                self.prompts().waiting.push(WaitingPrompt {
+                    id: message["id"].clone(),
+                    session: session.unwrap_or_default().to_owned(),
+                    is_cancelled: false,
+                })
+            }
             _ => {}
         }
     }

@@ -52,9 +52,9 @@ impl ProjectPages<'_> {
         let page = session_page(self.project, session)?;
         let location = PageLocation::of(session, PageMode::Live);
         let store = self.project.store();
-        // The page of the plan says why it cannot be read.
         let draft = store.tip(session).and_then(|tip| store.draft(&tip));
-        let has_plan = draft.is_ok_and(|draft| draft.is_planned());
+        // The page of a plan that cannot be read says why.
+        let has_plan = draft.map_or(true, |draft| draft.is_planned());
         Ok(session::session(location, self.name, &page, has_plan))
     }
 

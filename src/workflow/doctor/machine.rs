@@ -169,7 +169,7 @@ fn command_files(project: &Project) -> HealthCheck {
 }
 
 /// All runs that see the user's files in the same way.
-const KINDS: &str = "commands, agents, the lanes and checks of races, `bisect run`, `compare --run`, `replay` and `worktree.setup`";
+const KINDS: &str = "commands, agents, the lanes and checks of races, `bisect run`, `compare --check`, `verify --rerun` and `worktree.setup`";
 
 /// What forbids namespaces on this machine, as a command that allows them.
 fn namespace_remedy() -> String {

@@ -74,7 +74,7 @@ pub(super) fn comment(
             ),
             Some(lines) => (
                 format!("`{path}` has no lines {first} to {last} after this plan"),
-                format!("it has {lines}; lines are counted from 1"),
+                format!("it has {lines} lines, counted from 1"),
             ),
         };
         error_with_hint(problem, hint)

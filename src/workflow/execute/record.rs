@@ -1,4 +1,4 @@
-//! Runs an approved plan and records its turn, or records that it was declined.
+//! Runs an approved plan and records its turn.
 //!
 //! A run that is interrupted before the commit point changes no file of the user's
 //! (docs/decisions/0010-locks-and-crashes.md).

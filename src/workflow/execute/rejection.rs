@@ -12,7 +12,8 @@ use crate::plan::diagnostic::Diagnostic;
 use crate::plan::run::{Ending, Outcome};
 use crate::session::comments::{LineComment, MAX_COMMENTS, message, render};
 use crate::session::meta::{MessageOrigin, Status};
-use crate::session::{artifact, feedback, transition};
+use crate::session::transition::{self, Next};
+use crate::session::{artifact, feedback};
 use crate::workflow::context::message::without_keys;
 use crate::workflow::model::choose::{self, NoModel};
 use crate::workflow::open_session::OpenSession;
@@ -101,14 +102,20 @@ impl<'p> PlannedTurn<'p> {
             artifacts.insert(artifact::DECLINED, message.as_str());
         }
 
-        let plan = &self.validated.plan;
         let skipped = |_| Outcome::of(Ending::Skipped, "the user declined the plan");
-        let ended = EndedTurn {
-            ending: TurnEnding::Declined {
-                outcomes: plan.actions.iter().map(skipped).collect(),
-                reply,
-            },
-            plan,
+        let ending = TurnEnding::Declined {
+            outcomes: self.validated.plan.actions.iter().map(skipped).collect(),
+            reply,
+        };
+        self.without_run(ending, next)
+            .record(self, &transaction, None)
+    }
+
+    /// A turn that changed nothing.
+    fn without_run(&self, ending: TurnEnding, next: Next) -> EndedTurn<'_> {
+        EndedTurn {
+            ending,
+            plan: &self.validated.plan,
             approved: None,
             memos: &[],
             modifications: &[],
@@ -116,9 +123,7 @@ impl<'p> PlannedTurn<'p> {
             workspace: self.unchanged_workspace(),
             repository_changes: Vec::new(),
             not_captured: self.recorded.not_captured.clone(),
-        };
-
-        ended.record(self, &transaction, None)
+        }
     }
 
     pub fn turn_down(
@@ -216,24 +221,14 @@ impl<'p> PlannedTurn<'p> {
         let current = self.current(&context, &prompt);
         let next = transition::after_rejection(&current, &self.validated.mistaken());
         let transaction = self.session.project.enter("execute", user)?;
-        let ended = EndedTurn {
-            ending: TurnEnding::Rejected {
-                diagnostics: self.validated.diagnostics().to_vec(),
-                replanned: None,
-                has_failed: false,
-                in_doubt: self.has_only_asides(),
-            },
-            plan: &self.validated.plan,
-            approved: None,
-            memos: &[],
-            modifications: &[],
-            next,
-            workspace: self.unchanged_workspace(),
-            repository_changes: Vec::new(),
-            not_captured: self.recorded.not_captured.clone(),
+        let ending = TurnEnding::Rejected {
+            diagnostics: self.validated.diagnostics().to_vec(),
+            replanned: None,
+            has_failed: false,
+            in_doubt: self.has_only_asides(),
         };
-
-        ended.record(self, &transaction, None)
+        self.without_run(ending, next)
+            .record(self, &transaction, None)
     }
 
     /// Nothing but text next to commands is wrong.

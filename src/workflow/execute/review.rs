@@ -17,6 +17,7 @@ use crate::project::{PlanActivity, note_activity};
 use crate::session::artifact;
 use crate::session::comments::LineComment;
 use crate::session::meta::Approver;
+use crate::text::hint::error_with_hint;
 use crate::workflow::confine;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::user::{Approved, Decision, Event, Notice, ReviewRequest, User};
@@ -45,6 +46,12 @@ impl<'p> PlannedTurn<'p> {
         if !options.comments.is_empty() {
             let declined = self.request_changes(written, &options.comments, user);
             return declined.map(ended);
+        }
+        if !written.is_empty() && user.approves_unseen() {
+            return Err(error_with_hint(
+                "comments on this plan are not sent yet",
+                "`teddy execute` without `-y` shows them; `u` takes one back, `s` sends them",
+            ));
         }
         for review_number in 1.. {
             // After a change of the files, the user can deselect the parts that don't apply any more.

@@ -100,7 +100,8 @@ impl EndedTurn<'_> {
             Vec::new()
         };
 
-        let mut damage = damage?;
+        // The turn is recorded, whatever is not known of its files.
+        let mut damage = damage.unwrap_or_default();
         let cut = Damage::HardLinkCut { others: 1 }.kind();
         damage.retain(|damage| has_arrived || damage.kind != cut);
         Ok(RecordedTurn {

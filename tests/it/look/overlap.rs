@@ -74,7 +74,7 @@ fn status_names_the_file_whose_lines_the_plan_and_the_user_change() {
     assert_eq!(repo.done(&["status"]), clean);
 
     repo.write("a.txt", TEXT.replace("two", "zwei"));
-    let overlap = "The waiting plan and your edits change the same lines of a.txt\n";
+    let overlap = "The waiting plan and your edits conflict in a.txt\n";
     let changed = "1 file changed since:\n  a.txt\n";
     assert_eq!(
         repo.done(&["status"]),
@@ -119,7 +119,7 @@ fn a_file_that_both_create_and_one_that_the_user_deletes_overlap() {
     std::fs::remove_file(repo.path().join("a.txt")).unwrap();
     assert_eq!(
         status_text(&repo, "demo"),
-        "The waiting plan and your edits change the same lines of a.txt, b.txt\n"
+        "The waiting plan and your edits conflict in a.txt, b.txt\n"
     );
     // A directory in place of the file.
     std::fs::remove_file(repo.path().join("b.txt")).unwrap();
@@ -127,7 +127,7 @@ fn a_file_that_both_create_and_one_that_the_user_deletes_overlap() {
     repo.write("b.txt/c.txt", "mine\n");
     assert_eq!(
         status_text(&repo, "demo"),
-        "The waiting plan and your edits change the same lines of b.txt, b.txt/c.txt\n"
+        "The waiting plan and your edits conflict in b.txt, b.txt/c.txt\n"
     );
 }
 
@@ -144,7 +144,7 @@ fn line_endings_of_a_checkout_are_no_change() {
     repo.write("a.txt", crlf.replace("two", "zwei"));
     assert_eq!(
         status_text(&repo, "demo"),
-        "The waiting plan and your edits change the same lines of a.txt\n"
+        "The waiting plan and your edits conflict in a.txt\n"
     );
 }
 
@@ -188,14 +188,14 @@ fn plans_on_different_files_are_compared_on_the_users_files() {
     let text = overlap_text(&repo);
     let names = [("two", "one"), ("one", "two")];
     let expected = names.map(|(one, other)| {
-        format!("The plan of {one} and the plan of {other} change the same lines of a.txt\n")
+        format!("The plan of {one} and the plan of {other} conflict in a.txt\n")
     });
     assert!(expected.contains(&text), "{text}");
 
     repo.workflow().session("two").execute().done();
     assert_eq!(
         overlap_text(&repo),
-        "The plan of one and your edits change the same lines of a.txt\n"
+        "The plan of one and your edits conflict in a.txt\n"
     );
 }
 
@@ -228,7 +228,7 @@ fn commands_and_large_files_are_named_as_not_compared() {
         overlap_text(&repo),
         "No overlap found between the waiting plan and your edits\n\
          Not compared, of demo: large.txt (larger than 1.0 MiB)\n\
-         What 1 command of demo would change shows when it ran.\n"
+         What 1 command of demo would change is unknown until they run.\n"
     );
     assert_eq!(
         repo.json(&["sessions", "--overlap"], 0),
@@ -242,6 +242,7 @@ fn commands_and_large_files_are_named_as_not_compared() {
             }],
             "pairs": [],
             "omitted": 0,
+            "unreadable": [],
         })
     );
 }

@@ -696,7 +696,7 @@ fn where_namespaces_are_forbidden_dependencies_are_linked_and_the_rest_is_named(
         "{said}"
     );
 
-    let words = "commands, agents, the lanes and checks of races, `bisect run`, `compare --run`, `replay` and `worktree.setup` run in a copy of your files, with links to ignored dependencies, and other ignored files only if `worktree.copy` or `worktree.link` names them: commands get no view of their own here";
+    let words = "commands, agents, the lanes and checks of races, `bisect run`, `compare --check`, `verify --rerun` and `worktree.setup` run in a copy of your files, with links to ignored dependencies, and other ignored files only if `worktree.copy` or `worktree.link` names them: commands get no view of their own here";
     forbidden(&["doctor"]).check(
         0,
         &[words, "no network, not even loopback, no pseudo-terminals"],
@@ -726,7 +726,7 @@ fn doctor_tells_what_a_command_really_gets() {
     repo.teddy(&["doctor", "--json"]).check(
         0,
         &[
-            "`compare --run`, `replay` and `worktree.setup` run over your files, in an overlay",
+            "`compare --check`, `verify --rerun` and `worktree.setup` run over your files, in an overlay",
             "a network of their own with loopback, pseudo-terminals, and these shells: sh",
         ],
     );
