@@ -186,7 +186,6 @@ commands! {
         More "race" Race => race,
         More "retry" Retry => retry,
         More "change" Change => change,
-        #[command(alias = "run")]
         More "record" Record => record,
         More "hooks" Hooks => hooks,
         More "acp" Acp => acp,

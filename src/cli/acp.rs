@@ -173,6 +173,11 @@ impl AcpServer<'_> {
         let dir = directory(params)?;
         let id = params["sessionId"].as_str().unwrap_or_default();
         self.check_count(id)?;
+        let is_elsewhere = |open: &AcpSession| open.dir != dir;
+        if self.sessions.get(id).is_some_and(is_elsewhere) {
+            let message = "this session is open in another directory";
+            return Err((WRONG, message.to_owned()));
+        }
         let project = self.open(&dir).map_err(failed)?;
         let Some(name) = find_conversation(&project, id).map_err(failed)? else {
             return Err((NOT_FOUND, "this repository has no such session".to_owned()));
@@ -215,7 +220,7 @@ impl AcpServer<'_> {
             return Err((WRONG, "the prompt is empty, or too long".to_owned()));
         }
 
-        let Some(arguments) = typed_command(&text) else {
+        let Some(arguments) = typed_text(&params["prompt"]).and_then(typed_command) else {
             return self.turn(id, session, text).map_err(failed);
         };
         let mut user = AcpUser::new(&mut self.wire, id, PathBuf::new());
@@ -345,6 +350,15 @@ fn introduction() -> Value {
         "agentInfo": { "name": "teddy", "title": "TeDDy", "version": env!("CARGO_PKG_VERSION") },
         "authMethods": [],
     })
+}
+
+/// Returns what the user typed, if the prompt has nothing else. The text of an embedded file must not
+/// run a command.
+fn typed_text(prompt: &Value) -> Option<&str> {
+    match prompt.as_array()?.as_slice() {
+        [block] if block["type"] == "text" => block["text"].as_str(),
+        _ => None,
+    }
 }
 
 /// Returns the text of a prompt: text blocks, embedded resources, and the names of links.

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 /// - `teddy "<message>"` to `teddy resume "<message>"`
 /// - `teddy session <command>` to `teddy <command>`
 /// - `teddy models` to the list of `setup`
+/// - `teddy run -- PROGRAM` to `teddy record -- PROGRAM`
 /// - `--session` after `context add`, `rm` and `edit` to the list of that name (`-s` still names a
 ///   session)
 /// - `diff --session` without a name to `--whole`
@@ -16,6 +17,9 @@ pub(super) fn expand(mut arguments: Vec<OsString>) -> Vec<OsString> {
             arguments.remove(at);
         } else if arguments[at] == "models" {
             arguments.splice(at..=at, ["setup", "--list"].map(OsString::from));
+        } else if arguments[at] == "run" && arguments.iter().any(|word| word == "--") {
+            // Without a program it would record edits where someone means to run a plan.
+            arguments[at] = OsString::from("record");
         }
     }
 
@@ -205,6 +209,11 @@ mod tests {
             &["teddy", "resume", "-y", "--", "add a form"],
         );
         check(&["teddy", "log"], &["teddy", "log"]);
+        check(
+            &["teddy", "run", "--", "make"],
+            &["teddy", "record", "--", "make"],
+        );
+        check(&["teddy", "run", "plan.md"], &["teddy", "run", "plan.md"]);
         check(&["teddy", "find", "a b"], &["teddy", "find", "a b"]);
         check(
             &["teddy", "-C", "a b", "log"],

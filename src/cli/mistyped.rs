@@ -19,7 +19,7 @@ const OTHER_TOOLS: &[(&[&str], &str)] = &[
     ),
     (
         &["rename", "mv", "move"],
-        "`teddy branch <new-name>` continues the session under another name; `teddy gc <old-name>` deletes the old one",
+        "`teddy branch -m <new-name>` renames the session",
     ),
     (
         &["commit", "ci"],
@@ -78,6 +78,23 @@ const OTHER_TOOLS: &[(&[&str], &str)] = &[
         &["next", "go", "goon"],
         "`teddy resume` continues the session",
     ),
+    (
+        &["run"],
+        "`teddy execute` runs the plan that waits; `teddy record -- <program>` records what a program changes",
+    ),
+    (
+        &["recover", "repair", "fix"],
+        "`teddy doctor --fix` recovers and repairs",
+    ),
+    (
+        &["adopt"],
+        "`teddy switch --adopt` accepts a session of someone else",
+    ),
+    (
+        &["replay", "rerun"],
+        "`teddy verify --rerun <turn>` runs the plan of a turn again",
+    ),
+    (&["sign"], "`teddy verify --sign` signs a session"),
     (&["create"], "`teddy new <name>` starts a session"),
     (
         &["question", "explain", "query"],

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context as _;
 use gix::bstr::BStr;
+use gix::diff::blob::InternedInput;
 use gix::index::{File, State};
 use gix::merge::blob::builtin_driver::text::Labels;
 use gix::merge::blob::{Platform, Resolution, ResourceKind};
@@ -60,7 +61,8 @@ pub fn merge_trees(
     merge_into(repository, Sink::new(repository), base, ours, theirs)
 }
 
-/// Like [`merge_trees`], but writes nothing: only this process can read the trees.
+/// Like [`merge_trees`], but writes nothing: only this process can read the trees. Merge drivers of the
+/// user's do not run.
 pub fn merge_in_memory(
     repository: &Repository,
     base: TreeId,
@@ -276,7 +278,15 @@ fn merge_lines(
     };
 
     let mut bytes = Vec::new();
-    let (pick, resolution) = merge.merge(&mut bytes, labels, &context).during(during())?;
+    let (pick, resolution) = match sink.is_in_memory() {
+        // A comparison must not run a program that the attributes of a file select.
+        true => {
+            let mut input = InternedInput::new(&[][..], &[]);
+            let driver = merge.configured_driver().err().unwrap_or_default();
+            merge.builtin_merge(driver, &mut bytes, &mut input, labels)
+        }
+        false => merge.merge(&mut bytes, labels, &context).during(during())?,
+    };
     let written = merge.id_by_pick(pick, &bytes, |bytes| sink.add(Kind::Blob, bytes.to_vec()));
     let id =
         written?.ok_or_else(|| anyhow::anyhow!("{}: a merge driver left no result", during()))?;

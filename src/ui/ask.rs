@@ -389,10 +389,13 @@ pub fn prompt_hint() -> StyledLine {
 
 /// Returns the key hint for a text prompt.
 pub fn hint() -> StyledLine {
-    StyledLine::of(
-        Tone::Faint,
-        "enter sends, \\ + enter for another line, ctrl-e for the editor, ctrl-d leaves",
-    )
+    hint_for("enter sends", "ctrl-d leaves")
+}
+
+/// Like [`hint`], for a prompt in which enter or leaving means something else.
+pub fn hint_for(enter: &str, leave: &str) -> StyledLine {
+    let keys = format!("{enter}, \\ + enter for another line, ctrl-e for the editor, {leave}");
+    StyledLine::of(Tone::Faint, &keys)
 }
 
 fn text_help() -> Vec<StyledLine> {

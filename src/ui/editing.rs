@@ -436,7 +436,7 @@ impl EditingPrompts for TerminalPrompts {
             start.to_owned()
         };
 
-        self.show(&[ask::hint()]);
+        self.show(&[ask::hint_for("enter saves", "ctrl-c goes back")]);
         loop {
             match ask::text(&text, self.paint)? {
                 Reply::Quit(_) => return Ok(None),

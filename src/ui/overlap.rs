@@ -67,6 +67,10 @@ pub fn limits(overlaps: &Overlaps) -> Vec<String> {
             "Not compared: session {session} cannot be read; `teddy doctor` says why."
         ));
     }
+    if overlaps.late_pairs > 0 {
+        let pairs = counted(overlaps.late_pairs, "pair");
+        lines.push(format!("Not compared: {pairs} of plans; it took too long."));
+    }
     if overlaps.omitted > 0 {
         lines.push(format!(
             "Not compared: {} beyond the {MAX_PLANS} sessions that changed last.",

@@ -507,6 +507,10 @@ fn is_of_loop(question: &Question<'_>) -> bool {
 fn keys_hint(question: &Question<'_>, is_shown: bool) -> Option<StyledLine> {
     is_shown.then(|| match is_of_loop(question) {
         true => ask::prompt_hint(),
+        false if matches!(question, Question::Instead { .. }) => ask::hint_for(
+            "enter declines with it",
+            "ctrl-d declines without, ctrl-c cancels",
+        ),
         false => ask::hint(),
     })
 }
@@ -540,7 +544,7 @@ fn asked_lines(question: &Question<'_>) -> Vec<StyledLine> {
         }
         Question::Instead { title } => {
             vec![
-                StyledLine::plain("Skipped ")
+                StyledLine::plain("Declining ")
                     .with(Tone::Strong, title)
                     .with(Tone::Plain, ". What should be done instead?"),
             ]

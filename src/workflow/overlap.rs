@@ -5,6 +5,7 @@
 //! change is unknown until they run.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -14,6 +15,7 @@ use crate::git::object::read::CheckedOut;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::refs;
 use crate::git::repository::Repository;
+use crate::host::interrupt;
 use crate::project::Project;
 use crate::query::history::{NotCompared, PlanOverlap};
 use crate::session::draft::Draft;
@@ -33,6 +35,13 @@ const MAX_FILE: usize = 1 << 20;
 /// Maximum size of a plan's files. Those beyond it are skipped.
 const MAX_PLAN: usize = 16 << 20;
 
+/// Maximum number of lines of a plan's files. A merge of lines that are hard to tell apart takes time
+/// that grows with their square.
+const MAX_LINES: usize = 10_000;
+
+/// Plans that are not compared after this time are counted.
+const TIME_LIMIT: Duration = Duration::from_secs(3);
+
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Overlaps {
     /// Most recently changed first.
@@ -42,6 +51,8 @@ pub struct Overlaps {
     pub omitted: usize,
     /// Sessions that cannot be read.
     pub unreadable: Vec<String>,
+    /// Number of pairs that were not compared, because it took too long.
+    pub late_pairs: usize,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -120,8 +131,16 @@ pub fn overlaps(project: &Project) -> anyhow::Result<Overlaps> {
         });
     }
     let now = snapshot(&project.checkout(), &force)?.tree;
-    let mut changes = Vec::new();
+    let (mut changes, began) = (Vec::new(), Instant::now());
     for (tip, draft) in &waiting {
+        anyhow::ensure!(!interrupt::requested(), "interrupted");
+        if began.elapsed() > TIME_LIMIT {
+            changes.push(PlanChange {
+                overlap: not_compared("the comparison took too long".to_owned()),
+                ..PlanChange::empty(now)
+            });
+            continue;
+        }
         let change = PlanChange::of(project, tip, draft, now);
         // A plan whose objects are missing must not hide the others.
         changes.push(change.unwrap_or_else(|error| PlanChange {
@@ -130,10 +149,16 @@ pub fn overlaps(project: &Project) -> anyhow::Result<Overlaps> {
         }));
     }
 
+    let mut late_pairs = 0;
     let name = |index: usize| waiting[index].0.session.to_string();
     let mut pairs = Vec::new();
     for (index, change) in changes.iter().enumerate() {
         for (other_index, other) in changes.iter().enumerate().skip(index + 1) {
+            anyhow::ensure!(!interrupt::requested(), "interrupted");
+            if began.elapsed() > TIME_LIMIT {
+                late_pairs += 1;
+                continue;
+            }
             let paths = change.conflicts_with(other, &project.repository, now)?;
             if !paths.is_empty() {
                 pairs.push(PlanPair {
@@ -157,7 +182,13 @@ pub fn overlaps(project: &Project) -> anyhow::Result<Overlaps> {
         pairs,
         omitted,
         unreadable,
+        late_pairs,
     })
+}
+
+fn count_lines(bytes: Option<&[u8]>) -> usize {
+    let bytes = bytes.unwrap_or_default();
+    bytes.iter().filter(|&&byte| byte == b'\n').count() + 1
 }
 
 fn not_compared(reason: String) -> PlanOverlap {
@@ -202,22 +233,27 @@ impl PlanChange {
         let mut stored = CheckedOut::of(repository, base, paths)?;
         let batch = begin_memory_batch(repository);
         let (mut edits, mut skipped) = (BTreeMap::new(), Vec::new());
-        let mut remaining = MAX_PLAN;
+        let (mut remaining, mut lines) = (MAX_PLAN, MAX_LINES);
         for (path, file) in &run.files {
             let sizes = [&file.before, &file.after].map(|bytes| bytes.as_ref().map_or(0, Vec::len));
             let size = sizes[0].max(sizes[1]);
-            if size > MAX_FILE || size > remaining {
-                skipped.push(NotCompared {
-                    path: Some(path.clone()),
-                    reason: match size > MAX_FILE {
-                        true => format!("larger than {}", sized(MAX_FILE as u64)),
-                        false => format!("beyond {} of the plan's files", sized(MAX_PLAN as u64)),
-                    },
-                });
+            let count = [&file.before, &file.after].map(|bytes| count_lines(bytes.as_deref()));
+            let count = count[0].max(count[1]);
+            let reason = match () {
+                () if size > MAX_FILE => format!("larger than {}", sized(MAX_FILE as u64)),
+                () if size > remaining => {
+                    format!("beyond {} of the plan's files", sized(MAX_PLAN as u64))
+                }
+                () if count > lines => format!("beyond {MAX_LINES} lines of the plan's files"),
+                () => String::new(),
+            };
+            if !reason.is_empty() {
+                let path = Some(path.clone());
+                skipped.push(NotCompared { path, reason });
                 continue;
             }
 
-            remaining -= size;
+            (remaining, lines) = (remaining - size, lines - count);
             let entry = match &file.after {
                 None => None,
                 Some(bytes) => Some(TreeEntry {

@@ -18,10 +18,12 @@ use crate::session::artifact::{self, Artifacts};
 use crate::session::meta::{Status, Workspace};
 use crate::session::report;
 use crate::session::turn::Turn;
+use crate::text::hint::error_with_hint;
 use crate::text::path::lossy_paths;
 use crate::workflow::confine::backend::{CommandFiles, command_files};
 use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::execute::stage::perform;
+use crate::workflow::trust::is_own_tip;
 use crate::workflow::user::{Approved, User};
 
 /// Not a valid session name, so it cannot collide.
@@ -70,6 +72,13 @@ pub enum Unseen {
 pub fn rerun(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Result<RerunResult> {
     let turn = project.store().turn(&project.session_of(turn)?, turn)?;
     turn.session.writable()?;
+    let session = &turn.session;
+    if !is_own_tip(project, &project.store().tip(session)?) {
+        return Err(error_with_hint(
+            format!("session `{session}` came with copied refs or a file; its plans do not run"),
+            format!("`teddy switch --adopt {session}` accepts it"),
+        ));
+    }
     let (plan, workspace) = recorded(&project.repository, &turn)?;
     let runs = plan
         .actions

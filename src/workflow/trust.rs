@@ -124,6 +124,11 @@ pub fn adopt_session(
         // A new turn id: the author of the draft, or the session that it was copied from, can still
         // run it under the old one.
         opened.draft.begin();
+        let artifacts = &mut opened.draft.artifacts;
+        // The user reads the plan before it runs, so nothing may take its place: `execute` would
+        // parse the reply again. Comments would be sent as the user's.
+        artifacts.remove(artifact::REPLY);
+        artifacts.remove(artifact::COMMENTS);
         opened.save_draft()?;
     }
 

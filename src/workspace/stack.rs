@@ -348,9 +348,12 @@ pub fn stack_differences(
         let tops = [part.top(one), part.top(other)];
         let StackDifference { removed, added, .. } = part.difference(tops[0], tops[1])?;
         for (list, ids) in patches.iter_mut().zip([removed, added]) {
-            let is_new = |id: &PatchId| !list.contains(id);
-            let new: Vec<PatchId> = ids.into_iter().filter(is_new).collect();
-            list.extend(new);
+            for id in ids {
+                // A stack of its own for one path leaves out turns that never changed the path.
+                if !list.contains(&id) && stacks.changes_path(id, &path)? {
+                    list.push(id);
+                }
+            }
         }
 
         let split = part.split_paths;
@@ -361,6 +364,20 @@ pub fn stack_differences(
     }
 
     Ok(patches)
+}
+
+impl Stacks<'_> {
+    fn changes_path(&self, id: PatchId, path: &[u8]) -> anyhow::Result<bool> {
+        if path.is_empty() {
+            return Ok(true);
+        }
+        let change = self.patch(id)?.change;
+        let entry = |commit| {
+            let tree = self.repository.commit(commit)?.tree;
+            self.repository.entry(tree, path)
+        };
+        Ok(entry(change.before)? != entry(change.after)?)
+    }
 }
 
 /// Stacks as seen in one subtree.

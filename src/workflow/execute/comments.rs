@@ -24,13 +24,12 @@ pub struct CommentRequest {
     pub text: String,
 }
 
-/// Returns the comments with which the plan before this one was declined, and what became of
-/// their lines.
+/// Returns the comments on the plan before this one, and what became of their lines.
 pub(super) fn earlier_comments(
     planned: &PlannedTurn<'_>,
 ) -> anyhow::Result<Vec<(LineComment, CommentStatus)>> {
     let OpenSession { project, tip, .. } = &planned.session;
-    if tip.meta.status != Status::Declined {
+    if !matches!(tip.meta.status, Status::Declined | Status::Rejected) {
         return Ok(Vec::new());
     }
     let text = small_text(project, tip.tree, artifact::COMMENTS)?;
@@ -99,6 +98,13 @@ pub(super) fn save(
             .insert(artifact::COMMENTS, render(&comments)),
     }
     project.store().save_draft(tip, draft)
+}
+
+/// Keeps comments in a turn whose plan is rejected: the model gets them with the mistakes.
+pub(super) fn put_back(draft: &mut Draft, comments: &[LineComment]) {
+    if !comments.is_empty() {
+        draft.artifacts.insert(artifact::COMMENTS, render(comments));
+    }
 }
 
 /// Removes the comments that are not sent yet from a draft, without saving it.

@@ -10,7 +10,7 @@ use super::turn::EndedTurn;
 use crate::host::interrupt;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::run::{Ending, Outcome};
-use crate::session::comments::{LineComment, MAX_COMMENTS, message, render};
+use crate::session::comments::{LineComment, MAX_COMMENTS, message, parse, render};
 use crate::session::meta::{MessageOrigin, Status};
 use crate::session::transition::{self, Next};
 use crate::session::{artifact, feedback};
@@ -207,13 +207,19 @@ impl<'p> PlannedTurn<'p> {
         let text = reply
             .filter(|_| self.has_only_asides())
             .unwrap_or_else(|| artifacts.text_or_empty(artifact::PLAN));
-        feedback::render(&feedback::Rejected {
+        let comments = artifacts.text(artifact::COMMENTS);
+        let comments = comments.and_then(|text| parse(&text)).unwrap_or_default();
+        let mistakes = feedback::render(&feedback::Rejected {
             plan: &text,
             diagnostics: validated.diagnostics(),
             outline: validated.outline.as_deref(),
             correct_actions: &validated.simulation.correct_actions(&validated.plan),
             unseen: &validated.unseen(),
-        })
+        });
+        match comments.is_empty() {
+            true => mistakes,
+            false => format!("{mistakes}\n{}", message(&comments)),
+        }
     }
 
     fn record_rejected(&self, user: &mut dyn User) -> anyhow::Result<RecordedTurn> {

@@ -56,6 +56,7 @@ impl<'p> PlannedTurn<'p> {
         for review_number in 1.. {
             // After a change of the files, the user can deselect the parts that don't apply any more.
             if self.earlier.is_none() && !self.validated.diagnostics().is_empty() {
+                comments::put_back(&mut self.session.draft, &written);
                 return self.turn_down(options, user);
             }
 
@@ -81,6 +82,7 @@ impl<'p> PlannedTurn<'p> {
             };
             // Only without a review: `-y` approved a plan that does not apply any more.
             if !self.validated.diagnostics().is_empty() && !self.fits(&chosen)? {
+                comments::put_back(&mut self.session.draft, &written);
                 return self.turn_down(options, user);
             }
 

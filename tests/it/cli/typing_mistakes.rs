@@ -63,7 +63,10 @@ fn a_command_of_another_tool_leads_to_ours() {
     for (word, way) in [
         ("delete", "teddy gc <session>"),
         ("rm", "teddy context rm"),
-        ("rename", "teddy branch <new-name>"),
+        ("rename", "teddy branch -m <new-name>"),
+        ("recover", "teddy doctor --fix"),
+        ("replay", "teddy verify --rerun <turn>"),
+        ("adopt", "teddy switch --adopt"),
         ("commit", "teddy land"),
         ("config", "teddy setup"),
         ("model", "teddy setup --list"),

@@ -640,3 +640,27 @@ fn a_branch_says_nothing_of_the_turns_that_it_began_with() {
       your files no longer contain turns 2 and 3 of demo; `teddy pick demo:2 demo:3` applies only them, `teddy switch demo` and `teddy restore @` restore all that was below as well
     ");
 }
+
+#[test]
+fn a_restore_of_a_path_leaves_the_turns_that_never_changed_it() {
+    let repo = three_turns();
+    repo.workflow().new_session("other").done();
+    let other = || repo.workflow().session("other");
+    other().run_plan(&plan("Alpha", &[create("alpha.txt", "1\n")]));
+    let paths = RestoreOptions {
+        paths: vec!["a.txt".to_owned()],
+        ..RestoreOptions::default()
+    };
+    let restored = repo.workflow().session("demo").restore_with("0", &paths);
+    insta::assert_snapshot!(restored.done(), @"
+    at turn 0
+      write a.txt
+    ");
+    insta::assert_snapshot!(repo.printed(&["-s", "other", "status"]), @"
+    Session other, turn 1, on branch main
+    Ready for turn 2
+    Your files do not match turn 1: they lack turn 1 of demo; `teddy restore @` takes them there.
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
+}

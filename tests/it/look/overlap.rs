@@ -243,6 +243,7 @@ fn commands_and_large_files_are_named_as_not_compared() {
             "pairs": [],
             "omitted": 0,
             "unreadable": [],
+            "late_pairs": 0,
         })
     );
 }
@@ -278,4 +279,26 @@ fn at_most_32_plans_are_compared() {
         "No overlap found among 32 waiting plans and your edits\n\
          Not compared: 2 plans beyond the 32 sessions that changed last.\n"
     );
+}
+
+#[test]
+fn a_merge_driver_of_the_user_does_not_run() {
+    let repo = project();
+    let trap = repo.beside("ran");
+    let driver = format!("touch {}; exit 1", trap.display());
+    repo.git(&["config", "merge.x.driver", &driver]);
+    repo.write(".gitattributes", "* merge=x\n");
+    plan_in(&repo, "demo", &[edit("a.txt", "two", "2")]);
+    repo.write("a.txt", TEXT.replace("two", "zwei"));
+    insta::assert_snapshot!(status_text(&repo, "demo"), @"The waiting plan and your edits conflict in a.txt");
+    assert!(!trap.exists());
+}
+
+#[test]
+fn files_of_many_lines_are_not_compared() {
+    let repo = project();
+    let many = "a\nb\n".repeat(6_000);
+    plan_in(&repo, "demo", &[create("many.txt", &many)]);
+    repo.write("many.txt", "c\n");
+    insta::assert_snapshot!(status_text(&repo, "demo"), @"Not compared with your edits: many.txt (beyond 10000 lines of the plan's files)");
 }

@@ -248,3 +248,33 @@ fn cm6_a_plan_with_comments_that_are_not_sent_runs_only_if_the_user_says_so() {
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(repo.read("a.txt"), "1\ntwo\n3\n4\n5\n6\n7\n8\n9\n");
 }
+
+#[test]
+fn comments_that_are_not_sent_stop_an_approval_unseen_and_go_with_a_rejection() {
+    let repo = project();
+    repo.reply(&plan("First", &[edit_pairs("a.txt", &[("2", "two")])]));
+    repo.done(&["plan", "-m", "x"]);
+    let mut screen = Screen::open(&repo, (100, 30), &["execute"]);
+    screen.wait_for("(q)uit ›");
+    screen.press("c");
+    screen.wait_for("c comment · V range");
+    screen.press("/+two\r");
+    screen.settled();
+    comment(&mut screen, "why?");
+    screen.press("q");
+    screen.wait_for("1 comment not sent");
+    screen.settled();
+    screen.press("q");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+
+    insta::assert_snapshot!(repo.printed(&["execute", "-y", "-q"]), @"
+    error: comments on this plan are not sent yet
+    hint: `teddy execute` without `-y` shows them; `u` takes one back, `s` sends them
+    exit code 1
+    ");
+    repo.write("a.txt", "1\nzwei\n3\n4\n5\n6\n7\n8\n9\n");
+    let out = repo.teddy(&["execute", "--no-replan"]);
+    assert_eq!(out.code, 3, "{out}");
+    let comments = repo.done(&["show", "1", "comments.md"]);
+    assert!(comments.contains("why?"), "{comments}");
+}

@@ -49,7 +49,7 @@ fn skipped(repo: &TestRepo, words: &str) -> String {
     let mut screen = Screen::open(repo, (100, 30), &["execute"]);
     screen.wait_for("(q)uit ›");
     screen.press("s");
-    screen.wait_for("enter sends");
+    screen.wait_for("enter declines with it");
     screen.press(&format!("{words}\r"));
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     screen.shown()
@@ -431,7 +431,7 @@ fn skipping_records_the_words_and_plans_with_them() {
     let mut screen = Screen::open(&repo, (80, 24), &["resume"]);
     screen.wait_for("(q)uit ›");
     screen.press("s");
-    screen.wait_for("Skipped Make it. What should be done instead?");
+    screen.wait_for("Declining Make it. What should be done instead?");
     screen.press("rather c,\\\rplease\r");
     screen.wait_for("Reviewing Plan: \"Make another\"");
     screen.press("a");
@@ -520,7 +520,7 @@ fn an_interrupted_skip_declines_nothing() {
     let mut screen = Screen::open(&repo, (80, 24), &["execute"]);
     screen.wait_for("(q)uit ›");
     screen.press("s");
-    screen.wait_for("enter sends");
+    screen.wait_for("enter declines with it");
     screen.press("no, wait\x04\x03");
     assert_eq!(
         (screen.end(), draft(&repo)),
