@@ -63,16 +63,10 @@ struct FixReport<'a> {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let admit = |app: &App| Patient::admit(&app.dir()?, app.user_dirs()?, app.project_options()?);
     let mut patient = admit(app)?;
-    let (mut recovery, mut has_failed) = (None, false);
+    let mut recovery = None;
     if args.fix {
-        // First: other repairs need a repository that recovery can read.
-        match recover(app, &patient, args.put_back) {
-            Ok(done) => recovery = done,
-            Err(error) => {
-                has_failed = true;
-                app.warn(&format!("nothing was recovered: {error:#}"));
-            }
-        }
+        // If recovery cannot read the repository, nothing else is changed in it either.
+        recovery = recover(app, &patient, args.put_back)?;
         patient = admit(app)?;
     }
     let mut checks = patient.examine();
@@ -100,7 +94,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let is_ill = checks
         .iter()
         .any(|check| check.state == HealthState::Problem);
-    let is_ill = is_ill || has_failed;
     Ok(if is_ill { exit::FAILED } else { exit::SUCCESS }.into())
 }
 

@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn a_word_of_other_tools_leads_to_ours() {
         check("delete", "teddy gc <session>");
-        check("rename", "teddy branch <new-name>");
+        check("rename", "teddy branch -m <new-name>");
         check("commit", "teddy land");
         check("config", "teddy setup");
         check("model", "teddy setup --list");

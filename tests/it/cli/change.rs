@@ -1559,7 +1559,7 @@ fn a_document_that_is_viewed_cannot_steer_the_terminal() {
         (100, 60),
         (&["change", "plan", ID], &[("GIT_PAGER", "cat")]),
     );
-    screen.wait_for("(i)mplement / (v)iew / (q)uit ›");
+    screen.wait_for_prompt("(i)mplement / (v)iew / (q)uit ›");
     screen.press("v");
     screen.wait_for("\\u{1b}]0;evil\\u{7}\\u{202e}x");
     screen.settled();
@@ -1581,7 +1581,7 @@ fn at_a_terminal_the_user_decides_what_comes_next() {
         (100, 30),
         &["-c", "change.planning_iterations=0", "change", "plan", ID],
     );
-    let shown = screen.wait_for("(q)uit ›");
+    let shown = screen.wait_for_prompt("(q)uit ›");
     assert!(shown.contains("Only minor issues remain; it can be implemented. (i)mplement / (v)iew / (c)ontinue fixing"), "{shown}");
     screen.press("i");
     screen.wait_for("The reason is recorded.");

@@ -154,7 +154,7 @@ fn an_editor_gets_everything_but_secrets() {
     )
     .unwrap();
     let mut screen = Screen::open_with(&repo, (100, 40), (&["execute", "../plan.md"], &all()));
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("r");
     // Keys that are typed before the viewer has ended are dropped.
     for _ in 0..1000 {

@@ -304,7 +304,7 @@ fn a_person_at_a_simple_terminal_is_asked_line_by_line() {
     let repo = project();
     let dumb = [("TERM", "dumb")];
     let mut screen = Screen::open_with(&repo, (80, 40), (&["browse", "--linear"], &dumb));
-    screen.wait_for("demo:4 ›");
+    screen.wait_for_prompt("demo:4 ›");
     press(&mut screen, "2\n", "demo:2 ›");
     press(&mut screen, "restore\n", "(y/n) ›");
     press(&mut screen, "y\n", "done: restore");

@@ -157,7 +157,7 @@ fn an_agents_turn_is_commented_sent_back_and_lands_with_the_bytes_of_the_user() 
     repo.done(&["plan", "-m", "rework it"]);
 
     let mut screen = Screen::open(&repo, (110, 45), &["execute"]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("c");
     screen.wait_for("c comment · V range");
     for (search, text) in [
@@ -191,7 +191,7 @@ fn an_agents_turn_is_commented_sent_back_and_lands_with_the_bytes_of_the_user() 
     assert!(!repo.path().join("f1.txt").exists());
 
     let mut screen = Screen::open(&repo, (110, 45), &["execute"]);
-    let shown = screen.wait_for("(q)uit ›");
+    let shown = screen.wait_for_prompt("(q)uit ›");
     for line in [
         "your comment on a.txt:2 is addressed: write Two",
         "your comment on a.txt:8 is stale: not needed",
@@ -227,7 +227,7 @@ fn cm6_a_plan_with_comments_that_are_not_sent_runs_only_if_the_user_says_so() {
     repo.reply(&text);
     repo.done(&["plan", "-m", "x"]);
     let mut screen = Screen::open(&repo, (100, 30), &["execute"]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("c");
     screen.wait_for("c comment · V range");
     screen.press("/+two\r");
@@ -255,7 +255,7 @@ fn comments_that_are_not_sent_stop_an_approval_unseen_and_go_with_a_rejection() 
     repo.reply(&plan("First", &[edit_pairs("a.txt", &[("2", "two")])]));
     repo.done(&["plan", "-m", "x"]);
     let mut screen = Screen::open(&repo, (100, 30), &["execute"]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("c");
     screen.wait_for("c comment · V range");
     screen.press("/+two\r");

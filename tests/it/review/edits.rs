@@ -36,7 +36,7 @@ fn wait_plan(repo: &TestRepo, plan: &str) {
 /// Opens the tree of the waiting plan.
 fn tree(repo: &TestRepo, variables: &[(&str, &str)]) -> Screen {
     let mut screen = Screen::open_with(repo, (100, 30), (&["execute"], variables));
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("m");
     screen.wait_for("will run");
     screen
@@ -334,7 +334,7 @@ fn the_preview_command_opens_files_and_the_plan() {
         repo.beside("viewer").display()
     ));
     let mut screen = Screen::open(&repo, (80, 24), &["execute"]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("r");
     screen.wait_for("(q)uit › r");
     screen.settled();
@@ -382,7 +382,7 @@ fn r7_a_plan_edited_as_a_whole_is_shown_and_runs_as_it_is_shown() {
     let plan = repo.beside("plan.md");
     let args = ["execute", plan.to_str().unwrap()];
     let mut screen = Screen::open_with(&repo, (100, 40), (&args, &[("GIT_EDITOR", edit)]));
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("e");
     let shown = screen.wait_for("1 action changed, 1 action switched off; (a) runs what is shown");
     let (_, shown) = shown.split_once("(q)uit › e").unwrap();
@@ -420,7 +420,7 @@ fn a_plan_that_gets_another_action_is_refused_and_can_be_edited_again() {
     let plan = repo.beside("plan.md");
     let args = ["execute", plan.to_str().unwrap()];
     let mut screen = Screen::open_with(&repo, (80, 40), (&args, &[("GIT_EDITOR", &editor)]));
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("e");
     screen.wait_for("not added or moved");
     screen.wait_for("(e)dit again or (c)lose");

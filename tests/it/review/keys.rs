@@ -20,7 +20,7 @@ fn project() -> TestRepo {
 fn review(repo: &TestRepo, size: (u16, u16)) -> Screen {
     let plan = repo.beside("plan.md");
     let mut screen = Screen::open(repo, size, &["execute", plan.to_str().unwrap()]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen
 }
 
@@ -97,7 +97,7 @@ fn keys_typed_at_an_editor_do_not_approve_what_it_changed() {
     let args = ["execute", plan.to_str().unwrap()];
     let editor = [("GIT_EDITOR", "sleep 0.5; true")];
     let mut screen = Screen::open_with(&repo, (80, 24), (&args, &editor));
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("exa");
     screen.wait_for("(q)uit › e");
     screen.settled();

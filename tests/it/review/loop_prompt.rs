@@ -332,7 +332,7 @@ fn a_prose_answer_is_shown_and_enter_asks_for_the_plan() {
             "{shown}"
         );
         screen.press("\r");
-        screen.wait_for("(q)uit ›");
+        screen.wait_for_prompt("(q)uit ›");
         screen.settled();
         screen.press("\r");
         ready(&mut screen, "turn 3: what should be done?");

@@ -74,7 +74,7 @@ fn a_plan_from_standard_input_is_reviewed_at_the_terminal() {
     let repo = project(&actions);
     let script = "cat ../plan.md | \"$TEDDY\" execute -; echo code $?";
     let mut screen = Screen::shell(&repo, (80, 30), (script, &[]));
-    let shown = screen.wait_for("(q)uit ›");
+    let shown = screen.wait_for_prompt("(q)uit ›");
     assert!(shown.contains("    +b"), "{shown}");
     screen.press("m");
     screen.wait_for("2 of 2 actions");
@@ -92,7 +92,7 @@ fn a_plan_from_a_file_that_is_standard_input_is_reviewed_and_results_go_elsewher
     let repo = project(&[create("b.txt", "b\n")]);
     let script = "\"$TEDDY\" execute - < ../plan.md > ../result; echo code $?";
     let mut screen = Screen::shell(&repo, (80, 30), (script, &[]));
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("a");
     screen.wait_for("code 0");
     screen.end();

@@ -39,7 +39,7 @@ fn project() -> TestRepo {
 
 fn review(repo: &TestRepo, size: (u16, u16)) -> Screen {
     let mut screen = Screen::open(repo, size, &["execute"]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen
 }
 
@@ -337,7 +337,7 @@ fn a_question_of_the_model_on_other_terminals() {
         let repo = project();
         let mut screen = review(&repo, size);
         screen.press("a");
-        screen.wait_for("leaves\n›");
+        screen.wait_for_prompt("leaves\n›");
         screen.press("a word and another one and 日本語 zz");
         screen.wait_for("zz");
         let shown = dense(&mut screen);

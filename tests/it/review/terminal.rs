@@ -38,7 +38,7 @@ fn draft(repo: &TestRepo) -> String {
 /// Opens the tree of the review.
 fn tree(repo: &TestRepo, size: (u16, u16)) -> Screen {
     let mut screen = Screen::open(repo, size, &["execute"]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("m");
     screen.wait_for("2 of 2 actions");
     screen
@@ -47,7 +47,7 @@ fn tree(repo: &TestRepo, size: (u16, u16)) -> Screen {
 /// Skips the plan with this message. Returns the final screen.
 fn skipped(repo: &TestRepo, words: &str) -> String {
     let mut screen = Screen::open(repo, (100, 30), &["execute"]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("s");
     screen.wait_for("enter declines with it");
     screen.press(&format!("{words}\r"));
@@ -94,7 +94,7 @@ fn a_stop_from_outside_gives_the_terminal_back_and_keeps_the_draft() {
 fn a_stop_at_the_question_and_in_a_text_ends_as_well() {
     let repo = project();
     let mut screen = Screen::open(&repo, (80, 24), &["execute"]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.signal(Signal::TERM);
     assert_eq!(screen.end(), 130, "{}", screen.shown());
     repo.reply("an answer that nobody waits for");
@@ -112,7 +112,7 @@ fn ctrl_z_gives_the_terminal_back_and_fg_draws_the_tree_again() {
     let mut shell = Screen::jobs(&repo, (80, 24));
     shell.wait_for("SHELL>");
     shell.press("\"$TEDDY\" execute\r");
-    shell.wait_for("(q)uit ›");
+    shell.wait_for_prompt("(q)uit ›");
     shell.press("m");
     shell.wait_for("2 of 2 actions");
     shell.press(" ");
@@ -130,14 +130,14 @@ fn ctrl_z_gives_the_terminal_back_and_fg_draws_the_tree_again() {
         "{shown}"
     );
     shell.press("\x1b");
-    shell.wait_for("(q)uit ›");
+    shell.wait_for_prompt("(q)uit ›");
     shell.wait_for("1 action switched off; (a) runs what is shown");
     shell.press("\x1a");
     while shell.written().matches("Stopped").count() < 2 {
         shell.read();
     }
     shell.press("clear; fg\r");
-    shell.wait_for("(q)uit ›");
+    shell.wait_for_prompt("(q)uit ›");
     shell.press("q");
     shell.wait_for("your changes to it are lost. (y/n)");
     shell.press("y");
@@ -196,10 +196,10 @@ fn a_window_is_resized_while_the_tree_is_open() {
 fn a_window_is_resized_while_the_summary_is_open() {
     let repo = project();
     let mut screen = Screen::open(&repo, (90, 24), &["execute"]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     let first = screen.settled();
     screen.resize((40, 24));
-    screen.wait_for("(m)odify /\n(e)dit / (s)kip / (q)uit ›");
+    screen.wait_for_prompt("(m)odify /\n(e)dit / (s)kip / (q)uit ›");
     insta::assert_snapshot!(screen.settled(), @r#"
     ▶ Reviewing Plan: "Make it"
       demo · turn 1 · 🟢 Green · Pathfinder
@@ -238,7 +238,7 @@ fn where_stderr_goes_elsewhere_the_review_is_on_the_terminal() {
         (80, 24),
         ("\"$TEDDY\" execute 2> ../log; echo code $?", &[]),
     );
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("m");
     screen.wait_for("2 of 2 actions");
     assert!(screen.is_full());
@@ -325,7 +325,7 @@ fn where_everything_goes_elsewhere_an_editor_gets_the_terminal() {
             &[("GIT_EDITOR", editor)],
         ),
     );
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("mp");
     screen.wait_for("(y/n)");
     screen.press("y");
@@ -360,7 +360,7 @@ fn without_colours_no_colour_is_written() {
     ] {
         let repo = project();
         let mut screen = Screen::open_with(&repo, (120, 30), (args, variables));
-        screen.wait_for("(q)uit ›");
+        screen.wait_for_prompt("(q)uit ›");
         screen.press("m");
         screen.wait_for("+b");
         screen.press("q");
@@ -392,7 +392,7 @@ fn leaving_keeps_the_draft_byte_for_byte() {
     let before = draft(&repo);
     for keys in ["q", "mq", "m\x1b q"] {
         let mut screen = Screen::open(&repo, (80, 24), &["execute"]);
-        screen.wait_for("(q)uit ›");
+        screen.wait_for_prompt("(q)uit ›");
         for key in keys.split(' ') {
             screen.press(key);
             screen.settled();
@@ -408,7 +408,7 @@ fn leaving_keeps_the_draft_byte_for_byte() {
         assert_eq!(draft(&repo), before, "{keys:?}");
     }
     let mut screen = Screen::open(&repo, (80, 24), &["resume"]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("q");
     assert_eq!((screen.end(), draft(&repo)), (0, before.clone()));
     assert!(
@@ -419,7 +419,7 @@ fn leaving_keeps_the_draft_byte_for_byte() {
         screen.shown()
     );
     let mut screen = Screen::open(&repo, (80, 24), &["execute"]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("\x03");
     assert_eq!((screen.end(), draft(&repo)), (130, before));
 }
@@ -429,7 +429,7 @@ fn skipping_records_the_words_and_plans_with_them() {
     let repo = project();
     repo.reply(&plan("Make another", &[create("c.txt", "c\n")]));
     let mut screen = Screen::open(&repo, (80, 24), &["resume"]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("s");
     screen.wait_for("Declining Make it. What should be done instead?");
     screen.press("rather c,\\\rplease\r");
@@ -518,7 +518,7 @@ fn an_interrupted_skip_declines_nothing() {
     let repo = project();
     let before = draft(&repo);
     let mut screen = Screen::open(&repo, (80, 24), &["execute"]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("s");
     screen.wait_for("enter declines with it");
     screen.press("no, wait\x04\x03");
@@ -593,7 +593,7 @@ fn promise_a6_a_plan_of_which_nothing_fits_waits_until_it_does() {
     repo.done(&["plan", "-m", "go", "--from", "../plan.md"]);
     let before = draft(&repo);
     let mut screen = Screen::open(&repo, (100, 30), &["execute"]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("m");
     screen.wait_for("1 of 1 actions");
     look_around(&mut screen);

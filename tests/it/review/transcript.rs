@@ -30,7 +30,7 @@ fn project(work: &str) -> TestRepo {
 
 fn review(repo: &TestRepo) -> Screen {
     let mut screen = Screen::open(repo, (80, 40), &["execute"]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen
 }
 
@@ -133,7 +133,7 @@ fn the_review_says_what_the_agent_ran_and_t_shows_it() {
         "#);
     });
     screen.press("q");
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(repo.read("a.txt"), "2\n");
@@ -146,7 +146,7 @@ fn t_does_nothing_without_a_transcript() {
     let plan = crate::plans::plan("One", &[crate::plans::create("b.txt", "b\n")]);
     std::fs::write(repo.beside("plan.md"), plan).unwrap();
     let mut screen = Screen::open(&repo, (80, 24), &["execute", "../plan.md"]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     let before = screen.settled();
     screen.press("t");
     assert_eq!(screen.settled(), before);

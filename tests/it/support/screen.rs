@@ -141,6 +141,25 @@ impl Screen {
         }
     }
 
+    /// Waits until the screen ends with the text.
+    ///
+    /// An older prompt on the screen, with its answer behind it, does not count. A program
+    /// discards keys that arrive before it asks.
+    pub fn wait_for_prompt(&mut self, text: &str) -> String {
+        let start = Instant::now();
+        loop {
+            let shown = self.shown();
+            if shown.trim_end().ends_with(text) {
+                return shown;
+            }
+            let left = PATIENCE.saturating_sub(start.elapsed());
+            let Ok(bytes) = self.output.recv_timeout(left) else {
+                panic!("the screen does not end with `{text}`:\n{shown}")
+            };
+            self.take(&bytes);
+        }
+    }
+
     pub fn read(&mut self) {
         let bytes = self
             .output

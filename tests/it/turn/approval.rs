@@ -18,7 +18,7 @@ fn waiting(text: &str) -> TestRepo {
 /// Opens the checklist of the waiting plan.
 fn checklist(repo: &TestRepo) -> Screen {
     let mut screen = Screen::open(repo, (100, 30), &["execute"]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("m");
     screen.wait_for("a approve");
     screen

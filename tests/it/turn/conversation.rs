@@ -342,7 +342,7 @@ fn promise_c2_the_next_loop_shows_the_question_whole_and_waits() {
     let mut screen = Screen::open(&repo, (100, 30), &["resume"]);
     screen.wait_for("Your answer:");
     screen.press("blue\r");
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("q");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(

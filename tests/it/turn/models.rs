@@ -536,7 +536,7 @@ fn a_previewer_gets_no_key() {
     std::fs::write(repo.beside("plan.md"), make_b()).unwrap();
     let keys = [("LLM_CRED", SECRET), ("OPENAI_API_KEY", SECRET)];
     let mut screen = Screen::open_with(&repo, (100, 40), (&["execute", "../plan.md"], &keys));
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("r");
     screen.wait_for("(q)uit › r");
     screen.settled();
@@ -575,7 +575,7 @@ fn a_manual_model_takes_the_answer_from_the_editor() {
             &[("GIT_EDITOR", &editor)],
         ),
     );
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("e");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(draft(&repo, "plan.md") + "\n", make_b());

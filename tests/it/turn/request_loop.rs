@@ -44,7 +44,7 @@ fn reviewed(screen: &mut Screen, title: &str) {
 /// Waits for a question and its prompt.
 fn asked(screen: &mut Screen, question: &str) {
     screen.wait_for(&format!("{question}\n"));
-    screen.wait_for("ctrl-d leaves\n›");
+    screen.wait_for_prompt("\n›");
 }
 
 /// Returns the subjects of the turns, newest first.
@@ -379,7 +379,7 @@ fn a_person_is_asked_again_and_again_and_leaves_with_ctrl_d() {
     let mut screen = Screen::open(&repo, (100, 40), &["resume"]);
     asked(&mut screen, "turn 1: what should be done?");
     screen.press("make b\r");
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("a");
     asked(&mut screen, "turn 2: what should be done?");
     screen.press("paint it\r");
@@ -452,7 +452,7 @@ fn ctrl_c_leaves_with_130_wherever_the_person_is() {
     screen.press("\x03");
     assert_eq!(screen.end(), 130, "{}", screen.shown());
     let mut screen = Screen::open(&repo, (100, 40), &["resume", "-m", "go"]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("\x03");
     assert_eq!(screen.end(), 130, "{}", screen.shown());
     assert_eq!(repo.workflow().status()["state"], "planned");

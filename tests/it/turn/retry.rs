@@ -249,7 +249,7 @@ fn what_the_user_changed_is_what_runs_again() {
     )
     .unwrap();
     let mut screen = Screen::open(&repo, (100, 30), &["execute", "../plan.md"]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("m");
     screen.wait_for("2 of 2 actions");
     screen.press("jp");

@@ -443,7 +443,7 @@ fn what_needs_no_model_offers_none() {
 
     // The waiting plan runs first.
     let mut screen = machine.screen(&["resume"], &[]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     screen.settled();
     screen.press("q");
     assert_eq!(screen.end(), 0, "{}", screen.shown());

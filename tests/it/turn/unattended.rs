@@ -96,7 +96,7 @@ fn p42_a_person_sees_the_words_and_runs_the_plan() {
     let repo = project();
     repo.write("../plan.md", doubtful(WORDS[2]));
     let mut screen = Screen::open(&repo, (140, 40), &["execute", "../plan.md"]);
-    screen.wait_for("(q)uit ›");
+    screen.wait_for_prompt("(q)uit ›");
     assert!(screen.shown().contains("noch nicht"), "{}", screen.shown());
     screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
