@@ -394,7 +394,7 @@ fn at_every_moment_a_signal_brings_all_or_nothing() {
     let mut dice = Dice(8);
     let begun = Instant::now();
     repo.done(&["execute", "../plan.md", "-y"]);
-    let usual = u64::try_from(begun.elapsed().as_micros()).unwrap();
+    let mut longest = usize::try_from(begun.elapsed().as_micros()).unwrap();
     let after = photo(&repo);
     let (mut stopped, mut recorded) = (0, 0);
     for moment in 0..MOMENTS {
@@ -402,7 +402,7 @@ fn at_every_moment_a_signal_brings_all_or_nothing() {
         assert_eq!(photo(&repo), before, "moment {moment}");
         let tip = newest(&repo).0;
         let signal = [Signal::INT, Signal::TERM, Signal::HUP][dice.below(3)];
-        let wait = Duration::from_micros(dice.below(usize::try_from(usual).unwrap()) as u64);
+        let wait = Duration::from_micros(dice.below(longest) as u64);
         let mut child = repo
             .teddy_command(&["execute", "../plan.md", "-y"])
             .current_dir(repo.path())
@@ -428,7 +428,13 @@ fn at_every_moment_a_signal_brings_all_or_nothing() {
             "interrupted" => assert_eq!((&found, number), (&before, tip + 1), "{what}"),
             _ => assert_eq!((&found, number), (&before, tip), "{what}"),
         }
-        stopped += usize::from(found == before);
+        // On a loaded machine one measurement says little, so each round corrects it.
+        if found == before {
+            stopped += 1;
+            longest = longest * 5 / 4;
+        } else {
+            longest = longest * 3 / 4 + 1;
+        }
         recorded += usize::from(status == "interrupted");
     }
     assert!(
