@@ -15,6 +15,7 @@ pub mod change;
 pub mod compare;
 pub mod confine;
 pub mod context;
+pub mod conversation;
 pub mod damage;
 pub mod demo;
 pub mod doctor;

@@ -12,22 +12,22 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use self::commands::{COMMANDS, typed_command};
-use self::conversations::{find_conversation, keep_conversation, list_conversations, replay};
+use self::conversations::{find_conversation, list_conversations, replay};
 use super::app::App;
 use super::complete;
 use super::exit;
+use crate::model::acting::ACP_VERSION;
 use crate::project::Project;
 use crate::session::name::SessionName;
 use crate::ui::acp::AcpUser;
 use crate::ui::acp::wire::{AcpWire, PROMPT};
+use crate::workflow::conversation::keep_conversation;
 use crate::workflow::execute::result::{RecordedTurn, TurnEnding};
 use crate::workflow::lifecycle;
 use crate::workflow::model::agents;
 use crate::workflow::plan::{PlanOptions, plan_next_turn};
 use crate::workflow::resume::{Console, Ended, ResumeOptions, Typed, resume};
 
-/// Protocol version.
-const VERSION: u32 = 1;
 const MAX_SESSIONS: usize = 64;
 /// Longest prompt, in bytes.
 const MAX_PROMPT: usize = 4 << 20;
@@ -288,7 +288,7 @@ fn start(
     let agent = agents::agent(project, &project.settings.agent)?;
     let transaction = project.enter("acp", user)?;
     let first = lifecycle::create_session(&transaction, project, &name, &agent)?;
-    keep_conversation(project, id, &name, first)?;
+    keep_conversation(project, Uuid::parse_str(id)?, &name, first)?;
     Ok(name)
 }
 
@@ -341,7 +341,7 @@ fn directory(params: &Value) -> Result<PathBuf, Refused> {
 /// Describes the agent and its capabilities.
 fn introduction() -> Value {
     json!({
-        "protocolVersion": VERSION,
+        "protocolVersion": ACP_VERSION,
         "agentCapabilities": {
             "loadSession": true,
             "sessionCapabilities": { "list": {}, "resume": {} },

@@ -25,6 +25,9 @@ use std::time::Duration;
 use super::{ModelError, TokenUsage};
 use crate::host::supervisor::Launcher;
 
+/// Version of the Agent Client Protocol.
+pub const ACP_VERSION: u64 = 1;
+
 pub trait ActingModel: Send {
     /// As configured.
     fn name(&self) -> &str;

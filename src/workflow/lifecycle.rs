@@ -14,6 +14,7 @@ use crate::session::name::SessionName;
 use crate::session::store::{NewTurn, StoreError};
 use crate::session::transition::Agent;
 use crate::text::hint::error_with_hint;
+use crate::workflow::conversation;
 use crate::workflow::gc::forget;
 use crate::workflow::model::agents;
 use crate::workflow::open_session::OpenSession;
@@ -131,6 +132,7 @@ pub fn rename_session(
         MoveError::Moved { .. } => anyhow::Error::from(StoreError::Taken(new.clone())),
         MoveError::Store(error) => error,
     })?;
+    conversation::rename(project, old, new)?;
     forget(project, old)?;
     drop(lock);
 

@@ -2,11 +2,13 @@
 //!
 //! Each runs `teddy` itself, so that it does and says the same as in a terminal.
 
-use std::io::{self, Read};
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -15,7 +17,9 @@ use crate::session::name::SessionName;
 use crate::ui::acp::EditorCommand;
 
 /// Most output that the editor gets, in bytes.
-const MAX_OUTPUT: u64 = 256 << 10;
+const MAX_OUTPUT: usize = 256 << 10;
+/// Time for the end of the output, once the command has ended.
+const GRACE: Duration = Duration::from_secs(1);
 /// Interval at which a cancellation is noticed.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -116,8 +120,10 @@ pub(super) fn run(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn()?;
-    let streams = (child.stdout.take(), child.stderr.take());
-    let (stdout, stderr) = (collect(streams.0), collect(streams.1));
+    let outputs = (
+        CommandOutput::collect(child.stdout.take()),
+        CommandOutput::collect(child.stderr.take()),
+    );
 
     let mut is_interrupted = false;
     let status = loop {
@@ -132,7 +138,8 @@ pub(super) fn run(
         thread::sleep(TICK);
     };
 
-    let texts = [stdout, stderr].map(|reader| reader.join().unwrap_or_default());
+    let deadline = Instant::now() + GRACE;
+    let texts = [outputs.0.finish(deadline), outputs.1.finish(deadline)];
     let text: Vec<&str> = texts.iter().map(|text| text.trim_end()).collect();
     let text = text.join("\n");
     Ok(match text.trim() {
@@ -142,22 +149,68 @@ pub(super) fn run(
     })
 }
 
-/// Reads to the end, and keeps the beginning.
-fn collect(stream: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
-    thread::spawn(move || {
-        let Some(mut stream) = stream else {
-            return String::new();
+/// What a stream printed, while a thread reads it.
+struct CommandOutput {
+    text: Arc<Mutex<PrintedText>>,
+    /// Disconnected at the end of the stream.
+    end: Receiver<()>,
+}
+
+#[derive(Debug, Default)]
+struct PrintedText {
+    /// The beginning.
+    bytes: Vec<u8>,
+    /// Bytes that were not kept.
+    left: usize,
+}
+
+impl CommandOutput {
+    fn collect(stream: Option<impl Read + Send + 'static>) -> CommandOutput {
+        let (sender, end) = channel();
+        let text = Arc::new(Mutex::new(PrintedText::default()));
+        let output = CommandOutput {
+            text: Arc::clone(&text),
+            end,
         };
-        let mut bytes = Vec::new();
-        // What was read before a failure is shown.
-        let _ = stream.by_ref().take(MAX_OUTPUT).read_to_end(&mut bytes);
-        let left = io::copy(&mut stream, &mut io::sink()).unwrap_or_default();
-        let mut text = String::from_utf8_lossy(&bytes).into_owned();
-        if left > 0 {
-            text.push_str(&format!("\n({left} more bytes are not shown)"));
+        thread::spawn(move || {
+            let _sender: Sender<()> = sender;
+            let Some(mut stream) = stream else {
+                return;
+            };
+            let mut buffer = [0; 8 << 10];
+            // What was read before a failure is shown.
+            loop {
+                let count = match stream.read(&mut buffer) {
+                    Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                    Ok(0) | Err(_) => return,
+                    Ok(count) => count,
+                };
+                let mut text = text.lock().unwrap_or_else(PoisonError::into_inner);
+                let kept = count.min(MAX_OUTPUT.saturating_sub(text.bytes.len()));
+                text.bytes.extend(&buffer[..kept]);
+                text.left += count - kept;
+            }
+        });
+        output
+    }
+
+    /// Returns what was read until the end of the stream or the deadline. A process that a hook left
+    /// running can keep the stream open for any time.
+    fn finish(self, deadline: Instant) -> String {
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        let is_open = self.end.recv_timeout(remaining) == Err(RecvTimeoutError::Timeout);
+        let printed = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = String::from_utf8_lossy(&printed.bytes)
+            .trim_end()
+            .to_owned();
+        if printed.left > 0 {
+            text.push_str(&format!("\n({} more bytes are not shown)", printed.left));
+        }
+        if is_open {
+            text.push_str("\n(a process that it started still runs; what it prints is not shown)");
         }
         text
-    })
+    }
 }
 
 /// A fence that is longer than any in the text.

@@ -1,18 +1,10 @@
 //! Conversations of an editor that are sessions in git.
 //!
-//! An editor keeps the id from `session/new`, which is older than the name of the session, so a file
-//! in the repository's own directory says which session it became. Any other session has its name
-//! as its id.
-
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::PathBuf;
+//! A session that began in an editor has the id from `session/new`, any other one its name.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::git::object::CommitId;
-use crate::host::file::{make_dirs, read_regular_text, write_atomic};
 use crate::project::Project;
 use crate::query::history::{self, SessionRow};
 use crate::session::artifact;
@@ -20,7 +12,9 @@ use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::beginning;
+use crate::text::sanitize::sanitize_line;
 use crate::ui::acp::AcpUser;
+use crate::workflow::conversation::{conversations, session_of};
 
 /// Sessions in one answer.
 const PAGE: usize = 100;
@@ -28,39 +22,8 @@ const PAGE: usize = 100;
 const MAX_TURNS: usize = 500;
 /// Longest message that is sent, in bytes.
 const MAX_TEXT: usize = 64 << 10;
-/// Largest file with the name of a session, in bytes.
-const MAX_NOTE: u64 = 1024;
-/// Most files that are read.
-const MAX_NOTES: usize = 10_000;
-
-fn notes(project: &Project) -> PathBuf {
-    project.repository.teddy_dir().join("acp")
-}
-
-/// Remembers which session a conversation became.
-pub(super) fn keep_conversation(
-    project: &Project,
-    id: &str,
-    name: &SessionName,
-    first: CommitId,
-) -> anyhow::Result<()> {
-    let dir = notes(project);
-    make_dirs(&dir)?;
-    Ok(write_atomic(
-        &dir.join(id),
-        format!("{name} {first}\n").as_bytes(),
-    )?)
-}
-
-/// Reads the session of an id. `None` if it is gone, also if another one has its name now.
-fn kept(project: &Project, id: Uuid) -> Option<SessionName> {
-    let text = read_regular_text(&notes(project).join(id.to_string()), MAX_NOTE).ok()?;
-    let (name, first) = text.trim().split_once(' ')?;
-    let name = find_by_name(project, name).ok()??;
-    let store = project.store();
-    let turn = store.back_from(store.tip(&name).ok()?).turn(0).ok()?;
-    (turn.commit.to_string() == first).then_some(name)
-}
+/// Longest title, in characters.
+const MAX_TITLE: usize = 120;
 
 fn find_by_name(project: &Project, name: &str) -> anyhow::Result<Option<SessionName>> {
     let mut sessions = project.store().sessions()?.into_iter();
@@ -75,7 +38,7 @@ pub(super) fn find_conversation(
 ) -> anyhow::Result<Option<SessionName>> {
     // Only an id has a file. Anything else could be a path.
     if let Ok(uuid) = Uuid::parse_str(id)
-        && let Some(name) = kept(project, uuid)
+        && let Some(name) = session_of(project, uuid)
     {
         return Ok(Some(name));
     }
@@ -84,14 +47,7 @@ pub(super) fn find_conversation(
 
 /// Answers `session/list`, most recently changed first.
 pub(super) fn list_conversations(project: &Project, start: usize) -> anyhow::Result<Value> {
-    let entries = fs::read_dir(notes(project)).into_iter().flatten();
-    let ids = entries
-        .take(MAX_NOTES)
-        .filter_map(|entry| Uuid::parse_str(entry.ok()?.file_name().to_str()?).ok());
-    let ids: BTreeMap<String, Uuid> = ids
-        .filter_map(|id| Some((kept(project, id)?.as_str().to_owned(), id)))
-        .collect();
-
+    let ids = conversations(project);
     let rows = history::session_rows(project)?;
     let root = project.repository.workdir();
     let session = |row: &SessionRow| {
@@ -102,7 +58,7 @@ pub(super) fn list_conversations(project: &Project, start: usize) -> anyhow::Res
             true => &row.name,
             false => &row.title,
         };
-        json!({ "sessionId": id, "cwd": root, "title": title, "updatedAt": row.updated })
+        json!({ "sessionId": id, "cwd": root, "title": shown_title(title), "updatedAt": row.updated })
     };
     let page: Vec<Value> = rows.iter().skip(start).take(PAGE).map(session).collect();
     let mut answer = json!({ "sessions": page });
@@ -111,6 +67,19 @@ pub(super) fn list_conversations(project: &Project, start: usize) -> anyhow::Res
         answer["nextCursor"] = json!(end.to_string());
     }
     Ok(answer)
+}
+
+/// Others may have written the turns, and an editor shows a title in a menu.
+fn shown_title(title: &str) -> String {
+    let mut short: String = title.chars().take(MAX_TITLE).collect();
+    if short.len() < title.len() {
+        // At a word, if one ends in the second half.
+        if let Some(end) = short.rfind(' ').filter(|end| *end > short.len() / 2) {
+            short.truncate(end);
+        }
+        short.push('…');
+    }
+    sanitize_line(&short).into_owned()
 }
 
 /// Sends the turns of a session as its conversation.
@@ -145,4 +114,20 @@ pub(super) fn replay(
         user.send_text(&beginning(&text, MAX_TEXT));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_short_and_visible() {
+        assert_eq!(
+            shown_title("Add \u{1b}[2J\u{202e}d"),
+            "Add \\u{1b}[2J\\u{202e}d"
+        );
+        let title = shown_title(&"word ".repeat(100));
+        assert_eq!(title, format!("{}…", "word ".repeat(24).trim_end()));
+        assert_eq!(shown_title(&"é".repeat(500)).chars().count(), MAX_TITLE + 1);
+    }
 }

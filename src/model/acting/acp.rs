@@ -9,6 +9,7 @@ mod talk;
 use serde_json::{Value, json};
 
 use message::{NOT_LOGGED_IN, RpcFailure};
+pub(super) use message::{initialize_params, request};
 use talk::{Talk, TalkError};
 
 use super::agent::{AgentSettings, private_dir};
@@ -16,16 +17,14 @@ use super::agent_output::MAX_LINE;
 use super::clock::{AgentClock, check_survivors, too_much};
 use super::facts::is_id;
 use super::{
-    ActingModel, AgentFailure, AgentHost, AgentIdentity, AgentLimits, AgentNeeds, AgentProgress,
-    AgentResult, AgentTask, StopReason,
+    ACP_VERSION, ActingModel, AgentFailure, AgentHost, AgentIdentity, AgentLimits, AgentNeeds,
+    AgentProgress, AgentResult, AgentTask, StopReason,
 };
 use crate::host::dialogue::{Dialogue, DialogueDir, DialogueOrder};
 use crate::model::ModelError;
 use crate::model::acting::acp::talk::text_at;
 use crate::model::acting::agent_output::sanitize_label;
 use crate::model::acting::transcript::TranscriptRecorder;
-
-const VERSION: u64 = 1;
 
 pub(super) struct AcpModel {
     agent: AgentSettings,
@@ -105,29 +104,19 @@ impl AcpModel {
 
     /// Negotiates the version. Records the agent's identity, abilities and login methods.
     fn greet(&self, talk: &mut Talk<'_>, agreed: &mut Agreement) -> Result<(), AcpError> {
-        let params = json!({
-            "protocolVersion": VERSION,
-            "clientCapabilities": {
-                // If offered, only some agents would use these. Without them, all agents work with
-                // their own tools: in the worktree, inside the sandbox.
-                "fs": { "readTextFile": false, "writeTextFile": false },
-                "terminal": false,
-            },
-            "clientInfo": { "name": "teddy", "title": "TeDDy", "version": env!("CARGO_PKG_VERSION") },
-        });
-        let greeting = match talk.ask("initialize", params) {
+        let greeting = match talk.ask("initialize", initialize_params()) {
             Err(TalkError::Failed(failure)) => return Err(self.failed(&failure, agreed).into()),
             greeting => greeting?,
         };
 
         let version = greeting.get("protocolVersion").and_then(Value::as_u64);
-        if version != Some(VERSION) {
+        if version != Some(ACP_VERSION) {
             let agent_version =
                 version.map_or_else(|| "none".to_owned(), |version| version.to_string());
             let program = &self.agent.run[0];
             return Err(AcpError::Report(ModelError::Agent {
                 detail: format!(
-                    "`{program}` speaks version {agent_version} of the Agent Client Protocol, and TeDDy version {VERSION}"
+                    "`{program}` speaks version {agent_version} of the Agent Client Protocol, and TeDDy version {ACP_VERSION}"
                 ),
                 remedy: "install a version of the agent that speaks version 1 as well, or use it as a command with `kind: agent`".to_owned(),
             }));

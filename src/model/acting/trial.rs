@@ -6,8 +6,10 @@ use std::cell::Cell;
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::ACP_VERSION;
+use super::acp::{initialize_params, request};
 use super::agent::AgentSettings;
 use crate::host::interrupt;
 use crate::model::ModelError;
@@ -19,8 +21,6 @@ use crate::text::sanitize::sanitize_line;
 /// Agents in Node.js need some seconds to start.
 const PATIENCE: Duration = Duration::from_secs(30);
 const MAX_BYTES: usize = 1 << 20;
-/// Of the protocol.
-const VERSION: u64 = 1;
 
 /// Returns name and version of the agent, as it states them.
 pub fn greet_agent(
@@ -36,12 +36,7 @@ pub fn greet_agent(
 }
 
 fn initialize(agent: &AgentSettings) -> Result<String, ModelError> {
-    let request = json!({
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": { "protocolVersion": VERSION, "clientCapabilities": {} },
-    });
+    let request = request(1, "initialize", initialize_params());
     // The agent waits for more requests, so the first answer ends it.
     let reply: Cell<Option<Value>> = Cell::new(None);
     let is_answered = Cell::new(false);
@@ -73,7 +68,7 @@ fn introduce(agent: &AgentSettings, reply: &Value) -> Result<String, ModelError>
         return Err(failure(agent, &sanitize_line(message)));
     }
     let version = reply.pointer("/result/protocolVersion");
-    if version.and_then(Value::as_u64) != Some(VERSION) {
+    if version.and_then(Value::as_u64) != Some(ACP_VERSION) {
         return Err(failure(
             agent,
             "it does not speak version 1 of the Agent Client Protocol",

@@ -18,6 +18,7 @@ use crate::session::turn::Turn;
 use crate::session::verify::check;
 use crate::text::hint::with_hint;
 use crate::workflow::archive::{Drafts, Existing, collect_sessions};
+use crate::workflow::conversation;
 use crate::workflow::gc::expired::remove_worktree;
 use crate::workflow::model::budget::forget_spent;
 use crate::workspace::stack::is_patch;
@@ -150,6 +151,7 @@ pub(in crate::workflow) fn forget(project: &Project, session: &SessionName) -> a
     project.journal().forget_draft(session);
     log::forget_log(repository, session);
     forget_spent(repository, session);
+    conversation::forget(project, session);
     project.journal().forget_tip(session)?;
     Ok(())
 }

@@ -420,6 +420,55 @@ fn a_conversation_of_elsewhere_is_not_opened() {
 }
 
 #[test]
+fn a_conversation_follows_its_session_and_goes_with_it() {
+    let repo = project();
+    let session = conversation_of_one_turn(&repo);
+    let notes = repo.path().join(".git/teddy/acp");
+    repo.done(&["branch", "-m", "make-d", "renamed"]);
+    let mut editor = Editor::new(&repo);
+    assert_eq!(
+        editor.reopen("session/resume", &repo, &session)["result"],
+        json!({})
+    );
+    let ids = |editor: &mut Editor| -> Vec<Value> {
+        let listed = editor.list(&repo);
+        listed.iter().map(|row| row["sessionId"].clone()).collect()
+    };
+    assert!(ids(&mut editor).contains(&json!(session)));
+    assert_eq!(std::fs::read_dir(&notes).unwrap().count(), 1);
+
+    repo.done(&["gc", "-y", "renamed"]);
+    assert_eq!(std::fs::read_dir(&notes).unwrap().count(), 0);
+    editor.leave();
+}
+
+#[test]
+fn a_child_of_a_hook_that_keeps_the_output_open_does_not_block_a_command() {
+    let repo = project();
+    let session = conversation_of_one_turn(&repo);
+    let file = repo.beside("sleeping.pid");
+    let hook = repo.path().join(".git/hooks/post-commit");
+    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    std::fs::write(
+        &hook,
+        format!("#!/bin/sh\nsleep 600 &\necho $! > {}\n", file.display()),
+    )
+    .unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&hook, executable).unwrap();
+    let mut editor = Editor::new(&repo);
+    editor.reopen("session/resume", &repo, &session);
+    let begun = std::time::Instant::now();
+    editor.command(&session, "/land Add d");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(300));
+    assert_eq!(repo.git(&["log", "-1", "--format=%s"]).trim(), "Add d");
+    editor.leave();
+    let id = std::fs::read_to_string(file).unwrap();
+    let killed = std::process::Command::new("kill").arg(id.trim()).status();
+    assert!(killed.unwrap().success(), "it still ran");
+}
+
+#[test]
 fn a_prompt_that_was_cancelled_before_it_began_makes_no_turn() {
     let repo = project();
     repo.reply(&plan("Make d", &[create("d.txt", "d\n")]));

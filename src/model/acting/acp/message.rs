@@ -4,6 +4,8 @@
 
 use serde_json::{Value, json};
 
+use crate::model::acting::ACP_VERSION;
+
 /// "Method not found".
 const NO_METHOD: i64 = -32601;
 /// "Authentication required" of the Agent Client Protocol.
@@ -77,8 +79,22 @@ fn outcome(message: &Value) -> Result<Value, RpcFailure> {
     })
 }
 
-pub(super) fn request(id: u64, method: &str, params: Value) -> Value {
+pub(in crate::model::acting) fn request(id: u64, method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
+/// Parameters of the first request of a conversation.
+pub(in crate::model::acting) fn initialize_params() -> Value {
+    json!({
+        "protocolVersion": ACP_VERSION,
+        "clientCapabilities": {
+            // If offered, only some agents would use these. Without them, all agents work with
+            // their own tools: in the worktree, inside the sandbox.
+            "fs": { "readTextFile": false, "writeTextFile": false },
+            "terminal": false,
+        },
+        "clientInfo": { "name": "teddy", "title": "TeDDy", "version": env!("CARGO_PKG_VERSION") },
+    })
 }
 
 pub(super) fn notification(method: &str, params: Value) -> Value {
