@@ -23,6 +23,7 @@ use crate::git::{refs, worktree};
 use crate::host::file::{Root, make_dirs, read_regular_text, write_atomic};
 use crate::host::lock::{self, Lock, LockError, LockHolder, patience};
 use crate::host::{env, process};
+use crate::model::acting::mcp::McpServer;
 use crate::model::acting::preset;
 use crate::model::discovery::service;
 use crate::model::manual::{Give, Take};
@@ -83,6 +84,8 @@ pub struct Project {
     pub ignored: Vec<String>,
     pub user_dirs: UserDirs,
     pub manual_io: ManualIo,
+    /// Of the editor that the call serves, for an agent inside.
+    pub mcp_servers: Vec<McpServer>,
     /// Given for this call.
     requested_session: Option<SessionName>,
 }
@@ -179,6 +182,7 @@ impl Project {
             ignored,
             user_dirs,
             manual_io: ManualIo::default(),
+            mcp_servers: Vec::new(),
             requested_session: options.session,
         })
     }
@@ -431,6 +435,7 @@ impl Project {
             ignored: Vec::new(),
             user_dirs: user_dirs.clone(),
             manual_io: ManualIo::default(),
+            mcp_servers: Vec::new(),
             requested_session: options.session.clone(),
         }
     }

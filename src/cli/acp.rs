@@ -17,6 +17,7 @@ use super::app::App;
 use super::complete;
 use super::exit;
 use crate::model::acting::ACP_VERSION;
+use crate::model::acting::mcp::McpServer;
 use crate::project::Project;
 use crate::session::name::SessionName;
 use crate::ui::acp::AcpUser;
@@ -24,7 +25,7 @@ use crate::ui::acp::wire::{AcpWire, PROMPT};
 use crate::workflow::conversation::keep_conversation;
 use crate::workflow::execute::result::{RecordedTurn, TurnEnding};
 use crate::workflow::lifecycle;
-use crate::workflow::model::agents;
+use crate::workflow::model::{agents, budget};
 use crate::workflow::plan::{PlanOptions, plan_next_turn};
 use crate::workflow::resume::{Console, Ended, ResumeOptions, Typed, resume};
 
@@ -73,6 +74,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 #[derive(Debug, Clone)]
 struct AcpSession {
     dir: PathBuf,
+    /// Programs that the user configured in the editor. Never kept in a file.
+    mcp_servers: Vec<McpServer>,
     /// `None` before the first prompt, which names the session.
     name: Option<SessionName>,
 }
@@ -128,11 +131,16 @@ impl AcpServer<'_> {
 
     fn begin(&mut self, params: &Value) -> Result<Value, Refused> {
         let dir = directory(params)?;
+        let mcp_servers = mcp_servers(params)?;
         let id = Uuid::now_v7().to_string();
         self.check_count(&id)?;
         self.open(&dir).map_err(failed)?;
 
-        let session = AcpSession { dir, name: None };
+        let session = AcpSession {
+            dir,
+            mcp_servers,
+            name: None,
+        };
         self.sessions.insert(id.clone(), session);
         Ok(json!({ "sessionId": id }))
     }
@@ -171,6 +179,7 @@ impl AcpServer<'_> {
     /// Opens a session that is in git, and sends its turns if `is_shown`.
     fn reopen(&mut self, params: &Value, is_shown: bool) -> Result<Value, Refused> {
         let dir = directory(params)?;
+        let mcp_servers = mcp_servers(params)?;
         let id = params["sessionId"].as_str().unwrap_or_default();
         self.check_count(id)?;
         let is_elsewhere = |open: &AcpSession| open.dir != dir;
@@ -188,9 +197,12 @@ impl AcpServer<'_> {
             let mut user = AcpUser::new(&mut self.wire, id, root);
             replay(&project, &name, &mut user).map_err(failed)?;
         }
-        let name = Some(name);
-        self.sessions
-            .insert(id.to_owned(), AcpSession { dir, name });
+        let session = AcpSession {
+            dir,
+            mcp_servers,
+            name: Some(name),
+        };
+        self.sessions.insert(id.to_owned(), session);
         Ok(json!({}))
     }
 
@@ -244,6 +256,7 @@ impl AcpServer<'_> {
         text: String,
     ) -> anyhow::Result<&'static str> {
         let mut project = self.open(&session.dir)?;
+        project.mcp_servers = session.mcp_servers;
         let root = project.repository.workdir().to_owned();
         let mut user = AcpUser::new(&mut self.wire, id, root);
         let name = match session.name {
@@ -251,6 +264,10 @@ impl AcpServer<'_> {
             None => start(&project, id, &text, &mut user)?,
         };
         project.work_on(&name);
+        let tip = project.store().tip(&name)?;
+        let draft = project.store().draft(&tip)?;
+        user.set_spent(budget::session_spending(&project, &tip, &draft)?);
+        let is_first = tip.number() == 0;
         if let Some(session) = self.sessions.get_mut(id) {
             session.name = Some(name);
         }
@@ -269,6 +286,12 @@ impl AcpServer<'_> {
         let resumed = resume(&mut project, resume_options, &mut user, &mut AcpConsole)?;
         let has_failed = resumed.last.as_ref().is_some_and(|last| has_failed(last));
         user.ended(has_failed);
+        if is_first && !project.mcp_servers.is_empty() && !user.has_worked() {
+            user.send_thought(
+                "The MCP servers of the editor were not used: TeDDy passes them to an agent of the \
+                 protocol, such as `teddy acp --model acp:claude`.",
+            );
+        }
         Ok(report_end(&resumed.ended, &mut user))
     }
 }
@@ -338,6 +361,11 @@ fn directory(params: &Value) -> Result<PathBuf, Refused> {
     }
 }
 
+fn mcp_servers(params: &Value) -> Result<Vec<McpServer>, Refused> {
+    let servers = McpServer::read_list(&params["mcpServers"]);
+    servers.map_err(|why| (WRONG, format!("`mcpServers` {why}")))
+}
+
 /// Describes the agent and its capabilities.
 fn introduction() -> Value {
     json!({
@@ -345,6 +373,8 @@ fn introduction() -> Value {
         "agentCapabilities": {
             "loadSession": true,
             "sessionCapabilities": { "list": {}, "resume": {} },
+            // An agent inside that lacks a transport does not get the server, and the user reads it.
+            "mcpCapabilities": { "http": true, "sse": true },
             "promptCapabilities": { "image": false, "audio": false, "embeddedContext": true },
         },
         "agentInfo": { "name": "teddy", "title": "TeDDy", "version": env!("CARGO_PKG_VERSION") },

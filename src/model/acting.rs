@@ -13,6 +13,7 @@ mod command;
 
 mod facts;
 
+pub mod mcp;
 pub mod open;
 pub mod preset;
 
@@ -22,6 +23,7 @@ pub mod trial;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use self::mcp::McpServer;
 use super::{ModelError, TokenUsage};
 use crate::host::supervisor::Launcher;
 
@@ -73,6 +75,8 @@ pub struct AgentTask<'a> {
     /// Replaces `text` if the conversation resumes: the fate of its last changes, and the message.
     pub further: Option<&'a str>,
     pub limits: AgentLimits,
+    /// Of the user's editor. Only an agent of the Agent Client Protocol gets them.
+    pub mcp_servers: &'a [McpServer],
     /// If a sandbox confines the agent, its own questions can be switched off.
     pub is_confined: bool,
 }
@@ -185,11 +189,20 @@ pub enum AgentProgress<'p> {
         usage: TokenUsage,
         /// Of this call, in US dollars.
         cost: Option<f64>,
+        /// `None` if the agent doesn't report it.
+        context: Option<ContextUse>,
     },
     /// For the user, as a sentence without a full stop.
     Note(&'p str),
     /// Since the last output. Sent every few milliseconds.
     Idle(Duration),
+}
+
+/// Context window of an agent's model, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContextUse {
+    pub used: u64,
+    pub size: u64,
 }
 
 /// As the agent reports them, truncated and sanitized.
@@ -209,6 +222,10 @@ pub struct ToolUse {
     /// Such as `edit`, `execute` or `read`. Can be empty.
     pub kind: String,
     pub status: ToolStatus,
+    /// First line of the result. Empty without one, and for a file that was read.
+    pub result: String,
+    /// Of a command.
+    pub exit_code: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -237,6 +254,8 @@ pub struct PermissionQuestion {
     pub kind: String,
     /// The command or paths, if the agent reports them.
     pub detail: Vec<String>,
+    /// A sandbox confines the agent.
+    pub is_confined: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

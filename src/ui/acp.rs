@@ -5,23 +5,28 @@
 
 pub mod wire;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use self::wire::AcpWire;
 use super::notice;
 use super::summary::{Audience, Summary};
+use crate::model::acting::{AgentProgress, ContextUse, ToolStatus, ToolUse};
 use crate::plan::run::Ending;
 use crate::text::sanitize::sanitize_block;
 use crate::ui::progress::AgentWork;
-use crate::ui::style::TextArea;
+use crate::ui::style::{StyledLine, TextArea};
 use crate::workflow::user::{
     Approved, Choice, Decision, Event, NobodyToAsk, Question, ReviewRequest, User,
 };
 
 const MAX_DIFFERENCES: usize = 100;
 const MAX_FILE: usize = 1 << 20;
+/// Tools of an agent inside that are sent.
+const MAX_TOOLS: usize = 10_000;
 const RUN: &str = "run";
 
 /// A command that the editor offers to its user, typed as `/name input`.
@@ -47,6 +52,14 @@ pub struct AcpUser<'a> {
     call: Option<String>,
     work: AgentWork,
     questions: usize,
+    /// `toolCallId`s of the agent inside that the editor knows, without their prefix.
+    tools: HashSet<String>,
+    /// Part of the `toolCallId`s: an agent can count anew in each prompt.
+    prefix: String,
+    /// Cost of the session in US dollars: before the call of the model that runs, and of this call.
+    spent: f64,
+    cost: Option<f64>,
+    has_worked: bool,
 }
 
 impl<'a> AcpUser<'a> {
@@ -60,6 +73,11 @@ impl<'a> AcpUser<'a> {
             call: None,
             work: AgentWork::default(),
             questions: 0,
+            tools: HashSet::new(),
+            prefix: Uuid::now_v7().to_string(),
+            spent: 0.0,
+            cost: None,
+            has_worked: false,
         }
     }
 
@@ -81,6 +99,21 @@ impl<'a> AcpUser<'a> {
         self.update(&json!({
             "sessionUpdate": "available_commands_update", "availableCommands": commands,
         }));
+    }
+
+    /// Sets what the session has cost before, in US dollars.
+    pub fn set_spent(&mut self, dollars: f64) {
+        self.spent = dollars;
+    }
+
+    /// Returns whether an agent worked, and not only a model.
+    pub fn has_worked(&self) -> bool {
+        self.has_worked
+    }
+
+    /// Sends what is not an answer, such as progress.
+    pub fn send_thought(&mut self, text: &str) {
+        self.chunk("agent_thought_chunk", text);
     }
 
     /// Sends a Markdown message.
@@ -119,6 +152,66 @@ impl<'a> AcpUser<'a> {
     pub fn ended(&mut self, has_failed: bool) {
         self.send_status(if has_failed { "failed" } else { "completed" });
         self.call = None;
+    }
+
+    /// Shows what the agent inside does, as the editor shows its own agents.
+    fn working(&mut self, progress: &AgentProgress<'_>) {
+        self.has_worked = true;
+        let lines = match progress {
+            AgentProgress::Tool(_) => self.work.finish_words(),
+            _ => self.work.feed(progress),
+        };
+        self.send_lines(&lines);
+        match progress {
+            AgentProgress::Tool(tool) => self.send_tool(tool),
+            AgentProgress::Used {
+                cost,
+                context: Some(context),
+                ..
+            } => self.send_usage(*cost, *context),
+            AgentProgress::Used { cost, .. } => self.cost = cost.or(self.cost),
+            _ => {}
+        }
+    }
+
+    fn send_lines(&mut self, lines: &[StyledLine]) {
+        let text: Vec<String> = lines.iter().map(StyledLine::text).collect();
+        self.send_thought(&text.join("\n"));
+    }
+
+    fn send_tool(&mut self, tool: &ToolUse) {
+        // An agent can invent any number of ids.
+        if self.tools.len() >= MAX_TOOLS && !self.tools.contains(&tool.id) {
+            return;
+        }
+        let update = match self.tools.insert(tool.id.clone()) {
+            true => "tool_call",
+            false => "tool_call_update",
+        };
+        let title = match tool.title.as_str() {
+            "" => "a tool",
+            title => title,
+        };
+        let exit = tool.exit_code.map(|code| format!("exit code {code}"));
+        let texts = [Some(tool.result.clone()), exit];
+        let texts = texts.into_iter().flatten().filter(|text| !text.is_empty());
+        let block = |text: String| json!({ "type": "content", "content": { "type": "text", "text": text } });
+        self.update(&json!({
+            "sessionUpdate": update, "toolCallId": format!("{}-{}", self.prefix, tool.id),
+            "title": title, "kind": tool_kind(&tool.kind), "status": tool_status(tool.status),
+            "content": texts.map(block).collect::<Vec<_>>(),
+        }));
+    }
+
+    /// The protocol requires the context window, so without one nothing is sent.
+    fn send_usage(&mut self, cost: Option<f64>, context: ContextUse) {
+        self.cost = cost.or(self.cost);
+        let ContextUse { used, size } = context;
+        let mut update = json!({ "sessionUpdate": "usage_update", "used": used, "size": size });
+        if let Some(cost) = self.cost {
+            update["cost"] = json!({ "amount": self.spent + cost, "currency": "USD" });
+        }
+        self.update(&update);
     }
 
     fn differences(&self, proposal: &ReviewRequest<'_>) -> Vec<Value> {
@@ -213,10 +306,19 @@ impl User for AcpUser<'_> {
     fn choose(&mut self, question: &str, choices: &[Choice<'_>]) -> anyhow::Result<Option<usize>> {
         self.questions += 1;
         let options: Vec<Value> = choices.iter().map(option).collect();
-        let call = format!("question-{}", self.questions);
+        let call = format!("{}-question-{}", self.prefix, self.questions);
+        // An editor shows the title on one line.
+        let (title, text) = question.split_once('\n').unwrap_or((question, ""));
+        let mut tool_call = json!({
+            "toolCallId": call, "title": sanitize_block(title), "kind": "other", "status": "pending",
+        });
+        if !text.is_empty() {
+            let text = sanitize_block(text);
+            tool_call["content"] =
+                json!([{ "type": "content", "content": { "type": "text", "text": text } }]);
+        }
         let asked = json!({
-            "sessionId": self.session, "options": options,
-            "toolCall": { "toolCallId": call, "title": sanitize_block(question), "kind": "other", "status": "pending" },
+            "sessionId": self.session, "options": options, "toolCall": tool_call,
         });
         let answer = self.wire.request("session/request_permission", &asked);
         let outcome = answer.map(|answer| answer["outcome"].clone());
@@ -239,10 +341,11 @@ impl User for AcpUser<'_> {
                 let text = format!("Asking {model} with about {tokens} tokens.");
                 self.chunk("agent_thought_chunk", &text);
             }
-            Event::Working { progress, .. } => {
-                let lines = self.work.feed(progress);
-                let text: Vec<String> = lines.iter().map(|line| line.text()).collect();
-                self.chunk("agent_thought_chunk", &text.join("\n"));
+            Event::Working { progress, .. } => self.working(progress),
+            Event::Answered => {
+                let lines = self.work.finish_words();
+                self.send_lines(&lines);
+                self.spent += self.cost.take().unwrap_or_default();
             }
             Event::Rejected { diagnostics, .. } => {
                 let count = diagnostics.len();
@@ -262,9 +365,26 @@ impl User for AcpUser<'_> {
                 self.chunk("agent_thought_chunk", &text.join("\n"));
             }
             // The reply is a plan, and `review` shows it.
-            Event::Received { .. } | Event::Answered | Event::Filling(_) | Event::Output { .. } => {
-            }
+            Event::Received { .. } | Event::Filling(_) | Event::Output { .. } => {}
         }
+    }
+}
+
+/// A kind that the protocol knows.
+fn tool_kind(kind: &str) -> &str {
+    match kind {
+        "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch"
+        | "switch_mode" => kind,
+        _ => "other",
+    }
+}
+
+fn tool_status(status: ToolStatus) -> &'static str {
+    match status {
+        ToolStatus::Pending => "pending",
+        ToolStatus::Running => "in_progress",
+        ToolStatus::Completed => "completed",
+        ToolStatus::Failed => "failed",
     }
 }
 

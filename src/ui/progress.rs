@@ -15,7 +15,8 @@ use crate::model::TokenUsage;
 use crate::model::acting::{AgentProgress, ToolStatus, ToolUse};
 use crate::plan::action::ROWS;
 use crate::plan::run::{Ending, Outcome};
-use crate::text::sanitize::strip_ansi;
+use crate::text::sanitize::{sanitize_line, strip_ansi};
+use crate::text::secret::redact;
 use crate::text::{counted, fence, grouped};
 use crate::workflow::user::{Estimate, Event};
 
@@ -182,9 +183,11 @@ impl<W: Write> Progress<W> {
     }
 
     fn answered(&mut self) {
-        let Some(pending) = self.pending.take() else {
+        let Some(mut pending) = self.pending.take() else {
             return;
         };
+        let words = pending.work.as_mut().map(AgentWork::finish_words);
+        self.lines(words.unwrap_or_default());
         let last = match &pending.work {
             Some(work) => Some(work.end(&pending.model)),
             None => (!pending.scan.is_empty()).then(|| pending.status()),
@@ -506,10 +509,16 @@ const IDLE: Duration = Duration::from_secs(10);
 /// Tools remembered, so that each is shown once.
 const MAX_TOOLS: usize = 10_000;
 
+/// Bytes of a line of the agent's words. A longer line is shown in parts.
+const MAX_SAID: usize = 4096;
+
 /// State of a model at work.
 pub struct AgentWork {
     start: Instant,
+    /// Tools whose end is on the screen.
     reported: HashSet<String>,
+    /// Words of the agent without a line end yet.
+    said: String,
     /// Current activity.
     doing: String,
     usage: TokenUsage,
@@ -524,6 +533,7 @@ impl Default for AgentWork {
         AgentWork {
             start: Instant::now(),
             reported: HashSet::new(),
+            said: String::new(),
             doing: "starting".to_owned(),
             usage: TokenUsage::default(),
             cost: None,
@@ -539,18 +549,28 @@ impl AgentWork {
             self.idle = Duration::ZERO;
         }
 
+        // Words end where something else begins.
+        let mut lines = match progress {
+            AgentProgress::Says(_) | AgentProgress::Idle(_) | AgentProgress::Used { .. } => {
+                Vec::new()
+            }
+            _ => self.finish_words(),
+        };
         match progress {
             AgentProgress::Started(identity) => {
                 self.doing = "thinking".to_owned();
                 let name = format!("{} {}", identity.name, identity.version);
-                return vec![StyledLine::of(
+                lines.push(StyledLine::of(
                     Tone::Faint,
                     &format!("  {} is at work", name.trim()),
-                )];
+                ));
             }
-            AgentProgress::Says(_) => self.doing = "writing".to_owned(),
+            AgentProgress::Says(words) => {
+                self.doing = "writing".to_owned();
+                lines.extend(self.says(words));
+            }
             AgentProgress::Thinks(_) => self.doing = "thinking".to_owned(),
-            AgentProgress::Tool(tool) => return self.tool(tool),
+            AgentProgress::Tool(tool) => lines.extend(self.tool(tool)),
             AgentProgress::Plan(entries) => {
                 let current = entries.iter().find(|entry| entry.status == "in_progress");
                 let completed = entries.iter().filter(|entry| entry.status == "completed");
@@ -559,31 +579,72 @@ impl AgentWork {
                     self.doing = format!("{} ({completed} of {all} done)", entry.text);
                 }
             }
-            AgentProgress::Used { usage, cost } => {
+            AgentProgress::Used { usage, cost, .. } => {
                 self.usage = *usage;
                 self.cost = cost.or(self.cost);
             }
             AgentProgress::Note(note) => {
-                return vec![StyledLine::of(Tone::Warning, &format!("  {note}"))];
+                lines.push(StyledLine::of(Tone::Warning, &format!("  {note}")));
             }
             AgentProgress::Idle(idle) => self.idle = *idle,
         }
-
-        Vec::new()
+        lines
     }
 
-    /// A tool is shown once it has a title, and again if it fails.
+    /// Returns the complete lines of the agent's words.
+    fn says(&mut self, words: &str) -> Vec<StyledLine> {
+        let mut lines = Vec::new();
+        for part in words.split_inclusive('\n') {
+            self.said.push_str(part);
+            if part.ends_with('\n') || self.said.len() > MAX_SAID {
+                lines.extend(self.finish_words());
+            }
+        }
+        lines
+    }
+
+    /// Returns the agent's words that have no line end.
+    pub fn finish_words(&mut self) -> Vec<StyledLine> {
+        let said = std::mem::take(&mut self.said);
+        let said = redact(&said);
+        let words = strip_ansi(said.trim_end());
+        let lines = words.lines().filter(|line| !line.trim().is_empty());
+        lines
+            .map(|line| StyledLine::of(Tone::Faint, &format!("  {}", sanitize_line(line))))
+            .collect()
+    }
+
+    /// A tool is shown once it has ended: by then its title is final.
     fn tool(&mut self, tool: &ToolUse) -> Vec<StyledLine> {
-        self.doing.clone_from(&tool.title);
-        let is_new = !tool.title.is_empty()
-            && self.reported.len() < MAX_TOOLS
-            && self.reported.insert(tool.id.clone());
+        if !tool.title.is_empty() {
+            self.doing.clone_from(&tool.title);
+        }
         let (sign, tone) = match tool.status {
+            ToolStatus::Pending | ToolStatus::Running => return Vec::new(),
+            // An exit code is a fact, the status what the agent makes of it.
+            ToolStatus::Completed if tool.exit_code.is_some_and(|code| code != 0) => {
+                ("✗", Tone::Removed)
+            }
+            ToolStatus::Completed => ("•", Tone::Faint),
             ToolStatus::Failed => ("✗", Tone::Removed),
-            _ if !is_new => return Vec::new(),
-            _ => ("•", Tone::Faint),
         };
-        vec![StyledLine::of(tone, &format!("  {sign} {}", tool.title))]
+        let is_new = self.reported.len() < MAX_TOOLS && self.reported.insert(tool.id.clone());
+        if !is_new {
+            return Vec::new();
+        }
+        let title = match tool.title.as_str() {
+            "" => "a tool",
+            title => title,
+        };
+        let exit = match tool.exit_code {
+            Some(code) if code != 0 => format!(" (exit code {code})"),
+            _ => String::new(),
+        };
+        let mut lines = vec![StyledLine::of(tone, &format!("  {sign} {title}{exit}"))];
+        if !tool.result.is_empty() && tool.result != tool.title {
+            lines.push(StyledLine::of(Tone::Faint, &format!("    {}", tool.result)));
+        }
+        lines
     }
 
     /// Returns the current activity, the tokens so far, and the cost in dollars.
@@ -771,23 +832,58 @@ mod work_tests {
             title: title.to_owned(),
             kind: String::new(),
             status,
+            ..ToolUse::default()
         }
     }
 
     #[test]
-    fn a_tool_is_told_once_and_again_when_it_fails() {
-        let pending = tool("1", "edit a.txt", ToolStatus::Pending);
-        let completed = tool("1", "edit a.txt", ToolStatus::Completed);
-        let failed = tool("2", "run tests", ToolStatus::Failed);
+    fn a_tool_is_shown_at_its_end_with_its_result_and_exit_code() {
+        let pending = tool("1", "Terminal", ToolStatus::Pending);
+        let completed = ToolUse {
+            result: "2 passed".to_owned(),
+            exit_code: Some(0),
+            ..tool("1", "cargo test", ToolStatus::Completed)
+        };
+        let failed = ToolUse {
+            result: "error: no such file".to_owned(),
+            exit_code: Some(101),
+            ..tool("2", "cargo run", ToolStatus::Completed)
+        };
         check(
             &[
                 AgentProgress::Tool(&pending),
                 AgentProgress::Tool(&completed),
+                AgentProgress::Tool(&completed),
                 AgentProgress::Tool(&failed),
+                AgentProgress::Tool(&tool("3", "", ToolStatus::Failed)),
             ],
-            &["  • edit a.txt", "  ✗ run tests"],
-            "m: run tests, 0 s",
+            &[
+                "  • cargo test",
+                "    2 passed",
+                "  ✗ cargo run (exit code 101)",
+                "    error: no such file",
+                "  ✗ a tool",
+            ],
+            "m: cargo run, 0 s",
         );
+    }
+
+    #[test]
+    fn the_words_of_the_agent_are_faint_lines() {
+        let mut work = AgentWork::default();
+        let says = ["I will ", "look.\nThen\u{1b}[2J I ", "edit\u{202e}."];
+        let mut lines: Vec<StyledLine> = says
+            .iter()
+            .flat_map(|words| work.feed(&AgentProgress::Says(words)))
+            .collect();
+        assert_eq!(lines.len(), 1);
+        lines.extend(work.feed(&AgentProgress::Thinks("hm")));
+        assert_eq!(
+            lines,
+            ["  I will look.", "  Then I edit\\u{202e}."]
+                .map(|line| StyledLine::of(Tone::Faint, line))
+        );
+        assert!(work.feed(&AgentProgress::Says(&"x".repeat(5000))).len() == 1);
     }
 
     #[test]
@@ -807,6 +903,7 @@ mod work_tests {
                 AgentProgress::Used {
                     usage,
                     cost: Some(0.5),
+                    context: None,
                 },
                 AgentProgress::Idle(Duration::from_secs(12)),
             ],

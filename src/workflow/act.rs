@@ -5,6 +5,7 @@
 //! bytes, conversation id) is collected in an [`ActedRecord`] for the turn.
 
 mod difference;
+mod permission;
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -32,6 +33,7 @@ use crate::text::beginning;
 use crate::text::fence::fence_for;
 use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
+use crate::workflow::act::permission::permission_text;
 use crate::workflow::confine;
 use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::execute::stage::{AgentWorktree, WorktreeResult};
@@ -160,6 +162,7 @@ impl WorktreeEnv<'_, '_> {
             conversation: conversation.map(|conversation| conversation.0),
             further: further.as_deref(),
             limits: model.limits(),
+            mcp_servers: &self.project.mcp_servers,
             is_confined,
         };
         let mut host = WatchingUser::new(self.user, model.name(), budget);
@@ -499,7 +502,7 @@ impl<'a, 'u> WatchingUser<'a, 'u> {
 
 impl AgentHost for WatchingUser<'_, '_> {
     fn progress(&mut self, progress: AgentProgress<'_>) {
-        if let AgentProgress::Used { usage, cost } = &progress {
+        if let AgentProgress::Used { usage, cost, .. } = &progress {
             // Checked while the agent works: it could spend any amount before it ends.
             self.exceeded |= self.budget.used(*usage, *cost) > self.budget.remaining;
         }
@@ -515,10 +518,7 @@ impl AgentHost for WatchingUser<'_, '_> {
             return permission_answer(PermissionDecision::Once, PermissionGiver::Beforehand);
         }
 
-        let mut text = format!("{} asks: {}", self.name, question.title);
-        for line in &question.detail {
-            text.push_str(&format!("\n  {line}"));
-        }
+        let text = permission_text(self.name, question);
         let decision = match user.choose(&text, &PERMISSION_CHOICES) {
             Ok(Some(0)) => PermissionDecision::Once,
             Ok(Some(1)) => PermissionDecision::Always,

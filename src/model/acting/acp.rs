@@ -16,6 +16,7 @@ use super::agent::{AgentSettings, private_dir};
 use super::agent_output::MAX_LINE;
 use super::clock::{AgentClock, check_survivors, too_much};
 use super::facts::is_id;
+use super::mcp;
 use super::{
     ACP_VERSION, ActingModel, AgentFailure, AgentHost, AgentIdentity, AgentLimits, AgentNeeds,
     AgentProgress, AgentResult, AgentTask, StopReason,
@@ -165,12 +166,16 @@ impl AcpModel {
             }
         }
 
-        // The protocol requires `mcpServers`, even if empty.
-        let params = json!({ "cwd": task.dir, "mcpServers": [] });
-        let session = match talk.ask("session/new", params.clone()) {
+        if let Some(note) = mcp::left_out(task.mcp_servers, &agreed.abilities) {
+            talk.record.note(&note);
+            talk.host.progress(AgentProgress::Note(&note));
+        }
+        let params = json!({ "cwd": task.dir });
+        let params = OpeningParams::new(params, task, agreed);
+        let session = match talk.ask_to_open("session/new", params.clone()) {
             Err(TalkError::Failed(failure)) if failure.code == NOT_LOGGED_IN => {
                 self.log_in(talk, &failure, agreed)?;
-                talk.ask("session/new", params)
+                talk.ask_to_open("session/new", params)
             }
             session => session,
         };
@@ -206,7 +211,8 @@ impl AcpModel {
             }));
         };
 
-        let params = json!({ "sessionId": id, "cwd": task.dir, "mcpServers": [] });
+        let params = json!({ "sessionId": id, "cwd": task.dir });
+        let params = OpeningParams::new(params, task, agreed);
         let session = talk.ask_memory(method, params)?;
         agreed.conversation = id.to_owned();
         agreed.resumed = true;
@@ -363,10 +369,13 @@ impl ActingModel for AcpModel {
     ) -> Result<AgentResult, Box<AgentFailure>> {
         let dir = private_dir()?;
         let dialogue = self.start(task, &dir)?;
-        let mut record = TranscriptRecorder::new(self.agent.secrets.clone());
+        let mut secrets = self.agent.secrets.clone();
+        secrets.extend(mcp::secrets(task.mcp_servers));
+        let mut record = TranscriptRecorder::new(secrets);
         record.start(&self.agent.run, task.is_confined);
         let mut talk = Talk::new(dialogue, host, AgentClock::new(task.limits), record);
 
+        talk.is_confined = task.is_confined;
         talk.asks_host = self.agent.asks_host(task.is_confined);
         talk.work.agent = Some(&self.agent);
         let mut agreed = Agreement::default();
@@ -383,6 +392,29 @@ impl ActingModel for AcpModel {
             AcpError::Report(error) => error,
         });
         finish(talk, agreed, outcome)
+    }
+}
+
+/// Parameters of a request that opens a session.
+#[derive(Debug, Clone)]
+struct OpeningParams {
+    sent: Value,
+    /// Without what the MCP servers are started with.
+    recorded: Value,
+}
+
+impl OpeningParams {
+    /// The protocol requires `mcpServers`, even if empty.
+    fn new(params: Value, task: &AgentTask<'_>, agreed: &Agreement) -> OpeningParams {
+        let with = |servers: Vec<Value>| {
+            let mut params = params.clone();
+            params["mcpServers"] = servers.into();
+            params
+        };
+        OpeningParams {
+            sent: with(mcp::supported(task.mcp_servers, &agreed.abilities)),
+            recorded: with(mcp::recorded(task.mcp_servers, &agreed.abilities)),
+        }
     }
 }
 

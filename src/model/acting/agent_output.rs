@@ -52,6 +52,10 @@ pub(super) fn sanitize_label(text: &str) -> String {
     let clean = redact(&begin);
     let mut short: String = clean.chars().take(MAX_LABEL).collect();
     if short.len() < clean.len() {
+        // At a word, if one ends in the second half.
+        if let Some(end) = short.rfind(' ').filter(|end| *end > short.len() / 2) {
+            short.truncate(end);
+        }
         short.push('…');
     }
     sanitize_line(&short).into_owned()
@@ -134,6 +138,7 @@ mod label_tests {
             sanitize_label(&"x".repeat(1000)).chars().count(),
             MAX_LABEL + 1
         );
+        assert!(sanitize_label(&"word ".repeat(100)).ends_with(" word…"));
     }
 }
 

@@ -277,7 +277,11 @@ impl RunningCommand<'_> {
 
         if before != (self.facts.usage, self.facts.cost) {
             let (usage, cost, _) = self.usage_of_call();
-            self.host.progress(AgentProgress::Used { usage, cost });
+            self.host.progress(AgentProgress::Used {
+                usage,
+                cost,
+                context: None,
+            });
         }
     }
 

@@ -354,7 +354,7 @@ fn tool_line(title: &str, kind: &str) -> String {
 }
 
 /// Exit code of a command, as agents report it.
-fn exit_code(update: &Value) -> Option<i64> {
+pub(super) fn exit_code(update: &Value) -> Option<i64> {
     let keys = ["exit_code", "exitCode", "returnCode", "exit"];
     let raw = ["/rawOutput", "/rawOutput/metadata"];
     let values = raw.iter().filter_map(|pointer| update.pointer(pointer));
@@ -365,7 +365,7 @@ fn exit_code(update: &Value) -> Option<i64> {
 }
 
 /// Text that a tool printed.
-fn output_of(update: &Value) -> String {
+pub(super) fn output_of(update: &Value) -> String {
     let parts = update.get("content").and_then(Value::as_array);
     let texts = parts.into_iter().flatten();
     let texts: Vec<&str> = texts.map(|part| string(part, "/content/text")).collect();

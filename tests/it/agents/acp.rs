@@ -272,13 +272,103 @@ fn what_an_agent_behind_it_does_and_asks_reaches_the_editor() {
     let done = editor.prompt(&session, "touch it");
     assert_eq!(done["result"]["stopReason"], "end_turn", "{done}");
     assert_eq!(repo.read("asked.txt"), "1\n");
-    let thoughts = editor.told("agent_thought_chunk");
-    let is_told = |update: &Value| {
-        update["content"]["text"]
-            .to_string()
-            .contains("Look around")
-    };
-    assert!(thoughts.iter().any(is_told), "{thoughts:?}");
+    let calls = editor.told("tool_call");
+    let of = |call: &Value| ["title", "kind", "status"].map(|key| call[key].clone());
+    assert_eq!(
+        of(&calls[0]),
+        [json!("Look around"), json!("read"), json!("completed")]
+    );
+    editor.leave();
+}
+
+#[test]
+fn an_agent_behind_it_gets_the_mcp_servers_and_the_editor_its_usage() {
+    let repo = project();
+    let dir = repo.beside("agent");
+    std::fs::create_dir_all(&dir).unwrap();
+    let agent = crate::scripted_agent::scripted_agent_with(
+        &dir,
+        r#"work() {
+    case $opened in *'"value":"secret-of-mine"'*'"name":"files"'*) echo 1 > served.txt ;; esac
+    case $opened in *web.example*) echo 2 > served.txt ;; esac
+    message "I use secret-of-mine."
+    cost ${dollars:-0.25}
+    update '{"sessionUpdate":"tool_call_update","toolCallId":"1","title":"cargo test","kind":"execute","status":"completed","content":[{"type":"content","content":{"type":"text","text":"2 failed"}}],"rawOutput":{"exit_code":101}}'
+    ask 'touch it' execute
+}
+new() { opened=$line; answer '{"sessionId":"s-1"}'; }
+resume() { opened=$line; dollars=0.5; answer '{}'; }"#,
+    );
+    repo.configure(&format!(
+        "model: scripted\nmodels:\n  scripted: {{ kind: acp, run: [{}] }}\n",
+        agent.display()
+    ));
+    let mut editor = Editor::new(&repo);
+    editor.call("initialize", &json!({ "protocolVersion": 1 }));
+    let wrong = json!({ "cwd": repo.path(), "mcpServers": [{ "name": "x" }] });
+    assert_eq!(editor.call("session/new", &wrong)["error"]["code"], -32602);
+    let params = json!({ "cwd": repo.path(), "mcpServers": [
+        { "name": "files", "command": "/bin/files", "args": [],
+          "env": [{ "name": "KEY", "value": "secret-of-mine" }] },
+        { "type": "http", "name": "web", "url": "https://web.example/?k=1", "headers": [] },
+    ] });
+    let begun = editor.call("session/new", &params);
+    let session = begun["result"]["sessionId"].as_str().unwrap().to_owned();
+    for amount in [0.25, 0.5] {
+        editor.updates.clear();
+        let done = editor.prompt(&session, "serve it");
+        assert_eq!(done["result"]["stopReason"], "end_turn", "{done}");
+        assert_eq!(repo.read("served.txt"), "1\n");
+        repo.remove("served.txt");
+        let updates = editor.updates.clone();
+        let of = |kind: &str| {
+            let mut updates = updates.iter();
+            updates.find(|it| it["sessionUpdate"] == kind).cloned()
+        };
+        let call = of("tool_call").unwrap();
+        assert_eq!(
+            call["content"],
+            json!([
+                { "type": "content", "content": { "type": "text", "text": "2 failed" } },
+                { "type": "content", "content": { "type": "text", "text": "exit code 101" } },
+            ])
+        );
+        let usage = of("usage_update").unwrap();
+        assert_eq!([&usage["used"], &usage["size"]], [&json!(1), &json!(2)]);
+        assert_eq!(
+            usage["cost"],
+            json!({ "amount": amount, "currency": "USD" })
+        );
+        // Said once, in the first turn.
+        let thoughts = editor.texts("agent_thought_chunk").concat();
+        let is_said =
+            thoughts.contains("cannot reach these MCP servers of the editor: `web` (http)");
+        assert_eq!(is_said, amount == 0.25, "{thoughts}");
+    }
+    editor.leave();
+    let transcript = repo.git(&["show", "teddy/sessions/serve-it:transcript.jsonl"]);
+    assert!(
+        transcript.contains(r#""mcpServers":[{"name":"files","type":"stdio"}]"#),
+        "{transcript}"
+    );
+    assert!(!transcript.contains("secret-of-mine"), "{transcript}");
+}
+
+#[test]
+fn a_model_without_an_agent_says_that_it_has_no_mcp_servers() {
+    let repo = project();
+    repo.reply(&plan("Say it", &[chat("It is done.")]));
+    let mut editor = Editor::new(&repo);
+    let params =
+        json!({ "cwd": repo.path(), "mcpServers": [{ "name": "files", "command": "/x" }] });
+    let begun = editor.call("session/new", &params);
+    let session = begun["result"]["sessionId"].as_str().unwrap().to_owned();
+    editor.prompt(&session, "say it");
+    let thoughts = editor.texts("agent_thought_chunk").concat();
+    assert!(
+        thoughts.contains("MCP servers of the editor were not used"),
+        "{thoughts}"
+    );
     editor.leave();
 }
 

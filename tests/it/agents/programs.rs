@@ -158,6 +158,7 @@ impl Trial {
                 ..EarlierConversation::default()
             }),
             limits: self.limits,
+            mcp_servers: &[],
             is_confined: self.is_confined,
         };
         let result = model.act(&task, &mut watcher);
@@ -619,6 +620,7 @@ fn a_message_that_is_too_long_for_an_argument_says_what_to_do() {
         further: None,
         conversation: None,
         limits: Trial::default().limits,
+        mcp_servers: &[],
         is_confined: false,
     };
     let failure = model.act(&task, &mut watcher).unwrap_err();

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::OpeningParams;
 use super::message::{self, Incoming, RpcFailure};
 use crate::host::dialogue::{Dialogue, DialogueEnding, DialogueEvent};
 use crate::model::TokenUsage;
@@ -18,11 +19,12 @@ use crate::model::acting::agent_output::LineSplitter;
 use crate::model::acting::agent_output::sanitize_label;
 use crate::model::acting::clock::{AgentClock, AgentStop};
 use crate::model::acting::facts::{MAX_MESSAGE, bound};
-use crate::model::acting::transcript::{Speaker, TranscriptRecorder};
+use crate::model::acting::transcript::{Speaker, TranscriptRecorder, exit_code, output_of};
 use crate::model::acting::{
-    AgentHost, AgentPlanEntry, AgentProgress, ConversationTotals, PermissionDecision,
+    AgentHost, AgentPlanEntry, AgentProgress, ContextUse, ConversationTotals, PermissionDecision,
     PermissionGiver, PermissionQuestion, ToolStatus, ToolUse,
 };
+use crate::text::sanitize::strip_ansi;
 
 const TICK: Duration = Duration::from_millis(50);
 
@@ -66,6 +68,7 @@ pub(super) struct Talk<'a> {
     allowed: BTreeSet<String>,
     /// `false` if the sandbox makes questions unnecessary; then TeDDy approves them all.
     pub(super) asks_host: bool,
+    pub(super) is_confined: bool,
     next: u64,
     phase: TalkPhase,
 }
@@ -88,6 +91,7 @@ impl<'a> Talk<'a> {
             waiting: VecDeque::new(),
             allowed: BTreeSet::new(),
             asks_host: true,
+            is_confined: false,
             next: 0,
             phase: TalkPhase::Work,
         }
@@ -99,10 +103,25 @@ impl<'a> Talk<'a> {
         self.ask_unrecorded(&request)
     }
 
+    /// Records the request without the keys of MCP servers.
+    pub(super) fn ask_to_open(
+        &mut self,
+        method: &str,
+        params: OpeningParams,
+    ) -> Result<Value, TalkError> {
+        let recorded = message::request(self.next, method, params.recorded);
+        self.record.message(Speaker::Teddy, &recorded);
+        self.ask_unrecorded(&message::request(self.next, method, params.sent))
+    }
+
     /// Ignores the old conversation that the agent replays.
-    pub(super) fn ask_memory(&mut self, method: &str, params: Value) -> Result<Value, TalkError> {
+    pub(super) fn ask_memory(
+        &mut self,
+        method: &str,
+        params: OpeningParams,
+    ) -> Result<Value, TalkError> {
         self.phase = TalkPhase::Memory;
-        let answer = self.ask(method, params);
+        let answer = self.ask_to_open(method, params);
         self.phase = TalkPhase::Work;
         answer
     }
@@ -253,7 +272,10 @@ impl<'a> Talk<'a> {
     }
 
     fn permit(&mut self, id: &Value, params: &Value) {
-        let question = self.work.question(params);
+        let question = PermissionQuestion {
+            is_confined: self.is_confined,
+            ..self.work.question(params)
+        };
         let (decision, by) = self.decide(&question);
         self.record.permission(&question, decision, by);
 
@@ -393,7 +415,14 @@ impl WorkState<'_> {
                 let cost = cost.filter(|cost| cost.is_finite() && *cost >= 0.0);
                 self.cost = cost.or(self.cost);
                 let (usage, cost, _) = self.usage_of_call();
-                host.progress(AgentProgress::Used { usage, cost });
+                let number = |key: &str| update[key].as_u64();
+                let context = number("used").zip(number("size"));
+                let context = context.map(|(used, size)| ContextUse { used, size });
+                host.progress(AgentProgress::Used {
+                    usage,
+                    cost,
+                    context,
+                });
             }
             _ => {}
         }
@@ -421,6 +450,7 @@ impl WorkState<'_> {
         PermissionQuestion {
             title: tool.title,
             kind: tool.kind,
+            is_confined: false,
             detail: detail
                 .filter(|text| !text.is_empty())
                 .map(|text| sanitize_label(&text))
@@ -458,6 +488,13 @@ impl WorkState<'_> {
             "failed" => ToolStatus::Failed,
             _ => tool.status,
         };
+        // The title of a read names the file, and its result is only the first line of it.
+        let output = output_of(update);
+        let line = output.lines().find(|line| !line.trim().is_empty());
+        if let Some(line) = line.filter(|_| tool.kind != "read") {
+            tool.result = sanitize_label(&strip_ansi(line));
+        }
+        tool.exit_code = exit_code(update).or(tool.exit_code);
         // An agent can invent any number of ids.
         if self.tools.len() < MAX_TOOLS || self.tools.contains_key(&id) {
             self.tools.insert(id, tool.clone());
