@@ -71,12 +71,12 @@ fn a_comment_is_below_its_lines_and_can_be_changed_and_taken_back() {
         ("a.rs:2-3", "two|3")
     );
 
-    let on_lines = "5/12, 1 comment c comment · V range · w whole file · ";
+    let on_lines = "6/12, 1 comment c comment · V range · w whole file · ";
     assert!(screen.footer().text().starts_with(on_lines));
     let screen = press(screen, "j", "");
     assert_eq!(
         screen.footer().text(),
-        "6/12, 1 comment c change it · u take it back · s decline · ? help · q back"
+        "7/12, 1 comment c change it · u take it back · s decline · ? help · q back"
     );
     let screen = press(screen, "c", "Changed");
     assert_eq!(screen.comments().len(), 1);
