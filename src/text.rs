@@ -17,6 +17,7 @@ pub mod keep_bytes;
 mod key_shape;
 pub mod language;
 pub mod leak;
+pub mod line;
 
 pub mod link;
 pub mod markdown;

@@ -153,7 +153,11 @@ struct Actions<'a> {
 
 impl BrowseActions for Actions<'_> {
     fn carry_out(&mut self, action: BrowseAction) -> String {
-        let is_shown = !matches!(action, BrowseAction::Copy(_) | BrowseAction::Open(_));
+        let is_shown = match &action {
+            BrowseAction::Copy(_) | BrowseAction::Open(_) => false,
+            BrowseAction::Review(session) => self.has_plan(session),
+            _ => true,
+        };
         let result = match action {
             BrowseAction::Copy(id) => copy_to_clipboard(&id),
             BrowseAction::Open(file) => self.open(&file),
@@ -161,6 +165,7 @@ impl BrowseActions for Actions<'_> {
             BrowseAction::Undo(turn) => self.undo(&turn),
             BrowseAction::Restore(turn) => self.restore(&turn),
             BrowseAction::Land(turn) => self.land(&turn),
+            BrowseAction::Review(session) => self.review(&session),
         };
 
         let message = result.unwrap_or_else(|error| {
@@ -274,6 +279,24 @@ impl<'a> Actions<'a> {
         }
         let code = self.run(args)?;
         Ok(describe_outcome(code, &args.join(" ")))
+    }
+
+    fn has_plan(&self, session: &SessionName) -> bool {
+        let store = self.project.store();
+        let tip = store.tip(session);
+        tip.and_then(|tip| store.draft(&tip))
+            .is_ok_and(|draft| draft.is_planned())
+    }
+
+    /// Reviews the plan that waits in a session. Its screen of differences takes the comments.
+    fn review(&self, session: &SessionName) -> anyhow::Result<String> {
+        if !self.has_plan(session) {
+            return Ok(format!(
+                "comments are for a plan before it runs, and none waits in {session}"
+            ));
+        }
+        let code = self.run(&["--session", session.as_str(), "execute"])?;
+        Ok(describe_outcome(code, "execute"))
     }
 
     /// Starts a session at a turn.

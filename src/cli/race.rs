@@ -20,8 +20,9 @@ use crate::text::hint::error_with_hint;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::race::RaceTable;
 use crate::workflow::gc::{GcOptions, gc};
+use crate::workflow::race::combine::combine;
 use crate::workflow::race::{FinishedLane, FinishedRace, LaneProgram, RaceOptions, race};
-use crate::workflow::user::Choice;
+use crate::workflow::user::{Choice, User};
 
 /// Placeholder for unknown values.
 const UNKNOWN: &str = "-";
@@ -36,7 +37,7 @@ const KEYS: &[u8] = b"123456789";
 /// you drop them.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy race 'add a --version flag' --with claude,codex\n  teddy race 'fix the parser' src/ --with sonnet,gpt --check 'cargo test'\n  teddy race 'speed it up' --with claude,claude --judge gpt\n\nThe sessions are named after the one in use and the models. For any of them:\n  teddy --session <session> show draft    the plan\n  teddy --session <session> execute        review and run it\n  teddy gc <session>                drop it\n\nExit codes: 0 a plan waits or was executed, 1 no model made one, 130 stopped"
+    after_help = "Examples:\n  teddy race 'add a --version flag' --with claude,codex\n  teddy race 'fix the parser' src/ --with sonnet,gpt --check 'cargo test'\n  teddy race 'speed it up' --with claude,claude --judge gpt\n  teddy race 'fix both bugs' --with sonnet,gpt --pick 1+2\n\nThe sessions are named after the one in use and the models. For any of them:\n  teddy --session <session> show draft    the plan\n  teddy --session <session> execute        review and run it\n  teddy gc <session>                drop it\n\nExit codes: 0 a plan waits or was executed, 1 no model made one, 130 stopped"
 )]
 pub(super) struct Args {
     /// What you want, then files to show the models
@@ -53,12 +54,34 @@ pub(super) struct Args {
     /// Let this model compare the plans; it decides nothing
     #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
     judge: Option<String>,
+    /// Take this plan without asking, by its number in the table; `1+2` merges two
+    #[arg(long, value_name = "N|N+M", value_parser = picked)]
+    pick: Option<PickedLanes>,
     /// Also show the models this many turns before the previous one
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::depth)]
     context_depth: u64,
     /// Approve what the models ask for while they work
     #[arg(short, long)]
     yes: bool,
+}
+
+/// Lanes, by their index.
+#[derive(Debug, Clone, Copy)]
+enum PickedLanes {
+    One(usize),
+    Two(usize, usize),
+}
+
+fn picked(argument: &str) -> Result<PickedLanes, String> {
+    let number = |text: &str| text.parse::<usize>().ok()?.checked_sub(1);
+    let lanes = match argument.split_once('+') {
+        None => number(argument).map(PickedLanes::One),
+        Some((one, other)) => number(one)
+            .zip(number(other))
+            .filter(|(one, other)| one != other)
+            .map(|(one, other)| PickedLanes::Two(one, other)),
+    };
+    lanes.ok_or_else(|| "write it as `2`, or as `1+2` for two of them".to_owned())
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
@@ -77,6 +100,20 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         return Err(Malformed(empty.clone()).into());
     }
 
+    let highest = match args.pick {
+        None => 0,
+        Some(PickedLanes::One(one)) => one + 1,
+        Some(PickedLanes::Two(one, other)) => one.max(other) + 1,
+    };
+    if highest > args.with.len() {
+        let message = format!(
+            "`--pick` names model {highest}, and there are {}",
+            args.with.len()
+        );
+        let hint = "the models are counted from 1, as `--with` names them".to_owned();
+        return Err(InvalidArgument { message, hint }.into());
+    }
+
     begin_session_or_hand_to(app, &mut project, &message, None)?;
     request.show_files(app, &project)?;
     let options = RaceOptions {
@@ -93,9 +130,23 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     table.clear();
     drop(user);
 
-    let finished = finished?;
+    let mut finished = finished?;
+    let Some(lanes) = args.pick else {
+        show(app, &finished)?;
+        return choose(app, project, &options, &finished);
+    };
+    let name = pick(app, &mut project, &options, &finished, lanes);
+    finished.picked = name.as_ref().ok().map(ToString::to_string);
     show(app, &finished)?;
-    choose(app, project, &finished)
+    let name = name?;
+    project.use_session(&name)?;
+    if app.is_attended() && !app.global.json {
+        return review(app, project, &finished, &name);
+    }
+    app.note(&format!(
+        "Session {name} is in use now. Next: `teddy execute`"
+    ));
+    Ok(exit::SUCCESS.into())
 }
 
 /// Returns the program that runs a lane, with the options of this call.
@@ -154,6 +205,7 @@ fn show(app: &App, finished: &FinishedRace) -> anyhow::Result<()> {
 fn choose(
     app: &mut App,
     mut project: Project,
+    options: &RaceOptions,
     finished: &FinishedRace,
 ) -> anyhow::Result<ExitCode> {
     let ready_lanes: Vec<&FinishedLane> = finished
@@ -186,40 +238,114 @@ fn choose(
             label,
         })
         .collect();
+    let lane_count = choices.len();
+    if lane_count > 1 {
+        choices.push(Choice {
+            key: 't',
+            label: "(t)wo together",
+        });
+    }
     choices.push(Choice {
         key: 'l',
         label: "(l)eave them",
     });
 
-    let chosen = if app.is_attended() {
+    while app.is_attended() {
         let mut user = app.user(&project, false);
-        user.choose("Review the plan of which model?", &choices)?
-    } else {
-        None
-    };
-    let Some(lane) = chosen.and_then(|at| ready_lanes.get(at)) else {
-        app.note(&format!(
-            "Nothing was changed. `teddy --session {} execute` reviews a plan; `teddy gc <session>` drops one.",
-            ready_lanes[0].session
-        ));
-        return Ok(exit::SUCCESS.into());
-    };
+        let chosen = user.choose("Review the plan of which model?", &choices)?;
+        let name = match chosen.filter(|&at| at + 1 < choices.len()) {
+            None => break,
+            Some(at) if at < lane_count => SessionName::from_ref(&ready_lanes[at].session)?,
+            Some(_) => {
+                let Some((one, other)) = two_of(user.as_mut(), &choices[..lane_count])? else {
+                    continue;
+                };
+                let (one, other) = (ready_lanes[one], ready_lanes[other]);
+                match combine(&mut project, options, one, other, user.as_mut()) {
+                    Ok(name) => name,
+                    Err(error) => {
+                        drop(user);
+                        app.fail(error);
+                        continue;
+                    }
+                }
+            }
+        };
+        drop(user);
+        project.use_session(&name)?;
+        return review(app, project, finished, &name);
+    }
+    app.note(&format!(
+        "Nothing was changed. `teddy --session {} execute` reviews a plan; `teddy gc <session>` drops one.",
+        ready_lanes[0].session
+    ));
+    Ok(exit::SUCCESS.into())
+}
 
-    let name = SessionName::from_ref(&lane.session)?;
-    project.use_session(&name)?;
+/// Asks which two lanes to combine, if there are more. `None` if the user goes back.
+fn two_of(user: &mut dyn User, lanes: &[Choice<'_>]) -> anyhow::Result<Option<(usize, usize)>> {
+    if lanes.len() == 2 {
+        return Ok(Some((0, 1)));
+    }
+    let Some(one) = user.choose("The first of the two?", lanes)? else {
+        return Ok(None);
+    };
+    let other = user.choose("And the second?", lanes)?;
+    Ok(other
+        .filter(|other| *other != one)
+        .map(|other| (one, other)))
+}
+
+/// Returns the session of the plan that was named in advance.
+fn pick(
+    app: &App,
+    project: &mut Project,
+    options: &RaceOptions,
+    finished: &FinishedRace,
+    lanes: PickedLanes,
+) -> anyhow::Result<SessionName> {
+    let ready = |at: usize| {
+        let lane = &finished.lanes[at];
+        match lane.is_ready() {
+            true => Ok(lane),
+            false => Err(error_with_hint(
+                format!("`{}` made no plan that can be executed", lane.model),
+                format!(
+                    "`teddy --session {} show draft` shows its answer",
+                    lane.session
+                ),
+            )),
+        }
+    };
+    match lanes {
+        PickedLanes::One(one) => Ok(SessionName::from_ref(&ready(one)?.session)?),
+        PickedLanes::Two(one, other) => {
+            let mut user = app.user(project, false);
+            combine(project, options, ready(one)?, ready(other)?, user.as_mut())
+        }
+    }
+}
+
+/// Reviews the plan of a session, and offers to drop the other lanes.
+fn review(
+    app: &mut App,
+    project: Project,
+    finished: &FinishedRace,
+    name: &SessionName,
+) -> anyhow::Result<ExitCode> {
     app.note(&format!("Session {name} is in use now."));
     drop(project);
     let code = execute::run(execute::Args::of_draft(), app)?;
-    drop_others(app, finished, lane)?;
+    drop_others(app, finished, name)?;
     Ok(code)
 }
 
 /// Offers to delete the other lanes.
-fn drop_others(app: &App, finished: &FinishedRace, chosen: &FinishedLane) -> anyhow::Result<()> {
+fn drop_others(app: &App, finished: &FinishedRace, chosen: &SessionName) -> anyhow::Result<()> {
     let others: Vec<SessionName> = finished
         .lanes
         .iter()
-        .filter(|lane| lane.session != chosen.session)
+        .filter(|lane| lane.session != chosen.as_str())
         .map(|lane| SessionName::from_ref(&lane.session))
         .collect::<Result<_, _>>()?;
     if others.is_empty() {

@@ -80,8 +80,26 @@ impl LineComment {
             before: quote(&lines[(first - 1).saturating_sub(AROUND)..first - 1]),
             quoted: quote(&range[..range.len().min(MAX_QUOTED)]),
             after: quote(&lines[last..(last + AROUND).min(lines.len())]),
-            text: comment.trim().to_owned(),
+            text: plain_text(comment),
         })
+    }
+
+    /// Returns the comment with another text.
+    #[must_use]
+    pub fn with_text(self, text: &str) -> LineComment {
+        LineComment {
+            text: plain_text(text),
+            ..self
+        }
+    }
+
+    /// Returns whether the lines of the comment are those that it quotes.
+    pub fn is_on(&self, text: &str) -> bool {
+        let lines = text.lines().skip(self.first - 1);
+        lines
+            .take(self.quoted.len())
+            .map(cut)
+            .eq(self.quoted.iter().cloned())
     }
 
     /// The file and its lines: `a.rs:3` or `a.rs:3-5`.
@@ -249,6 +267,16 @@ fn number(text: &str) -> Option<usize> {
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
+/// Returns the text of a comment, without control characters: it is shown, and sent to a model.
+fn plain_text(text: &str) -> String {
+    let lines: Vec<String> = text
+        .trim()
+        .lines()
+        .map(|line| sanitize_line(line.trim_end_matches('\r')).into_owned())
+        .collect();
+    lines.join("\n")
+}
+
 /// Returns a line as it is quoted: without control characters, and not longer than [`MAX_LINE`].
 fn cut(line: &str) -> String {
     let line: String = line.chars().take(MAX_LINE).collect();
@@ -294,7 +322,9 @@ mod tests {
         let odd = "````\n> quoted\n# Comments\n\u{1b}[31m";
         let path = RepoPath::parse("a:1 b").unwrap();
         let odd = LineComment::on(path, 1, 4, odd, "````\n## a:1\n> b\n").unwrap();
-        let comments = [comment(2, 3, "a\nb"), odd, comment(8, 8, "")];
+        let control = comment(1, 1, " \u{1b}[31mred\r\r\nb\0\n");
+        assert_eq!(control.text, "\\u{1b}[31mred\nb\\u{0}");
+        let comments = [comment(2, 3, "a\nb"), odd, control, comment(8, 8, "")];
         let text = render(&comments);
         assert_eq!(parse(&text).unwrap(), comments);
 

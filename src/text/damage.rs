@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 
 use super::counted;
+use super::line::{Line, lines};
 use super::path::RepoPath;
 
 /// What stands for bytes that could not be decoded.
@@ -202,7 +203,7 @@ pub fn is_generated(path: &RepoPath, text: &[u8]) -> bool {
     }
     let head = &text[..text.len().min(MAX_HEAD)];
     lines(head).iter().take(HEAD).any(|line| {
-        let line = String::from_utf8_lossy(line).to_lowercase();
+        let line = String::from_utf8_lossy(line.text).to_lowercase();
         GENERATED.iter().any(|mark| line.contains(mark))
     })
 }
@@ -244,17 +245,15 @@ fn mark_change(before: &[u8], after: &[u8]) -> Option<Damage> {
 fn line_end_change(before: &[u8], after: &[u8]) -> Option<Damage> {
     let (from, to) = (end_name(before)?, end_name(after)?);
     let mut known: HashMap<&[u8], [bool; 2]> = HashMap::new();
-    for line in lines(before) {
-        let (text, end) = split_end(line);
+    for Line { text, end } in lines(before) {
         if !end.is_empty() {
             known.entry(text).or_default()[usize::from(end.len() == 2)] = true;
         }
     }
     let new = lines(after);
-    let is_changed = |line: &&&[u8]| {
-        let (text, end) = split_end(line);
-        let ends = known.get(text).filter(|_| !end.is_empty());
-        ends.is_some_and(|ends| !ends[usize::from(end.len() == 2)])
+    let is_changed = |line: &&Line<'_>| {
+        let ends = known.get(line.text).filter(|_| !line.end.is_empty());
+        ends.is_some_and(|ends| !ends[usize::from(line.end.len() == 2)])
     };
     let changed = new.iter().filter(is_changed).count();
     // New lines that end differently make the file mixed, even if the others stay.
@@ -275,11 +274,11 @@ fn whitespace_change(before: &[u8], after: &[u8]) -> Option<Damage> {
     }
     let mut counts: HashMap<&[u8], usize> = HashMap::new();
     for line in lines(without_mark(before)) {
-        *counts.entry(split_end(line).0).or_default() += 1;
+        *counts.entry(line.text).or_default() += 1;
     }
     let mut changed = 0;
     for line in lines(without_mark(after)) {
-        match counts.get_mut(split_end(line).0) {
+        match counts.get_mut(line.text) {
             Some(count) if *count > 0 => *count -= 1,
             _ => changed += 1,
         }
@@ -290,20 +289,6 @@ fn whitespace_change(before: &[u8], after: &[u8]) -> Option<Damage> {
 fn shrinking(before: &[u8], after: &[u8]) -> Option<Damage> {
     let [from, to] = [before, after].map(|text| lines(text).len());
     (from >= MIN_LINES && to < from / 2).then_some(Damage::Shrunk { from, to })
-}
-
-fn lines(text: &[u8]) -> Vec<&[u8]> {
-    text.split_inclusive(|&byte| byte == b'\n').collect()
-}
-
-/// Splits a line into its text and its end.
-fn split_end(line: &[u8]) -> (&[u8], &[u8]) {
-    let end = match line {
-        [.., b'\r', b'\n'] => 2,
-        [.., b'\n'] => 1,
-        _ => 0,
-    };
-    line.split_at(line.len() - end)
 }
 
 fn mark_of(text: &[u8]) -> Option<(&'static [u8], &'static str)> {
@@ -320,18 +305,20 @@ fn is_binary(text: &[u8]) -> bool {
     text.contains(&0)
 }
 
-fn count_mixed(lines: &[&[u8]]) -> usize {
-    let ended = lines.iter().filter(|line| line.ends_with(b"\n")).count();
-    let with_cr = lines.iter().filter(|line| line.ends_with(b"\r\n")).count();
-    with_cr.min(ended - with_cr)
+/// Counts the lines that end in CRLF, and those that end in LF.
+fn count_ends(lines: &[Line<'_>]) -> (usize, usize) {
+    let count = |length| lines.iter().filter(|line| line.end.len() == length).count();
+    (count(2), count(1))
+}
+
+fn count_mixed(lines: &[Line<'_>]) -> usize {
+    let (crlf, lf) = count_ends(lines);
+    crlf.min(lf)
 }
 
 /// How the lines of a text end. `None` if none has an end.
 fn end_name(text: &[u8]) -> Option<&'static str> {
-    let lines = lines(text);
-    let ended = lines.iter().filter(|line| line.ends_with(b"\n")).count();
-    let with_cr = lines.iter().filter(|line| line.ends_with(b"\r\n")).count();
-    match (with_cr, ended - with_cr) {
+    match count_ends(&lines(text)) {
         (0, 0) => None,
         (0, _) => Some("LF"),
         (_, 0) => Some("CRLF"),

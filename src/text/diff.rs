@@ -284,6 +284,9 @@ fn line(
 // Minimum similarity, from 0 to 1, for marking words.
 const MIN_SIMILARITY: f32 = 0.5;
 
+/// Bytes of the lines on one side. More have no marked words: to split megabytes into words takes longer than all the rest.
+const MAX_MARKED: usize = 128 << 10;
+
 /// Pieces of a line. `true` marks a difference.
 type LinePieces<'t> = Vec<(bool, &'t str)>;
 
@@ -296,14 +299,16 @@ struct WordPieces<'t> {
 }
 
 /// Splits the lines on both sides into pieces. Leaves dissimilar lines unmarked, because almost
-/// everything would be marked.
+/// everything would be marked, and lines longer than [`MAX_MARKED`].
 fn mark_words<'t>(
     old: &'t [&'t str],
     new: &'t [&'t str],
     deadline: Option<Instant>,
 ) -> [Vec<LinePieces<'t>>; 2] {
     let unmarked = |lines: &[&'t str]| lines.iter().map(|&line| vec![(false, line)]).collect();
-    if similarity(old.len().min(new.len()), (old.len(), new.len())) < MIN_SIMILARITY {
+    let size = |lines: &[&str]| lines.iter().map(|line| line.len()).sum::<usize>();
+    let is_large = size(old).max(size(new)) > MAX_MARKED;
+    if is_large || similarity(old.len().min(new.len()), (old.len(), new.len())) < MIN_SIMILARITY {
         return [unmarked(old), unmarked(new)];
     }
 

@@ -10,6 +10,7 @@ use std::collections::HashSet;
 
 use super::diff;
 use super::encoding::{ByteOrder, utf16_text};
+use super::line::{Line, lines};
 
 /// Of both versions together. The result must be the same in the review and in the run, so there is
 /// no limit of time.
@@ -34,13 +35,6 @@ struct DecodedFile<'a> {
     mark: &'a [u8],
     encoding: Encoding,
     text: Cow<'a, [u8]>,
-}
-
-/// A line without its end, and the end.
-#[derive(Clone, Copy)]
-struct Line<'a> {
-    text: &'a [u8],
-    end: &'a [u8],
 }
 
 /// Returns the new version with the bytes of the old one wherever the text is the same. Returns
@@ -165,21 +159,6 @@ fn push(kept: &mut Vec<u8>, text: &[u8], end: &[u8]) {
     }
     kept.extend_from_slice(text);
     kept.extend_from_slice(end);
-}
-
-fn lines(text: &[u8]) -> Vec<Line<'_>> {
-    let lines = text.split_inclusive(|&byte| byte == b'\n');
-    lines
-        .map(|line| {
-            let length = match line {
-                [.., b'\r', b'\n'] => 2,
-                [.., b'\n'] => 1,
-                _ => 0,
-            };
-            let (text, end) = line.split_at(line.len() - length);
-            Line { text, end }
-        })
-        .collect()
 }
 
 /// Returns the end of most lines. `None` if no line has one.

@@ -44,6 +44,8 @@ pub enum BrowseAction {
     /// Restore the files to a turn.
     Restore(TurnAddress),
     Land(TurnAddress),
+    /// Review the plan that waits in a session, where comments on its lines are written.
+    Review(SessionName),
     /// Open a file as of a turn.
     Open(Box<ChangedFile>),
     /// Copy text to the clipboard.

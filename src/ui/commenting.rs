@@ -14,17 +14,29 @@ use crate::text::path::RepoPath;
 /// Larger differences start folded.
 const MAX_OPEN: usize = 1000;
 
-const KEYS: &str =
-    "c comment · V range · ] [ hunk · } { file · tab fold · s decline · ? help · q back";
+/// Longer files are shown up to this line.
+const MAX_WHOLE: usize = 20_000;
+
+/// Wider lines of a whole file are cut.
+const MAX_COLUMNS: usize = 2000;
+
+const KEYS: &str = "c comment · V range · w whole file · ] [ hunk · } { file · tab fold · s decline · ? help · q back";
+
+/// While the cursor is on a comment.
+const COMMENT_KEYS: &str = "c change it · u take it back · s decline · ? help · q back";
 
 /// Keys of the screen, with their descriptions.
-pub const HELP: [(&str, &str); 14] = [
+pub const HELP: [(&str, &str); 15] = [
     ("↑ ↓  k j", "move"),
     ("PgUp PgDn", "move by a page, as do b and space"),
     ("home end  g G", "to the first, to the last"),
     ("] [", "to the next hunk, to the one before"),
     ("} {", "to the next file, to the one before"),
     ("→ ←  l h, tab", "show or hide the lines of the file"),
+    (
+        "w",
+        "show the whole file with its changed lines marked; again to go back",
+    ),
     ("V", "start a range of lines; again to leave it"),
     ("c", "write or change a comment on the line or the range"),
     ("u", "take the comment back"),
@@ -35,11 +47,16 @@ pub const HELP: [(&str, &str); 14] = [
     ("q, esc", "back; comments that are not sent are kept"),
 ];
 
+/// A line of a file or a difference, with its number in the file after the plan.
+type NumberedLine = (StyledLine, Option<usize>);
+
 /// State of the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commenting {
     files: Vec<ReviewedFile>,
     is_open: Vec<bool>,
+    /// All lines of a file instead of its difference, if the user wants to see them.
+    whole: Vec<Option<Vec<NumberedLine>>>,
     comments: Vec<LineComment>,
     rows: Vec<DiffRow>,
     cursor: usize,
@@ -95,6 +112,7 @@ impl Commenting {
             })
             .collect();
         let mut screen = Commenting {
+            whole: vec![None; files.len()],
             files,
             is_open,
             comments,
@@ -168,10 +186,11 @@ impl Commenting {
             Key::Char('b') | Key::PageUp => self.move_by(-page),
             Key::Char('g') | Key::Home => self.cursor = 0,
             Key::Char('G') | Key::End => self.move_by(isize::MAX / 2),
-            Key::Char(']') => self.jump(true, DiffRow::is_hunk),
-            Key::Char('[') => self.jump(false, DiffRow::is_hunk),
-            Key::Char('}') => self.jump(true, |row, _| matches!(row, DiffRow::File(_))),
-            Key::Char('{') => self.jump(false, |row, _| matches!(row, DiffRow::File(_))),
+            Key::Char(']') => self.jump(true, Commenting::is_hunk),
+            Key::Char('[') => self.jump(false, Commenting::is_hunk),
+            Key::Char('}') => self.jump(true, |_, row| matches!(row, DiffRow::File(_))),
+            Key::Char('{') => self.jump(false, |_, row| matches!(row, DiffRow::File(_))),
+            Key::Char('w') => self.toggle_whole(),
             Key::Tab => self.fold(None),
             Key::Right | Key::Char('l') => self.fold(Some(true)),
             Key::Left | Key::Char('h') => self.fold(Some(false)),
@@ -229,11 +248,14 @@ impl Commenting {
                 return Err("a range is in one file");
             }
             in_file = Some(file);
-            lines.extend(self.files[file].rows[at].1);
+            lines.extend(self.lines_of(file)[at].1);
         }
         let Some(file) = in_file.map(|file| &self.files[file]) else {
             return Err("move to a line of a file first");
         };
+        if file.after.is_none() {
+            return Err("a file that has no text after the plan can have no comment on a line");
+        }
         let (Some(first), Some(last)) = (lines.iter().min(), lines.iter().max()) else {
             return Err("only a line that the file has after the plan can have a comment");
         };
@@ -245,7 +267,7 @@ impl Commenting {
     fn remove(&mut self) -> Option<CommentingCommand> {
         let index = match self.rows.get(self.cursor)? {
             DiffRow::Comment(index) => Some(*index),
-            DiffRow::Line(file, at) => self.comment_at(*file, self.files[*file].rows[*at].1),
+            DiffRow::Line(file, at) => self.comment_at(*file, self.lines_of(*file)[*at].1),
             DiffRow::File(_) => None,
         };
         let Some(index) = index else {
@@ -284,7 +306,7 @@ impl Commenting {
                 .collect();
             of_file.sort_unstable();
             let numbers: Vec<usize> = match self.is_open[at] {
-                true => file.rows.iter().filter_map(|row| row.1).collect(),
+                true => self.lines_of(at).iter().filter_map(|row| row.1).collect(),
                 false => Vec::new(),
             };
             let is_shown = |last: &usize| numbers.binary_search(last).is_ok();
@@ -293,7 +315,7 @@ impl Commenting {
             if !self.is_open[at] {
                 continue;
             }
-            for (line, (_, number)) in file.rows.iter().enumerate() {
+            for (line, (_, number)) in self.lines_of(at).iter().enumerate() {
                 rows.push(DiffRow::Line(at, line));
                 let Some(number) = number else { continue };
                 let start = of_file.partition_point(|(last, _)| last < number);
@@ -332,8 +354,62 @@ impl Commenting {
         }
     }
 
-    fn jump(&mut self, is_forward: bool, is_target: impl Fn(&DiffRow, &[ReviewedFile]) -> bool) {
-        let is_target = |at: &usize| is_target(&self.rows[*at], &self.files);
+    fn lines_of(&self, file: usize) -> &[NumberedLine] {
+        self.whole[file]
+            .as_deref()
+            .unwrap_or(&self.files[file].rows)
+    }
+
+    /// Shows the whole file under the cursor, or its difference again. The cursor stays at its line.
+    fn toggle_whole(&mut self) {
+        let Some(file) = self.file_under_cursor() else {
+            return;
+        };
+        let number = match self.rows.get(self.cursor) {
+            Some(DiffRow::Line(_, at)) => {
+                let lines = &self.lines_of(file)[*at..];
+                lines.iter().find_map(|line| line.1)
+            }
+            _ => None,
+        };
+        self.whole[file] = match (&self.whole[file], &self.files[file].after) {
+            (Some(_), _) => None,
+            (None, Some(text)) => Some(whole_file(text, &self.files[file].rows)),
+            (None, None) => {
+                self.notice = Some("this file has no text after the plan".to_owned());
+                return;
+            }
+        };
+        self.is_open[file] = true;
+        self.anchor = None;
+        self.list_rows();
+        let is_target = |row: &DiffRow| match (*row, number) {
+            (DiffRow::Line(other, at), Some(number)) if other == file => {
+                self.lines_of(file)[at].1 >= Some(number)
+            }
+            (row, _) => row == DiffRow::File(file) && number.is_none(),
+        };
+        let at = self.rows.iter().position(is_target);
+        let heading = DiffRow::File(file);
+        let at = at.or_else(|| self.rows.iter().position(|row| *row == heading));
+        self.cursor = at.unwrap_or(0);
+    }
+
+    /// Returns whether the row begins a hunk; in a whole file, a run of changed lines.
+    fn is_hunk(&self, row: DiffRow) -> bool {
+        let DiffRow::Line(file, at) = row else {
+            return false;
+        };
+        let lines = self.lines_of(file);
+        if self.whole[file].is_some() {
+            return is_added(&lines[at].0) && (at == 0 || !is_added(&lines[at - 1].0));
+        }
+        // The only hunk of a new file has no header.
+        is_hunk_header(&lines[at].0) || at == 0 && !lines.iter().any(|line| is_hunk_header(&line.0))
+    }
+
+    fn jump(&mut self, is_forward: bool, is_target: impl Fn(&Commenting, DiffRow) -> bool) {
+        let is_target = |at: &usize| is_target(self, self.rows[*at]);
         let found = match is_forward {
             true => (self.cursor + 1..self.rows.len()).find(is_target),
             false => (0..self.cursor).rev().find(is_target),
@@ -371,14 +447,15 @@ impl Commenting {
             DiffRow::File(file) => {
                 let heading = self.files[file].heading.clone();
                 match self.is_open[file] {
+                    true if self.whole[file].is_some() => heading.with(Tone::Faint, "  whole file"),
                     true => heading,
                     false => {
-                        let lines = counted(self.files[file].rows.len(), "line");
+                        let lines = counted(self.lines_of(file).len(), "line");
                         heading.with(Tone::Faint, &format!("  ▸ {lines}"))
                     }
                 }
             }
-            DiffRow::Line(file, at) => self.files[file].rows[at].0.clone(),
+            DiffRow::Line(file, at) => self.lines_of(file)[at].0.clone(),
             DiffRow::Comment(index) => {
                 let comment = &self.comments[index];
                 let range = match comment.last - comment.first {
@@ -386,8 +463,19 @@ impl Commenting {
                     _ => format!("lines {} to {}", comment.first, comment.last),
                 };
                 let text: Vec<&str> = comment.text.lines().collect();
-                StyledLine::of(Tone::Accent, &format!("  » {range}: "))
+                let path = comment.path.as_str();
+                let file = self.files.iter().find(|file| file.path == path);
+                let (place, note) = match file.map(|file| file.after.as_deref()) {
+                    None => (
+                        comment.place(),
+                        "  (the plan does not change this file now)",
+                    ),
+                    Some(Some(text)) if comment.is_on(text) => (range, ""),
+                    Some(_) => (range, "  (its lines changed since)"),
+                };
+                StyledLine::of(Tone::Accent, &format!("  » {place}: "))
                     .with(Tone::Question, &text.join(" ↵ "))
+                    .with(Tone::Faint, note)
             }
         }
     }
@@ -421,22 +509,41 @@ impl Commenting {
             count => format!(", {}", counted(count, "comment")),
         };
         let place = format!("{}/{}{count} ", self.cursor + 1, self.rows.len());
-        StyledLine::of(Tone::Accent, &place).with(Tone::Faint, KEYS)
+        let keys = match self.rows.get(self.cursor) {
+            Some(DiffRow::Comment(_)) => COMMENT_KEYS,
+            _ => KEYS,
+        };
+        StyledLine::of(Tone::Accent, &place).with(Tone::Faint, keys)
     }
 }
 
-impl DiffRow {
-    fn is_hunk(&self, files: &[ReviewedFile]) -> bool {
-        match self {
-            DiffRow::Line(file, at) => {
-                let rows = &files[*file].rows;
-                // The only hunk of a new file has no header.
-                is_hunk_header(&rows[*at].0)
-                    || *at == 0 && !rows.iter().any(|row| is_hunk_header(&row.0))
-            }
-            DiffRow::File(_) | DiffRow::Comment(_) => false,
-        }
+/// Returns the lines of a file. Those that its difference adds are marked.
+fn whole_file(text: &str, difference: &[NumberedLine]) -> Vec<NumberedLine> {
+    let mut added = difference
+        .iter()
+        .filter(|(line, _)| is_added(line))
+        .filter_map(|(_, number)| *number)
+        .peekable();
+    let mut lines: Vec<NumberedLine> = Vec::new();
+    for (at, line) in text.lines().enumerate().take(MAX_WHOLE) {
+        let number = at + 1;
+        let (sign, tone) = match added.next_if_eq(&number) {
+            Some(_) => ("+", Tone::Added),
+            None => (" ", Tone::Plain),
+        };
+        let line = StyledLine::of(tone, sign).with(tone, line);
+        lines.push((line.cut(MAX_COLUMNS), Some(number)));
     }
+    let omitted = text.lines().count().saturating_sub(MAX_WHOLE);
+    if omitted > 0 {
+        let more = format!("… {} more", counted(omitted, "line"));
+        lines.push((StyledLine::of(Tone::Warning, &more), None));
+    }
+    lines
+}
+
+fn is_added(line: &StyledLine) -> bool {
+    line.text().starts_with('+')
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! Other code sees a model that answers with a plan. What the plan cannot express (transcript, raw
 //! bytes, conversation id) is collected in an [`ActedRecord`] for the turn.
 
-mod difference;
+pub(in crate::workflow) mod difference;
 mod permission;
 
 use std::cell::RefCell;

@@ -199,14 +199,16 @@ fn not_compared(reason: String) -> PlanOverlap {
 }
 
 /// Simulated result of a plan.
-struct PlanChange {
+pub(in crate::workflow) struct PlanChange {
     /// Files on which it was made.
     base: TreeId,
-    after: TreeId,
+    pub after: TreeId,
     /// The user's present files with the plan's changes. Theirs stay where both conflict.
     on_now: TreeId,
     commands: usize,
-    overlap: PlanOverlap,
+    /// It writes a file with TAKE, whose mode is not in `after`.
+    pub is_taken: bool,
+    pub overlap: PlanOverlap,
 }
 
 impl PlanChange {
@@ -216,11 +218,17 @@ impl PlanChange {
             after: tree,
             on_now: tree,
             commands: 0,
+            is_taken: false,
             overlap: PlanOverlap::default(),
         }
     }
 
-    fn of(project: &Project, tip: &Turn, draft: &Draft, now: TreeId) -> anyhow::Result<PlanChange> {
+    pub fn of(
+        project: &Project,
+        tip: &Turn,
+        draft: &Draft,
+        now: TreeId,
+    ) -> anyhow::Result<PlanChange> {
         let repository = &project.repository;
         let planned_on = draft.meta.planned_on;
         // `teddy gc` can have removed the snapshot, and a draft from elsewhere comes without it.
@@ -282,6 +290,7 @@ impl PlanChange {
             after,
             on_now,
             commands: run.commands,
+            is_taken: run.files.values().any(|file| file.is_taken),
             overlap: PlanOverlap {
                 paths: lossy_paths(&paths),
                 not_compared: skipped,

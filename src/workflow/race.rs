@@ -5,6 +5,7 @@
 //! after planning; its plan is the draft of its session. Nothing reaches the user's files before a
 //! plan is reviewed and executed.
 
+pub mod combine;
 pub mod lane;
 mod verdict;
 
@@ -26,6 +27,7 @@ use crate::host::threads::cores;
 use crate::host::{interrupt, machine, process};
 use crate::project::Project;
 use crate::session::artifact;
+use crate::session::draft::Draft;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::sanitize::sanitize_line;
@@ -66,6 +68,9 @@ pub struct FinishedRace {
     pub lanes: Vec<FinishedLane>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
+    /// Session whose plan waits for the review, if the caller named one in advance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub picked: Option<String>,
     /// `None` if it was not stopped early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<&'static str>,
@@ -148,6 +153,7 @@ pub fn race(
         session: session.to_string(),
         lanes,
         verdict: None,
+        picked: None,
         stopped,
     };
     if let (Some(judge), None) = (judge, stopped) {
@@ -170,26 +176,7 @@ fn begin(
     let _lock = project.enter("race", user)?;
     let mut orders = Vec::new();
     for model in &options.models {
-        let name = lane_name(project, &tip.session, model)?;
-        let log = format!("teddy: race from {}", tip.commit);
-        refs::move_to(
-            &project.repository,
-            &name.reference(),
-            Expected::Absent,
-            tip.commit,
-            &log,
-        )?;
-        project.journal().record_tip(&name, tip.commit)?;
-
-        // All lanes get the context lists of the current draft.
-        let lane = project.store().tip(&name)?;
-        let mut waiting = project.store().draft(&lane)?;
-        for list in [artifact::TURN_CONTEXT, artifact::SESSION_CONTEXT] {
-            let text = draft.artifacts.text_or_empty(list);
-            waiting.artifacts.insert(list, text);
-        }
-        project.store().save_draft(&lane, &mut waiting)?;
-
+        let name = begin_lane(project, tip, model, &draft)?;
         orders.push(LaneOrder {
             session: name.to_string(),
             model: model.clone(),
@@ -204,9 +191,33 @@ fn begin(
     Ok(orders)
 }
 
-fn lane_name(project: &Project, session: &SessionName, model: &str) -> anyhow::Result<SessionName> {
-    let title = format!("{} {model}", session.as_str().replace('/', "-"));
-    project.free_name(SessionName::from_title(&title))
+/// Starts a session at a turn, with the context lists of `draft`. The caller holds the lock.
+fn begin_lane(
+    project: &Project,
+    tip: &Turn,
+    model: &str,
+    draft: &Draft,
+) -> anyhow::Result<SessionName> {
+    let title = format!("{} {model}", tip.session.as_str().replace('/', "-"));
+    let name = project.free_name(SessionName::from_title(&title))?;
+    let log = format!("teddy: race from {}", tip.commit);
+    refs::move_to(
+        &project.repository,
+        &name.reference(),
+        Expected::Absent,
+        tip.commit,
+        &log,
+    )?;
+    project.journal().record_tip(&name, tip.commit)?;
+
+    let lane = project.store().tip(&name)?;
+    let mut waiting = project.store().draft(&lane)?;
+    for list in [artifact::TURN_CONTEXT, artifact::SESSION_CONTEXT] {
+        let text = draft.artifacts.text_or_empty(list);
+        waiting.artifacts.insert(list, text);
+    }
+    project.store().save_draft(&lane, &mut waiting)?;
+    Ok(name)
 }
 
 fn parallel(project: &Project) -> usize {

@@ -190,3 +190,18 @@ fn two_large_texts_with_nothing_in_common_are_compared_in_bounded_time() {
         }
     );
 }
+
+#[test]
+fn words_of_a_line_of_megabytes_are_not_marked() {
+    let differs = |words: usize| {
+        let old = "word ".repeat(words);
+        let new = format!("{}{old}", "other ");
+        let hunks = hunks(&old, &new);
+        let lines = hunks[0].lines.iter();
+        lines
+            .flat_map(|line| &line.pieces)
+            .any(|(differs, _)| *differs)
+    };
+    assert!(differs(1_000));
+    assert!(!differs(100_000));
+}

@@ -19,7 +19,7 @@ use crate::ui::style::{Paint, StyledLine, Tone};
 use crate::ui::turn_text::status_tone;
 
 /// Most important first: a narrow screen omits the rest.
-const KEYS: [(&str, &str); 14] = [
+const KEYS: [(&str, &str); 15] = [
     ("q", "quit"),
     ("?", "help"),
     ("enter", "open"),
@@ -31,7 +31,8 @@ const KEYS: [(&str, &str); 14] = [
     ("b", "branch"),
     ("l", "land"),
     ("m", "mark"),
-    ("c", "compare"),
+    ("c", "comment"),
+    ("C", "compare"),
     ("e", "editor"),
     ("y", "copy id"),
 ];
@@ -144,7 +145,7 @@ fn status(browser: &Browser, panes: &BrowsePanes) -> StyledLine {
         let other = others
             .first()
             .map_or("…".to_owned(), |(_, other)| other.to_string());
-        line = line.with(Tone::Warning, &format!(" · c compares {one} and {other}"));
+        line = line.with(Tone::Warning, &format!(" · C compares {one} and {other}"));
     }
     line
 }

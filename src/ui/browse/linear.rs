@@ -298,6 +298,7 @@ impl<'a> LinearBrowser<'a> {
             'b' => BrowseAction::Branch(address),
             'u' => BrowseAction::Undo(address),
             'r' => BrowseAction::Restore(address),
+            'c' => BrowseAction::Review(address.session),
             _ => BrowseAction::Land(address),
         };
         // The action can write to the terminal itself, so flush our output first.
@@ -362,7 +363,7 @@ fn about(lane: &SessionLane) -> StyledLine {
     }
 }
 
-const COMMAND_HELP: [(&str, &str); 14] = [
+const COMMAND_HELP: [(&str, &str); 15] = [
     ("3, demo:3", "read a turn of the session, or of another one"),
     (
         "list, more",
@@ -385,6 +386,7 @@ const COMMAND_HELP: [(&str, &str); 14] = [
         "a new session here; undo what came after it",
     ),
     ("restore, land", "take the files back to it; commit turns"),
+    ("comment", "review the plan that waits, with comments"),
     ("copy, quit", "copy its id; leave"),
 ];
 
@@ -431,7 +433,7 @@ impl LinearCommand {
             ("input", []) => LinearCommand::Tab(BrowseTab::Input),
             ("meta", []) => LinearCommand::Tab(BrowseTab::Meta),
             ("find", [_, ..]) => LinearCommand::Find(arguments.trim().to_owned()),
-            ("compare" | "c", [one, other]) => {
+            ("compare" | "C", [one, other]) => {
                 LinearCommand::Compare([(*one).to_owned(), (*other).to_owned()])
             }
             ("open" | "e", _) => LinearCommand::Open(arguments.trim().to_owned()),
@@ -439,6 +441,7 @@ impl LinearCommand {
             ("undo" | "u", []) => LinearCommand::Do('u'),
             ("restore" | "r", []) => LinearCommand::Do('r'),
             ("land" | "l", []) => LinearCommand::Do('l'),
+            ("comment" | "c", []) => LinearCommand::Do('c'),
             ("copy" | "y", []) => LinearCommand::Copy,
             ("help" | "?", []) => LinearCommand::Help,
             ("quit" | "exit" | "q", []) => LinearCommand::Quit,

@@ -96,7 +96,7 @@ fn carry_out(
     Ok(message)
 }
 
-const KEY_HELP: [(&str, &str); 26] = [
+const KEY_HELP: [(&str, &str); 27] = [
     ("↑ ↓  k j", "up and down: in the tree, or in the turn"),
     ("PgUp PgDn", "by a page, as do ctrl-b and ctrl-f"),
     ("home end  g G", "to the start, to the end"),
@@ -111,7 +111,8 @@ const KEY_HELP: [(&str, &str); 26] = [
     ("", "of all sessions; in the turn: search its text"),
     ("n N", "to the next match, to the one before"),
     ("m", "mark a turn; two can be compared"),
-    ("c", "compare the two marked turns, or one with this"),
+    ("C", "compare the two marked turns, or one with this"),
+    ("c", "comment on the plan that waits: opens its review"),
     ("e", "open a file in the editor as it was after the turn"),
     ("y", "copy the id of the turn"),
     ("b", "start a new session at this turn"),
@@ -290,7 +291,8 @@ impl Browser {
             ('/', BrowseSide::Tree) => self.search = Some(Search::begin()),
             ('/', BrowseSide::Detail) => self.detail.begin_search(),
             ('m', _) => self.mark(),
-            ('c', _) => return self.compare(),
+            ('C', _) => return self.compare(),
+            ('c', _) => return self.comment(),
             ('e', _) => return self.open_file(),
             ('y', _) => {
                 let id = self.commit()?.to_string();
@@ -335,6 +337,17 @@ impl Browser {
         };
         self.notice = Some(format!("comparing {} and {}…", names[0], names[1]));
         Some(BrowseCommand::Read(BrowseRequest::Compare(names)))
+    }
+
+    /// A recorded turn takes no comments: they are for a plan before it runs.
+    fn comment(&mut self) -> Option<BrowseCommand> {
+        let session = self.address()?.session;
+        if session.remote().is_some() {
+            let notice = "comments are for a plan before it runs; a fetched session has none";
+            self.notice = Some(notice.to_owned());
+            return None;
+        }
+        Some(BrowseCommand::Do(BrowseAction::Review(session)))
     }
 
     fn open_file(&mut self) -> Option<BrowseCommand> {

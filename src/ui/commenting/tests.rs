@@ -71,7 +71,14 @@ fn a_comment_is_below_its_lines_and_can_be_changed_and_taken_back() {
         ("a.rs:2-3", "two|3")
     );
 
-    let screen = press(screen, "jc", "Changed");
+    let on_lines = "6/12, 1 comment c comment · V range · w whole file · ";
+    assert!(screen.footer().text().starts_with(on_lines));
+    let screen = press(screen, "j", "");
+    assert_eq!(
+        screen.footer().text(),
+        "7/12, 1 comment c change it · u take it back · s decline · ? help · q back"
+    );
+    let screen = press(screen, "c", "Changed");
     assert_eq!(screen.comments().len(), 1);
     assert_eq!(screen.comments()[0].text, "Changed");
     let screen = press(screen, "u", "");
@@ -131,4 +138,77 @@ fn a_large_difference_starts_folded_and_a_comment_in_it_is_shown() {
 fn control_characters_of_a_comment_are_inert() {
     let screen = press(screen(), "jjc", "\u{1b}[31mred <b>");
     assert!(shown(&screen).contains("» line 1: \\u{1b}[31mred <b>"));
+}
+
+#[test]
+fn a_whole_file_has_its_changed_lines_marked_and_takes_comments() {
+    let text = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+    let after = text.replace("8\n", "eight\nmore\n");
+    let files = vec![file("a.rs", text, &after), file("b.rs", "x\n", "")];
+    let screen = Commenting::new(files.clone(), Vec::new(), None).fit(20);
+    let screen = press(screen, "/eight\nw", "");
+    assert_eq!(
+        shown(&screen),
+        " a.rs  whole file\n  1\n  2\n  3\n  4\n  5\n  6\n  7\n›+eight\n +more\n  9\n b.rs\n \
+         @@ -1 +0,0 @@\n -x"
+    );
+    let screen = press(screen, "g]kc", "Before it.");
+    assert_eq!(screen.comments()[0].place(), "a.rs:7");
+    let screen = press(screen, "w", "");
+    assert_eq!(
+        shown(&screen),
+        " a.rs\n @@ -5,5 +5,6 @@\n  5\n  6\n› 7\n   » line 7: Before it.\n -8\n +eight\n +more\n  9\n \
+         b.rs\n @@ -1 +0,0 @@\n -x"
+    );
+
+    let gone = ReviewedFile {
+        after: None,
+        ..files[1].clone()
+    };
+    let screen = Commenting::new(vec![gone], Vec::new(), None).fit(20);
+    let notice = |keys| press(screen.clone(), keys, "").notice;
+    assert_eq!(
+        [notice("w"), notice("jjc")].map(Option::unwrap),
+        [
+            "this file has no text after the plan",
+            "a file that has no text after the plan can have no comment on a line"
+        ]
+    );
+}
+
+#[test]
+fn cm7_a_comment_says_that_its_lines_changed_since_or_that_its_file_left_the_plan() {
+    let commented = |path: &str, line: usize| {
+        let path = RepoPath::parse(path).unwrap();
+        LineComment::on(path, line, line, "1\n2\n3\n", "why?").unwrap()
+    };
+    let files = vec![file("a.rs", "1\n", "1\ntwo\n3\n")];
+    let comments = vec![
+        commented("a.rs", 2),
+        commented("a.rs", 3),
+        commented("b.rs", 1),
+    ];
+    let screen = Commenting::new(files, comments, None).fit(20);
+    assert_eq!(
+        shown(&screen),
+        "›  » b.rs:1: why?  (the plan does not change this file now)\n a.rs\n @@ -1 +1,3 @@\n  1\n \
+         +two\n   » line 2: why?  (its lines changed since)\n +3\n   » line 3: why?"
+    );
+}
+
+#[test]
+fn a_thousand_comments_are_shown_and_no_more_can_be_written() {
+    let text: String = (1..=1001).map(|line| format!("{line}\n")).collect();
+    let path = RepoPath::parse("a.rs").unwrap();
+    let comment = |line| LineComment::on(path.clone(), line, line, &text, "x").unwrap();
+    let comments: Vec<LineComment> = (1..=1000).map(comment).collect();
+    let screen = Commenting::new(vec![file("a.rs", "", &text)], comments, Some("a.rs")).fit(5);
+    let screen = press(screen, "Gc", "one more");
+    assert_eq!(
+        screen.notice.as_deref(),
+        Some("there are 1,000 comments; take one back with u first")
+    );
+    let screen = press(screen, "kuGc", "one more");
+    assert_eq!(screen.comments().len(), 1000);
+    assert_eq!(screen.comments()[999].place(), "a.rs:1001");
 }

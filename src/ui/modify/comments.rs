@@ -134,8 +134,5 @@ fn write(
     prompts.show(&lines);
     let text = prompts.text(&comment.text)?;
     let text = text.filter(|text| !text.trim().is_empty());
-    Ok(text.map(|text| LineComment {
-        text: text.trim().to_owned(),
-        ..comment
-    }))
+    Ok(text.map(|text| comment.with_text(&text)))
 }

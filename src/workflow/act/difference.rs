@@ -69,6 +69,18 @@ pub(super) fn plan_from(
     Ok(planned)
 }
 
+/// Writes a plan that changes the files of one tree into those of another.
+pub(in crate::workflow) fn plan_between(
+    repository: &Repository,
+    before: TreeId,
+    after: TreeId,
+    author: &AgentText<'_>,
+) -> anyhow::Result<WrittenPlan> {
+    let changes = diff::changes(repository, before, after)?;
+    let changes = read_changes(repository, &changes, before, after)?;
+    exact(&changes, author)
+}
+
 fn take_too_large(
     repository: &Repository,
     changes: &mut Vec<TreeChange>,

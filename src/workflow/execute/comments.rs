@@ -10,6 +10,7 @@ use crate::session::comments::{CommentStatus, LineComment, parse, quotable, rend
 use crate::session::draft::Draft;
 use crate::session::meta::Status;
 use crate::session::turn::Turn;
+use crate::text::encoding::display_text;
 use crate::text::hint::error_with_hint;
 use crate::text::path::RepoPath;
 use crate::text::secret::redact_values;
@@ -67,7 +68,7 @@ pub(super) fn comment(
         let (problem, hint) = match version.map(|version| version.lines().count()) {
             None => (
                 format!(
-                    "after this plan there is no file `{path}`, or it is too large to comment on"
+                    "after this plan there is no file `{path}`, or it is binary or too large to comment on"
                 ),
                 "`teddy diff` shows what the plan does".to_owned(),
             ),
@@ -114,7 +115,8 @@ pub(super) fn take_written(draft: &mut Draft) -> Vec<LineComment> {
     text.and_then(|text| parse(&text)).unwrap_or_default()
 }
 
-/// Returns a file as it would be after the plan. `None` if it would not exist, or is too large.
+/// Returns a file as it would be after the plan. `None` if it would not exist, is binary, or is
+/// too large.
 fn text_after(planned: &PlannedTurn<'_>, path: &RepoPath) -> anyhow::Result<Option<String>> {
     let simulation = &planned.validated.simulation;
     let actions = planned.validated.plan.actions.iter().enumerate().rev();
@@ -124,7 +126,7 @@ fn text_after(planned: &PlannedTurn<'_>, path: &RepoPath) -> anyhow::Result<Opti
             return Ok(None);
         }
         if let Some(after) = &step.after {
-            return Ok(Some(String::from_utf8_lossy(after).into_owned()));
+            return Ok(shown(after));
         }
     }
     small_text(
@@ -134,7 +136,7 @@ fn text_after(planned: &PlannedTurn<'_>, path: &RepoPath) -> anyhow::Result<Opti
     )
 }
 
-/// Returns a text. `None` if there is no such file, or if it is too large for a line diff: anyone
+/// Returns a text. `None` if there is no such file, if it is binary, or if it is too large for a line diff: anyone
 /// whose turns are fetched can name it.
 fn small_text(project: &Project, tree: TreeId, path: &str) -> anyhow::Result<Option<String>> {
     let repository = &project.repository;
@@ -144,5 +146,10 @@ fn small_text(project: &Project, tree: TreeId, path: &str) -> anyhow::Result<Opt
         return Ok(None);
     };
     let bytes = read::small_blob(repository, BlobId::of(entry.id))?;
-    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    Ok(bytes.as_deref().and_then(shown))
+}
+
+/// Returns the text as the review shows it. `None` if it is binary.
+fn shown(bytes: &[u8]) -> Option<String> {
+    display_text(bytes).map(|shown| shown.text.into_owned())
 }

@@ -357,3 +357,132 @@ fn at_a_terminal_one_is_chosen_reviewed_and_the_others_are_dropped() {
     ]);
     assert_eq!(sessions, "demo\ndemo-two");
 }
+
+/// A project with the models `one`, `two` and `three`, which change one file each: `one` and `two` at
+/// different places, `three` at that of `one`.
+fn shared_file() -> TestRepo {
+    let repo = project();
+    repo.write("a.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    let put = |name: &str, text: String| repo.put(repo.beside(name), text);
+    put(
+        "one.md",
+        plan(
+            "Change the top",
+            &[
+                edit("a.txt", "2", "two"),
+                crate::plans::execute("echo one > ran.txt"),
+            ],
+        ),
+    );
+    put(
+        "two.md",
+        plan(
+            "Change the end",
+            &[edit("a.txt", "8", "eight"), create("b.txt", "b\n")],
+        ),
+    );
+    put(
+        "three.md",
+        plan("Rewrite it", &[edit("a.txt", "2\n3", "II\nIII")]),
+    );
+    let cat = |name: &str| format!("cat {}", repo.beside(name).display());
+    repo.configure(&format!(
+        "models:\n{}{}{}",
+        model("one", &cat("one.md")),
+        model("two", &cat("two.md")),
+        model("three", &cat("three.md")),
+    ));
+    repo.done(&["new", "demo"]);
+    repo
+}
+
+#[test]
+fn two_plans_that_change_no_line_in_common_become_one_turn() {
+    let repo = shared_file();
+    let args = ["race", "x", "a.txt", "--with", "one,two", "--pick", "1+2"];
+    let reply = repo.json(&args, 0);
+    assert_eq!(reply["picked"], "demo-one-and-two");
+    assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    let text = repo.done(&["show", "draft", "plan.md"]);
+    for part in [
+        "# Change the top, and Change the end\n",
+        "`one` (session demo-one) and `two` (session demo-two) wrote in a race",
+        "echo one > ran.txt",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+
+    repo.teddy(&["execute", "-y"])
+        .check(0, &["turn 1 executed"]);
+    assert_eq!(repo.read("a.txt"), "1\ntwo\n3\n4\n5\n6\n7\neight\n9\n");
+    assert_eq!(
+        (repo.read("b.txt"), repo.read("ran.txt")),
+        ("b\n".into(), "one\n".into())
+    );
+    let turns = repo.done(&["log"]);
+    assert_eq!(
+        turns.matches("executed").count() + turns.matches('✓').count(),
+        1,
+        "{turns}"
+    );
+    repo.done(&["verify"]);
+}
+
+#[test]
+fn plans_that_change_the_same_lines_are_not_combined_and_the_place_is_named() {
+    let repo = shared_file();
+    let race = |with: &str, pick: &str| {
+        repo.teddy(&["race", "x", "a.txt", "--with", with, "--pick", pick])
+    };
+    race("one,three", "1+2").check(
+        1,
+        &[
+            "the plans of `one` (session demo-one) and `three` (session demo-three) cannot be combined: \
+             both change a.txt, lines 2 to 3",
+            "`teddy --session demo-one execute` reviews one of them",
+        ],
+    );
+    assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    let sessions = repo.git(&[
+        "for-each-ref",
+        "refs/teddy/sessions",
+        "--format=%(refname:lstrip=3)",
+    ]);
+    assert_eq!(sessions, "demo\ndemo-one\ndemo-three");
+
+    race("one,three", "1+3").check(2, &["`--pick` names model 3, and there are 2"]);
+    for pick in ["0", "1+1", "a+b", "1+2+3", ""] {
+        race("one,three", pick).check(2, &["write it as `2`, or as `1+2` for two of them"]);
+    }
+    race("one,three", "2").check(0, &["Next: `teddy execute`"]);
+    repo.teddy(&["execute", "-y"]).check(0, &[]);
+    assert_eq!(repo.read("a.txt"), "1\nII\nIII\n4\n5\n6\n7\n8\n9\n");
+}
+
+#[test]
+fn at_a_terminal_two_plans_are_reviewed_together() {
+    let repo = shared_file();
+    let args = ["race", "x", "a.txt", "--with", "one,two,three"];
+    let mut screen = Screen::open(&repo, (110, 45), &args);
+    screen.wait_for("(t)wo together");
+    screen.press("t");
+    screen.wait_for("The first of the two?");
+    screen.press("1");
+    screen.wait_for("And the second?");
+    screen.press("3");
+    screen.wait_for("a.txt, lines 2 to 3");
+    screen.settled();
+    screen.press("t");
+    screen.settled();
+    screen.press("1");
+    screen.settled();
+    screen.press("2");
+    screen.wait_for("Session demo-one-and-two is in use now");
+    screen.wait_for_prompt("(q)uit ›");
+    screen.press("a");
+    screen.wait_for("Drop the plans of the others (demo-one, demo-two, demo-three)?");
+    screen.settled();
+    screen.press("y");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(repo.read("a.txt"), "1\ntwo\n3\n4\n5\n6\n7\neight\n9\n");
+}

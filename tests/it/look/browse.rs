@@ -170,8 +170,8 @@ fn two_turns_are_compared_and_a_file_is_opened_as_it_was() {
     let variables = [("GIT_EDITOR", "cat")];
     let mut screen = Screen::open_with(&repo, (100, 30), (&["browse"], &variables));
     screen.wait_for("Note the rest");
-    press(&mut screen, "jjmjjm", "c compares demo:2 and demo:1");
-    press(&mut screen, "c", "demo:2 and demo:1");
+    press(&mut screen, "jjmjjm", "C compares demo:2 and demo:1");
+    press(&mut screen, "C", "demo:2 and demo:1");
     press(&mut screen, "", "README.md");
     press(&mut screen, "q", "1 ✓ Greet");
     press(&mut screen, "e", "was opened as it was then");

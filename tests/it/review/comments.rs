@@ -278,3 +278,93 @@ fn comments_that_are_not_sent_stop_an_approval_unseen_and_go_with_a_rejection() 
     let comments = repo.done(&["show", "1", "comments.md"]);
     assert!(comments.contains("why?"), "{comments}");
 }
+
+#[test]
+fn cm4_comments_follow_files_in_other_encodings_and_binary_files_have_none() {
+    let repo = project();
+    repo.write("wide.txt", b"\xff\xfea\0\n\0b\0\n\0");
+    repo.write("legacy.ini", b"caf\xe9\nname = 1\n");
+    // Without a mark, the bytes do not prove that this is UTF-16.
+    repo.write("unmarked.txt", b"a\0\n\0");
+    let text = plan("First", &[edit("a.txt", "2", "two")]);
+    repo.teddy_reads(&["execute", "-", "--comment", "unmarked.txt:1=x"], &text)
+        .check(1, &["`unmarked.txt`, or it is binary"]);
+    let args = [
+        "execute",
+        "-",
+        "--comment",
+        "wide.txt:2=wide",
+        "--comment",
+        "legacy.ini:1=\u{1b}[31mwhich encoding?",
+    ];
+    repo.teddy_reads(&args, &text)
+        .check(0, &["turn 1 declined"]);
+    let message = repo.done(&["show", "1", "declined.txt"]);
+    assert!(
+        message.contains(
+            "## wide.txt, line 2\n````text\nb\n````\nwide\n\n\
+             ## legacy.ini, line 1\n````text\ncaf\\xe9\n````\n\\u{1b}[31mwhich encoding?\n"
+        ),
+        "{message}"
+    );
+    let out = repo.teddy_reads(&["--json", "execute", "-"], &text);
+    let reply: serde_json::Value = serde_json::from_str(&out.stdout).unwrap();
+    let statuses = [0, 1].map(|at| reply["review"]["comments"][at]["status"].clone());
+    assert_eq!(statuses, [json!("open"), json!("open")], "{out}");
+}
+
+#[test]
+fn two_reviews_of_one_plan_do_not_lose_each_others_comments() {
+    let repo = project();
+    repo.reply(&plan("First", &[edit_pairs("a.txt", &[("2", "two")])]));
+    repo.done(&["plan", "-m", "x"]);
+    let mut screen = Screen::open(&repo, (100, 30), &["execute"]);
+    screen.wait_for_prompt("(q)uit ›");
+    let args = ["execute", "--comment", "a.txt:1=from elsewhere"];
+    repo.teddy(&args)
+        .check(75, &["the plan for turn 1 is open in a review"]);
+    screen.press("c");
+    screen.wait_for("c comment · V range");
+    screen.press("/+two\r");
+    screen.settled();
+    comment(&mut screen, "why?");
+    screen.press("s");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    let comments = repo.done(&["show", "1", "comments.md"]);
+    assert!(comments.contains("> why?"), "{comments}");
+}
+
+#[test]
+fn a_comment_is_written_from_the_browser_on_the_plan_that_waits() {
+    let repo = project();
+    repo.teddy_reads(
+        &["execute", "-", "-y"],
+        &plan("First", &[edit("a.txt", "1", "one")]),
+    )
+    .check(0, &[]);
+    let mut screen = Screen::open(&repo, (110, 30), &["browse"]);
+    screen.wait_for("First");
+    screen.settled();
+    screen.press("c");
+    screen.wait_for("comments are for a plan before it runs, and none waits in demo");
+    repo.reply(&plan("Second", &[edit("a.txt", "2", "two")]));
+    repo.done(&["plan", "-m", "x"]);
+    screen.settled();
+    screen.press("c");
+    screen.wait_for_prompt("(q)uit ›");
+    screen.press("c");
+    screen.wait_for("c comment · V range");
+    screen.press("/+two\r");
+    screen.settled();
+    comment(&mut screen, "why?");
+    screen.press("s");
+    screen.wait_for("Press a key to go back to the browser.");
+    screen.settled();
+    screen.press(" ");
+    screen.wait_for("done: execute");
+    screen.settled();
+    screen.press("q");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    let comments = repo.done(&["show", "2", "comments.md"]);
+    assert!(comments.contains("> why?"), "{comments}");
+}

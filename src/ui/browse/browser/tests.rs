@@ -53,6 +53,7 @@ fn check(keys: &str, expected: &str) {
         Some(BrowseCommand::Do(BrowseAction::Undo(turn))) => format!("undo {turn}"),
         Some(BrowseCommand::Do(BrowseAction::Restore(turn))) => format!("restore {turn}"),
         Some(BrowseCommand::Do(BrowseAction::Land(turn))) => format!("land {turn}"),
+        Some(BrowseCommand::Do(BrowseAction::Review(session))) => format!("review {session}"),
         Some(BrowseCommand::Do(BrowseAction::Open(file))) => file.path.clone(),
         Some(BrowseCommand::Do(BrowseAction::Copy(id))) => format!("copy {}", &id[..8]),
     };
@@ -91,11 +92,17 @@ fn a_turn_of_another_session_is_not_undone() {
 
 #[test]
 fn two_marked_turns_are_compared() {
-    check("mjmc", "demo:3 to demo:2");
-    check("mjc", "demo:3 to demo:2");
-    check("mc", "mark a turn with m, and go to another one");
-    check("mmjc", "mark a turn with m, and go to another one");
-    check("mjmjjmc", "demo:2 to demo:1");
+    check("mjmC", "demo:3 to demo:2");
+    check("mjC", "demo:3 to demo:2");
+    check("mC", "mark a turn with m, and go to another one");
+    check("mmjC", "mark a turn with m, and go to another one");
+    check("mjmjjmC", "demo:2 to demo:1");
+}
+
+#[test]
+fn a_comment_goes_to_the_plan_that_waits_in_the_session() {
+    check("c", "review demo");
+    check("jdc", "review demo");
 }
 
 #[test]

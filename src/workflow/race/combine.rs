@@ -1,0 +1,230 @@
+//! Two plans of a race together: their changes merged, and the commands of both, as the plan of a
+//! session of its own.
+
+use super::FinishedLane;
+use crate::git::merge::{Merged, merge_in_memory};
+use crate::git::object::{BlobId, CommitId, EntryMode, TreeEntry, TreeId};
+use crate::git::repository::Repository;
+use crate::plan::Plan;
+use crate::plan::difference::AgentText;
+use crate::plan::render::render;
+use crate::project::Project;
+use crate::session::draft::Draft;
+use crate::session::name::SessionName;
+use crate::session::turn::Turn;
+use crate::text::diff::changed;
+use crate::text::hint::error_with_hint;
+use crate::text::path::lossy;
+use crate::text::sanitize::sanitize_line;
+use crate::workflow::act::difference::plan_between;
+use crate::workflow::dry_run::reading_of;
+use crate::workflow::overlap::PlanChange;
+use crate::workflow::plan::{PlanOptions, plan_next_turn};
+use crate::workflow::race::{RaceOptions, begin_lane};
+use crate::workflow::user::User;
+
+/// Places that a refusal lists.
+const MAX_PLACES: usize = 10;
+
+/// A lane with its plan.
+struct LaneChange {
+    model: String,
+    tip: Turn,
+    draft: Draft,
+    plan: Plan,
+    change: PlanChange,
+}
+
+/// Makes one plan of two, in a new session that is then in use. Fails and changes nothing if they
+/// change the same lines.
+pub fn combine(
+    project: &mut Project,
+    options: &RaceOptions,
+    one: &FinishedLane,
+    other: &FinishedLane,
+    user: &mut dyn User,
+) -> anyhow::Result<SessionName> {
+    let before = snapshot_of(project, one)?;
+    let tree = project.repository.commit(before)?.tree;
+    let lanes = [one, other].map(|lane| LaneChange::of(project, lane, tree));
+    let [one, other] = lanes;
+    let (one, other) = (one?, other?);
+    let text = combined_text(&project.repository, tree, &one, &other)?;
+
+    let models = format!("{} and {}", one.model, other.model);
+    let session = project.session()?;
+    let start = Turn::read(&project.repository, &session, one.tip.commit)?;
+    let lock = project.enter("race", user)?;
+    let name = begin_lane(project, &start, &models, &one.draft)?;
+    drop(lock);
+    project.use_session(&name)?;
+    let plan_options = PlanOptions {
+        message: Some(options.message.clone()),
+        from: Some(text),
+        depth: options.depth,
+        snapshot: Some(before),
+        ..PlanOptions::default()
+    };
+    plan_next_turn(project, &plan_options, user)?;
+    if one.draft.meta.made || other.draft.meta.made {
+        // Validation is less strict with the files of an agent, and part of them are.
+        let tip = project.store().tip(&name)?;
+        let mut draft = project.store().draft(&tip)?;
+        draft.meta.made = true;
+        project.store().save_draft(&tip, &mut draft)?;
+    }
+    Ok(name)
+}
+
+/// The files from which all lanes began.
+fn snapshot_of(project: &Project, lane: &FinishedLane) -> anyhow::Result<CommitId> {
+    let tip = project
+        .store()
+        .tip(&SessionName::from_ref(&lane.session)?)?;
+    let draft = project.store().draft(&tip)?;
+    draft.meta.planned_on.ok_or_else(|| {
+        anyhow::anyhow!("the files on which `{}` was made are unknown", lane.session)
+    })
+}
+
+impl LaneChange {
+    fn of(project: &Project, lane: &FinishedLane, tree: TreeId) -> anyhow::Result<LaneChange> {
+        let tip = project
+            .store()
+            .tip(&SessionName::from_ref(&lane.session)?)?;
+        let draft = project.store().draft(&tip)?;
+        let change = PlanChange::of(project, &tip, &draft, tree)?;
+        Ok(LaneChange {
+            model: lane.model.clone(),
+            plan: reading_of(&tip, &draft)?.plan,
+            tip,
+            draft,
+            change,
+        })
+    }
+
+    /// The model and its session.
+    fn name(&self) -> String {
+        let model = sanitize_line(&self.model);
+        format!("`{model}` (session {})", self.tip.session)
+    }
+}
+
+fn combined_text(
+    repository: &Repository,
+    tree: TreeId,
+    one: &LaneChange,
+    other: &LaneChange,
+) -> anyhow::Result<String> {
+    for lane in [one, other] {
+        if let Some(skipped) = lane.change.overlap.not_compared.first() {
+            let path = skipped.path.as_deref().unwrap_or("its files");
+            return Err(refused(
+                one,
+                other,
+                &format!("{}: {}", sanitize_line(path), skipped.reason),
+            ));
+        }
+    }
+    let merged = match merge_in_memory(repository, tree, one.change.after, other.change.after)? {
+        Merged::Clean(merged) => merged,
+        Merged::Overlap { paths, .. } => {
+            let mut places = Vec::new();
+            for path in paths.iter().take(MAX_PLACES) {
+                places.push(place(repository, path, tree, one, other)?);
+            }
+            if paths.len() > MAX_PLACES {
+                places.push(format!("and {} more", paths.len() - MAX_PLACES));
+            }
+            return Err(refused(one, other, &places.join("; ")));
+        }
+    };
+
+    let title = format!("{}, and {}", one.plan.title, other.plan.title);
+    let rationale = format!(
+        "TeDDy merged the changes of two plans that {} and {} wrote in a race. They change no line in common. Their commands follow the changes; other actions are left out.",
+        one.name(),
+        other.name()
+    );
+    let author = AgentText {
+        title: &title,
+        rationale: &rationale,
+    };
+    let written = plan_between(repository, tree, merged, &author)?;
+    // A plan that comes from text has no artifacts.
+    if let Some((path, why)) = written.left_out.first() {
+        let problem = format!("{}: {why}", sanitize_line(&lossy(path)));
+        return Err(refused(one, other, &problem));
+    }
+    let is_of_text =
+        written.taken_bytes.is_empty() && !one.change.is_taken && !other.change.is_taken;
+    if !is_of_text {
+        let problem = "one of them changes a file that is no text, or its mode";
+        return Err(refused(one, other, problem));
+    }
+
+    let (mut plan, _) = crate::plan::parse(&written.text);
+    // A plan without changes of files has a message instead.
+    plan.actions.retain(|action| action.kind.path().is_some());
+    let commands = [one, other].into_iter().flat_map(|lane| &lane.plan.actions);
+    let commands = commands.filter(|action| action.kind.command().is_some());
+    plan.actions.extend(commands.cloned());
+    Ok(render(&plan))
+}
+
+fn refused(one: &LaneChange, other: &LaneChange, problem: &str) -> anyhow::Error {
+    error_with_hint(
+        format!(
+            "the plans of {} and {} cannot be combined: {problem}",
+            one.name(),
+            other.name()
+        ),
+        format!(
+            "`teddy --session {} execute` reviews one of them",
+            one.tip.session
+        ),
+    )
+}
+
+/// The lines of a file that both plans change, counted in the user's file.
+fn place(
+    repository: &Repository,
+    path: &[u8],
+    tree: TreeId,
+    one: &LaneChange,
+    other: &LaneChange,
+) -> anyhow::Result<String> {
+    let name = sanitize_line(&lossy(path)).into_owned();
+    let mut texts = Vec::new();
+    for version in [tree, one.change.after, other.change.after] {
+        let entry = repository.entry(version, path)?;
+        let is_file =
+            |entry: &TreeEntry| matches!(entry.mode, EntryMode::File | EntryMode::Executable);
+        let Some(entry) = entry.filter(is_file) else {
+            return Ok(format!("both change `{name}`"));
+        };
+        let bytes = repository.blob(BlobId::of(entry.id))?;
+        texts.push(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    let lines: Vec<Vec<&str>> = texts.iter().map(|text| text.lines().collect()).collect();
+    let [ours, theirs] = [1, 2].map(|side| changed(&lines[0], &lines[side]));
+    let ours = ours.iter().map(|(old, _)| old);
+    let meeting = ours.flat_map(|old| {
+        let theirs = theirs.iter().map(|(other, _)| other);
+        // Changes that touch each other cannot be merged, either.
+        let theirs = theirs.filter(|other| old.start <= other.end && other.start <= old.end);
+        theirs.map(|other| old.start.min(other.start)..old.end.max(other.end))
+    });
+    let places: Vec<String> = meeting
+        .map(|range| match range.len() {
+            0 => format!("{name}, after line {}", range.start),
+            1 => format!("{name}, line {}", range.start + 1),
+            _ => format!("{name}, lines {} to {}", range.start + 1, range.end),
+        })
+        .take(MAX_PLACES)
+        .collect();
+    Ok(match places.is_empty() {
+        true => format!("both change `{name}`"),
+        false => format!("both change {}", places.join("; ")),
+    })
+}
