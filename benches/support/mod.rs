@@ -26,6 +26,8 @@ pub struct Workspace {
     pub files: usize,
     /// `true` if all files are in one directory.
     pub is_flat: bool,
+    /// `true` if no object is in a pack.
+    pub is_loose: bool,
     /// State of the pseudo-random generator.
     seed: u64,
 }
@@ -49,6 +51,7 @@ impl Workspace {
             root,
             files,
             is_flat,
+            is_loose: false,
             seed: 1,
         };
         for n in 0..files {
@@ -71,6 +74,35 @@ impl Workspace {
     pub fn settled(self) -> Workspace {
         settle();
         self
+    }
+
+    /// Unpacks all objects into a file each.
+    pub fn loosened(mut self) -> Workspace {
+        let packs = self.beside("packs");
+        std::fs::rename(self.path().join(".git/objects/pack"), &packs).unwrap();
+        for entry in std::fs::read_dir(&packs).unwrap() {
+            let path = entry.unwrap().path();
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "pack")
+            {
+                let pack = std::fs::File::open(path).unwrap();
+                run(self.git_command(&["unpack-objects", "-q"]).stdin(pack));
+            }
+        }
+        self.is_loose = true;
+        self
+    }
+
+    /// Removes all that TeDDy keeps for the repository.
+    pub fn forget_sessions(&self) {
+        let dirs = ["teddy", "refs/teddy", "logs/refs/teddy", "worktrees"];
+        let kept = dirs.map(|dir| self.path().join(".git").join(dir));
+        for dir in kept.into_iter().chain([self.beside("home/.cache")]) {
+            if dir.exists() {
+                std::fs::remove_dir_all(dir).unwrap();
+            }
+        }
     }
 
     /// Returns the top of the worktree.
@@ -260,6 +292,11 @@ pub fn time(run: impl FnOnce()) -> Duration {
 pub fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times[times.len() / 2]
+}
+
+/// Returns the time that the least load disturbed.
+pub fn fastest(times: Vec<Duration>) -> Duration {
+    times.into_iter().min().unwrap()
 }
 
 /// Returns the median times of TeDDy and git, measured alternately to even out load on the machine.

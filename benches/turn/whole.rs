@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::support::model::Model;
-use crate::support::{self, Workspace, median, peak, run, sample, teddy, time};
+use crate::support::{self, Workspace, fastest, median, peak, run, teddy, time};
 
 const SAMPLES: usize = 15;
 /// Number of turns in an old session.
@@ -64,11 +64,16 @@ pub fn table(sizes: &[usize]) {
         turns.resume().print();
         turns.memory().print();
         turns.start().print();
+        turns.first_start().print();
         // Last, because the other cases could not edit files in the sessions that this creates.
         turns.command().print();
         turns.agent().print();
         if files == RACED {
             turns.race().print();
+        }
+        if files >= RACED {
+            let mut turns = Turns::new(Workspace::new(files).loosened().settled());
+            turns.first_start().print();
         }
         if files < 10_000 {
             ages(files).iter().for_each(Line::print);
@@ -134,7 +139,25 @@ impl Turns {
         }
 
         let limit = self.by_size(Limit::Time(90), Limit::Ratio(3.5), Limit::Ratio(1.5));
-        self.row("start -m", (median(ours), median(gits)), limit)
+        self.row("start -m", (fastest(ours), fastest(gits)), limit)
+    }
+
+    /// Measures the first session in a repository: no index of TeDDy's, no worktree.
+    fn first_start(&mut self) -> Line {
+        let (mut ours, mut gits) = (Vec::new(), Vec::new());
+        for _ in 0..SAMPLES {
+            self.workspace.forget_sessions();
+            ours.push(self.start_once("first"));
+            gits.push(self.status());
+        }
+
+        let limit = self.by_size(Limit::None, Limit::Ratio(3.0), Limit::Ratio(2.2));
+        let name = if self.workspace.is_loose {
+            "first start -m, loose objects"
+        } else {
+            "first start -m"
+        };
+        self.row(name, (fastest(ours), fastest(gits)), limit)
     }
 
     fn resume(&mut self) -> Line {
@@ -145,7 +168,7 @@ impl Turns {
         }
 
         let limit = self.by_size(Limit::Time(60), Limit::Ratio(2.5), Limit::Ratio(1.2));
-        self.row("resume -m", (median(ours), median(gits)), limit)
+        self.row("resume -m", (fastest(ours), fastest(gits)), limit)
     }
 
     fn execute(&mut self) -> Line {
@@ -156,20 +179,18 @@ impl Turns {
         }
 
         let limit = self.by_size(Limit::None, Limit::Ratio(1.5), Limit::Ratio(0.8));
-        self.row("execute", (median(ours), median(gits)), limit)
+        self.row("execute", (fastest(ours), fastest(gits)), limit)
     }
 
     fn undo(&mut self) -> Line {
-        let mut n = 0;
-        let ours = || {
-            self.undo_once(n);
-            n += 1;
-        };
-        let times = sample(SAMPLES - 1, ours, || {
-            self.workspace.git(&["status", "--short"]);
-        });
+        let (mut ours, mut gits) = (Vec::new(), Vec::new());
+        for n in 0..SAMPLES - 1 {
+            ours.push(time(|| self.undo_once(n)));
+            gits.push(self.status());
+        }
+
         let limit = self.by_size(Limit::None, Limit::Ratio(0.9), Limit::Ratio(0.4));
-        self.row("undo", times, limit)
+        self.row("undo", (fastest(ours), fastest(gits)), limit)
     }
 
     /// Measures undo and redo, relative to another tree.
@@ -204,8 +225,7 @@ impl Turns {
             let request = ["plan", "-m", "make it", "--model", model];
             time(|| turns.teddy(&request))
         };
-        let plan = self.next_plan();
-        self.model.says(&plan);
+        self.model.says(COMMAND);
         let plans = (0..5).map(|n| ask(self, &format!("asked-{n}"), "loopback"));
         let plans = median(plans.collect());
         let agents = (0..5).map(|n| ask(self, &format!("agent-{n}"), "instant"));
@@ -314,7 +334,7 @@ impl Turns {
     /// Starts a session with a message and [`SHOWN`] files. Returns the duration.
     fn started(&self, name: &str, message: &str) -> Duration {
         let shown: Vec<String> = (0..SHOWN).map(|n| self.shown(n)).collect();
-        let mut args = vec!["start", name, "-m", message, "-y"];
+        let mut args = vec!["start", "--name", name, "-m", message, "-y"];
         args.extend(shown.iter().map(String::as_str));
         time(|| self.teddy(&args))
     }

@@ -57,7 +57,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let (file, range) = match args.range {
         Some(range) => (args.file, Some(range)),
-        None => file_and_lines(app, args.file)?,
+        None => file_and_lines(app, &project, args.file),
     };
     let files = paths::resolve_paths(&project.repository, &app.dir()?, &[file])?;
     let path = files.first().map_or("", String::as_str);
@@ -110,14 +110,13 @@ fn is_range(text: &str) -> bool {
 }
 
 /// Splits `src/login.rs:10` or `src/login.rs:10,20`, unless there is a file of that name.
-fn file_and_lines(app: &App, word: String) -> anyhow::Result<(String, Option<String>)> {
-    let project = app.project()?;
+fn file_and_lines(app: &App, project: &Project, word: String) -> (String, Option<String>) {
     let Some((file, lines)) = word.rsplit_once(':') else {
-        return Ok((word, None));
+        return (word, None);
     };
     let is_range = !lines.is_empty() && lines.bytes().all(|b| b.is_ascii_digit() || b == b',');
-    if !is_range || is_file(app, &project, &word) {
-        return Ok((word, None));
+    if !is_range || is_file(app, project, &word) {
+        return (word, None);
     }
 
     // For git, one number is a range to the end of the file.
@@ -125,7 +124,7 @@ fn file_and_lines(app: &App, word: String) -> anyhow::Result<(String, Option<Str
         true => lines.to_owned(),
         false => format!("{lines},{lines}"),
     };
-    Ok((file.to_owned(), Some(range)))
+    (file.to_owned(), Some(range))
 }
 
 /// Returns the request that led to a line, as a quotation.

@@ -32,11 +32,8 @@ const MAX_LEFT_OUT: usize = 10;
 
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let mut status = history::session_status(&project)?;
-    status.hook_troubles = read_errors(&hooks_dir(&project.repository.teddy_dir()));
-    if status.draft.is_some() && status.workspace.unknown.is_none() {
-        status.overlap = overlap_in_use(&project);
-    }
+    let hook_troubles = read_errors(&hooks_dir(&project.repository.teddy_dir()));
+    let mut status = history::session_status(&project, hook_troubles, overlap_in_use)?;
     if app.global.json {
         app.print_json(&status)?;
         return Ok(exit::SUCCESS.into());

@@ -50,7 +50,7 @@ pub struct SessionStatus {
     /// `none`, `ready` or `planned`.
     pub state: &'static str,
     pub draft: Option<DraftRow>,
-    /// With a waiting plan. Set by the caller.
+    /// With a waiting plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlap: Option<PlanOverlap>,
     /// No plan was made from it yet.
@@ -68,7 +68,7 @@ pub struct SessionStatus {
     /// By another tool, such as `git filter-repo`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub rewritten: bool,
-    /// Since a hook of an agent last recorded a turn. Set by the caller.
+    /// Since a hook of an agent last recorded a turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hook_troubles: Vec<String>,
 }
@@ -178,11 +178,17 @@ fn rows_of(
     Ok(tips.into_iter().map(row).collect())
 }
 
-pub fn session_status(project: &Project) -> anyhow::Result<SessionStatus> {
+/// `overlap_of` is called if a plan waits and the user's files could be read.
+pub fn session_status(
+    project: &Project,
+    hook_troubles: Vec<String>,
+    overlap_of: impl FnOnce(&Project) -> Option<PlanOverlap>,
+) -> anyhow::Result<SessionStatus> {
     // `status` must work without a session.
     let Ok(session) = project.session() else {
         return Ok(SessionStatus {
             state: "none",
+            hook_troubles,
             ..SessionStatus::default()
         });
     };
@@ -191,9 +197,11 @@ pub fn session_status(project: &Project) -> anyhow::Result<SessionStatus> {
     let draft = project.store().draft(&tip)?;
     let (plan, _) = plan::parse(&draft.artifacts.text_or_empty(artifact::PLAN));
     let is_open = !draft.is_planned() && !draft.is_asked_by_user();
+    let workspace = changed_since(&project.checkout(), &tip);
+    let is_comparable = draft.is_planned() && workspace.unknown.is_none();
     Ok(SessionStatus {
-        hook_troubles: Vec::new(),
-        overlap: None,
+        hook_troubles,
+        overlap: is_comparable.then(|| overlap_of(project)).flatten(),
         session: Some(session.to_string()),
         reference: Some(session.reference()),
         tip: Some(tip.commit),
@@ -213,7 +221,7 @@ pub fn session_status(project: &Project) -> anyhow::Result<SessionStatus> {
         failure: draft.meta.failure.clone().filter(|_| !draft.is_planned()),
         landed: latest_landing(project, &tip)?,
         at_work: active_process(project, &session),
-        workspace: changed_since(&project.checkout(), &tip),
+        workspace,
         rewritten: tip.rewritten,
     })
 }

@@ -164,21 +164,20 @@ fn listed(repaired: &Repaired, spelling: bool) -> String {
 }
 
 fn unconfined(proposal: &ReviewRequest<'_>) -> Option<String> {
-    let commands = proposal
-        .plan
-        .actions
-        .iter()
-        .filter(|action| action.kind.command().is_some())
-        .count();
+    let actions = &proposal.plan.actions;
+    if actions.iter().all(|action| action.kind.command().is_none()) {
+        return None;
+    }
+    let confinement = (proposal.confinement)();
     // The description of the confinement starts with its level.
-    let free = !proposal.confinement.starts_with("sandboxed");
-    let problem = if proposal.confinement.starts_with("partly") {
+    let free = !confinement.starts_with("sandboxed");
+    let problem = if confinement.starts_with("partly") {
         "commands are not fully confined"
     } else {
         "commands run with all your rights"
     };
 
-    (commands > 0 && free).then(|| format!("{problem} ({})", proposal.confinement))
+    free.then(|| format!("{problem} ({confinement})"))
 }
 
 fn hidden_in_header(proposal: &ReviewRequest<'_>) -> Option<String> {

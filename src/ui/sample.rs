@@ -90,7 +90,7 @@ impl Sample {
             text: &self.repair.text,
             repair: &self.repair,
             simulation: &self.simulation,
-            confinement: "sandboxed, no network",
+            confinement: &|| "sandboxed, no network".to_owned(),
             revise: &*self.revise,
             read_resource: &*self.read_resource,
             earlier: None,

@@ -513,7 +513,7 @@ pub fn proposal_json(proposal: &ReviewRequest<'_>) -> Value {
         "status": plan.field("Status"),
         "agent": plan.field("Agent"),
         "repair": proposal.repair.level,
-        "confinement": proposal.confinement,
+        "confinement": (proposal.confinement)(),
         "agent_commands": proposal.transcript.map(|_| commands_json(proposal.agent_commands)),
         "memos": plan.memos.iter().map(|m| json!({ "verb": memo(m.verb), "text": m.text, "comment": m.comment })).collect::<Vec<_>>(),
         "actions": (0..plan.actions.len()).map(|index| action_json(proposal, index)).collect::<Vec<_>>(),
@@ -594,7 +594,7 @@ fn action_group(proposal: &ReviewRequest<'_>, actions: Vec<usize>) -> Option<Act
         row,
         number: format!("{number} {}", if number == 1 { one } else { many }),
         how: match row.group {
-            SummaryGroup::Commands => format!(" ({})", proposal.confinement),
+            SummaryGroup::Commands => format!(" ({})", (proposal.confinement)()),
             _ => String::new(),
         },
         actions,

@@ -109,7 +109,8 @@ pub struct ReviewRequest<'a> {
     /// What each action would do to the files.
     pub simulation: &'a Simulation,
     /// How commands will be confined: `sandboxed, no network`, `not sandboxed`.
-    pub confinement: &'a str,
+    /// Of commands, in a few words.
+    pub confinement: &'a dyn Fn() -> String,
     /// Validates a changed plan against the same snapshot.
     pub revise: &'a dyn Fn(&Plan) -> anyhow::Result<Simulation>,
     /// From the same snapshot.

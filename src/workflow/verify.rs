@@ -20,6 +20,7 @@ use crate::session::name::SessionName;
 use crate::session::signature::{self, SessionSignature, tag_name};
 use crate::session::turn::Turn;
 use crate::session::verify::{Checked, CheckedTurn, Fault, check};
+use crate::workflow::open_session::EnteredSession;
 use crate::workflow::user::User;
 
 #[derive(Debug, Clone, Serialize)]
@@ -118,11 +119,14 @@ pub fn sign_session(
     user: &mut dyn User,
 ) -> anyhow::Result<SignedSession> {
     let repository = &project.repository;
-    let _session_lock = project.lock_session(session, "verify")?;
-    // Recover first: it can complete a turn. The repository is not locked while the user enters a
-    // passphrase.
-    drop(project.enter("verify", user)?);
-    let tip = project.store().tip(session)?;
+    let EnteredSession {
+        tip,
+        transaction,
+        lock: _session_lock,
+        ..
+    } = EnteredSession::enter(project, session, "verify", user)?;
+    // The repository is not locked while the user enters a passphrase.
+    drop(transaction);
     let reference = session.signed_reference();
     let before = refs::read_tag(repository, &reference)?;
 

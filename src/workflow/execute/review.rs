@@ -246,7 +246,7 @@ impl<'p> PlannedTurn<'p> {
             text: &self.validated.repaired.text,
             repair: &self.validated.repaired,
             simulation: &self.validated.simulation,
-            confinement: &confine::confinement(project),
+            confinement: &|| confine::confinement(project),
             revise: &revise,
             read_resource: &|resource| read_resource(project, &scope, resource),
             earlier: self.earlier.as_ref(),

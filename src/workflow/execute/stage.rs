@@ -187,16 +187,24 @@ fn run_in(
     };
 
     let root = prepared.root()?;
-    let mut policy = confine::policy(project, &prepared.worktree)?;
-    policy
-        .iter_mut()
-        .filter(|_| offline)
-        .for_each(|policy| policy.network = Network::Off);
-    let launcher = Launcher::new(policy)
-        .context("starting the commands of the plan")?
-        .holding(project.commands_lock(env.name))
-        .with_overlay(prepared.overlay_holder());
-    let confined = launcher.policy.as_ref();
+    let launcher = if runs_commands(approved) {
+        let mut policy = confine::policy(project, &prepared.worktree)?;
+        policy
+            .iter_mut()
+            .filter(|_| offline)
+            .for_each(|policy| policy.network = Network::Off);
+        let launcher = Launcher::new(policy).context("starting the commands of the plan")?;
+        Some(
+            launcher
+                .holding(project.commands_lock(env.name))
+                .with_overlay(prepared.overlay_holder()),
+        )
+    } else {
+        None
+    };
+    let confined = launcher
+        .as_ref()
+        .and_then(|launcher| launcher.policy.as_ref());
     let variables = confined.map(|policy| confine::cache_variables(project, policy));
     let mut tools = PlanTools {
         worktree: &prepared.worktree.path,
@@ -401,7 +409,8 @@ const MAX_CAPTURED: usize = 4 << 20;
 struct PlanTools<'a> {
     pub worktree: &'a Path,
     pub settings: &'a settings::ExecuteSettings,
-    pub launcher: Launcher,
+    /// `None` if the plan has no command.
+    pub launcher: Option<Launcher>,
     /// Commands get no network, whatever the user has granted.
     pub offline: bool,
     /// Names for the directories of the run in the output of commands.
@@ -423,7 +432,10 @@ impl Tools for PlanTools<'_> {
             || self.worktree.to_owned(),
             |cwd| self.worktree.join(cwd.as_str()),
         );
-        let mut launcher = self.launcher.clone();
+        let prepared = self.launcher.clone();
+        let mut launcher =
+            prepared.ok_or_else(|| io::Error::other("nothing was prepared for commands"))?;
+        let overlay_holder = launcher.overlay_holder;
         if let Some(policy) = &mut launcher.policy
             && execute.network
             && !self.offline
@@ -447,7 +459,7 @@ impl Tools for PlanTools<'_> {
         self.surviving.extend(finished.survivors.iter().cloned());
         let policy = script.launcher.as_ref();
         let policy = policy.and_then(|launcher| launcher.policy.as_ref());
-        let in_view = |path: &Path| match self.launcher.overlay_holder {
+        let in_view = |path: &Path| match overlay_holder {
             Some(holder) => path_in_overlay(holder, path),
             None => path.to_owned(),
         };

@@ -616,7 +616,13 @@ impl Workflow<'_> {
     /// Returns the state, as `status --json` has it.
     #[track_caller]
     pub fn status(&self) -> Value {
-        self.read(|project| Ok(serde_json::to_value(history::session_status(project)?)?))
+        self.read(|project| {
+            Ok(serde_json::to_value(history::session_status(
+                project,
+                Vec::new(),
+                |_| None,
+            )?)?)
+        })
     }
 
     /// Returns the turns, newest first, as `log --json` has them.
