@@ -67,7 +67,8 @@ pub fn combine(
     };
     plan_next_turn(project, &plan_options, user)?;
     if one.draft.meta.made || other.draft.meta.made {
-        // Validation is less strict with the files of an agent, and part of them are.
+        // Validation is less strict with the files of an agent, and some of these are.
+        let _lock = project.enter("race", user)?;
         let tip = project.store().tip(&name)?;
         let mut draft = project.store().draft(&tip)?;
         draft.meta.made = true;
