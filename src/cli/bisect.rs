@@ -29,8 +29,8 @@ enum BisectCommand {
 /// Run a command on what turns left, and find the first turn after which it fails
 ///
 /// The command runs in a scratch worktree, confined as the commands of a plan are; your files are
-/// not touched. As for `git bisect run`, exit code 0 means good, 125 that it cannot tell, any other
-/// up to 127 bad, and a higher one stops the search.
+/// not touched. Exit code 0 means good, and 125 that it cannot tell. 126 and 127, for a command that
+/// cannot be run, and everything above stop the search. Any other means bad.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy bisect run 'cargo test'\n  teddy bisect run --good 3 --bad 9 cargo test --lib\n  teddy bisect run --json 'grep -q form login.html'"

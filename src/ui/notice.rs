@@ -168,7 +168,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
         Notice::StepStarted { number, of, name } => format!("Step {number} of {of}: {name}"),
         Notice::ModelRemark(text) => text.clone(),
         Notice::CommandsInCopy(why) => {
-            format!("commands run in a copy of your files, without what git ignores: {why}")
+            format!("commands run in a copy of your files, not over them: {why}")
         }
         Notice::CopyLacks { missing, editable } => describe_copy(missing, editable),
         Notice::WorktreeDiskFull(path) => format!(

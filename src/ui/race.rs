@@ -20,6 +20,8 @@ pub struct RaceTable<W: Write> {
     drawn: Option<Instant>,
     /// States written last, if there is no terminal.
     reported: Vec<LaneState>,
+    /// Remarks on the screen. Lanes that run in the same way have the same.
+    remarks: Vec<String>,
 }
 
 impl<W: Write> RaceTable<W> {
@@ -31,6 +33,7 @@ impl<W: Write> RaceTable<W> {
             drawn_rows: 0,
             drawn: None,
             reported: Vec::new(),
+            remarks: Vec::new(),
         }
     }
 
@@ -60,6 +63,16 @@ impl<W: Write> RaceTable<W> {
         self.drawn = Some(Instant::now());
     }
 
+    fn report_remarks(&mut self, rows: &[LaneRow]) {
+        for remark in rows.iter().flat_map(|row| &row.remarks) {
+            if !self.remarks.contains(remark) {
+                self.clear();
+                let _ = writeln!(self.out, "{remark}");
+                self.remarks.push(remark.clone());
+            }
+        }
+    }
+
     fn report_changes(&mut self, rows: &[LaneRow]) {
         for (at, (row, line)) in rows.iter().zip(lines(rows)).enumerate() {
             let last = self.reported.get(at).copied().unwrap_or(LaneState::Waiting);
@@ -76,6 +89,7 @@ impl<W: Write> Spectator for RaceTable<W> {
         if self.style.is_quiet {
             return;
         }
+        self.report_remarks(rows);
         match (self.style.width)() {
             Some(width) => self.draw(rows, width),
             None => self.report_changes(rows),
@@ -134,6 +148,7 @@ mod tests {
             seconds: 12,
             tokens: 0,
             cost: None,
+            remarks: Vec::new(),
         }
     }
 
@@ -154,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_terminal_each_change_of_state_is_a_line() {
+    fn without_a_terminal_each_change_of_state_and_each_remark_is_a_line() {
         let mut out = Vec::new();
         let style = OutputStyle {
             paint: super::super::style::Paint::Bare,
@@ -165,10 +180,15 @@ mod tests {
         let running = row("m", LaneState::Running, "writing");
         table.watch(std::slice::from_ref(&running));
         table.watch(&[running]);
-        table.watch(&[row("m", LaneState::Done, "Add it")]);
+        let remarks = vec!["warning: it lacks `target`".to_owned()];
+        let done = LaneRow {
+            remarks,
+            ..row("m", LaneState::Done, "Add it")
+        };
+        table.watch(&[done.clone(), done]);
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            "▶ m    12 s  writing\n✓ m    12 s  Add it\n"
+            "▶ m    12 s  writing\nwarning: it lacks `target`\n✓ m    12 s  Add it\n✓ m    12 s  Add it\n"
         );
     }
 }

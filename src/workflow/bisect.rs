@@ -22,7 +22,7 @@ use crate::workflow::user::{Event, User};
 
 /// "Cannot tell", as in `git bisect run`.
 const SKIP: i32 = 125;
-/// From here on, the search aborts: a signal, or a shell that found no command.
+/// From here on, the search aborts: a signal ended the command.
 const STOP: i32 = 128;
 
 pub struct BisectOptions<'a> {

@@ -105,6 +105,8 @@ pub struct LaneRow {
     pub tokens: u64,
     /// Reported so far, in dollars.
     pub cost: Option<f64>,
+    /// What the user should know about the run.
+    pub remarks: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -367,6 +369,7 @@ impl<'a> Lane<'a> {
                 seconds: 0,
                 tokens: 0,
                 cost: None,
+                remarks: Vec::new(),
             },
             plan: None,
             took: None,
@@ -423,6 +426,9 @@ impl<'a> Lane<'a> {
                 self.row.doing = sanitize_line(&what).into_owned();
                 self.row.tokens = self.row.tokens.max(tokens);
                 self.row.cost = cost.or(self.row.cost);
+            }
+            Some(LaneNews::Remark(text)) => {
+                self.row.remarks.push(sanitize_line(&text).into_owned());
             }
             Some(LaneNews::Planned(plan)) => {
                 self.row.state = LaneState::Done;

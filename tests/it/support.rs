@@ -3,6 +3,8 @@
 // Paths are given because two targets include this file.
 #[path = "support/changes.rs"]
 pub mod changes;
+#[path = "support/container.rs"]
+pub mod container;
 #[path = "support/fake.rs"]
 pub mod fake;
 #[path = "support/in_process.rs"]

@@ -8,9 +8,10 @@ use crate::cli::app::App;
 use crate::cli::exit;
 use crate::model::acting::AgentProgress;
 use crate::text::secret::redact;
+use crate::ui::notice;
 use crate::ui::progress::AgentWork;
 use crate::workflow::race::lane::{self, LaneNews, LaneOrder};
-use crate::workflow::user::{Decision, Event, NobodyToAsk, Question, ReviewRequest, User};
+use crate::workflow::user::{Decision, Event, NobodyToAsk, Notice, Question, ReviewRequest, User};
 
 /// Minimum time between progress reports.
 const REFRESH: Duration = Duration::from_millis(200);
@@ -102,6 +103,11 @@ impl<W: Write> User for LaneReporter<W> {
             }
             Event::Working { progress, .. } => self.working(progress),
             Event::Started { label, .. } => self.doing(label, 0, None),
+            Event::Notice(notice @ (Notice::CopyLacks { .. } | Notice::CommandsInCopy(_))) => {
+                for line in notice::lines(&notice) {
+                    lane::send_news(&mut self.out, &LaneNews::Remark(line.text()));
+                }
+            }
             _ => {}
         }
     }

@@ -174,6 +174,8 @@ impl Walker<'_> {
                     self.link_to(&entry.path)?;
                 } else if entry.ignored && self.copy.fits(&entry) {
                     self.copy(entry)?;
+                } else if entry.ignored && !dir.ignored && self.is_linked_dependency(&entry) {
+                    outermost.push(entry);
                 } else if entry.is_dir {
                     if entry.ignored && !dir.ignored {
                         outermost.push(entry.clone());
@@ -199,8 +201,7 @@ impl Walker<'_> {
 
     /// Links to an ignored directory with dependencies. Notes others as missing.
     fn link_or_miss(&mut self, dir: &WorkspaceName) -> anyhow::Result<()> {
-        let is_one_of = |names: &[&str]| names.iter().any(|name| name.as_bytes() == dir.name());
-        if is_one_of(&DEPENDENCIES) {
+        if dir.has_name_of(&DEPENDENCIES) {
             self.link_to(&dir.path)?;
             let is_linked = self.provisioned.linked.last() == Some(&dir.path);
             if is_linked && uses_workspace(&self.source(&dir.path), self.from) {
@@ -208,10 +209,16 @@ impl Walker<'_> {
             }
             return Ok(());
         }
-        if !is_one_of(&TRANSIENT) {
+        if !dir.has_name_of(&TRANSIENT) {
             self.provisioned.missing.push(dir.path.clone());
         }
         Ok(())
+    }
+
+    /// Returns whether an entry is a symlink to a directory with dependencies, which other checkouts
+    /// can share.
+    fn is_linked_dependency(&self, entry: &WorkspaceName) -> bool {
+        !entry.is_dir && entry.has_name_of(&DEPENDENCIES) && self.source(&entry.path).is_dir()
     }
 
     fn leads_on(&self, dir: &WorkspaceName) -> bool {
@@ -388,6 +395,10 @@ impl WorkspaceName {
     fn name(&self) -> &[u8] {
         let start = self.path.rfind_byte(b'/').map_or(0, |at| at + 1);
         &self.path[start..]
+    }
+
+    fn has_name_of(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| name.as_bytes() == self.name())
     }
 }
 

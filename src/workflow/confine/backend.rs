@@ -1,6 +1,7 @@
 //! Decides whether commands see the user's files through an overlay or in a copy.
 //!
-//! The answer depends on the machine and is cached until the next boot.
+//! The answer depends on the machine. A success is cached until the next boot. A failure is not: the
+//! user can change the machine, or can have run TeDDy in a container with the same home directory.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -32,9 +33,7 @@ pub enum CommandFiles {
 }
 
 pub fn command_files(project: &Project) -> CommandFiles {
-    // A user who insists on the overlay might have fixed the machine since the failed probe.
-    let insists = project.settings.worktree.backend == Backend::Overlay;
-    match read_cached_probe(project).filter(|probed| probed.is_ok() || !insists) {
+    match read_cached_probe(project) {
         Some(can) => judged(project, || can),
         None => tried(project),
     }
@@ -135,10 +134,11 @@ pub fn try_isolation(project: &Project) -> Result<Option<Isolation>, String> {
 
 fn attempt(project: &Project) -> Result<(), String> {
     let can = overlay::probe(&project.worktrees());
-    if let Some(boot) = machine::boot_id() {
-        let answer = can.as_ref().map_or_else(String::as_str, |()| CAN);
+    if can.is_ok()
+        && let Some(boot) = machine::boot_id()
+    {
         // The cache only saves time.
-        let _ = write_cache(&note(project), format!("{boot}\n{answer}\n").as_bytes());
+        let _ = write_cache(&note(project), format!("{boot}\n{CAN}\n").as_bytes());
     }
     can
 }
@@ -149,13 +149,8 @@ fn read_cached_probe(project: &Project) -> Option<Result<(), String>> {
     }
     let text = read_regular_text(&note(project), MAX_NOTE).ok()?;
     let (boot, answer) = text.trim_end().split_once('\n')?;
-    if boot != machine::boot_id()? {
-        return None;
-    }
-    Some(match answer {
-        CAN => Ok(()),
-        why => Err(why.to_owned()),
-    })
+    let is_valid = answer == CAN && boot == machine::boot_id()?;
+    is_valid.then_some(Ok(()))
 }
 
 fn note(project: &Project) -> PathBuf {

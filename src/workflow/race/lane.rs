@@ -58,6 +58,8 @@ pub enum LaneNews {
         /// So far, in dollars.
         cost: Option<f64>,
     },
+    /// What the user should know about the run, for display.
+    Remark(String),
     /// Always the last report.
     Planned(Box<LanePlan>),
     /// The reason. Always the last report.

@@ -119,7 +119,7 @@ fn a_project_that_lies_on_overlays_is_seen_through_one_or_copied() {
         return;
     }
     assert!(out.stdout.contains("warm"), "{out}");
-    let copied = "commands run in a copy of your files, without what git ignores: mounting an";
+    let copied = "commands run in a copy of your files, not over them: mounting an";
     out.check(
         1,
         &[copied, "which this machine cannot do: mounting an overlay"],

@@ -84,14 +84,18 @@ fn bisect_and_compare_run_it_on_the_files_of_each_turn() {
 #[test]
 fn a_command_that_cannot_be_run_tests_nothing() {
     let repo = project();
-    repo.run_plan(&plan("One", &[create("1.txt", "x\n")]));
+    for name in ["1.txt", "2.txt"] {
+        repo.run_plan(&plan("One", &[create(name, "x\n")]));
+    }
     for (command, code) in [("no-such-program", 127), ("./code.txt", 126)] {
         repo.teddy(&["bisect", "run", command]).check(
             1,
             &[&format!(
-                "the command cannot be run after turn 1 (exit code {code})"
+                "the command cannot be run after turn 2 (exit code {code})"
             )],
         );
+        let compared = repo.teddy(&["compare", "s:1", "s:2", "--check", command]);
+        compared.check(0, &[&format!("cannot test (exit {code})")]);
     }
 }
 
