@@ -10,6 +10,7 @@ pub mod command;
 pub mod discovery;
 mod error;
 mod job;
+pub mod known;
 pub mod manual;
 pub mod model_env;
 pub mod open;

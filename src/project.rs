@@ -24,8 +24,7 @@ use crate::host::file::{Root, make_dirs, read_regular_text, write_atomic};
 use crate::host::lock::{self, Lock, LockError, LockHolder, patience};
 use crate::host::{env, process};
 use crate::model::acting::mcp::McpServer;
-use crate::model::acting::preset;
-use crate::model::discovery::service;
+use crate::model::known::usual_keys;
 use crate::model::manual::{Give, Take};
 use crate::model::model_env::ModelEnv;
 use crate::project::teddy_files::{GLOBAL, MAX_FILE, is_own_global};
@@ -363,16 +362,6 @@ impl Project {
             .join("current")
             .join(self.repository.worktree_name())
     }
-}
-
-const SEARCH_KEYS: [&str; 2] = ["BRAVE_API_KEY", "TAVILY_API_KEY"];
-
-/// Of known services, agents and search engines.
-pub fn usual_keys() -> impl Iterator<Item = String> {
-    let agents = preset::ACP.iter().chain(&preset::COMMANDS);
-    let agents = agents.flat_map(|agent| agent.keys.iter().copied());
-    let all = service::variables().chain(agents).chain(SEARCH_KEYS);
-    all.map(str::to_owned)
 }
 
 /// Name of the project's directory.

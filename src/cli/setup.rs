@@ -114,7 +114,7 @@ fn listed(settings: &Settings, file: &str, detected: &FoundModels) -> Value {
         json!({ "name": name, "kind": model.kind, "id": id })
     });
     let keys = detected.keys.iter();
-    let keys = keys.map(|key| json!({ "service": key.service.name, "variable": key.variable }));
+    let keys = keys.map(|key| json!({ "service": key.provider.name, "variable": key.variable }));
     let programs = detected.programs.iter().map(|program| {
         json!({
             "name": program.entry.name,

@@ -40,8 +40,6 @@ mod git_record;
 mod index;
 
 pub mod layer;
-
-pub mod legacy;
 pub mod moved;
 
 pub mod private;
@@ -162,8 +160,7 @@ pub fn session_worktree(
         )
     };
 
-    // First: a worktree without a record is removed below.
-    legacy::adopt(repository, &root, session).with_context(during)?;
+    registered::discard_record(repository, session).with_context(during)?;
     let record = record::worktree_record(repository, session);
     remove_unknown(&root, &record, session).with_context(during)?;
     let state = prepare_path(&root, session)?;

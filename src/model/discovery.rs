@@ -5,18 +5,38 @@
 
 pub mod program;
 pub mod server;
-pub mod service;
 
 use std::path::Path;
 
-use program::{FoundProgram, KnownProgram, PROGRAMS, ProgramUsage};
+use program::FoundProgram;
 use server::{FoundServer, ServerAddress};
-use service::{ApiService, FoundKey, SERVICES};
 
+use super::known::{KnownProgram, PROVIDERS, ProgramUsage, Provider};
 use super::model_env::Variable;
+use super::remote::is_placeholder;
 use crate::config::edit::NewModel;
 use crate::config::settings::{ModelSettings, Price};
 use crate::host::threads::{join_both, parallel_map};
+
+/// Doesn't contain the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoundKey {
+    pub provider: &'static Provider,
+    pub variable: &'static str,
+}
+
+/// Skips placeholders.
+pub fn keys(variable: &Variable) -> Vec<FoundKey> {
+    let has_key =
+        |name: &&&'static str| variable(name).is_some_and(|value| !is_placeholder(value.trim()));
+    PROVIDERS
+        .iter()
+        .filter_map(|provider| {
+            let variable = provider.keys.iter().find(has_key)?;
+            Some(FoundKey { provider, variable })
+        })
+        .collect()
+}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FoundModels {
@@ -56,7 +76,7 @@ impl FoundModels {
             true => program::agents_on_path(targets.repository),
             false => Vec::new(),
         };
-        let keys = service::keys(variable);
+        let keys = keys(variable);
         let gateways = server::gateways(variable);
         // Threads read no environment.
         let key_values: Vec<(&str, String)> = keys
@@ -141,8 +161,8 @@ impl FoundModels {
         let services = self
             .keys
             .iter()
-            .filter(|key| self.gateway(key.service.name).is_none())
-            .map(|key| service_offer(key.service, key.variable, None));
+            .filter(|key| self.gateway(key.provider.name).is_none())
+            .map(|key| service_offer(key.provider, key.variable, None));
         let servers = self.servers.iter().flat_map(server_offers);
         let agents = self.agents.iter().map(agent_offer);
 
@@ -199,11 +219,10 @@ impl FoundModels {
             let id = id.or_else(|| Some(server.models.first()?.as_str()))?;
             return Some(served_offer(server, id));
         }
-        let service = SERVICES.iter().find(|service| service.name == name);
-        if let Some(service) = service {
-            let found_key = self.keys.iter().find(|key| key.service == service);
-            let variable = found_key.map_or(service.variables[0], |key| key.variable);
-            return Some(service_offer(service, variable, id));
+        if let Some(provider) = Provider::find(name) {
+            let found_key = self.keys.iter().find(|key| key.provider == provider);
+            let variable = found_key.map_or(provider.keys[0], |key| key.variable);
+            return Some(service_offer(provider, variable, id));
         }
 
         let server = self
@@ -217,10 +236,7 @@ impl FoundModels {
         self.offers()
             .into_iter()
             .find(|offer| id.is_none() && offer.name == name)
-            .or_else(|| {
-                let entry = PROGRAMS.iter().find(|entry| entry.name == name)?;
-                program_offer(entry).filter(|_| id.is_none())
-            })
+            .or_else(|| program_offer(KnownProgram::find(name)?).filter(|_| id.is_none()))
             .or_else(|| self.offer_with_id(word))
     }
 
@@ -230,8 +246,8 @@ impl FoundModels {
             return Some(served_offer(server, id));
         }
         let mut keys = self.keys.iter();
-        let key = keys.find(|key| key.service.model == id)?;
-        Some(service_offer(key.service, key.variable, None))
+        let key = keys.find(|key| key.provider.model == id)?;
+        Some(service_offer(key.provider, key.variable, None))
     }
 }
 
@@ -262,19 +278,19 @@ fn program_offer(entry: &KnownProgram) -> Option<ModelOffer> {
     })
 }
 
-fn service_offer(service: &ApiService, variable: &str, id: Option<&str>) -> ModelOffer {
-    let id = id.unwrap_or(service.model);
+fn service_offer(provider: &Provider, variable: &str, id: Option<&str>) -> ModelOffer {
+    let id = id.unwrap_or(provider.model);
     // Without `api_key_env`, TeDDy sends the usual key to the provider's own address only.
-    let is_usual = service.base_url.is_none();
+    let is_usual = provider.base_variable.is_some();
     ModelOffer {
-        name: service.name.to_owned(),
+        name: provider.name.to_owned(),
         about: format!("{id} with {variable}"),
-        summary: format!("the API of {}, paid per token", service.title),
+        summary: format!("the API of {}, paid per token", provider.title),
         is_paid: true,
         settings: ModelSettings {
-            kind: service.kind.to_owned(),
+            kind: provider.kind.to_owned(),
             id: id.to_owned(),
-            base_url: service.base_url.map(str::to_owned),
+            base_url: (!is_usual).then(|| provider.base_url.to_owned()),
             api_key_env: (!is_usual).then(|| variable.to_owned()),
             ..ModelSettings::default()
         },
@@ -287,8 +303,7 @@ fn server_offers(server: &FoundServer) -> Vec<ModelOffer> {
 }
 
 fn agent_offer(agent: &FoundAgent) -> ModelOffer {
-    let mut programs = PROGRAMS.iter();
-    let title = programs.find(|entry| entry.name == agent.name);
+    let title = KnownProgram::find(agent.name);
     ModelOffer {
         name: format!("{}-agent", agent.name),
         about: title.map_or(agent.program, |entry| entry.title).to_owned(),
@@ -310,7 +325,7 @@ fn served_offer(server: &FoundServer, id: &str) -> ModelOffer {
             summary: format!("the server in {}", gateway.variable),
             is_paid: !gateway.is_near,
             settings: ModelSettings {
-                kind: gateway.service.kind.to_owned(),
+                kind: gateway.provider.kind.to_owned(),
                 id: id.to_owned(),
                 base_url: Some(gateway.base_url.clone()),
                 api_key_env: gateway.key.map(str::to_owned),
@@ -347,15 +362,15 @@ mod tests {
     use super::*;
     use crate::config::edit::flow;
     use crate::model::discovery::server::{parse_address, usual};
-    use crate::model::discovery::service::FoundKey;
+    use crate::model::known::PROGRAMS;
 
     fn all() -> FoundModels {
         FoundModels {
-            keys: SERVICES
+            keys: PROVIDERS
                 .iter()
-                .map(|service| FoundKey {
-                    service,
-                    variable: service.variables[0],
+                .map(|provider| FoundKey {
+                    provider,
+                    variable: provider.keys[0],
                 })
                 .collect(),
             programs: PROGRAMS
@@ -391,7 +406,7 @@ mod tests {
             .refused()
             .map(|(program, _)| program.entry.name)
             .collect::<Vec<_>>();
-        assert_eq!(refused, ["aider", "ollama", "lms"]);
+        assert_eq!(refused, ["qwen", "aider", "ollama", "lms"]);
     }
 
     #[test]
@@ -464,5 +479,36 @@ mod tests {
             let read: ModelSettings = serde_yaml::from_str(&flow(&offer.settings)).unwrap();
             assert_eq!(read, offer.settings, "{}", offer.name);
         }
+    }
+
+    fn check_keys(set: &'static [(&str, &str)], expected: &[(&str, &str)]) {
+        let variable = |name: &str| {
+            let value = set.iter().find(|(set, _)| *set == name);
+            value.map(|(_, value)| (*value).to_owned())
+        };
+        let actual = keys(&variable);
+        let actual: Vec<_> = actual
+            .iter()
+            .map(|key| (key.provider.name, key.variable))
+            .collect();
+        assert_eq!(actual, expected);
+    }
+
+    #[test]
+    fn a_key_is_found_by_its_variable() {
+        check_keys(
+            &[("OPENAI_API_KEY", "sk-abc123"), ("XAI_API_KEY", "xai-1")],
+            &[("openai", "OPENAI_API_KEY"), ("xai", "XAI_API_KEY")],
+        );
+        check_keys(
+            &[("GOOGLE_API_KEY", "AIza1234")],
+            &[("gemini", "GOOGLE_API_KEY")],
+        );
+    }
+
+    #[test]
+    fn what_stands_in_examples_is_no_key() {
+        check_keys(&[("OPENAI_API_KEY", "..."), ("GROQ_API_KEY", "<key>")], &[]);
+        check_keys(&[("ANTHROPIC_API_KEY", " ")], &[]);
     }
 }

@@ -3,8 +3,7 @@
 use std::fmt;
 
 use super::ModelError;
-use super::discovery::program::{PROGRAMS, ProgramUsage};
-use super::discovery::service::SERVICES;
+use super::known::{KnownProgram, PROVIDERS, Provider};
 use super::settings::ModelKind;
 use crate::text::near::nearest;
 
@@ -222,22 +221,6 @@ fn colon(detail: &str) -> String {
     }
 }
 
-/// Prefixes of model ids and the service that offers them.
-const FAMILIES: [(&str, &str); 12] = [
-    ("gpt-", "openai"),
-    ("chatgpt-", "openai"),
-    ("o1", "openai"),
-    ("o3", "openai"),
-    ("o4", "openai"),
-    ("claude-", "anthropic"),
-    ("gemini-", "gemini"),
-    ("grok-", "xai"),
-    ("deepseek-", "deepseek"),
-    ("mistral-", "mistral"),
-    ("codestral-", "mistral"),
-    ("devstral-", "mistral"),
-];
-
 fn model_advice(word: &str, configured: &[String]) -> String {
     let listing = match configured {
         [] => "no model is configured: `teddy setup` finds one".to_owned(),
@@ -261,16 +244,14 @@ fn suggest_model(word: &str, configured: &[String]) -> Option<String> {
         return Some(did_you_mean(name));
     }
 
-    let is_offered = SERVICES.iter().any(|service| service.name == word)
-        || PROGRAMS.iter().any(|program| {
-            program.name == word && matches!(program.usage, ProgramUsage::Answers { .. })
-        });
+    let is_offered = Provider::find(word).is_some()
+        || KnownProgram::find(word).is_some_and(KnownProgram::answers);
     if is_offered {
         return Some(format!("`teddy setup --model {word}` sets it up"));
     }
 
     if let Some((kind, id)) = word.split_once(':').filter(|(_, id)| !id.is_empty()) {
-        if SERVICES.iter().any(|service| service.name == kind) {
+        if Provider::find(kind).is_some() {
             return Some(format!("`teddy setup --model {word}` sets it up"));
         }
         let kind = nearest(kind, ModelKind::names())?;
@@ -278,12 +259,14 @@ fn suggest_model(word: &str, configured: &[String]) -> Option<String> {
     }
 
     let lower = word.to_ascii_lowercase();
-    let (_, service) = FAMILIES
-        .iter()
-        .find(|(start, _)| is_of_family(&lower, start))?;
-    Some(match *service {
-        "openai" | "anthropic" => did_you_mean(&format!("{service}:{word}")),
-        service => format!("`teddy setup --model {service}:{word}` sets it up"),
+    let provider = PROVIDERS.iter().find(|provider| {
+        let mut families = provider.families.iter();
+        families.any(|start| is_of_family(&lower, start))
+    })?;
+    let (name, is_kind) = (provider.name, provider.name == provider.kind);
+    Some(match is_kind {
+        true => did_you_mean(&format!("{name}:{word}")),
+        false => format!("`teddy setup --model {name}:{word}` sets it up"),
     })
 }
 

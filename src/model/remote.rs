@@ -25,6 +25,7 @@ use draft::AnswerDraft;
 use key::{ApiKey, Usual, is_loopback, origin};
 pub use key::{is_near, is_placeholder};
 
+use super::known::{self, Provider};
 use super::model_env::ModelEnv;
 use super::settings::{ModelConfig, ModelKind};
 use super::{Model, ModelAnswer, ModelError, ModelRequest};
@@ -165,12 +166,17 @@ impl Protocol {
         }
     }
 
+    /// It defined the protocol: its address and key are the usual ones.
+    fn provider(self) -> &'static Provider {
+        match self {
+            Protocol::Openai | Protocol::Responses => &known::OPENAI,
+            Protocol::Anthropic => &known::ANTHROPIC,
+        }
+    }
+
     /// Name of the usual key variable.
     fn key(self) -> &'static str {
-        match self {
-            Protocol::Openai | Protocol::Responses => openai::KEY,
-            Protocol::Anthropic => anthropic::KEY,
-        }
+        self.provider().keys[0]
     }
 
     /// Relative to the base URL.
@@ -184,11 +190,13 @@ impl Protocol {
 
     /// If the settings have no base URL: from the environment, else the provider's.
     fn usual_base(self, name: &str, env: &ModelEnv) -> Result<Url, ModelError> {
-        let (variable, base) = match self {
-            Protocol::Openai | Protocol::Responses => (openai::BASE_VARIABLE, openai::BASE),
-            Protocol::Anthropic => (anthropic::BASE_VARIABLE, anthropic::BASE),
-        };
-        self.base(name, (env.variable)(variable).as_deref().unwrap_or(base))
+        let Provider {
+            base_url,
+            base_variable,
+            ..
+        } = self.provider();
+        let other = base_variable.and_then(|variable| (env.variable)(variable));
+        self.base(name, other.as_deref().unwrap_or(base_url))
     }
 
     fn base(self, name: &str, text: &str) -> Result<Url, ModelError> {

@@ -26,8 +26,6 @@ const MAX_ID: u64 = 1024;
 const OWN_DRAFTS: &str = "own-drafts";
 // Each turn from elsewhere is an empty file in this directory.
 const ADOPTED: &str = "adopted";
-// Name of the directory in earlier versions.
-const SHADOWING: &str = "drafts";
 
 /// An intent to move a session's ref and then update the user's files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -211,23 +209,10 @@ impl Journal {
         let _ = std::fs::remove_file(self.dir.join(OWN_DRAFTS).join(session.as_str()));
     }
 
-    pub fn move_old_notes(&self) {
-        // git mistakes a file in the old directory for the ref of the same name.
-        let (old, new) = (self.dir.join(SHADOWING), self.dir.join(OWN_DRAFTS));
-        if std::fs::rename(&old, &new).is_err() {
-            // The new directory exists, and its records are newer.
-            move_below(&old, &new);
-        }
-    }
-
     /// Newest first.
     pub fn own_drafts(&self, session: &SessionName) -> Vec<CommitId> {
-        let read =
-            |dir: &str| read_regular_text(&self.dir.join(dir).join(session.as_str()), MAX_ID);
-        // In a read-only repository the records are still in the old directory.
-        let text = read(OWN_DRAFTS).or_else(|_| read(SHADOWING));
-        let text = text.unwrap_or_default();
-
+        let path = self.dir.join(OWN_DRAFTS).join(session.as_str());
+        let text = read_regular_text(&path, MAX_ID).unwrap_or_default();
         text.lines()
             .filter_map(|line| line.trim().parse().ok())
             .collect()
@@ -263,24 +248,6 @@ impl Journal {
     fn pending(&self) -> PathBuf {
         self.dir.join("pending.json")
     }
-}
-
-/// Moves the files below `old`, except those that exist in `new`, and removes `old`.
-fn move_below(old: &Path, new: &Path) {
-    for entry in std::fs::read_dir(old).into_iter().flatten().flatten() {
-        let (from, to) = (entry.path(), new.join(entry.file_name()));
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            // Best effort. A record that stays is read from the old directory.
-            let _ = std::fs::create_dir(&to);
-            move_below(&from, &to);
-        } else if to.symlink_metadata().is_ok() {
-            let _ = std::fs::remove_file(&from);
-        } else {
-            let _ = std::fs::rename(&from, &to);
-        }
-    }
-
-    let _ = std::fs::remove_dir(old);
 }
 
 #[cfg(test)]

@@ -79,7 +79,6 @@ fn is_files_warning(notice: &FilesNotice) -> bool {
         notice,
         FilesNotice::UntrackedCaptured(_)
             | FilesNotice::NotCaptured(_)
-            | FilesNotice::WorktreeTakenOver(_)
             | FilesNotice::LeftoversRemoved(_)
             | FilesNotice::LandingFinished { .. }
             | FilesNotice::TornPackMoved(_)
@@ -396,9 +395,6 @@ fn files_sentences(notice: &FilesNotice) -> Vec<String> {
         FilesNotice::UntrackedCaptured(count) => format!(
             "snapshots include {}; use `.gitignore` or `snapshot.exclude` to leave files out",
             counted(*count, "untracked file")
-        ),
-        FilesNotice::WorktreeTakenOver(session) => format!(
-            "git no longer lists the worktree of session `{session}`: an earlier TeDDy had registered it"
         ),
         FilesNotice::LeftoversRemoved(session) => format!(
             "removed what a run that was cut short left in the worktree of session `{session}`"

@@ -211,23 +211,21 @@ mod tests {
 
     use super::*;
     use crate::model::discovery::FoundAgent;
-    use crate::model::discovery::program::{FoundProgram, PROGRAMS};
+    use crate::model::discovery::FoundKey;
+    use crate::model::discovery::program::FoundProgram;
     use crate::model::discovery::server::parse_address;
-    use crate::model::discovery::service::{FoundKey, SERVICES};
+    use crate::model::known::{ANTHROPIC, KnownProgram};
 
     /// A usable program, a refused one, a key and a server.
     fn all() -> FoundModels {
         let program = |name: &str, version: &str| FoundProgram {
-            entry: PROGRAMS
-                .iter()
-                .find(|candidate| candidate.name == name)
-                .unwrap(),
+            entry: KnownProgram::find(name).unwrap(),
             path: PathBuf::new(),
             version: Some(version.to_owned()),
         };
         FoundModels {
             keys: vec![FoundKey {
-                service: &SERVICES[0],
+                provider: &ANTHROPIC,
                 variable: "ANTHROPIC_API_KEY",
             }],
             programs: vec![program("claude", "2.1.0"), program("gemini", "0.64.0")],

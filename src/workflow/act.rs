@@ -337,9 +337,7 @@ impl EarlierTalk {
         let Some(acted) = meta.acted.as_ref().filter(|_| requested == Some(model)) else {
             return Ok(None);
         };
-        // Earlier versions recorded the path itself.
-        let recorded = acted.worktree.as_deref();
-        let is_here = recorded == Some(&name_of(worktree)) || recorded == worktree.to_str();
+        let is_here = acted.worktree.as_deref() == Some(&name_of(worktree));
         let Some(id) = acted.conversation.clone().filter(|_| is_here) else {
             return Ok(None);
         };

@@ -19,8 +19,6 @@ pub enum FilesNotice {
     UntrackedCaptured(usize),
     /// Snapshots leave these files out; not reported before.
     NotCaptured(Vec<NotCaptured>),
-    /// A session worktree that an earlier version registered with git was taken over.
-    WorktreeTakenOver(String),
     /// Leftovers of an interrupted run were removed from the worktree of this session.
     LeftoversRemoved(String),
     LandingFinished {

@@ -15,8 +15,7 @@ use crate::git::object::{CommitId, writer};
 use crate::git::publish::{Guard, OverlapRule, Published, displaced_files};
 use crate::git::refs::repair::{ForeignLock, RefScan};
 use crate::git::repository::Repository;
-use crate::git::worktree::registered::discard_records;
-use crate::git::worktree::{self, legacy};
+use crate::git::worktree::{self, registered};
 use crate::git::{history, refs, snapshot};
 use crate::host::fault;
 use crate::host::lock::{Lock, holder_of};
@@ -64,13 +63,12 @@ fn recover_to(
     if again && !checkout.journal().has_intent() {
         return Ok(false);
     }
-    checkout.journal().move_old_notes();
     // Only a restart can lose written bytes; a killed process cannot.
     let was_down = damaged::has_rebooted(checkout.repository);
 
     // Before any git process reads the worktree records: if a command replaced one with a FIFO, git
     // would block on it forever.
-    let mut changed = take_over_worktrees(checkout, notify)?;
+    let mut changed = discard_lost_records(checkout, notify)?;
     // Before refs are checked, so that no object is found in such a pack.
     changed |= set_torn_packs_aside(checkout.repository, notify)?;
     if was_down || depth == Depth::Everything {
@@ -82,7 +80,7 @@ fn recover_to(
     let repaired = repair_references(checkout, depth, notify)?;
     if repaired || was_down {
         // HEAD of a session's worktree can name what a power cut took, and then `git gc` fails.
-        discard_records(checkout.repository)?;
+        registered::discard_records(checkout.repository)?;
     }
     changed |= repaired;
     checkout.repository.note_checked();
@@ -482,19 +480,15 @@ fn is_worktree_pruned(repository: &Repository, worktree: &str) -> anyhow::Result
     Ok(!is_there.with_context(|| format!("cannot read `{}`", record.display()))?)
 }
 
-/// Takes over worktrees that an early version registered with git: commands could write into git's
-/// record and block the user's git. Returns whether there were any.
-pub fn take_over_worktrees(
-    checkout: &Checkout<'_>,
-    notify: &mut Notify<'_>,
-) -> anyhow::Result<bool> {
-    let (root, mut any) = (&checkout.worktrees, false);
-    for session in legacy::list_legacy_worktrees(checkout.repository, root) {
+/// Removes git's records of session worktrees that are gone. Returns whether there were any.
+fn discard_lost_records(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
+    let mut any = false;
+    for session in registered::lost_records(checkout.repository) {
         let Some(_lock) = try_lock_worktree(checkout, &session, "recover") else {
             continue;
         };
-        legacy::adopt_worktree(checkout.repository, root, &session)?;
-        notify(FilesNotice::WorktreeTakenOver(session.clone()));
+        registered::discard_record(checkout.repository, &session)?;
+        notify(FilesNotice::LeftoversRemoved(session.clone()));
         any = true;
     }
 

@@ -27,7 +27,7 @@ pub use result::{ChangedIgnored, LayerScan};
 
 use super::root::{GIT, WorktreeRoot};
 use super::visible::LFS;
-use super::{LowerDir, SessionWorktree, is_plain_session, legacy, record};
+use super::{LowerDir, SessionWorktree, is_plain_session, record, registered};
 use crate::git::During;
 use crate::git::ignore::{LazyRules, TextRules};
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
@@ -76,7 +76,7 @@ pub fn session_layer(
     let path = root.worktree_path(session);
     let during = || format!("the layer of session `{session}` at `{}`", path.display());
 
-    legacy::adopt(user, &root, session).with_context(during)?;
+    registered::discard_record(user, session).with_context(during)?;
     let record = record::worktree_record(user, session);
     super::remove_unknown(&root, &record, session).with_context(during)?;
     super::prepare_path(&root, session)?;
@@ -109,7 +109,6 @@ pub fn session_layer(
     };
 
     worktree.keep_record()?;
-    worktree.record.forget_layer_index();
     if let Err(error) = worktree.prune_layer(user, lower) {
         if interrupt::requested() || !error.chain().any(|cause| cause.is::<std::io::Error>()) {
             return Err(error).with_context(during);

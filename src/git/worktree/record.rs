@@ -144,13 +144,7 @@ impl WorktreeRecord {
         self.dir.join(LAYER_INDEX)
     }
 
-    /// Removes the layer's index of an earlier version.
-    pub(super) fn forget_layer_index(&self) {
-        let _ = std::fs::remove_file(self.layer_index());
-    }
-
     pub(super) fn forget_layer(&self) {
-        self.forget_layer_index();
         let _ = std::fs::remove_file(self.dir.join(LAYER_SETUP));
         self.forget_recorded(true);
     }

@@ -78,8 +78,27 @@ pub fn discard_records(repository: &Repository) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Removes git's record of a session's worktree, if it is ours.
-pub(super) fn discard_record(repository: &Repository, session: &str) -> anyhow::Result<()> {
+/// Returns the sessions whose worktree git lists although our record of it is gone, sorted.
+pub fn lost_records(repository: &Repository) -> Vec<String> {
+    let records = Root::open_strictly(&repository.common_dir().join(RECORDS));
+    let names = records.and_then(|records| records.names());
+    let names = names.unwrap_or_default().into_iter();
+    let is_lost = |session: &String| {
+        is_plain(session) && worktree_record(repository, session).root().is_none()
+    };
+    let sessions = names.filter_map(|name| session_of(name.to_str()?).map(str::to_owned));
+    let mut lost: Vec<String> = sessions.filter(is_lost).collect();
+    lost.sort();
+    lost
+}
+
+/// Returns `true` if the reason of a lock is that of a session's worktree.
+pub fn is_lock_of_session(reason: &str) -> bool {
+    reason.starts_with(LOCK)
+}
+
+/// Removes git's record of a session's worktree, if it is ours. The caller holds the session's lock.
+pub fn discard_record(repository: &Repository, session: &str) -> anyhow::Result<()> {
     let Ok(records) = Root::open_strictly(&repository.common_dir().join(RECORDS)) else {
         return Ok(());
     };
@@ -87,10 +106,17 @@ pub(super) fn discard_record(repository: &Repository, session: &str) -> anyhow::
     let read = |file: &str| records.read(&Path::new(&name).join(file), MAX_FILE);
     let expected = format!("{LOCK}{session}");
     let has_lock = read("locked").is_ok_and(|lock| lock.trim_ascii_end() == expected.as_bytes());
+    // The user can have unlocked it.
+    let own = worktree_record(repository, session).root();
+    let is_at_ours = own.is_some_and(|root| {
+        let path = root.join(session).join(GIT);
+        let expected = [path.as_os_str().as_bytes(), b"\n"].concat();
+        read(GITDIR).is_ok_and(|gitdir| gitdir == expected)
+    });
     // Only a crash of ours leaves a part of a record.
     let is_part = matches!(records.kind(Path::new(&name)), Ok(Some(FileKind::Dir)))
         && matches!(records.kind(&Path::new(&name).join(GITDIR)), Ok(None));
-    if has_lock || is_part {
+    if has_lock || is_at_ours || is_part {
         discard(&records, OsStr::new(&name))?;
         // git also removes the directory with the last record.
         let _ = std::fs::remove_dir(repository.common_dir().join(RECORDS));

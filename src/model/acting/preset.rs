@@ -324,6 +324,10 @@ pub const COMMANDS: [AgentPreset; 5] = [
     },
 ];
 
+pub fn all() -> impl Iterator<Item = &'static AgentPreset> {
+    ACP.iter().chain(&COMMANDS)
+}
+
 pub fn find_by_name(presets: &'static [AgentPreset], name: &str) -> Option<&'static AgentPreset> {
     presets.iter().find(|preset| preset.name == name)
 }
@@ -384,7 +388,7 @@ mod tests {
 
     #[test]
     fn every_row_is_whole() {
-        for preset in ACP.iter().chain(&COMMANDS) {
+        for preset in all() {
             let is_whole = !preset.run.is_empty()
                 && !preset.state.is_empty()
                 && preset.install.contains("install")

@@ -1,4 +1,4 @@
-//! Known programs: how to run each without tools, and which are installed.
+//! Finds known programs and agents that are installed.
 //!
 //! Only a program that can be limited to answering is offered as a model: a model must not act on its
 //! own. Agents are offered as what they are.
@@ -6,150 +6,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{FoundAgent, service};
+use super::FoundAgent;
 use crate::host::{helper, process};
 use crate::model::acting::preset;
+use crate::model::known::{self, KnownProgram, PROGRAMS, ProgramUsage};
 
 /// For `--version`.
 pub const LIMIT: Duration = Duration::from_secs(2);
 const MAX_VERSION: usize = 32;
-
-#[derive(Debug, PartialEq, Eq)]
-pub struct KnownProgram {
-    /// Name of the executable.
-    pub name: &'static str,
-    /// Name of the product.
-    pub title: &'static str,
-    pub usage: ProgramUsage,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-pub enum ProgramUsage {
-    /// It can be limited to reading a prompt and printing an answer.
-    Answers {
-        run: &'static [&'static str],
-        summary: &'static str,
-        /// Calls can cost money on top of a subscription.
-        is_paid: bool,
-        /// Variable with the key that it reads. A program gets no others.
-        key: Option<&'static str>,
-        /// Major version for which the command works as intended. `None` means any.
-        only: Option<u32>,
-    },
-    /// It starts a server, which is discovered by its port.
-    Serves {
-        start: &'static str,
-        /// Downloads a model.
-        get: &'static str,
-    },
-    /// It can't be limited to answering.
-    Agent {
-        /// The reason and an alternative.
-        why: &'static str,
-    },
-}
-
-/// The commands turn off tools and questions, and settings from the repository that could turn them
-/// on again.
-pub const PROGRAMS: [KnownProgram; 8] = [
-    KnownProgram {
-        name: "claude",
-        title: "Claude Code",
-        usage: ProgramUsage::Answers {
-            run: &[
-                "claude",
-                "-p",
-                "--tools",
-                "",
-                // The rest turns off MCP servers and settings of the repository.
-                "--strict-mcp-config",
-                "--setting-sources",
-                "user",
-            ],
-            summary: "your Claude subscription, answers only",
-            is_paid: false,
-            key: None,
-            only: None,
-        },
-    },
-    KnownProgram {
-        name: "codex",
-        title: "Codex",
-        usage: ProgramUsage::Answers {
-            run: &[
-                "codex",
-                "exec",
-                "--sandbox",
-                "read-only",
-                // By default, Codex refuses to run outside of a repository.
-                "--skip-git-repo-check",
-                "-",
-            ],
-            summary: "your ChatGPT subscription, reads but cannot write",
-            is_paid: false,
-            key: None,
-            only: None,
-        },
-    },
-    KnownProgram {
-        name: "opencode",
-        title: "OpenCode",
-        usage: ProgramUsage::Answers {
-            run: &[
-                "env",
-                "OPENCODE_DISABLE_PROJECT_CONFIG=1",
-                r#"OPENCODE_PERMISSION={"*":"deny"}"#,
-                "opencode",
-                "run",
-            ],
-            summary: "the provider set up in OpenCode, answers only",
-            is_paid: true,
-            key: None,
-            only: Some(1),
-        },
-    },
-    KnownProgram {
-        name: "llm",
-        title: "LLM",
-        usage: ProgramUsage::Answers {
-            run: &["llm", "prompt", "--no-log"],
-            summary: "the default model of LLM",
-            is_paid: true,
-            key: Some("OPENAI_API_KEY"),
-            only: None,
-        },
-    },
-    KnownProgram {
-        name: "gemini",
-        title: "Gemini CLI",
-        usage: ProgramUsage::Agent {
-            why: "it edits files itself unless a policy forbids it; a GEMINI_API_KEY serves the same models",
-        },
-    },
-    KnownProgram {
-        name: "aider",
-        title: "aider",
-        usage: ProgramUsage::Agent {
-            why: "it prints its own words around an answer; the key that it uses serves the same models",
-        },
-    },
-    KnownProgram {
-        name: "ollama",
-        title: "Ollama",
-        usage: ProgramUsage::Serves {
-            start: "ollama serve",
-            get: "ollama pull <model>",
-        },
-    },
-    KnownProgram {
-        name: "lms",
-        title: "LM Studio",
-        usage: ProgramUsage::Serves {
-            start: "lms server start",
-            get: "lms get <model>",
-        },
-    },
-];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundProgram {
@@ -244,7 +108,7 @@ pub(super) fn ask(entry: &'static KnownProgram, path: &Path) -> FoundProgram {
     let mut command = process::command(path);
     command.arg("--version");
     // No program gets a key just to print its version.
-    service::variables().for_each(|variable| {
+    known::provider_keys().for_each(|variable| {
         command.env_remove(variable);
     });
 
@@ -317,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_program_of_another_generation_is_not_offered() {
-        let entry = PROGRAMS.iter().find(|entry| entry.name == "opencode");
+        let entry = KnownProgram::find("opencode");
         let program = |version: Option<&str>| FoundProgram {
             entry: entry.unwrap(),
             path: PathBuf::new(),

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::service::{self, ApiService, SERVICES};
+use super::keys;
 use crate::host::http::{self, Response, StatusCode, Url, redirect};
+use crate::model::known::{PROVIDERS, Provider, SERVERS};
 use crate::model::model_env::Variable;
 use crate::model::remote::is_near;
 use crate::text::sanitize::sanitize_line;
@@ -20,7 +21,6 @@ const MAX_BYTES: usize = 1 << 20;
 const MAX_MODELS: usize = 100;
 /// In bytes.
 const MAX_ID: usize = 200;
-const OLLAMA_PORT: u16 = 11434;
 
 /// Parts of the ids of models that don't generate text, such as embedding and speech models.
 const OTHERS: [&str; 4] = ["embed", "rerank", "whisper", "bge-"];
@@ -40,7 +40,7 @@ pub struct ServerAddress {
 /// A server that stands in for a service, as the user's environment says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gateway {
-    pub service: &'static ApiService,
+    pub provider: &'static Provider,
     /// That names it.
     pub variable: &'static str,
     /// As in the variable, with its path.
@@ -55,7 +55,7 @@ impl Gateway {
     fn models_url(&self) -> String {
         let base = &self.base_url;
         // `ANTHROPIC_BASE_URL` lacks it by convention.
-        let version = match self.service.kind == "anthropic" && !base.ends_with("/v1") {
+        let version = match self.provider.kind == "anthropic" && !base.ends_with("/v1") {
             true => "/v1",
             false => "",
         };
@@ -63,38 +63,33 @@ impl Gateway {
     }
 }
 
-/// Services whose address the user can replace, with the provider's own host.
-const MOVABLE: [(&str, &str, &str); 2] = [
-    ("openai", "OPENAI_BASE_URL", "api.openai.com"),
-    ("anthropic", "ANTHROPIC_BASE_URL", "api.anthropic.com"),
-];
-
 /// Servers that the environment names in the place of a provider. An address with a password is left
 /// out: it would be written to the configuration.
 pub fn gateways(variable: &Variable) -> Vec<ServerAddress> {
-    let gateway = |(name, base_variable, host): &(&'static str, &'static str, &str)| {
+    let gateway = |provider: &'static Provider| {
+        let base_variable = provider.base_variable?;
         let url = Url::parse(variable(base_variable)?.trim()).ok()?;
+        let own = Url::parse(provider.base_url).ok()?;
         let is_plain = url.username().is_empty() && url.password().is_none();
-        let is_other = url.host_str().is_some_and(|other| other != *host);
+        let is_other = url.has_host() && url.host_str() != own.host_str();
         if !is_plain || !is_other || url.query().is_some() {
             return None;
         }
-        let service = SERVICES.iter().find(|service| service.name == *name)?;
-        let key = service::keys(variable).into_iter();
-        let key = key.filter(|key| key.service == service);
+        let mut keys = keys(variable).into_iter();
+        let key = keys.find(|key| key.provider == provider);
         Some(ServerAddress {
             gateway: Some(Gateway {
-                service,
+                provider,
                 variable: base_variable,
                 base_url: url.as_str().trim_end_matches('/').to_owned(),
-                key: key.map(|key| key.variable).next(),
+                key: key.map(|key| key.variable),
                 is_near: is_near(&url),
             }),
-            name,
+            name: provider.name,
             ..parse_address(url.as_str())?
         })
     };
-    MOVABLE.iter().filter_map(gateway).collect()
+    PROVIDERS.iter().filter_map(gateway).collect()
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,30 +121,24 @@ impl FoundServer {
         let gateway = address.gateway.as_ref()?;
         Some(FoundServer {
             address: address.clone(),
-            models: vec![gateway.service.model.to_owned()],
+            models: vec![gateway.provider.model.to_owned()],
         })
     }
 }
 
-/// `OLLAMA_HOST` overrides Ollama's address.
+/// On the usual ports, unless a variable such as `OLLAMA_HOST` names another address.
 pub fn usual(variable: &Variable) -> Vec<ServerAddress> {
-    let local = |name, title, port: u16| ServerAddress {
-        name,
-        title,
-        origin: format!("http://127.0.0.1:{port}"),
-        gateway: None,
-    };
-    let ollama = variable("OLLAMA_HOST").and_then(|host| ollama_origin(&host));
-
-    vec![
+    let servers = SERVERS.iter().map(|server| {
+        let other = server.variable.and_then(variable);
+        let other = other.and_then(|host| server_origin(&host, server.port));
         ServerAddress {
-            origin: ollama.unwrap_or_else(|| format!("http://127.0.0.1:{OLLAMA_PORT}")),
-            ..local("ollama", "Ollama", OLLAMA_PORT)
-        },
-        local("llamacpp", "llama.cpp", 8080),
-        local("lmstudio", "LM Studio", 1234),
-        local("vllm", "vLLM", 8000),
-    ]
+            name: server.name,
+            title: server.title,
+            origin: other.unwrap_or_else(|| format!("http://127.0.0.1:{}", server.port)),
+            gateway: None,
+        }
+    });
+    servers.collect()
 }
 
 /// Given by the user. Ignores its path.
@@ -164,8 +153,8 @@ pub fn parse_address(address: &str) -> Option<ServerAddress> {
     })
 }
 
-/// `OLLAMA_HOST`: a host, a port, both, or a URL.
-fn ollama_origin(host: &str) -> Option<String> {
+/// `OLLAMA_HOST` contains a host, a port, both, or a URL.
+fn server_origin(host: &str, port: u16) -> Option<String> {
     let host = host.trim().trim_end_matches('/');
     let (scheme, authority) = match host.split_once("://") {
         Some((scheme, authority)) => (scheme, authority),
@@ -180,7 +169,7 @@ fn ollama_origin(host: &str) -> Option<String> {
     let mut url = Url::parse(&format!("{scheme}://{authority}")).ok()?;
     // With a scheme, Ollama uses the scheme's default port instead of its own.
     if url.port().is_none() && !host.contains("://") {
-        url.set_port(Some(OLLAMA_PORT)).ok()?;
+        url.set_port(Some(port)).ok()?;
     }
     // 0.0.0.0 is an address to listen on, not one to connect to.
     if url.host_str() == Some("0.0.0.0") {
@@ -199,8 +188,8 @@ pub(super) fn ask(address: &ServerAddress, key: Option<&str>) -> Option<FoundSer
         url = gateway.models_url();
         let is_safe = url.starts_with("https://") || gateway.is_near;
         let key = key.filter(|_| is_safe);
-        headers.extend(key.map(|key| key_header(gateway.service, key.trim())));
-        if gateway.service.kind == "anthropic" {
+        headers.extend(key.map(|key| key_header(gateway.provider, key.trim())));
+        if gateway.provider.kind == "anthropic" {
             headers.push(("anthropic-version", "2023-06-01".to_owned()));
         }
     }
@@ -218,8 +207,8 @@ pub(super) fn ask(address: &ServerAddress, key: Option<&str>) -> Option<FoundSer
     }
 }
 
-fn key_header(service: &ApiService, key: &str) -> (&'static str, String) {
-    match service.kind {
+fn key_header(provider: &Provider, key: &str) -> (&'static str, String) {
+    match provider.kind {
         "anthropic" => ("x-api-key", key.to_owned()),
         _ => ("authorization", format!("Bearer {key}")),
     }
@@ -387,7 +376,7 @@ mod tests {
     #[test]
     fn ollama_is_where_its_variable_says() {
         let check = |host: &str, expected: Option<&str>| {
-            assert_eq!(ollama_origin(host).as_deref(), expected, "{host}");
+            assert_eq!(server_origin(host, 11434).as_deref(), expected, "{host}");
         };
         check("127.0.0.1", Some("http://127.0.0.1:11434"));
         check("0.0.0.0:5000", Some("http://127.0.0.1:5000"));

@@ -7,10 +7,6 @@ use crate::model::remote::reader::SseEvent;
 use crate::model::settings::ModelConfig;
 use crate::model::{Finish, ModelRequest, TokenUsage, message_part};
 
-pub const BASE: &str = "https://api.anthropic.com/v1";
-pub const KEY: &str = "ANTHROPIC_API_KEY";
-/// By convention its value lacks the `/v1`.
-pub const BASE_VARIABLE: &str = "ANTHROPIC_BASE_URL";
 /// Relative to the base URL.
 pub const PATH: &str = "messages";
 /// The `anthropic-version` header.

@@ -7,9 +7,6 @@ use crate::model::remote::reader::SseEvent;
 use crate::model::settings::ModelConfig;
 use crate::model::{Finish, ModelRequest, TokenUsage};
 
-pub const BASE: &str = "https://api.openai.com/v1";
-pub const KEY: &str = "OPENAI_API_KEY";
-pub const BASE_VARIABLE: &str = "OPENAI_BASE_URL";
 /// Relative to the base URL.
 pub const PATH: &str = "chat/completions";
 

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use crate::host::env;
+use crate::model::acting::preset;
 
 const HOME: &[&str] = &[
     // Keys.
@@ -48,29 +49,22 @@ const HOME: &[&str] = &[
     ".pypirc",
     ".sbt/.credentials",
     ".yarnrc.yml",
-    // Agents and models.
-    ".aider",
+    // Agents and models besides the known agents.
     ".aider.conf.yml",
     ".anthropic",
-    ".claude",
-    ".claude.json",
     ".codeium",
-    ".codex",
     ".continue",
     ".copilot",
     ".cursor",
     ".factory",
-    ".gemini",
     ".huggingface",
     ".kiro",
     ".llm",
     ".local/share/amp",
     ".local/share/crush",
     ".local/share/goose",
-    ".local/share/opencode",
     ".ollama",
     ".openai",
-    ".qwen",
     // Browsers and mail.
     ".mozilla",
     ".thunderbird",
@@ -159,9 +153,12 @@ pub(super) fn private_defaults() -> Vec<PathBuf> {
     };
     let cargo = env::dir_var("CARGO_HOME");
     let machine = MACHINE.iter().map(PathBuf::from);
+    let agents = preset::all().flat_map(|agent| agent.state).copied();
+    let agents = agents.filter_map(|path| Some(env::home()?.join(path.strip_prefix("~/")?)));
 
     machine
         .chain(join_all(env::home(), HOME))
+        .chain(agents)
         .chain(join_all(env::config_home(), CONFIG))
         .chain(join_all(env::cache_home(), CACHE))
         .chain(join_all(env::data_home(), &["teddy"]))

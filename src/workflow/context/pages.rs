@@ -7,6 +7,7 @@ use crate::config::settings;
 use crate::host::env;
 use crate::host::search::{SearchEngine, search};
 use crate::host::web::{FetchRules, fetch};
+use crate::model::known;
 use crate::plan::run::found_line;
 use crate::project::Project;
 use crate::session::artifact::{self, Artifacts};
@@ -168,8 +169,8 @@ fn engine(project: &Project) -> SearchEngine {
 
 fn usual_key(engine: Option<settings::EngineKind>) -> Option<&'static str> {
     match engine? {
-        settings::EngineKind::Brave => Some("BRAVE_API_KEY"),
-        settings::EngineKind::Tavily => Some("TAVILY_API_KEY"),
+        settings::EngineKind::Brave => Some(known::BRAVE_KEY),
+        settings::EngineKind::Tavily => Some(known::TAVILY_KEY),
         settings::EngineKind::Searxng | settings::EngineKind::Command => None,
     }
 }

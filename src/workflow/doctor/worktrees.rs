@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::{HealthCheck, Patient, display_path, path_word};
 use crate::git::refs;
 use crate::git::repository::Repository;
-use crate::git::worktree::{self, RecordedWorktree, legacy};
+use crate::git::worktree::{self, RecordedWorktree, registered};
 use crate::host::file::{ForeignOwner, foreign_owner, read_regular, read_regular_text};
 use crate::host::lock::{Lock, LockError};
 use crate::project::Project;
@@ -76,9 +76,9 @@ fn worktrees(project: &Project) -> Vec<HealthCheck> {
 
     let mut checks: Vec<HealthCheck> = lost.iter().take(MOST).map(|one| lost_one(one)).collect();
     checks.extend(orphans.iter().take(MOST).map(|one| orphan(one)));
-    for left in legacy::list_legacy_worktrees(&project.repository, &project.worktrees()) {
+    for left in registered::lost_records(&project.repository) {
         let reason = format!(
-            "an earlier version registered the worktree of `{}` with git",
+            "git still lists the worktree of `{}`, which is gone",
             sanitize_line(&left)
         );
         checks.push(HealthCheck::note("worktrees", reason).remedy("teddy doctor --fix"));
@@ -109,7 +109,7 @@ fn check_missing_locked(repository: &Repository) -> Vec<HealthCheck> {
         let top = link.parent()?.to_owned();
         let reason = read_regular_text(&record.join("locked"), MAX_RECORD).ok()?;
         // Those of sessions are checked above.
-        let is_gone = !link.exists() && !legacy::is_lock_of_session(&reason);
+        let is_gone = !link.exists() && !registered::is_lock_of_session(&reason);
         is_gone.then(|| {
             let head = read_regular_text(&record.join("HEAD"), MAX_RECORD).unwrap_or_default();
             let branch = head.trim_end().strip_prefix("ref: refs/heads/");

@@ -563,7 +563,7 @@ fn another_user_of_the_repository_is_told_whose_sessions_they_are() {
         repo.path().join(".git/teddy").display()
     );
     assert_eq!(lines, ["worktrees   1 problem", &problem], "{checks}");
-    assert!(!checks.stdout.contains("earlier version"), "{checks}");
+    assert!(!checks.stdout.contains("still lists"), "{checks}");
 
     // The first user notices nothing of it.
     let status = run(&repo, &["status"]).unwrap();

@@ -3,9 +3,7 @@
 //!
 //! CI also runs this module as root.
 
-use std::path::{Path, PathBuf};
-
-use rustix::fs::{FileType, Mode};
+use std::path::PathBuf;
 
 use super::ground::{Ground, everything_works, plan, run};
 
@@ -422,106 +420,6 @@ fn attack_10_a_pipe_in_the_place_of_any_file_is_not_waited_at() {
         let command = format!("mkdir -p $(dirname $g/{name}); rm -f $g/{name}; mkfifo $g/{name}");
         execute(&ground, &command);
         everything_works(&ground, name);
-    }
-}
-
-/// Creates a session worktree in the layout of the previous version. Returns git's administrative
-/// directory for it and its path.
-fn of_the_version_before(ground: &Ground) -> (PathBuf, PathBuf) {
-    execute(ground, "true");
-    let usage: serde_json::Value =
-        serde_json::from_str(&ground.ok(&["gc", "-n", "--json"])).unwrap();
-    let path = PathBuf::from(usage["usage"]["worktrees"][0]["path"].as_str().unwrap());
-    ground.ok(&["gc", "--idle-days", "0", "-y"]);
-    assert!(!path.exists());
-    let git = ground.repo.path().join(".git");
-    for left in [
-        git.join("teddy/worktrees"),
-        path.parent().unwrap().to_owned(),
-    ] {
-        let _ = std::fs::remove_dir_all(left);
-    }
-    ground.repo.git(&[
-        "worktree",
-        "add",
-        "-q",
-        "--detach",
-        "--lock",
-        "--reason",
-        "teddy session s",
-        path.to_str().unwrap(),
-    ]);
-    let record = git.join("worktrees/s");
-    assert!(record.is_dir());
-    (record, path)
-}
-
-/// Damages a worktree of the previous version.
-type Vandalism = fn(&Path, &Path, &Path);
-
-#[test]
-fn attack_9_a_worktree_of_the_version_before_is_taken_over_or_removed() {
-    let vandalism: [(&str, Vandalism); 10] = [
-        ("nothing", |_, _, _| ()),
-        ("gitdir names documents", |record, _, docs| {
-            std::fs::write(
-                record.join("gitdir"),
-                format!("{}\n", docs.join(".git").display()),
-            )
-            .unwrap();
-        }),
-        ("gitdir is large", |record, _, _| {
-            std::fs::write(record.join("gitdir"), "x".repeat(70_000)).unwrap();
-        }),
-        ("gitdir is a pipe", |record, _, _| {
-            std::fs::remove_file(record.join("gitdir")).unwrap();
-            let (kind, mode) = (FileType::Fifo, Mode::from_raw_mode(0o600));
-            let path = record.join("gitdir");
-            rustix::fs::mknodat(rustix::fs::CWD, path, kind, mode, 0).unwrap();
-        }),
-        ("pipes are logs and the index", |record, _, _| {
-            std::fs::create_dir_all(record.join("logs")).unwrap();
-            for name in ["logs/HEAD", "index", "commondir"] {
-                let path = record.join(name);
-                let _ = std::fs::remove_file(&path);
-                let (kind, mode) = (FileType::Fifo, Mode::from_raw_mode(0o600));
-                rustix::fs::mknodat(rustix::fs::CWD, path, kind, mode, 0).unwrap();
-            }
-        }),
-        ("the index is none", |record, _, _| {
-            std::fs::write(record.join("index"), "x").unwrap();
-        }),
-        ("HEAD is on main and locked", |record, _, _| {
-            std::fs::write(record.join("HEAD"), "ref: refs/heads/main\n").unwrap();
-            std::fs::write(record.join("HEAD.lock"), "").unwrap();
-        }),
-        ("the note leads to documents", |record, _, docs| {
-            for name in ["teddy-index", "teddy-ready"] {
-                std::os::unix::fs::symlink(docs.join("a"), record.join(name)).unwrap();
-            }
-        }),
-        ("the folder leads to documents", |_, path, docs| {
-            std::fs::remove_dir_all(path).unwrap();
-            std::os::unix::fs::symlink(docs, path).unwrap();
-        }),
-        ("both lead elsewhere", |record, path, docs| {
-            let text = format!("{}\n", docs.join(".git").display());
-            std::fs::write(record.join("gitdir"), &text).unwrap();
-            std::fs::write(path.join(".git"), format!("gitdir: {text}")).unwrap();
-        }),
-    ];
-    for (name, vandalise) in vandalism {
-        let ground = Ground::new();
-        let file = documents(&ground);
-        let (record, path) = of_the_version_before(&ground);
-        vandalise(&record, &path, file.parent().unwrap());
-        ground.ok(&["doctor", "--fix"]);
-        everything_works(&ground, name);
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine\n", "{name}");
-        assert!(
-            record.symlink_metadata().is_err(),
-            "{name}: the record stays"
-        );
     }
 }
 

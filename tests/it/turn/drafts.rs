@@ -171,25 +171,6 @@ fn promise_b6_no_file_of_ours_shadows_a_ref_of_ours() {
 }
 
 #[test]
-fn promise_b6_the_notes_of_an_older_version_are_taken_over() {
-    let repo = waiting();
-    let (old, new) = (
-        repo.path().join(".git/teddy/drafts"),
-        repo.path().join(".git/teddy/own-drafts"),
-    );
-    std::fs::rename(new, &old).unwrap();
-    repo.workflow().recover().done();
-    assert!(!old.exists());
-    assert_eq!(draft_for_git(&repo).1, "");
-    insta::assert_snapshot!(repo.workflow().execute().done(), @r"
-    ▶ 1. CREATE 2.txt
-      ✓ created, 1 line
-    turn 2 executed
-      added 2.txt
-    ");
-}
-
-#[test]
 fn promise_b6_the_plan_that_waits_can_be_shown_and_compared() {
     let repo = waiting();
     let plan = repo.git(&["show", "refs/teddy/drafts/demo:plan.md"]);

@@ -109,6 +109,10 @@ fn what_the_user_does_to_the_record_does_no_harm() {
         assert_eq!(repo.read("c.txt"), "a\n1\n", "{backend}");
 
         repo.git(&["worktree", "unlock", path]);
+        run(&repo, backend, "echo 3 > c.txt");
+        assert!(listed(&repo).is_some(), "{backend}: it is locked again");
+
+        repo.git(&["worktree", "unlock", path]);
         std::fs::remove_file(PathBuf::from(path).join(".git")).unwrap();
         repo.git(&["worktree", "prune", "--expire=now"]);
         assert!(!repo.path().join(RECORD).exists());

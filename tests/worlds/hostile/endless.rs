@@ -43,7 +43,6 @@ fn project() -> TestRepo {
 #[test]
 fn attack_10_pipes_among_our_own_files_are_not_waited_at() {
     for name in [
-        "teddy/packs",
         "teddy/own-packs",
         "teddy/index/main",
         "teddy/tips/demo",

@@ -14,8 +14,6 @@ use crate::git::repository::Repository;
 use crate::host::file::{append_regular, make_dirs, open_regular, read_regular_text};
 
 const MAX_LIST: u64 = 16 << 20;
-/// List of an earlier version, which considers a pack torn if its name is not its checksum.
-const LEGACY_LIST: &str = "packs";
 /// Upper bound for our `.keep` files. The user's can be longer, and stay.
 const MAX_KEEP: u64 = 4 << 10;
 
@@ -122,18 +120,13 @@ fn remove_unfinished(repository: &Repository) -> anyhow::Result<()> {
 
 /// Returns our packs according to the list, without extension. Some are deleted by now.
 pub(in crate::git) fn listed_packs(repository: &Repository) -> Vec<PathBuf> {
-    let (dir, list) = (
-        pack_dir(repository),
-        [LEGACY_LIST, LIST].map(|list| {
-            read_regular_text(&repository.teddy_dir().join(list), MAX_LIST).unwrap_or_default()
-        }),
-    );
+    let dir = pack_dir(repository);
+    let list = read_regular_text(&repository.teddy_dir().join(LIST), MAX_LIST).unwrap_or_default();
     let plain = |name: &&str| {
         name.strip_prefix("pack-")
             .is_some_and(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_hexdigit()))
     };
-    list.iter()
-        .flat_map(|list| list.lines())
+    list.lines()
         .filter(plain)
         .map(|name| dir.join(name))
         .collect()
