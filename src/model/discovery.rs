@@ -10,7 +10,7 @@ pub mod service;
 use std::path::Path;
 
 use program::{FoundProgram, KnownProgram, PROGRAMS, ProgramUsage};
-use server::{FoundServer, ServerAddress};
+use server::{FoundServer, ServerAddress, is_confidential};
 use service::{ApiService, FoundKey, SERVICES};
 
 use super::model_env::Variable;
@@ -115,6 +115,14 @@ pub struct ModelOffer {
 }
 
 impl ModelOffer {
+    /// Address to which the key would go without encryption over a network.
+    pub fn plain_address(&self) -> Option<&str> {
+        let address = self.settings.base_url.as_deref();
+        let has_key =
+            self.settings.api_key_env.is_some() || !self.settings.api_key_command.is_empty();
+        address.filter(|address| has_key && !is_confidential(address))
+    }
+
     pub fn to_new(&self) -> NewModel {
         NewModel {
             model: self.name.clone(),

@@ -76,6 +76,10 @@ pub(in crate::workflow) fn fork_session(
     if from.session.remote().is_none() {
         project.journal().record_tip(name, from.commit)?;
     }
+    project.journal().forget_model(name);
+    if let Some(model) = project.session_model(&from.session) {
+        project.journal().record_model(name, &model)?;
+    }
 
     Ok(from.commit)
 }
@@ -104,6 +108,7 @@ pub fn rename_session(
     let draft = refs::read(repository, &old.draft_reference())?;
     let was_signed = refs::read_tag(repository, &old.signed_reference())?.is_some();
     let is_own_tip = project.journal().tip(old.as_str()) == Some(tip.commit);
+    let model = project.session_model(old);
     let is_own_draft = draft.is_some_and(|id| project.journal().own_drafts(old).contains(&id));
 
     // Every step before the last one leaves the old session whole.
@@ -131,6 +136,9 @@ pub fn rename_session(
         MoveError::Moved { .. } => anyhow::Error::from(StoreError::Taken(new.clone())),
         MoveError::Store(error) => error,
     })?;
+    if let Some(model) = model {
+        project.journal().record_model(new, &model)?;
+    }
     forget(project, old)?;
     drop(lock);
 
@@ -201,6 +209,7 @@ pub fn create_session(
         ));
     }
 
+    project.journal().forget_model(name);
     let commit = write_first_turn(project, name, agent)?;
     let step = SessionMove {
         expected: Expected::Absent,

@@ -148,6 +148,7 @@ pub(in crate::workflow) fn forget(project: &Project, session: &SessionName) -> a
     }
 
     project.journal().forget_draft(session);
+    project.journal().forget_model(session);
     log::forget_log(repository, session);
     forget_spent(repository, session);
     project.journal().forget_tip(session)?;
