@@ -271,6 +271,14 @@ impl Project {
         Ok(write_atomic(&path, format!("{session}\n").as_bytes())?)
     }
 
+    /// The model that the user chose for a session. `None` if the newest turn was not recorded
+    /// here: a session from elsewhere must not choose a program to run.
+    pub fn session_model(&self, session: &SessionName) -> Option<String> {
+        let tip = refs::read(&self.repository, &session.reference()).ok()??;
+        let is_own = self.journal().tip(session.as_str()) == Some(tip);
+        is_own.then(|| self.journal().model(session)).flatten()
+    }
+
     /// `preferred`, or that with a number.
     pub fn free_name(&self, preferred: SessionName) -> anyhow::Result<SessionName> {
         let mut name = preferred.clone();

@@ -12,10 +12,10 @@ pub mod input;
 pub mod journal;
 pub mod limited;
 
+pub mod bare;
 pub mod meta;
 pub mod name;
 pub mod publication;
-pub mod record;
 pub mod report;
 pub mod requests;
 pub mod signature;

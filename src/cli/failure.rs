@@ -416,7 +416,7 @@ fn change(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
 }
 
 /// Returns message and classification of a command line that clap rejects.
-pub(super) fn misread(error: &clap::Error) -> (String, Diagnosis) {
+pub(super) fn misread(error: &clap::Error, help: &str) -> (String, Diagnosis) {
     if matches!(
         error.kind(),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
@@ -435,13 +435,12 @@ pub(super) fn misread(error: &clap::Error) -> (String, Diagnosis) {
     });
     let first = parts.next().unwrap_or_default();
     let message = first.strip_prefix("error: ").unwrap_or(&first).to_owned();
-    let hints: Vec<String> = parts
+    let mut hints: Vec<String> = parts
         .filter(|part| !part.starts_with("For more information"))
         .map(|part| part.trim_start_matches("tip: ").to_owned())
         .collect();
-    let hint = (!hints.is_empty()).then(|| hints.join("; "));
-
-    (message, Diagnosis::usage(hint))
+    hints.push(help.to_owned());
+    (message, Diagnosis::usage(Some(hints.join("; "))))
 }
 
 fn classify_model(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {

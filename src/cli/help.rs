@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 
 use super::{COMMANDS, HelpPlace, ListedCommand, is_started_by_git, parser};
-
-const WIDTH: usize = 80;
+use crate::ui::style::shortened;
+use crate::ui::terminal::stdout_width;
 
 /// Returns the list of commands if the line asks for it: `teddy help`, `teddy help --all`. The help of
 /// a command is clap's.
@@ -19,13 +19,14 @@ pub(super) fn asked_for(arguments: &[OsString]) -> Option<String> {
         false => "teddy",
     };
     match words.as_slice() {
-        ["help" | "-h"] => Some(list(program, false)),
-        ["help", "-a" | "--all"] | ["--help"] => Some(list(program, true)),
+        ["help" | "-h"] => Some(list(program, false, stdout_width())),
+        ["help", "-a" | "--all"] | ["--help"] => Some(list(program, true, stdout_width())),
         _ => None,
     }
 }
 
-fn list(program: &str, is_all: bool) -> String {
+/// In a pipe, without a width, no line is cut.
+fn list(program: &str, is_all: bool, width: Option<usize>) -> String {
     let parser = parser();
     let about = |name: &str| {
         let command = parser.find_subcommand(name)?;
@@ -44,7 +45,7 @@ fn list(program: &str, is_all: bool) -> String {
         for (at, command) in group.iter().enumerate() {
             let heading = if at == 0 { command.group } else { "" };
             let about = about(command.name).unwrap_or_default();
-            text.push_str(&line(heading, command.name, &about));
+            text.push_str(&line(heading, command.name, &about, width));
         }
     }
     text.push_str(&match is_all {
@@ -62,18 +63,15 @@ fn list(program: &str, is_all: bool) -> String {
     text
 }
 
-fn line(heading: &str, name: &str, about: &str) -> String {
+fn line(heading: &str, name: &str, about: &str, width: Option<usize>) -> String {
     let start = format!("{heading:<9} {name:<11} ");
-    let width = WIDTH.saturating_sub(start.len());
-    let about: String = match about.chars().count() > width {
-        true => about
-            .chars()
-            .take(width.saturating_sub(1))
-            .chain(['…'])
-            .collect(),
-        false => about.to_owned(),
-    };
-    format!("{start}{about}\n")
+    match width {
+        Some(width) => {
+            let about = shortened(about, width.saturating_sub(start.len()));
+            format!("{start}{about}\n")
+        }
+        None => format!("{start}{about}\n"),
+    }
 }
 
 /// Returns the global options and the examples, as clap renders them.
@@ -91,12 +89,17 @@ mod tests {
     fn the_first_screen_has_14_commands_and_fits_24_lines() {
         let first = COMMANDS.iter().filter(|one| one.place == HelpPlace::First);
         assert_eq!(first.count(), 14);
-        let text = list("teddy", false);
-        assert!(text.lines().count() < 24, "{text}");
-        assert!(
-            text.lines().all(|line| line.chars().count() <= WIDTH),
-            "{text}"
-        );
+        for width in [60, 80, 200] {
+            let text = list("teddy", false, Some(width));
+            assert!(text.lines().count() < 24, "{text}");
+            let mut commands = text.lines().skip(2).take(14);
+            assert!(commands.all(|line| line.chars().count() <= width), "{text}");
+        }
+    }
+
+    #[test]
+    fn in_a_pipe_no_line_is_cut() {
+        assert!(!list("teddy", true, None).contains('…'));
     }
 
     #[test]

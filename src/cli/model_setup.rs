@@ -173,6 +173,11 @@ impl App {
 
     /// Tests an offer, after a confirmation if that costs money. Returns whether it can be used.
     fn try_offer(&self, offer: &ModelOffer) -> anyhow::Result<bool> {
+        if let Some(address) = offer.plain_address()
+            && !ask::yes_or_end(&words::plain(&offer.name, address))?
+        {
+            return Ok(false);
+        }
         if offer.is_paid && !ask::yes_or_end(&words::paid(&offer.name))? {
             return Ok(true);
         }

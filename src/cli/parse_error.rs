@@ -10,6 +10,8 @@ use super::mistyped::{Mistyped, unknown_command};
 use super::{COMMANDS, app, exit, failure, version};
 use crate::host::output;
 
+const CLAP_HINT: &str = "For more information, try '--help'.";
+
 /// Returns whether an unparsable command line asks for JSON.
 pub(super) fn asks_for_json(arguments: &[OsString]) -> bool {
     let options = arguments.iter().take_while(|argument| *argument != "--");
@@ -35,19 +37,38 @@ pub(super) fn explain(mut error: clap::Error, line: &[OsString], is_json: bool) 
         Some(Mistyped { message, hint }) => {
             writeln!(std::io::stderr(), "error: {message}\nhint: {hint}")
         }
-        None => error.print(),
+        None => write!(std::io::stderr(), "{}", with_hint(&error, line)),
     };
 
     if is_json {
         let (message, diagnosis) = match mistyped {
             Some(Mistyped { message, hint }) => (message, failure::Diagnosis::usage(Some(hint))),
-            None => failure::misread(&error),
+            None => failure::misread(&error, &help_hint(line)),
         };
         let value = diagnosis.to_json(&message, serde_json::Value::Null);
         let _ = app::json_text(&value).map(output::write_stdout);
     }
 
     exit::USAGE.into()
+}
+
+/// Says which command to type, as our own errors do.
+fn with_hint(error: &clap::Error, line: &[OsString]) -> String {
+    let text = error.render().to_string();
+    let hint = format!("hint: {}\n", help_hint(line));
+    match text.split_once(CLAP_HINT) {
+        Some((before, _)) => format!("{before}{hint}"),
+        None => format!("{}\n{hint}", text.trim_end()),
+    }
+}
+
+fn help_hint(line: &[OsString]) -> String {
+    let mut words = line.iter().skip(1).filter_map(|word| word.to_str());
+    let command = words.find(|word| COMMANDS.iter().any(|command| command.name == *word));
+    match command {
+        Some(command) => format!("`teddy {command} --help` shows its arguments, with examples"),
+        None => "`teddy help --all` lists the commands".to_owned(),
+    }
 }
 
 fn is_short(word: &str) -> bool {

@@ -84,11 +84,12 @@ impl PlanFlags {
     }
 }
 
-/// Checks that the named or configured model is usable.
+/// Checks that the named model, else the session's, else the configured one is usable.
 pub(super) fn check_model(project: &Project, requested: Option<&str>) -> anyhow::Result<()> {
-    let usual = project.settings.model.as_deref();
-    choose::model_settings(project, requested.or(usual).ok_or(NoModel::Plan)?)?;
-    Ok(())
+    let session = project.session().ok();
+    let of_session = session.and_then(|session| project.session_model(&session));
+    let usual = of_session.as_deref().or(project.settings.model.as_deref());
+    choose::check(project, requested.or(usual).ok_or(NoModel::Plan)?)
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {

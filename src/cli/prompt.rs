@@ -141,6 +141,11 @@ impl LoopConsole<'_> {
     }
 
     fn models(&self, project: &Project) {
+        let session = project.session().ok();
+        if let Some(model) = session.and_then(|session| project.session_model(&session)) {
+            self.app
+                .note(&format!("Of this session: {}", sanitize_line(&model)));
+        }
         let usual = project.settings.model.as_deref().unwrap_or("none");
         self.app.note(&format!("Configured: {usual}"));
         for name in project.settings.models.keys() {

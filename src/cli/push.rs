@@ -254,8 +254,8 @@ fn session(one: &SessionPreview, remote: &str) -> Vec<StyledLine> {
     let head = StyledLine::of(Tone::Strong, one.session.as_str());
     let mut lines = vec![head.with(Tone::Plain, &text)];
     let mut note = |text: &str| lines.push(StyledLine::plain(&format!("  {text}")));
-    if let Some(record) = &one.replaces {
-        note(&format!("takes the place of {record}"));
+    if let Some(bare) = &one.replaces {
+        note(&format!("takes the place of {bare}"));
     }
     if !one.redacted.is_empty() {
         let kinds: Vec<&str> = one.redacted.iter().map(|kind| kind.name()).collect();

@@ -50,6 +50,10 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     };
 
     let mut lines = vec![heading(&project, &session, turn)];
+    if let Some(model) = &status.model {
+        let line = format!("Model of this session: {}", sanitize_line(model));
+        lines.push(StyledLine::plain(&line));
+    }
     let width = stdout_width();
     if let Some(width) = width {
         // `A plan is waiting for turn 12: ... (3 actions)`
@@ -118,7 +122,7 @@ fn toned(text: &str) -> Vec<StyledLine> {
             return detail_tone;
         }
         detail_tone = match () {
-            () if line.ends_with("changed since:") => Tone::Removed,
+            () if is_list_of_changes(line) => Tone::Removed,
             () if line.starts_with("In no snapshot") => Tone::Faint,
             () => Tone::Plain,
         };
@@ -135,6 +139,12 @@ fn toned(text: &str) -> Vec<StyledLine> {
     text.lines()
         .map(|line| StyledLine::of(tone(line), line))
         .collect()
+}
+
+fn is_list_of_changes(line: &str) -> bool {
+    ["changed since:", "changed since HEAD:"]
+        .iter()
+        .any(|end| line.ends_with(end))
 }
 
 fn text(status: &SessionStatus, turn: u64) -> String {
@@ -246,7 +256,10 @@ fn files(workspace: &Changed, turn: u64) -> String {
     if changed.is_empty() && drift.is_as_left() {
         text.push_str("Your files are as the newest turn left them\n");
     } else if !open.is_empty() {
-        text.push_str(&format!("{} changed since:\n", counted(open.len(), "file")));
+        // Without a turn, the comparison is with HEAD: the edits can be older than the session.
+        let since = if turn == 0 { "HEAD" } else { "" };
+        let line = format!("{} changed since {since}", counted(open.len(), "file"));
+        text.push_str(&format!("{}:\n", line.trim_end()));
         open.iter()
             .for_each(|path| text.push_str(&format!("  {}\n", sanitize_line(path))));
     }

@@ -9,7 +9,7 @@ pub mod server;
 use std::path::Path;
 
 use program::FoundProgram;
-use server::{FoundServer, ServerAddress};
+use server::{FoundServer, ServerAddress, is_confidential};
 
 use super::known::{KnownProgram, PROVIDERS, ProgramUsage, Provider};
 use super::model_env::Variable;
@@ -135,6 +135,14 @@ pub struct ModelOffer {
 }
 
 impl ModelOffer {
+    /// Address to which the key would go without encryption over a network.
+    pub fn plain_address(&self) -> Option<&str> {
+        let address = self.settings.base_url.as_deref();
+        let has_key =
+            self.settings.api_key_env.is_some() || !self.settings.api_key_command.is_empty();
+        address.filter(|address| has_key && !is_confidential(address))
+    }
+
     pub fn to_new(&self) -> NewModel {
         NewModel {
             model: self.name.clone(),

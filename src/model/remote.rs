@@ -22,8 +22,8 @@ use serde_json::Value;
 
 use adapt::{Adaptation, Remembered};
 use draft::AnswerDraft;
-use key::{ApiKey, Usual, is_loopback, origin};
-pub use key::{is_near, is_placeholder};
+use key::{ApiKey, Usual, origin};
+pub use key::{is_loopback, is_near, is_placeholder};
 
 use super::known::{self, Provider};
 use super::model_env::ModelEnv;

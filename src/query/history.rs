@@ -32,6 +32,9 @@ pub struct SessionRow {
     pub updated: Option<String>,
     /// Of this checkout.
     pub current: bool,
+    /// That the user chose for the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// For fetched sessions: includes the files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<bool>,
@@ -47,6 +50,9 @@ pub struct SessionStatus {
     pub reference: Option<String>,
     pub tip: Option<CommitId>,
     pub turn: Option<u64>,
+    /// That the user chose for the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// `none`, `ready` or `planned`.
     pub state: &'static str,
     pub draft: Option<DraftRow>,
@@ -168,6 +174,7 @@ fn rows_of(
         title: tip.title,
         updated: clock::of_seconds(tip.seconds),
         current: current.as_ref() == Some(&tip.session),
+        model: project.session_model(&tip.session),
         code: tip.code,
         at_work: match tip.session.remote() {
             None => active_process(project, &tip.session),
@@ -206,6 +213,7 @@ pub fn session_status(
         reference: Some(session.reference()),
         tip: Some(tip.commit),
         turn: Some(tip.number()),
+        model: project.session_model(&session),
         state: if draft.is_planned() {
             "planned"
         } else {

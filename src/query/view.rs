@@ -11,7 +11,7 @@ use turn_page::{FileView, TurnPage};
 
 use crate::query::log::LogRow;
 use crate::query::view::timeline::{SessionLane, SessionPage};
-use crate::session::record::Redaction;
+use crate::session::bare::Redaction;
 use crate::text::leak::{LeakKinds, redact_leaks};
 
 /// For pages that leave this machine.

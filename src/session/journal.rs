@@ -26,6 +26,8 @@ const MAX_ID: u64 = 1024;
 const OWN_DRAFTS: &str = "own-drafts";
 // Each turn from elsewhere is an empty file in this directory.
 const ADOPTED: &str = "adopted";
+// The user's choice of a model, by session. Fetched sessions and clones have none.
+const MODELS: &str = "models";
 
 /// An intent to move a session's ref and then update the user's files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -207,6 +209,23 @@ impl Journal {
     /// A failure is harmless: the remaining ids are unreachable.
     pub fn forget_draft(&self, session: &SessionName) {
         let _ = std::fs::remove_file(self.dir.join(OWN_DRAFTS).join(session.as_str()));
+    }
+
+    /// Only the user's own choice goes here: it can name a program to run.
+    pub fn record_model(&self, session: &SessionName, model: &str) -> std::io::Result<()> {
+        let path = self.dir.join(MODELS).join(session.as_str());
+        make_dirs(path.parent().unwrap_or(&self.dir))?;
+        write_cache(&path, model.as_bytes())
+    }
+
+    pub fn model(&self, session: &SessionName) -> Option<String> {
+        read_regular_text(&self.dir.join(MODELS).join(session.as_str()), MAX_ID)
+            .ok()
+            .filter(|model| !model.is_empty())
+    }
+
+    pub fn forget_model(&self, session: &SessionName) {
+        let _ = std::fs::remove_file(self.dir.join(MODELS).join(session.as_str()));
     }
 
     /// Newest first.

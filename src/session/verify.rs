@@ -398,7 +398,7 @@ impl TurnCheck<'_> {
             self.fault("R2", problem);
         }
 
-        // In a record, redaction can have removed these contents.
+        // In a bare session, redaction can have removed these contents.
         let actions = ran.actions.iter().filter(|_| !self.turn.without_code);
         for action in actions {
             let read_artifact = |name: &str| self.repository.file(self.turn.tree, name);

@@ -101,6 +101,11 @@ pub fn note(name: &str) -> Option<&'static str> {
     )
 }
 
+pub fn plain(name: &str, address: &str) -> String {
+    let address = sanitize_line(address);
+    format!("The key of {name} would go unencrypted to {address}. Use it anyway?")
+}
+
 /// Returns the question before a trial request that costs money.
 pub fn paid(name: &str) -> String {
     format!("Try {name} with one short request? It may cost a fraction of a cent.")

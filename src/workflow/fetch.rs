@@ -17,8 +17,8 @@ use crate::git::remote::error::RemoteError;
 use crate::git::remote::transfer::{WantedRef, receive_refs};
 use crate::git::remote::{self, FetchProgress, RemoteName, RemoteRef};
 use crate::project::Project;
+use crate::session::bare::BARE_SESSIONS;
 use crate::session::name::{SESSIONS, SessionName};
-use crate::session::record::RECORDS;
 use crate::session::turn::Turn;
 use crate::session::verify::{Checked, Fault, check};
 use crate::text::hint::error_with_hint;
@@ -60,7 +60,7 @@ pub struct FetchedSession {
     pub turns: u64,
     pub title: String,
     pub state: FetchState,
-    /// Includes the files; otherwise only a record.
+    /// Includes the files; otherwise a bare session.
     pub code: bool,
 }
 
@@ -106,10 +106,10 @@ pub fn offered(
     let local_tips: BTreeMap<SessionName, CommitId> = local_tips.into_iter().collect();
 
     for RemoteRef { name, target } in
-        remote::list(&project.repository, &remote, &[RECORDS, SESSIONS])?
+        remote::list(&project.repository, &remote, &[BARE_SESSIONS, SESSIONS])?
     {
         let code = name.starts_with(SESSIONS);
-        let prefix = if code { SESSIONS } else { RECORDS };
+        let prefix = if code { SESSIONS } else { BARE_SESSIONS };
         let Some(Ok(own)) = name.strip_prefix(prefix).map(SessionName::from_ref) else {
             continue;
         };
@@ -117,7 +117,7 @@ pub fn offered(
         let fetched = local_tips
             .get(&session)
             .is_some_and(|tip| tip.to_string() == target);
-        // If a remote has both, the session with its code wins over the record.
+        // If a remote has both, the session with its code wins over the bare one.
         let has_code = sessions.get(&session).is_some_and(|known| known.code);
         if has_code {
             continue;
@@ -146,7 +146,7 @@ pub fn fetch(
 
     let names: Vec<String> = options.sessions.iter().flat_map(references).collect();
     let requested: Vec<WantedRef<'_>> = if names.is_empty() {
-        [SESSIONS, RECORDS, SIGNED_PREFIX]
+        [SESSIONS, BARE_SESSIONS, SIGNED_PREFIX]
             .map(WantedRef::Prefix)
             .into()
     } else {
@@ -170,13 +170,13 @@ fn remote_of(project: &Project, remote_name: Option<&str>) -> Result<RemoteName,
 }
 
 fn references(session: &SessionName) -> [String; 3] {
-    [SESSIONS, RECORDS, SIGNED_PREFIX].map(|prefix| format!("{prefix}{session}"))
+    [SESSIONS, BARE_SESSIONS, SIGNED_PREFIX].map(|prefix| format!("{prefix}{session}"))
 }
 
 #[derive(Default)]
 struct RemoteOffer {
     code: Option<CommitId>,
-    record: Option<CommitId>,
+    bare: Option<CommitId>,
     signature: Option<CommitId>,
 }
 
@@ -248,7 +248,7 @@ fn offers(
 ) -> BTreeMap<SessionName, RemoteOffer> {
     let mut offers: BTreeMap<SessionName, RemoteOffer> = BTreeMap::new();
     for Reference { name, target } in received {
-        let parsed = [SESSIONS, RECORDS, SIGNED_PREFIX]
+        let parsed = [SESSIONS, BARE_SESSIONS, SIGNED_PREFIX]
             .into_iter()
             .find_map(|prefix| {
                 let session = SessionName::from_ref(name.strip_prefix(prefix)?).ok()?;
@@ -266,13 +266,13 @@ fn offers(
         let offer = offers.entry(session).or_default();
         match prefix {
             SESSIONS => offer.code = Some(*target),
-            RECORDS => offer.record = Some(*target),
+            BARE_SESSIONS => offer.bare = Some(*target),
             _ => offer.signature = Some(*target),
         }
     }
 
     // A signature alone cannot be checked.
-    offers.retain(|_, offer| offer.code.is_some() || offer.record.is_some());
+    offers.retain(|_, offer| offer.code.is_some() || offer.bare.is_some());
     offers
 }
 
@@ -340,9 +340,9 @@ impl Taker<'_> {
     ) -> anyhow::Result<Result<FetchedSession, RefusedRef>> {
         let repository = &self.project.repository;
         let session = own.at(self.remote.as_str());
-        let (prefix, tip) = match (offer.code, offer.record) {
+        let (prefix, tip) = match (offer.code, offer.bare) {
             (Some(code), _) => (SESSIONS, code),
-            (None, Some(record)) => (RECORDS, record),
+            (None, Some(bare)) => (BARE_SESSIONS, bare),
             (None, None) => unreachable!("an offer has one of them"),
         };
         let before = refs::read(repository, &session.reference()).ok().flatten();
@@ -380,7 +380,7 @@ impl Taker<'_> {
         self.plan(
             &session,
             tip,
-            // A signature covers the session, not a record of it.
+            // A signature covers the session with its code.
             offer.signature.filter(|_| prefix == SESSIONS),
         )?;
         Ok(Ok(FetchedSession {
@@ -393,7 +393,7 @@ impl Taker<'_> {
         }))
     }
 
-    /// The old tip is an ancestor, or was a record of one.
+    /// The old tip is an ancestor, or was the bare session of one.
     fn goes_on(
         &self,
         session: &SessionName,
@@ -407,10 +407,10 @@ impl Taker<'_> {
         }
 
         let before = Turn::read(repository, session, before).ok();
-        // A record has other commits than the session, and the same turn ids.
-        let record = before.filter(|turn| turn.without_code);
-        record.is_some_and(|record| {
-            let id = record.meta.turn_id;
+        // A bare session has other commits than the one with code, and the same turn ids.
+        let bare = before.filter(|turn| turn.without_code);
+        bare.is_some_and(|bare| {
+            let id = bare.meta.turn_id;
             checked.turns.iter().any(|turn| turn.turn_id == id)
         })
     }
@@ -448,7 +448,7 @@ fn fault(checked: &Checked, is_known: bool, is_code: bool) -> Option<String> {
     let lacks_code = checked.turns.iter().rev().find(|turn| turn.without_code);
     if let Some(turn) = lacks_code.filter(|_| is_code) {
         return Some(format!(
-            "turn {} has no files, and the session is not a record",
+            "turn {} has no files, and the session is not a bare one",
             turn.number
         ));
     }

@@ -77,6 +77,10 @@ pub(in crate::workflow) fn fork_session(
     if from.session.remote().is_none() {
         project.journal().record_tip(name, from.commit)?;
     }
+    project.journal().forget_model(name);
+    if let Some(model) = project.session_model(&from.session) {
+        project.journal().record_model(name, &model)?;
+    }
 
     Ok(from.commit)
 }
@@ -105,6 +109,7 @@ pub fn rename_session(
     let draft = refs::read(repository, &old.draft_reference())?;
     let was_signed = refs::read_tag(repository, &old.signed_reference())?.is_some();
     let is_own_tip = project.journal().tip(old.as_str()) == Some(tip.commit);
+    let model = project.session_model(old);
     let is_own_draft = draft.is_some_and(|id| project.journal().own_drafts(old).contains(&id));
 
     // Every step before the last one leaves the old session whole.
@@ -133,6 +138,9 @@ pub fn rename_session(
         MoveError::Store(error) => error,
     })?;
     conversation::rename(project, old, new)?;
+    if let Some(model) = model {
+        project.journal().record_model(new, &model)?;
+    }
     forget(project, old)?;
     drop(lock);
 
@@ -203,6 +211,7 @@ pub fn create_session(
         ));
     }
 
+    project.journal().forget_model(name);
     let commit = write_first_turn(project, name, agent)?;
     let step = SessionMove {
         expected: Expected::Absent,

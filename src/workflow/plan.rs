@@ -143,6 +143,8 @@ pub fn plan_turn(
         user,
     )?;
 
+    let (project, name) = (session.project, session.tip.session.clone());
+    let is_first = session.tip.number() == 0;
     let is_kept = source.is_some();
     let reply = match source {
         Some(source) => {
@@ -156,6 +158,13 @@ pub fn plan_turn(
         }
         None => options.from.clone().unwrap_or_default(),
     };
+    if let Some(model) = &options.model
+        && is_kept
+        && is_first
+        && options.work.is_none()
+    {
+        project.journal().record_model(&name, model)?;
+    }
 
     let answered = Answered {
         session,

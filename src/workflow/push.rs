@@ -1,4 +1,4 @@
-//! `push`: sends sessions to a remote, as records or with their code. Never forces, and never sends
+//! `push`: sends sessions to a remote, bare or with their code. Never forces, and never sends
 //! before the user has seen what.
 //!
 //! git sends, with the user's credentials. What would not be accepted by `fetch` is not sent.
@@ -157,9 +157,9 @@ impl PreparedPush<'_> {
                 continue;
             }
 
-            // Objects of a record are written only now; a preview leaves none.
-            if let Some((record, batch)) = session.record {
-                record.write(&batch)?;
+            // Objects of a copy are written only now; a preview leaves none.
+            if let Some((copy, batch)) = session.copy {
+                copy.write(&batch)?;
                 batch.finish()?;
             }
             // What `fetch` would refuse must not be sent.
@@ -294,11 +294,7 @@ fn session_to_delete(
     session: &SessionName,
     remote_state: &RemoteState,
 ) -> anyhow::Result<DeletedSession> {
-    let ids = [
-        remote_state.code,
-        remote_state.record,
-        remote_state.signature,
-    ];
+    let ids = [remote_state.code, remote_state.bare, remote_state.signature];
     let remote_refs = references(session).into_iter().zip(ids);
     let updates: Vec<RefUpdate> = remote_refs
         .filter_map(|(name, id)| {
@@ -313,7 +309,7 @@ fn session_to_delete(
         ));
     }
 
-    let tip: Option<CommitId> = remote_state.code.or(remote_state.record);
+    let tip: Option<CommitId> = remote_state.code.or(remote_state.bare);
     let repository = &project.repository;
     Ok(DeletedSession {
         session: session.clone(),

@@ -389,6 +389,7 @@ impl ResumeLoop<'_> {
             Typed::Message(message) => NextStep::Plan(Some(message), MessageOrigin::User),
             Typed::Done => NextStep::Again,
             Typed::Model(model) => {
+                self.project.journal().record_model(&tip.session, &model)?;
                 self.options.model = Some(model);
                 NextStep::Again
             }

@@ -116,6 +116,7 @@ pub fn adopt_session(
 ) -> anyhow::Result<Adopted> {
     let mut opened = OpenSession::open(project, session, "switch", user)?;
     if !is_own_tip(project, &opened.tip) {
+        project.journal().forget_model(session);
         project.journal().record_adopted(opened.tip.commit)?;
     }
     project.journal().record_tip(session, opened.tip.commit)?;

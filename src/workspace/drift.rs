@@ -282,13 +282,21 @@ pub fn taken_from_others(
 pub fn taken_of(
     stacks: &Stacks<'_>,
     session: &SessionName,
+    own: &[PatchId],
     before: &Stack<PatchId>,
     after: &Stack<PatchId>,
 ) -> anyhow::Result<Vec<u64>> {
     let [removed, _] = stack_differences(stacks, before, after)?;
-    let turns = turns_of(stacks, &removed)?.into_iter();
-    let own = turns.filter(|turn| turn.session == session.as_str());
-    Ok(own.map(|turn| turn.turn).collect())
+    let mut turns = Vec::new();
+    for id in removed {
+        let patch = stacks.patch(id)?;
+        // A patch keeps the name that the session had then.
+        if own.contains(&id) || patch.session == session.as_str() {
+            turns.push(patch.turn);
+        }
+    }
+    turns.dedup();
+    Ok(turns)
 }
 
 fn turns_of(stacks: &Stacks<'_>, ids: &[PatchId]) -> anyhow::Result<Vec<TurnName>> {

@@ -11,7 +11,7 @@ use super::keys;
 use crate::host::http::{self, Response, StatusCode, Url, redirect};
 use crate::model::known::{PROVIDERS, Provider, SERVERS};
 use crate::model::model_env::Variable;
-use crate::model::remote::is_near;
+use crate::model::remote::{is_loopback, is_near};
 use crate::text::sanitize::sanitize_line;
 
 const LIMIT: Duration = Duration::from_secs(1);
@@ -49,6 +49,11 @@ pub struct Gateway {
     pub key: Option<&'static str>,
     /// On this machine or in its private network.
     pub is_near: bool,
+}
+
+/// No other machine can read what is sent there.
+pub fn is_confidential(address: &str) -> bool {
+    Url::parse(address).is_ok_and(|url| url.scheme() == "https" || is_loopback(&url))
 }
 
 impl Gateway {
@@ -180,14 +185,14 @@ fn server_origin(host: &str, port: u16) -> Option<String> {
 }
 
 /// `None` if no model server listens there; a gateway that does not answer has the usual model. Only a gateway gets the key of its service, as it does
-/// with every request, and never without encryption over the internet.
+/// with every request, and never without encryption to another machine: the user has not confirmed
+/// that yet.
 pub(super) fn ask(address: &ServerAddress, key: Option<&str>) -> Option<FoundServer> {
     let mut headers = Vec::new();
     let mut url = format!("{}/v1/models", address.origin);
     if let Some(gateway) = &address.gateway {
         url = gateway.models_url();
-        let is_safe = url.starts_with("https://") || gateway.is_near;
-        let key = key.filter(|_| is_safe);
+        let key = key.filter(|_| is_confidential(&gateway.base_url));
         headers.extend(key.map(|key| key_header(gateway.provider, key.trim())));
         if gateway.provider.kind == "anthropic" {
             headers.push(("anthropic-version", "2023-06-01".to_owned()));

@@ -12,8 +12,8 @@ use crate::git::refs::repair::RefScan;
 use crate::git::refs::{self, Reference};
 use crate::git::refs::{INCOMING_PREFIX, REMOTES_SIGNED_PREFIX, SIGNED_PREFIX};
 use crate::project::Project;
+use crate::session::bare::BARE_SESSIONS;
 use crate::session::name::{DRAFTS, REMOTES, SESSIONS, SessionName};
-use crate::session::record::RECORDS;
 use crate::session::verify::check_newest;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
@@ -28,7 +28,7 @@ const OTHERS: [&str; 7] = [
     REMOTES,
     REMOTES_SIGNED_PREFIX,
     INCOMING_PREFIX,
-    RECORDS,
+    BARE_SESSIONS,
     CHANGES,
 ];
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -240,7 +240,7 @@ mod tests {
             "published/main",
             "changes/x",
             "remotes/origin/demo",
-            "records/demo",
+            "bare/demo",
         ] {
             check(name, false);
         }

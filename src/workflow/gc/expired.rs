@@ -30,9 +30,10 @@ const TEMPORARY: [&str; 4] = [
 ];
 
 /// Their file names are session names.
-const SESSION_DIRS: [&str; 7] = [
+const SESSION_DIRS: [&str; 8] = [
     "tips",
     "own-drafts",
+    "models",
     "log",
     "spent",
     "locks",

@@ -12,8 +12,8 @@ use crate::git::refs::{self, Expected};
 use crate::host::file::make_dirs;
 use crate::project::Project;
 use crate::query::log;
+use crate::session::bare::bare_reference;
 use crate::session::name::SessionName;
-use crate::session::record::record_reference;
 use crate::session::turn::Turn;
 use crate::session::verify::check;
 use crate::text::hint::with_hint;
@@ -94,7 +94,7 @@ fn references(session: &SessionName) -> Vec<String> {
         session.reference(),
         session.draft_reference(),
         session.signed_reference(),
-        record_reference(session),
+        bare_reference(session),
     ];
     let copies = names.each_ref().map(|name| format!("{ORIGINAL}{name}"));
     names.into_iter().chain(copies).collect()
@@ -149,6 +149,7 @@ pub(in crate::workflow) fn forget(project: &Project, session: &SessionName) -> a
     }
 
     project.journal().forget_draft(session);
+    project.journal().forget_model(session);
     log::forget_log(repository, session);
     forget_spent(repository, session);
     conversation::forget(project, session);

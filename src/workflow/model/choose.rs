@@ -76,14 +76,23 @@ impl NoModel {
     }
 }
 
-/// The named or the configured model.
+/// The named model, else the session's, else the configured one.
 pub fn choose(project: &Project, tip: &Turn, name: Option<&str>) -> anyhow::Result<PricedModel> {
-    model(
-        project,
-        tip,
-        name.or(project.settings.model.as_deref())
-            .ok_or(NoModel::Plan)?,
-    )
+    let of_session = project.session_model(&tip.session);
+    let name = name
+        .or(of_session.as_deref())
+        .or(project.settings.model.as_deref());
+    model(project, tip, name.ok_or(NoModel::Plan)?)
+}
+
+/// Fails if a model cannot be opened, before a session is started for it.
+pub fn check(project: &Project, name: &str) -> anyhow::Result<()> {
+    let settings = model_settings(project, name)?;
+    // A password manager would ask the user twice.
+    if settings.api_key_command.is_empty() {
+        open_model(project, name, settings, 0)?;
+    }
+    Ok(())
 }
 
 /// Fails for acting models.

@@ -22,6 +22,8 @@ pub fn plan_source(
     pipeline: Option<&str>,
     origin: MessageOrigin,
 ) -> anyhow::Result<PlanSource> {
+    let of_session = project.session_model(&tip.session);
+    let model = model.or(of_session.as_deref());
     let usual = project
         .settings
         .pipeline

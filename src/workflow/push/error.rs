@@ -28,7 +28,9 @@ pub enum PushError {
         turns: Vec<TheirTurn>,
     },
     /// The remote has the session with its code.
-    #[error("remote `{remote}` has `{name}` with its code, a record cannot take its place")]
+    #[error(
+        "remote `{remote}` has `{name}` with its code, a session without code cannot take its place"
+    )]
     HasCode {
         remote: RemoteName,
         name: SessionName,
@@ -62,7 +64,7 @@ impl PushError {
                  brings theirs"
             ),
             PushError::HasCode { .. } => {
-                "`--code` sends it as a copy there; `--as <name>` sends a record under another name"
+                "`--code` sends it as a copy there; `--as <name>` sends it without code under another name"
                     .to_owned()
             }
             PushError::Unredacted { remote, name } => format!(

@@ -11,7 +11,7 @@ use crate::git::object::{BlobId, CommitId, EntryMode};
 use crate::git::remote::missing_on_remote::MissingFile;
 use crate::git::repository::Repository;
 use crate::session::artifact;
-use crate::session::record::MOST;
+use crate::session::bare::MOST;
 use crate::session::turn::Turn;
 use crate::text::leak::{Leak, LeakKind, LeakKinds, as_text, leaks, masked_excerpt};
 use crate::text::path::lossy;
@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rec9_a_finding_is_allowed_by_its_name_by_the_front_of_it_and_by_its_kind() {
+    fn bare9_a_finding_is_allowed_by_its_name_by_the_front_of_it_and_by_its_kind() {
         let finding = LeakFinding {
             name: "add-auth:3:report.md:12".to_owned(),
             kind: LeakFindingKind::Keys,

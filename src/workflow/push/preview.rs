@@ -17,8 +17,8 @@ use crate::git::remote::missing_on_remote::{
 use crate::git::remote::transfer::{RefUpdate, SentRef};
 use crate::git::repository::Repository;
 use crate::project::Project;
+use crate::session::bare::{Redaction, SessionCopy, bare_copy, bare_reference, redacted, turns_to};
 use crate::session::name::SessionName;
-use crate::session::record::{Record, Redaction, record, record_reference, redacted, turns_to};
 use crate::session::turn::Turn;
 use crate::text::leak::{LeakKind, LeakKinds};
 use crate::text::path::lossy;
@@ -62,7 +62,7 @@ pub struct SessionPreview {
     /// In no branch of the remote.
     pub files: Vec<String>,
     pub more_files: usize,
-    /// The record that is deleted, because the code replaces it.
+    /// The bare session that is deleted, because the code replaces it.
     pub replaces: Option<String>,
     pub signed: bool,
     pub notes: Vec<String>,
@@ -79,8 +79,8 @@ pub struct PreparedSession<'a> {
     pub findings: Vec<LeakFinding>,
     /// On the remote.
     pub updates: Vec<RefUpdate>,
-    /// With the objects that only the record has; not written yet.
-    pub record: Option<(Record, Batch<'a>)>,
+    /// With the objects that only the copy has; not written yet.
+    pub copy: Option<(SessionCopy, Batch<'a>)>,
 }
 
 /// Prepares sessions for one remote.
@@ -115,7 +115,7 @@ impl<'a> Sender<'a, '_> {
             None => project.settings.push.mode.unwrap_or(PushMode::NoCode),
         };
         match mode.unwrap_or(usual) {
-            PushMode::NoCode => self.prepare_record(session, &turns, remote_state),
+            PushMode::NoCode => self.prepare_bare(session, &turns, remote_state),
             PushMode::Code => self.prepare_code(session, &turns, remote_state),
         }
     }
@@ -124,20 +124,20 @@ impl<'a> Sender<'a, '_> {
         self.options.target.as_ref().unwrap_or(session).clone()
     }
 
-    fn prepare_record(
+    fn prepare_bare(
         &self,
         session: &SessionName,
         turns: &[Turn],
         remote_state: &RemoteState,
     ) -> anyhow::Result<PreparedSession<'a>> {
-        let reference = record_reference(&self.target(session));
-        let chosen = self.choose(turns, remote_state.record)?;
-        let own = chosen.record.ids();
-        let (state, base) = self.compare(session, &reference, remote_state.record, &own)?;
+        let reference = bare_reference(&self.target(session));
+        let chosen = self.choose(turns, remote_state.bare)?;
+        let own = chosen.copy.ids();
+        let (state, base) = self.compare(session, &reference, remote_state.bare, &own)?;
         let first = base.map_or(0, |base| base + 1);
         let new = &turns[first.min(turns.len())..];
 
-        let mut prepared = self.begin(session, turns, state, remote_state.record, base)?;
+        let mut prepared = self.begin(session, turns, state, remote_state.bare, base)?;
         prepared.preview.mode = PushMode::NoCode;
         prepared.preview.to = own.last().copied().unwrap_or(prepared.preview.to);
         self.search(&mut prepared, turns, base, chosen.redacted, &[])?;
@@ -149,7 +149,7 @@ impl<'a> Sender<'a, '_> {
         let files = count_missing(&self.project.repository, self.remote, &trees, &base_trees)?;
         prepared.preview.lacking = MissingOnRemote {
             objects: files.objects + new.len() as u64,
-            bytes: files.bytes + chosen.record.size_from(first),
+            bytes: files.bytes + chosen.copy.size_from(first),
         };
         if !new.is_empty() && chosen.redacted.is_none_or(|kinds| !kinds.paths) {
             let note = "the `input.md` of each turn names the project's directory";
@@ -162,7 +162,7 @@ impl<'a> Sender<'a, '_> {
             prepared.updates.push(RefUpdate { name, to });
         }
         prepared.preview.reference = reference;
-        prepared.record = Some((chosen.record, chosen.batch));
+        prepared.copy = Some((chosen.copy, chosen.batch));
         Ok(prepared)
     }
 
@@ -179,7 +179,7 @@ impl<'a> Sender<'a, '_> {
         let chosen = self.choose_code(turns, remote_state.code)?;
         let redacted = chosen.as_ref().and_then(|chosen| chosen.redacted);
         let sent = match &chosen {
-            Some(chosen) => chosen.record.ids(),
+            Some(chosen) => chosen.copy.ids(),
             None => own.clone(),
         };
         let (state, base) = self.compare(session, &reference, remote_state.code, &sent)?;
@@ -193,11 +193,11 @@ impl<'a> Sender<'a, '_> {
         let code = new.iter().flat_map(of).flatten().map(|id| id.to_string());
         let code: Vec<String> = code.collect();
         let files = list_missing_files(repository, self.remote, &code, &base_commits)?;
-        // The remote has the content of the record already.
-        let recorded = replaced.as_ref().and_then(|(_, number)| *number);
+        // The remote has the content of the bare session already.
+        let common = replaced.as_ref().and_then(|(_, number)| *number);
         let tip = [prepared.preview.to.to_string()];
         prepared.preview.to = sent.last().copied().unwrap_or(prepared.preview.to);
-        self.search(&mut prepared, turns, base.max(recorded), redacted, &files)?;
+        self.search(&mut prepared, turns, base.max(common), redacted, &files)?;
 
         prepared.preview.lacking = match state {
             PushState::New | PushState::Ahead => {
@@ -230,7 +230,7 @@ impl<'a> Sender<'a, '_> {
             let note = "the files of the commits are sent as they are; only what is recorded of the turns is redacted";
             prepared.preview.notes.push(note.to_owned());
         }
-        prepared.record = chosen.map(|chosen| (chosen.record, chosen.batch));
+        prepared.copy = chosen.map(|chosen| (chosen.copy, chosen.batch));
         match signature {
             SignatureAtHand::Goes(update) => {
                 prepared.preview.signed = true;
@@ -246,26 +246,26 @@ impl<'a> Sender<'a, '_> {
         Ok(prepared)
     }
 
-    /// Deletes a record that the code replaces. Also returns the turn up to which the record has
-    /// the same content.
+    /// Deletes a bare session that the code replaces. Also returns the turn up to which it has the
+    /// same content.
     fn replaced(
         &self,
         session: &SessionName,
         turns: &[Turn],
         remote_state: &RemoteState,
     ) -> anyhow::Result<Option<(RefUpdate, Option<usize>)>> {
-        let Some(tip) = remote_state.record else {
+        let Some(tip) = remote_state.bare else {
             return Ok(None);
         };
-        let name = record_reference(&self.target(session));
-        // A record that is not one of this session is not ours to delete.
+        let name = bare_reference(&self.target(session));
+        // A bare session with turns of another session is not ours to delete.
         let Some(chosen) = self.holding(turns, tip)? else {
-            let own = self.build_record(turns, None)?.record.ids();
+            let own = self.build_copy(turns, None)?.copy.ids();
             self.compare(session, &name, Some(tip), &own)?;
             return Ok(None);
         };
 
-        let number = chosen.record.number_of(tip);
+        let number = chosen.copy.number_of(tip);
         let number = number.filter(|_| chosen.redacted.is_none());
         let to = SentRef::Deleted(tip.to_string());
         Ok(Some((RefUpdate { name, to }, number)))
@@ -337,7 +337,7 @@ impl<'a> Sender<'a, '_> {
             preview,
             findings: Vec::new(),
             updates: Vec::new(),
-            record: None,
+            copy: None,
         })
     }
 
@@ -438,27 +438,26 @@ pub(super) fn choose_signature(
     }
 }
 
-pub(super) struct ChosenRecord<'a> {
-    pub(super) record: Record,
+pub(super) struct ChosenCopy<'a> {
+    pub(super) copy: SessionCopy,
     pub(super) batch: Batch<'a>,
     pub(super) redacted: Option<LeakKinds>,
 }
 
 impl<'a> Sender<'a, '_> {
-    /// The record that continues the remote's, or the requested one. Fails if redaction is
-    /// requested and the remote has the unredacted record.
+    /// The bare session that continues the remote's, or the requested one. Fails if redaction is
+    /// requested and the remote has the unredacted one.
     pub(super) fn choose(
         &self,
         turns: &[Turn],
         remote_tip: Option<CommitId>,
-    ) -> anyhow::Result<ChosenRecord<'a>> {
+    ) -> anyhow::Result<ChosenCopy<'a>> {
         let Some(remote_tip) = remote_tip else {
-            return self.build_record(turns, self.redact);
+            return self.build_copy(turns, self.redact);
         };
         if self.redact.is_some() {
-            let chosen = self.build_record(turns, self.redact)?;
-            let is_plain =
-                || Ok::<_, anyhow::Error>(self.build_record(turns, None)?.has(remote_tip));
+            let chosen = self.build_copy(turns, self.redact)?;
+            let is_plain = || Ok::<_, anyhow::Error>(self.build_copy(turns, None)?.has(remote_tip));
             if !chosen.has(remote_tip) && is_plain()? {
                 return Err(PushError::Unredacted {
                     remote: self.remote.clone(),
@@ -470,7 +469,7 @@ impl<'a> Sender<'a, '_> {
         }
 
         let existing = self.holding(turns, remote_tip)?;
-        existing.map_or_else(|| self.build_record(turns, None), Ok)
+        existing.map_or_else(|| self.build_copy(turns, None), Ok)
     }
 
     /// Like [`Sender::choose`], for turns with their code. `None` if the session goes as it is.
@@ -478,7 +477,7 @@ impl<'a> Sender<'a, '_> {
         &self,
         turns: &[Turn],
         remote_tip: Option<CommitId>,
-    ) -> anyhow::Result<Option<ChosenRecord<'a>>> {
+    ) -> anyhow::Result<Option<ChosenCopy<'a>>> {
         let is_plain =
             remote_tip.is_some_and(|remote_tip| turns.iter().any(|turn| turn.commit == remote_tip));
         if self.redact.is_some() && is_plain {
@@ -496,9 +495,9 @@ impl<'a> Sender<'a, '_> {
             return Ok(None);
         };
         for kinds in variants() {
-            let record = self.made_with(turns, kinds, true)?;
-            if record.has(remote_tip) {
-                return Ok(Some(record));
+            let copy = self.made_with(turns, kinds, true)?;
+            if copy.has(remote_tip) {
+                return Ok(Some(copy));
             }
         }
         Ok(None)
@@ -509,9 +508,9 @@ impl<'a> Sender<'a, '_> {
         &self,
         turns: &[Turn],
         commit: CommitId,
-    ) -> anyhow::Result<Option<ChosenRecord<'a>>> {
+    ) -> anyhow::Result<Option<ChosenCopy<'a>>> {
         for kinds in std::iter::once(None).chain(variants().map(Some)) {
-            let candidate = self.build_record(turns, kinds)?;
+            let candidate = self.build_copy(turns, kinds)?;
             if candidate.has(commit) {
                 return Ok(Some(candidate));
             }
@@ -519,14 +518,14 @@ impl<'a> Sender<'a, '_> {
         Ok(None)
     }
 
-    pub(super) fn build_record(
+    pub(super) fn build_copy(
         &self,
         turns: &[Turn],
         kinds: Option<LeakKinds>,
-    ) -> anyhow::Result<ChosenRecord<'a>> {
+    ) -> anyhow::Result<ChosenCopy<'a>> {
         match kinds {
-            None => Ok(ChosenRecord {
-                record: record(&self.project.repository, turns)?,
+            None => Ok(ChosenCopy {
+                copy: bare_copy(&self.project.repository, turns)?,
                 batch: begin_batch(&self.project.repository),
                 redacted: None,
             }),
@@ -539,7 +538,7 @@ impl<'a> Sender<'a, '_> {
         turns: &[Turn],
         kinds: LeakKinds,
         keeps_code: bool,
-    ) -> anyhow::Result<ChosenRecord<'a>> {
+    ) -> anyhow::Result<ChosenCopy<'a>> {
         let repository = &self.project.repository;
         let batch = begin_batch(repository);
         let redaction = Redaction {
@@ -547,8 +546,8 @@ impl<'a> Sender<'a, '_> {
             home: self.home.clone(),
             keeps_code,
         };
-        Ok(ChosenRecord {
-            record: redacted(repository, turns, &redaction, &batch)?,
+        Ok(ChosenCopy {
+            copy: redacted(repository, turns, &redaction, &batch)?,
             batch,
             redacted: Some(kinds),
         })
@@ -560,9 +559,9 @@ fn variants() -> impl Iterator<Item = LeakKinds> {
     [LeakKinds::ALL, only(true), only(false)].into_iter()
 }
 
-impl ChosenRecord<'_> {
+impl ChosenCopy<'_> {
     fn has(&self, commit: CommitId) -> bool {
-        self.record.number_of(commit).is_some()
+        self.copy.number_of(commit).is_some()
     }
 }
 

@@ -8,8 +8,8 @@ use crate::git::remote::transfer::{WantedRef, receive_refs};
 use crate::git::remote::{self, FetchProgress, RemoteName};
 use crate::git::repository::Repository;
 use crate::project::Project;
+use crate::session::bare::bare_reference;
 use crate::session::name::SessionName;
-use crate::session::record::record_reference;
 use crate::session::turn::Turn;
 
 use super::error::TheirTurn;
@@ -20,7 +20,7 @@ const MOST: usize = 1000;
 pub struct RemoteState {
     /// With its code.
     pub code: Option<CommitId>,
-    pub record: Option<CommitId>,
+    pub bare: Option<CommitId>,
     pub signature: Option<CommitId>,
 }
 
@@ -39,11 +39,11 @@ pub fn read_remote_states(
         .collect();
 
     let of = |name: &&SessionName| {
-        let [code, record, signature] =
+        let [code, bare, signature] =
             references(name).map(|name| targets.get(name.as_str())?.parse().ok());
         RemoteState {
             code,
-            record,
+            bare,
             signature,
         }
     };
@@ -53,7 +53,7 @@ pub fn read_remote_states(
 pub fn references(name: &SessionName) -> [String; 3] {
     [
         name.reference(),
-        record_reference(name),
+        bare_reference(name),
         name.signed_reference(),
     ]
 }

@@ -186,7 +186,8 @@ pub(super) fn summarize_turns(
     let before = goal.planner.current;
     let stacks = Stacks::new(&project.repository);
     let now = stacks.after(&project.store().tip(&tip.session)?)?;
-    let own = taken_of(&stacks, &tip.session, before, &now)?;
+    let later = turns_after(project, &stacks, tip, goal.turn)?;
+    let own = taken_of(&stacks, &tip.session, &later, before, &now)?;
     let landed = still_landed(project, goal.turns, &own)?;
     let others = find_turns_of_others(project, tip, goal, &now)?;
 

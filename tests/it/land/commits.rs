@@ -411,6 +411,16 @@ fn a_range_lands_what_it_names() {
 }
 
 #[test]
+fn undo_in_a_renamed_session_names_what_stays_landed() {
+    let repo = three_turns();
+    repo.done(&["land", "-m", "Land"]);
+    repo.done(&["branch", "-m", "renamed"]);
+    let short = &repo.git(&["rev-parse", "HEAD"])[..8];
+    let out = repo.teddy(&["undo"]);
+    out.check(0, &[&format!("landed as {short} on main"), "git revert"]);
+}
+
+#[test]
 fn t17_turns_that_were_undone_do_not_land_and_landed_ones_leave_the_branch() {
     let repo = three_turns();
     repo.done(&["undo"]);

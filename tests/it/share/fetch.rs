@@ -36,7 +36,7 @@ fn send_record(ada: &TestRepo) -> String {
         "push",
         "-q",
         "origin",
-        &format!("{parent}:refs/teddy/records/add-auth"),
+        &format!("{parent}:refs/teddy/bare/add-auth"),
     ]);
     parent
 }

@@ -1,4 +1,4 @@
-//! `push`: sends sessions as records or with their code. It never forces, and sends no secrets
+//! `push`: sends sessions bare or with their code. It never forces, and sends no secrets
 //! unless the user allows them.
 
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::support::{Output, TestRepo};
 /// A key without its prefix, so that secret scanners don't report this source.
 const RANDOM: &str = "a9Zk3Qx7Lm2Vt8Rb5Nw4Yc6Hd1Jf0Gs4x8Pq2";
 
-const RECORD: &str = "refs/teddy/records/demo";
+const BARE: &str = "refs/teddy/bare/demo";
 const CODE: &str = "refs/teddy/sessions/demo";
 
 fn key() -> String {
@@ -106,7 +106,7 @@ fn plant(repo: &TestRepo, name: &str, content: &str) {
 }
 
 #[test]
-fn rec1_a_record_has_the_turns_and_nothing_of_the_workspace() {
+fn bare1_a_bare_session_has_the_turns_and_nothing_of_the_workspace() {
     for init in [
         ["--object-format=sha1", "--ref-format=files"],
         ["--object-format=sha256", "--ref-format=reftable"],
@@ -116,14 +116,14 @@ fn rec1_a_record_has_the_turns_and_nothing_of_the_workspace() {
         let done = repo.json(&["push", "-y"], 0);
         assert_eq!((repo.users(), repo.git(&["for-each-ref"])), before);
 
-        let tip = there(&repo, RECORD);
-        assert_eq!(refs(&repo), format!("{tip} {RECORD}"), "and no other ref");
+        let tip = there(&repo, BARE);
+        assert_eq!(refs(&repo), format!("{tip} {BARE}"), "and no other ref");
         let shown = &done["sessions"][0];
         assert_eq!(
             (&done["sent"], &done["remote"]),
             (&json!(true), &json!("origin"))
         );
-        assert_eq!((&shown["to"], &shown["ref"]), (&json!(tip), &json!(RECORD)));
+        assert_eq!((&shown["to"], &shown["ref"]), (&json!(tip), &json!(BARE)));
         assert_eq!(
             (&shown["turns"], &shown["new_turns"]),
             (&json!(2), &json!(2))
@@ -135,9 +135,9 @@ fn rec1_a_record_has_the_turns_and_nothing_of_the_workspace() {
 
         let list = ["log", "--format=%T %an %ae %at %cn %ct %B"];
         let local = [&list[..], &["--first-parent", "teddy/sessions/demo"]].concat();
-        let theirs = repo.git_in(&remote(&repo), &[&list[..], &[RECORD]].concat());
+        let theirs = repo.git_in(&remote(&repo), &[&list[..], &[BARE]].concat());
         assert_eq!(theirs, repo.git(&local));
-        let parents = repo.git_in(&remote(&repo), &["log", "--format=%p", RECORD]);
+        let parents = repo.git_in(&remote(&repo), &["log", "--format=%p", BARE]);
         assert!(parents.lines().all(|line| !line.contains(' ')), "{parents}");
         let objects = repo.git_in(&remote(&repo), &["rev-list", "--objects", "--all"]);
         assert!(!objects.contains("a.txt"), "{objects}");
@@ -163,21 +163,21 @@ fn who_says_no_has_sent_and_deleted_nothing() {
         &["push", "--delete", "demo"],
         "Delete 1 session on `origin`?",
     );
-    assert!(refs(&repo).contains(RECORD));
+    assert!(refs(&repo).contains(BARE));
     no(&["gc", "demo"], "demo");
     repo.done(&["log", "demo"]);
 }
 
 #[test]
-fn rec2_the_same_session_has_the_same_record_on_every_machine() {
+fn bare2_the_same_session_has_the_same_bare_one_on_every_machine() {
     let repo = session();
     repo.done(&["push", "-y"]);
-    let first = there(&repo, RECORD);
+    let first = there(&repo, BARE);
     let other = clone(&repo, "other", repo.path().to_str().unwrap());
     let out = repo.teddy_in(&other, &["push", "-s", "demo"]);
     out.check(0, &["origin has all of it"]);
 
-    // Each clone adds new turns to the remote's record.
+    // Each clone adds new turns to the remote's bare session.
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     repo.git_in(
         &other,
@@ -200,16 +200,16 @@ fn rec2_the_same_session_has_the_same_record_on_every_machine() {
     assert_eq!(there_now(&other).1, json!(1));
     repo.teddy_in(&other, &["-s", "demo", "push", "-y"])
         .check(0, &["1 of 3 turns"]);
-    let parent = repo.git_in(&remote(&repo), &["rev-parse", &format!("{RECORD}^")]);
+    let parent = repo.git_in(&remote(&repo), &["rev-parse", &format!("{BARE}^")]);
     assert_eq!(parent, first);
     repo.teddy(&["push"]).check(0, &["has all of it"]);
 }
 
 #[test]
-fn rec3_a_record_comes_from_the_session_and_from_no_ref_here() {
+fn bare3_a_bare_session_comes_from_the_session_and_from_no_ref_here() {
     let repo = session();
     let list = ["for-each-ref", "--format=%(objectname) %(refname)"];
-    repo.git(&["update-ref", RECORD, "main"]);
+    repo.git(&["update-ref", BARE, "main"]);
     let before = repo.git(&list);
     repo.done(&["push", "-y"]);
     assert_eq!(repo.git(&list), before);
@@ -217,8 +217,8 @@ fn rec3_a_record_comes_from_the_session_and_from_no_ref_here() {
         there_file(&repo, "plan.md"),
         repo.git(&["show", &format!("{CODE}:plan.md")])
     );
-    // The record's objects can be pruned and are written again.
-    repo.git(&["update-ref", "-d", RECORD]);
+    // The bare session's objects can be pruned and are written again.
+    repo.git(&["update-ref", "-d", BARE]);
     repo.done(&["gc"]);
     repo.git(&["gc", "-q", "--prune=now"]);
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
@@ -226,7 +226,7 @@ fn rec3_a_record_comes_from_the_session_and_from_no_ref_here() {
 }
 
 #[test]
-fn rec10_the_code_that_a_turn_names_is_not_there() {
+fn bare10_the_code_that_a_turn_names_is_not_there() {
     let repo = session();
     repo.done(&["push", "-y"]);
     let meta: serde_yaml::Value = serde_yaml::from_str(&there_file(&repo, "meta.yaml")).unwrap();
@@ -239,7 +239,7 @@ fn rec10_the_code_that_a_turn_names_is_not_there() {
 }
 
 #[test]
-fn rec11_a_chain_that_leads_to_code_is_not_sent() {
+fn bare11_a_chain_that_leads_to_code_is_not_sent() {
     let repo = session();
     // The first turn has a commit of the user as parent.
     let root = repo.git(&["rev-list", "--max-parents=0", "--first-parent", CODE]);
@@ -274,7 +274,7 @@ fn nothing_is_sent_before_somebody_says_so() {
 }
 
 #[test]
-fn rec5_the_code_takes_the_place_of_the_record_and_never_the_other_way_round() {
+fn bare5_the_code_takes_the_place_of_the_bare_session_and_never_the_other_way_round() {
     let repo = session();
     repo.done(&["push", "-y"]);
     repo.write("notes.txt", "mine\n");
@@ -287,12 +287,12 @@ fn rec5_the_code_takes_the_place_of_the_record_and_never_the_other_way_round() {
     );
     assert_eq!(
         (&shown["mode"], &shown["replaces"]),
-        (&json!("code"), &json!(RECORD))
+        (&json!("code"), &json!(BARE))
     );
     let tip = repo.git(&["rev-parse", CODE]);
     assert_eq!(refs(&repo), format!("{tip} {CODE}"));
 
-    // Once the code was sent, a record is refused.
+    // Once the code was sent, a bare session is refused.
     repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
     repo.teddy(&["push", "--no-code", "-y"]).check(
         1,
@@ -330,7 +330,7 @@ fn the_setting_says_how_and_where() {
 }
 
 #[test]
-fn rec4_turns_of_others_are_named_and_never_overwritten() {
+fn bare4_turns_of_others_are_named_and_never_overwritten() {
     for mode in ["--no-code", "--code"] {
         let repo = session();
         let other = clone(&repo, "other", repo.path().to_str().unwrap());
@@ -376,7 +376,7 @@ fn rec4_turns_of_others_are_named_and_never_overwritten() {
 }
 
 #[test]
-fn rec6_a_key_in_an_output_stops_the_push_until_it_is_allowed() {
+fn bare6_a_key_in_an_output_stops_the_push_until_it_is_allowed() {
     let repo = session();
     plant(&repo, "output/01.txt", &format!("one\ntoken {}\n", key()));
     let out = repo.teddy(&["push", "-y"]);
@@ -469,7 +469,7 @@ fn with_the_code_every_file_is_looked_at_that_the_remote_lacks() {
 }
 
 #[test]
-fn rec7_what_is_found_is_taken_out_of_the_copy_and_stays_out() {
+fn bare7_what_is_found_is_taken_out_of_the_copy_and_stays_out() {
     let repo = session();
     plant(
         &repo,
@@ -507,8 +507,8 @@ fn rec7_what_is_found_is_taken_out_of_the_copy_and_stays_out() {
     );
     repo.git_in(&remote(&repo), &["fsck", "--strict"]);
 
-    // A later push adds to the redacted record, from another machine too.
-    let first = there(&repo, RECORD);
+    // A later push adds to the redacted bare session, from another machine too.
+    let first = there(&repo, BARE);
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     plant(&repo, "output/02.txt", "in /home/ada/y\n");
     let shown = repo.json(&["push", "-n"], 0);
@@ -517,13 +517,13 @@ fn rec7_what_is_found_is_taken_out_of_the_copy_and_stays_out() {
     repo.teddy_in(&other, &["-s", "demo", "push", "-y"])
         .check(0, &["without keys and paths"]);
     assert_eq!(there_file(&repo, "output/02.txt"), "in /home/user/y");
-    let parent = repo.git_in(&remote(&repo), &["rev-parse", &format!("{RECORD}^")]);
+    let parent = repo.git_in(&remote(&repo), &["rev-parse", &format!("{BARE}^")]);
     assert_eq!(parent, first);
     repo.teddy(&["push"]).check(0, &["has all of it"]);
 }
 
 #[test]
-fn rec7_with_the_code_the_turns_are_redacted_and_the_files_are_not() {
+fn bare7_with_the_code_the_turns_are_redacted_and_the_files_are_not() {
     let repo = session();
     let report = format!("token {} in /home/ada/x\n", key());
     plant(&repo, "output/01.txt", &report);
@@ -586,13 +586,13 @@ fn r11_the_directories_of_a_run_are_in_no_turn() {
     repo.teddy(&["push", "-y"]).check(0, &[]);
 }
 
-/// Returns a file of the newest turn in the remote's record.
+/// Returns a file of the newest turn in the remote's bare session.
 fn there_file(repo: &TestRepo, name: &str) -> String {
-    repo.git_in(&remote(repo), &["show", &format!("{RECORD}:{name}")])
+    repo.git_in(&remote(repo), &["show", &format!("{BARE}:{name}")])
 }
 
 #[test]
-fn rec8_what_is_there_with_a_key_does_not_become_another_record() {
+fn bare8_what_is_there_with_a_key_does_not_become_another_bare_session() {
     let repo = session();
     plant(&repo, "output/01.txt", &key());
     repo.done(&["push", "-y", "--allow", "keys"]);
@@ -616,7 +616,7 @@ fn a_session_is_deleted_there_and_stays_here() {
     let repo = session();
     repo.done(&["push", "-y"]);
     let local = repo.git(&["for-each-ref"]);
-    let words = ["demo: 2 turns, refs/teddy/records/demo", "TeDDy cannot ask"];
+    let words = ["demo: 2 turns, refs/teddy/bare/demo", "TeDDy cannot ask"];
     repo.teddy(&["push", "--delete", "demo"]).check(1, &words);
     repo.teddy(&["push", "--delete", "demo", "-n"])
         .check(0, &words[..1]);
@@ -943,9 +943,9 @@ fn a_session_with_an_unusual_author_is_pushed() {
         repo.git(&["update-ref", CODE, id.stdout.trim()]);
         repo.done(&["push", "-n", "--no-code"]);
         repo.done(&["push", "--no-code", "-y"]);
-        let record = repo.git_in(&remote(&repo), &["cat-file", "commit", RECORD]);
+        let bare = repo.git_in(&remote(&repo), &["cat-file", "commit", BARE]);
         let author = format!("author Ada <ada@example.org> 1700000000 {offset}");
-        assert!(record.contains(&author), "{record}");
-        repo.git_in(&remote(&repo), &["update-ref", "-d", RECORD]);
+        assert!(bare.contains(&author), "{bare}");
+        repo.git_in(&remote(&repo), &["update-ref", "-d", BARE]);
     }
 }

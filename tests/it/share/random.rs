@@ -16,7 +16,7 @@ const SESSIONS: [&str; 2] = ["add-auth", "other"];
 enum Step {
     /// Executes a plan in a session.
     Turn { who: usize, session: usize },
-    /// Pushes a session, as a record or with its code.
+    /// Pushes a session, bare or with its code.
     Push {
         who: usize,
         session: usize,
@@ -147,16 +147,16 @@ impl World {
         let folder = self.people[0].beside("server.git");
         for (reference, id) in &before {
             let now = after.get(reference).cloned().or_else(|| {
-                let session = reference.strip_prefix("refs/teddy/records/")?;
+                let session = reference.strip_prefix("refs/teddy/bare/")?;
                 let taken = format!("refs/teddy/sessions/{session}");
-                // If a session replaces a record, it starts with the record's turns.
+                // If a session replaces a bare one, it starts with its turns.
                 let (old, new) = (self.ids(id), self.ids(after.get(&taken)?));
                 new.starts_with(&old).then(|| id.clone())
             });
             let now = now.unwrap_or_else(|| panic!("{reference} is gone: {out}"));
             self.people[0].git_in(&folder, &["merge-base", "--is-ancestor", id, &now]);
         }
-        let both = format!("refs/teddy/records/{name}");
+        let both = format!("refs/teddy/bare/{name}");
         assert!(
             !(after.contains_key(&both)
                 && after.contains_key(&format!("refs/teddy/sessions/{name}")))

@@ -212,7 +212,7 @@ fn a_push_that_breaks_off_moves_nothing_and_the_next_one_sends_it() {
         &server,
         &["for-each-ref", "--format=%(refname)", "refs/teddy"],
     );
-    assert_eq!(refs, "refs/teddy/records/add-auth");
+    assert_eq!(refs, "refs/teddy/bare/add-auth");
 }
 
 #[test]

@@ -210,6 +210,74 @@ fn a_command_is_a_model() {
     );
 }
 
+/// Returns the name of a program model with one answer.
+fn program(repo: &TestRepo) -> String {
+    let answer = plan("From a program", &[create("b.txt", "b\n")]);
+    std::fs::write(repo.beside("answer.md"), answer).unwrap();
+    let script = "cat > /dev/null; cat \"${0%/*}/answer.md\"\n";
+    std::fs::write(repo.beside("model.sh"), script).unwrap();
+    format!("command:sh '{}'", repo.beside("model.sh").display())
+}
+
+fn session_model(repo: &TestRepo) -> serde_json::Value {
+    let rows = repo.done(&["sessions", "--json"]);
+    let rows: serde_json::Value = serde_json::from_str(&rows).unwrap();
+    rows[0]["model"].clone()
+}
+
+#[test]
+fn the_model_of_the_first_turn_is_the_model_of_the_session() {
+    let repo = project();
+    let model = program(&repo);
+    repo.teddy(&["plan", "-m", "please do", "--model", &model])
+        .check(0, &["From a program"]);
+    repo.done(&["execute", "-y"]);
+    let named = format!("Model of this session: {model}");
+    assert!(repo.done(&["status"]).contains(&named));
+    let again = repo.teddy(&["plan", "-m", "again"]);
+    assert!(again.stderr.contains("Asking command:sh"), "{again}");
+
+    // Later, it is for the call.
+    let other = repo.teddy(&["plan", "-m", "once", "--model", "command:false"]);
+    assert!(other.stderr.contains("Asking command:false"), "{other}");
+    assert_eq!(session_model(&repo), model);
+
+    repo.done(&["branch", "-m", "renamed"]);
+    assert_eq!(session_model(&repo), model);
+    repo.done(&["new", "next"]);
+    assert!(!repo.done(&["status"]).contains("Model of this session"));
+}
+
+/// A session's model can be a program, so only the user chooses it.
+#[test]
+fn a_session_from_elsewhere_has_no_model() {
+    let repo = project();
+    repo.teddy(&["plan", "-m", "go", "--model", &program(&repo)])
+        .check(0, &["From a program"]);
+    repo.done(&["execute", "-y"]);
+    let tip = repo.git(&["rev-parse", "refs/teddy/sessions/demo"]);
+    repo.git(&["update-ref", "refs/teddy/sessions/copy", tip.trim()]);
+    let notes = repo.path().join(".git/teddy/models");
+    std::fs::copy(notes.join("demo"), notes.join("copy")).unwrap();
+
+    assert!(!repo.done(&["-s", "copy", "status"]).contains("Model of"));
+    repo.done(&["switch", "copy", "--adopt"]);
+    assert!(!repo.done(&["status"]).contains("Model of"));
+}
+
+#[test]
+fn a_session_is_not_started_for_a_model_that_cannot_be_opened() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    for model in ["nosuch", "openai:gpt", "replay:nosuch"] {
+        let out = repo.teddy(&["start", "go", "--model", model]);
+        assert!(!out.stderr.contains("Started"), "{out}");
+    }
+    let out = repo.teddy(&["start", "go"]);
+    assert!(!out.stderr.contains("Started"), "{out}");
+    assert_eq!(repo.done(&["sessions", "--json"]).trim(), "[]");
+}
+
 #[test]
 fn resume_executes_what_waits_and_plans_otherwise() {
     let repo = project();

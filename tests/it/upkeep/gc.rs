@@ -407,8 +407,8 @@ fn a_plan_says_what_goes_and_does_nothing() {
 #[test]
 fn b9_a_deleted_session_comes_back_as_it_was() {
     let rig = rig();
-    let record = "refs/teddy/records/one";
-    rig.git(&["update-ref", record, "teddy/sessions/one"]);
+    let bare = "refs/teddy/bare/one";
+    rig.git(&["update-ref", bare, "teddy/sessions/one"]);
     let tip = rig.git(&["rev-parse", "teddy/sessions/one"]);
     let words = said(&rig.run(&["gc", "one", "-y"]));
     let (_, rest) = words
@@ -416,7 +416,7 @@ fn b9_a_deleted_session_comes_back_as_it_was() {
         .expect("how it comes back");
     let file = rest.split_once('`').unwrap().0;
     assert!(file.starts_with(".git/teddy/archive/one-"), "{words}");
-    let left = rig.git(&["for-each-ref", "refs/teddy/sessions/one", record]);
+    let left = rig.git(&["for-each-ref", "refs/teddy/sessions/one", bare]);
     assert_eq!(left, "");
     rig.git(&["reflog", "expire", "--expire=now", "--all"]);
     rig.git(&["update-ref", "-d", "refs/teddy/published/main"]);

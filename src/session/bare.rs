@@ -1,8 +1,7 @@
-//! Builds the record of a session: its turns without the workspace commits
-//! (`docs/formats/record.md`).
+//! Copies of a session to push: without the workspace commits, as a bare session
+//! (`docs/formats/bare-session.md`), or redacted.
 //!
-//! Always derived from the session, without a local ref, so it cannot contain anything else.
-//! that the session does not.
+//! Always derived from the session, without a local ref, so a copy cannot contain anything else.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,8 +18,8 @@ use crate::text::path::lossy;
 use super::name::SessionName;
 use super::turn::Turn;
 
-/// Prefix of the refs of records on a remote.
-pub const RECORDS: &str = "refs/teddy/records/";
+/// Prefix of the refs of bare sessions on a remote.
+pub const BARE_SESSIONS: &str = "refs/teddy/bare/";
 /// In bytes. Larger artifacts are not scanned.
 pub const MOST: u64 = 64 << 20;
 
@@ -34,13 +33,13 @@ pub struct Redaction {
 }
 
 #[derive(Debug, Clone)]
-pub struct Record {
+pub struct SessionCopy {
     /// Oldest first.
     commits: Vec<RewrittenCommit>,
 }
 
-pub fn record_reference(session: &SessionName) -> String {
-    format!("{RECORDS}{session}")
+pub fn bare_reference(session: &SessionName) -> String {
+    format!("{BARE_SESSIONS}{session}")
 }
 
 /// Oldest first. Fails if a turn is unreadable or the numbers are not consecutive.
@@ -71,7 +70,7 @@ pub fn turns_to(
 }
 
 /// `turns` is oldest first. Writes no objects.
-pub fn record(repository: &Repository, turns: &[Turn]) -> anyhow::Result<Record> {
+pub fn bare_copy(repository: &Repository, turns: &[Turn]) -> anyhow::Result<SessionCopy> {
     let mut commits: Vec<RewrittenCommit> = Vec::with_capacity(turns.len());
     for turn in turns {
         let target = CommitRewrite {
@@ -82,7 +81,7 @@ pub fn record(repository: &Repository, turns: &[Turn]) -> anyhow::Result<Record>
         };
         commits.push(rewrite_commit(repository, turn.commit, &target)?);
     }
-    Ok(Record { commits })
+    Ok(SessionCopy { commits })
 }
 
 /// `turns` is oldest first. New blobs and trees go into `batch`.
@@ -91,7 +90,7 @@ pub fn redacted(
     turns: &[Turn],
     redaction: &Redaction,
     batch: &Batch<'_>,
-) -> anyhow::Result<Record> {
+) -> anyhow::Result<SessionCopy> {
     let mut redactor = Redactor {
         repository,
         redaction,
@@ -118,10 +117,10 @@ pub fn redacted(
         commits.push(rewrite_commit(repository, turn.commit, &target)?);
     }
 
-    Ok(Record { commits })
+    Ok(SessionCopy { commits })
 }
 
-impl Record {
+impl SessionCopy {
     pub fn ids(&self) -> Vec<CommitId> {
         self.commits.iter().map(|commit| commit.id).collect()
     }
@@ -265,7 +264,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(12))]
 
         #[test]
-        fn rec2_records_are_the_same_everywhere_and_grow_at_their_end(
+        fn bare2_copies_are_the_same_everywhere_and_grow_at_their_end(
             turns in proptest::collection::vec(proptest::collection::vec(0..PARTS.len(), 0..6), 1..6),
             cut in 0..6usize,
             keys: bool,
@@ -274,9 +273,9 @@ mod tests {
             let (here, other) = (repository(&here), repository(&other));
             let (mine, other_turns) = (chain(&here, &turns, "here"), chain(&other, &turns, "there"));
             let cut = cut.min(mine.len());
-            let plain = record(&here, &mine).unwrap();
-            prop_assert_eq!(plain.ids(), record(&other, &other_turns).unwrap().ids());
-            prop_assert_eq!(&plain.ids()[..cut], record(&here, &mine[..cut]).unwrap().ids());
+            let plain = bare_copy(&here, &mine).unwrap();
+            prop_assert_eq!(plain.ids(), bare_copy(&other, &other_turns).unwrap().ids());
+            prop_assert_eq!(&plain.ids()[..cut], bare_copy(&here, &mine[..cut]).unwrap().ids());
 
             let kinds = LeakKinds { keys, paths: true };
             let redaction = Redaction {
@@ -286,9 +285,9 @@ mod tests {
             };
             let redacted_ids = |repository: &Repository, turns: &[Turn]| {
                 let batch = begin_batch(repository);
-                let record = redacted(repository, turns, &redaction, &batch).unwrap();
-                let ids = record.ids();
-                record.write(&batch).unwrap();
+                let copy = redacted(repository, turns, &redaction, &batch).unwrap();
+                let ids = copy.ids();
+                copy.write(&batch).unwrap();
                 batch.finish().unwrap();
                 ids
             };
