@@ -1,16 +1,85 @@
-// A language model for agents, on loopback: it asks each agent to write `made.txt` in its folder with a tool, and is
-// done when the tool has answered. It speaks Anthropic's Messages, OpenAI's Responses and Chat Completions, and
-// Gemini's API, as far as the agents need them. The port is written to the file that is named first.
+// A language model for agents, on loopback. Each prompt contains `FEATURE-1` or `FEATURE-2`, and the model works through
+// the steps of that feature: it reads, writes, renames and deletes files, and runs a test that fails before its fix. It
+// speaks Anthropic's Messages, OpenAI's Responses and Chat Completions, and Gemini's API, as far as the agents need them.
+//
+//   node agent_model.mjs PORT_FILE PROJECT
+//
+// PORT_FILE receives the port. PROJECT is the directory that the agents see.
 import { createServer } from "node:http";
 import { writeFileSync } from "node:fs";
 
-const WORDS = "Wrote made.txt.";
+const FEATURES = {
+  1: {
+    steps: [
+      { run: "cat sum.sh" },
+      { write: "notes.md", text: "# Notes\n\nThe sum is tested.\n" },
+      { run: "mv old.txt new.txt" },
+      { run: "rm gone.txt" },
+      { run: "sh test.sh" },
+      { run: "printf 'echo $(($1 + $2))\\n' > sum.sh" },
+      { run: "sh test.sh" },
+    ],
+    end: "Corrected the sum. The test passes now.",
+  },
+  2: { steps: [{ run: "printf 'And once more.\\n' >> notes.md" }, { run: "cat notes.md" }], end: "Extended the notes." },
+};
+// aider takes files from the text of an answer.
+const BLOCKS = {
+  1: "notes.md\n```\n# Notes\n\nThe sum is tested.\n```\n\nsum.sh\n```\necho $(($1 + $2))\n```\n",
+  2: "notes.md\n```\n# Notes\n\nThe sum is tested.\nAnd once more.\n```\n",
+};
+const SHELLS = ["Bash", "bash", "run_shell_command", "exec_command", "shell", "Shell"];
+const WRITERS = ["Write", "write", "write_file", "WriteFile"];
+const project = process.argv[3];
+
+/** Text of the newest prompt decides on the feature, the results after it on the step. */
+function next(messages, tools) {
+  let feature = 0;
+  let done = 0;
+  for (const { text, results } of messages) {
+    const marks = results ? null : text.match(/FEATURE-\d/g);
+    if (marks) {
+      feature = Number(marks.at(-1).slice(-1));
+      done = 0;
+    }
+    done += results;
+  }
+  const plan = FEATURES[feature];
+  if (!plan) return { text: "Nothing to do." };
+  const names = Object.keys(tools);
+  const shell = SHELLS.find((name) => names.includes(name));
+  if (!shell) return { text: names.length ? plan.end : BLOCKS[feature] + "\n" + plan.end };
+  const step = plan.steps[done];
+  if (!step) return { text: plan.end };
+
+  const writer = WRITERS.find((name) => names.includes(name));
+  if (step.write && writer) return { name: writer, args: fill(tools[writer], `${project}/${step.write}`, step.text) };
+  const command = step.run ?? `printf '${step.text.replaceAll("\n", "\\n")}' > ${step.write}`;
+  return { name: shell, args: command_of(tools[shell], command) };
+}
+
+function fill(schema, path, text) {
+  const properties = schema?.properties ?? {};
+  const key = ["file_path", "filePath", "path"].find((name) => name in properties) ?? "file_path";
+  return { [key]: path, content: text };
+}
+
+function command_of(schema, command) {
+  const properties = schema?.properties ?? {};
+  const key = "cmd" in properties ? "cmd" : "command";
+  const args = { [key]: properties[key]?.type === "array" ? ["sh", "-c", command] : command };
+  if ("description" in properties) args.description = command;
+  if ("is_background" in properties) args.is_background = false;
+  return args;
+}
+
+const id = () => `call_${Date.now()}${Math.random().toString(36).slice(2, 8)}`;
 
 /** Sends events of a stream. */
 function stream(response, events) {
   response.writeHead(200, { "content-type": "text/event-stream" });
   for (const [event, data] of events) {
-    response.write((event ? `event: ${event}\n` : "") + `data: ${JSON.stringify(data)}\n\n`);
+    response.write((event ? `event: ${event}\n` : "") + `data: ${data === "[DONE]" ? data : JSON.stringify(data)}\n\n`);
   }
   response.end();
 }
@@ -20,46 +89,51 @@ function json(response, value, status = 200) {
   response.end(JSON.stringify(value));
 }
 
-/** The folder in which the agent works, as it tells its model. */
-function folder(body) {
-  return (body.match(/\/[^"\\\s`'<>]*teddy\/worktrees\/[^"\\\s`'<>]+/) ?? ["."])[0].replace(/[.,)]+$/, "");
-}
+const parts = (content) => (Array.isArray(content) ? content : [{ type: "text", text: String(content ?? "") }]);
 
-function anthropic(response, body, file) {
+function anthropic(response, body) {
+  const tools = Object.fromEntries((body.tools ?? []).map((tool) => [tool.name, tool.input_schema]));
+  const messages = body.messages.filter((message) => message.role === "user").map((message) => ({
+    text: JSON.stringify(message.content),
+    results: parts(message.content).filter((part) => part.type === "tool_result").length,
+  }));
+  const step = next(messages, tools);
   const usage = { input_tokens: 50, output_tokens: 1, cache_read_input_tokens: 7, cache_creation_input_tokens: 3 };
-  const start = ["message_start", { type: "message_start", message: { id: "m1", type: "message", role: "assistant", model: "fake", content: [], stop_reason: null, usage } }];
-  const end = (reason) => [
+  const block = step.name
+    ? [{ type: "tool_use", id: id(), name: step.name, input: {} }, { type: "input_json_delta", partial_json: JSON.stringify(step.args) }]
+    : [{ type: "text", text: "" }, { type: "text_delta", text: step.text }];
+  stream(response, [
+    ["message_start", { type: "message_start", message: { id: id(), type: "message", role: "assistant", model: body.model, content: [], stop_reason: null, usage } }],
+    ["content_block_start", { type: "content_block_start", index: 0, content_block: block[0] }],
+    ["content_block_delta", { type: "content_block_delta", index: 0, delta: block[1] }],
     ["content_block_stop", { type: "content_block_stop", index: 0 }],
-    ["message_delta", { type: "message_delta", delta: { stop_reason: reason }, usage: { output_tokens: 9 } }],
+    ["message_delta", { type: "message_delta", delta: { stop_reason: step.name ? "tool_use" : "end_turn" }, usage: { output_tokens: 9 } }],
     ["message_stop", { type: "message_stop" }],
-  ];
-  const block = (content, delta) => [
-    ["content_block_start", { type: "content_block_start", index: 0, content_block: content }],
-    ["content_block_delta", { type: "content_block_delta", index: 0, delta }],
-  ];
-  const last = body.lastIndexOf('"role":"user"');
-  const isDone = body.slice(last).includes('"tool_result"') || !body.includes('"name":"Write"');
-  const events = isDone
-    ? [...block({ type: "text", text: "" }, { type: "text_delta", text: WORDS }), ...end("end_turn")]
-    : [...block({ type: "tool_use", id: `toolu_${Date.now()}`, name: "Write", input: {} }, { type: "input_json_delta", partial_json: JSON.stringify({ file_path: file, content: `claude ${Date.now()}\n` }) }), ...end("tool_use")];
-  stream(response, [start, ...events]);
+  ]);
 }
 
-function gemini(response, body, file) {
-  const contents = JSON.parse(body).contents ?? [];
-  const last = JSON.stringify(contents.at(-1) ?? "");
-  const isDone = last.includes('"functionResponse"') || !body.includes('"write_file"');
-  const part = isDone ? { text: WORDS } : { functionCall: { name: "write_file", args: { file_path: file, content: `gemini ${Date.now()}\n` } } };
+function gemini(response, body) {
+  const declared = (body.tools ?? []).flatMap((tool) => tool.functionDeclarations ?? []);
+  const tools = Object.fromEntries(declared.map((tool) => [tool.name, tool.parametersJsonSchema ?? tool.parameters]));
+  const messages = (body.contents ?? []).filter((content) => content.role === "user").map((content) => ({
+    text: JSON.stringify(content.parts),
+    results: content.parts.filter((part) => part.functionResponse).length,
+  }));
+  const step = next(messages, tools);
+  const part = step.name ? { functionCall: { name: step.name, args: step.args } } : { text: step.text };
   stream(response, [["", { candidates: [{ content: { role: "model", parts: [part] }, finishReason: "STOP" }], usageMetadata: { promptTokenCount: 60, candidatesTokenCount: 5, totalTokenCount: 65 } }]]);
 }
 
 function responses(response, body) {
-  const input = JSON.parse(body).input ?? [];
-  const isDone = /function_call_output|custom_tool_call_output/.test(JSON.stringify(input.at(-1) ?? ""));
-  const script = `echo codex $$ > made.txt`;
-  const isExec = body.includes('"exec_command"');
-  const call = { type: "function_call", id: "i1", call_id: `c${Date.now()}`, name: isExec ? "exec_command" : "shell", arguments: JSON.stringify(isExec ? { cmd: script } : { command: ["sh", "-c", script] }) };
-  const item = isDone ? { type: "message", id: "i1", role: "assistant", content: [{ type: "output_text", text: WORDS }] } : call;
+  const tools = Object.fromEntries((body.tools ?? []).map((tool) => [tool.name, tool.parameters]));
+  const messages = (body.input ?? []).map((item) => ({
+    text: JSON.stringify(item.content ?? ""),
+    results: /^(function|custom_tool)_call_output$/.test(item.type) ? 1 : 0,
+  }));
+  const step = next(messages, tools);
+  const item = step.name
+    ? { type: "function_call", id: id(), call_id: id(), name: step.name, arguments: JSON.stringify(step.args) }
+    : { type: "message", id: id(), role: "assistant", content: [{ type: "output_text", text: step.text }] };
   const usage = { input_tokens: 70, input_tokens_details: { cached_tokens: 5 }, output_tokens: 6, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 76 };
   stream(response, [
     ["response.created", { type: "response.created", response: { id: "r1" } }],
@@ -68,28 +142,39 @@ function responses(response, body) {
   ]);
 }
 
-function chat(response, body, file) {
-  const messages = JSON.parse(body).messages ?? [];
-  const isDone = messages.at(-1)?.role === "tool" || !/"name":"write"/.test(body);
-  const call = { index: 0, id: `c${Date.now()}`, type: "function", function: { name: "write", arguments: JSON.stringify({ filePath: file, content: `chat ${Date.now()}\n` }) } };
-  const delta = isDone ? { role: "assistant", content: WORDS } : { role: "assistant", tool_calls: [call] };
-  const chunk = (part, reason) => ["", { id: "x", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta: part, finish_reason: reason }], usage: reason ? { prompt_tokens: 80, completion_tokens: 4, total_tokens: 84 } : null }];
-  stream(response, [chunk(delta, null), chunk({}, isDone ? "stop" : "tool_calls")]);
+function chat(response, body) {
+  const tools = Object.fromEntries((body.tools ?? []).map((tool) => [tool.function.name, tool.function.parameters]));
+  const messages = (body.messages ?? []).filter((message) => ["user", "tool"].includes(message.role)).map((message) => ({
+    text: JSON.stringify(message.content),
+    results: message.role === "tool" ? 1 : 0,
+  }));
+  const step = next(messages, tools);
+  const usage = { prompt_tokens: 80, completion_tokens: 4, total_tokens: 84 };
+  const call = step.name && { id: id(), type: "function", function: { name: step.name, arguments: JSON.stringify(step.args) } };
+  const reason = call ? "tool_calls" : "stop";
+  const shared = { id: id(), created: 1, model: body.model };
+  if (!body.stream) {
+    const message = { role: "assistant", content: step.text ?? "", ...(call ? { tool_calls: [call] } : {}) };
+    return json(response, { ...shared, object: "chat.completion", choices: [{ index: 0, message, finish_reason: reason }], usage });
+  }
+  const delta = { role: "assistant", ...(call ? { tool_calls: [{ index: 0, ...call }] } : { content: step.text }) };
+  const chunk = (delta, reason) => ["", { ...shared, object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason: reason }], usage: reason ? usage : null }];
+  stream(response, [chunk(delta, null), chunk({}, reason), ["", "[DONE]"]]);
 }
 
 const server = createServer((request, response) => {
-  let body = "";
-  request.on("data", (piece) => (body += piece));
+  let text = "";
+  request.on("data", (piece) => (text += piece));
   request.on("end", () => {
     const url = request.url ?? "";
-    const file = `${folder(body)}/made.txt`;
-    console.error(request.method, url, body.length, file);
-    if (url.startsWith("/v1/messages/count")) return json(response, { input_tokens: 10 });
-    if (url.startsWith("/v1/messages")) return anthropic(response, body, file);
-    if (url.includes("streamGenerateContent")) return gemini(response, body, file);
+    const body = text.startsWith("{") ? JSON.parse(text) : {};
+    console.error(request.method, url, text.length);
+    if (url.includes("/messages/count")) return json(response, { input_tokens: 10 });
+    if (url.includes("/v1/messages")) return anthropic(response, body);
+    if (url.includes("streamGenerateContent")) return gemini(response, body);
     if (url.includes("enerateContent")) return json(response, { candidates: [{ content: { role: "model", parts: [{ text: '{"reasoning":"x","next_speaker":"user","model_choice":"flash"}' }] }, finishReason: "STOP" }] });
     if (url.includes("responses")) return responses(response, body);
-    if (url.includes("chat/completions")) return chat(response, body, file);
+    if (url.includes("chat/completions")) return chat(response, body);
     return json(response, {}, 404);
   });
 });

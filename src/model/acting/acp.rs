@@ -8,7 +8,7 @@ mod talk;
 
 use serde_json::{Value, json};
 
-use message::{NOT_LOGGED_IN, RpcFailure};
+use message::{NO_METHOD, NOT_LOGGED_IN, RpcFailure};
 pub(super) use message::{initialize_params, request};
 use talk::{Talk, TalkError};
 
@@ -197,23 +197,30 @@ impl AcpModel {
     ) -> Result<Value, TalkError> {
         let resumes = agreed.abilities.pointer("/sessionCapabilities/resume");
         let loads = agreed.abilities.get("loadSession");
-        let method = match () {
-            () if !self.agent.resumes => None,
-            // Preferred: `session/load` makes the agent replay the whole conversation.
-            () if resumes.is_some_and(|ability| !ability.is_null()) => Some("session/resume"),
-            () if loads.and_then(Value::as_bool) == Some(true) => Some("session/load"),
-            () => None,
-        };
-        let Some(method) = method else {
-            return Err(TalkError::Failed(RpcFailure {
-                code: 0,
-                message: "the agent cannot do that".to_owned(),
-            }));
-        };
+        let loads = loads.and_then(Value::as_bool) == Some(true);
+        // Preferred: `session/load` makes the agent replay the whole conversation.
+        let resumes = resumes.is_some_and(|ability| !ability.is_null());
+        let methods = [(resumes, "session/resume"), (loads, "session/load")];
+        let methods = methods
+            .iter()
+            .filter(|(is_offered, _)| *is_offered && self.agent.resumes);
 
-        let params = json!({ "sessionId": id, "cwd": task.dir });
-        let params = OpeningParams::new(params, task, agreed);
-        let session = talk.ask_memory(method, params)?;
+        let mut session = Err(TalkError::Failed(RpcFailure {
+            code: 0,
+            message: "the agent cannot do that".to_owned(),
+        }));
+        for (_, method) in methods {
+            let params = json!({ "sessionId": id, "cwd": task.dir });
+            let params = OpeningParams::new(params, task, agreed);
+            session = talk.ask_memory(method, params);
+            // Qwen Code offers `session/resume` and does not know it.
+            let is_unknown =
+                matches!(&session, Err(TalkError::Failed(failure)) if failure.code == NO_METHOD);
+            if !is_unknown {
+                break;
+            }
+        }
+        let session = session?;
         agreed.conversation = id.to_owned();
         agreed.resumed = true;
         Ok(session)

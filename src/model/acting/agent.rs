@@ -160,7 +160,15 @@ impl AgentSettings {
             cost: cost.filter(|_| is_total(dollars)),
         };
         let (usage, cost) = (tokens.usage(usage, earlier), dollars.cost(cost, earlier));
+        // Agents report 0 for a model whose price they do not know.
+        let cost = cost.filter(|cost| *cost > 0.0 || !usage.is_known());
         (usage, cost, totals)
+    }
+
+    /// Whether a line of the output is not a part of the answer.
+    pub(super) fn is_noise(&self, line: &str) -> bool {
+        let noise = self.preset.map_or(&[][..], |preset| preset.noise);
+        noise.iter().any(|begin| line.starts_with(begin))
     }
 
     pub(super) fn make_state(&self) {
@@ -309,6 +317,27 @@ mod tests {
         );
         assert_eq!(claude.modes(true), ["bypassPermissions"]);
         assert_eq!(claude.modes(false), ["default"]);
+    }
+
+    #[test]
+    fn a_cost_of_zero_is_unknown() {
+        let usage = TokenUsage {
+            input: 10,
+            ..TokenUsage::default()
+        };
+        let cost = |reported| {
+            agent("agent:opencode")
+                .usage_of_call(usage, reported, None)
+                .1
+        };
+        assert_eq!((cost(Some(0.0)), cost(Some(0.5))), (None, Some(0.5)));
+    }
+
+    #[test]
+    fn the_banner_of_aider_is_no_answer() {
+        let aider = agent("agent:aider");
+        assert!(aider.is_noise("Aider v0.86.2") && aider.is_noise("Tokens: 2k sent"));
+        assert!(!aider.is_noise("I extended the notes."));
     }
 
     #[test]

@@ -263,8 +263,10 @@ impl RunningCommand<'_> {
             self.record.text(&text);
             self.host.progress(AgentProgress::Says(&text));
             self.host.progress(AgentProgress::Says("\n"));
-            self.output.push_str(&text);
-            self.output.push('\n');
+            if !self.agent.is_noise(&text) {
+                self.output.push_str(&text);
+                self.output.push('\n');
+            }
             bound(&mut self.output);
             return;
         };

@@ -24,6 +24,8 @@ pub struct AgentPreset {
     pub variables: &'static [(&'static str, &'static str)],
     /// Prefixes of its own notes at the top of the worktree.
     pub leaves: &'static [&'static str],
+    /// Beginnings of lines of its output that are not its answer.
+    pub noise: &'static [&'static str],
     /// Names and rules.
     pub facts: &'static [(&'static str, &'static str)],
     /// Every one of its modes asks questions.
@@ -49,6 +51,7 @@ const PLAIN: AgentPreset = AgentPreset {
     keys: &[],
     variables: &[],
     leaves: &[],
+    noise: &[],
     facts: &[],
     always_asks: false,
     resumes: true,
@@ -94,7 +97,7 @@ const OVER_ACP: AgentPreset = AgentPreset {
 };
 
 /// Known agents that speak the Agent Client Protocol, as in `acp:claude`.
-pub const ACP: [AgentPreset; 5] = [
+pub const ACP: [AgentPreset; 6] = [
     AgentPreset {
         name: "claude",
         run: &["claude-agent-acp"],
@@ -150,6 +153,18 @@ pub const ACP: [AgentPreset; 5] = [
         keys: &["DASHSCOPE_API_KEY", "OPENAI_API_KEY"],
         install: "npm install -g @qwen-code/qwen-code",
         login: "run `qwen` once and sign in there",
+        ..OVER_ACP
+    },
+    AgentPreset {
+        name: "vibe",
+        run: &["vibe-acp"],
+        modes: &["auto-approve"],
+        unconfined_mode: "ask",
+        state: &["~/.vibe"],
+        keys: &["MISTRAL_API_KEY"],
+        tokens: UsageScope::Conversation,
+        install: "python -m pip install mistral-vibe",
+        login: "run `vibe --setup`, or set MISTRAL_API_KEY",
         ..OVER_ACP
     },
 ];
@@ -233,6 +248,7 @@ pub const COMMANDS: [AgentPreset; 5] = [
             ("tokens_out", "type=turn.completed usage.output_tokens"),
             ("cached", "type=turn.completed usage.cached_input_tokens"),
         ],
+        tokens: UsageScope::Conversation,
         install: "npm install -g @openai/codex",
         login: CODEX_LOGIN,
         ..PLAIN
@@ -314,9 +330,31 @@ pub const COMMANDS: [AgentPreset; 5] = [
             "--chat-history-file",
             "{tmp}/aider.chat",
         ],
-        state: &["~/.aider"],
+        state: &[
+            "~/.aider",
+            "~/.aider.conf.yml",
+            "~/.aider.model.settings.yml",
+            "~/.aider.model.metadata.json",
+        ],
         keys: PROVIDER_KEYS,
         leaves: &[".aider."],
+        noise: &[
+            "Aider v",
+            "Detected dumb terminal",
+            "Model:",
+            "Main model:",
+            "Weak model:",
+            "Editor model:",
+            "Git repo:",
+            "Repo-map:",
+            "Added ",
+            "Tokens:",
+            "Cost:",
+            "Applied edit to ",
+            "Warning for ",
+            "Note: ",
+            "https://aider.chat/",
+        ],
         resumes: false,
         install: "python -m pip install aider-install && aider-install",
         login: "set the key of your provider, such as ANTHROPIC_API_KEY",

@@ -73,7 +73,7 @@ pub(super) fn on_path(repository: Option<&Path>) -> Vec<(&'static KnownProgram, 
 pub(super) fn agents_on_path(repository: Option<&Path>) -> Vec<FoundAgent> {
     let excluded: Vec<&Path> = repository.into_iter().collect();
     let mut agents: Vec<FoundAgent> = Vec::new();
-    let protocols = [("acp", &preset::ACP), ("agent", &preset::COMMANDS)];
+    let protocols = [("acp", &preset::ACP[..]), ("agent", &preset::COMMANDS[..])];
     for (kind, presets) in protocols {
         for entry in presets {
             let Some(&program) = entry.run.first() else {

@@ -385,6 +385,25 @@ fn a_conversation_is_gone_on_with_or_begun_anew_with_a_note() {
 }
 
 #[test]
+fn a_conversation_is_loaded_if_the_agent_does_not_know_how_to_resume() {
+    let trial = Trial {
+        conversation: Some("s-7"),
+        ..Trial::default()
+    };
+    let worked = trial.acp_with(
+        r#"work() { message hi; }
+greet() { answer '{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"sessionCapabilities":{"resume":{}}}}'; }
+resume() { say '{"jsonrpc":"2.0","id":'"$id"',"error":{"code":-32601,"message":"unknown"}}'; }
+fail() { answer '{}'; }"#,
+    );
+    let work = worked.result.unwrap();
+    assert_eq!(
+        (work.conversation.as_deref(), work.resumed),
+        (Some("s-7"), true)
+    );
+}
+
+#[test]
 fn what_an_earlier_conversation_tells_again_is_not_said_again() {
     let trial = Trial {
         conversation: Some("s-7"),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::model::acting::ACP_VERSION;
 
 /// "Method not found".
-const NO_METHOD: i64 = -32601;
+pub(super) const NO_METHOD: i64 = -32601;
 /// "Authentication required" of the Agent Client Protocol.
 pub(super) const NOT_LOGGED_IN: i64 = -32000;
 
