@@ -12,6 +12,7 @@ mod clock;
 mod command;
 
 mod facts;
+mod json_line;
 
 pub mod open;
 pub mod preset;
@@ -206,6 +207,10 @@ pub struct ToolUse {
     /// Such as `edit`, `execute` or `read`. Can be empty.
     pub kind: String,
     pub status: ToolStatus,
+    /// Of a command that has ended. `None` if the agent doesn't report it.
+    pub exit_code: Option<i64>,
+    /// First line of what it printed. Empty while it works.
+    pub result: String,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

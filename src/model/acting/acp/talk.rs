@@ -18,7 +18,7 @@ use crate::model::acting::agent_output::LineSplitter;
 use crate::model::acting::agent_output::sanitize_label;
 use crate::model::acting::clock::{AgentClock, AgentStop};
 use crate::model::acting::facts::{MAX_MESSAGE, bound};
-use crate::model::acting::transcript::{Speaker, TranscriptRecorder};
+use crate::model::acting::transcript::{Speaker, TranscriptRecorder, exit_code, output_of};
 use crate::model::acting::{
     AgentHost, AgentPlanEntry, AgentProgress, ConversationTotals, PermissionDecision,
     PermissionGiver, PermissionQuestion, ToolStatus, ToolUse,
@@ -329,7 +329,7 @@ const MAX_STEPS: usize = 100;
 const MAX_PATHS: usize = 10;
 
 #[derive(Debug, Default)]
-pub(super) struct WorkState<'a> {
+pub(in crate::model::acting) struct WorkState<'a> {
     /// The last message.
     pub(super) message: String,
     /// `true` after a tool use or a thought: the next text starts a new message.
@@ -366,7 +366,7 @@ impl WorkState<'_> {
         }
     }
 
-    pub(super) fn update(&mut self, update: &Value, host: &mut dyn AgentHost) {
+    pub(in crate::model::acting) fn update(&mut self, update: &Value, host: &mut dyn AgentHost) {
         let kind = text_at(update, "/sessionUpdate");
         self.has_tool = false;
         match kind {
@@ -455,9 +455,16 @@ impl WorkState<'_> {
             "pending" => ToolStatus::Pending,
             "in_progress" => ToolStatus::Running,
             "completed" => ToolStatus::Completed,
-            "failed" => ToolStatus::Failed,
+            "failed" | "denied" => ToolStatus::Failed,
             _ => tool.status,
         };
+        tool.exit_code = exit_code(update).or(tool.exit_code);
+        if let Some(line) = output_of(update)
+            .lines()
+            .find(|line| !line.trim().is_empty())
+        {
+            tool.result = sanitize_label(line);
+        }
         // An agent can invent any number of ids.
         if self.tools.len() < MAX_TOOLS || self.tools.contains_key(&id) {
             self.tools.insert(id, tool.clone());
