@@ -12,6 +12,7 @@ mod clock;
 mod command;
 
 mod facts;
+mod json_line;
 
 pub mod mcp;
 pub mod open;

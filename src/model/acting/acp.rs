@@ -4,7 +4,7 @@
 //! prompt, end the agent. The agent works with its own tools only, inside the sandbox.
 
 mod message;
-mod talk;
+pub(super) mod talk;
 
 use serde_json::{Value, json};
 

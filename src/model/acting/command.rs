@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::acp::talk::WorkState;
 use super::agent::{AgentSettings, private_dir};
 use super::agent_output::{LineSplitter, MAX_LINE};
 use super::clock::{AgentClock, AgentStop, check_survivors, too_much};
@@ -18,6 +19,7 @@ use super::{
 use crate::host::dialogue::{Dialogue, DialogueDir, DialogueEnding, DialogueEvent, DialogueOrder};
 use crate::model::acting::agent_output::Complaints;
 use crate::model::acting::agent_output::sanitize_label;
+use crate::model::acting::json_line::updates_of;
 use crate::model::acting::transcript::{Speaker, TranscriptRecorder};
 use crate::model::{ModelError, TokenUsage};
 use crate::text::sanitize::strip_ansi;
@@ -45,6 +47,10 @@ struct RunningCommand<'a> {
     /// Output that isn't JSON, or all output if there are no rules for facts.
     output: String,
     has_facts: bool,
+    /// Tools that it uses, of a known command.
+    work: WorkState<'a>,
+    /// One of its lines was known.
+    is_known: bool,
     lines: LineSplitter,
     complaints: Complaints,
     agent: &'a AgentSettings,
@@ -200,6 +206,8 @@ impl ActingModel for CommandAgent {
             facts: AgentFacts::new(&self.rules),
             output: String::new(),
             has_facts: !self.rules.is_empty(),
+            work: WorkState::default(),
+            is_known: false,
             lines: LineSplitter::default(),
             complaints: Complaints::default(),
             agent: &self.agent,
@@ -273,8 +281,14 @@ impl RunningCommand<'_> {
 
         self.record.message(Speaker::Agent, &object);
         let before = (self.facts.usage, self.facts.cost);
-        if let Some(message) = self.facts.read(&object) {
+        let message = self.facts.read(&object);
+        let updates = updates_of(&object);
+        if let Some(message) = message.filter(|_| updates.is_empty() && !self.is_known) {
             self.host.progress(AgentProgress::Says(message));
+        }
+        for update in &updates {
+            self.is_known = true;
+            self.work.update(update, self.host);
         }
 
         if before != (self.facts.usage, self.facts.cost) {

@@ -17,6 +17,7 @@ pub(super) use recorder::{Speaker, TranscriptRecorder};
 
 use crate::model::TokenUsage;
 use crate::model::acting::agent_output::sanitize_label;
+use crate::model::acting::json_line::updates_of;
 use crate::text::counted;
 use crate::text::fence::fence_for;
 use crate::text::sanitize::sanitize_text;
@@ -131,7 +132,7 @@ fn span(text: &str) -> String {
 }
 
 /// Empty if it is missing.
-fn string<'v>(value: &'v Value, pointer: &str) -> &'v str {
+pub(super) fn string<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value
         .pointer(pointer)
         .and_then(Value::as_str)
@@ -212,8 +213,12 @@ impl TranscriptBody {
             self.block(string(line, "/complaint"));
         } else if let Some(update) = line.pointer("/message/params/update") {
             self.update(update);
-        } else if line.pointer("/message/jsonrpc").is_none() && line.get("message").is_some() {
-            self.others += 1;
+        } else if line.pointer("/message/jsonrpc").is_none()
+            && let Some(message) = line.get("message")
+        {
+            let updates = updates_of(message);
+            updates.iter().for_each(|update| self.update(update));
+            self.others += usize::from(updates.is_empty());
         }
     }
 
@@ -284,7 +289,7 @@ impl TranscriptBody {
         }
 
         match string(update, "/status") {
-            status @ ("completed" | "failed") => {
+            status @ ("completed" | "failed" | "denied") => {
                 let exit = exit_code(update)
                     .map_or_else(String::new, |code| format!(", exit code {code}"));
                 self.item(&format!(

@@ -689,6 +689,64 @@ fn a_command_tells_facts_in_json_lines() {
 }
 
 #[test]
+fn the_stream_of_a_known_command_is_shown_and_rendered() {
+    let codex = [
+        r#"{"type":"item.completed","item":{"id":"a","type":"agent_message","text":"I will test it."}}"#,
+        r#"{"type":"item.started","item":{"id":"b","type":"command_execution","command":"sh test.sh","status":"in_progress","exit_code":null,"aggregated_output":""}}"#,
+        r#"{"type":"item.completed","item":{"id":"b","type":"command_execution","command":"sh test.sh","status":"failed","exit_code":1,"aggregated_output":"not 5\nbut 0\n"}}"#,
+        r#"{"type":"item.completed","item":{"id":"c","type":"agent_message","text":"It fails."}}"#,
+    ];
+    let claude = [
+        r#"{"type":"assistant","message":{"content":[{"type":"text","text":"I will test it."},{"type":"tool_use","id":"b","name":"Bash","input":{"command":"sh test.sh"}}]}}"#,
+        r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"b","is_error":true,"content":"Exit code 1\nbut 0"}]}}"#,
+        r#"{"type":"assistant","message":{"content":[{"type":"text","text":"It fails."}]}}"#,
+    ];
+    let gemini = [
+        r#"{"type":"message","role":"assistant","content":"I will test it.","delta":true}"#,
+        r#"{"type":"tool_use","tool_name":"run_shell_command","tool_id":"b","parameters":{"command":"sh test.sh"}}"#,
+        r#"{"type":"tool_result","tool_id":"b","status":"error","output":"but 0"}"#,
+        r#"{"type":"message","role":"assistant","content":"It fails.","delta":true}"#,
+    ];
+    let opencode = [
+        r#"{"type":"text","part":{"type":"text","text":"I will test it."}}"#,
+        r#"{"type":"tool_use","part":{"type":"tool","tool":"bash","callID":"b","state":{"status":"completed","input":{"command":"sh test.sh"},"output":"but 0","metadata":{"exit":1}}}}"#,
+        r#"{"type":"text","part":{"type":"text","text":"It fails."}}"#,
+    ];
+    let ended = [
+        (&codex[..], "failed, exit code 1", "not 5\nbut 0"),
+        (&claude[..], "failed, exit code 1", "Exit code 1\nbut 0"),
+        (&gemini[..], "failed", "but 0"),
+        (&opencode[..], "completed, exit code 1", "but 0"),
+    ];
+    for (lines, status, output) in ended {
+        let trial = Trial {
+            entry: ", facts: { message: none }",
+            ..Trial::default()
+        };
+        let words: Vec<String> = lines.iter().map(|line| format!("'{line}'")).collect();
+        let worked = trial.command("", &format!("printf '%s\\n' {}", words.join(" ")));
+        let heard = &worked.watcher.heard;
+        let told = |part: &str| heard.iter().any(|told| told.contains(part));
+        assert!(
+            told("title: \"sh test.sh\"") && told("It fails."),
+            "{heard:?}"
+        );
+        let result = output.lines().next().unwrap();
+        assert!(told(&format!("result: \"{result}\"")), "{heard:?}");
+
+        let text = render_transcript(&worked.work().transcript);
+        let (_, course) = text.split_once("## Course\n\n").unwrap();
+        assert_eq!(
+            course,
+            format!(
+                "```text\nI will test it.\n```\n\n- `sh test.sh` (`execute`): {status}\n\n\
+                 ```text\n{output}\n```\n\n```text\nIt fails.\n```\n"
+            )
+        );
+    }
+}
+
+#[test]
 fn a_command_that_fails_hangs_or_is_stopped_is_an_error() {
     let failed = Trial::default().command("", "echo part; echo no key >&2; exit 4");
     let (error, _) = failed.error();

@@ -351,7 +351,7 @@ const MAX_STEPS: usize = 100;
 const MAX_PATHS: usize = 10;
 
 #[derive(Debug, Default)]
-pub(super) struct WorkState<'a> {
+pub(in crate::model::acting) struct WorkState<'a> {
     /// The last message.
     pub(super) message: String,
     /// `true` after a tool use or a thought: the next text starts a new message.
@@ -388,7 +388,7 @@ impl WorkState<'_> {
         }
     }
 
-    pub(super) fn update(&mut self, update: &Value, host: &mut dyn AgentHost) {
+    pub(in crate::model::acting) fn update(&mut self, update: &Value, host: &mut dyn AgentHost) {
         let kind = text_at(update, "/sessionUpdate");
         self.has_tool = false;
         match kind {
@@ -485,7 +485,7 @@ impl WorkState<'_> {
             "pending" => ToolStatus::Pending,
             "in_progress" => ToolStatus::Running,
             "completed" => ToolStatus::Completed,
-            "failed" => ToolStatus::Failed,
+            "failed" | "denied" => ToolStatus::Failed,
             _ => tool.status,
         };
         // The title of a read names the file, and its result is only the first line of it.

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{MAX_READ, MAX_TOOLS, exit_code, string};
+use crate::model::acting::json_line::updates_of;
 
 /// Number of commands that an agent ran.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -102,10 +103,10 @@ impl CommandLog {
         } else if string(message, "/method") == "session/request_permission" {
             self.question(message);
         } else {
-            self.claude(message);
-            self.codex(message);
-            self.gemini(message);
-            self.opencode(message);
+            updates_of(message)
+                .iter()
+                .filter(|update| string(update, "/sessionUpdate").starts_with("tool_call"))
+                .for_each(|update| self.update(update));
         }
     }
 
@@ -131,6 +132,7 @@ impl CommandLog {
             "in_progress" => call.status = CallStatus::Running,
             "completed" => call.status = CallStatus::Completed,
             "failed" => call.status = CallStatus::Failed,
+            "denied" => call.is_denied = true,
             _ => {}
         }
         call.exit_code = exit_code(update).or(call.exit_code);
@@ -161,97 +163,6 @@ impl CommandLog {
             || rejecting.iter().any(|rejected| rejected == option);
         if let Some(call) = self.call(&id) {
             call.is_denied = is_denied;
-        }
-    }
-
-    /// A line of `claude --output-format stream-json`.
-    fn claude(&mut self, line: &Value) {
-        let parts = line.pointer("/message/content").and_then(Value::as_array);
-        for part in parts.into_iter().flatten() {
-            match string(part, "/type") {
-                "tool_use" if string(part, "/name") == "Bash" => {
-                    if let Some(call) = self.call(string(part, "/id")) {
-                        call.is_command = true;
-                    }
-                }
-                "tool_result" => {
-                    if let Some(call) = self.calls.get_mut(string(part, "/tool_use_id")) {
-                        call.status = match part["is_error"].as_bool() {
-                            Some(true) => CallStatus::Failed,
-                            _ => CallStatus::Completed,
-                        };
-                    }
-                }
-                _ => {}
-            }
-        }
-
-        let denials = line.get("permission_denials").and_then(Value::as_array);
-        for denial in denials.into_iter().flatten() {
-            if let Some(call) = self.calls.get_mut(string(denial, "/tool_use_id")) {
-                call.is_denied = true;
-            }
-        }
-    }
-
-    /// A line of `codex exec --json`.
-    fn codex(&mut self, line: &Value) {
-        if string(line, "/item/type") != "command_execution" {
-            return;
-        }
-        let Some(call) = self.call(string(line, "/item/id")) else {
-            return;
-        };
-        call.is_command = true;
-        call.exit_code = line["item"]["exit_code"].as_i64().or(call.exit_code);
-        match string(line, "/item/status") {
-            "in_progress" => call.status = CallStatus::Running,
-            "completed" => call.status = CallStatus::Completed,
-            "failed" => call.status = CallStatus::Failed,
-            "declined" => call.is_denied = true,
-            _ => {}
-        }
-    }
-
-    /// A line of `gemini -o stream-json`.
-    fn gemini(&mut self, line: &Value) {
-        let id = string(line, "/tool_id");
-        match string(line, "/type") {
-            "tool_use" if string(line, "/tool_name") == "run_shell_command" => {
-                if let Some(call) = self.call(id) {
-                    call.is_command = true;
-                }
-            }
-            "tool_result" => {
-                if let Some(call) = self.calls.get_mut(id) {
-                    call.is_denied = string(line, "/error/type") == "policy_violation";
-                    call.status = match string(line, "/status") {
-                        "error" => CallStatus::Failed,
-                        _ => CallStatus::Completed,
-                    };
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// A line of `opencode run --format json`.
-    fn opencode(&mut self, line: &Value) {
-        if string(line, "/part/tool") != "bash" {
-            return;
-        }
-        let Some(call) = self.call(string(line, "/part/callID")) else {
-            return;
-        };
-        call.is_command = true;
-        let exit_code = line.pointer("/part/state/metadata/exit");
-        call.exit_code = exit_code.and_then(Value::as_i64).or(call.exit_code);
-        match string(line, "/part/state/status") {
-            "running" => call.status = CallStatus::Running,
-            "completed" => call.status = CallStatus::Completed,
-            // Also for a command that was not allowed, so it is not known to have run.
-            "error" => call.is_denied = true,
-            _ => {}
         }
     }
 }
