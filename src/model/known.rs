@@ -203,7 +203,7 @@ pub enum ProgramUsage {
 
 /// The commands turn off tools and questions, and settings from the repository that could turn them
 /// on again.
-pub const PROGRAMS: [KnownProgram; 9] = [
+pub const PROGRAMS: [KnownProgram; 10] = [
     KnownProgram {
         name: "claude",
         title: "Claude Code",
@@ -283,6 +283,13 @@ pub const PROGRAMS: [KnownProgram; 9] = [
         title: "Qwen Code",
         usage: ProgramUsage::Agent {
             why: "it edits files itself; the key that it uses serves the same models",
+        },
+    },
+    KnownProgram {
+        name: "vibe",
+        title: "Mistral Vibe",
+        usage: ProgramUsage::Agent {
+            why: "it edits files itself; a MISTRAL_API_KEY serves the same models",
         },
     },
     KnownProgram {

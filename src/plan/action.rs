@@ -12,9 +12,7 @@ pub mod conclude;
 pub mod create;
 pub mod edit;
 pub mod execute;
-pub mod field;
 pub mod foreign;
-pub mod heading;
 pub mod invoke;
 pub mod prune;
 pub mod read;
@@ -27,7 +25,7 @@ use std::ops::{Deref, DerefMut};
 use behavior::Behavior;
 use body::Body;
 
-use super::Field;
+use crate::plan::field::Field;
 use crate::text::fence::fence_for;
 use crate::text::link;
 use crate::text::resource::Resource;

@@ -17,17 +17,18 @@ use crate::plan::action::chat_with_user::ChatWithUser;
 use crate::plan::action::conclude::Conclude;
 use crate::plan::action::create::Create;
 use crate::plan::action::edit::{Edit, Pair};
-use crate::plan::action::field::one_line;
 use crate::plan::action::take::{TakePath, TakenState};
 use crate::plan::action::{Action, ActionKind};
 use crate::plan::diagnostic::{Diagnostic, in_order};
+use crate::plan::document::Plan;
+use crate::plan::field::Field;
+use crate::plan::field::one_line;
 use crate::plan::parse::MAX_ACTIONS;
 use crate::plan::reading::{Reading, read};
 use crate::plan::render::render;
 use crate::plan::repair::Level;
 use crate::plan::state::Imprint;
 use crate::plan::validate::{Entry, Facts, written};
-use crate::plan::{Field, Plan, difference};
 use crate::text::link;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
@@ -283,7 +284,7 @@ fn write_plan(
     take_paths: &BTreeSet<Vec<u8>>,
 ) -> WrittenPlan {
     let (mut actions, left_out) = choose_actions(changes, take_paths);
-    let mut plan_text = difference::compose_text(author, &left_out);
+    let mut plan_text = compose_text(author, &left_out);
     if actions.is_empty() {
         let text = render_message(&plan_text);
         return WrittenPlan {
@@ -296,7 +297,7 @@ fn write_plan(
     for attempt in 0..MAX_TRIES {
         // Without any text of the agent or of files, nothing can be misread.
         if attempt + 1 == MAX_TRIES {
-            plan_text = difference::neutral_text();
+            plan_text = neutral_text();
             actions.iter_mut().for_each(|action| action.text = None);
         }
         let (plan, taken_bytes) = build_plan(&actions, &plan_text);
@@ -313,7 +314,7 @@ fn write_plan(
         let wrong = wrong_actions(&plan, &reading);
         // All actions are right, so the agent's texts are the cause.
         if wrong.is_empty() {
-            plan_text = difference::neutral_text();
+            plan_text = neutral_text();
         }
         for at in wrong {
             actions[at].text = None;
@@ -339,7 +340,7 @@ fn choose_actions<'a>(
     let mut budget = SearchBudget(MAX_SEARCHED);
     let mut remaining = MAX_PLAN_TEXT;
     for change in sorted {
-        let path = match difference::plan_path(change) {
+        let path = match plan_path(change) {
             Ok(_) if actions.len() == MAX_ACTIONS => {
                 let why = format!("the plan has {MAX_ACTIONS} actions already");
                 left_out.push((change.path.clone(), why));
@@ -354,7 +355,7 @@ fn choose_actions<'a>(
 
         let is_whole = take_paths.contains(&change.path);
         let text = (!is_whole)
-            .then(|| difference::as_text_action(&path, change, &mut budget))
+            .then(|| as_text_action(&path, change, &mut budget))
             .flatten();
         let text = text.filter(|kind| {
             let size: usize = text_size(kind);
@@ -416,7 +417,7 @@ fn build_plan(
     let mut taken_bytes = Vec::new();
     let mut action = |chosen: &ChosenAction<'_>| {
         let kind = chosen.text.clone().unwrap_or_else(|| {
-            let mut take: TakePath = difference::as_take(&chosen.path, chosen.change);
+            let mut take: TakePath = as_take(&chosen.path, chosen.change);
             if let (Some(state), Some(after)) = (&mut take.becomes, &chosen.change.after) {
                 state.artifact = format!("taken/{:02}", taken_bytes.len() + 1);
                 taken_bytes.push((state.artifact.clone(), after.bytes.clone()));
@@ -478,15 +479,9 @@ fn render_message(plan_text: &PlanText) -> String {
     // Ordered from the agent's own text to a neutral one.
     let tried = [
         (plan_text.clone(), plan_text.message.clone()),
-        (
-            plan_text.clone(),
-            difference::without_code(&plan_text.message),
-        ),
-        (difference::neutral_text(), plan_text.message.clone()),
-        (
-            difference::neutral_text(),
-            difference::without_code(&plan_text.message),
-        ),
+        (plan_text.clone(), without_code(&plan_text.message)),
+        (neutral_text(), plan_text.message.clone()),
+        (neutral_text(), without_code(&plan_text.message)),
     ];
     let is_right = |text: &String| {
         let reading = read(text);
@@ -499,7 +494,7 @@ fn render_message(plan_text: &PlanText) -> String {
         .iter()
         .map(|(plan_text, message)| render(&plan(plan_text, message)));
     let rendered = texts.find(is_right);
-    let neutral = difference::neutral_text();
+    let neutral = neutral_text();
     rendered.unwrap_or_else(|| render(&plan(&neutral, &neutral.message)))
 }
 

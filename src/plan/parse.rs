@@ -13,15 +13,14 @@ use std::collections::BTreeSet;
 
 use memchr::memmem;
 
-use crate::plan::parse::section::Region;
-
-use super::Plan;
+use self::section::Region;
 use super::action::body::Body;
-use super::action::border::Border;
-use super::action::heading::{self, Section};
+use super::action::border::{self, Border};
 use super::action::{Action, ActionRow, foreign};
 use super::diagnostic::{Diagnostic, in_order, quote};
-use crate::plan::action::border::{self, looks_like_border};
+use super::document::Plan;
+use super::line::{self, Section, looks_like_border};
+
 use crate::text::fence::{self, split_lines};
 use crate::text::markdown::Lines;
 use crate::text::markdown::{
@@ -107,7 +106,7 @@ pub fn has_border_of_plan(text: &str) -> bool {
         .any(|region| match region.border {
             Some(Border::Action(_)) => true,
             Some(Border::Section(section)) => section != Section::Memos,
-            Some(Border::Unknown) => heading::action(&region.text).is_some(),
+            Some(Border::Unknown) => line::action(&region.text).is_some(),
             Some(Border::Title) | None => false,
         })
 }
@@ -208,8 +207,8 @@ impl Reader<'_> {
     }
 
     fn unknown(&mut self, region: &Region) {
-        let text = quote(&heading::bare(&region.text).replace('`', ""));
-        let action = heading::action(&region.text).map(|row| row.name);
+        let text = quote(&line::bare(&region.text).replace('`', ""));
+        let action = line::action(&region.text).map(|row| row.name);
         match (action, self.section) {
             (Some(name), _) => {
                 let hint = format!("write ### `{name}`");
@@ -223,11 +222,11 @@ impl Reader<'_> {
                 );
             }
             (None, Some(Section::Plan)) if region.level == 3 => {
-                let hint = match text.split([' ', ':']).next().and_then(heading::action) {
+                let hint = match text.split([' ', ':']).next().and_then(line::action) {
                     Some(row) => {
                         format!("write ### `{}` alone; the rest belongs below it", row.name)
                     }
-                    None => format!("the actions are {}", heading::allowed()),
+                    None => format!("the actions are {}", line::allowed()),
                 };
                 self.report(region.line, format!("unknown action `{text}`"), hint);
                 self.labels.push((region.line..region.end, text));
@@ -363,7 +362,7 @@ fn unclosed_fences(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Diagnosti
         let swallowed = code
             .line_range
             .clone()
-            .find(|&line| border::looks_like_border(lines.get(line)));
+            .find(|&line| looks_like_border(lines.get(line)));
         let tail = swallowed
             .map(|line| {
                 format!(
@@ -501,7 +500,7 @@ fn count_action_headings(text: &str) -> usize {
 }
 
 fn is_action_heading(line: &str) -> bool {
-    looks_like_border(line) && heading::action(heading_text(line)).is_some()
+    looks_like_border(line) && line::action(heading_text(line)).is_some()
 }
 
 #[cfg(test)]

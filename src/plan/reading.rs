@@ -14,17 +14,20 @@ use std::ops::Range;
 pub use answer::{ProseKind, read_answer, read_reply};
 
 use super::action::Action;
-use super::action::border::looks_like_border;
 use super::diagnostic::Diagnostic;
+use super::document::Plan;
+use super::field::Field;
 use super::parse::{self, MAX_PLAN, normal};
 use super::repair::{Level, Note, Repaired, repair, thoughts};
-use super::{Field, Plan, spelling};
+use super::spelling;
 use crate::plan::action::ActionKind;
-use crate::plan::action::field::{has_weight, is_fence};
-use crate::plan::action::heading::unlisted;
 use crate::plan::diagnostic::quote;
+use crate::plan::field::{has_weight, letters};
+use crate::plan::line::value::{is_nothing, unmentioned};
+use crate::plan::line::{is_fence, key, looks_like_border, prose, unlisted};
 use crate::plan::repair::{Spelling, is_cut_off, repair_as};
-use crate::plan::spelling::{SpellingNote, key, prose};
+use crate::plan::spelling::edits::SpellingNote;
+use crate::plan::spelling::markup::unwrapped_plan;
 use crate::text::fence::{self, TextLine, split_lines};
 use crate::text::markdown::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock};
@@ -206,7 +209,7 @@ pub fn with_plain_paths(reading: Reading, exists: &dyn Fn(&RepoPath) -> bool) ->
 /// Returns the path of an action that names no file as it is, and the one that it stands for.
 fn mention(action: &Action, exists: &dyn Fn(&RepoPath) -> bool) -> Option<(RepoPath, RepoPath)> {
     let path = action.kind.worktree_path()?;
-    let plain = RepoPath::parse(spelling::unmentioned(path.as_str())).ok()?;
+    let plain = RepoPath::parse(unmentioned(path.as_str())).ok()?;
     if plain == *path || exists(path) {
         return None;
     }
@@ -382,9 +385,8 @@ fn command_notes(plan: &Plan, text: &str) -> Vec<Note> {
 fn notes_of_command(action: &Action, lines: &Lines<'_>) -> Vec<Note> {
     let row = action.kind.row();
     let other = action.fields.iter().filter(|field| {
-        let plain: String = field.key.chars().filter(|c| c.is_alphanumeric()).collect();
         key::resolve(&field.key, Some(row)).is_none()
-            && !PLAIN_KEYS.contains(&&*plain.to_lowercase())
+            && !PLAIN_KEYS.contains(&&*letters(&field.key))
     });
     let mut notes: Vec<Note> = other
         .map(|field| {
@@ -502,7 +504,7 @@ fn describe_block(block: &MarkdownBlock, lines: &Lines<'_>) -> String {
 /// Reads a reply in any unambiguous spelling. If the fences are correct, Markdown's own
 /// interpretation is used. If text between the blocks was dropped, repair must give the same plan.
 fn read_freely(reply: &str) -> Option<Reading> {
-    let taken_out = spelling::unwrapped_plan(reply);
+    let taken_out = unwrapped_plan(reply);
     let (unwrapped_reply, unwrap_note) = match taken_out {
         Some((text, unwrap_note)) => (Cow::Owned(text), Some(unwrap_note)),
         None => (Cow::Borrowed(reply), None),
@@ -649,8 +651,8 @@ fn is_misspelled(reading: &Reading, reply: &str) -> bool {
     let fields = |action: &Action| {
         let row = action.kind.row();
         action.fields.iter().any(|field| {
-            let nothing = has_weight(&field.key) && spelling::is_nothing(&field.value);
-            nothing || spelling::is_misread(field, row)
+            let nothing = has_weight(&field.key) && is_nothing(&field.value);
+            nothing || key::is_misread(field, row)
         })
     };
     let tail = reading.repaired.text.trim_end().rsplit('\n').next();

@@ -4,9 +4,11 @@
 //! Parsing the result gives the same plan, regardless of its texts: fields stay on their line,
 //! contents inside their fences, and no message contains an action (P24).
 
-use super::action::heading::Section;
-use super::action::{Action, border, field, write_block};
-use super::{Field, Plan, memo};
+use super::action::{Action, border, write_block};
+use super::document::Plan;
+use super::field::{self, Field};
+use super::line::Section;
+use super::memo;
 use crate::text::markdown::heading_text;
 
 /// Renders a plan.

@@ -18,7 +18,7 @@ mod emit;
 
 #[cfg(test)]
 mod law;
-mod line;
+mod reply;
 
 mod note;
 #[cfg(test)]
@@ -37,7 +37,7 @@ mod token;
 
 use std::ops::Range;
 
-use super::action::heading::Section;
+use crate::plan::line::{LineKind, Section};
 
 /// Amount of guessing in a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -143,7 +143,7 @@ pub struct Repaired {
 
 /// Returns whether a reply is visibly truncated, regardless of its fences.
 pub fn is_cut_off(reply: &str) -> bool {
-    doubt::truncation_of_text(&line::read_lines(reply, Spelling::Free)).is_some()
+    doubt::truncation_of_text(&reply::read_lines(reply, Spelling::Free)).is_some()
 }
 
 /// Repairs a reply. Pure. A reply that cannot be repaired is returned unchanged.
@@ -184,16 +184,16 @@ pub fn repair_as(reply: &str, spelling: Spelling) -> Repaired {
 /// Returns the number of leading lines that contain the model's thoughts.
 pub(super) fn thoughts(reply: &str) -> usize {
     let text = reply.strip_prefix('\u{feff}').unwrap_or(reply);
-    line::thought_lines(&line::read_lines(text, Spelling::Exact))
+    reply::thought_lines(&reply::read_lines(text, Spelling::Exact))
 }
 
 /// Returns the best reading of a text, written out.
 fn segment(text: &str, spelling: Spelling) -> Repaired {
-    let lines = line::read_lines(text, spelling);
+    let lines = reply::read_lines(text, spelling);
     if !lines.iter().any(|l| {
         matches!(
             l.kind,
-            line::LineKind::Action(_) | line::LineKind::Section(Section::Plan)
+            LineKind::Action(_) | LineKind::Section(Section::Plan)
         )
     }) {
         let why = "there is no `## Action Plan` and no action";
@@ -245,7 +245,7 @@ fn segment(text: &str, spelling: Spelling) -> Repaired {
 }
 
 /// Returns a plan that follows the fence rule, with notes about actions inside its contents.
-fn unchanged(text: &str, lines: &[line::ReplyLine<'_>], contents: &[Range<usize>]) -> Repaired {
+fn unchanged(text: &str, lines: &[reply::ReplyLine<'_>], contents: &[Range<usize>]) -> Repaired {
     let hidden = |body| note::hidden_action(lines, body);
     let repaired = Repaired {
         text: text.to_owned(),

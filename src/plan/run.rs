@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fmt, io};
 
-use super::Plan;
 use super::action::Action;
+use super::document::Plan;
 use crate::host::file::{Root, reason};
 use crate::host::{fault, shell};
 use crate::plan::action::execute::command::Execute;

@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 
 use super::action::{Action, ActionKind, ROWS};
+use super::document::Plan;
+use super::field::Field;
 use super::memo::{MemoChange, Verb};
-use super::{Field, Plan};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 

@@ -17,9 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use simulated_files::{Lookup, SimulatedFiles};
 
-use super::Plan;
 use super::action::Action;
 use super::diagnostic::{Diagnostic, in_order};
+use super::document::Plan;
 use super::state::FileState;
 use crate::plan::diagnostic::quote;
 use crate::plan::memo::{MemoChange, Verb};

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::edit::pair::Pair;
 use super::execute::command::Execute;
 use super::{Action, ActionKind, ActionRow};
-use crate::plan::Field;
+use crate::plan::field::Field;
 use crate::plan::run::ActionError;
 use crate::plan::run::{Outcome, Stage};
 use crate::plan::validate::{Step, Validator};

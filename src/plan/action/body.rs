@@ -6,10 +6,10 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::heading::{self, Label};
-use super::{ActionRow, field};
-use crate::plan::Field;
+use super::ActionRow;
 use crate::plan::diagnostic::{Diagnostic, quote};
+use crate::plan::field::{self, Field};
+use crate::plan::line::{self, Label};
 use crate::text::link;
 use crate::text::markdown::Lines;
 use crate::text::markdown::{BlockKind, Item, MarkdownBlock, MarkdownCode};
@@ -142,7 +142,7 @@ impl<'a> Body<'a> {
                 text,
                 setext: false,
                 level: 4..,
-            } if self.row.has_labels() && heading::label(text).is_some() => {
+            } if self.row.has_labels() && line::label(text).is_some() => {
                 self.cut_text(block.first, block.first);
             }
             BlockKind::Rule => {}
@@ -156,7 +156,7 @@ impl<'a> Body<'a> {
         let label = self
             .row
             .has_labels()
-            .then(|| entry.as_ref().and_then(|e| heading::label(&e.field.key)))
+            .then(|| entry.as_ref().and_then(|e| line::label(&e.field.key)))
             .flatten();
         match (entry, label) {
             (Some(entry), Some(label)) if entry.field.value.is_empty() => {
@@ -200,14 +200,14 @@ impl<'a> Body<'a> {
         let mut reported = false;
         for line in first..=last {
             let text = self.lines.get(line).trim();
-            match heading::label(text).filter(|_| self.row.has_labels()) {
+            match line::label(text).filter(|_| self.row.has_labels()) {
                 Some(label) => {
                     self.label_at(line, label);
                     reported = false;
                 }
                 None if reported => {}
                 None => {
-                    let kind = if field::is_fence(text) {
+                    let kind = if line::is_fence(text) {
                         "line that is not a fence in Markdown"
                     } else {
                         "text"

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use super::heading::{self, Section};
-use super::{ActionRow, field};
-use crate::plan::spelling;
+use super::ActionRow;
+use crate::plan::field;
+use crate::plan::line::{self, Section, looks_like_border, name};
 use crate::text::markdown::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock, MarkdownCode};
 
@@ -35,21 +35,17 @@ pub fn border(lines: &Lines<'_>, blocks: &[MarkdownBlock], index: usize) -> Opti
     else {
         return None;
     };
-    match (level, heading::section(text), heading::action(text)) {
+    match (level, line::section(text), line::action(text)) {
         (1, ..) => Some(Border::Title),
         (2, Some(section), _) => Some(Border::Section(section)),
         (3, _, Some(row)) => Some(Border::Action(row)),
         (_, _, Some(_)) => Some(Border::Unknown),
         (3, ..) if fields_follow(lines, blocks, index) => Some(Border::Unknown),
-        _ => is_respelled(lines, &blocks[index]).then_some(Border::Unknown),
+        // A message that announces the action ("I would run:") shows it.
+        _ => (!name::is_announced(lines, blocks[index].first)
+            && name::is_action(lines, blocks[index].first))
+        .then_some(Border::Unknown),
     }
-}
-
-/// Returns whether a heading is that of an action in another spelling, with what belongs to one below
-/// it. A message that announces it ("I would run:") shows it.
-fn is_respelled(lines: &Lines<'_>, heading: &MarkdownBlock) -> bool {
-    let announced = spelling::is_announced(lines, heading.first);
-    !announced && spelling::is_action(lines, heading.first)
 }
 
 /// Returns whether the block behind an index is a list that starts with a field of the format.
@@ -61,31 +57,6 @@ fn fields_follow(lines: &Lines<'_>, blocks: &[MarkdownBlock], index: usize) -> b
         }) => field::starts_known(lines, items),
         _ => false,
     }
-}
-
-/// Returns whether a reader would take a line for the heading of an action or a section: at any
-/// indentation, and also without the space after the `#` marks.
-pub fn looks_like_border(line: &str) -> bool {
-    let (level, text) = marks(line);
-    match level {
-        2 => {
-            text[2..].starts_with([' ', '\t', '\u{a0}'])
-                && heading::section(markdown::heading_text(text)).is_some()
-        }
-        _ => looks_like_action(line),
-    }
-}
-
-/// Like [`looks_like_border`], but for actions only.
-pub fn looks_like_action(line: &str) -> bool {
-    let (level, text) = marks(line);
-    level == 3 && heading::action(markdown::heading_text(text)).is_some()
-}
-
-/// Returns the number of `#` marks, and the line without surrounding whitespace.
-fn marks(line: &str) -> (usize, &str) {
-    let text = line.trim_matches([' ', '\t', '\u{a0}', '\r', '\n']);
-    (text.len() - text.trim_start_matches('#').len(), text)
 }
 
 /// Returns the lines, from 1, that look like a border but that Markdown parses as part of something

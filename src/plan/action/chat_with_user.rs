@@ -3,8 +3,8 @@
 use super::behavior::{Behavior, Editable, PreviewPart, UserEdit, first_line};
 use super::body::Body;
 use super::{Action, ActionKind, ActionRow};
-use crate::plan::Field;
 use crate::plan::action::{BodyShape, SummaryGroup};
+use crate::plan::field::Field;
 use crate::plan::run::ActionError;
 use crate::plan::run::{Effect, Outcome, Stage};
 use crate::plan::validate::{Step, Validator};

@@ -17,13 +17,13 @@ use super::behavior::{
 use super::{Action, ActionKind, ActionRow, write_block};
 use crate::host::file::{FileKind, Root, reason};
 use crate::host::shell::{ScriptEnd, may_set_variable, requested_interpreter};
-use crate::plan::Field;
 use crate::plan::action::body::{Body, without_optional};
 use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::diagnostic::quote;
+use crate::plan::field::Field;
+use crate::plan::line::key::COMMAND;
 use crate::plan::run::ActionError;
 use crate::plan::run::{Ending, Executed, Outcome, STOPPED, Stage};
-use crate::plan::spelling::key::COMMAND;
 use crate::plan::validate::simulated_files::Lookup;
 use crate::plan::validate::{Mistake, Step, Validator};
 use crate::text::diff::Counts;

@@ -3,11 +3,11 @@
 use super::behavior::{Behavior, Editable, PreviewPart, UserEdit};
 use super::body::Body;
 use super::{Action, ActionKind, ActionRow, resource_list};
-use crate::plan::Field;
 use crate::plan::action::{BodyShape, SummaryGroup};
+use crate::plan::field::Field;
+use crate::plan::line::key::HANDOFF_KEYS;
 use crate::plan::run::ActionError;
 use crate::plan::run::{Effect, Outcome, Stage};
-use crate::plan::spelling::key::HANDOFF_KEYS;
 use crate::plan::validate::check_resource_exists;
 use crate::plan::validate::{Mistake, Step, Validator};
 use crate::text::resource::Resource;

@@ -3,11 +3,11 @@
 use super::behavior::{Behavior, PreviewPart};
 use super::body::Body;
 use super::{Action, ActionKind, ActionRow, write_resource};
-use crate::plan::Field;
 use crate::plan::action::{BodyShape, SummaryGroup};
+use crate::plan::field::Field;
+use crate::plan::line::key::RESOURCE_KEYS;
 use crate::plan::run::ActionError;
 use crate::plan::run::{Effect, Outcome, Stage};
-use crate::plan::spelling::key::RESOURCE_KEYS;
 use crate::plan::validate::{Mistake, Step, Validator};
 use crate::text::resource::Resource;
 use crate::text::sanitize::sanitize_line;

@@ -7,11 +7,11 @@ use super::behavior::{
 };
 use super::body::Body;
 use super::{Action, ActionKind, ActionRow, write_block};
-use crate::plan::Field;
 use crate::plan::action::{BodyShape, SummaryGroup};
+use crate::plan::field::Field;
+use crate::plan::line::key::QUERY;
 use crate::plan::run::ActionError;
 use crate::plan::run::{Ending, Outcome, STOPPED, Stage, found_line};
-use crate::plan::spelling::key::QUERY;
 use crate::plan::validate::{Mistake, Step, Validator};
 use crate::text::diff::Counts;
 use crate::text::sanitize::sanitize_line;

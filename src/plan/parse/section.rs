@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use crate::plan::action::body::block_text;
 use crate::plan::action::border::{Border, border};
-use crate::plan::action::field::{self, Own};
 use crate::plan::diagnostic::{Diagnostic, quote};
-use crate::plan::{Field, memo};
+use crate::plan::field::{self, Field, Own};
+use crate::plan::memo;
 use crate::text::markdown::Lines;
 use crate::text::markdown::{BlockKind, MarkdownBlock};
 

@@ -5,8 +5,9 @@ use super::{Reading, mark, read, without_thoughts};
 use crate::plan::action::chat_with_user::ChatWithUser;
 use crate::plan::action::{Action, ActionKind, conclude, foreign};
 use crate::plan::diagnostic::Diagnostic;
+use crate::plan::document::Plan;
+use crate::plan::field::Field;
 use crate::plan::render::render;
-use crate::plan::{Field, Plan};
 use crate::text::fence::{self, FenceLine, fence_for};
 
 /// Longest title, in characters.

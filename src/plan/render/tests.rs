@@ -51,7 +51,7 @@ proptest! {
     fn p24_no_text_makes_the_reader_panic(lines in proptest::collection::vec(prop_oneof![proptest::sample::select(&HOSTILE[..]).prop_map(str::to_owned), "\\PC{0,9}", Just("### `EDIT`".to_owned()), Just("## Rationale".to_owned()), Just("- **env:**".to_owned()), Just("### INVOKE".to_owned()), Just("\0".to_owned())], 0..25)) {
         let text = lines.join("\n");
         let (plan, _) = parse(&text);
-        crate::plan::outline(&text, &[]);
+        crate::plan::reading::outline(&text, &[]);
         // Rendering adds no actions.
         let again = parse(&render(&plan)).0;
         prop_assert_eq!(again.actions.len(), plan.actions.len(), "{}", render(&plan));

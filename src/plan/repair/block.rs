@@ -1,14 +1,13 @@
 //! Steps inside a block: a token is content, an inner fence, or the end of the block.
 
 use super::cost::{self, Cost};
-use super::line::{Fence, Info};
-use super::state::{GrammarPosition, GrammarState, Nesting, OpenBlock};
+use super::state::{
+    CloserDeviation, GrammarPosition, GrammarState, GrammarStep, Nesting, OpenBlock, RepairEvent,
+};
 use super::step::{scope, step_outside};
 use super::token::{Glued, Token, TokenKind};
 use crate::plan::action::BodyShape;
-use crate::plan::action::heading::{Label, Section};
-use crate::plan::repair::state::GrammarStep;
-use crate::plan::repair::state::{CloserDeviation, RepairEvent};
+use crate::plan::line::{Fence, Info, Label, Section};
 
 /// Plan structure taken as content, as bits of [`OpenBlock::lookalikes`].
 mod lookalike {

@@ -9,16 +9,15 @@ use std::ops::Range;
 use super::Note;
 use super::cost::MARGIN;
 use super::emit::BlockSpan;
-use super::line::{self, Fence, Info, LineKind, ReplyLine};
 use super::note::{self, note};
-use super::pass::{BestReadings, ReadingStep};
-use super::state::Nesting;
+use super::pass::{self, BestReadings, ReadingStep};
+use super::reply::ReplyLine;
+use super::state::{CloserDeviation, FenceScope, Nesting, RepairEvent};
 use super::token::{Token, TokenKind};
-use crate::plan::action::heading::{Label, Section};
 use crate::plan::action::{ActionRow, ROWS};
-use crate::plan::repair::pass;
-use crate::plan::repair::state::{CloserDeviation, FenceScope, RepairEvent};
-use crate::plan::spelling;
+use crate::plan::line::key;
+use crate::plan::line::prose::is_prose;
+use crate::plan::line::{self, Fence, Info, Label, LineKind, Section};
 
 impl Analysis<'_> {
     /// Returns all doubts, at most one per line.
@@ -188,7 +187,7 @@ impl Analysis<'_> {
         let above = (span.body.start..last).rev().find(|at| blank(at))?;
         let text = self.lines[above + 1].text;
         let opened = span.open + 1;
-        (text.starts_with(char::is_alphabetic) && spelling::is_prose(text)).then(|| {
+        (text.starts_with(char::is_alphabetic) && is_prose(&[text])).then(|| {
             note(
                 above + 1,
                 &format!("this text may belong to the block that opens at line {opened}, whose closing fence is missing"),
@@ -542,7 +541,7 @@ fn is_part_of_label(text: &str, row: Option<&'static ActionRow>) -> bool {
 /// Returns whether a line is a setting of an action that writes or runs something, and could be
 /// incomplete: half a directory name is another directory.
 fn is_open_setting(text: &str, row: &'static ActionRow) -> bool {
-    row.shape.takes_effect() && spelling::is_open_setting(text, row)
+    row.shape.takes_effect() && key::is_open_setting(text, row)
 }
 
 fn is_part_of_item(text: &str) -> bool {
@@ -599,8 +598,8 @@ pub(super) fn is_remark_after_fence(closer: &str) -> bool {
         .starts_with(text);
     let is_code = CODE_ENDS.iter().any(|end| text.contains(end));
     let is_word = text.chars().all(char::is_alphanumeric);
-    let is_language = is_word
-        && (glued || crate::text::language::is_known(text) || super::line::is_document(text));
+    let is_language =
+        is_word && (glued || crate::text::language::is_known(text) || line::is_document(text));
     let says = text
         .split(|c: char| !c.is_alphabetic())
         .any(|word| word.chars().count() > 1);
@@ -623,11 +622,7 @@ pub(super) fn unclosed_fence(lines: &[ReplyLine<'_>], body: Range<usize>) -> Opt
         };
         match open {
             None if fence.info != Info::Odd => open = Some((at, fence)),
-            Some((_, outer))
-                if fence.info == Info::Bare
-                    && fence.mark == outer.mark
-                    && fence.len >= outer.len =>
-            {
+            Some((_, outer)) if fence.closes(outer) => {
                 open = None;
             }
             _ => {}

@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use super::line::{LineKind, ReplyLine};
-use super::pass::ReadingStep;
-use super::state::Nesting;
-use crate::plan::repair::pass::{indent_of, is_indented_like};
-use crate::plan::repair::state::{CloserDeviation, FenceScope, RepairEvent};
+use super::pass::{ReadingStep, is_indented_like};
+use super::reply::ReplyLine;
+use super::state::{CloserDeviation, FenceScope, Nesting, RepairEvent};
+use crate::plan::line::{Fence, LineKind, indent_of};
 use crate::text::fence;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,13 +93,12 @@ fn flush(
 
 /// Returns whether CommonMark sees no action and no open fence at the end of these lines.
 fn is_closed(lines: &[ReplyLine<'_>]) -> bool {
-    let mut open: Option<super::line::Fence> = None;
+    let mut open: Option<Fence> = None;
     for line in lines {
         match (line.kind, open) {
             (LineKind::Fence(fence), None) if fence.indent <= 3 => open = Some(fence),
             (LineKind::Fence(fence), Some(outer)) => {
-                let bare = fence.info == super::line::Info::Bare && fence.indent <= 3;
-                if bare && fence.mark == outer.mark && fence.len >= outer.len {
+                if fence.closes(outer) && fence.indent <= 3 {
                     open = None;
                 }
             }

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::line::{self, LineKind};
-use super::{Level, repair};
+use super::{Level, repair, reply};
+use crate::plan::line::{self, LineKind};
 
 /// Lines of plans and documents, and typical mistakes.
 const LINES: [&str; 50] = [
@@ -95,7 +95,7 @@ fn content_lines(text: &str) -> Vec<&str> {
 /// Returns the action headings outside CommonMark's fences, or all of them.
 fn actions(text: &str, outside_blocks: bool) -> Vec<&str> {
     let mut open: Option<line::Fence> = None;
-    let mut visible = |l: &line::ReplyLine<'_>| {
+    let mut visible = |l: &reply::ReplyLine<'_>| {
         match (l.kind, open) {
             (LineKind::Fence(fence), None) if fence.indent < 4 => open = Some(fence),
             (LineKind::Fence(fence), Some(outer))
@@ -110,7 +110,7 @@ fn actions(text: &str, outside_blocks: bool) -> Vec<&str> {
 
         matches!(l.kind, LineKind::Action(_)) && (open.is_none() || !outside_blocks)
     };
-    crate::plan::repair::line::read_lines(text, super::Spelling::Exact)
+    crate::plan::repair::reply::read_lines(text, super::Spelling::Exact)
         .iter()
         .filter(|l| visible(l))
         .map(|l| l.text)

@@ -4,13 +4,12 @@ use std::ops::Range;
 
 use super::cost::REPAIR;
 use super::emit::BlockSpan;
-use super::line::{Info, LineKind, ReplyLine};
 use super::pass::{BestReadings, ReadingStep, RepairReading};
+use super::reply::ReplyLine;
+use super::state::{CloserDeviation, RepairEvent};
 use super::{Level, Note};
-use crate::plan::action::border::looks_like_action;
-use crate::plan::action::heading::Section;
-use crate::plan::repair::state::{CloserDeviation, RepairEvent};
-use crate::plan::spelling;
+use crate::plan::line::prose::is_prose;
+use crate::plan::line::{Fence, Info, LineKind, Section, looks_like_action};
 
 /// Returns the level of the best reading, given its doubts and whether it changes the text.
 pub(super) fn level(best: &BestReadings, doubts: &[Note], changed: bool) -> Level {
@@ -85,7 +84,7 @@ fn step_note(lines: &[ReplyLine<'_>], at: usize, event: RepairEvent) -> Option<N
         _ => return None,
     };
     let mut dropped = lines[at + 1..].iter().map(|line| line.text);
-    let is_aside = event == RepairEvent::Unwrap && dropped.any(spelling::is_prose);
+    let is_aside = event == RepairEvent::Unwrap && dropped.any(|text| is_prose(&[text]));
     Some(note(at, message).as_aside(is_aside && follows_command(lines, at)))
 }
 
@@ -112,7 +111,7 @@ fn span_note(lines: &[ReplyLine<'_>], span: &BlockSpan) -> Note {
         ),
         (Some(at), CloserDeviation::Trailing) => {
             let text = lines[at].text.trim_start().trim_start_matches(['`', '~']);
-            let is_aside = spelling::is_prose(text) && follows_command(lines, at);
+            let is_aside = is_prose(&[text]) && follows_command(lines, at);
             note(at, "dropped the text behind the closing fence").as_aside(is_aside)
         }
         (Some(at), CloserDeviation::OtherMark) => note(
@@ -128,17 +127,13 @@ fn span_note(lines: &[ReplyLine<'_>], span: &BlockSpan) -> Note {
 
 /// Warns about an action heading in a content, outside the content's own closed fences.
 pub(super) fn hidden_action(lines: &[ReplyLine<'_>], body: &Range<usize>) -> Option<Note> {
-    let (mut open, mut hidden) = (None::<super::line::Fence>, None);
+    let (mut open, mut hidden) = (None::<Fence>, None);
     for at in body.clone() {
         match (lines[at].kind, open) {
             (LineKind::Action(_), None) => return Some(hidden_note(lines, at, body)),
             (LineKind::Action(_), Some(_)) => hidden = hidden.or(Some(at)),
             (LineKind::Fence(fence), None) if fence.info != Info::Odd => open = Some(fence),
-            (LineKind::Fence(fence), Some(outer))
-                if fence.info == Info::Bare
-                    && fence.mark == outer.mark
-                    && fence.len >= outer.len =>
-            {
+            (LineKind::Fence(fence), Some(outer)) if fence.closes(outer) => {
                 (open, hidden) = (None, None);
             }
             _ => {}
@@ -183,7 +178,7 @@ fn swallowed_label(lines: &[ReplyLine<'_>], body: &Range<usize>) -> Option<usize
 /// Returns the index of an action in a content that is neither in a document's fence nor below an
 /// `## Action Plan` of the content itself. New fences around it would hide it from every reader.
 pub(super) fn swallowed_action(lines: &[ReplyLine<'_>], body: &Range<usize>) -> Option<usize> {
-    let (mut open, mut planned) = (None::<super::line::Fence>, false);
+    let (mut open, mut planned) = (None::<Fence>, false);
     let is_action = |line: &ReplyLine<'_>| {
         matches!(line.kind, LineKind::Action(_)) || looks_like_action(line.text)
     };
@@ -197,13 +192,7 @@ pub(super) fn swallowed_action(lines: &[ReplyLine<'_>], body: &Range<usize>) -> 
                 return Some(at);
             }
             (LineKind::Fence(fence), None) if fence.info != Info::Odd => open = Some(fence),
-            (LineKind::Fence(fence), Some(outer))
-                if fence.info == Info::Bare
-                    && fence.mark == outer.mark
-                    && fence.len >= outer.len =>
-            {
-                open = None
-            }
+            (LineKind::Fence(fence), Some(outer)) if fence.closes(outer) => open = None,
             _ => {}
         }
     }

@@ -7,11 +7,13 @@ use std::ops::Range;
 
 use super::block::inside;
 use super::cost::{self, Cost};
-use super::line::{Info, LineKind, ReplyLine};
-use super::state::{GrammarPosition, GrammarState, OpenBlock, StateKey};
+use super::reply::ReplyLine;
+use super::state::{
+    FenceScope, GrammarPosition, GrammarState, GrammarStep, OpenBlock, RepairEvent, StateKey,
+};
 use super::step::step_outside;
 use super::token::{Token, TokenKind};
-use crate::plan::repair::state::{FenceScope, GrammarStep, RepairEvent};
+use crate::plan::line::{Info, LineKind, indent_of};
 
 /// Stored steps at which unused ones are dropped.
 const MAX_NODES: usize = 1 << 21;
@@ -502,10 +504,6 @@ pub(super) fn is_indented_like(body: &[ReplyLine<'_>], opener: &str) -> bool {
     let indent = indent_of(opener);
     body.iter()
         .all(|line| line.text.starts_with(indent) || line.text.trim().is_empty())
-}
-
-pub(super) fn indent_of(line: &str) -> &str {
-    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
 /// Returns whether the closing fence is longer than the opening one.

@@ -1,10 +1,9 @@
 //! State of a reading within the plan grammar.
 
 use super::cost::{self, Cost};
-use super::line::{Fence, Info};
 use super::token::{FenceRule, FileContent};
 use crate::plan::action::BodyShape;
-use crate::plan::action::heading::{Label, Section};
+use crate::plan::line::{Fence, Info, Label, Section};
 
 /// A state of the pass. The possible next steps depend on nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

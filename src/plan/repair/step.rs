@@ -1,13 +1,10 @@
 //! Steps outside blocks: possible next states and their costs.
 
 use super::cost::{self, Cost};
-use super::line::{Fence, Info};
-use super::state::{GrammarPosition, GrammarState, Nesting};
+use super::state::{FenceScope, GrammarPosition, GrammarState, GrammarStep, Nesting, RepairEvent};
 use super::token::{FenceRule, FileContent, Gap, Glued, Token, TokenKind};
 use crate::plan::action::BodyShape;
-use crate::plan::action::heading::{Label, Section};
-use crate::plan::repair::state::GrammarStep;
-use crate::plan::repair::state::{FenceScope, RepairEvent};
+use crate::plan::line::{Fence, Info, Label, Section};
 
 /// Emits every possible step for a token outside a block.
 pub(super) fn step_outside(state: GrammarState, token: &Token, emit: &mut impl FnMut(GrammarStep)) {

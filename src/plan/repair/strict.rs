@@ -3,10 +3,8 @@
 //! It knows nothing about repair and tolerates nothing. Comparing with its results proves that the
 //! repaired fences mean the same to any Markdown parser.
 
-use crate::plan::action::ActionRow;
-use crate::plan::action::BodyShape;
-use crate::plan::action::heading::{Label, Section};
-use crate::plan::repair::line::{self, LineKind};
+use crate::plan::action::{ActionRow, BodyShape};
+use crate::plan::line::{self, Label, LineKind, Section};
 use crate::text::markdown::{self, BlockKind, MarkdownBlock, MarkdownCode};
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,10 +3,11 @@
 //!
 //! A gap is a single step of the pass, however long it is. This is what makes the pass fast.
 
-use super::line::{Fence, Info, LineKind, ReplyLine, is_document, is_markdown};
-use crate::plan::action::ActionRow;
-use crate::plan::action::BodyShape;
-use crate::plan::action::heading::{self, Label, Section};
+use super::reply::ReplyLine;
+use crate::plan::action::{ActionRow, BodyShape};
+use crate::plan::line::{
+    Fence, Info, Label, LineKind, Section, is_document, is_listed, is_markdown,
+};
 use crate::text::{fence, language};
 
 #[derive(Debug, Clone, Copy)]
@@ -253,7 +254,7 @@ fn extend_gap(gap: &mut Gap, lines: &[ReplyLine<'_>], at: usize) {
 fn glued(lines: &[ReplyLine<'_>], at: usize) -> Glued {
     let above = at.checked_sub(1).map(|before| lines[before].kind);
     let own = lines[at].text.trim_start();
-    let is_separate = own.starts_with('#') || heading::unlisted(own) != own;
+    let is_separate = own.starts_with('#') || is_listed(own);
     if !is_separate
         && matches!(
             above,
@@ -433,13 +434,13 @@ fn mark_spans_in(lines: &[ReplyLine<'_>], tokens: &mut [Token], language: &str) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::repair::{Spelling, line, token};
+    use crate::plan::repair::{Spelling, reply, token};
 
     #[test]
     fn a_fence_opens_a_block_up_to_an_indentation_of_three_columns() {
         for (indent, expected) in [("", Some(2)), ("   ", Some(2)), ("    ", None)] {
             let text = format!("{indent}```sh\nx\n{indent}```\n");
-            let mut tokens = token::tokenize(&line::read_lines(&text, Spelling::Exact));
+            let mut tokens = token::tokenize(&reply::read_lines(&text, Spelling::Exact));
             mark_complete_blocks(&mut tokens);
             let opener = tokens.iter().find(|token| token.line == 0).unwrap();
             assert_eq!(opener.complete_until, expected, "{text}");

@@ -4,18 +4,16 @@ mod field;
 
 use std::ops::Range;
 
-use super::condition::{is_aside, is_output};
 use super::edits::LineEdits;
 use super::extra::ExtraBlocks;
-use super::key::{self, COMMAND, KeyedLine};
-use super::name::{self, ActionHeading};
-use super::passage::{Passage, text_below};
-use super::prose;
-use crate::plan::action::ActionRow;
-use crate::plan::action::BodyShape;
-use crate::plan::action::field::{canonical, is_fence};
-use crate::plan::action::heading::{self, Label, unlisted};
+use super::passage::Passage;
+use crate::plan::action::{ActionRow, BodyShape};
 use crate::plan::diagnostic::quote;
+use crate::plan::field::canonical;
+use crate::plan::line::condition::{is_aside, is_output};
+use crate::plan::line::key::{self, COMMAND, KeyedLine};
+use crate::plan::line::name::{self, ActionHeading, text_below};
+use crate::plan::line::{self, Label, is_fence, prose, unlisted};
 use crate::text::link;
 use crate::text::markdown::Lines;
 use crate::text::markdown::{BlockKind, Item, MarkdownBlock};
@@ -131,7 +129,7 @@ impl Speller<'_, '_> {
                 setext: false,
                 text,
             } if !self.row.is_message() => {
-                let read = *level > 3 && heading::label(text).is_some();
+                let read = *level > 3 && line::label(text).is_some();
                 self.heading_below(block.first, read);
                 true
             }
@@ -184,7 +182,7 @@ impl Speller<'_, '_> {
             .map_or(line, |block| block.last);
 
         if let Some(label) = self.label(line) {
-            if heading::label(unlisted(text)).is_none() {
+            if line::label(unlisted(text)).is_none() {
                 let indent = &text[..text.len() - text.trim_start().len()];
                 self.write_label(line, &format!("{indent}- "), label);
             }
@@ -286,7 +284,7 @@ impl Speller<'_, '_> {
             }
 
             if let Some(label) = label
-                && heading::label(self.lines.get(line)).is_none()
+                && line::label(self.lines.get(line)).is_none()
             {
                 self.write_label(line, "", label);
             }
@@ -368,7 +366,7 @@ impl Speller<'_, '_> {
             (!has_label || name::own_label(text).is_some()).then_some(label)
         };
 
-        heading::label(plain).or_else(other)
+        line::label(plain).or_else(other)
     }
 
     /// Returns whether the next non-blank line is a label.
@@ -395,7 +393,7 @@ impl Speller<'_, '_> {
 
     /// Separates a label from the field above it.
     fn separate_label(&mut self, line: usize, label: Label) {
-        if heading::label(self.lines.get(line).trim()).is_none() {
+        if line::label(self.lines.get(line).trim()).is_none() {
             self.edits.insert(line, "");
             self.write_label(line, "", label);
         }

@@ -2,13 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use super::SpellingNote;
-use super::condition;
-use super::name;
-use super::prose::{is_ended, is_prose};
-use crate::plan::action::field::is_fence;
 use crate::plan::diagnostic::quote;
+use crate::plan::line::prose::{is_ended, is_prose};
+use crate::plan::line::{condition, heading_of, is_fence};
 use crate::text::markdown::Lines;
+
+/// A respelled or removed part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpellingNote {
+    /// Line in the given text, from 1.
+    pub line: usize,
+    /// Description, without a full stop.
+    pub message: String,
+    /// Whether it is about words inside or directly behind a command.
+    pub aside: bool,
+}
 
 const TEXT_PART: &str = "the words";
 /// What is left out that can say something about the action beside it.
@@ -37,7 +45,7 @@ impl<'a> LineEdits<'a> {
     pub fn new(lines: &'a Lines<'a>) -> LineEdits<'a> {
         let is_part = |line: &usize| {
             let text = lines.get(*line);
-            is_fence(text) || name::heading_of(text).is_some()
+            is_fence(text) || heading_of(text).is_some()
         };
         LineEdits {
             lines,

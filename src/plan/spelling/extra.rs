@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use super::edits::LineEdits;
 use super::passage::Passage;
-use crate::plan::action::ActionRow;
-use crate::plan::action::BodyShape;
-use crate::plan::action::field;
+use crate::plan::action::{ActionRow, BodyShape};
+use crate::plan::field::canonical;
+use crate::plan::line::split_item;
 use crate::text::fence::{self, fence_for};
 use crate::text::language;
 use crate::text::link;
@@ -139,8 +139,8 @@ impl ExtraBlocks<'_, '_> {
         let list = self.blocks.first()?;
         let mut texts = (list.first..=list.last).map(|line| self.lines.get(line));
         let value = texts.find_map(|text| {
-            let (key, value) = field::split_item(text)?;
-            (field::canonical(key) == Some("File Path")).then_some(value)
+            let (key, value) = split_item(text)?;
+            (canonical(key) == Some("File Path")).then_some(value)
         })?;
         let path = link::read(value).ok()?;
         let (_, ending) = path.rsplit('/').next()?.rsplit_once('.')?;

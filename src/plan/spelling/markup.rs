@@ -1,10 +1,9 @@
 //! Removes tags and comments around the parts of a plan.
 
-use super::SpellingNote;
-use super::condition::is_aside;
-use super::edits::LineEdits;
+use super::edits::{LineEdits, SpellingNote};
 use super::passage::{Passage, cut, is_beside_command};
-use crate::plan::action::border::looks_like_border;
+use crate::plan::line::condition::is_aside;
+use crate::plan::line::looks_like_border;
 use crate::text::fence::split_lines;
 use crate::text::markdown::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock};

@@ -2,13 +2,11 @@
 
 use std::ops::Range;
 
-use super::SpellingNote;
-use super::condition::{self, is_condition};
-use super::edits::LineEdits;
-use super::key;
-use super::name::{self, ActionHeading};
+use super::edits::{LineEdits, SpellingNote};
 use crate::plan::action::ActionRow;
-use crate::plan::action::heading::{self, Section};
+use crate::plan::field::letters;
+use crate::plan::line::name::{self, ActionHeading, text_below};
+use crate::plan::line::{self, Section, condition, heading_of, key};
 use crate::text::markdown::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 
@@ -178,10 +176,9 @@ pub(super) fn with_headings(text: &str) -> (String, Vec<SpellingNote>) {
 
 fn named_action(item: &str) -> Option<&'static ActionRow> {
     let (key, value) = key::split(item)?;
-    let key: String = key.chars().filter(|c| c.is_alphanumeric()).collect();
-    let kind = ["action", "actiontype", "type"].contains(&&*key.to_lowercase());
+    let kind = ["action", "actiontype", "type"].contains(&&*letters(key));
     let name = value.trim_matches(['`', '*', ' ']).to_uppercase();
-    kind.then(|| heading::action(&name)).flatten()
+    kind.then(|| line::action(&name)).flatten()
 }
 
 /// Returns the sections in a spelling that the parser reads.
@@ -193,7 +190,7 @@ fn exact_sections(blocks: &[MarkdownBlock]) -> Vec<Section> {
                 level: 2,
                 setext: false,
                 text,
-            } => heading::section(text),
+            } => line::section(text),
             _ => None,
         })
         .collect();
@@ -233,7 +230,7 @@ fn role(
             setext: false,
             text,
         } => {
-            let exact_section = heading::section(text).filter(|_| *level == 2);
+            let exact_section = line::section(text).filter(|_| *level == 2);
             let level = usize::from(*level);
             if let Some(exact_section) = exact_section {
                 return Some(PassageRole::Section(exact_section));
@@ -260,7 +257,7 @@ fn role(
         }
         // A bold line, or marks of a heading without their blank. In a message it is text.
         BlockKind::Paragraph if block.first == block.last && !open.is_message() => {
-            name::heading_of(line)?;
+            heading_of(line)?;
             let action = name::action(line, next_text).filter(keyed);
             action.map(PassageRole::Action).or_else(|| section(0))
         }
@@ -296,15 +293,6 @@ fn command(passage: &Passage) -> Option<&ActionHeading> {
     }
 }
 
-/// Returns whether the text above a line announces it or makes it conditional. In a message, such
-/// an action can be a proposal.
-pub(super) fn is_proposed(lines: &Lines<'_>, line: usize) -> bool {
-    let mut above = (1..line).rev().map(|line| lines.get(line));
-    let last_text = above.find(|text| !text.trim().is_empty());
-    let last_text = last_text.filter(|text| name::heading_of(text).is_none());
-    last_text.is_some_and(|text| text.trim_end().ends_with(':') || is_condition(text))
-}
-
 fn is_label(line: &str, next_text: &str) -> bool {
     name::label(line, next_text).is_some()
 }
@@ -313,12 +301,4 @@ fn is_label(line: &str, next_text: &str) -> bool {
 fn unknown(level: usize, open: &Passage) -> Option<PassageRole> {
     let deepest = if open.is(Section::Rationale) { 2 } else { 3 };
     (level <= deepest).then(|| PassageRole::Unknown(u8::try_from(level).unwrap_or(u8::MAX)))
-}
-
-/// Returns the next non-blank line.
-pub(super) fn text_below<'a>(lines: &Lines<'a>, line: usize) -> &'a str {
-    (line + 1..=lines.len())
-        .map(|number| lines.get(number))
-        .find(|text| !text.trim().is_empty())
-        .unwrap_or_default()
 }

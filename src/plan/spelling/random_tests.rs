@@ -3,11 +3,13 @@
 use proptest::prelude::*;
 
 use crate::plan::action::{Action, ActionKind, border, write_block};
+use crate::plan::document::Plan;
+use crate::plan::field::Field;
+use crate::plan::memo;
 use crate::plan::reading::read;
-use crate::plan::render;
+use crate::plan::render::render;
 use crate::plan::repair::{Level, repair};
 use crate::plan::samples::plan;
-use crate::plan::{Field, Plan, memo};
 use crate::text::link;
 use crate::text::resource::Resource;
 

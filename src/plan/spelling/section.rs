@@ -1,14 +1,12 @@
 //! Respells title, header and sections: recognizes them, adds missing headings, moves text into
 //! blocks.
 
-use super::condition::is_aside;
 use super::edits::LineEdits;
-use super::key;
-use super::name;
 use super::passage::{Passage, PassageRole};
-use super::prose::says_nothing;
-use crate::plan::action::field::{canonical, has_weight, is_fence};
-use crate::plan::action::heading::{self, Section, unlisted};
+use crate::plan::field::{canonical, has_weight};
+use crate::plan::line::condition::is_aside;
+use crate::plan::line::prose::says_nothing;
+use crate::plan::line::{self, Section, heading_of, is_fence, key, name, unlisted};
 use crate::text::fence::fence_for;
 use crate::text::markdown::Lines;
 use crate::text::markdown::{BlockKind, MarkdownBlock};
@@ -51,7 +49,7 @@ pub(super) fn name_all(
 
     if !planned && let Some(last) = before.last_mut() {
         let own = &blocks[last.blocks.clone()];
-        let title = name::heading_of(lines.get(last.line)).map_or("", |(_, text)| text);
+        let title = heading_of(lines.get(last.line)).map_or("", |(_, text)| text);
         let unknown = matches!(last.role, PassageRole::Unknown(..=2));
 
         // An example or a rejected alternative is not a plan, whatever its heading.
@@ -88,7 +86,7 @@ fn title(lines: &Lines<'_>, passages: &mut [Passage], first: usize, edits: &mut 
         .first_mut()
         .filter(|passage| matches!(passage.role, PassageRole::Unknown(_)))
     {
-        let text = name::heading_of(lines.get(passage.line)).map_or("", |(_, text)| text);
+        let text = heading_of(lines.get(passage.line)).map_or("", |(_, text)| text);
         passage.role = PassageRole::Title;
         edits.replace(passage.line, format!("# {text}"));
         edits.add_note(passage.line, "read the first heading as the title");
@@ -117,7 +115,7 @@ fn title(lines: &Lines<'_>, passages: &mut [Passage], first: usize, edits: &mut 
 
 /// Returns the title in a line: `#Title`, or `Title: ...`.
 fn title_of(line: &str) -> Option<&str> {
-    if let Some((1, text)) = name::heading_of(line) {
+    if let Some((1, text)) = heading_of(line) {
         return (!text.is_empty()).then_some(text);
     }
     let (_, title) = key::split(line).filter(|(key, _)| key.eq_ignore_ascii_case("title"))?;
@@ -195,9 +193,9 @@ fn respell_headings(lines: &Lines<'_>, passages: &mut [Passage], edits: &mut Lin
             continue;
         };
         let line = lines.get(passage.line);
-        let (level, text) = name::heading_of(line).unwrap_or_default();
+        let (level, text) = heading_of(line).unwrap_or_default();
         let spaced = line.contains("## ");
-        let is_exact = level == 2 && spaced && heading::section(text) == Some(section);
+        let is_exact = level == 2 && spaced && line::section(text) == Some(section);
         if !is_exact && name::section(line).is_some_and(|(other, _)| other == section) {
             rename(lines, passage, section, edits);
         }
@@ -397,7 +395,7 @@ fn closing(
     blocks: &[MarkdownBlock],
     edits: &mut LineEdits<'_>,
 ) {
-    let text = name::heading_of(lines.get(passage.line)).map_or("", |(_, text)| text);
+    let text = heading_of(lines.get(passage.line)).map_or("", |(_, text)| text);
     let title = name::plain(text).to_lowercase();
     let title = title.trim_matches(|c: char| !c.is_alphanumeric());
     if level == 2 && CLOSING.contains(&title) && is_words(lines, blocks) {

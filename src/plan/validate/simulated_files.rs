@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 
 use super::{Entry, Facts};
-use crate::plan::Plan;
+use crate::plan::document::Plan;
 use crate::plan::state::{FileState, StateMode};
 use crate::text::edit;
 use crate::text::path::{RepoPath, fold};

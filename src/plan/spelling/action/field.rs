@@ -2,12 +2,12 @@
 
 use super::Speller;
 use crate::plan::action::BodyShape;
-use crate::plan::action::field::{self, is_fence};
-use crate::plan::action::heading::unlisted;
-use crate::plan::spelling::key::{self, COMMAND, KeyedLine, QUERY};
-use crate::plan::spelling::name::ActionHeading;
-use crate::plan::spelling::passage::{self, Passage};
-use crate::plan::spelling::{MAX_VALUE, value};
+use crate::plan::field;
+use crate::plan::line::key::{self, COMMAND, KeyedLine, MAX_VALUE, QUERY};
+use crate::plan::line::name::{ActionHeading, text_below};
+use crate::plan::line::prose::without_code;
+use crate::plan::line::{indent_of, is_fence, split_item, unlisted, value};
+use crate::plan::spelling::passage::Passage;
 use crate::text::fence::fence_for;
 use crate::text::link;
 use crate::text::resource::is_url;
@@ -25,7 +25,7 @@ impl Speller<'_, '_> {
         }
 
         let shows = key == "Expected Outcome" && value.is_empty() && sub_items.is_none();
-        if shows && is_fence(passage::text_below(self.lines, line)) {
+        if shows && is_fence(text_below(self.lines, line)) {
             return;
         }
 
@@ -85,13 +85,14 @@ impl Speller<'_, '_> {
     /// Writes a field exactly, unless the parser reads it correctly as it is.
     fn write_field(&mut self, line: usize, field: KeyedLine<'_>, new_value: Option<&str>) {
         let text = self.lines.get(line);
-        let read = field::split_item(text);
+        let read = split_item(text);
         let exact = read.is_some_and(|(key, value)| {
             field::canonical(key) == Some(field.key) && value == field.value
         });
 
         // At the end of a line outside a list, a backslash is only a line break.
-        let breaks = unlisted(text) == text.trim_start() && text.ends_with('\\');
+        let listed = unlisted(text) != text.trim_start();
+        let breaks = !listed && text.ends_with('\\');
         let plain = match field.value.strip_suffix('\\') {
             Some(plain) if breaks => plain.trim_end(),
             _ => field.value,
@@ -103,12 +104,7 @@ impl Speller<'_, '_> {
 
         let value = new_value.unwrap_or(plain);
         let blank = if value.is_empty() { "" } else { " " };
-        let indent = &text[..text.len() - text.trim_start_matches([' ', '\t']).len()];
-        let indent = if unlisted(text) == text.trim_start() {
-            ""
-        } else {
-            indent
-        };
+        let indent = if listed { indent_of(text) } else { "" };
 
         let key = field.key;
         self.edits
@@ -262,11 +258,6 @@ impl Speller<'_, '_> {
             self.edits.insert(line + 1, format!("- **{key}:** {link}"));
         }
     }
-}
-
-/// Returns a text without code spans.
-fn without_code(text: &str) -> String {
-    text.split('`').step_by(2).collect()
 }
 
 /// Returns a text in lower case with single spaces.

@@ -1,9 +1,9 @@
 //! Parses fields as models spell them: without a bullet, numbered, with other keys.
 
 use super::condition::{is_crossed_out, is_struck_out};
-use crate::plan::action::field::{canonical, has_weight};
-use crate::plan::action::heading::unlisted;
-use crate::plan::action::{ActionRow, OtherKeys};
+use crate::plan::action::{ActionRow, BodyShape, OtherKeys};
+use crate::plan::field::{Field, canonical, has_weight, letters};
+use crate::plan::line::unlisted;
 
 /// Key of a field with a command. Not in the format; its value becomes the block.
 pub const COMMAND: &str = "Command";
@@ -55,6 +55,9 @@ const HEADER: [&str; 3] = ["Status", "Plan Type", "Agent"];
 /// Longest key, in bytes.
 const MAX_KEY: usize = 40;
 
+/// Longest value that is searched for a further field, in bytes.
+pub const MAX_VALUE: usize = 4096;
+
 const MARKS: [char; 3] = ['*', '_', '`'];
 
 /// What separates a marked key from its value.
@@ -93,6 +96,36 @@ pub fn unlisted_field<'a>(line: &'a str, row: &'static ActionRow) -> Option<Keye
     let own =
         line.starts_with(MARKS) || (has_weight(keyed.key) && line.starts_with(char::is_alphabetic));
     own.then_some(keyed)
+}
+
+/// Returns whether a line is a field that changes what an action does, and could be incomplete.
+pub fn is_open_setting(line: &str, row: &'static ActionRow) -> bool {
+    let keyed = field(line, Some(row)).filter(|keyed| has_weight(keyed.key));
+    keyed.is_some_and(|keyed| !keyed.value.ends_with([')', '`', '"', '>']))
+}
+
+/// Returns whether the parser misreads a field: a setting of a command under another key, a path in
+/// quotes, a value that contains a further field.
+pub fn is_misread(field: &Field, row: &'static ActionRow) -> bool {
+    let texts = std::iter::once(&field.value).chain(&field.items);
+    if texts.into_iter().any(|text| holds_field(text, row)) {
+        return true;
+    }
+
+    let other = canonical(&field.key).is_none() && row.shape == BodyShape::Script;
+    let is_weighted = resolve(&field.key, Some(row)).is_some_and(has_weight);
+    let path = matches!(field.key.as_str(), "File Path" | "Resource");
+    (other && is_weighted) || (path && field.value.starts_with(['"', '\'', '“']))
+}
+
+/// Returns whether a value goes on with a field that changes what its action does; a longer one is
+/// not looked at, as every word of it could begin one.
+fn holds_field(value: &str, row: &'static ActionRow) -> bool {
+    value.len() <= MAX_VALUE
+        && value
+            .match_indices(' ')
+            .filter_map(|(at, _)| unlisted_field(&value[at + 1..], row))
+            .any(|keyed| has_weight(keyed.key))
 }
 
 /// Returns a line's key and value, ignoring anything before the key.
@@ -136,11 +169,7 @@ pub fn resolve(key: &str, row: Option<&'static ActionRow>) -> Option<&'static st
         return Some(key);
     }
 
-    let plain: String = key
-        .chars()
-        .filter(|c| c.is_alphanumeric())
-        .collect::<String>()
-        .to_lowercase();
+    let plain = letters(key);
     let other = row.other_keys.iter();
     let mut same = other.filter(|(_, keys)| keys.contains(&&*plain));
     let translated = || {
@@ -163,7 +192,7 @@ fn unnumbered(text: &str) -> &str {
 }
 
 /// What models write instead of a key, in small letters and without spaces and marks.
-pub(super) const TRANSLATED_KEYS: [OtherKeys; 5] = [
+const TRANSLATED_KEYS: [OtherKeys; 5] = [
     (
         "File Path",
         &[

@@ -5,15 +5,13 @@
 //! counts only if the line below fits: a field of the action, or a fence.
 
 use super::condition::{is_aside, is_condition, is_crossed_out, is_output};
-use super::key;
-use super::value;
+use super::{key, value};
 use crate::plan::action::BodyShape;
-use crate::plan::action::field::is_fence;
-use crate::plan::action::heading::{self, Label, Section, unlisted};
 use crate::plan::action::{ActionRow, ROWS};
-
+use crate::plan::field::has_weight;
+use crate::plan::line::{self, Label, Section, heading_of, is_fence, unlisted};
 use crate::text::link;
-use crate::text::markdown::heading_text;
+use crate::text::markdown::Lines;
 
 /// Words between an action's name and its target.
 const FILLERS: [&str; 9] = [
@@ -77,8 +75,8 @@ impl ActionHeading {
 /// Parses a line as the heading of an action. `below` is the next non-blank line.
 pub fn action(line: &str, next_text: &str) -> Option<ActionHeading> {
     let (level, text) = heading_of(line).filter(|(_, text)| !text.contains("<!--"))?;
-    if level == 3 && line.contains("### ") && heading::action(text).is_some() {
-        let row = heading::action(text)?;
+    if level == 3 && line.contains("### ") && line::action(text).is_some() {
+        let row = line::action(text)?;
         return Some(ActionHeading {
             row,
             suffix: String::new(),
@@ -104,6 +102,34 @@ pub fn action(line: &str, next_text: &str) -> Option<ActionHeading> {
 
     let fits = level != 1 && (sure || is_spoken(&matched, level) || confirms(&heading, next_text));
     fits.then_some(heading)
+}
+
+/// Returns whether a heading is that of an action in any spelling, by its name alone or by a field of
+/// the action below it.
+pub fn is_action(lines: &Lines<'_>, line: usize) -> bool {
+    let next_text = text_below(lines, line);
+    let Some(heading) = action(lines.get(line), next_text) else {
+        return false;
+    };
+    let field = key::field(next_text, Some(heading.row));
+    heading.sure || field.is_some_and(|keyed| has_weight(keyed.key) || keyed.key == "Description")
+}
+
+/// Returns whether the text above a line announces it or makes it conditional. In a message, such
+/// an action can be a proposal.
+pub fn is_announced(lines: &Lines<'_>, line: usize) -> bool {
+    let mut above = (1..line).rev().map(|line| lines.get(line));
+    let last_text = above.find(|text| !text.trim().is_empty());
+    let last_text = last_text.filter(|text| heading_of(text).is_none());
+    last_text.is_some_and(|text| text.trim_end().ends_with(':') || is_condition(text))
+}
+
+/// Returns the next non-blank line.
+pub fn text_below<'a>(lines: &Lines<'a>, line: usize) -> &'a str {
+    (line + 1..=lines.len())
+        .map(|number| lines.get(number))
+        .find(|text| !text.trim().is_empty())
+        .unwrap_or_default()
 }
 
 /// Parses a line as the heading of a section at any level. Also returns the level, 0 for a bold
@@ -191,24 +217,6 @@ pub fn is_bold_action(line: &str) -> bool {
     bold.is_some_and(|(_, text)| match_name(without_ordinal(&plain(text))).is_some())
 }
 
-/// Returns level and text of a heading. A line that is entirely bold has level 0.
-pub fn heading_of(line: &str) -> Option<(usize, &str)> {
-    let text = line.trim_matches([' ', '\t', '\u{a0}', '\r', '\n']);
-    let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
-    if indent > 3 {
-        return None;
-    }
-
-    let level = text.len() - text.trim_start_matches('#').len();
-    if level > 0 {
-        return (level <= 6).then(|| (level, heading_text(text).trim_matches('\u{a0}')));
-    }
-
-    let inner = text.trim_end_matches(':').strip_prefix("**")?;
-    let inner = inner.strip_suffix("**")?.trim();
-    (!inner.is_empty() && !inner.contains("**")).then_some((0, inner))
-}
-
 /// An action's name at the start of a heading.
 struct MatchedName<'a> {
     row: &'static ActionRow,
@@ -281,7 +289,7 @@ fn confirms(heading: &ActionHeading, next_text: &str) -> bool {
     let fits = match heading.row.shape {
         BodyShape::ListAlone => target,
         BodyShape::File => target && is_fence(next_text),
-        BodyShape::Pairs => target && (is_fence(next_text) || heading::label(next_text).is_some()),
+        BodyShape::Pairs => target && (is_fence(next_text) || line::label(next_text).is_some()),
         BodyShape::Queries => is_fence(next_text) && !is_output(&heading.suffix),
         BodyShape::Script => is_command(&heading.suffix, next_text),
         BodyShape::Message => false,

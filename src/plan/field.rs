@@ -1,9 +1,32 @@
 //! Reads and writes `- **Key:** value` items.
 
-use crate::plan::Field;
-use crate::plan::action::heading;
+use crate::plan::line::{self, is_fence, split_key, split_marker};
 use crate::text::markdown::Lines;
 use crate::text::markdown::{BlockKind, Item, columns};
+
+/// A `- **Key:** value` item.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Field {
+    /// Line in the plan, from 1.
+    pub line: usize,
+    /// The key as the format spells it (`File Path`), or as written if unknown.
+    pub key: String,
+    /// Text after the colon, as in the plan.
+    pub value: String,
+    /// Items of a nested list, as in the plan.
+    pub items: Vec<String>,
+}
+
+impl Field {
+    /// Creates a field that is not in a plan yet.
+    pub fn new(key: &str, value: impl Into<String>) -> Field {
+        Field {
+            key: key.to_owned(),
+            value: value.into(),
+            ..Field::default()
+        }
+    }
+}
 
 /// Known keys, as the format spells them.
 const KEYS: [&str; 19] = [
@@ -48,8 +71,6 @@ const CONDITIONS: [&str; 14] = [
 ];
 /// Keys with descriptive text only; an extra one is harmless.
 const DESCRIPTIVE_KEYS: [&str; 4] = ["Status", "Plan Type", "Description", "Expected Outcome"];
-/// Longest key, in bytes.
-const MAX_KEY: usize = 60;
 
 /// A parsed item.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,20 +83,21 @@ pub struct FieldItem {
 /// Returns a key as the format spells it, ignoring case, whitespace and marks, and resolving
 /// aliases.
 pub fn canonical(key: &str) -> Option<&'static str> {
-    let plain = |text: &str| {
-        text.chars()
-            .filter(|c| c.is_alphanumeric())
-            .collect::<String>()
-            .to_lowercase()
-    };
-    let key = match plain(key).as_str() {
-        "referencefiles" => "handoffresources".to_owned(),
-        "lineending" => "lineendings".to_owned(),
-        other => other.to_owned(),
+    let letters = letters(key);
+    let letters = match letters.as_str() {
+        "referencefiles" => "handoffresources",
+        "lineending" => "lineendings",
+        other => other,
     };
     KEYS.into_iter()
         .chain(UNSUPPORTED)
-        .find(|name| plain(name) == key)
+        .find(|name| self::letters(name) == letters)
+}
+
+/// Returns the letters and digits of a key, in lower case.
+pub fn letters(key: &str) -> String {
+    let letters: String = key.chars().filter(|c| c.is_alphanumeric()).collect();
+    letters.to_lowercase()
 }
 
 /// Returns whether a known key changes what an action does.
@@ -90,9 +112,7 @@ pub fn is_unsupported(key: &str) -> bool {
 
 /// Returns whether a key would make an action conditional.
 pub fn is_condition(key: &str) -> bool {
-    let letters = key.chars().filter(|c| c.is_alphanumeric());
-    let plain: String = letters.flat_map(char::to_lowercase).collect();
-    CONDITIONS.contains(&&*plain)
+    CONDITIONS.contains(&&*letters(key))
 }
 
 /// Parses an item. `own` decides whether an unindented line after the item's text belongs to its
@@ -111,8 +131,8 @@ pub fn read(lines: &Lines<'_>, item: &Item, own: Own) -> Option<FieldItem> {
         let line = lines.get(number);
         // A lazy continuation line: CommonMark adds it to the item, but in a hand-over it starts
         // the message.
-        let lazy = indent(line) < mark && own == Own::Indented;
-        if lazy || heading::label(line.trim()).is_some() || is_fence(line) {
+        let lazy = columns(line::indent_of(line)) < mark && own == Own::Indented;
+        if lazy || line::label(line.trim()).is_some() || is_fence(line) {
             text_start = Some(number);
             break;
         }
@@ -205,60 +225,6 @@ fn joint(lines: &Lines<'_>, number: usize) -> &'static str {
         true => "\r",
         false => " ",
     }
-}
-
-/// Splits an item's first line after its bullet. Returns the width of the first part in columns,
-/// and the rest.
-fn split_marker(line: &str) -> (usize, &str) {
-    let text = line.trim_start_matches([' ', '\t']);
-    let text = text
-        .strip_prefix(['-', '*', '+'])
-        .unwrap_or(text)
-        .trim_start_matches([' ', '\t']);
-    (columns(&line[..line.len() - text.len()]), text)
-}
-
-/// Splits an item's first line into key and value.
-pub fn split_item(line: &str) -> Option<(&str, &str)> {
-    let text = heading::unlisted(line);
-    let listed = text.len() < line.trim_start_matches([' ', '\t']).len();
-    if listed { split_key(text) } else { None }
-}
-
-/// Splits `**Key:** value` in any spelling: bold, italic, code or plain, colon inside or outside.
-fn split_key(text: &str) -> Option<(&str, &str)> {
-    const MARKS: [char; 3] = ['*', '_', '`'];
-
-    let (key, value) = text.split_once(':')?;
-    let key = key.trim_matches(MARKS).trim();
-    let is_decorated = text.starts_with(MARKS);
-    let is_key = !key.is_empty()
-        && key.len() <= MAX_KEY
-        && key
-            .chars()
-            .all(|c| c.is_alphanumeric() || " _-/()`".contains(c));
-
-    // `https://...` is a URL, not a key.
-    if !is_key || value.starts_with("//") {
-        return None;
-    }
-
-    let value = if is_decorated {
-        value.trim_start_matches(['*', '_'])
-    } else {
-        value
-    };
-    Some((key, value.trim()))
-}
-
-fn indent(line: &str) -> usize {
-    columns(&line[..line.len() - line.trim_start_matches([' ', '\t']).len()])
-}
-
-/// Returns whether a line looks like a code fence.
-pub fn is_fence(line: &str) -> bool {
-    let line = line.trim_start();
-    line.starts_with("```") || line.starts_with("~~~")
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Recognizes sentences: text next to the blocks that describes the plan and has no effect.
 
 use super::key;
-use super::name;
-use super::value;
-use crate::plan::action::heading;
+use super::{name, value};
+use crate::plan::field::canonical;
+use crate::plan::line;
 
 /// Characters of code and paths that do not occur in sentences, outside backticks.
 const CODE: [char; 12] = ['{', '}', '<', '>', '=', '$', '\\', '|', '^', '~', '[', ']'];
@@ -24,20 +24,16 @@ pub fn is_prose(lines: &[&str]) -> bool {
 /// Returns whether a line could be part of the format.
 fn is_structure(line: &str) -> bool {
     let line = line.trim();
-    let listed = heading::unlisted(line) != line;
+    let listed = line::is_listed(line);
     let fenced = line.contains("```") || line.contains("~~~");
-    let labelled = heading::label(line).is_some() || fenced;
+    let labelled = line::label(line).is_some() || fenced;
     let is_marked = line.starts_with(['#', '>', '+', '$', '@']) || line.ends_with([';', ',', '{']);
     let is_bold_action = name::is_bold_action(line);
     is_bold_action
         || listed
         || labelled
         || is_marked
-        || key::split(line).is_some_and(|(key, _)| is_key(key))
-}
-
-fn is_key(key: &str) -> bool {
-    crate::plan::action::field::canonical(key).is_some()
+        || key::split(line).is_some_and(|(key, _)| canonical(key).is_some())
 }
 
 /// Returns whether text starts like a sentence: with an upper-case letter, or a letter without
@@ -73,14 +69,14 @@ pub fn is_sentence_of_its_own(above: &str, line: &str) -> bool {
 }
 
 /// Returns a text without code spans.
-fn without_code(text: &str) -> String {
+pub fn without_code(text: &str) -> String {
     text.split('`').step_by(2).collect()
 }
 
 /// Returns whether lines say "none", as in an empty section.
 pub fn says_nothing(lines: &[&str]) -> bool {
     let text = lines.join(" ");
-    let lower = heading::unlisted(&text).trim().to_lowercase();
+    let lower = line::unlisted(&text).trim().to_lowercase();
     let lower = lower.trim_matches(|c: char| !c.is_alphanumeric());
     let plain = [
         "no memos",
