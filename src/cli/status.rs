@@ -256,10 +256,12 @@ fn files(workspace: &Changed, turn: u64) -> String {
     if changed.is_empty() && drift.is_as_left() {
         text.push_str("Your files are as the newest turn left them\n");
     } else if !open.is_empty() {
-        // Without a turn, the comparison is with HEAD: the edits can be older than the session.
-        let since = if turn == 0 { "HEAD" } else { "" };
-        let line = format!("{} changed since {since}", counted(open.len(), "file"));
-        text.push_str(&format!("{}:\n", line.trim_end()));
+        // The edits can be older than the session.
+        let since = match workspace.is_since_head {
+            true => "changed since HEAD",
+            false => "changed since",
+        };
+        text.push_str(&format!("{} {since}:\n", counted(open.len(), "file")));
         open.iter()
             .for_each(|path| text.push_str(&format!("  {}\n", sanitize_line(path))));
     }

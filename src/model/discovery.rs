@@ -414,7 +414,7 @@ mod tests {
             .refused()
             .map(|(program, _)| program.entry.name)
             .collect::<Vec<_>>();
-        assert_eq!(refused, ["qwen", "aider", "ollama", "lms"]);
+        assert_eq!(refused, ["qwen", "vibe", "aider", "ollama", "lms"]);
     }
 
     #[test]

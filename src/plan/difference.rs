@@ -22,7 +22,7 @@ use crate::plan::action::{Action, ActionKind};
 use crate::plan::diagnostic::{Diagnostic, in_order};
 use crate::plan::document::Plan;
 use crate::plan::field::Field;
-use crate::plan::field::one_line;
+use crate::plan::line::field::one_line;
 use crate::plan::parse::MAX_ACTIONS;
 use crate::plan::reading::{Reading, read};
 use crate::plan::render::render;

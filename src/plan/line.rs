@@ -5,6 +5,7 @@
 //! on it.
 
 pub mod condition;
+pub mod field;
 pub mod key;
 pub mod name;
 pub mod prose;

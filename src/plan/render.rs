@@ -6,8 +6,9 @@
 
 use super::action::{Action, border, write_block};
 use super::document::Plan;
-use super::field::{self, Field};
+use super::field::Field;
 use super::line::Section;
+use super::line::field;
 use super::memo;
 use crate::text::markdown::heading_text;
 

@@ -21,6 +21,9 @@ use crate::workspace::snapshot::not_captured;
 pub struct Changed {
     /// Changed paths, lossily decoded.
     pub changed: Vec<String>,
+    /// HEAD is compared, not a turn: none was published yet.
+    #[serde(skip)]
+    pub is_since_head: bool,
     pub not_captured: Vec<NotCaptured>,
     /// Why the changes are unknown, for example because the git directory is not writable.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +73,8 @@ fn compare_with(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Changed> 
         _ => None,
     };
 
-    let base = last.or(tip.published()).map_or_else(
+    let published = last.or(tip.published());
+    let base = published.map_or_else(
         || refs::head_tree(checkout.repository),
         |commit| checkout.repository.commit(commit).map(|commit| commit.tree),
     )?;
@@ -78,6 +82,7 @@ fn compare_with(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Changed> 
     let changes = diff::changes(checkout.repository, base, now.tree)?;
     Ok(Changed {
         changed: changes.iter().map(|change| lossy(&change.path)).collect(),
+        is_since_head: published.is_none(),
         not_captured: not_captured(&now),
         unknown: None,
         drift,

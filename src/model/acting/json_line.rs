@@ -5,8 +5,6 @@
 
 use serde_json::{Value, json};
 
-use super::transcript::string;
-
 pub(super) fn updates_of(line: &Value) -> Vec<Value> {
     let readers = [claude, codex, gemini, opencode];
     let updates = readers.iter().map(|read| read(line));
@@ -173,4 +171,12 @@ fn opencode(line: &Value) -> Vec<Value> {
     let exit = part.pointer("/state/metadata/exit");
     update["rawOutput"] = json!({ "output": part["state"]["output"], "exit_code": exit });
     vec![update]
+}
+
+/// Empty if it is missing.
+pub(super) fn string<'v>(value: &'v Value, pointer: &str) -> &'v str {
+    value
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }

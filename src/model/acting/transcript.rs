@@ -17,7 +17,7 @@ pub(super) use recorder::{Speaker, TranscriptRecorder};
 
 use crate::model::TokenUsage;
 use crate::model::acting::agent_output::sanitize_label;
-use crate::model::acting::json_line::updates_of;
+use crate::model::acting::json_line::{string, updates_of};
 use crate::text::counted;
 use crate::text::fence::fence_for;
 use crate::text::sanitize::sanitize_text;
@@ -129,14 +129,6 @@ fn span(text: &str) -> String {
         text if text.is_empty() => text,
         text => format!("`{text}`"),
     }
-}
-
-/// Empty if it is missing.
-pub(super) fn string<'v>(value: &'v Value, pointer: &str) -> &'v str {
-    value
-        .pointer(pointer)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
 }
 
 /// In bytes. The result exceeds it by up to one message.

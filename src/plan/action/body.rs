@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use super::ActionRow;
 use crate::plan::diagnostic::{Diagnostic, quote};
-use crate::plan::field::{self, Field};
+use crate::plan::field::Field;
+use crate::plan::line::field;
 use crate::plan::line::{self, Label};
 use crate::text::link;
 use crate::text::markdown::Lines;

@@ -6,8 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::ActionRow;
-use crate::plan::field;
-use crate::plan::line::{self, Section, looks_like_border, name};
+use crate::plan::line::{self, Section, field, looks_like_border, name};
 use crate::text::markdown::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock, MarkdownCode};
 

@@ -2,8 +2,8 @@
 
 use super::key;
 use super::{name, value};
-use crate::plan::field::canonical;
 use crate::plan::line;
+use crate::plan::line::field::canonical;
 
 /// Characters of code and paths that do not occur in sentences, outside backticks.
 const CODE: [char; 12] = ['{', '}', '<', '>', '=', '$', '\\', '|', '^', '~', '[', ']'];

@@ -97,10 +97,8 @@ fn is_closed(lines: &[ReplyLine<'_>]) -> bool {
     for line in lines {
         match (line.kind, open) {
             (LineKind::Fence(fence), None) if fence.indent <= 3 => open = Some(fence),
-            (LineKind::Fence(fence), Some(outer)) => {
-                if fence.closes(outer) && fence.indent <= 3 {
-                    open = None;
-                }
+            (LineKind::Fence(fence), Some(outer)) if fence.closes(outer) && fence.indent <= 3 => {
+                open = None;
             }
             (LineKind::Action(_), None) => return false,
             _ => {}

@@ -186,7 +186,12 @@ pub(super) fn summarize_turns(
     let before = goal.planner.current;
     let stacks = Stacks::new(&project.repository);
     let now = stacks.after(&project.store().tip(&tip.session)?)?;
-    let later = turns_after(project, &stacks, tip, goal.turn)?;
+    let unknown = taken_from_others(&stacks, &tip.session, &[], before, &now)?;
+    // Turns from before a rename carry another name. Their commits say whose they are.
+    let later = match unknown.is_empty() {
+        true => Vec::new(),
+        false => turns_after(project, &stacks, tip, goal.turn)?,
+    };
     let own = taken_of(&stacks, &tip.session, &later, before, &now)?;
     let landed = still_landed(project, goal.turns, &own)?;
     let others = find_turns_of_others(project, tip, goal, &now)?;

@@ -553,9 +553,13 @@ fn a_child_of_a_hook_that_keeps_the_output_open_does_not_block_a_command() {
     assert!(begun.elapsed() < std::time::Duration::from_secs(300));
     assert_eq!(repo.git(&["log", "-1", "--format=%s"]).trim(), "Add d");
     editor.leave();
-    let id = std::fs::read_to_string(file).unwrap();
-    let killed = std::process::Command::new("kill").arg(id.trim()).status();
-    assert!(killed.unwrap().success(), "it still ran");
+    let id: i32 = std::fs::read_to_string(file)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    let child = rustix::process::Pid::from_raw(id).unwrap();
+    rustix::process::kill_process(child, rustix::process::Signal::TERM).expect("it still ran");
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn status_says_what_waits_and_what_the_user_changed() {
     );
     assert!(
         repo.done(&["status"])
-            .contains("1 file changed since:\n  a.txt\n")
+            .contains("1 file changed since HEAD:\n  a.txt\n")
     );
 }
 

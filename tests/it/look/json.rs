@@ -201,7 +201,7 @@ fn promise_c3_a_wrong_command_line_is_said_as_json() {
         json!({
             "kind": "Usage",
             "message": "the following required arguments were not provided: <NAME>",
-            "hint": "Usage: teddy branch [TURN] <NAME>",
+            "hint": "Usage: teddy branch [TURN] <NAME>; `teddy branch --help` shows its arguments, with examples",
             "exit_code": 2,
         })
     );

@@ -75,7 +75,7 @@ fn status_names_the_file_whose_lines_the_plan_and_the_user_change() {
 
     repo.write("a.txt", TEXT.replace("two", "zwei"));
     let overlap = "The waiting plan and your edits conflict in a.txt\n";
-    let changed = "1 file changed since:\n  a.txt\n";
+    let changed = "1 file changed since HEAD:\n  a.txt\n";
     assert_eq!(
         repo.done(&["status"]),
         format!("{waiting}{overlap}{changed}")

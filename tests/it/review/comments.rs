@@ -339,7 +339,7 @@ fn a_comment_is_written_from_the_browser_on_the_plan_that_waits() {
     let repo = project();
     repo.teddy_reads(
         &["execute", "-", "-y"],
-        &plan("First", &[edit("a.txt", "1", "one")]),
+        plan("First", &[edit("a.txt", "1", "one")]),
     )
     .check(0, &[]);
     let mut screen = Screen::open(&repo, (110, 30), &["browse"]);

@@ -542,7 +542,7 @@ fn a_mistake_in_a_model_or_a_setting_suggests_the_right_one() {
     insta::assert_snapshot!(repo.printed(&["status"]), @r"
     Session demo, turn 0, on branch main
     Ready for turn 1
-    1 file changed since:
+    1 file changed since HEAD:
       .teddy/config.yaml
     warning: settings of this repository are ignored: agnet (unknown; did you mean `agent`?) (a repository may not decide that)
     Next: teddy '<what you want>'

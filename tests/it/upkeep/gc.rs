@@ -30,7 +30,7 @@ fn idle_worktrees_go_and_come_back() {
     assert_eq!(rig.must(&["gc"]), "", "nothing is idle yet");
     assert_eq!(
         rig.must(&["gc", "--idle-days", "0"]),
-        "worktree one\nworktree two\ncaches of commands"
+        "worktree one\nworktree two"
     );
     assert_eq!(worktrees(&rig), 0);
     rig.must(&["execute", &rig.plan("again", &[Rig::file(1)], None), "-y"]);

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{MAX_READ, MAX_TOOLS, exit_code, string};
-use crate::model::acting::json_line::updates_of;
+use super::{MAX_READ, MAX_TOOLS, exit_code};
+use crate::model::acting::json_line::{string, updates_of};
 
 /// Number of commands that an agent ran.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

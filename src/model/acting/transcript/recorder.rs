@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::string;
 use crate::host::clock;
+use crate::model::acting::json_line::string;
 use crate::model::acting::{AgentResult, PermissionDecision, PermissionGiver, PermissionQuestion};
 use crate::text::digest;
 use crate::text::secret::redact_values;

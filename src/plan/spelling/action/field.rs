@@ -2,11 +2,10 @@
 
 use super::Speller;
 use crate::plan::action::BodyShape;
-use crate::plan::field;
 use crate::plan::line::key::{self, COMMAND, KeyedLine, MAX_VALUE, QUERY};
 use crate::plan::line::name::{ActionHeading, text_below};
 use crate::plan::line::prose::without_code;
-use crate::plan::line::{indent_of, is_fence, split_item, unlisted, value};
+use crate::plan::line::{field, indent_of, is_fence, split_item, unlisted, value};
 use crate::plan::spelling::passage::Passage;
 use crate::text::fence::fence_for;
 use crate::text::link;
