@@ -248,6 +248,7 @@ mod tests {
         check("file:///home/ada/x", "file:///home/user/x");
         check("/mnt/c/Users/ada/x", "/mnt/c/Users/user/x");
         check("/home/jörg/x", "/home/user/x");
+        check("🫎/home/a", "🫎/home/user");
     }
 
     #[test]
