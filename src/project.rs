@@ -16,6 +16,7 @@ use crate::config::layer::{self, Layer};
 use crate::config::settings::Settings;
 use crate::config::trust::{self, Trust};
 use crate::git::land::commit::INSIDE;
+use crate::git::object::CommitId;
 use crate::git::open::OpenError;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
@@ -275,8 +276,19 @@ impl Project {
     /// here: a session from elsewhere must not choose a program to run.
     pub fn session_model(&self, session: &SessionName) -> Option<String> {
         let tip = refs::read(&self.repository, &session.reference()).ok()??;
-        let is_own = self.journal().tip(session.as_str()) == Some(tip);
+        let is_own = self.is_own_tip(session, tip);
         is_own.then(|| self.journal().model(session)).flatten()
+    }
+
+    /// The user made or accepted the newest turn of a session.
+    pub fn is_own_tip(&self, session: &SessionName, tip: CommitId) -> bool {
+        self.journal().tip(session.as_str()) == Some(tip)
+    }
+
+    /// The session's model, else the configured one.
+    pub fn model_of(&self, session: &SessionName) -> Option<String> {
+        self.session_model(session)
+            .or_else(|| self.settings.model.clone())
     }
 
     /// `preferred`, or that with a number.

@@ -1,5 +1,5 @@
 //! Questions about sessions, turns and files. Everything here only reads: it takes no lock, moves no ref,
-//! writes no file of the user's, and asks nobody.
+//! writes no file of the user's, and asks no questions.
 //!
 //! [`log`] has the row of a turn and [`history`] that of a session; all other lists are made of them.
 

@@ -44,7 +44,7 @@ pub fn table() -> Vec<u8> {
 fn ranges(pattern: &str) -> Vec<(usize, usize)> {
     let parsed = regex_syntax::parse(pattern).expect("a good pattern");
     let HirKind::Class(Class::Unicode(class)) = parsed.kind() else {
-        panic!("`{pattern}` is no class");
+        panic!("`{pattern}` is not a class");
     };
     class
         .iter()

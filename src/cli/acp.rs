@@ -18,6 +18,7 @@ use super::complete;
 use super::exit;
 use crate::model::acting::ACP_VERSION;
 use crate::model::acting::mcp::McpServer;
+use crate::model::settings::ModelKind;
 use crate::project::Project;
 use crate::session::name::SessionName;
 use crate::ui::acp::AcpUser;
@@ -25,7 +26,7 @@ use crate::ui::acp::wire::{AcpWire, PROMPT};
 use crate::workflow::conversation::keep_conversation;
 use crate::workflow::execute::result::{RecordedTurn, TurnEnding};
 use crate::workflow::lifecycle;
-use crate::workflow::model::{agents, budget};
+use crate::workflow::model::{agents, budget, choose};
 use crate::workflow::plan::{PlanOptions, plan_next_turn};
 use crate::workflow::resume::{Console, Ended, ResumeOptions, Typed, resume};
 
@@ -44,7 +45,7 @@ const NOT_FOUND: i32 = -32002;
 /// Work inside an editor, as an agent of the Agent Client Protocol
 ///
 /// An editor such as Zed starts this and speaks to it over standard input and output. Each prompt
-/// is a turn with the configured model: the plan and its differences are shown in the editor, and
+/// is a turn with the session's or the configured model: the plan and its differences are shown in the editor, and
 /// run once you allow it. Each conversation has a session of its own.
 #[derive(clap::Args)]
 #[command(
@@ -86,7 +87,7 @@ type Refused = (i32, String);
 struct AcpServer<'a> {
     app: &'a App,
     wire: AcpWire,
-    /// `None` for the configured model.
+    /// `None` for the session's model, else the configured one.
     model: Option<String>,
     /// Conversations by the ids that we gave the editor.
     sessions: BTreeMap<String, AcpSession>,
@@ -268,6 +269,9 @@ impl AcpServer<'_> {
         let draft = project.store().draft(&tip)?;
         user.set_spent(budget::session_spending(&project, &tip, &draft)?);
         let is_first = tip.number() == 0;
+        let model = self.model.clone().or_else(|| project.model_of(&name));
+        let settings = model.map(|model| choose::model_settings(&project, &model));
+        let is_protocol = settings.is_some_and(|it| it.is_ok_and(|it| it.kind == ModelKind::Acp));
         if let Some(session) = self.sessions.get_mut(id) {
             session.name = Some(name);
         }
@@ -286,7 +290,7 @@ impl AcpServer<'_> {
         let resumed = resume(&mut project, resume_options, &mut user, &mut AcpConsole)?;
         let has_failed = resumed.last.as_ref().is_some_and(|last| has_failed(last));
         user.ended(has_failed);
-        if is_first && !project.mcp_servers.is_empty() && !user.has_worked() {
+        if is_first && !project.mcp_servers.is_empty() && !is_protocol {
             user.send_thought(
                 "The MCP servers of the editor were not used: TeDDy passes them to an agent of the \
                  protocol, such as `teddy acp --model acp:claude`.",

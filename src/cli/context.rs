@@ -123,7 +123,7 @@ fn change(app: &App, project: &Project, edit: ListEdit, entries: &Entries) -> an
     report(app, edit, scope, &edited)
 }
 
-/// Removes entries from the turn's and the session's list, whichever has them. An entry is also found
+/// Removes entries from the list of the turn and that of the session. An entry is also found
 /// by its name in the list, as `list` prints it, from any directory.
 fn remove(app: &App, project: &Project, entries: &Entries) -> anyhow::Result<()> {
     let mut user = app.user(project, false);
@@ -156,14 +156,7 @@ fn remove(app: &App, project: &Project, entries: &Entries) -> anyhow::Result<()>
     }
 
     if app.global.json {
-        let changed = edited.iter().filter(|(_, row)| row.changed);
-        let changed: Vec<serde_json::Value> = changed
-            .map(|(scope, row)| {
-                let list = scope.title().to_lowercase();
-                serde_json::json!({ "list": list, "name": row.name })
-            })
-            .collect();
-        return app.print_json(&serde_json::json!({ "removed": changed }));
+        return app.print_json(&removed(edited.iter().map(|(scope, row)| (*scope, row))));
     }
     for (scope, row) in edited {
         report(app, ListEdit::Remove, scope, &[row])?;
@@ -171,9 +164,20 @@ fn remove(app: &App, project: &Project, entries: &Entries) -> anyhow::Result<()>
     Ok(())
 }
 
+fn removed<'a>(edited: impl Iterator<Item = (ListScope, &'a Edited)>) -> serde_json::Value {
+    let removed = edited.filter(|(_, row)| row.changed);
+    let removed = removed.map(|(scope, row)| {
+        serde_json::json!({ "list": scope.title().to_lowercase(), "name": row.name })
+    });
+    serde_json::json!({ "removed": removed.collect::<Vec<_>>() })
+}
+
 fn report(app: &App, edit: ListEdit, scope: ListScope, edited: &[Edited]) -> anyhow::Result<()> {
     let list = scope.title().to_lowercase();
 
+    if app.global.json && edit == ListEdit::Remove {
+        return app.print_json(&removed(edited.iter().map(|row| (scope, row))));
+    }
     if app.global.json {
         let changed: Vec<&str> = edited
             .iter()

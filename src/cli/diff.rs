@@ -129,7 +129,7 @@ fn show_draft(
     if run.commands > 0 {
         let commands = counted(run.commands, "command");
         app.note(&format!(
-            "What {commands} of the plan would change is unknown until they run."
+            "What {commands} of the plan would change is unknown before the run."
         ));
     }
 

@@ -8,11 +8,11 @@ use crate::text::sanitize::sanitize_line;
 use crate::workflow::confine::backend::{CommandFiles, command_files, try_isolation};
 
 pub(super) fn describe_in_use(project: &Project) -> String {
-    let session = project.session().map_or_else(
-        |_| "no session".to_owned(),
-        |name| format!("session {name}"),
-    );
-    let model = project.settings.model.as_deref().unwrap_or("none");
+    let (session, model) = match project.session() {
+        Ok(name) => (format!("session {name}"), project.model_of(&name)),
+        Err(_) => ("no session".to_owned(), project.settings.model.clone()),
+    };
+    let model = model.as_deref().unwrap_or("none");
     let own = match (
         project.proposed.contains_key("config.yaml"),
         project.trusted,

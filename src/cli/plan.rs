@@ -86,10 +86,12 @@ impl PlanFlags {
 
 /// Checks that the named model, else the session's, else the configured one is usable.
 pub(super) fn check_model(project: &Project, requested: Option<&str>) -> anyhow::Result<()> {
-    let session = project.session().ok();
-    let of_session = session.and_then(|session| project.session_model(&session));
-    let usual = of_session.as_deref().or(project.settings.model.as_deref());
-    choose::check(project, requested.or(usual).ok_or(NoModel::Plan)?)
+    let usual = match project.session() {
+        Ok(session) => project.model_of(&session),
+        Err(_) => project.settings.model.clone(),
+    };
+    let name = requested.or(usual.as_deref());
+    choose::check(project, name.ok_or(NoModel::Plan)?)
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {

@@ -258,7 +258,7 @@ fn is_meant_for_shell(text: &str) -> anyhow::Result<bool> {
     Ok(!ask::yes(&question)?)
 }
 
-/// Commands that are typed by habit and are no words of a message.
+/// Shell commands that users type at this prompt by habit.
 const SHELL_COMMANDS: [&str; 18] = [
     "cat", "cd", "clear", "df", "fg", "grep", "history", "htop", "jobs", "ll", "ls", "ps", "pwd",
     "rm", "sudo", "top", "vi", "vim",

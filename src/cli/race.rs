@@ -15,9 +15,9 @@ use super::{complete, execute, exit};
 use crate::host::env;
 use crate::project::Project;
 use crate::session::name::SessionName;
-use crate::text::grouped;
 use crate::text::hint::error_with_hint;
 use crate::text::sanitize::sanitize_line;
+use crate::text::{counted, grouped};
 use crate::ui::race::RaceTable;
 use crate::workflow::gc::{GcOptions, gc};
 use crate::workflow::race::combine::combine;
@@ -54,7 +54,7 @@ pub(super) struct Args {
     /// Let this model compare the plans; it decides nothing
     #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
     judge: Option<String>,
-    /// Take this plan without asking, by its number in the table; `1+2` merges two
+    /// Take this plan without asking, by its position in `--with`; `1+2` merges two
     #[arg(long, value_name = "N|N+M", value_parser = picked)]
     pick: Option<PickedLanes>,
     /// Also show the models this many turns before the previous one
@@ -107,8 +107,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     };
     if highest > args.with.len() {
         let message = format!(
-            "`--pick` names model {highest}, and there are {}",
-            args.with.len()
+            "`--pick {highest}` is out of range: `--with` names {}",
+            counted(args.with.len(), "model")
         );
         let hint = "the models are counted from 1, as `--with` names them".to_owned();
         return Err(InvalidArgument { message, hint }.into());
@@ -135,7 +135,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         show(app, &finished)?;
         return choose(app, project, &options, &finished);
     };
-    let name = pick(app, &mut project, &options, &finished, lanes);
+    let name = pick(app, &project, &options, &finished, lanes);
     finished.picked = name.as_ref().ok().map(ToString::to_string);
     show(app, &finished)?;
     let name = name?;
@@ -225,18 +225,20 @@ fn choose(
         };
     }
 
-    let labels: Vec<String> = ready_lanes
-        .iter()
-        .zip(KEYS)
-        .map(|(lane, key)| format!("({}) {}", char::from(*key), lane.model))
+    // The numbers of `--pick`, so a lane without a plan leaves a gap.
+    let numbered = finished.lanes.iter().zip(KEYS);
+    let labels: Vec<(char, String)> = numbered
+        .filter(|(lane, _)| lane.is_ready())
+        .map(|(lane, key)| {
+            (
+                char::from(*key),
+                format!("({}) {}", char::from(*key), lane.model),
+            )
+        })
         .collect();
     let mut choices: Vec<Choice<'_>> = labels
         .iter()
-        .zip(KEYS)
-        .map(|(label, key)| Choice {
-            key: char::from(*key),
-            label,
-        })
+        .map(|(key, label)| Choice { key: *key, label })
         .collect();
     let lane_count = choices.len();
     if lane_count > 1 {
@@ -261,7 +263,7 @@ fn choose(
                     continue;
                 };
                 let (one, other) = (ready_lanes[one], ready_lanes[other]);
-                match combine(&mut project, options, one, other, user.as_mut()) {
+                match combine(&project, options, one, other, user.as_mut()) {
                     Ok(name) => name,
                     Err(error) => {
                         drop(user);
@@ -299,7 +301,7 @@ fn two_of(user: &mut dyn User, lanes: &[Choice<'_>]) -> anyhow::Result<Option<(u
 /// Returns the session of the plan that was named in advance.
 fn pick(
     app: &App,
-    project: &mut Project,
+    project: &Project,
     options: &RaceOptions,
     finished: &FinishedRace,
     lanes: PickedLanes,

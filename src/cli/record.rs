@@ -46,7 +46,7 @@ pub(super) struct Args {
     /// What the agent wrote down of it: the end of this file is kept with the turn
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     transcript: Option<String>,
-    /// Who did it, if not the program
+    /// Author of the edits, if not the program
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
     /// Record a turn although no file changed

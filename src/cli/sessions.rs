@@ -31,7 +31,7 @@ pub(super) struct Args {
     ///
     /// Plans that wait in different sessions, such as those of a race, are merged with each other
     /// and with your files as they are now. Nothing of yours is changed. What a plan's commands would
-    /// change is unknown until they run.
+    /// change is unknown before the run.
     #[arg(long, conflicts_with = "remotes")]
     overlap: bool,
 }

@@ -63,7 +63,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             "workspace": files,
         }))?;
     } else {
-        app.note(&format!("Going on with session {name}."));
+        app.note(&format!("Switched to session {name}."));
         report_files(app, &files, tip.number());
     }
 

@@ -51,7 +51,7 @@ mod system {
         }
     }
 
-    #[expect(unsafe_code, reason = "the number belongs to nobody here")]
+    #[expect(unsafe_code, reason = "the number has no owner here")]
     pub(super) fn close_on_exec(number: i32) {
         // SAFETY: `F_SETFD` takes only numbers, and fails if the descriptor is not open.
         unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };

@@ -87,7 +87,7 @@ fn act(name: &str, action: Option<&str>) -> anyhow::Result<()> {
             let sent = std::time::Instant::now();
             while !super::interrupt::requested() {
                 let is_taken = sent.elapsed().as_secs() < 10;
-                anyhow::ensure!(is_taken, "SIGINT is ignored by whoever started the tests");
+                anyhow::ensure!(is_taken, "the parent process of the tests ignores SIGINT");
                 std::thread::yield_now();
             }
             Ok(())

@@ -282,7 +282,7 @@ const SECRET_WORDS: &[&str] = &[
 ];
 /// Beginnings of the names of secrets of password managers.
 const SECRET_STARTS: &[&str] = &["BW_SESSION", "OP_SESSION"];
-/// Names that contain one of them and are no secrets: of the shell, the desktop and git.
+/// Harmless names that contain one of them: of the shell, the desktop and git.
 const HARMLESS: &[&str] = &["OLDPWD", "PWD", "SSH_AUTH_SOCK"];
 const HARMLESS_STARTS: &[&str] = &["GIT_CONFIG_KEY_", "GNOME_KEYRING_", "XDG_SESSION_"];
 
@@ -294,7 +294,8 @@ fn is_secret(name: &str, value: &str) -> bool {
         || secret::find_secret(value).is_some()
 }
 
-fn is_secret_name(name: &str) -> bool {
+/// Returns whether a name in capitals, with `_` between its words, is that of a secret.
+pub fn is_secret_name(name: &str) -> bool {
     if HARMLESS.contains(&name) || HARMLESS_STARTS.iter().any(|start| name.starts_with(start)) {
         return false;
     }

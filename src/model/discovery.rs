@@ -13,9 +13,10 @@ use server::{FoundServer, ServerAddress, is_confidential};
 
 use super::known::{KnownProgram, PROVIDERS, ProgramUsage, Provider};
 use super::model_env::Variable;
-use super::remote::is_placeholder;
+use super::remote::{is_near, is_placeholder};
 use crate::config::edit::NewModel;
 use crate::config::settings::{ModelSettings, Price};
+use crate::host::http::Url;
 use crate::host::threads::{join_both, parallel_map};
 
 /// Doesn't contain the key.
@@ -135,12 +136,16 @@ pub struct ModelOffer {
 }
 
 impl ModelOffer {
-    /// Address to which the key would go without encryption over a network.
+    /// Address in the local network to which the key would go without encryption. Calls to other
+    /// networks fail anyway.
     pub fn plain_address(&self) -> Option<&str> {
         let address = self.settings.base_url.as_deref();
         let has_key =
             self.settings.api_key_env.is_some() || !self.settings.api_key_command.is_empty();
-        address.filter(|address| has_key && !is_confidential(address))
+        let is_plain = |address: &&str| {
+            !is_confidential(address) && Url::parse(address).is_ok_and(|url| is_near(&url))
+        };
+        address.filter(|address| has_key && is_plain(address))
     }
 
     pub fn to_new(&self) -> NewModel {

@@ -1,8 +1,8 @@
 //! Known providers, model servers, programs and search engines: one table for `setup`, the lookup of
 //! keys, the sandbox and the documentation.
 //!
-//! Agents are in [`acting::preset`](super::acting::preset), because their rows are longer. It contains
-//! no code: anything else can be configured with the same fields.
+//! Agents are in [`acting::preset`](super::acting::preset), because their rows are longer. The
+//! tables contain no code: anything else can be configured with the same fields.
 
 use super::acting::preset;
 

@@ -170,7 +170,7 @@ fn read_unattributed(file: &Path, range: Option<&str>) -> anyhow::Result<Vec<Bla
     Ok(lines.collect())
 }
 
-/// Sessions that are searched for the turns of one that is not here.
+/// Sessions that are searched for the turns of a missing one.
 const MAX_OTHERS: usize = 32;
 
 type LineTurns = Rc<[Option<usize>]>;

@@ -14,7 +14,7 @@ pub const PLAN: &str = "plan.md";
 pub const APPROVED: &str = "approved.md";
 /// The user's reason for declining a plan.
 pub const DECLINED: &str = "declined.txt";
-/// Comments on lines of a declined plan's result.
+/// Comments on lines of a plan's result, if it was declined or rejected.
 pub const COMMENTS: &str = "comments.md";
 /// The execution report.
 pub const REPORT: &str = "report.md";

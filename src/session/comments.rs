@@ -1,7 +1,7 @@
 //! Comments on lines of a plan's result (`comments.md`).
 //!
 //! A comment quotes the lines that it is about, with a line or two around them, so that the next
-//! review can say what became of them. The text is read strictly: it may come from a fetched turn.
+//! review can say whether they were addressed. The text is read strictly: it may come from a fetched turn.
 
 use crate::text::fence::fence_for;
 use crate::text::path::RepoPath;
@@ -36,7 +36,7 @@ pub struct LineComment {
     pub text: String,
 }
 
-/// What became of the lines of a comment.
+/// State of the lines of a comment in a later version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommentStatus {
     /// They are as they were.
@@ -110,7 +110,7 @@ impl LineComment {
         }
     }
 
-    /// Returns what became of the lines in another version of the file, given as by [`quotable`].
+    /// Returns the state of the lines in another version of the file, given as by [`quotable`].
     /// `None` if the file is deleted.
     pub fn status(&self, lines: Option<&[String]>) -> CommentStatus {
         let Some(lines) = lines else {

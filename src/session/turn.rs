@@ -39,7 +39,7 @@ pub struct Turn {
     pub meta: Meta,
     /// In seconds since 1970.
     pub seconds: i64,
-    /// A turn of a record, which comes without its workspace commits.
+    /// A turn of a bare session, which comes without its workspace commits.
     pub without_code: bool,
     /// Another tool, such as `git filter-repo`, rewrote its workspace commits. `meta` names those
     /// that exist now.

@@ -209,7 +209,7 @@ pub fn changed(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> 
 
 /// Like [`changed`], but the result does not depend on the time that it takes. The caller bounds the
 /// number of lines.
-pub fn changed_always_alike(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
+pub fn changed_without_deadline(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
     changed_runs(&edit_script(StepSearch::Readable, old, new, None))
 }
 
@@ -284,7 +284,7 @@ fn line(
 // Minimum similarity, from 0 to 1, for marking words.
 const MIN_SIMILARITY: f32 = 0.5;
 
-/// Bytes of the lines on one side. More have no marked words: to split megabytes into words takes longer than all the rest.
+/// In bytes, of all lines on one side. Beyond it, words are not marked: splitting megabytes is too slow.
 const MAX_MARKED: usize = 128 << 10;
 
 /// Pieces of a line. `true` marks a difference.
@@ -299,7 +299,7 @@ struct WordPieces<'t> {
 }
 
 /// Splits the lines on both sides into pieces. Leaves dissimilar lines unmarked, because almost
-/// everything would be marked, and lines longer than [`MAX_MARKED`].
+/// everything would be marked, and sides larger than [`MAX_MARKED`].
 fn mark_words<'t>(
     old: &'t [&'t str],
     new: &'t [&'t str],

@@ -72,7 +72,7 @@ pub fn keep_bytes(old: &[u8], new: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(new.len());
     let (mut at_old, mut at_new) = (0, 0);
     let common_end = common_end(&old_lines);
-    for (gone, made) in diff::changed_always_alike(&old_keys, &new_keys) {
+    for (gone, made) in diff::changed_without_deadline(&old_keys, &new_keys) {
         push_alike(
             &mut kept,
             &old_lines[at_old..gone.start],

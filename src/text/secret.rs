@@ -177,6 +177,20 @@ pub fn redact(text: &str) -> Cow<'_, str> {
 
 /// Replaces keys and these exact values.
 pub fn redact_values<'a>(text: &'a str, values: &[&str]) -> Redacted<'a> {
+    let mut redacted = replace_values(text, values);
+    let shaped = replace_shapes(&redacted.text);
+    if let Some((text, count)) = shaped {
+        redacted = Redacted {
+            text: Cow::Owned(text),
+            count: redacted.count + count,
+        };
+    }
+
+    redacted
+}
+
+/// Replaces these exact values only, where a key by its format can also be an id.
+pub fn replace_values<'a>(text: &'a str, values: &[&str]) -> Redacted<'a> {
     let mut redacted = Redacted {
         text: Cow::Borrowed(text),
         count: 0,
@@ -188,15 +202,6 @@ pub fn redact_values<'a>(text: &'a str, values: &[&str]) -> Redacted<'a> {
             redacted.text = Cow::Owned(redacted.text.replace(value, "[redacted key]"));
         }
     }
-
-    let shaped = replace_shapes(&redacted.text);
-    if let Some((text, count)) = shaped {
-        redacted = Redacted {
-            text: Cow::Owned(text),
-            count: redacted.count + count,
-        };
-    }
-
     redacted
 }
 

@@ -59,7 +59,6 @@ pub struct AcpUser<'a> {
     /// Cost of the session in US dollars: before the call of the model that runs, and of this call.
     spent: f64,
     cost: Option<f64>,
-    has_worked: bool,
 }
 
 impl<'a> AcpUser<'a> {
@@ -77,7 +76,6 @@ impl<'a> AcpUser<'a> {
             prefix: Uuid::now_v7().to_string(),
             spent: 0.0,
             cost: None,
-            has_worked: false,
         }
     }
 
@@ -104,11 +102,6 @@ impl<'a> AcpUser<'a> {
     /// Sets what the session has cost before, in US dollars.
     pub fn set_spent(&mut self, dollars: f64) {
         self.spent = dollars;
-    }
-
-    /// Returns whether an agent worked, and not only a model.
-    pub fn has_worked(&self) -> bool {
-        self.has_worked
     }
 
     /// Sends what is not an answer, such as progress.
@@ -156,9 +149,8 @@ impl<'a> AcpUser<'a> {
 
     /// Shows what the agent inside does, as the editor shows its own agents.
     fn working(&mut self, progress: &AgentProgress<'_>) {
-        self.has_worked = true;
         let lines = match progress {
-            AgentProgress::Tool(_) => self.work.finish_words(),
+            AgentProgress::Tool(_) => self.work.flush_message(),
             _ => self.work.feed(progress),
         };
         self.send_lines(&lines);
@@ -343,7 +335,7 @@ impl User for AcpUser<'_> {
             }
             Event::Working { progress, .. } => self.working(progress),
             Event::Answered => {
-                let lines = self.work.finish_words();
+                let lines = self.work.flush_message();
                 self.send_lines(&lines);
                 self.spent += self.cost.take().unwrap_or_default();
             }

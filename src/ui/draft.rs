@@ -88,7 +88,7 @@ impl EditedPlan {
         self.edited.insert(ItemPart::Action(index));
     }
 
-    /// Grants a command the network, or takes it back. Returns `false` if the action is no command.
+    /// Grants a command the network, or takes it back. Returns `false` if the action is not a command.
     pub fn switch_network(&mut self, index: usize) -> bool {
         let mut action = self.plan.actions[index].clone();
         let Some(execute) = action.kind.command_mut() else {

@@ -80,6 +80,7 @@ fn is_files_warning(notice: &FilesNotice) -> bool {
         FilesNotice::UntrackedCaptured(_)
             | FilesNotice::NotCaptured(_)
             | FilesNotice::LeftoversRemoved(_)
+            | FilesNotice::WorktreeUnlisted(_)
             | FilesNotice::LandingFinished { .. }
             | FilesNotice::TornPackMoved(_)
             | FilesNotice::StaleLockRemoved(_)
@@ -399,6 +400,9 @@ fn files_sentences(notice: &FilesNotice) -> Vec<String> {
         FilesNotice::LeftoversRemoved(session) => format!(
             "removed what a run that was cut short left in the worktree of session `{session}`"
         ),
+        FilesNotice::WorktreeUnlisted(session) => {
+            format!("git no longer lists the worktree of session `{session}`")
+        }
         FilesNotice::LandingFinished { branch, commit } => {
             format!("finished a landing on `{branch}`: {commit}")
         }

@@ -56,7 +56,7 @@ pub fn limits(overlaps: &Overlaps) -> Vec<String> {
         if compared.commands > 0 {
             let commands = counted(compared.commands, "command");
             lines.push(format!(
-                "What {commands} of {session} would change is unknown until they run."
+                "What {commands} of {session} would change is unknown before the run."
             ));
         }
     }

@@ -187,7 +187,7 @@ impl<W: Write> Progress<W> {
         let Some(mut pending) = self.pending.take() else {
             return;
         };
-        let words = pending.work.as_mut().map(AgentWork::finish_words);
+        let words = pending.work.as_mut().map(AgentWork::flush_message);
         self.lines(words.unwrap_or_default());
         let last = match &pending.work {
             Some(work) => Some(work.end(&pending.model)),

@@ -127,7 +127,7 @@ fn asides(repaired: &Repaired) -> Option<String> {
         .then(|| format!("there are words beside a command, which may say not to run it: {listed}"))
 }
 
-/// Lists the user's comments on the declined plan, with what became of their lines.
+/// Lists the user's comments on the previous plan, with the state of their lines.
 fn comments(proposal: &ReviewRequest<'_>) -> Vec<String> {
     let line = |(comment, status): &(LineComment, CommentStatus)| {
         let (place, text) = (

@@ -230,7 +230,7 @@ impl WorktreeEnv<'_, '_> {
         let mut record = self.record.borrow_mut();
         record.lost = budget.used(failure.work.usage, failure.work.cost);
         record.transcript = failure.work.transcript;
-        // The conversation is not resumed after a failure, but its cost goes on.
+        // The conversation is not resumed after a failure, but its cost still counts.
         record.acted = Some(Acted {
             conversation: failure.work.conversation,
             total_cost: failure.work.totals.cost,

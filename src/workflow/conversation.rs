@@ -42,12 +42,20 @@ pub fn session_of(project: &Project, id: Uuid) -> Option<SessionName> {
     let sessions = project.store().sessions().ok()?.into_iter();
     let mut names = sessions.map(|(name, _)| name);
     let name = names.find(|name| name.as_str() == recorded)?;
-    (first_commit(project, &name)?.to_string() == first).then_some(name)
+    is_first(project, &name, &first).then_some(name)
 }
 
 /// Ids by the name of the session.
 pub fn conversations(project: &Project) -> BTreeMap<String, Uuid> {
-    let named = |id| Some((session_of(project, id)?.as_str().to_owned(), id));
+    let sessions = project.store().sessions().unwrap_or_default().into_iter();
+    let names: BTreeMap<String, SessionName> = sessions
+        .map(|(name, _)| (name.as_str().to_owned(), name))
+        .collect();
+    let named = |id| {
+        let (name, first) = read(project, id)?;
+        let is_same = is_first(project, names.get(&name)?, &first);
+        is_same.then_some((name, id))
+    };
     ids(project).into_iter().filter_map(named).collect()
 }
 
@@ -57,10 +65,12 @@ pub(in crate::workflow) fn rename(
     old: &SessionName,
     new: &SessionName,
 ) -> anyhow::Result<()> {
+    let Some(first) = first_commit(project, old) else {
+        return Ok(());
+    };
+    let expected = (old.as_str().to_owned(), first.to_string());
     for id in ids(project) {
-        if session_of(project, id).as_ref() == Some(old)
-            && let Some(first) = first_commit(project, old)
-        {
+        if read(project, id).as_ref() == Some(&expected) {
             keep_conversation(project, id, new, first)?;
         }
     }
@@ -91,6 +101,10 @@ fn read(project: &Project, id: Uuid) -> Option<(String, String)> {
     let text = read_regular_text(&dir(project).join(id.to_string()), MAX_FILE).ok()?;
     let (name, first) = text.trim().split_once(' ')?;
     Some((name.to_owned(), first.to_owned()))
+}
+
+fn is_first(project: &Project, name: &SessionName, commit: &str) -> bool {
+    first_commit(project, name).is_some_and(|first| first.to_string() == commit)
 }
 
 fn first_commit(project: &Project, name: &SessionName) -> Option<CommitId> {

@@ -448,7 +448,7 @@ fn fault(checked: &Checked, is_known: bool, is_code: bool) -> Option<String> {
     let lacks_code = checked.turns.iter().rev().find(|turn| turn.without_code);
     if let Some(turn) = lacks_code.filter(|_| is_code) {
         return Some(format!(
-            "turn {} has no files, and the session is not a bare one",
+            "turn {} has no files, although the session came with its code",
             turn.number
         ));
     }

@@ -59,6 +59,7 @@ pub(in crate::workflow) fn fork_session(
         refs::read(&project.repository, &name.reference())?.is_none(),
         StoreError::Taken(name.clone())
     );
+    let tip = project.store().tip(&from.session)?.commit;
     let log = format!("teddy: branch from {}", from.commit);
     let moved = refs::move_to(
         &project.repository,
@@ -72,9 +73,9 @@ pub(in crate::workflow) fn fork_session(
         MoveError::Moved { .. } => anyhow::Error::from(StoreError::Taken(name.clone())),
         MoveError::Store(error) => error,
     })?;
-    // A branch of a remote session counts as someone else's until it is adopted, because its
-    // context does.
-    if from.session.remote().is_none() {
+    // A branch of someone else's session is someone else's until it is adopted: its commands do not
+    // run, and its context shows no ignored files.
+    if project.is_own_tip(&from.session, tip) {
         project.journal().record_tip(name, from.commit)?;
     }
     project.journal().forget_model(name);
@@ -108,7 +109,7 @@ pub fn rename_session(
     let tip = project.store().tip(old)?;
     let draft = refs::read(repository, &old.draft_reference())?;
     let was_signed = refs::read_tag(repository, &old.signed_reference())?.is_some();
-    let is_own_tip = project.journal().tip(old.as_str()) == Some(tip.commit);
+    let is_own_tip = project.is_own_tip(old, tip.commit);
     let model = project.session_model(old);
     let is_own_draft = draft.is_some_and(|id| project.journal().own_drafts(old).contains(&id));
 

@@ -2,7 +2,7 @@
 //! turn's result.
 //!
 //! Takes no lock and moves no ref; the trees of plans stay in memory. What a plan's commands would
-//! change is unknown until they run.
+//! change is unknown before the run.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -35,11 +35,11 @@ const MAX_FILE: usize = 1 << 20;
 /// Maximum size of a plan's files. Those beyond it are skipped.
 const MAX_PLAN: usize = 16 << 20;
 
-/// Maximum number of lines of a plan's files. A merge of lines that are hard to tell apart takes time
-/// that grows with their square.
+/// Maximum number of lines of a plan's files. The time for a merge of similar lines grows with the
+/// square of their number.
 const MAX_LINES: usize = 10_000;
 
-/// Plans that are not compared after this time are counted.
+/// After this time, the remaining pairs of plans are counted, not compared.
 const TIME_LIMIT: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone, Default, Serialize)]

@@ -44,7 +44,7 @@ pub struct PlanOptions {
     pub message: Option<String>,
     /// A raw answer from elsewhere, instead of asking a model.
     pub from: Option<String>,
-    /// By name or `kind:id`; `None` for the configured model.
+    /// By name or `kind:id`; `None` for the session's model, else the configured one.
     pub model: Option<String>,
     /// `None` for the configured pipeline.
     pub pipeline: Option<String>,
@@ -55,6 +55,8 @@ pub struct PlanOptions {
     pub work: Option<String>,
     /// The answer must not change files.
     pub question: bool,
+    /// `from` contains changes that an agent made.
+    pub is_made: bool,
     /// Workspace commit to plan from; `None` takes a snapshot.
     pub snapshot: Option<CommitId>,
     /// The user is at the prompt of a loop.
@@ -126,6 +128,7 @@ pub fn plan_turn(
         requests::requests_but_for(session.project, &session.tip, &session.draft, &message)?;
     begin(&mut session.draft, &message, origin);
     session.draft.meta.planned_on = Some(recorded.commit);
+    session.draft.meta.made = options.is_made;
     instruct(&mut session, options)?;
     session
         .draft

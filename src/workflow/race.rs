@@ -210,7 +210,11 @@ fn begin_lane(
         tip.commit,
         &log,
     )?;
-    project.journal().record_tip(&name, tip.commit)?;
+    // As a branch: what is someone else's stays so.
+    let newest = project.store().tip(&tip.session)?.commit;
+    if project.is_own_tip(&tip.session, newest) {
+        project.journal().record_tip(&name, tip.commit)?;
+    }
 
     let lane = project.store().tip(&name)?;
     let mut waiting = project.store().draft(&lane)?;

@@ -23,7 +23,6 @@ use crate::text::path::lossy_paths;
 use crate::workflow::confine::backend::{CommandFiles, command_files};
 use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::execute::stage::perform;
-use crate::workflow::trust::is_own_tip;
 use crate::workflow::user::{Approved, User};
 
 /// Not a valid session name, so it cannot collide.
@@ -73,7 +72,8 @@ pub fn rerun(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Resu
     let turn = project.store().turn(&project.session_of(turn)?, turn)?;
     turn.session.writable()?;
     let session = &turn.session;
-    if !is_own_tip(project, &project.store().tip(session)?) {
+    let tip = project.store().tip(session)?;
+    if !project.is_own_tip(session, tip.commit) {
         return Err(error_with_hint(
             format!("session `{session}` came with copied refs or a file; its plans do not run"),
             format!("`teddy switch --adopt {session}` accepts it"),

@@ -92,11 +92,6 @@ pub fn is_own_draft(project: &Project, tip: &Turn, draft: &Draft) -> bool {
         .is_none_or(|commit| project.journal().own_drafts(&tip.session).contains(&commit))
 }
 
-/// The user made or accepted the newest turn.
-pub fn is_own_tip(project: &Project, tip: &Turn) -> bool {
-    project.journal().tip(tip.session.as_str()) == Some(tip.commit)
-}
-
 /// Branches the session to a local one of its own name.
 pub fn adopt_remote(
     project: &mut Project,
@@ -115,7 +110,7 @@ pub fn adopt_session(
     user: &mut dyn User,
 ) -> anyhow::Result<Adopted> {
     let mut opened = OpenSession::open(project, session, "switch", user)?;
-    if !is_own_tip(project, &opened.tip) {
+    if !project.is_own_tip(&opened.tip.session, opened.tip.commit) {
         project.journal().forget_model(session);
         project.journal().record_adopted(opened.tip.commit)?;
     }

@@ -64,7 +64,7 @@ pub trait User {
     fn report(&mut self, event: Event<'_>);
 }
 
-/// The user, without reports of actions: their results are told otherwise.
+/// The user, without reports of actions: their results are shown elsewhere.
 pub struct WithoutActions<'a>(pub &'a mut dyn User);
 
 impl User for WithoutActions<'_> {
@@ -109,7 +109,6 @@ pub struct ReviewRequest<'a> {
     /// What each action would do to the files.
     pub simulation: &'a Simulation,
     /// How commands will be confined: `sandboxed, no network`, `not sandboxed`.
-    /// Of commands, in a few words.
     pub confinement: &'a dyn Fn() -> String,
     /// Validates a changed plan against the same snapshot.
     pub revise: &'a dyn Fn(&Plan) -> anyhow::Result<Simulation>,
@@ -117,7 +116,7 @@ pub struct ReviewRequest<'a> {
     pub read_resource: &'a dyn Fn(&Resource) -> anyhow::Result<ResourceContent>,
     /// Set if the user's files changed during the review.
     pub earlier: Option<&'a Approved>,
-    /// Comments on the declined plan before, and what became of their lines.
+    /// Comments on the previous plan, which was declined or rejected, with the state of their lines.
     pub comments: &'a [(LineComment, CommentStatus)],
     /// Comments on this plan that are not sent yet.
     pub written: &'a [LineComment],

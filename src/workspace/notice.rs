@@ -21,6 +21,8 @@ pub enum FilesNotice {
     NotCaptured(Vec<NotCaptured>),
     /// Leftovers of an interrupted run were removed from the worktree of this session.
     LeftoversRemoved(String),
+    /// The session whose worktree git no longer lists.
+    WorktreeUnlisted(String),
     LandingFinished {
         /// The branch, without `refs/heads/`.
         branch: String,

@@ -480,16 +480,17 @@ fn is_worktree_pruned(repository: &Repository, worktree: &str) -> anyhow::Result
     Ok(!is_there.with_context(|| format!("cannot read `{}`", record.display()))?)
 }
 
-/// Removes git's records of session worktrees that are gone. Returns whether there were any.
+/// Removes git's records of session worktrees of which TeDDy has none. Returns whether there were any.
 fn discard_lost_records(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
     let mut any = false;
     for session in registered::lost_records(checkout.repository) {
         let Some(_lock) = try_lock_worktree(checkout, &session, "recover") else {
             continue;
         };
-        registered::discard_record(checkout.repository, &session)?;
-        notify(FilesNotice::LeftoversRemoved(session.clone()));
-        any = true;
+        if registered::discard_record(checkout.repository, &session)? {
+            notify(FilesNotice::WorktreeUnlisted(session));
+            any = true;
+        }
     }
 
     Ok(any)

@@ -70,7 +70,7 @@ fn arguments(command: &EditorCommand, input: &str) -> Result<Vec<String>, String
     let name = command.name;
     let own = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     if name == "land" {
-        // One argument, so that no word of the message is an option.
+        // A single argument: otherwise parts of the message could be options.
         return Ok(match input {
             "" => own(&[name, "--no-edit"]),
             message => vec![name.to_owned(), format!("--message={message}")],

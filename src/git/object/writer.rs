@@ -38,7 +38,7 @@ pub(in crate::git) struct Sink {
     objects: PathBuf,
     hash: gix::hash::Kind,
     read_only: bool,
-    /// Who besides the user can read new packs.
+    /// Permissions of group and others to read new packs.
     readers: u32,
 }
 

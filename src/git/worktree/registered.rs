@@ -18,7 +18,7 @@ use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::host::file::{FileKind, FileMode, Root};
 
-/// Registers the worktree of a session with git, with HEAD at a commit. Does nothing if there is no
+/// Registers the worktree of a session with git, with HEAD at a commit. Has no effect without a
 /// worktree, if a record of another program has the name, or if refs are in a reftable, which needs
 /// one of its own for each worktree. The caller holds the session's lock.
 pub fn register_worktree(
@@ -97,10 +97,11 @@ pub fn is_lock_of_session(reason: &str) -> bool {
     reason.starts_with(LOCK)
 }
 
-/// Removes git's record of a session's worktree, if it is ours. The caller holds the session's lock.
-pub fn discard_record(repository: &Repository, session: &str) -> anyhow::Result<()> {
+/// Removes git's record of a session's worktree, if it is ours. Returns whether it was. The caller
+/// holds the session's lock.
+pub fn discard_record(repository: &Repository, session: &str) -> anyhow::Result<bool> {
     let Ok(records) = Root::open_strictly(&repository.common_dir().join(RECORDS)) else {
-        return Ok(());
+        return Ok(false);
     };
     let name = record_name(session);
     let read = |file: &str| records.read(&Path::new(&name).join(file), MAX_FILE);
@@ -116,10 +117,11 @@ pub fn discard_record(repository: &Repository, session: &str) -> anyhow::Result<
     // Only a crash of ours leaves a part of a record.
     let is_part = matches!(records.kind(Path::new(&name)), Ok(Some(FileKind::Dir)))
         && matches!(records.kind(&Path::new(&name).join(GITDIR)), Ok(None));
-    if has_lock || is_at_ours || is_part {
+    let is_ours = has_lock || is_at_ours || is_part;
+    if is_ours {
         discard(&records, OsStr::new(&name))?;
         // git also removes the directory with the last record.
         let _ = std::fs::remove_dir(repository.common_dir().join(RECORDS));
     }
-    Ok(())
+    Ok(is_ours)
 }

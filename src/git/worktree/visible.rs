@@ -167,7 +167,7 @@ fn link_object(from: &Path, to: &Path) -> anyhow::Result<()> {
         linked => linked,
     };
     match linked {
-        // `git gc` moved it into a pack, or it is there already.
+        // `git gc` moved it into a pack, or it exists already.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists) => {
             Ok(())
         }

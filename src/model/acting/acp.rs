@@ -23,8 +23,8 @@ use super::{
 };
 use crate::host::dialogue::{Dialogue, DialogueDir, DialogueOrder};
 use crate::model::ModelError;
-use crate::model::acting::acp::talk::text_at;
 use crate::model::acting::agent_output::sanitize_label;
+use crate::model::acting::json_line::text_at;
 use crate::model::acting::transcript::TranscriptRecorder;
 
 pub(super) struct AcpModel {
@@ -432,7 +432,7 @@ fn finish(
 ) -> Result<AgentResult, Box<AgentFailure>> {
     let (usage, cost, totals) = talk.work.usage_of_call();
     let mut work = AgentResult {
-        message: talk.work.message.clone(),
+        message: talk.record.redact_text(&talk.work.message),
         conversation: Some(agreed.conversation).filter(|id| is_id(id)),
         resumed: agreed.resumed,
         agent: agreed.identity,

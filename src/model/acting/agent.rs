@@ -168,7 +168,10 @@ impl AgentSettings {
     /// Whether a line of the output is not a part of the answer.
     pub(super) fn is_noise(&self, line: &str) -> bool {
         let noise = self.preset.map_or(&[][..], |preset| preset.noise);
-        noise.iter().any(|begin| line.starts_with(begin))
+        let line = line.trim_end();
+        noise
+            .iter()
+            .any(|(begin, end)| line.starts_with(begin) && line.ends_with(end))
     }
 
     pub(super) fn make_state(&self) {
@@ -336,8 +339,20 @@ mod tests {
     #[test]
     fn the_banner_of_aider_is_no_answer() {
         let aider = agent("agent:aider");
-        assert!(aider.is_noise("Aider v0.86.2") && aider.is_noise("Tokens: 2k sent"));
-        assert!(!aider.is_noise("I extended the notes."));
+        for line in [
+            "Aider v0.86.2",
+            "Added calc.py to the chat.",
+            "Tokens: 2.4k sent, 156 received. Cost: $0.01 message, $0.02 session.",
+        ] {
+            assert!(aider.is_noise(line), "{line}");
+        }
+        for line in [
+            "I extended the notes.",
+            "Added a --version flag.",
+            "Note: it is slow.",
+        ] {
+            assert!(!aider.is_noise(line), "{line}");
+        }
     }
 
     #[test]

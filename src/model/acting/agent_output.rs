@@ -1,7 +1,7 @@
 //! Splits output into lines of bounded length, and sanitizes parts of it for display.
 
 use crate::text::sanitize::{sanitize_block, sanitize_line, strip_ansi};
-use crate::text::secret::redact;
+use crate::text::secret::{redact, redact_values};
 
 /// In bytes.
 pub(super) const MAX_LINE: usize = 64 << 20;
@@ -61,6 +61,22 @@ pub(super) fn sanitize_label(text: &str) -> String {
     sanitize_line(&short).into_owned()
 }
 
+/// In characters.
+const MAX_COMMAND: usize = 4000;
+
+/// A command that the user allows or not, without keys or control characters. A longer one is cut
+/// and says so: its end can do anything.
+pub(super) fn sanitize_command(text: &str) -> String {
+    let clean = redact(text.trim());
+    let short: String = clean.chars().take(MAX_COMMAND).collect();
+    let more = clean[short.len()..].chars().count();
+    let shown = sanitize_line(&short);
+    match more {
+        0 => shown.into_owned(),
+        more => format!("{shown}… ({more} more characters are not shown)"),
+    }
+}
+
 const MAX_STDERR_TAIL: usize = 4096;
 
 /// In characters.
@@ -69,9 +85,18 @@ const MAX_IN_ERROR: usize = 1000;
 #[derive(Debug, Default)]
 pub(super) struct Complaints {
     tail: Vec<u8>,
+    /// Values to redact.
+    secrets: Vec<String>,
 }
 
 impl Complaints {
+    pub(super) fn new(secrets: Vec<String>) -> Complaints {
+        Complaints {
+            secrets,
+            ..Complaints::default()
+        }
+    }
+
     pub(super) fn add(&mut self, piece: &[u8]) {
         self.tail
             .extend(&piece[piece.len().saturating_sub(MAX_STDERR_TAIL)..]);
@@ -82,7 +107,9 @@ impl Complaints {
     /// Without ANSI sequences, keys or control characters.
     pub(super) fn text(&self) -> String {
         let text = String::from_utf8_lossy(&self.tail);
-        sanitize_block(&redact(&strip_ansi(text.trim()))).into_owned()
+        let secrets: Vec<&str> = self.secrets.iter().map(String::as_str).collect();
+        let plain = strip_ansi(text.trim());
+        sanitize_block(&redact_values(&plain, &secrets).text).into_owned()
     }
 
     pub(super) fn behind_colon(&self) -> String {

@@ -209,7 +209,7 @@ impl ActingModel for CommandAgent {
             work: WorkState::default(),
             is_known: false,
             lines: LineSplitter::default(),
-            complaints: Complaints::default(),
+            complaints: Complaints::new(self.agent.secrets.clone()),
             agent: &self.agent,
             earlier: task
                 .conversation
@@ -264,7 +264,8 @@ impl RunningCommand<'_> {
     }
 
     fn read(&mut self, line: &[u8]) {
-        let text = String::from_utf8_lossy(line);
+        let line = String::from_utf8_lossy(line);
+        let text = self.record.redact_text(&line);
         let object = serde_json::from_str(&text).ok().filter(Value::is_object);
         let Some(object) = object.filter(|_| self.has_facts) else {
             let text = strip_ansi(&text);

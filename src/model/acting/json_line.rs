@@ -5,11 +5,15 @@
 
 use serde_json::{Value, json};
 
+/// Parts of one line that are read. An update takes more memory than the line needs for it.
+const MAX_PARTS: usize = 1000;
+
+/// Empty for an unknown line.
 pub(super) fn updates_of(line: &Value) -> Vec<Value> {
     let readers = [claude, codex, gemini, opencode];
-    let updates = readers.iter().map(|read| read(line));
-    updates
-        .into_iter()
+    readers
+        .iter()
+        .map(|read| read(line))
         .find(|updates| !updates.is_empty())
         .unwrap_or_default()
 }
@@ -18,7 +22,7 @@ fn message(text: &str) -> Value {
     json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": text } })
 }
 
-/// With the fields of `fields`.
+/// Creates an update of a tool call.
 fn tool(id: &str, mut fields: Value) -> Value {
     fields["sessionUpdate"] = "tool_call_update".into();
     fields["toolCallId"] = id.into();
@@ -51,31 +55,33 @@ fn call(id: &str, name: &str, input: &Value) -> Value {
 fn claude(line: &Value) -> Vec<Value> {
     let parts = line.pointer("/message/content").and_then(Value::as_array);
     let parts = parts.into_iter().flatten();
-    let is_agent = string(line, "/type") == "assistant";
-    let part = |part: &Value| match string(part, "/type") {
-        "text" if is_agent => Some(message(&format!("{}\n", string(part, "/text")))),
+    let is_agent = text_at(line, "/type") == "assistant";
+    let part = |part: &Value| match text_at(part, "/type") {
+        "text" if is_agent => Some(message(&format!("{}\n", text_at(part, "/text")))),
         "tool_use" => Some(call(
-            string(part, "/id"),
-            string(part, "/name"),
+            text_at(part, "/id"),
+            text_at(part, "/name"),
             &part["input"],
         )),
         "tool_result" => Some(claude_result(part)),
         _ => None,
     };
     let denials = line.get("permission_denials").and_then(Value::as_array);
-    let denials = denials.into_iter().flatten();
-    let denied = denials.map(|denial| {
-        tool(
-            string(denial, "/tool_use_id"),
-            json!({ "status": "denied" }),
-        )
-    });
-    parts.filter_map(part).chain(denied).collect()
+    let ids = denials.into_iter().flatten().take(MAX_PARTS);
+    let ids = ids.map(|denial| text_at(denial, "/tool_use_id"));
+    let denied = ids
+        .filter(|id| !id.is_empty())
+        .map(|id| tool(id, json!({ "status": "denied" })));
+    parts
+        .take(MAX_PARTS)
+        .filter_map(part)
+        .chain(denied)
+        .collect()
 }
 
 fn claude_result(part: &Value) -> Value {
     let texts = part.get("content").and_then(Value::as_array);
-    let texts = texts.into_iter().flatten().map(|it| string(it, "/text"));
+    let texts = texts.into_iter().flatten().map(|it| text_at(it, "/text"));
     let output = match part["content"].as_str() {
         Some(text) => text.to_owned(),
         None => texts.collect::<Vec<_>>().join("\n"),
@@ -85,7 +91,7 @@ fn claude_result(part: &Value) -> Value {
     let code = code.and_then(|text| text.lines().next()?.trim().parse::<i64>().ok());
     let status = if has_failed { "failed" } else { "completed" };
     tool(
-        string(part, "/tool_use_id"),
+        text_at(part, "/tool_use_id"),
         json!({ "status": status, "rawOutput": { "output": output, "exit_code": code } }),
     )
 }
@@ -93,13 +99,13 @@ fn claude_result(part: &Value) -> Value {
 /// A line of `codex exec --json`.
 fn codex(line: &Value) -> Vec<Value> {
     let item = &line["item"];
-    let id = string(item, "/id");
-    let status = match string(item, "/status") {
+    let id = text_at(item, "/id");
+    let status = match text_at(item, "/status") {
         "declined" => "denied",
         status => status,
     };
-    let update = match string(item, "/type") {
-        "agent_message" => message(&format!("{}\n", string(item, "/text"))),
+    let update = match text_at(item, "/type") {
+        "agent_message" => message(&format!("{}\n", text_at(item, "/text"))),
         "command_execution" => tool(
             id,
             json!({
@@ -109,7 +115,7 @@ fn codex(line: &Value) -> Vec<Value> {
         ),
         "file_change" => {
             let changes = item.get("changes").and_then(Value::as_array);
-            let paths = changes.into_iter().flatten().map(|it| string(it, "/path"));
+            let paths = changes.into_iter().flatten().map(|it| text_at(it, "/path"));
             let paths: Vec<&str> = paths.collect();
             let title = format!("edit {}", paths.join(", "));
             tool(
@@ -128,14 +134,14 @@ fn codex(line: &Value) -> Vec<Value> {
 
 /// A line of `gemini -o stream-json`.
 fn gemini(line: &Value) -> Vec<Value> {
-    let id = string(line, "/tool_id");
-    let update = match string(line, "/type") {
-        "message" if string(line, "/role") == "assistant" => message(string(line, "/content")),
-        "tool_use" if !id.is_empty() => call(id, string(line, "/tool_name"), &line["parameters"]),
+    let id = text_at(line, "/tool_id");
+    let update = match text_at(line, "/type") {
+        "message" if text_at(line, "/role") == "assistant" => message(text_at(line, "/content")),
+        "tool_use" if !id.is_empty() => call(id, text_at(line, "/tool_name"), &line["parameters"]),
         "tool_result" if !id.is_empty() => {
-            let status = match string(line, "/error/type") {
+            let status = match text_at(line, "/error/type") {
                 "policy_violation" => "denied",
-                _ if string(line, "/status") == "error" => "failed",
+                _ if text_at(line, "/status") == "error" => "failed",
                 _ => "completed",
             };
             tool(
@@ -151,16 +157,16 @@ fn gemini(line: &Value) -> Vec<Value> {
 /// A line of `opencode run --format json`.
 fn opencode(line: &Value) -> Vec<Value> {
     let part = &line["part"];
-    let (id, name) = (string(part, "/callID"), string(part, "/tool"));
-    if string(line, "/type") == "text" {
-        return vec![message(&format!("{}\n", string(part, "/text")))];
+    let (id, name) = (text_at(part, "/callID"), text_at(part, "/tool"));
+    if text_at(line, "/type") == "text" {
+        return vec![message(&format!("{}\n", text_at(part, "/text")))];
     }
     if id.is_empty() || name.is_empty() {
         return Vec::new();
     }
 
     let mut update = call(id, name, &part["state"]["input"]);
-    update["status"] = match string(part, "/state/status") {
+    update["status"] = match text_at(part, "/state/status") {
         "running" => "in_progress",
         "completed" => "completed",
         // Also for a command that was not allowed, so it is not known to have run.
@@ -174,7 +180,7 @@ fn opencode(line: &Value) -> Vec<Value> {
 }
 
 /// Empty if it is missing.
-pub(super) fn string<'v>(value: &'v Value, pointer: &str) -> &'v str {
+pub(super) fn text_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value
         .pointer(pointer)
         .and_then(Value::as_str)

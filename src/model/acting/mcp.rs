@@ -8,6 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::agent_output::sanitize_label;
+use crate::host::inherited::is_secret_name;
 
 /// In the editor's list.
 const MAX_SERVERS: usize = 100;
@@ -103,15 +104,39 @@ impl McpServer {
         format!("`{}` ({})", self.name, self.transport.name())
     }
 
-    /// What must not be recorded: values of variables and headers, and the address.
+    /// What must not be recorded: values of variables and headers, the address, and arguments of
+    /// options that are named like a key.
     fn secrets(&self) -> impl Iterator<Item = String> {
+        let arguments = self.value["args"].as_array().into_iter().flatten();
+        let arguments: Vec<&str> = arguments.filter_map(Value::as_str).collect();
+        // `--token=<value>` as `--token <value>`.
+        let words: Vec<&str> = arguments
+            .iter()
+            .flat_map(|argument| match argument.split_once('=') {
+                Some((option, value)) if option.starts_with('-') => vec![option, value],
+                _ => vec![*argument],
+            })
+            .collect();
+        let is_key = |option: &str| {
+            let name = option.trim_start_matches('-').replace('-', "_");
+            option.starts_with('-') && is_secret_name(&name.to_ascii_uppercase())
+        };
+        let keys = words.windows(2).filter(|pair| is_key(pair[0]));
+        let keys: Vec<String> = keys.map(|pair| pair[1].to_owned()).collect();
+
         let pairs = ["env", "headers"].map(|key| self.value[key].as_array());
         let values = pairs.into_iter().flatten().flatten();
         let values = values
             .map(|pair| &pair["value"])
             .chain([&self.value["url"]]);
         let texts = values.filter_map(|value| Some(value.as_str()?.to_owned()));
-        // A directory such as `HOME` is no key, and the work is full of it.
+        // Also the token of a header such as `Bearer <token>`.
+        let with_token = |text: String| {
+            let token = text.rsplit_once(' ').map(|(_, token)| token.to_owned());
+            [Some(text), token].into_iter().flatten()
+        };
+        let texts = texts.flat_map(with_token).chain(keys);
+        // Directories such as `HOME` are not secret, and occur everywhere.
         texts.filter(|text| !(Path::new(text).is_absolute() && Path::new(text).exists()))
     }
 }
@@ -181,9 +206,9 @@ mod tests {
     #[test]
     fn an_agent_gets_the_transports_that_it_supports() {
         let servers = McpServer::read_list(&json!([
-            { "name": "files", "command": "/bin/files", "env": [{ "name": "KEY", "value": "secret-1" }] },
+            { "name": "files", "command": "/bin/files", "args": ["--api-key", "secret-0", "--token=secret-t", "--dir=x"], "env": [{ "name": "KEY", "value": "secret-1" }] },
             { "type": "http", "name": "web", "url": "https://web", "headers": [] },
-            { "type": "sse", "name": "old", "url": "https://old", "headers": [{ "name": "A", "value": "secret-2" }] },
+            { "type": "sse", "name": "old", "url": "https://old", "headers": [{ "name": "A", "value": "Bearer secret-2" }] },
         ]))
         .unwrap();
         let abilities = json!({ "mcpCapabilities": { "http": true, "sse": false } });
@@ -210,7 +235,15 @@ mod tests {
         assert_eq!(left_out(&servers, &all), None);
         assert_eq!(
             secrets(&servers).collect::<Vec<_>>(),
-            ["secret-1", "https://web", "secret-2", "https://old"]
+            [
+                "secret-1",
+                "secret-0",
+                "secret-t",
+                "https://web",
+                "Bearer secret-2",
+                "secret-2",
+                "https://old",
+            ]
         );
     }
 }

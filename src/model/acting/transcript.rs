@@ -17,7 +17,7 @@ pub(super) use recorder::{Speaker, TranscriptRecorder};
 
 use crate::model::TokenUsage;
 use crate::model::acting::agent_output::sanitize_label;
-use crate::model::acting::json_line::{string, updates_of};
+use crate::model::acting::json_line::{text_at, updates_of};
 use crate::text::counted;
 use crate::text::fence::fence_for;
 use crate::text::sanitize::sanitize_text;
@@ -56,26 +56,26 @@ pub fn render_transcript(jsonl: &[u8]) -> String {
 
 impl Head {
     fn take(&mut self, line: &Value) {
-        let time = span(string(line, "/time"));
+        let time = span(text_at(line, "/time"));
         if self.times[0].is_empty() {
             self.times[0].clone_from(&time);
         }
         self.times[1] = time;
 
-        let is_ours = string(line, "/from") == "teddy";
+        let is_ours = text_at(line, "/from") == "teddy";
         if is_ours && line.get("start").is_some() {
-            self.program = span(string(line, "/start/run/0"));
+            self.program = span(text_at(line, "/start/run/0"));
         }
         if let Some(end) = line.get("end").filter(|_| is_ours) {
-            let agent = [string(end, "/agent/0"), string(end, "/agent/1")];
+            let agent = [text_at(end, "/agent/0"), text_at(end, "/agent/1")];
             self.agent = span(agent.join(" ").trim());
-            self.conversation = span(string(end, "/conversation"));
+            self.conversation = span(text_at(end, "/conversation"));
             self.resumed = end.get("resumed").and_then(Value::as_bool) == Some(true);
             self.tokens = end
                 .get("tokens")
                 .and_then(|tokens| serde_json::from_value(tokens.clone()).ok());
             self.cost = end.get("cost").and_then(Value::as_f64);
-            self.error = span(string(end, "/error"));
+            self.error = span(text_at(end, "/error"));
         }
     }
 
@@ -163,7 +163,7 @@ impl TranscriptBody {
             return;
         }
 
-        match string(line, "/from") {
+        match text_at(line, "/from") {
             "agent" => self.agent(line),
             "teddy" => self.teddy(line),
             _ => {}
@@ -197,12 +197,12 @@ impl TranscriptBody {
         if let Some(text) = line.get("text").and_then(Value::as_str) {
             self.append_text(text);
             self.append_text("\n");
-        } else if !string(line, "/complaint").is_empty() {
+        } else if !text_at(line, "/complaint").is_empty() {
             self.end_message();
             self.item("error output:");
             self.is_list = false;
             self.text.push('\n');
-            self.block(string(line, "/complaint"));
+            self.block(text_at(line, "/complaint"));
         } else if let Some(update) = line.pointer("/message/params/update") {
             self.update(update);
         } else if line.pointer("/message/jsonrpc").is_none()
@@ -217,8 +217,8 @@ impl TranscriptBody {
     fn teddy(&mut self, line: &Value) {
         if let Some(permission) = line.get("permission") {
             self.end_message();
-            let [title, kind] = ["/title", "/kind"].map(|pointer| string(permission, pointer));
-            let by = match string(permission, "/by") {
+            let [title, kind] = ["/title", "/kind"].map(|pointer| text_at(permission, pointer));
+            let by = match text_at(permission, "/by") {
                 "" => String::new(),
                 "person" => ", by the person".to_owned(),
                 "sandbox" => ", by the sandbox".to_owned(),
@@ -227,7 +227,7 @@ impl TranscriptBody {
                 "earlier answer" => ", by an earlier answer".to_owned(),
                 other => format!(", by {}", span(other)),
             };
-            let decision = match string(permission, "/decision") {
+            let decision = match text_at(permission, "/decision") {
                 known @ ("once" | "always" | "no" | "cancelled") => known.to_owned(),
                 other => span(other),
             };
@@ -245,22 +245,22 @@ impl TranscriptBody {
                 self.item(&format!("{} of JSON", counted(self.others, "line")));
             }
             if !self.has_message {
-                self.append_text(string(end, "/message"));
+                self.append_text(text_at(end, "/message"));
                 self.end_message();
             }
         }
     }
 
     fn update(&mut self, update: &Value) {
-        match string(update, "/sessionUpdate") {
-            "agent_message_chunk" => self.append_text(string(update, "/content/text")),
+        match text_at(update, "/sessionUpdate") {
+            "agent_message_chunk" => self.append_text(text_at(update, "/content/text")),
             "tool_call" | "tool_call_update" => self.tool(update),
             "plan" => {
                 let steps = update.get("entries").and_then(Value::as_array);
                 let steps = steps.into_iter().flatten().take(100);
                 let step = |step: &Value| {
                     let [content, status] =
-                        ["/content", "/status"].map(|pointer| string(step, pointer));
+                        ["/content", "/status"].map(|pointer| text_at(step, pointer));
                     format!("{}: {}", span(content), span(status))
                 };
                 self.plan = steps.map(step).collect();
@@ -271,16 +271,16 @@ impl TranscriptBody {
 
     fn tool(&mut self, update: &Value) {
         self.end_message();
-        let id = string(update, "/toolCallId").to_owned();
+        let id = text_at(update, "/toolCallId").to_owned();
         let mut labels = self.tools.remove(&id).unwrap_or_default();
         for (pointer, field) in ["/title", "/kind"].iter().zip(&mut labels) {
-            let text = string(update, pointer);
+            let text = text_at(update, pointer);
             if !text.is_empty() {
                 text.clone_into(field);
             }
         }
 
-        match string(update, "/status") {
+        match text_at(update, "/status") {
             status @ ("completed" | "failed" | "denied") => {
                 let exit = exit_code(update)
                     .map_or_else(String::new, |code| format!(", exit code {code}"));
@@ -365,12 +365,12 @@ pub(super) fn exit_code(update: &Value) -> Option<i64> {
 pub(super) fn output_of(update: &Value) -> String {
     let parts = update.get("content").and_then(Value::as_array);
     let texts = parts.into_iter().flatten();
-    let texts: Vec<&str> = texts.map(|part| string(part, "/content/text")).collect();
+    let texts: Vec<&str> = texts.map(|part| text_at(part, "/content/text")).collect();
     let text = texts.join("\n");
     match text.trim().is_empty() {
         true => {
             let raw = ["/rawOutput", "/rawOutput/output", "/rawOutput/stdout"];
-            let raw = raw.iter().map(|pointer| string(update, pointer));
+            let raw = raw.iter().map(|pointer| text_at(update, pointer));
             raw.into_iter()
                 .find(|text| !text.is_empty())
                 .unwrap_or_default()
@@ -395,7 +395,7 @@ fn excerpt(output: &str) -> String {
 }
 
 /// Formats the command and paths of a permission request, with a leading separator. Empty if there
-/// are none.
+/// is neither.
 fn permission_details(permission: &Value) -> String {
     let details = permission.get("detail").and_then(Value::as_array);
     let details = details.into_iter().flatten().take(10);

@@ -119,8 +119,8 @@ pub fn is_misread(field: &Field, row: &'static ActionRow) -> bool {
     (other && is_weighted) || (path && field.value.starts_with(['"', '\'', '“']))
 }
 
-/// Returns whether a value goes on with a field that changes what its action does; a longer one is
-/// not looked at, as every word of it could begin one.
+/// Returns whether a field that changes what its action does follows within a value. A longer value
+/// is not searched, because any of its words could begin one.
 fn holds_field(value: &str, row: &'static ActionRow) -> bool {
     value.len() <= MAX_VALUE
         && value

@@ -111,7 +111,7 @@ fn without_mark(text: &str) -> Option<&str> {
     })
 }
 
-/// Returns a text without what was thought aloud at its end; inside of a code block that is content.
+/// Removes the model's thoughts from the end of a text, except inside a code block.
 fn without_thoughts(text: &str) -> Option<&str> {
     let (open, _) = THOUGHTS.iter().find(|(_, close)| text.ends_with(close))?;
     let at = text.rfind(open)?;

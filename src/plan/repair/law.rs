@@ -98,13 +98,7 @@ fn actions(text: &str, outside_blocks: bool) -> Vec<&str> {
     let mut visible = |l: &reply::ReplyLine<'_>| {
         match (l.kind, open) {
             (LineKind::Fence(fence), None) if fence.indent < 4 => open = Some(fence),
-            (LineKind::Fence(fence), Some(outer))
-                if line::Info::Bare == fence.info
-                    && fence.mark == outer.mark
-                    && fence.len >= outer.len =>
-            {
-                open = None
-            }
+            (LineKind::Fence(fence), Some(outer)) if fence.closes(outer) => open = None,
             _ => {}
         }
 

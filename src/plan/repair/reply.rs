@@ -76,9 +76,6 @@ pub(super) fn thought_lines(lines: &[ReplyLine<'_>]) -> usize {
         .map_or(0, |last| last + 1)
 }
 
-// Classifies lines in any spelling: headings, labels and fields as models write them, and
-// sentences between blocks.
-
 /// Classifies lines again, in any spelling.
 fn classify_any_spelling(lines: &mut [ReplyLine<'_>]) {
     let inside = lines_in_fences(lines);
@@ -129,8 +126,8 @@ fn lines_in_fences(lines: &[ReplyLine<'_>]) -> Vec<bool> {
     lines.iter().map(is_inside).collect()
 }
 
-/// Returns the kind of a line in another spelling. `known` lists the sections that already have an
-/// exact heading.
+/// Returns the kind of a line in another spelling. `sections` lists those that already have an exact
+/// heading.
 fn respelled_kind(line: &str, next_text: &str, sections: &[Section]) -> Option<LineKind> {
     let label = || name::label(line, next_text).map(LineKind::Label);
     let action = || name::action(line, next_text).map(|heading| LineKind::Action(heading.row));

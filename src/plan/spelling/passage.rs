@@ -265,8 +265,8 @@ fn role(
     }
 }
 
-/// Returns whether words that are left out at a line stand inside a command or directly behind it; or
-/// directly above one that only its spelling makes a command.
+/// Returns whether the words that are left out at a line are inside a command, directly after it, or
+/// directly before one that only its spelling makes a command.
 pub(super) fn is_beside_command(passages: &[Passage], line: usize) -> bool {
     let Some(at) = passages.iter().rposition(|passage| passage.line <= line) else {
         return false;

@@ -76,7 +76,7 @@ pub fn changes(changes: &Changes<'_>) -> Markup {
     }
 }
 
-/// `room`: number of lines that the page can still show.
+/// `max_lines`: limit for the lines of this file on the page.
 fn read<'a>(file: &'a ChangedFile, load: &Loading<'_>, max_lines: usize) -> DrawnFile<'a> {
     let mut notes = Vec::new();
     if let Some((old, new)) = file.kinds() {

@@ -47,7 +47,7 @@ pub fn waiting(location: PageLocation, plan: &ShownPlan<'_>) -> String {
         }
         @if plan.commands > 0 {
             p.note {
-                "What " (counted(plan.commands, "command")) " of the plan would change is unknown until they run."
+                "What " (counted(plan.commands, "command")) " of the plan would change is unknown before the run."
             }
         }
         @if plan.changes.files.is_empty() {

@@ -16,8 +16,8 @@ const IDLE: Duration = Duration::from_secs(10);
 /// Tools remembered, so that each is shown once.
 const MAX_TOOLS: usize = 10_000;
 
-/// Bytes of a line of the agent's words. A longer line is shown in parts.
-const MAX_SAID: usize = 4096;
+/// In bytes, of a line that the agent writes. A longer one is shown in parts.
+const MAX_PART: usize = 4096;
 
 /// State of a model at work.
 pub struct AgentWork {
@@ -25,7 +25,7 @@ pub struct AgentWork {
     /// Tools whose end is on the screen.
     reported: HashSet<String>,
     /// Words of the agent without a line end yet.
-    said: String,
+    partial_line: String,
     /// Current activity.
     doing: String,
     usage: TokenUsage,
@@ -40,7 +40,7 @@ impl Default for AgentWork {
         AgentWork {
             start: Instant::now(),
             reported: HashSet::new(),
-            said: String::new(),
+            partial_line: String::new(),
             doing: "starting".to_owned(),
             usage: TokenUsage::default(),
             cost: None,
@@ -61,7 +61,7 @@ impl AgentWork {
             AgentProgress::Says(_) | AgentProgress::Idle(_) | AgentProgress::Used { .. } => {
                 Vec::new()
             }
-            _ => self.finish_words(),
+            _ => self.flush_message(),
         };
         match progress {
             AgentProgress::Started(identity) => {
@@ -74,7 +74,7 @@ impl AgentWork {
             }
             AgentProgress::Says(words) => {
                 self.doing = "writing".to_owned();
-                lines.extend(self.says(words));
+                lines.extend(self.add_message(words));
             }
             AgentProgress::Thinks(_) => self.doing = "thinking".to_owned(),
             AgentProgress::Tool(tool) => lines.extend(self.tool(tool)),
@@ -98,24 +98,25 @@ impl AgentWork {
         lines
     }
 
-    /// Returns the complete lines of the agent's words.
-    fn says(&mut self, words: &str) -> Vec<StyledLine> {
+    /// Returns the lines of its message that are complete now.
+    fn add_message(&mut self, words: &str) -> Vec<StyledLine> {
         let mut lines = Vec::new();
-        for part in words.split_inclusive('\n') {
-            self.said.push_str(part);
-            if part.ends_with('\n') || self.said.len() > MAX_SAID {
-                lines.extend(self.finish_words());
+        for c in words.chars() {
+            self.partial_line.push(c);
+            if c == '\n' || self.partial_line.len() >= MAX_PART {
+                lines.extend(self.flush_message());
             }
         }
         lines
     }
 
-    /// Returns the agent's words that have no line end.
-    pub fn finish_words(&mut self) -> Vec<StyledLine> {
-        let said = std::mem::take(&mut self.said);
-        let said = redact(&said);
-        let words = strip_ansi(said.trim_end());
-        let lines = words.lines().filter(|line| !line.trim().is_empty());
+    /// Returns the end of its message, which has no line end yet.
+    pub fn flush_message(&mut self) -> Vec<StyledLine> {
+        let part = std::mem::take(&mut self.partial_line);
+        // Sequences first: one within a key would hide it.
+        let plain = strip_ansi(part.trim_end());
+        let plain = redact(&plain);
+        let lines = plain.lines().filter(|line| !line.trim().is_empty());
         lines
             .map(|line| StyledLine::of(Tone::Faint, &format!("  {}", sanitize_line(line))))
             .collect()
@@ -250,6 +251,16 @@ mod tests {
             ],
             "m: cargo run, 0 s",
         );
+    }
+
+    #[test]
+    fn a_key_with_a_sequence_in_it_is_hidden_and_a_long_line_comes_in_parts() {
+        let mut work = AgentWork::default();
+        let key = "ghp_\u{1b}[1ma9Zk3Qx7Lm2Vt8Rb5Nw4Yc6Hd1Jf0Gs4x8Pq2\n";
+        let shown = work.feed(&AgentProgress::Says(key))[0].text();
+        assert!(!shown.contains("Qx7Lm2"), "{shown}");
+        let parts = work.feed(&AgentProgress::Says(&"x".repeat(3 * MAX_PART)));
+        assert_eq!(parts.len(), 3);
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub(super) fn plan_from(
 ) -> anyhow::Result<WrittenPlan> {
     let repository = &env.project.repository;
     let mut changes = diff::changes(repository, env.recorded.tree, result.tree)?;
-    // Notes of the agent itself are no work.
+    // The agent's notes are not part of its work.
     changes.retain(|change| !is_note(change, leaves));
     let limit = env.project.settings.limits.files;
     if changes.len() > limit {

@@ -2,40 +2,44 @@
 
 use crate::model::acting::PermissionQuestion;
 
-/// Shows the command once: agents repeat it in the title, in whole or cut.
+/// Shows the command once: agents repeat it in the title, in whole or cut. What the title only
+/// mentions is shown nevertheless, because the agent writes both.
 pub(super) fn permission_text(name: &str, question: &PermissionQuestion) -> String {
-    let is_cut_title = |detail: &str| {
-        let title = bare(question.title.trim_end_matches("...").trim_end_matches('…'));
-        !title.is_empty() && bare(detail).starts_with(&title)
+    let title = match question.title.as_str() {
+        "" => "use a tool",
+        title => title,
     };
-    let whole = question.detail.iter().find(|detail| is_cut_title(detail));
-    let title = match (whole, question.title.as_str()) {
-        (Some(command), _) => command.as_str(),
-        (None, "") => "use a tool",
-        (None, title) => title,
+    let begin = bare(title.trim_end_matches("...").trim_end_matches('…'));
+    let is_cut = begin != bare(title);
+    let whole = question.detail.first();
+    let title = match whole.filter(|whole| is_cut && whole.starts_with(begin)) {
+        Some(whole) => whole,
+        None => title,
     };
 
     let mut text = format!("{name} asks: {title}");
-    let mut shown = bare(title);
+    let mut shown = vec![bare(title)];
     for detail in &question.detail {
-        let detail_text = bare(detail);
-        if !shown.contains(&detail_text) {
+        if !shown.contains(&detail.as_str()) {
             text.push_str(&format!("\n  {detail}"));
-            shown.push('\n');
-            shown.push_str(&detail_text);
+            shown.push(detail);
         }
     }
     text.push_str(match question.is_confined {
-        true => "\n  The sandbox is around it.",
-        false => "\n  No sandbox is around it.",
+        true => "\n  It runs in the sandbox.",
+        false => "\n  It runs without a sandbox.",
     });
     text
 }
 
-/// Without code marks and differences of whitespace.
-fn bare(text: &str) -> String {
-    let text = text.replace('`', "");
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+/// The command of a title such as ``Run `cargo test` ``.
+fn bare(title: &str) -> &str {
+    let title = title.trim();
+    let code = title.strip_prefix("Run ").unwrap_or(title).trim();
+    let code = code
+        .strip_prefix('`')
+        .and_then(|code| code.strip_suffix('`'));
+    code.filter(|code| !code.contains('`')).unwrap_or(title)
 }
 
 #[cfg(test)]
@@ -50,17 +54,29 @@ mod tests {
             is_confined: false,
             ..PermissionQuestion::default()
         };
-        let expected = format!("m asks: {expected}\n  No sandbox is around it.");
+        let expected = format!("m asks: {expected}\n  It runs without a sandbox.");
         assert_eq!(permission_text("m", &question), expected);
     }
 
     #[test]
     fn the_command_is_shown_once() {
-        check("`cargo test`", &["cargo test"], "cargo test");
-        check("Run `cargo  test`", &["cargo test"], "Run `cargo  test`");
+        check("`cargo test`", &["cargo test"], "`cargo test`");
+        check("Run `cargo test`", &["cargo test"], "Run `cargo test`");
+        check("Run tests", &["cargo test"], "Run tests\n  cargo test");
         check("cargo te…", &["cargo test --all"], "cargo test --all");
         check("", &["rm a", "rm a"], "use a tool\n  rm a");
         check("Edit a", &["/w/a", "/w/b"], "Edit a\n  /w/a\n  /w/b");
+    }
+
+    #[test]
+    fn a_title_cannot_hide_the_command() {
+        for title in [
+            "Search docs: why is rm -rf ~ dangerous?",
+            "Run echo rm -rf ~ safely",
+            "Run `echo` `rm -rf ~`",
+        ] {
+            check(title, &["rm -rf ~"], &format!("{title}\n  rm -rf ~"));
+        }
     }
 
     #[test]
@@ -72,7 +88,7 @@ mod tests {
         };
         assert_eq!(
             permission_text("m", &question),
-            "m asks: Edit a\n  The sandbox is around it."
+            "m asks: Edit a\n  It runs in the sandbox."
         );
     }
 }

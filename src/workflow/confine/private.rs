@@ -50,7 +50,6 @@ const HOME: &[&str] = &[
     ".sbt/.credentials",
     ".yarnrc.yml",
     // Agents and models besides the known agents.
-    ".aider.conf.yml",
     ".anthropic",
     ".codeium",
     ".continue",

@@ -33,7 +33,6 @@ use crate::workflow::context::lists::{self, ContextLists, ListedResource};
 use crate::workflow::context::pages::Pages;
 use crate::workflow::context::requests;
 use crate::workflow::model::budget::TokenEstimate;
-use crate::workflow::trust;
 use crate::workflow::user::{Event, LargeEntry, Notice, User};
 use crate::workspace::snapshot::RecordedFiles;
 
@@ -390,7 +389,7 @@ impl Collector<'_, '_> {
         // author of a fetched session or repository.
         let own = match scope {
             ListScope::Turn => false,
-            ListScope::Session => trust::is_own_tip(self.project, self.tip),
+            ListScope::Session => self.project.is_own_tip(&self.tip.session, self.tip.commit),
             ListScope::Global => self.own_global,
         };
         if !own {

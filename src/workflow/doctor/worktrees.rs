@@ -78,7 +78,7 @@ fn worktrees(project: &Project) -> Vec<HealthCheck> {
     checks.extend(orphans.iter().take(MOST).map(|one| orphan(one)));
     for left in registered::lost_records(&project.repository) {
         let reason = format!(
-            "git still lists the worktree of `{}`, which is gone",
+            "git lists a worktree of session `{}` that TeDDy has no record of",
             sanitize_line(&left)
         );
         checks.push(HealthCheck::note("worktrees", reason).remedy("teddy doctor --fix"));

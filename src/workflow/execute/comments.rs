@@ -25,7 +25,7 @@ pub struct CommentRequest {
     pub text: String,
 }
 
-/// Returns the comments on the plan before this one, and what became of their lines.
+/// Returns the comments on the previous plan, with the state of their lines.
 pub(super) fn earlier_comments(
     planned: &PlannedTurn<'_>,
 ) -> anyhow::Result<Vec<(LineComment, CommentStatus)>> {

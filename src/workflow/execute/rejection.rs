@@ -252,10 +252,10 @@ impl<'p> PlannedTurn<'p> {
     }
 
     fn has_correcting_model(&self, options: &ExecuteOptions) -> bool {
-        let project = self.session.project;
+        let OpenSession { project, tip, .. } = &self.session;
         let model = self
             .correcting_model(options)
-            .or_else(|| project.settings.model.clone());
+            .or_else(|| project.model_of(&tip.session));
         model.is_some_and(|name| choose::model_settings(project, &name).is_ok())
     }
 

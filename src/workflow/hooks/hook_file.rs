@@ -423,7 +423,7 @@ fn notify_state(table: &Table) -> EntryState {
     }
 }
 
-/// The words of `notify`; `None` if it is not a list of strings.
+/// The program and arguments of `notify`; `None` if it is not a list of strings.
 fn notify_words(table: &Table) -> Option<Vec<&str>> {
     let notify = table.get("notify")?.as_array()?;
     notify.iter().map(|word| word.as_str()).collect()

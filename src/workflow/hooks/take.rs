@@ -423,8 +423,8 @@ fn take_whole(
     write_notify_start(hooks, project, begin(project, user)?)
 }
 
-/// Records the files of a checkout, so that the first prompt of a Codex without hooks can be told
-/// from earlier changes.
+/// Records the files of a checkout, to separate the first prompt of a Codex without hooks from earlier
+/// changes.
 pub fn begin_notify(project: &Project, user: &mut dyn User) -> anyhow::Result<()> {
     let hooks = hooks_dir(&project.repository.teddy_dir());
     let start = begin_without_session(project, user)?;

@@ -78,11 +78,12 @@ impl NoModel {
 
 /// The named model, else the session's, else the configured one.
 pub fn choose(project: &Project, tip: &Turn, name: Option<&str>) -> anyhow::Result<PricedModel> {
-    let of_session = project.session_model(&tip.session);
-    let name = name
-        .or(of_session.as_deref())
-        .or(project.settings.model.as_deref());
-    model(project, tip, name.ok_or(NoModel::Plan)?)
+    let usual = project.model_of(&tip.session);
+    model(
+        project,
+        tip,
+        name.or(usual.as_deref()).ok_or(NoModel::Plan)?,
+    )
 }
 
 /// Fails if a model cannot be opened, before a session is started for it.

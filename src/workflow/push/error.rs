@@ -29,7 +29,7 @@ pub enum PushError {
     },
     /// The remote has the session with its code.
     #[error(
-        "remote `{remote}` has `{name}` with its code, a session without code cannot take its place"
+        "remote `{remote}` has `{name}` with its code; a session without code cannot take its place"
     )]
     HasCode {
         remote: RemoteName,

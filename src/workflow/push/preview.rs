@@ -222,7 +222,7 @@ impl<'a> Sender<'a, '_> {
         prepared.preview.reference = reference;
         let names = (session, &target);
         let signature = match &chosen {
-            // It signs the turns as they are here.
+            // It signs the local turns.
             Some(_) => SignatureAtHand::Nothing,
             None => choose_signature(repository, names.0, names.1, &own, remote_state.signature)?,
         };
@@ -351,7 +351,7 @@ impl<'a> Sender<'a, '_> {
     ) -> anyhow::Result<()> {
         let mut search = LeakSearch::new(&self.project.repository, self.home.as_deref());
         if let Some(base) = base {
-            // What the remote has already is no new finding.
+            // Turns that the remote has already were checked before.
             search.pass(&turns[base])?;
         }
 

@@ -18,8 +18,9 @@ use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::act::difference::plan_between;
 use crate::workflow::dry_run::reading_of;
+use crate::workflow::open_session::OpenSession;
 use crate::workflow::overlap::PlanChange;
-use crate::workflow::plan::{PlanOptions, plan_next_turn};
+use crate::workflow::plan::{PlanOptions, plan_turn};
 use crate::workflow::race::{RaceOptions, begin_lane};
 use crate::workflow::user::User;
 
@@ -35,10 +36,9 @@ struct LaneChange {
     change: PlanChange,
 }
 
-/// Makes one plan of two, in a new session that is then in use. Fails and changes nothing if they
-/// change the same lines.
+/// Makes one plan of two, in a new session. Fails without any change if both change the same lines.
 pub fn combine(
-    project: &mut Project,
+    project: &Project,
     options: &RaceOptions,
     one: &FinishedLane,
     other: &FinishedLane,
@@ -46,9 +46,8 @@ pub fn combine(
 ) -> anyhow::Result<SessionName> {
     let before = snapshot_of(project, one)?;
     let tree = project.repository.commit(before)?.tree;
-    let lanes = [one, other].map(|lane| LaneChange::of(project, lane, tree));
-    let [one, other] = lanes;
-    let (one, other) = (one?, other?);
+    let one = LaneChange::of(project, one, tree)?;
+    let other = LaneChange::of(project, other, tree)?;
     let text = combined_text(&project.repository, tree, &one, &other)?;
 
     let models = format!("{} and {}", one.model, other.model);
@@ -57,23 +56,18 @@ pub fn combine(
     let lock = project.enter("race", user)?;
     let name = begin_lane(project, &start, &models, &one.draft)?;
     drop(lock);
-    project.use_session(&name)?;
+
     let plan_options = PlanOptions {
         message: Some(options.message.clone()),
         from: Some(text),
         depth: options.depth,
         snapshot: Some(before),
+        // Validation is less strict with the files of an agent.
+        is_made: one.draft.meta.made || other.draft.meta.made,
         ..PlanOptions::default()
     };
-    plan_next_turn(project, &plan_options, user)?;
-    if one.draft.meta.made || other.draft.meta.made {
-        // Validation is less strict with the files of an agent, and some of these are.
-        let _lock = project.enter("race", user)?;
-        let tip = project.store().tip(&name)?;
-        let mut draft = project.store().draft(&tip)?;
-        draft.meta.made = true;
-        project.store().save_draft(&tip, &mut draft)?;
-    }
+    let session = OpenSession::open(project, &name, "race", user)?;
+    plan_turn(session, &plan_options, user)?;
     Ok(name)
 }
 
@@ -143,7 +137,7 @@ fn combined_text(
 
     let title = format!("{}, and {}", one.plan.title, other.plan.title);
     let rationale = format!(
-        "TeDDy merged the changes of two plans that {} and {} wrote in a race. They change no line in common. Their commands follow the changes; other actions are left out.",
+        "TeDDy merged the changes of two plans that {} and {} wrote in a race. Their commands follow the changes; other actions are left out.",
         one.name(),
         other.name()
     );
@@ -160,7 +154,7 @@ fn combined_text(
     let is_of_text =
         written.taken_bytes.is_empty() && !one.change.is_taken && !other.change.is_taken;
     if !is_of_text {
-        let problem = "one of them changes a file that is no text, or its mode";
+        let problem = "one of them changes a binary file or the mode of a file";
         return Err(refused(one, other, problem));
     }
 

@@ -450,7 +450,7 @@ fn plans_that_change_the_same_lines_are_not_combined_and_the_place_is_named() {
     ]);
     assert_eq!(sessions, "demo\ndemo-one\ndemo-three");
 
-    race("one,three", "1+3").check(2, &["`--pick` names model 3, and there are 2"]);
+    race("one,three", "1+3").check(2, &["`--pick 3` is out of range: `--with` names 2 models"]);
     for pick in ["0", "1+1", "a+b", "1+2+3", ""] {
         race("one,three", pick).check(2, &["write it as `2`, or as `1+2` for two of them"]);
     }

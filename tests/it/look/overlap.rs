@@ -228,7 +228,7 @@ fn commands_and_large_files_are_named_as_not_compared() {
         overlap_text(&repo),
         "No overlap found between the waiting plan and your edits\n\
          Not compared, of demo: large.txt (larger than 1.0 MiB)\n\
-         What 1 command of demo would change is unknown until they run.\n"
+         What 1 command of demo would change is unknown before the run.\n"
     );
     assert_eq!(
         repo.json(&["sessions", "--overlap"], 0),

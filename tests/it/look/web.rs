@@ -106,7 +106,7 @@ fn a_waiting_plan_has_a_page_that_composes_comments() {
     let page = web.page("s/demo/plan.html");
     for part in [
         "<h1><span class=\"number\">1</span> Write two &amp; three</h1>",
-        "What 1 command of the plan would change is unknown until they run.",
+        "What 1 command of the plan would change is unknown before the run.",
         "<td class=\"n\">2</td><td class=\"sign\">+</td><td class=\"text\">two</td>",
     ] {
         assert!(page.contains(part), "no {part}: {page}");

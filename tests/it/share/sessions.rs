@@ -416,6 +416,12 @@ fn a_session_of_someone_else_runs_only_what_was_shown() {
     hint: `teddy switch --adopt theirs` accepts it
     exit code 1
     ");
+    // A branch of it is no more the user's than itself.
+    repo.done(&["branch", "theirs:1", "mine"]);
+    repo.teddy(&["verify", "--rerun", "mine:1", "-y"]).check(
+        1,
+        &["session `mine` came with copied refs or a file; its plans do not run"],
+    );
     insta::assert_snapshot!(theirs().execute().refused(), @"
     error: the plan waiting in session `theirs` was not made here
     hint: look at it with `git show refs/teddy/drafts/theirs:plan.md`; `teddy switch --adopt theirs` accepts it

@@ -282,7 +282,7 @@ fn promise_b6_what_a_waiting_plan_would_change_is_put_together() {
     +++ b/b/c.txt
     @@ -0,0 +1 @@
     +c
-    What 1 command of the plan would change is unknown until they run.
+    What 1 command of the plan would change is unknown before the run.
     exit code 0
     ");
 
@@ -297,7 +297,7 @@ fn promise_b6_what_a_waiting_plan_would_change_is_put_together() {
     plan.md:17: EDIT a.txt: FIND is not in `a.txt`
         no place in the file is like it
         hint: copy the lines to change from the file as they are, including spaces
-    What 1 command of the plan would change is unknown until they run.
+    What 1 command of the plan would change is unknown before the run.
     exit code 0
     ");
     // A draft without a plan has nothing to compare.

@@ -1,11 +1,11 @@
 //! A machine that forbids namespaces and mounts: every kind of run tests the files of its turn in a
 //! copy, with the project's own dependencies, and says what the copy lacks.
 
-use crate::plans::{create, edit, execute, plan};
-use crate::scripted_agent::scripted_command;
+use crate::plans::{execute, plan};
 use crate::support::container::{containers, teddy_in_container};
 use crate::support::overlay::overlays;
 use crate::support::{Output, TestRepo, skipped};
+use crate::worktree::walkthroughs::configure_models;
 
 /// Passes if `calc.txt` is in order. The program is in an ignored directory of dependencies.
 const CHECK: &str = "node_modules/.bin/check";
@@ -60,24 +60,7 @@ fn without_namespaces_every_kind_of_run_tests_its_files_and_says_what_it_lacks()
     lacks(&teddy(&["verify", "--rerun", "1"]), 0);
 
     // An agent, and a race of three with a check.
-    let dir = repo.beside("agent");
-    std::fs::create_dir(&dir).unwrap();
-    let script = format!("{CHECK} > tested.txt 2>&1 && echo Tested.");
-    let agent = scripted_command(&dir, &script);
-    let answer = |name: &str, text: &str| {
-        let file = repo.beside(name);
-        repo.put(file.clone(), text);
-        let cat = serde_json::Value::from(format!("cat {}", file.display()));
-        format!("{{ kind: command, run: [sh, -c, {cat}] }}")
-    };
-    let good = plan("Add a note", &[create("note.txt", "note\n")]);
-    let bad = plan("Break it", &[edit("calc.txt", "works", "fails")]);
-    repo.configure(&format!(
-        "models:\n  agent: {{ kind: agent, run: [{}] }}\n  good: {}\n  bad: {}\n",
-        agent.display(),
-        answer("good.md", &good),
-        answer("bad.md", &bad)
-    ));
+    configure_models(&repo, CHECK, "calc.txt", "works", "fails");
     lacks(&teddy(&["plan", "-m", "test it", "--model", "agent"]), 0);
     teddy(&["execute", "-y"]).check(0, &[]);
     assert_eq!(repo.read("tested.txt"), "passed\n");
@@ -90,9 +73,7 @@ fn without_namespaces_every_kind_of_run_tests_its_files_and_says_what_it_lacks()
     raced.check(0, &["cannot test (127)"]);
 
     // Bisect and compare.
-    repo.put("../note.md", good);
-    repo.put("../bad.md", bad);
-    for file in ["../bad.md", "../note.md"] {
+    for file in ["../bad.md", "../good.md"] {
         teddy(&["execute", file, "-y"]).check(0, &[]);
     }
     let found = teddy(&["bisect", "run", CHECK]);

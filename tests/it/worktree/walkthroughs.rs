@@ -21,6 +21,29 @@ struct Walkthrough {
     passed: &'static str,
 }
 
+/// Configures the models `agent`, which runs the tests, and `good` and `bad`. With `bad`, the line
+/// `works` of the source becomes `fails`.
+pub fn configure_models(repo: &TestRepo, check: &str, source: &str, works: &str, fails: &str) {
+    let dir = repo.beside("agent");
+    std::fs::create_dir(&dir).unwrap();
+    let script = format!("{check} > tested.txt 2>&1 && echo Tested.");
+    let agent = scripted_command(&dir, &script);
+    let answer = |name: &str, text: &str| {
+        let file = repo.beside(name);
+        repo.put(file.clone(), text);
+        let cat = serde_json::Value::from(format!("cat {}", file.display()));
+        format!("{{ kind: command, run: [sh, -c, {cat}] }}")
+    };
+    let good = plan("Add a note", &[create("note.txt", "note\n")]);
+    let bad = plan("Break it", &[edit(source, works, fails)]);
+    repo.configure(&format!(
+        "models:\n  agent: {{ kind: agent, run: [{}] }}\n  good: {}\n  bad: {}\n",
+        agent.display(),
+        answer("good.md", &good),
+        answer("bad.md", &bad)
+    ));
+}
+
 /// Returns whether a program runs here, also with the home directory of the test.
 fn runs(repo: &TestRepo, program: &str, arguments: &[&str]) -> bool {
     let mut command: Command = repo.command(program);
@@ -47,24 +70,7 @@ impl Walkthrough {
 
     fn agent(&self) {
         let repo = &self.repo;
-        let dir = repo.beside("agent");
-        std::fs::create_dir(&dir).unwrap();
-        let script = format!("{} > tested.txt 2>&1 && echo Tested.", self.check);
-        let agent = scripted_command(&dir, &script);
-        let answer = |name: &str, text: &str| {
-            let file = repo.beside(name);
-            repo.put(file.clone(), text);
-            let cat = serde_json::Value::from(format!("cat {}", file.display()));
-            format!("{{ kind: command, run: [sh, -c, {cat}] }}")
-        };
-        let good = plan("Add a note", &[create("note.txt", "note\n")]);
-        let bad = plan("Break it", &[edit(self.source, self.works, self.fails)]);
-        repo.configure(&format!(
-            "models:\n  agent: {{ kind: agent, run: [{}] }}\n  good: {}\n  bad: {}\n",
-            agent.display(),
-            answer("good.md", &good),
-            answer("bad.md", &bad)
-        ));
+        configure_models(repo, self.check, self.source, self.works, self.fails);
         repo.done(&["plan", "-m", "test it", "--model", "agent"]);
         repo.done(&["execute", "-y"]);
         let tested = repo.read("tested.txt");

@@ -16,9 +16,10 @@ use crate::model::TokenUsage;
 use crate::model::acting::agent::AgentSettings;
 use crate::model::acting::agent_output::Complaints;
 use crate::model::acting::agent_output::LineSplitter;
-use crate::model::acting::agent_output::sanitize_label;
+use crate::model::acting::agent_output::{sanitize_command, sanitize_label};
 use crate::model::acting::clock::{AgentClock, AgentStop};
 use crate::model::acting::facts::{MAX_MESSAGE, bound};
+use crate::model::acting::json_line::text_at;
 use crate::model::acting::transcript::{Speaker, TranscriptRecorder, exit_code, output_of};
 use crate::model::acting::{
     AgentHost, AgentPlanEntry, AgentProgress, ContextUse, ConversationTotals, PermissionDecision,
@@ -81,12 +82,12 @@ impl<'a> Talk<'a> {
         record: TranscriptRecorder,
     ) -> Talk<'a> {
         Talk {
+            complaints: Complaints::new(record.secrets.clone()),
             dialogue,
             host,
             record,
             clock,
             work: WorkState::default(),
-            complaints: Complaints::default(),
             lines: LineSplitter::default(),
             waiting: VecDeque::new(),
             allowed: BTreeSet::new(),
@@ -162,7 +163,6 @@ impl<'a> Talk<'a> {
     }
 
     /// Ends all processes. Returns those that survived, and the transcript.
-    /// transcript.
     pub(super) fn end(mut self, is_well: bool) -> (Vec<String>, TranscriptRecorder) {
         let ended = if is_well {
             self.dialogue.finish()
@@ -237,7 +237,10 @@ impl<'a> Talk<'a> {
 
     /// Records invalid lines as text.
     fn read(&mut self, line: &[u8]) {
-        let message: Option<Value> = serde_json::from_slice(line).ok();
+        let mut message: Option<Value> = serde_json::from_slice(line).ok();
+        if let Some(message) = &mut message {
+            self.record.redact(message);
+        }
         let incoming = message.as_ref().and_then(Incoming::read);
         match (message, incoming) {
             (Some(message), Some(incoming)) => {
@@ -442,19 +445,23 @@ impl WorkState<'_> {
         let command = ["/rawInput/command", "/rawInput/cmd"]
             .iter()
             .find_map(|pointer| call.pointer(pointer).and_then(command_text));
+        let arguments = call.pointer("/rawInput/args").and_then(command_text);
+        let command = match (command, arguments) {
+            (Some(command), Some(arguments)) => Some(format!("{command} {arguments}")),
+            (command, arguments) => command.or(arguments),
+        };
         let paths = call.get("locations").and_then(Value::as_array);
         let paths = paths.into_iter().flatten().take(MAX_PATHS);
         let paths = paths.map(|location| text_at(location, "/path").to_owned());
+        let command = command.map(|command| sanitize_command(&command));
+        let paths = paths.map(|path| sanitize_label(&path));
         let detail = command.into_iter().chain(paths);
 
         PermissionQuestion {
             title: tool.title,
             kind: tool.kind,
             is_confined: false,
-            detail: detail
-                .filter(|text| !text.is_empty())
-                .map(|text| sanitize_label(&text))
-                .collect(),
+            detail: detail.filter(|text| !text.is_empty()).collect(),
         }
     }
 
@@ -550,14 +557,6 @@ fn token_usage(end: &Value) -> TokenUsage {
         cached,
         cache_written,
     }
-}
-
-/// Empty if it is missing.
-pub(super) fn text_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
-    value
-        .pointer(pointer)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

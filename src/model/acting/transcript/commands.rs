@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{MAX_READ, MAX_TOOLS, exit_code};
-use crate::model::acting::json_line::{string, updates_of};
+use crate::model::acting::json_line::{text_at, updates_of};
 
 /// Number of commands that an agent ran.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -84,12 +84,12 @@ struct CommandLog {
 impl CommandLog {
     fn take(&mut self, line: &Value) {
         let message = line.get("message").unwrap_or(&Value::Null);
-        match string(line, "/from") {
+        match text_at(line, "/from") {
             "agent" => self.agent(message),
             "teddy" => {
                 self.answer(message);
                 // The recorder notes what exceeds its limits.
-                self.is_cut |= string(line, "/note").ends_with("left out");
+                self.is_cut |= text_at(line, "/note").ends_with("left out");
             }
             _ => {}
         }
@@ -97,15 +97,15 @@ impl CommandLog {
 
     fn agent(&mut self, message: &Value) {
         if let Some(update) = message.pointer("/params/update") {
-            if string(update, "/sessionUpdate").starts_with("tool_call") {
+            if text_at(update, "/sessionUpdate").starts_with("tool_call") {
                 self.update(update);
             }
-        } else if string(message, "/method") == "session/request_permission" {
+        } else if text_at(message, "/method") == "session/request_permission" {
             self.question(message);
         } else {
             updates_of(message)
                 .iter()
-                .filter(|update| string(update, "/sessionUpdate").starts_with("tool_call"))
+                .filter(|update| text_at(update, "/sessionUpdate").starts_with("tool_call"))
                 .for_each(|update| self.update(update));
         }
     }
@@ -121,14 +121,14 @@ impl CommandLog {
 
     /// Of the Agent Client Protocol.
     fn update(&mut self, update: &Value) {
-        let Some(call) = self.call(string(update, "/toolCallId")) else {
+        let Some(call) = self.call(text_at(update, "/toolCallId")) else {
             return;
         };
-        match string(update, "/kind") {
+        match text_at(update, "/kind") {
             "" => {}
             kind => call.is_command = kind == "execute",
         }
-        match string(update, "/status") {
+        match text_at(update, "/status") {
             "in_progress" => call.status = CallStatus::Running,
             "completed" => call.status = CallStatus::Completed,
             "failed" => call.status = CallStatus::Failed,
@@ -141,9 +141,9 @@ impl CommandLog {
     fn question(&mut self, message: &Value) {
         let options = message.pointer("/params/options").and_then(Value::as_array);
         let options = options.into_iter().flatten();
-        let rejecting = options.filter(|option| string(option, "/kind").starts_with("reject"));
-        let rejecting = rejecting.map(|option| string(option, "/optionId").to_owned());
-        let call = string(message, "/params/toolCall/toolCallId").to_owned();
+        let rejecting = options.filter(|option| text_at(option, "/kind").starts_with("reject"));
+        let rejecting = rejecting.map(|option| text_at(option, "/optionId").to_owned());
+        let call = text_at(message, "/params/toolCall/toolCallId").to_owned();
         if self.questions.len() < MAX_TOOLS {
             let question = (call, rejecting.collect());
             self.questions.insert(message["id"].to_string(), question);
@@ -158,8 +158,8 @@ impl CommandLog {
         let Some((id, rejecting)) = self.questions.remove(&message["id"].to_string()) else {
             return;
         };
-        let option = string(outcome, "/optionId");
-        let is_denied = string(outcome, "/outcome") == "cancelled"
+        let option = text_at(outcome, "/optionId");
+        let is_denied = text_at(outcome, "/outcome") == "cancelled"
             || rejecting.iter().any(|rejected| rejected == option);
         if let Some(call) = self.call(&id) {
             call.is_denied = is_denied;

@@ -1,15 +1,16 @@
 //! Records the conversation with an agent as `transcript.jsonl`: without keys, lists of options and
 //! repetitions, and bounded.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
 use crate::host::clock;
-use crate::model::acting::json_line::string;
+use crate::model::acting::json_line::text_at;
 use crate::model::acting::{AgentResult, PermissionDecision, PermissionGiver, PermissionQuestion};
 use crate::text::digest;
-use crate::text::secret::redact_values;
+use crate::text::secret::{redact_values, replace_values};
 
 /// Maximum length of a line in bytes.
 const MAX_RECORD_LINE: usize = 1 << 20;
@@ -37,7 +38,7 @@ pub(in crate::model::acting) struct TranscriptRecorder {
     /// Number of lines dropped because of `MAX_BYTES`.
     left_out: u64,
     /// Values to redact.
-    secrets: Vec<String>,
+    pub(in crate::model::acting) secrets: Vec<String>,
     /// A part of a text, to which the next part is added.
     part: Option<(Speaker, Value)>,
     /// Ids of long texts that were recorded already.
@@ -50,6 +51,29 @@ impl TranscriptRecorder {
             secrets,
             ..TranscriptRecorder::default()
         }
+    }
+
+    /// Replaces the values of secrets in what an agent sent. The rest of TeDDy never sees them.
+    pub(in crate::model::acting) fn redact(&self, message: &mut Value) {
+        match message {
+            Value::String(text) => {
+                if let Cow::Owned(clean) = replace_values(text, &self.secrets()).text {
+                    *text = clean;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.redact(field)),
+            _ => {}
+        }
+    }
+
+    /// Replaces keys in a complete text, also those that came in pieces.
+    pub(in crate::model::acting) fn redact_text(&self, text: &str) -> String {
+        redact_values(text, &self.secrets()).text.into_owned()
+    }
+
+    fn secrets(&self) -> Vec<&str> {
+        self.secrets.iter().map(String::as_str).collect()
     }
 
     /// Records a protocol message or any other JSON line.
@@ -190,8 +214,7 @@ impl TranscriptRecorder {
                     *text = format!("[the text {id} again]");
                 } else if text.len() > LONG_TEXT {
                     // A key that is cut in two would not be recognized later.
-                    let secrets: Vec<&str> = self.secrets.iter().map(String::as_str).collect();
-                    *text = head_and_tail(&redact_values(text, &secrets).text, &id);
+                    *text = head_and_tail(&redact_values(text, &self.secrets()).text, &id);
                 }
             }
             _ => {}
@@ -228,9 +251,8 @@ impl TranscriptRecorder {
             Speaker::Teddy => "teddy",
         };
         let entry = json!({ "time": clock::stamp(), "from": from, key: value });
-        let secrets: Vec<&str> = self.secrets.iter().map(String::as_str).collect();
         let line = entry.to_string();
-        let clean = redact_values(&line, &secrets).text;
+        let clean = redact_values(&line, &self.secrets()).text;
         if serde_json::from_str::<serde::de::IgnoredAny>(&clean).is_ok() {
             return format!("{clean}\n");
         }
@@ -257,7 +279,7 @@ const TAIL: usize = 1 << 10;
 
 /// Returns whether a message is a part of what the agent says or thinks.
 fn is_part(message: &Value) -> bool {
-    let kind = string(message, "/params/update/sessionUpdate");
+    let kind = text_at(message, "/params/update/sessionUpdate");
     matches!(kind, "agent_message_chunk" | "agent_thought_chunk")
         && message.pointer(PART_TEXT).is_some_and(Value::is_string)
 }
@@ -333,7 +355,7 @@ mod tests {
         ]);
         let texts: Vec<&str> = lines
             .iter()
-            .map(|line| string(line, "/message/params/update/content/text"))
+            .map(|line| text_at(line, "/message/params/update/content/text"))
             .collect();
         assert_eq!(texts, ["ab", "c", "", "d"]);
     }
@@ -349,7 +371,7 @@ mod tests {
         );
         let lines = recorded(&[tool.clone(), tool]);
         let text =
-            |line: &Value| string(line, "/message/params/update/content/0/newText").to_owned();
+            |line: &Value| text_at(line, "/message/params/update/content/0/newText").to_owned();
         let id = digest(&body);
         let (first, again) = (text(&lines[0]), text(&lines[1]));
         assert!(
@@ -359,6 +381,18 @@ mod tests {
         assert_eq!(again, format!("[the text {id} again]"));
         let line = lines[0].to_string();
         assert!(!line.contains("_meta") && !line.contains("AAAA"), "{line}");
+    }
+
+    #[test]
+    fn secrets_are_replaced_in_what_an_agent_sent() {
+        let recorder = TranscriptRecorder::new(vec!["se\"cret-1".to_owned()]);
+        let mut message = json!({ "error": { "message": "bad se\"cret-1" }, "id": "ghp_1" });
+        recorder.redact(&mut message);
+        assert_eq!(
+            message,
+            json!({ "error": { "message": "bad [redacted key]" }, "id": "ghp_1" })
+        );
+        assert_eq!(recorder.redact_text("se\"cret-1."), "[redacted key].");
     }
 
     /// The recorded line, without its time.
