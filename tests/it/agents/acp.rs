@@ -351,7 +351,14 @@ resume() { opened=$line; dollars=0.5; answer '{}'; }"#,
         transcript.contains(r#""mcpServers":[{"name":"files","type":"stdio"}]"#),
         "{transcript}"
     );
-    assert!(!transcript.contains("secret-of-mine"), "{transcript}");
+    // The agent said it, too.
+    let session = "teddy/sessions/serve-it";
+    let mut recorded = repo.git(&["log", "--format=%B", session]);
+    for name in repo.git(&["ls-tree", "-r", "--name-only", session]).lines() {
+        recorded.push_str(&repo.git(&["show", &format!("{session}:{name}")]));
+    }
+    assert!(recorded.contains("I use [redacted key]."), "{recorded}");
+    assert!(!recorded.contains("secret-of-mine"), "{recorded}");
 }
 
 #[test]
