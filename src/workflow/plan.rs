@@ -27,7 +27,7 @@ use crate::workflow::model::agents;
 use crate::workflow::model::budget::TokenEstimate;
 use crate::workflow::model::choose;
 use crate::workflow::model::request::PlanRequest;
-use crate::workflow::model::request::ask_watching;
+use crate::workflow::model::request::{ModelReply, ask_watching};
 use crate::workflow::model::source::{PlanSource, plan_source};
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::user::{Event, Notice, User, report_drift, telling};
@@ -84,6 +84,7 @@ pub struct WaitingPlan {
     pub answer: Option<String>,
     /// Difference between the user's files and the previous turn; `None` if not compared.
     pub drift: Option<Drift>,
+    /// The newest snapshot of the user's files.
     pub recorded: RecordedFiles,
 }
 
@@ -159,7 +160,10 @@ pub fn plan_turn(
             };
             ask_watching(request, user)?
         }
-        None => options.from.clone().unwrap_or_default(),
+        None => ModelReply {
+            text: options.from.clone().unwrap_or_default(),
+            now: None,
+        },
     };
     if let Some(model) = &options.model
         && is_kept
@@ -177,7 +181,7 @@ pub fn plan_turn(
     };
     Ok(WaitingPlan {
         drift: Some(drift),
-        ..answered.take(&reply)?
+        ..answered.take(reply)?
     })
 }
 
@@ -295,7 +299,8 @@ pub struct Answered<'a, 'p> {
 
 impl Answered<'_, '_> {
     /// Repairs and validates the answer, and saves it as the waiting plan.
-    pub fn take(mut self, reply: &str) -> anyhow::Result<WaitingPlan> {
+    pub fn take(mut self, reply: ModelReply) -> anyhow::Result<WaitingPlan> {
+        let ModelReply { text: reply, now } = reply;
         let OpenSession {
             project,
             tip,
@@ -304,7 +309,7 @@ impl Answered<'_, '_> {
         } = &mut self.session;
         let validated = validate_plan(
             project,
-            read_reply(tip, draft, reply),
+            read_reply(tip, draft, &reply),
             &ValidationInput {
                 tip,
                 tree: self.recorded.tree,
@@ -315,7 +320,7 @@ impl Answered<'_, '_> {
         // If the answer needed no repair, the draft is already saved with it.
         let is_as_kept = self.is_kept && reply == validated.repaired.text;
         let is_as_kept = is_as_kept && draft.artifacts.text(artifact::REPLY).is_none();
-        keep_plan(draft, reply, &validated);
+        keep_plan(draft, &reply, &validated);
         if !is_as_kept {
             self.session.save_draft()?;
         }
@@ -332,7 +337,7 @@ impl Answered<'_, '_> {
             text: validated.repaired.text,
             answer: message_of(&validated.plan).filter(|_| validated.prose.is_some()),
             drift: None,
-            recorded: self.recorded.clone(),
+            recorded: now.unwrap_or_else(|| self.recorded.clone()),
         })
     }
 }

@@ -146,7 +146,7 @@ fn ask_again(
         recorded: &recorded,
         is_kept: true,
     };
-    answered.take(&reply)
+    answered.take(reply)
 }
 
 /// Later steps depend on the answer of the first one.

@@ -2,7 +2,6 @@
 //! times.
 
 use std::cell::RefCell;
-use std::time::Instant;
 
 use super::planned::{PlannedTurn, forced};
 use super::record::ApprovedTurn;
@@ -88,7 +87,8 @@ impl<'p> PlannedTurn<'p> {
 
             // The plan runs on the reviewed snapshot in any case. An editor that saves all the time
             // must not block it; its saves are merged with the result.
-            if self.is_still_so(&chosen)? || review_number == MAX_REVIEWS {
+            let is_last = user.approves_unseen() || review_number == MAX_REVIEWS;
+            if is_last || self.is_still_so(&chosen)? {
                 return Ok(Reviewed::Approved(Box::new(
                     self.approve(chosen, options, user),
                 )));
@@ -144,18 +144,14 @@ impl<'p> PlannedTurn<'p> {
         }
     }
 
-    fn is_still_so(&mut self, approved: &Approved) -> anyhow::Result<bool> {
+    fn is_still_so(&self, approved: &Approved) -> anyhow::Result<bool> {
         if self.recorded.is_fresh() {
             return Ok(true);
         }
 
         let checkout = self.session.project.checkout();
         let now = snapshot::snapshot(&checkout, &forced(&approved.plan))?.tree;
-        let is_same = now == self.recorded.tree;
-        if is_same {
-            self.recorded.scanned_at = Instant::now();
-        }
-        Ok(is_same)
+        Ok(now == self.recorded.tree)
     }
 
     /// Returns whether a plan runs without approval: a prose answer, and, unless the user wants to

@@ -28,7 +28,7 @@ use crate::workflow::model::source::PlanSource;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
-use crate::workspace::snapshot::{RecordedFiles, snapshot};
+use crate::workspace::snapshot::RecordedFiles;
 
 pub struct PlanRequest<'a, 'p> {
     /// Its draft has input, message and system prompt.
@@ -37,6 +37,13 @@ pub struct PlanRequest<'a, 'p> {
     pub recorded: &'a RecordedFiles,
     pub source: PlanSource,
     pub weight: TokenEstimate,
+}
+
+pub struct ModelReply {
+    /// Complete.
+    pub text: String,
+    /// The user's files after a program answered, because it could change them.
+    pub now: Option<RecordedFiles>,
 }
 
 struct RequestFailure {
@@ -418,19 +425,34 @@ fn keep(
 pub fn ask_watching(
     plan_request: PlanRequest<'_, '_>,
     user: &mut dyn User,
-) -> anyhow::Result<String> {
-    let (project, before) = (plan_request.session.project, plan_request.recorded.tree);
-    let program = asked_program(&plan_request.source);
-    let answer = ask(plan_request, user);
-    if let Some(model) = program {
-        // If the snapshot fails, the next command that takes one reports why.
-        let paths = changed_paths(project, before).unwrap_or_default();
+) -> anyhow::Result<ModelReply> {
+    let PlanRequest {
+        session,
+        recorded,
+        source,
+        weight,
+    } = plan_request;
+    let program = asked_program(&source);
+    let answer = ask(
+        PlanRequest {
+            session: &mut *session,
+            recorded,
+            source,
+            weight,
+        },
+        user,
+    );
+    // If the snapshot fails, the next command that takes one reports why.
+    let now = program.and_then(|model| {
+        let now = session.record_files(&[], user).ok()?;
+        let paths = changed_paths(session.project, recorded.tree, now.tree).unwrap_or_default();
         if !paths.is_empty() {
             user.report(Event::Notice(Notice::FilesTouched { model, paths }));
         }
-    }
+        Some(now)
+    });
 
-    answer
+    Ok(ModelReply { text: answer?, now })
 }
 
 fn asked_program(source: &PlanSource) -> Option<String> {
@@ -443,8 +465,7 @@ fn asked_program(source: &PlanSource) -> Option<String> {
     }
 }
 
-fn changed_paths(project: &Project, before: TreeId) -> anyhow::Result<Vec<String>> {
-    let now = snapshot(&project.checkout(), &[])?.tree;
+fn changed_paths(project: &Project, before: TreeId, now: TreeId) -> anyhow::Result<Vec<String>> {
     let changes = diff::changes(&project.repository, before, now)?;
     Ok(changes.iter().map(|change| lossy(&change.path)).collect())
 }
