@@ -6,23 +6,27 @@
 
 use std::collections::BTreeSet;
 use std::fs::{DirEntry, File, Metadata};
-use std::io::{BufReader, ErrorKind, Read as _};
+use std::io::{self, BufReader, ErrorKind, Read as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use gix::zlib::Decompress;
 use gix::zlib::stream::inflate;
+use rustix::fs::{Mode, OFlags, openat};
 
 use crate::git::keep::pack::keep;
 use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::object::{Commit, CommitId, absent};
 use crate::git::repository::Repository;
+use crate::git::stat::{self, NameKind};
 use crate::host::file::failure;
 use crate::host::file::{
     is_out_of_reach, make_dirs, open_regular, read_regular_text, write_atomic,
 };
 use crate::host::machine;
+use crate::host::threads::{cores, parallel_map};
 
 /// File below `teddy/` with the boot id of the last check.
 const BOOT: &str = "boot";
@@ -62,9 +66,8 @@ pub fn note_start(repository: &Repository) -> anyhow::Result<()> {
 /// Moves loose objects without valid content to `undo/objects`. Returns their names.
 pub fn quarantine_damaged_objects(repository: &Repository) -> anyhow::Result<Vec<String>> {
     let mut damaged = Vec::new();
-
-    for (name, path) in loose_objects(repository) {
-        if lacks_zlib_header(&path) && quarantine_object(repository, &path, &name)? {
+    for (name, path) in damaged_objects(repository) {
+        if quarantine_object(repository, &path, &name)? {
             damaged.push(name);
         }
     }
@@ -116,25 +119,48 @@ pub fn is_complete(repository: &Repository, id: CommitId) -> anyhow::Result<bool
     Ok(false)
 }
 
-fn loose_objects(repository: &Repository) -> impl Iterator<Item = (String, PathBuf)> + use<> {
-    let objects = repository.gix.objects.store_ref().path().to_owned();
+/// Returns the names and paths of loose objects without valid content. A directory that cannot be
+/// read has none.
+fn damaged_objects(repository: &Repository) -> Vec<(String, PathBuf)> {
+    let objects = repository.gix.objects.store_ref().path();
     let length = repository.gix.object_hash().len_in_hex();
 
-    (0..=0xff_u8).flat_map(move |first| {
-        let start = format!("{first:02x}");
-        let files = std::fs::read_dir(objects.join(&start));
-        let entries = files
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(move |file| {
-                let name = format!("{start}{}", file.file_name().to_str()?);
+    // A repository that was never packed has one for each file of each commit.
+    let parts = (0..cores()).map(|part| (part..=0xff).step_by(cores()));
+    let found = parallel_map(parts, |firsts| {
+        let dirs = firsts.map(|first| format!("{first:02x}"));
+        let damaged = dirs.flat_map(|start| {
+            let dir = objects.join(&start);
+            let names = damaged_files(&dir).unwrap_or_default();
+            names.into_iter().filter_map(move |file| {
+                let name = format!("{start}{file}");
                 let is_id = name.len() == length && name.bytes().all(|b| b.is_ascii_hexdigit());
-                is_id.then(|| (name, file.path()))
-            });
+                is_id.then(|| (name, dir.join(file)))
+            })
+        });
+        damaged.collect::<Vec<_>>()
+    });
 
-        entries.collect::<Vec<_>>()
-    })
+    found.into_iter().flatten().collect()
+}
+
+/// Returns the names of the files in a directory that don't begin as git's compressed objects do.
+fn damaged_files(dir: &Path) -> io::Result<Vec<String>> {
+    let dir = OwnedFd::from(File::open(dir)?);
+    let mut damaged = Vec::new();
+    for (name, kind) in stat::names(&dir)? {
+        // Reading a pipe would block, and git writes no symlinks.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        if kind == NameKind::File
+            && let Ok(name) = String::from_utf8(name)
+            && let Ok(file) = openat(&dir, &name, flags, Mode::empty())
+            && lacks_zlib_header(file.into())
+        {
+            damaged.push(name);
+        }
+    }
+
+    Ok(damaged)
 }
 
 /// Moves a loose object to the quarantine. Returns `false` if it no longer exists.
@@ -156,19 +182,7 @@ pub(super) fn quarantine_object(
     }
 }
 
-fn lacks_zlib_header(path: &Path) -> bool {
-    // Reading a pipe would block, and git writes no symlinks.
-    if !path
-        .symlink_metadata()
-        .is_ok_and(|metadata| metadata.is_file())
-    {
-        return false;
-    }
-
-    let Ok(mut file) = open_regular(path) else {
-        return false;
-    };
-
+fn lacks_zlib_header(mut file: File) -> bool {
     let mut header = [0; 2];
     match file.read_exact(&mut header) {
         // Method deflate, and the check bits of RFC 1950.
@@ -524,9 +538,9 @@ mod tests {
     #[track_caller]
     fn check(bytes: &[u8], expected: bool) {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("object");
-        std::fs::write(&path, bytes).unwrap();
-        assert_eq!(lacks_zlib_header(&path), expected, "{bytes:?}");
+        std::fs::write(dir.path().join("object"), bytes).unwrap();
+        let expected: &[&str] = if expected { &["object"] } else { &[] };
+        assert_eq!(damaged_files(dir.path()).unwrap(), expected, "{bytes:?}");
     }
 
     #[test]
@@ -539,5 +553,22 @@ mod tests {
         check(&[0x78, 0x01, 0x4b], false);
         check(&[0x78, 0x9c, 0x4b], false);
         check(&[0x78, 0xda, 0x4b], false);
+    }
+
+    #[test]
+    fn only_regular_files_are_read_as_objects() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("dir")).unwrap();
+        std::os::unix::fs::symlink("/dev/null", dir.path().join("link")).unwrap();
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        assert_eq!(damaged_files(dir.path()).unwrap(), [""; 0]);
     }
 }
