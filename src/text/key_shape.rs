@@ -7,10 +7,10 @@
 //! A shape is searched for only if a text contains one of its marks, and one pass over the text
 //! finds the marks of all shapes.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::Regex;
 
 /// A format of keys.
@@ -488,21 +488,22 @@ const fn any(
 
 /// Finds all marks.
 struct Marks {
-    pattern: Regex,
-    /// Shapes of each mark. No mark is the beginning of another.
-    shapes: HashMap<&'static str, Vec<usize>>,
+    // An automaton of all states takes ten times as long to build as most texts take to search.
+    automaton: AhoCorasick,
+    /// The shape of each mark.
+    shapes: Vec<usize>,
 }
 
 static MARKS: LazyLock<Marks> = LazyLock::new(|| {
-    let mut shapes: HashMap<&'static str, Vec<usize>> = HashMap::new();
-    for (at, shape) in SHAPES.iter().enumerate() {
-        for &mark in shape.marks {
-            shapes.entry(mark).or_default().push(at);
-        }
+    let marks = SHAPES.iter().flat_map(|shape| shape.marks);
+    let shapes = SHAPES.iter().enumerate();
+    let shapes = shapes.flat_map(|(at, shape)| shape.marks.iter().map(move |_| at));
+    let mut builder = AhoCorasick::builder();
+    builder.kind(Some(AhoCorasickKind::ContiguousNFA));
+    Marks {
+        automaton: builder.build(marks).expect("the marks are few and short"),
+        shapes: shapes.collect(),
     }
-    let all: Vec<String> = shapes.keys().map(|mark| regex::escape(mark)).collect();
-    let pattern = Regex::new(&all.join("|")).expect("the marks are constants that the tests use");
-    Marks { pattern, shapes }
 });
 
 impl KeyShape {
@@ -554,14 +555,9 @@ pub(super) fn key_shapes(text: &str) -> Vec<(&'static str, Range<usize>)> {
 }
 
 fn shapes_with_marks(text: &str) -> Vec<usize> {
-    let marks = &*MARKS;
     let mut is_marked = [false; SHAPES.len()];
-    let mut at = 0;
-    while let Some(mark) = marks.pattern.find_at(text, at) {
-        // Another mark can begin inside of this one.
-        at = mark.start() + 1;
-        let shapes = marks.shapes.get(mark.as_str()).into_iter().flatten();
-        shapes.for_each(|&shape| is_marked[shape] = true);
+    for mark in MARKS.automaton.find_overlapping_iter(text) {
+        is_marked[MARKS.shapes[mark.pattern().as_usize()]] = true;
     }
     (0..SHAPES.len()).filter(|&at| is_marked[at]).collect()
 }
@@ -870,15 +866,10 @@ mod tests {
     }
 
     #[test]
-    fn every_shape_has_marks_and_none_is_the_beginning_of_another() {
-        let marks: Vec<&str> = MARKS.shapes.keys().copied().collect();
-        for mark in &marks {
-            assert!(mark.len() > 1, "{mark}");
-            let longer = marks
-                .iter()
-                .find(|other| other != &mark && other.starts_with(mark));
-            assert_eq!(longer, None, "{mark}");
+    fn every_shape_has_marks_of_two_characters_or_more() {
+        for shape in SHAPES {
+            assert!(!shape.marks.is_empty(), "{}", shape.name);
+            assert!(shape.marks.iter().all(|mark| mark.len() > 1));
         }
-        assert!(SHAPES.iter().all(|shape| !shape.marks.is_empty()));
     }
 }
