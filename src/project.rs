@@ -16,7 +16,6 @@ use crate::config::layer::{self, Layer};
 use crate::config::settings::Settings;
 use crate::config::trust::{self, Trust};
 use crate::git::land::commit::INSIDE;
-use crate::git::object::CommitId;
 use crate::git::open::OpenError;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
@@ -272,17 +271,12 @@ impl Project {
         Ok(write_atomic(&path, format!("{session}\n").as_bytes())?)
     }
 
-    /// The model that the user chose for a session. `None` if the newest turn was not recorded
-    /// here: a session from elsewhere must not choose a program to run.
+    /// The model that the user chose for a session. `None` if the newest turn is another user's:
+    /// the choice was for an earlier session of this name.
     pub fn session_model(&self, session: &SessionName) -> Option<String> {
         let tip = refs::read(&self.repository, &session.reference()).ok()??;
-        let is_own = self.is_own_tip(session, tip);
+        let is_own = self.journal().own_tip(session)?.turn == tip;
         is_own.then(|| self.journal().model(session)).flatten()
-    }
-
-    /// The user made or accepted the newest turn of a session.
-    pub fn is_own_tip(&self, session: &SessionName, tip: CommitId) -> bool {
-        self.journal().tip(session.as_str()) == Some(tip)
     }
 
     /// The session's model, else the configured one.

@@ -13,6 +13,7 @@ pub mod fit;
 pub mod forced_files;
 pub mod landing;
 pub mod notice;
+pub mod ownership;
 pub mod recover;
 pub mod set_aside;
 pub mod snapshot;

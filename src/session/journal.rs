@@ -60,6 +60,15 @@ impl Pending {
     }
 }
 
+/// The newest turn of a session that the user made or accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnTip {
+    pub turn: CommitId,
+    /// The newest turn before it that another user made and this one did not accept. Those before it
+    /// are not accepted, either.
+    pub foreign: Option<CommitId>,
+}
+
 pub struct Journal {
     dir: PathBuf,
 }
@@ -164,11 +173,13 @@ impl Journal {
         }
     }
 
-    /// Writes the copy of a session's tip from which recovery repairs a damaged ref.
-    pub fn record_tip(&self, session: &SessionName, tip: CommitId) -> std::io::Result<()> {
+    /// Also the copy of a session's tip from which recovery repairs a damaged ref.
+    pub fn record_tip(&self, session: &SessionName, tip: OwnTip) -> std::io::Result<()> {
         let path = self.tip_path(session.as_str());
         make_dirs(path.parent().unwrap_or(&self.dir))?;
-        write_atomic(&path, format!("{tip}\n").as_bytes())
+        let ids = [tip.turn].into_iter().chain(tip.foreign);
+        let text: String = ids.map(|id| format!("{id}\n")).collect();
+        write_atomic(&path, text.as_bytes())
     }
 
     /// Records that a turn and its ancestors were made elsewhere, so they were never applied to
@@ -244,20 +255,28 @@ impl Journal {
         }
     }
 
-    pub fn tip(&self, session: &str) -> Option<CommitId> {
-        read_regular_text(&self.tip_path(session), MAX_ID)
-            .ok()?
-            .trim()
-            .parse()
-            .ok()
+    pub fn own_tip(&self, session: &SessionName) -> Option<OwnTip> {
+        self.read_tip(session).ok()?
     }
 
-    /// Fails if the copy exists and cannot be read.
-    pub fn read_tip(&self, session: &str) -> std::io::Result<Option<CommitId>> {
-        match read_regular_text(&self.tip_path(session), MAX_ID) {
-            Err(error) if is_out_of_reach(&error) => Err(error),
-            text => Ok(text.ok().and_then(|text| text.trim().parse().ok())),
-        }
+    /// Fails if the record exists and cannot be read.
+    pub fn read_tip(&self, session: &SessionName) -> std::io::Result<Option<OwnTip>> {
+        let text = match read_regular_text(&self.tip_path(session.as_str()), MAX_ID) {
+            Err(error) if is_out_of_reach(&error) => return Err(error),
+            text => text.unwrap_or_default(),
+        };
+        let ids: Option<Vec<CommitId>> = text.lines().map(|line| line.parse().ok()).collect();
+        Ok(match ids.as_deref() {
+            Some(&[turn]) => Some(OwnTip {
+                turn,
+                foreign: None,
+            }),
+            Some(&[turn, foreign]) => Some(OwnTip {
+                turn,
+                foreign: Some(foreign),
+            }),
+            _ => None,
+        })
     }
 
     fn tip_path(&self, session: &str) -> PathBuf {

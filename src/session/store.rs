@@ -24,7 +24,7 @@ use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
 use crate::host::{clock, fault};
 use crate::session::draft::Draft;
-use crate::session::journal::Journal;
+use crate::session::journal::{Journal, OwnTip};
 use crate::session::meta::Status;
 use crate::session::transition::Caller;
 use crate::session::turn::TurnMessage;
@@ -531,8 +531,21 @@ impl Store<'_> {
             (None, None) => Expected::Absent,
         };
 
+        let journal = Journal::new(&self.repository.teddy_dir());
+        let own_drafts = journal.own_drafts(&tip.session);
+        if draft
+            .commit
+            .is_some_and(|saved| !own_drafts.contains(&saved))
+            && let Some(own) = journal.own_tip(&tip.session)
+            && own.turn == tip.commit
+        {
+            // The context lists of another user's draft stay, so the next turn is not all this
+            // user's.
+            let foreign = Some(tip.commit);
+            journal.record_tip(&tip.session, OwnTip { foreign, ..own })?;
+        }
         // Before the ref moves, because a plan with an unrecorded origin does not run.
-        Journal::new(&self.repository.teddy_dir()).record_draft(&tip.session, commit, stale)?;
+        journal.record_draft(&tip.session, commit, stale)?;
         let protected = protect::protect_commits(
             self.repository,
             &[commit],

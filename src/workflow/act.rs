@@ -341,6 +341,10 @@ impl EarlierTalk {
         let Some(id) = acted.conversation.clone().filter(|_| is_here) else {
             return Ok(None);
         };
+        // Another user could have the program continue any conversation of this one's.
+        if !env.project.checkout().is_own_turn(env.tip)? {
+            return Ok(None);
+        }
 
         // A discarded answer to the same prompt counts, too.
         let draft = env.project.store().draft(env.tip)?;

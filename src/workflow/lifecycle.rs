@@ -59,7 +59,6 @@ pub(in crate::workflow) fn fork_session(
         refs::read(&project.repository, &name.reference())?.is_none(),
         StoreError::Taken(name.clone())
     );
-    let tip = project.store().tip(&from.session)?.commit;
     let log = format!("teddy: branch from {}", from.commit);
     let moved = refs::move_to(
         &project.repository,
@@ -73,11 +72,7 @@ pub(in crate::workflow) fn fork_session(
         MoveError::Moved { .. } => anyhow::Error::from(StoreError::Taken(name.clone())),
         MoveError::Store(error) => error,
     })?;
-    // A branch of someone else's session is someone else's until it is adopted: its commands do not
-    // run, and its context shows no ignored files.
-    if project.is_own_tip(&from.session, tip) {
-        project.journal().record_tip(name, from.commit)?;
-    }
+    project.checkout().record_branch(&from, name)?;
     project.journal().forget_model(name);
     if let Some(model) = project.session_model(&from.session) {
         project.journal().record_model(name, &model)?;
@@ -109,7 +104,6 @@ pub fn rename_session(
     let tip = project.store().tip(old)?;
     let draft = refs::read(repository, &old.draft_reference())?;
     let was_signed = refs::read_tag(repository, &old.signed_reference())?.is_some();
-    let is_own_tip = project.is_own_tip(old, tip.commit);
     let model = project.session_model(old);
     let is_own_draft = draft.is_some_and(|id| project.journal().own_drafts(old).contains(&id));
 
@@ -121,19 +115,17 @@ pub fn rename_session(
         expected: Expected::Absent,
         to,
     };
-    if is_own_tip {
-        project.journal().record_tip(new, tip.commit)?;
-    }
-    if let Some(draft) = draft.filter(|_| is_own_draft) {
-        project.journal().record_draft(new, draft, None)?;
-    }
-    let mut moves = vec![absent(new_ref.as_str(), tip.commit)];
-    moves.extend(draft.map(|draft| absent(new_draft.as_str(), draft)));
     // `Expected::Absent` alone is not enough: moving an existing ref to its own value succeeds.
     anyhow::ensure!(
         refs::read(repository, &new_ref)?.is_none(),
         StoreError::Taken(new.clone())
     );
+    project.checkout().record_branch(&tip, new)?;
+    if let Some(draft) = draft.filter(|_| is_own_draft) {
+        project.journal().record_draft(new, draft, None)?;
+    }
+    let mut moves = vec![absent(new_ref.as_str(), tip.commit)];
+    moves.extend(draft.map(|draft| absent(new_draft.as_str(), draft)));
     refs::apply(repository, &moves, &log).map_err(|error| match error {
         MoveError::Moved { .. } => anyhow::Error::from(StoreError::Taken(new.clone())),
         MoveError::Store(error) => error,

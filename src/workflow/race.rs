@@ -34,6 +34,7 @@ use crate::text::sanitize::sanitize_line;
 use crate::workflow::context::message::without_keys;
 use crate::workflow::model::{budget, choose};
 use crate::workflow::open_session::record_files;
+use crate::workflow::trust::is_own_draft;
 use crate::workflow::user::User;
 
 /// In bytes, estimated. Agents used 0.3 to 0.8 GiB in measurements.
@@ -210,10 +211,9 @@ fn begin_lane(
         tip.commit,
         &log,
     )?;
-    // As a branch: what is someone else's stays so.
-    let newest = project.store().tip(&tip.session)?.commit;
-    if project.is_own_tip(&tip.session, newest) {
-        project.journal().record_tip(&name, tip.commit)?;
+    // The lane has the context lists of the draft.
+    if is_own_draft(project, tip, draft) {
+        project.checkout().record_branch(tip, &name)?;
     }
 
     let lane = project.store().tip(&name)?;

@@ -71,12 +71,13 @@ pub enum Unseen {
 pub fn rerun(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Result<RerunResult> {
     let turn = project.store().turn(&project.session_of(turn)?, turn)?;
     turn.session.writable()?;
-    let session = &turn.session;
-    let tip = project.store().tip(session)?;
-    if !project.is_own_tip(session, tip.commit) {
+    if !project.checkout().is_own_turn(&turn)? {
+        let (session, number) = (&turn.session, turn.number());
         return Err(error_with_hint(
-            format!("session `{session}` came with copied refs or a file; its plans do not run"),
-            format!("`teddy switch --adopt {session}` accepts it"),
+            format!(
+                "turn {number} of session `{session}` was not made here; its plan does not run"
+            ),
+            format!("`teddy switch --adopt {session}` accepts the session"),
         ));
     }
     let (plan, workspace) = recorded(&project.repository, &turn)?;

@@ -73,14 +73,15 @@ pub fn retry(
 }
 
 fn source_of(project: &Project, turn: &Turn, model: Option<&str>) -> anyhow::Result<PlanSource> {
+    // The author of another user's turn must not choose a program to run.
+    let is_own = project.checkout().is_own_turn(turn)?;
+    let pipeline = turn.meta.pipeline.as_deref().filter(|_| is_own);
     let recorded_model = || {
-        turn.meta
-            .model
-            .as_ref()
+        let recorded = turn.meta.model.as_ref();
+        recorded
             .map(|model| model.asked.as_str())
-            .filter(|_| turn.meta.pipeline.is_none())
+            .filter(|_| is_own && pipeline.is_none())
     };
-    let pipeline = turn.meta.pipeline.as_deref().filter(|_| model.is_none());
 
     // A replay counts answers up to the previous turn, so it gives the same answer again.
     let before = Turn::read(
@@ -92,7 +93,7 @@ fn source_of(project: &Project, turn: &Turn, model: Option<&str>) -> anyhow::Res
         project,
         &before,
         model.or_else(recorded_model),
-        pipeline,
+        pipeline.filter(|_| model.is_none()),
         MessageOrigin::User,
     )
 }

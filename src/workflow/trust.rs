@@ -1,12 +1,13 @@
 //! `trust`: shows what a repository's `.teddy/` contains, or how it changed since it was trusted,
 //! and remembers the decision.
 //!
-//! Also tells sessions that this user made or accepted from those of others, and accepts sessions.
+//! Also accepts sessions of others.
 
 use crate::config::trust::{Trust, TrustRecord};
 use crate::project::Project;
 use crate::session::artifact;
 use crate::session::draft::Draft;
+use crate::session::journal::OwnTip;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::diff::unified;
@@ -110,11 +111,13 @@ pub fn adopt_session(
     user: &mut dyn User,
 ) -> anyhow::Result<Adopted> {
     let mut opened = OpenSession::open(project, session, "switch", user)?;
-    if !project.is_own_tip(&opened.tip.session, opened.tip.commit) {
-        project.journal().forget_model(session);
-        project.journal().record_adopted(opened.tip.commit)?;
+    let tip = opened.tip.commit;
+    if let Some(foreign) = project.checkout().newest_foreign(session, tip) {
+        project.journal().record_adopted(foreign)?;
+        if foreign == tip {
+            project.journal().forget_model(session);
+        }
     }
-    project.journal().record_tip(session, opened.tip.commit)?;
 
     if opened.draft.commit.is_some() {
         // A new turn id: the author of the draft, or the session that it was copied from, can still
@@ -127,6 +130,12 @@ pub fn adopt_session(
         artifacts.remove(artifact::COMMENTS);
         opened.save_draft()?;
     }
+    // Behind the draft, whose entries this accepts.
+    let own = OwnTip {
+        turn: tip,
+        foreign: None,
+    };
+    project.journal().record_tip(session, own)?;
 
     let draft = &opened.draft;
     let plan = draft

@@ -159,8 +159,7 @@ impl CommittedTurn<'_> {
         // The ref must be durable before the user's files change. Otherwise a power cut could leave a
         // turn's changes without the turn.
         refs::sync(checkout.repository, &session.reference())?;
-        // A copy, from which recovery repairs a damaged ref.
-        journal.record_tip(session, tip)?;
+        checkout.record_own(session, tip)?;
         protect::release_protected(checkout.repository, &protected)?;
         fault::point("after-ref")?;
         let published = match files {
@@ -249,7 +248,7 @@ pub fn record_overlaps(
     durable::flush(checkout.repository)?;
     // Before the ref: after a crash between the two, recovery finds the unamended turn and amends
     // it again.
-    checkout.journal().record_tip(session, amended)?;
+    checkout.record_own(session, amended)?;
     refs::move_to(
         checkout.repository,
         &session.reference(),

@@ -249,8 +249,8 @@ fn last_known(checkout: &Checkout<'_>, name: &str) -> anyhow::Result<Vec<CommitI
     };
 
     // The copy in the journal is flushed; a reflog can be lost with the ref.
-    let copy = checkout.journal().read_tip(session.as_str())?;
-    let candidates = copy.into_iter().chain(logged);
+    let copy = checkout.journal().read_tip(&session)?;
+    let candidates = copy.map(|own| own.turn).into_iter().chain(logged);
     Ok(candidates
         .filter(|&commit| Turn::read(checkout.repository, &session, commit).is_ok())
         .collect())
@@ -359,7 +359,7 @@ fn resume_publishing(
     }
 
     report_obstacles(&published, notify);
-    checkout.journal().record_tip(session, pending.commit)?;
+    checkout.record_own(session, pending.commit)?;
     // An unreadable path must not block recovery; count all conflicts as unapplied.
     let unapplied = find_unapplied(checkout, repository, &files, &published.conflicts)
         .unwrap_or_else(|_| published.conflicts.clone());

@@ -149,10 +149,6 @@ fn put_ref_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<Rest
         return refused("it is no turn of that session");
     }
     move_to(repository, &item.name, now, id)?;
-    // Otherwise the session would count as someone else's.
-    if let Some(session) = &session {
-        checkout.journal().record_tip(session, id)?;
-    }
     remove_set_aside(&item.file)
 }
 

@@ -86,17 +86,17 @@ impl<'a> Stacks<'a> {
         for (name, id) in store.sessions()? {
             // Sessions of other people were never applied here, even if their worktree has the same
             // name.
-            if journal.tip(name.as_str()) != Some(id) {
+            let Some(own) = journal.own_tip(&name).filter(|own| own.turn == id) else {
                 continue;
-            }
+            };
 
             let Ok(tip) = Turn::read(self.repository, &name, id) else {
                 continue;
             };
             for turn in store.history(tip).take(MAX_BACK) {
                 let turn = turn?;
-                // Nor were the turns of a session before this user adopted it.
-                if journal.is_adopted(turn.commit) {
+                // Nor were the turns of others in a session of this user's.
+                if journal.is_adopted(turn.commit) || own.foreign == Some(turn.commit) {
                     break;
                 }
 

@@ -2,6 +2,7 @@
 
 pub mod bundles;
 pub mod fetch;
+mod ownership;
 mod push;
 mod random;
 mod real_servers;

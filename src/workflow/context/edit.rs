@@ -22,7 +22,9 @@ use crate::workflow::context::lists;
 use crate::workflow::context::lists::lists;
 use crate::workflow::context::pages;
 use crate::workflow::context::requests::requests;
+use crate::workflow::execute::ForeignPlan;
 use crate::workflow::open_session::OpenSession;
+use crate::workflow::trust::is_own_draft;
 use crate::workflow::user::{User, telling};
 use crate::workspace::snapshot;
 
@@ -262,6 +264,12 @@ fn change_list(
     }
 
     let mut session = OpenSession::current(project, "context", user)?;
+    let (tip, draft) = (&session.tip, &session.draft);
+    // A saved draft counts as the user's, with the plan in it.
+    anyhow::ensure!(
+        !draft.is_planned() || is_own_draft(project, tip, draft),
+        ForeignPlan(tip.session.clone())
+    );
     let artifacts = &mut session.draft.artifacts;
     let after = change(&artifacts.text_or_empty(file(scope)))?;
     artifacts.insert(file(scope), after);

@@ -376,7 +376,7 @@ impl Collector<'_, '_> {
             .collect();
 
         if inside.is_empty() {
-            let body = self.outside_the_snapshot(scope, path);
+            let body = self.outside_the_snapshot(scope, path)?;
             self.show(scope, path.to_owned(), body, None);
         }
 
@@ -384,22 +384,25 @@ impl Collector<'_, '_> {
     }
 
     /// Only if the user listed the file.
-    fn outside_the_snapshot(&mut self, scope: ListScope, path: &str) -> ResourceBody {
+    fn outside_the_snapshot(
+        &mut self,
+        scope: ListScope,
+        path: &str,
+    ) -> anyhow::Result<ResourceBody> {
         // Otherwise a model could read any ignored file by adding it to its list, and so could the
         // author of a fetched session or repository.
         let own = match scope {
             ListScope::Turn => false,
-            ListScope::Session => self.project.is_own_tip(&self.tip.session, self.tip.commit),
+            ListScope::Session => self.project.checkout().owns_context(self.tip)?,
             ListScope::Global => self.own_global,
         };
         if !own {
-            return ResourceBody::Missing;
+            return Ok(ResourceBody::Missing);
         }
 
         let limit = self.project.settings.context.max_resource_size.0;
-        self.root
-            .read(Path::new(path), limit)
-            .map_or(ResourceBody::Missing, |bytes| self.body(&bytes))
+        let contents = self.root.read(Path::new(path), limit);
+        Ok(contents.map_or(ResourceBody::Missing, |bytes| self.body(&bytes)))
     }
 
     fn pattern(

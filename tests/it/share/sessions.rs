@@ -412,15 +412,15 @@ fn a_session_of_someone_else_runs_only_what_was_shown() {
     }
 
     insta::assert_snapshot!(repo.printed(&["verify", "--rerun", "1", "-s", "theirs", "-y"]), @"
-    error: session `theirs` came with copied refs or a file; its plans do not run
-    hint: `teddy switch --adopt theirs` accepts it
+    error: turn 1 of session `theirs` was not made here; its plan does not run
+    hint: `teddy switch --adopt theirs` accepts the session
     exit code 1
     ");
     // A branch of it is no more the user's than itself.
     repo.done(&["branch", "theirs:1", "mine"]);
     repo.teddy(&["verify", "--rerun", "mine:1", "-y"]).check(
         1,
-        &["session `mine` came with copied refs or a file; its plans do not run"],
+        &["turn 1 of session `mine` was not made here; its plan does not run"],
     );
     insta::assert_snapshot!(theirs().execute().refused(), @"
     error: the plan waiting in session `theirs` was not made here

@@ -1,0 +1,289 @@
+//! Turns of this user's on a session of another one's: they count, and what came before does not until
+//! the session is adopted.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use teddy::session::name::SessionName;
+use teddy::workflow::lifecycle::rename_session;
+
+use crate::plans::{chat, create, plan};
+use crate::support::TestRepo;
+use crate::support::remotes::two_people;
+
+/// A project with a session of two turns, whose context list names a file that git ignores.
+fn project() -> TestRepo {
+    let repo = TestRepo::new()
+        .file("a.txt", "a\n")
+        .file(".gitignore", "ignored.txt\n");
+    repo.commit("init");
+    repo.write("ignored.txt", "for this machine\n");
+    repo.workflow().new_session("theirs").done();
+    repo.workflow().add(&["ignored.txt"]);
+    repo.workflow().run_plan(&makes("one.txt"));
+    repo.workflow().run_plan(&makes("two.txt"));
+    repo
+}
+
+fn makes(path: &str) -> String {
+    plan(path, &[create(path, "made\n")])
+}
+
+/// Makes the sessions those of another user, as after a fetch of all refs.
+fn forget_owner(repo: &TestRepo) {
+    for own in ["tips", "own-drafts"] {
+        let _ = std::fs::remove_dir_all(repo.path().join(".git/teddy").join(own));
+    }
+}
+
+/// Whether the input shows the ignored file.
+fn shows_ignored(repo: &TestRepo, session: &str) -> bool {
+    let rows = repo.workflow().session(session).resources(0);
+    let mut rows = rows.as_array().unwrap().iter();
+    rows.any(|row| row["resource"] == "ignored.txt" && row["missing"] == false)
+}
+
+fn own_turns(repo: &TestRepo, session: &str) -> Vec<bool> {
+    let project = repo.workflow().open().unwrap();
+    let name = SessionName::parse(session).unwrap();
+    let tip = project.store().tip(&name).unwrap();
+    let mut own: Vec<bool> = project
+        .store()
+        .history(tip)
+        .map(|turn| project.checkout().is_own_turn(&turn.unwrap()).unwrap())
+        .collect();
+    own.reverse();
+    own
+}
+
+#[test]
+fn t26_a_turn_on_another_users_session_adopts_none_before_it() {
+    let repo = project();
+    assert!(shows_ignored(&repo, "theirs"));
+    forget_owner(&repo);
+    repo.workflow().run_plan(&makes("three.txt"));
+
+    assert_eq!(own_turns(&repo, "theirs"), [false, false, false, true]);
+    assert!(!shows_ignored(&repo, "theirs"));
+    insta::assert_snapshot!(repo.workflow().rerun("2").refused(), @"
+    error: turn 2 of session `theirs` was not made here; its plan does not run
+    hint: `teddy switch --adopt theirs` accepts the session
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.workflow().rerun("3").done(), @"
+    ▶ 1. CREATE three.txt
+      ✓ created, 1 line
+    turn 3 same []
+    ");
+
+    repo.workflow().adopt("theirs").done();
+    assert_eq!(own_turns(&repo, "theirs"), [true; 4]);
+    assert!(shows_ignored(&repo, "theirs"));
+}
+
+#[test]
+fn a_turn_on_another_users_session_has_no_model_of_an_earlier_session() {
+    let repo = project();
+    let project = repo.workflow().open().unwrap();
+    let name = SessionName::parse("theirs").unwrap();
+    project.journal().record_model(&name, "command:x").unwrap();
+    assert_eq!(project.session_model(&name).as_deref(), Some("command:x"));
+    forget_owner(&repo);
+    repo.workflow().run_plan(&makes("three.txt"));
+    assert_eq!(project.session_model(&name), None);
+}
+
+/// The model of a turn can be a program.
+#[test]
+fn another_users_turn_does_not_choose_the_model_of_its_retry() {
+    let repo = project();
+    std::fs::write(repo.beside("answer.md"), makes("three.txt")).unwrap();
+    let model = format!("command:cat '{}'", repo.beside("answer.md").display());
+    repo.teddy(&["plan", "-m", "go", "--model", &model])
+        .check(0, &["three.txt"]);
+    repo.done(&["execute", "-y"]);
+    let retried = repo.teddy(&["retry", "3"]);
+    assert!(retried.stderr.contains("Asking command:cat"), "{retried}");
+
+    repo.done(&["switch", "theirs"]);
+    forget_owner(&repo);
+    let refused = repo.teddy(&["retry", "3"]);
+    refused.check(1, &["no model is configured"]);
+    assert!(!refused.stderr.contains("Asking"), "{refused}");
+}
+
+#[test]
+fn a_revision_of_another_users_turn_is_not_the_users() {
+    let repo = project();
+    forget_owner(&repo);
+    let id = repo.git(&["rev-parse", "teddy/sessions/theirs"]);
+    repo.workflow().new_session("mine").done();
+    let mine = || repo.workflow().session("mine");
+    let refused = mine().rerun(&id).refused();
+    assert!(refused.contains("was not made here"), "{refused}");
+    mine().branch(&id, "branch").done();
+    assert_eq!(own_turns(&repo, "branch"), [false; 3]);
+}
+
+#[test]
+fn an_edit_of_the_context_does_not_adopt_a_waiting_plan() {
+    let repo = project();
+    repo.workflow().plan_from("go", &makes("three.txt")).done();
+    forget_owner(&repo);
+    let edited = repo.printed(&["context", "add", "a.txt"]);
+    assert!(edited.contains("was not made here"), "{edited}");
+    let executed = repo.workflow().execute().refused();
+    assert!(executed.contains("was not made here"), "{executed}");
+}
+
+#[test]
+fn a_plan_behind_another_users_draft_does_not_adopt_its_context() {
+    let repo = project();
+    repo.workflow().add(&["a.txt"]);
+    std::fs::remove_dir_all(repo.path().join(".git/teddy/own-drafts")).unwrap();
+    assert!(!shows_ignored(&repo, "theirs"));
+    repo.workflow().run_plan(&makes("three.txt"));
+    assert!(!shows_ignored(&repo, "theirs"));
+    repo.workflow().adopt("theirs").done();
+    assert!(shows_ignored(&repo, "theirs"));
+}
+
+#[test]
+fn turns_before_the_users_own_were_never_in_the_files() {
+    let (ada, ben) = two_people();
+    ada.done(&["push", "--code", "-y"]);
+    ben.done(&["fetch"]);
+    ben.done(&["branch", "origin/add-auth:@", "mine"]);
+    ben.workflow().run_plan(&plan("Ask", &[chat("What next?")]));
+    let status = ben.done(&["status"]);
+    assert!(!status.contains("lack"), "{status}");
+}
+
+#[test]
+fn a_rename_to_a_taken_name_changes_no_owner() {
+    let repo = project();
+    repo.workflow().new_session("mine").done();
+    repo.teddy(&["branch", "-m", "theirs"])
+        .check(1, &["there is a session `theirs` already"]);
+    assert_eq!(own_turns(&repo, "theirs"), [true; 3]);
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Turn(usize),
+    Undo(usize),
+    Adopt(usize),
+    /// At the turn with this index, modulo their number.
+    Branch(usize, usize),
+    Rename(usize),
+    /// Copies the ref, as a fetch does.
+    Copy(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let any = 0..32usize;
+    prop_oneof![
+        4 => any.clone().prop_map(Step::Turn),
+        2 => any.clone().prop_map(Step::Undo),
+        1 => any.clone().prop_map(Step::Adopt),
+        3 => (any.clone(), any.clone()).prop_map(|(session, turn)| Step::Branch(session, turn)),
+        1 => any.clone().prop_map(Step::Rename),
+        1 => any.prop_map(Step::Copy),
+    ]
+}
+
+struct World {
+    repo: TestRepo,
+    /// Which turns of each session are the user's.
+    sessions: BTreeMap<String, Vec<bool>>,
+    steps: usize,
+}
+
+impl World {
+    fn take(&mut self, step: &Step) {
+        self.steps += 1;
+        let at = match *step {
+            Step::Turn(at)
+            | Step::Undo(at)
+            | Step::Adopt(at)
+            | Step::Branch(at, _)
+            | Step::Rename(at)
+            | Step::Copy(at) => at % self.sessions.len(),
+        };
+        let (name, own) = self.sessions.iter().nth(at).unwrap();
+        let (name, mut own) = (name.clone(), own.clone());
+        let workflow = || self.repo.workflow().session(&name);
+        let new = format!("session-n{}", self.steps);
+        match *step {
+            Step::Turn(_) => {
+                workflow().run_plan(&makes(&format!("made-{}.txt", self.steps)));
+                own.push(true);
+            }
+            Step::Undo(_) => {
+                // An undo that changes nothing is no turn.
+                let _ = workflow().undo(1);
+                let turns = own_turns(&self.repo, &name).len();
+                own.resize(turns, true);
+            }
+            Step::Adopt(_) => {
+                workflow().adopt(&name).done();
+                own.fill(true);
+            }
+            Step::Branch(_, turn) => {
+                let turn = turn % own.len();
+                workflow().branch(&turn.to_string(), &new).done();
+                own.truncate(turn + 1);
+                self.sessions.insert(new, own);
+                return;
+            }
+            Step::Rename(_) => {
+                let to = SessionName::parse(&new).unwrap();
+                let from = SessionName::parse(&name).unwrap();
+                let renamed = workflow().call(|project, user, _| {
+                    rename_session(project, &from, &to, user)?;
+                    Ok(true)
+                });
+                renamed.done();
+                self.sessions.remove(&name);
+                self.sessions.insert(new, own);
+                return;
+            }
+            Step::Copy(_) => {
+                let refs = [&new, &name].map(|name| format!("refs/teddy/sessions/{name}"));
+                self.repo.git(&["update-ref", &refs[0], &refs[1]]);
+                own.fill(false);
+                self.sessions.insert(new, own);
+                return;
+            }
+        }
+        self.sessions.insert(name, own);
+    }
+
+    fn check(&self, step: &Step) {
+        for (name, own) in &self.sessions {
+            assert_eq!(&own_turns(&self.repo, name), own, "{name} after {step:?}");
+            let is_own = own.iter().all(|own| *own);
+            assert_eq!(
+                shows_ignored(&self.repo, name),
+                is_own,
+                "{name} after {step:?}"
+            );
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if crate::WORLDS { 24 } else { 4 }, max_shrink_iters: 30, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_only_own_and_adopted_turns_count(steps in proptest::collection::vec(step(), 4..14)) {
+        let repo = project();
+        forget_owner(&repo);
+        let sessions = BTreeMap::from([("theirs".to_owned(), vec![false; 3])]);
+        let mut world = World { repo, sessions, steps: 0 };
+        for step in &steps {
+            world.take(step);
+            world.check(step);
+        }
+    }
+}
