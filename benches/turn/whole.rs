@@ -21,6 +21,25 @@ const SHOWN: usize = 10;
 const RACED: usize = 10_000;
 /// An agent that takes no time, and creates one file.
 const AGENT: &str = "  instant: { kind: agent, run: [sh, -c, 'echo x > made.txt'] }\n";
+/// An agent of the Agent Client Protocol that takes no time, and changes one file.
+const ACP: &str = r#"  talks:
+    kind: acp
+    run:
+      - sh
+      - -c
+      - |
+        while read -r line; do
+          id=${line#*\"id\":}
+          id=${id%%[,\}]*}
+          result='{}'
+          case $line in
+          *'"method":"initialize"'*) result='{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"resume":{}}}}' ;;
+          *'"method":"session/new"'*) result='{"sessionId":"s-1"}' ;;
+          *'"method":"session/prompt"'*) echo x >> said.txt; result='{"stopReason":"end_turn"}' ;;
+          esac
+          printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+        done
+"#;
 /// A plan with a command that takes no time.
 const COMMAND: &str = "# Run a command\n\n## Rationale\n```text\nA bench.\n```\n\n## Action Plan\n\n### `EXECUTE`\n- **Description:** Run it.\n- **Expected Outcome:** It works.\n\n````shell\ntrue\n````\n";
 
@@ -69,6 +88,7 @@ pub fn table(sizes: &[usize]) {
         turns.command().print();
         turns.agent().print();
         if files == RACED {
+            turns.resumed_agent().print();
             turns.race().print();
         }
         if files >= RACED {
@@ -116,7 +136,7 @@ impl Turns {
         let model = Model::start();
         let settings = home.join(".config/teddy");
         std::fs::create_dir_all(&settings).unwrap();
-        let configured = format!("{}{AGENT}", model.settings());
+        let configured = format!("{}{AGENT}{ACP}", model.settings());
         std::fs::write(settings.join("config.yaml"), configured).unwrap();
 
         let mut turns = Turns {
@@ -231,6 +251,20 @@ impl Turns {
         let agents = (0..5).map(|n| ask(self, &format!("agent-{n}"), "instant"));
         let over = median(agents.collect()).saturating_sub(plans);
         self.row("first agent", (over, Duration::ZERO), Limit::Time(40))
+    }
+
+    /// Measures a further turn of an agent that takes no time, without running its plan.
+    fn resumed_agent(&mut self) -> Line {
+        self.teddy(&["new", "talk"]);
+        let plan = ["plan", "-m", "say it", "--model", "talks"];
+        let mut times = Vec::new();
+        for _ in 0..6 {
+            times.push(time(|| self.teddy(&plan)));
+            self.teddy(&["execute", "-y"]);
+        }
+        // The first one starts the conversation.
+        let resumed = median(times.split_off(1));
+        self.row("resumed agent", (resumed, Duration::ZERO), Limit::Time(150))
     }
 
     /// Measures a race of three agents that take no time.

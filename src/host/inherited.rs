@@ -258,6 +258,7 @@ const MODELS: &[&str] = &[
     "GEMINI_",
     "GOOGLE_",
     "GOOSE_",
+    "KIMI_",
     "LLM_",
     "OLLAMA_",
     "OPENAI_",

@@ -20,6 +20,7 @@ pub mod preset;
 
 pub mod transcript;
 pub mod trial;
+mod work_state;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -250,13 +251,26 @@ pub struct AgentPlanEntry {
 /// Truncated and sanitized.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PermissionQuestion {
+    /// Id of the tool call.
+    pub tool: String,
     pub title: String,
     /// Such as `edit` or `execute`. Can be empty.
     pub kind: String,
     /// The command or paths, if the agent reports them.
     pub detail: Vec<String>,
+    /// What it would do to files. Their texts are complete and not sanitized.
+    pub differences: Vec<ProposedText>,
     /// A sandbox confines the agent.
     pub is_confined: bool,
+}
+
+/// A file that a tool would write.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProposedText {
+    pub path: String,
+    /// `None` if the file is new.
+    pub old: Option<String>,
+    pub new: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -305,6 +319,8 @@ pub struct AgentResult {
     pub stop: StopReason,
     /// Contents of `transcript.jsonl`.
     pub transcript: Vec<u8>,
+    /// Long texts that the transcript names, by artifact.
+    pub texts: Vec<(String, Vec<u8>)>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

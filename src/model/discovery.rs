@@ -419,7 +419,7 @@ mod tests {
             .refused()
             .map(|(program, _)| program.entry.name)
             .collect::<Vec<_>>();
-        assert_eq!(refused, ["qwen", "vibe", "aider", "ollama", "lms"]);
+        assert_eq!(refused, ["qwen", "vibe", "kimi", "aider", "ollama", "lms"]);
     }
 
     #[test]

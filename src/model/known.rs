@@ -203,7 +203,7 @@ pub enum ProgramUsage {
 
 /// The commands turn off tools and questions, and settings from the repository that could turn them
 /// on again.
-pub const PROGRAMS: [KnownProgram; 10] = [
+pub const PROGRAMS: [KnownProgram; 11] = [
     KnownProgram {
         name: "claude",
         title: "Claude Code",
@@ -290,6 +290,13 @@ pub const PROGRAMS: [KnownProgram; 10] = [
         title: "Mistral Vibe",
         usage: ProgramUsage::Agent {
             why: "it edits files itself; a MISTRAL_API_KEY serves the same models",
+        },
+    },
+    KnownProgram {
+        name: "kimi",
+        title: "Kimi Code",
+        usage: ProgramUsage::Agent {
+            why: "it edits files itself; a key of Moonshot serves the same models",
         },
     },
     KnownProgram {

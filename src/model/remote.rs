@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use adapt::{Adaptation, Remembered};
 use draft::AnswerDraft;
-use key::{ApiKey, Usual, origin};
+use key::{ApiKey, Usual, check_encryption, origin};
 pub use key::{is_loopback, is_near, is_placeholder};
 
 use super::known::{self, Provider};
@@ -335,11 +335,8 @@ pub fn model_source(
         (None, None) => KeySource::Nowhere,
     };
 
-    if key != KeySource::Nowhere && base.scheme() != "https" && !is_near(&base) {
-        return Err(ModelError::Settings(format!(
-            "the key of model `{name}` would go unencrypted to {}: use https",
-            origin(&base)
-        )));
+    if key != KeySource::Nowhere {
+        check_encryption(name, &base)?;
     }
     Ok(ModelSource {
         origin: origin(&base),

@@ -56,6 +56,9 @@ pub const STEPS: &str = "steps/";
 /// Directory of file contents for the plan's TAKE actions.
 pub const TAKEN_FILES: &str = "taken/";
 
+/// Directory of long texts that `TRANSCRIPT` names.
+pub const TEXTS: &str = "texts/";
+
 /// Maximum size of a report in bytes. A fetched report is parsed and styled like any other.
 pub const MAX_REPORT: usize = 8 << 20;
 /// Maximum size of a question or conclusion in bytes.
@@ -114,7 +117,7 @@ pub fn is_known(name: &str) -> bool {
             .or_else(|| ends(".diff"))
             .is_some_and(is_number),
         PAGES => ends(".md").is_some_and(is_word),
-        TAKEN_FILES => is_number(tail),
+        TAKEN_FILES | TEXTS => is_number(tail),
         NEXT => OF_NEXT.contains(&tail),
         STEPS => tail
             .split_once('/')
@@ -170,7 +173,7 @@ mod tests {
     fn t5_the_files_of_a_turn_are_known_by_their_names() {
         check(
             "input.md user_prompt.txt transcript.txt declined.txt meta.yaml next/question.md \
-             output/01.txt output/123.txt changes/02.diff changes/02.proposed.diff taken/01 \
+             output/01.txt output/123.txt changes/02.diff changes/02.proposed.diff taken/01 texts/12 \
              pages/0a1b2c3d4e5f.md steps/01-plan/input.md steps/12-a-b/output.md \
              replaced/01/plan.md replaced/02/steps/01-plan/meta.yaml replaced/01/taken/03",
             true,

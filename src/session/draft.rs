@@ -20,7 +20,7 @@ const OF_THE_ANSWER: [&str; 8] = [
     artifact::COMMENTS,
 ];
 
-const DIRS: [&str; 2] = [artifact::STEPS, artifact::TAKEN_FILES];
+const DIRS: [&str; 3] = [artifact::STEPS, artifact::TAKEN_FILES, artifact::TEXTS];
 
 #[derive(Debug, Clone)]
 pub struct Draft {

@@ -14,13 +14,16 @@ use uuid::Uuid;
 use self::wire::AcpWire;
 use super::notice;
 use super::summary::{Audience, Summary};
-use crate::model::acting::{AgentProgress, ContextUse, ToolStatus, ToolUse};
+use crate::model::acting::{
+    AgentProgress, ContextUse, PermissionDecision, PermissionQuestion, ToolStatus, ToolUse,
+};
 use crate::plan::run::Ending;
 use crate::text::sanitize::sanitize_block;
 use crate::ui::progress::AgentWork;
 use crate::ui::style::{StyledLine, TextArea};
+use crate::workflow::act::permission::permission_text;
 use crate::workflow::user::{
-    Approved, Choice, Decision, Event, NobodyToAsk, Question, ReviewRequest, User,
+    Approved, Decision, Event, NobodyToAsk, Question, ReviewRequest, User,
 };
 
 const MAX_DIFFERENCES: usize = 100;
@@ -51,7 +54,6 @@ pub struct AcpUser<'a> {
     /// `toolCallId` of the running plan.
     call: Option<String>,
     work: AgentWork,
-    questions: usize,
     /// `toolCallId`s of the agent inside that the editor knows, without their prefix.
     tools: HashSet<String>,
     /// Part of the `toolCallId`s: an agent can count anew in each prompt.
@@ -71,7 +73,6 @@ impl<'a> AcpUser<'a> {
             entries: Vec::new(),
             call: None,
             work: AgentWork::default(),
-            questions: 0,
             tools: HashSet::new(),
             prefix: Uuid::now_v7().to_string(),
             spent: 0.0,
@@ -187,11 +188,10 @@ impl<'a> AcpUser<'a> {
         let exit = tool.exit_code.map(|code| format!("exit code {code}"));
         let texts = [Some(tool.result.clone()), exit];
         let texts = texts.into_iter().flatten().filter(|text| !text.is_empty());
-        let block = |text: String| json!({ "type": "content", "content": { "type": "text", "text": text } });
         self.update(&json!({
-            "sessionUpdate": update, "toolCallId": format!("{}-{}", self.prefix, tool.id),
+            "sessionUpdate": update, "toolCallId": self.call_id(&tool.id),
             "title": title, "kind": tool_kind(&tool.kind), "status": tool_status(tool.status),
-            "content": texts.map(block).collect::<Vec<_>>(),
+            "content": texts.map(|text| text_block(&text)).collect::<Vec<_>>(),
         }));
     }
 
@@ -245,8 +245,7 @@ impl User for AcpUser<'_> {
         let summary = Summary::new(proposal, Audience::Informed);
         let lines = summary.lines(TextArea::UNLIMITED);
         let text: String = lines.iter().map(|line| line.text() + "\n").collect();
-        let mut blocks =
-            vec![json!({ "type": "content", "content": { "type": "text", "text": text } })];
+        let mut blocks = vec![text_block(&text)];
         blocks.extend(self.differences(proposal));
         let call = format!("{}-{}", proposal.session, proposal.turn);
         self.call = Some(call.clone());
@@ -260,34 +259,28 @@ impl User for AcpUser<'_> {
             { "optionId": RUN, "name": "Run this plan", "kind": "allow_once" },
             { "optionId": "reject", "name": "Don't run it", "kind": "reject_once" },
         ]);
-        let asked = json!({
-            "sessionId": self.session, "options": options,
-            // Complete, because some editors show the request without the call before it.
-            "toolCall": {
-                "toolCallId": call, "kind": "execute", "title": title, "status": "pending",
-                "content": blocks,
-            },
+        // Complete, because some editors show the request without the call before it.
+        let tool_call = json!({
+            "toolCallId": call, "kind": "execute", "title": title, "status": "pending",
+            "content": blocks,
         });
-        let answer = self.wire.request("session/request_permission", &asked);
-        let outcome = answer.map(|answer| answer["outcome"].clone());
-        let outcome = outcome.unwrap_or_default();
-
-        Ok(match outcome["outcome"].as_str() {
-            Some("selected") if outcome["optionId"] == RUN => {
-                self.send_status("in_progress");
-                Decision::Run(Approved::all(plan))
-            }
-            Some("selected") => {
-                self.ended(true);
-                // An empty message: with `None`, the workflow would ask for one.
-                Decision::Skip(Some(String::new()))
-            }
-            // Cancelled, or the client has disconnected.
-            _ => {
-                self.ended(true);
-                Decision::Quit
-            }
-        })
+        Ok(
+            match self.request_permission(&options, &tool_call).as_deref() {
+                Some(RUN) => {
+                    self.send_status("in_progress");
+                    Decision::Run(Approved::all(plan))
+                }
+                Some(_) => {
+                    self.ended(true);
+                    // An empty message: with `None`, the workflow would ask for one.
+                    Decision::Skip(Some(String::new()))
+                }
+                None => {
+                    self.ended(true);
+                    Decision::Quit
+                }
+            },
+        )
     }
 
     fn ask(&mut self, _question: &Question<'_>) -> anyhow::Result<Option<String>> {
@@ -295,31 +288,36 @@ impl User for AcpUser<'_> {
         Ok(None)
     }
 
-    fn choose(&mut self, question: &str, choices: &[Choice<'_>]) -> anyhow::Result<Option<usize>> {
-        self.questions += 1;
-        let options: Vec<Value> = choices.iter().map(option).collect();
-        let call = format!("{}-question-{}", self.prefix, self.questions);
+    fn permit(
+        &mut self,
+        agent: &str,
+        question: &PermissionQuestion,
+    ) -> anyhow::Result<Option<PermissionDecision>> {
+        let text = permission_text(agent, question);
         // An editor shows the title on one line.
-        let (title, text) = question.split_once('\n').unwrap_or((question, ""));
-        let mut tool_call = json!({
-            "toolCallId": call, "title": sanitize_block(title), "kind": "other", "status": "pending",
+        let (title, details) = text.split_once('\n').unwrap_or((&text, ""));
+        let mut content = vec![text_block(&sanitize_block(details))];
+        content.extend(question.differences.iter().map(|it| {
+            let path = self.root.join(&it.path);
+            json!({ "type": "diff", "path": path, "oldText": it.old, "newText": it.new })
+        }));
+        let tool_call = json!({
+            "toolCallId": self.call_id(&question.tool), "title": sanitize_block(title),
+            "kind": tool_kind(&question.kind), "status": "pending", "content": content,
         });
-        if !text.is_empty() {
-            let text = sanitize_block(text);
-            tool_call["content"] =
-                json!([{ "type": "content", "content": { "type": "text", "text": text } }]);
-        }
-        let asked = json!({
-            "sessionId": self.session, "options": options, "toolCall": tool_call,
-        });
-        let answer = self.wire.request("session/request_permission", &asked);
-        let outcome = answer.map(|answer| answer["outcome"].clone());
-        let outcome = outcome.unwrap_or_default();
-        let chosen = |choice: &Choice<'_>| outcome["optionId"] == choice.key.to_string();
-        Ok(match outcome["outcome"].as_str() {
-            Some("selected") => choices.iter().position(chosen),
-            _ => None,
-        })
+        let options = json!([
+            { "optionId": "y", "name": "Yes, this time", "kind": "allow_once" },
+            { "optionId": "a", "name": "Always in this turn", "kind": "allow_always" },
+            { "optionId": "n", "name": "No", "kind": "reject_once" },
+        ]);
+        Ok(
+            match self.request_permission(&options, &tool_call).as_deref() {
+                Some("y") => Some(PermissionDecision::Once),
+                Some("a") => Some(PermissionDecision::Always),
+                Some("n") => Some(PermissionDecision::No),
+                _ => None,
+            },
+        )
     }
 
     fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool> {
@@ -380,18 +378,28 @@ fn tool_status(status: ToolStatus) -> &'static str {
     }
 }
 
-fn option(choice: &Choice<'_>) -> Value {
-    let kind = match choice.key {
-        'a' => "allow_always",
-        'n' | 'q' | 'l' => "reject_once",
-        _ => "allow_once",
-    };
-    // Labels mark their key in parentheses, which an editor does not use.
-    let name = choice.label.replace(['(', ')'], "");
-    json!({ "optionId": choice.key.to_string(), "name": name, "kind": kind })
+fn text_block(text: &str) -> Value {
+    json!({ "type": "content", "content": { "type": "text", "text": text } })
 }
 
 impl AcpUser<'_> {
+    /// Asks for a permission and returns the id of the chosen option. `None` if the request was
+    /// cancelled, or the client has disconnected.
+    fn request_permission(&mut self, options: &Value, tool_call: &Value) -> Option<String> {
+        let asked = json!({
+            "sessionId": self.session, "options": options, "toolCall": tool_call,
+        });
+        let answer = self.wire.request("session/request_permission", &asked)?;
+        let outcome = &answer["outcome"];
+        let is_chosen = outcome["outcome"] == "selected";
+        is_chosen.then(|| outcome["optionId"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Id of a call of the agent inside, for the editor.
+    fn call_id(&self, tool: &str) -> String {
+        format!("{}-{tool}", self.prefix)
+    }
+
     fn stand(&mut self, index: usize, status: &'static str) {
         if let Some(entry) = self.entries.get_mut(index) {
             entry.1 = status;

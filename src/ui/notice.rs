@@ -35,6 +35,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::NoHooks { .. }
         | Notice::AgentWorkLeftOut(_)
         | Notice::AgentSettings(_)
+        | Notice::AgentDenied(_)
         | Notice::WorktreeDiskFull(_)
         | Notice::KeyRemoved
         | Notice::DraftNotKept(_)
@@ -178,6 +179,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
             "this repository has settings for agents, which can make the agent run something inside of its sandbox, where it has the network and its own login: {}",
             paths.join(", ")
         ),
+        Notice::AgentDenied(hint) => hint.clone(),
         Notice::AgentWorkLeftOut(files) => return left_out(files, "is not in the plan"),
         Notice::PriceMissing { model, setting } => format!(
             "the cost is unknown: the price of model `{model}` has no `{setting}`; `limits.cost` counts those tokens as plain input"

@@ -4,8 +4,9 @@
 //! Other code sees a model that answers with a plan. What the plan cannot express (transcript, raw
 //! bytes, conversation id) is collected in an [`ActedRecord`] for the turn.
 
+mod denial;
 pub(in crate::workflow) mod difference;
-mod permission;
+pub mod permission;
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -15,8 +16,9 @@ use anyhow::Context as _;
 use crate::git::diff;
 use crate::git::worktree::SessionWorktree;
 use crate::host::interrupt;
+use crate::host::sandbox::Policy;
 use crate::host::supervisor::Launcher;
-use crate::model::acting::transcript::render_transcript;
+use crate::model::acting::transcript::{printed_failures, render_transcript};
 use crate::model::acting::{
     ActingModel, AgentFailure, AgentHost, AgentProgress, AgentResult, AgentTask,
     ConversationTotals, EarlierConversation, PermissionAnswer, PermissionDecision, PermissionGiver,
@@ -32,14 +34,14 @@ use crate::session::turn::Turn;
 use crate::text::beginning;
 use crate::text::fence::fence_for;
 use crate::text::path::lossy;
+use crate::text::path_alias::PathAliases;
 use crate::text::sanitize::sanitize_line;
-use crate::workflow::act::permission::permission_text;
 use crate::workflow::confine;
 use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::execute::stage::{AgentWorktree, WorktreeResult};
 use crate::workflow::model::budget::{ActingEnv, BudgetSlice};
 use crate::workflow::user::Notice;
-use crate::workflow::user::{Choice, Event, User};
+use crate::workflow::user::{Event, User};
 use crate::workspace::snapshot::RecordedFiles;
 
 /// Several parts of a request talk to the user, one at a time.
@@ -169,20 +171,33 @@ impl WorktreeEnv<'_, '_> {
         let worked = model.act(&task, &mut host);
         let exceeded = host.is_over_budget();
 
-        // Recorded text has aliases instead of paths of this machine.
         let aliases = confine::aliases(self.project, &worktree.path);
         match worked {
             Ok(mut result) => {
-                result.message = aliases.replace(&result.message).into_owned();
-                result.transcript = aliases.replace_bytes(&result.transcript);
+                self.report_denied(task.launcher.policy.as_ref(), &result.transcript);
+                replace_paths(&aliases, &mut result);
                 self.keep(&result, worktree);
                 self.record.borrow_mut().sent_prompt = further.filter(|_| result.resumed);
                 Ok(result)
             }
             Err(mut failure) => {
-                failure.work.transcript = aliases.replace_bytes(&failure.work.transcript);
+                let printed = printed_failures(&failure.work.transcript);
+                let policy = task.launcher.policy.as_ref();
+                failure.error =
+                    denial::explain_failure(failure.error, policy, model.needs(), &printed);
+                replace_paths(&aliases, &mut failure.work);
                 Err(self.keep_failure(*failure, exceeded, budget))
             }
+        }
+    }
+
+    /// A tool of the agent can have failed although the agent did not.
+    fn report_denied(&self, policy: Option<&Policy>, transcript: &[u8]) {
+        let hint =
+            policy.and_then(|policy| denial::explain_paths(policy, &printed_failures(transcript)));
+        if let Some(hint) = hint {
+            let notice = Notice::AgentDenied(hint);
+            self.user.borrow_mut().report(Event::Notice(notice));
         }
     }
 
@@ -205,6 +220,7 @@ impl WorktreeEnv<'_, '_> {
     fn keep(&self, result: &AgentResult, worktree: &SessionWorktree) {
         let mut record = self.record.borrow_mut();
         record.transcript.clone_from(&result.transcript);
+        record.contents.clone_from(&result.texts);
         let agent = result.agent.clone().unwrap_or_default();
         let non_empty = |text: String| (!text.is_empty()).then_some(text);
         record.acted = Some(Acted {
@@ -230,6 +246,7 @@ impl WorktreeEnv<'_, '_> {
         let mut record = self.record.borrow_mut();
         record.lost = budget.used(failure.work.usage, failure.work.cost);
         record.transcript = failure.work.transcript;
+        record.contents = failure.work.texts;
         // The conversation is not resumed after a failure, but its cost still counts.
         record.acted = Some(Acted {
             conversation: failure.work.conversation,
@@ -256,7 +273,7 @@ impl WorktreeEnv<'_, '_> {
         let planned = difference::plan_from(self, &worked.message, message, result, leaves);
         let planned = planned.map_err(|error| self.trouble(error))?;
         let mut record = self.record.borrow_mut();
-        record.contents = planned.taken_bytes;
+        record.contents.extend(planned.taken_bytes);
         record.is_made = true;
 
         let agent = worked.agent.unwrap_or_default();
@@ -277,6 +294,15 @@ impl WorktreeEnv<'_, '_> {
             action: "letting the agent work".to_owned(),
             detail,
         }
+    }
+}
+
+/// Recorded text has aliases instead of paths of this machine.
+fn replace_paths(aliases: &PathAliases, result: &mut AgentResult) {
+    result.message = aliases.replace(&result.message).into_owned();
+    result.transcript = aliases.replace_bytes(&result.transcript);
+    for (_, text) in &mut result.texts {
+        *text = aliases.replace_bytes(text);
     }
 }
 
@@ -459,22 +485,6 @@ fn report_agent_settings(env: &WorktreeEnv<'_, '_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// In the order of `permission`.
-const PERMISSION_CHOICES: [Choice<'static>; 3] = [
-    Choice {
-        key: 'y',
-        label: "(y)es, this time",
-    },
-    Choice {
-        key: 'a',
-        label: "(a)lways in this turn",
-    },
-    Choice {
-        key: 'n',
-        label: "(n)o",
-    },
-];
-
 /// Forwards events to the user and stops the program when its budget is used up.
 struct WatchingUser<'a, 'u> {
     user: &'a SharedUser<'u>,
@@ -520,11 +530,8 @@ impl AgentHost for WatchingUser<'_, '_> {
             return permission_answer(PermissionDecision::Once, PermissionGiver::Beforehand);
         }
 
-        let text = permission_text(self.name, question);
-        let decision = match user.choose(&text, &PERMISSION_CHOICES) {
-            Ok(Some(0)) => PermissionDecision::Once,
-            Ok(Some(1)) => PermissionDecision::Always,
-            Ok(Some(_)) => PermissionDecision::No,
+        let decision = match user.permit(self.name, question) {
+            Ok(Some(decision)) => decision,
             // An interrupted prompt also returns `None` or an error. Report it as cancelled, not as
             // a refusal.
             Ok(None) | Err(_) if interrupt::requested() => PermissionDecision::Cancelled,

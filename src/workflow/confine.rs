@@ -363,7 +363,8 @@ const NETWORK_ERRORS: [&str; 13] = [
     "dial tcp",
 ];
 
-const FILE_ERRORS: [&str; 6] = [
+/// What programs say that were denied a file.
+pub(super) const FILE_ERRORS: [&str; 6] = [
     "Permission denied",
     "permission denied",
     "EACCES",

@@ -428,6 +428,7 @@ fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
         .contains(&name)
             || name.starts_with(artifact::STEPS)
             || name.starts_with(artifact::TAKEN_FILES)
+            || name.starts_with(artifact::TEXTS)
     };
     draft.artifacts.0.retain(|name, _| !is_stale(name));
     draft.artifacts.insert(artifact::USER_PROMPT, message);

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use crate::change::finding::Finding;
 use crate::git::land::shared::SharedChanges;
 use crate::git::worktree::progress::WriteCount;
-use crate::model::acting::AgentProgress;
 use crate::model::acting::transcript::CommandCounts;
+use crate::model::acting::{AgentProgress, PermissionDecision, PermissionQuestion};
 use crate::plan::action::Action;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::repair::Repaired;
@@ -17,6 +17,7 @@ use crate::session::input::ListScope;
 use crate::session::meta::NotCaptured;
 use crate::session::name::SessionName;
 use crate::text::resource::Resource;
+use crate::workflow::act::permission::permission_text;
 use crate::workspace::drift::Drift;
 use crate::workspace::notice::FilesNotice;
 
@@ -60,6 +61,20 @@ pub trait User {
         Ok(None)
     }
 
+    /// Decides on a request of an agent. `None` if the user leaves or cannot be asked.
+    fn permit(
+        &mut self,
+        agent: &str,
+        question: &PermissionQuestion,
+    ) -> anyhow::Result<Option<PermissionDecision>> {
+        let chosen = self.choose(&permission_text(agent, question), &PERMISSION_CHOICES)?;
+        Ok(chosen.map(|index| match index {
+            0 => PermissionDecision::Once,
+            1 => PermissionDecision::Always,
+            _ => PermissionDecision::No,
+        }))
+    }
+
     /// Must not block.
     fn report(&mut self, event: Event<'_>);
 }
@@ -98,6 +113,22 @@ pub struct Choice<'a> {
     /// With the key in parentheses: `(v)iew`.
     pub label: &'a str,
 }
+
+/// Once, for the rest of the turn, and no.
+const PERMISSION_CHOICES: [Choice<'static>; 3] = [
+    Choice {
+        key: 'y',
+        label: "(y)es, this time",
+    },
+    Choice {
+        key: 'a',
+        label: "(a)lways in this turn",
+    },
+    Choice {
+        key: 'n',
+        label: "(n)o",
+    },
+];
 
 pub struct ReviewRequest<'a> {
     pub session: &'a str,
@@ -360,6 +391,8 @@ pub enum Notice {
     WorktreeDiskFull(String),
     /// Found in the repository.
     AgentSettings(Vec<String>),
+    /// What the sandbox denied to an agent, as a sentence.
+    AgentDenied(String),
     /// A server read only a part of the input.
     InputCut {
         /// Tokens of the request, estimated.

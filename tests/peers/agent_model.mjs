@@ -1,4 +1,4 @@
-// A language model for agents, on loopback. Each prompt contains `FEATURE-1` or `FEATURE-2`, and the model works through
+// A language model for agents, on loopback. Each prompt contains `FEATURE-1`, `-2` or `-3`, and the model works through
 // the steps of that feature: it reads, writes, renames and deletes files, and runs a test that fails before its fix. It
 // speaks Anthropic's Messages, OpenAI's Responses and Chat Completions, and Gemini's API, as far as the agents need them.
 //
@@ -21,11 +21,13 @@ const FEATURES = {
     ],
     end: "Corrected the sum. The test passes now.",
   },
+  3: { steps: [{ run: "sleep 60" }], end: "Slept." },
   2: { steps: [{ run: "printf 'And once more.\\n' >> notes.md" }, { run: "cat notes.md" }], end: "Extended the notes." },
 };
 // aider takes files from the text of an answer.
 const BLOCKS = {
   1: "notes.md\n```\n# Notes\n\nThe sum is tested.\n```\n\nsum.sh\n```\necho $(($1 + $2))\n```\n",
+  3: "",
   2: "notes.md\n```\n# Notes\n\nThe sum is tested.\nAnd once more.\n```\n",
 };
 const SHELLS = ["Bash", "bash", "run_shell_command", "exec_command", "shell", "Shell"];

@@ -4,7 +4,7 @@
 //! prompt, end the agent. The agent works with its own tools only, inside the sandbox.
 
 mod message;
-pub(super) mod talk;
+mod talk;
 
 use serde_json::{Value, json};
 
@@ -440,13 +440,13 @@ fn finish(
         cost,
         totals,
         stop: StopReason::Cancelled,
-        transcript: Vec::new(),
+        ..AgentResult::default()
     };
     let (survivors, record) = talk.end(outcome.is_ok());
     // A survivor can still change files, which spoils even a successful run.
     let outcome = check_survivors(&survivors).and(outcome);
     let error = outcome.as_ref().err().map(ToString::to_string);
-    work.transcript = record.finish(&work, error);
+    record.finish(&mut work, error);
 
     match outcome {
         Ok(stop) => Ok(AgentResult { stop, ..work }),

@@ -2,13 +2,16 @@
 //!
 //! A custom command gets none of the known agent's command lines, but its paths, keys and modes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::agent_output::last_answer;
+use super::facts::MAX_MESSAGE;
 use super::preset::{self, AgentPreset};
 use super::{AgentLimits, AgentNeeds, AgentTask, ConversationTotals, UsageScope};
 use crate::host::dialogue::{DialogueDir, DialogueRefusal};
 use crate::host::env;
+use crate::host::file::{Root, read_end};
 use crate::model::model_env::Variable;
 use crate::model::settings::{ModelConfig, ModelKind};
 use crate::model::{ModelError, TokenUsage};
@@ -165,13 +168,13 @@ impl AgentSettings {
         (usage, cost, totals)
     }
 
-    /// Whether a line of the output is not a part of the answer.
-    pub(super) fn is_noise(&self, line: &str) -> bool {
-        let noise = self.preset.map_or(&[][..], |preset| preset.noise);
-        let line = line.trim_end();
-        noise
-            .iter()
-            .any(|(begin, end)| line.starts_with(begin) && line.ends_with(end))
+    /// The last answer in the agent's chat history. `None` if it keeps none.
+    pub(super) fn answer_in_history(&self, temporary: &Path) -> Option<String> {
+        let name = self.preset.map(|preset| preset.history);
+        let name = name.filter(|name| !name.is_empty())?;
+        let root = Root::open(temporary).ok()?;
+        let end = read_end(&root, Path::new(name), 0, MAX_MESSAGE as u64).ok()?;
+        Some(last_answer(&String::from_utf8_lossy(&end.bytes)))
     }
 
     pub(super) fn make_state(&self) {
@@ -334,25 +337,6 @@ mod tests {
                 .1
         };
         assert_eq!((cost(Some(0.0)), cost(Some(0.5))), (None, Some(0.5)));
-    }
-
-    #[test]
-    fn the_banner_of_aider_is_no_answer() {
-        let aider = agent("agent:aider");
-        for line in [
-            "Aider v0.86.2",
-            "Added calc.py to the chat.",
-            "Tokens: 2.4k sent, 156 received. Cost: $0.01 message, $0.02 session.",
-        ] {
-            assert!(aider.is_noise(line), "{line}");
-        }
-        for line in [
-            "I extended the notes.",
-            "Added a --version flag.",
-            "Note: it is slow.",
-        ] {
-            assert!(!aider.is_noise(line), "{line}");
-        }
     }
 
     #[test]

@@ -61,6 +61,34 @@ pub(super) fn sanitize_label(text: &str) -> String {
     sanitize_line(&short).into_owned()
 }
 
+/// The last answer in a chat history of aider, without its blocks of code: they are in the files.
+pub(super) fn last_answer(history: &str) -> String {
+    let (mut answer, mut is_ended, mut is_code) = (String::new(), false, false);
+    for line in history.lines() {
+        let is_other = ["#### ", "> ", "# aider chat started"]
+            .iter()
+            .any(|start| line.starts_with(start));
+        if line.starts_with("```") {
+            is_code = !is_code;
+            // The line before a block names its file.
+            let end = answer.trim_end().rfind('\n').map_or(0, |end| end + 1);
+            if is_code && !answer[end..].trim().contains(' ') {
+                answer.truncate(end);
+            }
+        } else if is_other && !is_code {
+            is_ended = true;
+        } else if !is_code {
+            if is_ended && !line.trim().is_empty() {
+                answer.clear();
+                is_ended = false;
+            }
+            answer.push_str(line);
+            answer.push('\n');
+        }
+    }
+    answer.trim().to_owned()
+}
+
 /// In characters.
 const MAX_COMMAND: usize = 4000;
 
@@ -151,6 +179,24 @@ mod tests {
         let piece = vec![b'x'; 1 << 20];
         let accepted = (0..65).take_while(|_| lines.add(&piece).is_ok()).count();
         assert_eq!((accepted, lines.take()), (64, None));
+    }
+}
+
+#[cfg(test)]
+mod history_tests {
+    use super::*;
+
+    #[test]
+    fn the_last_answer_has_no_other_lines_and_no_code() {
+        let history = "\n# aider chat started at 2026-11-27 10:13:59\n\n> Aider v0.86.2  \n\n\
+            #### Please do it  \n> gone.txt  \n\nFirst try.\n\n> Tokens: 80 sent, 4 received.  \n\n\
+            I fix the sum.\n\nnotes.md\n```\n# Notes\n> quoted\n```\n\nThe test passes now.\n\n\
+            > Tokens: 80 sent, 4 received.  \n> Applied edit to notes.md  \n";
+        assert_eq!(
+            last_answer(history),
+            "I fix the sum.\n\n\nThe test passes now."
+        );
+        assert_eq!(last_answer("a.txt\n```\nx\n```\n> Tokens: 1 sent"), "");
     }
 }
 

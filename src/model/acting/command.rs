@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::acp::talk::WorkState;
 use super::agent::{AgentSettings, private_dir};
 use super::agent_output::{LineSplitter, MAX_LINE};
 use super::clock::{AgentClock, AgentStop, check_survivors, too_much};
 use super::facts::{AgentFacts, FactRule, bound, is_id};
+use super::work_state::WorkState;
 use super::{
     ActingModel, AgentFailure, AgentHost, AgentIdentity, AgentLimits, AgentNeeds, AgentProgress,
     AgentResult, AgentTask, ConversationTotals, StopReason,
@@ -44,7 +44,8 @@ struct RunningCommand<'a> {
     clock: AgentClock,
     record: TranscriptRecorder,
     facts: AgentFacts,
-    /// Output that isn't JSON, or all output if there are no rules for facts.
+    /// Output that isn't JSON, or all output if there are no rules for facts. At the end, what the
+    /// agent's history has instead.
     output: String,
     has_facts: bool,
     /// Tools that it uses, of a known command.
@@ -220,7 +221,12 @@ impl ActingModel for CommandAgent {
 
         let ending = running.watch();
         let outcome = match ending {
-            Ok(DialogueEnding::Exited(0)) => Ok(()),
+            Ok(DialogueEnding::Exited(0)) => {
+                if let Some(answer) = self.agent.answer_in_history(&dir.temporary()) {
+                    running.output = running.record.redact_text(&answer);
+                }
+                Ok(())
+            }
             Ok(ending) => Err(self.failed(&ending, &running.complaints)),
             Err(CommandError::Stop(stop)) => Err(stop.error(&running.message())),
             Err(CommandError::Line) => Err(too_much(MAX_LINE as u64)),
@@ -272,10 +278,8 @@ impl RunningCommand<'_> {
             self.record.text(&text);
             self.host.progress(AgentProgress::Says(&text));
             self.host.progress(AgentProgress::Says("\n"));
-            if !self.agent.is_noise(&text) {
-                self.output.push_str(&text);
-                self.output.push('\n');
-            }
+            self.output.push_str(&text);
+            self.output.push('\n');
             bound(&mut self.output);
             return;
         };
@@ -332,7 +336,7 @@ impl RunningCommand<'_> {
             cost,
             totals,
             stop: StopReason::Cancelled,
-            transcript: Vec::new(),
+            ..AgentResult::default()
         };
         // The command has exited, but its children might still run.
         let ended = self.dialogue.end();
@@ -341,7 +345,7 @@ impl RunningCommand<'_> {
         let error = outcome.as_ref().err().map(ToString::to_string);
         let mut record = self.record;
         record.complaint(&self.complaints.text());
-        work.transcript = record.finish(&work, error);
+        record.finish(&mut work, error);
         match outcome {
             Ok(()) => Ok(AgentResult {
                 stop: StopReason::Done,

@@ -24,8 +24,9 @@ pub struct AgentPreset {
     pub variables: &'static [(&'static str, &'static str)],
     /// Prefixes of its own notes at the top of the worktree.
     pub leaves: &'static [&'static str],
-    /// Beginnings and ends of lines of its output that are not its answer.
-    pub noise: &'static [(&'static str, &'static str)],
+    /// Name of its chat history in the temporary directory. Its last answer is the message, because
+    /// its output has other lines, too. Empty for the output.
+    pub history: &'static str,
     /// Names and rules.
     pub facts: &'static [(&'static str, &'static str)],
     /// Every one of its modes asks questions.
@@ -51,7 +52,7 @@ const PLAIN: AgentPreset = AgentPreset {
     keys: &[],
     variables: &[],
     leaves: &[],
-    noise: &[],
+    history: "",
     facts: &[],
     always_asks: false,
     resumes: true,
@@ -97,7 +98,7 @@ const OVER_ACP: AgentPreset = AgentPreset {
 };
 
 /// Known agents that speak the Agent Client Protocol, as in `acp:claude`.
-pub const ACP: [AgentPreset; 6] = [
+pub const ACP: [AgentPreset; 7] = [
     AgentPreset {
         name: "claude",
         run: &["claude-agent-acp"],
@@ -165,6 +166,18 @@ pub const ACP: [AgentPreset; 6] = [
         tokens: UsageScope::Conversation,
         install: "python -m pip install mistral-vibe",
         login: "run `vibe --setup`, or set MISTRAL_API_KEY",
+        ..OVER_ACP
+    },
+    AgentPreset {
+        name: "kimi",
+        run: &["kimi", "acp"],
+        modes: &["yolo"],
+        unconfined_mode: "default",
+        state: &["~/.kimi-code"],
+        // Used with `KIMI_MODEL_NAME`.
+        keys: &["KIMI_MODEL_API_KEY"],
+        install: "npm install -g @moonshot-ai/kimi-code",
+        login: "run `kimi login`, or set KIMI_MODEL_NAME and KIMI_MODEL_API_KEY",
         ..OVER_ACP
     },
 ];
@@ -325,6 +338,8 @@ pub const COMMANDS: [AgentPreset; 5] = [
             "--no-stream",
             "--no-check-update",
             "--no-analytics",
+            "--no-show-model-warnings",
+            "--no-show-release-notes",
             "--input-history-file",
             "{tmp}/aider.input",
             "--chat-history-file",
@@ -338,24 +353,7 @@ pub const COMMANDS: [AgentPreset; 5] = [
         ],
         keys: PROVIDER_KEYS,
         leaves: &[".aider."],
-        noise: &[
-            ("Aider v", ""),
-            ("Detected dumb terminal", ""),
-            ("Model: ", " edit format"),
-            ("Main model: ", " edit format"),
-            ("Weak model: ", ""),
-            ("Editor model: ", " edit format"),
-            ("Git repo: ", ""),
-            ("Repo-map: ", ""),
-            ("Added ", " to the chat."),
-            ("Tokens: ", " received."),
-            ("Tokens: ", " session."),
-            ("Cost: $", " session."),
-            ("Applied edit to ", ""),
-            ("Warning for ", " defaults."),
-            ("Note: in-chat filenames are ", ""),
-            ("https://aider.chat/", ""),
-        ],
+        history: "aider.chat",
         resumes: false,
         install: "python -m pip install aider-install && aider-install",
         login: "set the key of your provider, such as ANTHROPIC_API_KEY",

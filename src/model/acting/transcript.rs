@@ -54,6 +54,40 @@ pub fn render_transcript(jsonl: &[u8]) -> String {
     head.write() + &body.finish()
 }
 
+/// Returns what failed tools and a failed agent printed. Skips invalid lines.
+pub fn printed_failures(jsonl: &[u8]) -> String {
+    let jsonl = &jsonl[..jsonl.len().min(MAX_READ)];
+    let (mut printed, mut texts) = (String::new(), String::new());
+    for line in jsonl.split(|byte| *byte == b'\n') {
+        let Ok(line) = serde_json::from_slice::<Value>(line) else {
+            continue;
+        };
+        printed.push_str(text_at(&line, "/complaint"));
+        texts.push_str(text_at(&line, "/text"));
+        texts.push('\n');
+        let failed = tool_updates(&line).into_iter().filter(|update| {
+            let has_failed = matches!(text_at(update, "/status"), "failed" | "denied");
+            exit_code(update).map_or(has_failed, |code| code != 0)
+        });
+        failed.for_each(|update| printed.push_str(&format!("{}\n", output_of(&update))));
+        let error = text_at(&line, "/end/error");
+        if !error.is_empty() {
+            printed.push_str(&format!("\n{error}\n{texts}"));
+        }
+    }
+    printed
+}
+
+/// Updates of the tools in a line of a transcript.
+fn tool_updates(line: &Value) -> Vec<Value> {
+    let mut updates = match line.pointer("/message/params/update") {
+        Some(update) => vec![update.clone()],
+        None => line.get("message").map(updates_of).unwrap_or_default(),
+    };
+    updates.retain(|update| text_at(update, "/sessionUpdate").starts_with("tool_call"));
+    updates
+}
+
 impl Head {
     fn take(&mut self, line: &Value) {
         let time = span(text_at(line, "/time"));

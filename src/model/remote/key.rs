@@ -70,14 +70,8 @@ impl ApiKey {
         } else {
             return Ok(ApiKey(None));
         };
-        if url.scheme() == "https" || is_near(url) {
-            Ok(ApiKey(Some(key)))
-        } else {
-            Err(ModelError::Settings(format!(
-                "the key of model `{name}` would go unencrypted to {}: use https",
-                origin(url)
-            )))
-        }
+        check_encryption(name, url)?;
+        Ok(ApiKey(Some(key)))
     }
 
     /// As sent in the HTTP header.
@@ -166,6 +160,17 @@ pub fn is_loopback(url: &Url) -> bool {
         Ok(address) => address.is_loopback(),
         Err(_) => host == "localhost" || host.ends_with(".localhost"),
     }
+}
+
+/// Fails if a key would go unencrypted beyond this machine and its private network.
+pub fn check_encryption(name: &str, url: &Url) -> Result<(), ModelError> {
+    if url.scheme() == "https" || is_near(url) {
+        return Ok(());
+    }
+    Err(ModelError::Settings(format!(
+        "the key of model `{name}` would go unencrypted to {}: use https",
+        origin(url)
+    )))
 }
 
 /// This machine or its private network: a private address, a name without a dot, or a suffix that

@@ -1,10 +1,10 @@
-//! Words of an agent's permission question, as the user reads it.
+//! An agent's permission question, as the user reads it.
 
 use crate::model::acting::PermissionQuestion;
 
 /// Shows the command once: agents repeat it in the title, in whole or cut. What the title only
 /// mentions is shown nevertheless, because the agent writes both.
-pub(super) fn permission_text(name: &str, question: &PermissionQuestion) -> String {
+pub fn permission_text(name: &str, question: &PermissionQuestion) -> String {
     let title = match question.title.as_str() {
         "" => "use a tool",
         title => title,

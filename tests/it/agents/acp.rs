@@ -18,6 +18,8 @@ struct Editor {
     /// Answer to permission requests. `None` cancels the prompt.
     allows: Option<&'static str>,
     updates: Vec<Value>,
+    /// Tool calls of permission requests.
+    asked: Vec<Value>,
 }
 
 impl Editor {
@@ -41,6 +43,7 @@ impl Editor {
             calls: 0,
             allows: Some("run"),
             updates: Vec::new(),
+            asked: Vec::new(),
         }
     }
 
@@ -69,6 +72,7 @@ impl Editor {
     }
 
     fn permit(&mut self, message: &Value) {
+        self.asked.push(message["params"]["toolCall"].clone());
         let options = &message["params"]["options"];
         assert_eq!(options[0]["kind"], "allow_once");
         let outcome = match self.allows {
@@ -261,7 +265,7 @@ fn what_an_agent_behind_it_does_and_asks_reaches_the_editor() {
     let repo = project();
     let folder = repo.beside("agent");
     std::fs::create_dir_all(&folder).unwrap();
-    let work = "tool 1 'Look around' read completed; ask 'touch it' execute; test $allowed = yes && echo 1 > asked.txt; message 'Did it.'";
+    let work = "tool 1 'Look around' read completed; tool t 'touch' execute pending; ask 'touch it' execute; test $allowed = yes && echo 1 > asked.txt; message 'Did it.'";
     let agent = crate::scripted_agent::scripted_agent(&folder, work);
     repo.configure(&format!(
         "model: scripted\nmodels:\n  scripted: {{ kind: acp, run: [{}] }}\n",
@@ -278,7 +282,59 @@ fn what_an_agent_behind_it_does_and_asks_reaches_the_editor() {
         of(&calls[0]),
         [json!("Look around"), json!("read"), json!("completed")]
     );
+    let asked = &editor.asked[0];
+    assert_eq!(asked["toolCallId"], calls[1]["toolCallId"]);
+    assert_eq!(
+        of(asked),
+        [
+            json!("scripted asks: touch it"),
+            json!("execute"),
+            json!("pending")
+        ]
+    );
+    let text = asked["content"][0]["content"]["text"].as_str().unwrap();
+    assert!(text.contains("sandbox"), "{text}");
+    assert_eq!(editor.asked.len(), 2, "the agent's question, and the plan");
     editor.leave();
+}
+
+#[test]
+fn an_agent_that_asks_is_ended_if_the_prompt_is_cancelled_or_the_editor_leaves() {
+    let repo = project();
+    let dir = repo.beside("agent");
+    std::fs::create_dir_all(&dir).unwrap();
+    let work = "echo $$ > \"${0%/*}/agent.pid\"; echo 1 > begun.txt; ask 'touch it' execute; echo 2 > asked.txt; sleep 60";
+    let agent = crate::scripted_agent::scripted_agent(&dir, work);
+    repo.configure(&format!(
+        "model: scripted\nmodels:\n  scripted: {{ kind: acp, run: [{}], state: [{}] }}\n",
+        agent.display(),
+        dir.display()
+    ));
+    let check_end = |repo: &TestRepo| {
+        let pid = std::fs::read_to_string(dir.join("agent.pid")).unwrap();
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+        assert!(stat.is_err(), "{stat:?}");
+        assert!(!repo.path().join("begun.txt").exists());
+    };
+    let mut editor = Editor::new(&repo);
+    editor.allows = None;
+    let session = editor.begin(&repo);
+    let done = editor.prompt(&session, "touch it");
+    assert_eq!(done["result"]["stopReason"], "cancelled", "{done}");
+    assert_eq!(editor.asked[0]["title"], "scripted asks: touch it");
+    check_end(&repo);
+
+    // It leaves without an answer.
+    let params = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "again" }] });
+    editor
+        .send(&json!({ "jsonrpc": "2.0", "id": 99, "method": "session/prompt", "params": params }));
+    let mut line = String::new();
+    while !line.contains("session/request_permission") {
+        line.clear();
+        assert_ne!(editor.stdout.read_line(&mut line).unwrap(), 0);
+    }
+    editor.leave();
+    check_end(&repo);
 }
 
 #[test]

@@ -188,6 +188,54 @@ fn the_users_files_can_be_neither_written_nor_read() {
     assert_eq!(stolen, "");
 }
 
+/// What it writes after its last message is in the plan as a whole, or not at all.
+#[test]
+fn an_agent_that_writes_while_it_ends_is_planned_as_it_ended() {
+    let repo = project(
+        "trap 'seq 20000 > late.txt' EXIT; echo 1 > one.txt; message 'Made one. There is more to come.'",
+    );
+    repo.done(&["new", "demo"]);
+    repo.done(&["plan", "-m", "go"]);
+    let planned = repo.done(&["show", "draft", "plan.md"]);
+    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.read("one.txt"), "1\n");
+    let late = repo.path().join("late.txt");
+    assert_eq!(late.exists(), planned.contains("late.txt"), "{planned}");
+    // The next turn finds no trace of it.
+    set(&repo, "message 'It is done.'");
+    repo.teddy(&["plan", "-m", "once more"])
+        .check(0, &["\"It is done\""]);
+    repo.done(&["verify"]);
+}
+
+#[test]
+fn what_an_agent_was_denied_is_named_with_its_setting() {
+    let failed_tool = r#"why=$(touch /usr/made.txt 2>&1)
+update '{"sessionUpdate":"tool_call","toolCallId":"1","title":"touch","kind":"execute","status":"failed","content":[{"type":"content","content":{"type":"text","text":"'"$why"'"}}]}'"#;
+    let repo = project(&format!("{failed_tool}\nmessage 'Tried it.'"));
+    if availability() != Availability::Full {
+        return;
+    }
+    let denied =
+        "the sandbox does not let the agent write `/usr/made.txt`; `state` in the model's entry";
+    repo.done(&["new", "demo"]);
+    repo.teddy(&["plan", "-m", "go"]).check(0, &[denied]);
+
+    set(
+        &repo,
+        &format!("{failed_tool}\necho 'MINE_API_KEY is not set' >&2; exit 3"),
+    );
+    let mut command = repo.teddy_command(&["plan", "-m", "go"]);
+    command.env("MINE_API_KEY", "x");
+    repo.reads(command, "").check(
+        1,
+        &[
+            denied,
+            "; else the agent did not get `MINE_API_KEY`; `api_key_env` in the model's entry passes",
+        ],
+    );
+}
+
 #[test]
 fn settings_that_a_repository_brings_for_agents_are_named() {
     let repo = project("echo 1 > one.txt; message 'Made one.'");

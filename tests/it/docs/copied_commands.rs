@@ -1,5 +1,7 @@
 //! The program accepts the commands and configurations that the documentation shows.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -65,6 +67,31 @@ fn every_set_up_of_a_model_can_be_copied() {
             "llm", "claude", "mine", "other"
         ]
     );
+}
+
+#[test]
+fn the_setup_of_llm_works_with_a_key_in_the_environment() {
+    let set_up = blocks(&document("docs/models.md"), "yaml");
+    let llm = set_up.iter().find(|block| block.starts_with("model: llm"));
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.configure(llm.unwrap());
+    let bin = repo.beside("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let answer = plan("Make b", &[create("b.txt", "b\n")]);
+    std::fs::write(bin.join("answer.md"), answer).unwrap();
+    std::fs::write(
+        bin.join("llm"),
+        "#!/bin/sh\ntest \"$OPENAI_API_KEY $*\" = 'sk-mine prompt --no-log' && cat > /dev/null && cat \"${0%/*}/answer.md\"\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(bin.join("llm"), Permissions::from_mode(0o755)).unwrap();
+
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut command = repo.teddy_command(&["start", "make b", "-y", "--max-turns", "1"]);
+    command.env("PATH", path).env("OPENAI_API_KEY", "sk-mine");
+    assert_eq!(repo.reads(command, "").code, 0);
+    assert_eq!(repo.read("b.txt"), "b\n");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! repetitions, and bounded.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
@@ -41,8 +41,12 @@ pub(in crate::model::acting) struct TranscriptRecorder {
     pub(in crate::model::acting) secrets: Vec<String>,
     /// A part of a text, to which the next part is added.
     part: Option<(Speaker, Value)>,
-    /// Ids of long texts that were recorded already.
-    texts: BTreeSet<String>,
+    /// Names of long texts that were recorded already, by digest.
+    names: BTreeMap<String, String>,
+    /// Artifacts with the complete texts.
+    texts: Vec<(String, Vec<u8>)>,
+    /// Size of `texts` in bytes.
+    texts_size: usize,
 }
 
 impl TranscriptRecorder {
@@ -144,11 +148,12 @@ impl TranscriptRecorder {
         self.line(Speaker::Teddy, "permission", answer);
     }
 
+    /// Moves what was recorded into the result.
     pub(in crate::model::acting) fn finish(
         mut self,
-        work: &AgentResult,
+        work: &mut AgentResult,
         error: Option<String>,
-    ) -> Vec<u8> {
+    ) {
         self.flush();
         if self.left_out > 0 {
             let left_out = self.left_out;
@@ -167,7 +172,8 @@ impl TranscriptRecorder {
         });
         let end = self.entry(Speaker::Teddy, "end", end);
         self.lines.extend(end.as_bytes());
-        self.lines
+        work.transcript = self.lines;
+        work.texts = self.texts;
     }
 
     /// Adds a part of a text to the one before. `false` if it does not continue it.
@@ -210,15 +216,34 @@ impl TranscriptRecorder {
             Value::Array(values) => values.iter_mut().for_each(|value| self.shorten(value)),
             Value::String(text) if text.len() > REPEATED_TEXT => {
                 let id = digest(text);
-                if !self.texts.insert(id.clone()) {
-                    *text = format!("[the text {id} again]");
-                } else if text.len() > LONG_TEXT {
-                    // A key that is cut in two would not be recognized later.
-                    *text = head_and_tail(&redact_values(text, &self.secrets()).text, &id);
+                if let Some(name) = self.names.get(&id) {
+                    *text = format!("[{name} again]");
+                    return;
                 }
+                let mut name = format!("the text {id}");
+                if text.len() > LONG_TEXT {
+                    // A key that is cut in two would not be recognized later.
+                    let clean = redact_values(text, &self.secrets()).text.into_owned();
+                    name = self.keep(&clean).unwrap_or(name);
+                    *text = head_and_tail(&clean, &name);
+                }
+                self.names.insert(id, name);
             }
             _ => {}
         }
+    }
+
+    /// Keeps a complete text as an artifact and returns its name. `None` beyond the limits.
+    fn keep(&mut self, text: &str) -> Option<String> {
+        let size = self.texts_size + text.len();
+        if size > MAX_RECORD_BYTES || self.texts.len() >= MAX_TEXTS {
+            return None;
+        }
+        self.texts_size = size;
+        let artifact = format!("{TEXTS}{:02}", self.texts.len() + 1);
+        let name = format!("`{artifact}`");
+        self.texts.push((artifact, text.as_bytes().to_vec()));
+        Some(name)
     }
 
     /// Appends a line within the limits.
@@ -272,7 +297,13 @@ const MAX_PART: usize = 64 << 10;
 /// Texts from this size on are recorded once.
 const REPEATED_TEXT: usize = 200;
 
-/// Of a longer text, only the beginning and the end are recorded: the files are in the turn.
+/// Directory of the artifacts.
+const TEXTS: &str = "texts/";
+
+/// Number of texts that are kept as artifacts.
+const MAX_TEXTS: usize = 1000;
+
+/// Of a longer text, the lines have only the beginning and the end.
 const LONG_TEXT: usize = 4 << 10;
 const HEAD: usize = 2 << 10;
 const TAIL: usize = 1 << 10;
@@ -284,13 +315,13 @@ fn is_part(message: &Value) -> bool {
         && message.pointer(PART_TEXT).is_some_and(Value::is_string)
 }
 
-/// The beginning and the end of a long text, with its id.
-fn head_and_tail(text: &str, id: &str) -> String {
+/// The beginning and the end of a long text, with its name.
+fn head_and_tail(text: &str, name: &str) -> String {
     let boundary = |at: usize| (at..).find(|at| text.is_char_boundary(*at));
     let end = boundary(HEAD).unwrap_or(text.len());
     let start = boundary(text.len().saturating_sub(TAIL).max(end)).unwrap_or(text.len());
     format!(
-        "{}\n[{} bytes of the text {id} left out]\n{}",
+        "{}\n[{} bytes of {name} left out]\n{}",
         &text[..end],
         start - end,
         &text[start..]
@@ -324,13 +355,18 @@ fn without_lists(message: &Value) -> Option<Value> {
 mod tests {
     use super::*;
 
-    fn recorded(messages: &[Value]) -> Vec<Value> {
-        let mut record = TranscriptRecorder::default();
+    fn finished(messages: &[Value]) -> AgentResult {
+        let (mut record, mut work) = (TranscriptRecorder::default(), AgentResult::default());
         for message in messages {
             record.message(Speaker::Agent, message);
         }
-        let lines = record.finish(&AgentResult::default(), None);
-        let lines = lines
+        record.finish(&mut work, None);
+        work
+    }
+
+    fn recorded(messages: &[Value]) -> Vec<Value> {
+        let transcript = finished(messages).transcript;
+        let lines = transcript
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty());
         let lines = lines.map(|line| serde_json::from_slice::<Value>(line).unwrap());
@@ -369,16 +405,18 @@ mod tests {
             { "content": { "type": "image", "mimeType": "image/png", "data": "AAAA" } },
         ] }),
         );
-        let lines = recorded(&[tool.clone(), tool]);
+        let messages = [tool.clone(), tool];
+        let lines = recorded(&messages);
         let text =
             |line: &Value| text_at(line, "/message/params/update/content/0/newText").to_owned();
-        let id = digest(&body);
         let (first, again) = (text(&lines[0]), text(&lines[1]));
         assert!(
-            first.contains(&format!("[6928 bytes of the text {id} left out]")),
+            first.contains("[6928 bytes of `texts/01` left out]"),
             "{first}"
         );
-        assert_eq!(again, format!("[the text {id} again]"));
+        assert_eq!(again, "[`texts/01` again]");
+        let texts = finished(&messages).texts;
+        assert_eq!(texts, [("texts/01".to_owned(), body.into_bytes())]);
         let line = lines[0].to_string();
         assert!(!line.contains("_meta") && !line.contains("AAAA"), "{line}");
     }
@@ -438,7 +476,9 @@ mod tests {
         let long = "x".repeat(1 << 19);
         (0..100).for_each(|_| recorder.text(&long));
         assert!(recorder.lines.len() < MAX_RECORD_BYTES + MAX_RECORD_LINE);
-        let text = String::from_utf8(recorder.finish(&AgentResult::default(), None)).unwrap();
+        let mut work = AgentResult::default();
+        recorder.finish(&mut work, None);
+        let text = String::from_utf8(work.transcript).unwrap();
         assert!(text.contains("lines were left out"));
     }
 }

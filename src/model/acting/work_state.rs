@@ -1,0 +1,384 @@
+//! Tracks an agent's work from its `session/update` messages. Unknown updates are ignored. None of
+//! this proves what the agent changed; only the files do.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::agent::AgentSettings;
+use super::agent_output::{sanitize_command, sanitize_label};
+use super::facts::{MAX_MESSAGE, bound};
+use super::json_line::text_at;
+use super::transcript::{exit_code, output_of};
+use super::{
+    AgentHost, AgentPlanEntry, AgentProgress, ContextUse, ConversationTotals, PermissionQuestion,
+    ProposedText, ToolStatus, ToolUse,
+};
+use crate::model::TokenUsage;
+use crate::text::sanitize::strip_ansi;
+
+const MAX_TOOLS: usize = 10_000;
+
+const MAX_STEPS: usize = 100;
+
+const MAX_PATHS: usize = 10;
+
+#[derive(Debug, Default)]
+pub(super) struct WorkState<'a> {
+    /// The last message.
+    pub(super) message: String,
+    /// `true` after a tool use or a thought: the next text starts a new message.
+    is_ended: bool,
+    /// The agent's id of the message. Empty if it has none.
+    message_id: String,
+    /// Tools by id.
+    tools: HashMap<String, ToolUse>,
+    /// A running tool can be silent for long.
+    pub(super) has_tool: bool,
+    pub(super) usage: TokenUsage,
+    /// Cost in US dollars, as reported.
+    cost: Option<f64>,
+    /// Totals of the resumed conversation before this call. `None` in a new one.
+    pub(super) earlier: Option<ConversationTotals>,
+    /// Says what reported numbers cover.
+    pub(super) agent: Option<&'a AgentSettings>,
+}
+
+impl WorkState<'_> {
+    pub(super) fn begin_prompt(&mut self) {
+        *self = WorkState {
+            earlier: self.earlier,
+            agent: self.agent,
+            ..WorkState::default()
+        };
+    }
+
+    /// Usage of this call and of the whole conversation.
+    pub(super) fn usage_of_call(&self) -> (TokenUsage, Option<f64>, ConversationTotals) {
+        match self.agent {
+            Some(agent) => agent.usage_of_call(self.usage, self.cost, self.earlier.as_ref()),
+            None => (self.usage, self.cost, ConversationTotals::default()),
+        }
+    }
+
+    pub(super) fn update(&mut self, update: &Value, host: &mut dyn AgentHost) {
+        let kind = text_at(update, "/sessionUpdate");
+        self.has_tool = false;
+        match kind {
+            "agent_message_chunk" => {
+                let id = text_at(update, "/messageId");
+                self.is_ended |= id != self.message_id;
+                self.message_id = id.to_owned();
+                self.append_text(text_at(update, "/content/text"), host);
+            }
+            "agent_thought_chunk" => {
+                self.is_ended = true;
+                host.progress(AgentProgress::Thinks(text_at(update, "/content/text")));
+            }
+            "tool_call" | "tool_call_update" => {
+                self.is_ended = true;
+                let tool = self.tool(update);
+                self.has_tool = matches!(tool.status, ToolStatus::Pending | ToolStatus::Running);
+                host.progress(AgentProgress::Tool(&tool));
+            }
+            "plan" => host.progress(AgentProgress::Plan(&plan_entries(update))),
+            "usage_update" => {
+                let cost = update.pointer("/cost/amount").and_then(Value::as_f64);
+                // A negative or infinite cost would break the budget.
+                let cost = cost.filter(|cost| cost.is_finite() && *cost >= 0.0);
+                self.cost = cost.or(self.cost);
+                let (usage, cost, _) = self.usage_of_call();
+                let number = |key: &str| update[key].as_u64();
+                let context = number("used").zip(number("size"));
+                let context = context.map(|(used, size)| ContextUse { used, size });
+                host.progress(AgentProgress::Used {
+                    usage,
+                    cost,
+                    context,
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// From the answer to `session/prompt`.
+    pub(super) fn used(&mut self, end: &Value) {
+        let usage = token_usage(end);
+        if usage.is_known() {
+            self.usage = usage;
+        }
+    }
+
+    pub(super) fn question(&mut self, params: &Value, is_confined: bool) -> PermissionQuestion {
+        let call = params.get("toolCall").unwrap_or(&Value::Null);
+        let tool = self.tool(call);
+        let command = ["/rawInput/command", "/rawInput/cmd"]
+            .iter()
+            .find_map(|pointer| call.pointer(pointer).and_then(command_text));
+        let arguments = call.pointer("/rawInput/args").and_then(command_text);
+        let command = match (command, arguments) {
+            (Some(command), Some(arguments)) => Some(format!("{command} {arguments}")),
+            (command, arguments) => command.or(arguments),
+        };
+        let paths = call.get("locations").and_then(Value::as_array);
+        let paths = paths.into_iter().flatten().take(MAX_PATHS);
+        let paths = paths.map(|location| text_at(location, "/path").to_owned());
+        let command = command.map(|command| sanitize_command(&command));
+        let paths = paths.map(|path| sanitize_label(&path));
+        let detail = command.into_iter().chain(paths);
+
+        let parts = call.get("content").and_then(Value::as_array);
+        let differences = parts.into_iter().flatten().filter_map(proposed_text);
+
+        PermissionQuestion {
+            tool: tool.id,
+            title: tool.title,
+            kind: tool.kind,
+            detail: detail.filter(|text| !text.is_empty()).collect(),
+            differences: differences.take(MAX_PATHS).collect(),
+            is_confined,
+        }
+    }
+
+    fn append_text(&mut self, piece: &str, host: &mut dyn AgentHost) {
+        if std::mem::take(&mut self.is_ended) && !piece.trim().is_empty() {
+            self.message.clear();
+        }
+        if self.message.len() < MAX_MESSAGE {
+            self.message.push_str(piece);
+            bound(&mut self.message);
+        }
+        host.progress(AgentProgress::Says(piece));
+    }
+
+    /// Agents send only the fields that changed.
+    fn tool(&mut self, update: &Value) -> ToolUse {
+        let id = sanitize_label(text_at(update, "/toolCallId"));
+        let mut tool = self.tools.get(&id).cloned().unwrap_or_default();
+        tool.id.clone_from(&id);
+        for (pointer, field) in [("/title", &mut tool.title), ("/kind", &mut tool.kind)] {
+            let text = text_at(update, pointer);
+            if !text.is_empty() {
+                *field = sanitize_label(text);
+            }
+        }
+
+        tool.status = match text_at(update, "/status") {
+            "pending" => ToolStatus::Pending,
+            "in_progress" => ToolStatus::Running,
+            "completed" => ToolStatus::Completed,
+            "failed" | "denied" => ToolStatus::Failed,
+            _ => tool.status,
+        };
+        // The title of a read names the file, and its result is only the first line of it.
+        let output = output_of(update);
+        let line = output.lines().find(|line| !line.trim().is_empty());
+        if let Some(line) = line.filter(|_| tool.kind != "read") {
+            tool.result = sanitize_label(&strip_ansi(line));
+        }
+        tool.exit_code = exit_code(update).or(tool.exit_code);
+        // An agent can invent any number of ids.
+        if self.tools.len() < MAX_TOOLS || self.tools.contains_key(&id) {
+            self.tools.insert(id, tool.clone());
+        }
+
+        tool
+    }
+}
+
+/// A part of a tool call that is a difference. `None` if it is none, or too long.
+fn proposed_text(part: &Value) -> Option<ProposedText> {
+    let text = |key: &str| part[key].as_str().filter(|text| text.len() <= MAX_MESSAGE);
+    let old = match &part["oldText"] {
+        Value::Null => None,
+        _ => Some(text("oldText")?.to_owned()),
+    };
+    Some(ProposedText {
+        path: sanitize_label(text_at(part, "/path")),
+        old,
+        new: text("newText")?.to_owned(),
+    })
+}
+
+/// Agents send a string or a list.
+fn command_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(items) => {
+            let args: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+            Some(args.join(" "))
+        }
+        _ => None,
+    }
+}
+
+fn plan_entries(update: &Value) -> Vec<AgentPlanEntry> {
+    let entries = update.get("entries").and_then(Value::as_array);
+    let entries = entries.into_iter().flatten().take(MAX_STEPS);
+    let step = |entry: &Value| AgentPlanEntry {
+        text: sanitize_label(text_at(entry, "/content")),
+        status: sanitize_label(text_at(entry, "/status")),
+    };
+    entries.map(step).collect()
+}
+
+fn token_usage(end: &Value) -> TokenUsage {
+    let number = |pointer: &str| end.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+    let quota = "/_meta/quota/token_count";
+    let input = number("/usage/inputTokens").max(number(&format!("{quota}/input_tokens")));
+    let output = number("/usage/outputTokens").max(number(&format!("{quota}/output_tokens")));
+    let thought = number("/usage/thoughtTokens");
+    let cached = number("/usage/cachedReadTokens");
+    let cache_written = number("/usage/cachedWriteTokens");
+    let total = number("/usage/totalTokens");
+
+    // Some agents include cached and reasoning tokens in the input and output counts, others report
+    // them separately. The total shows which.
+    let with_cache = input.saturating_add(cached).saturating_add(cache_written);
+    let is_apart = total >= with_cache.saturating_add(output) && total > 0;
+    let input = if is_apart { with_cache } else { input };
+    let is_thought_apart =
+        total > 0 && total >= input.saturating_add(output).saturating_add(thought);
+
+    TokenUsage {
+        input,
+        output: output + if is_thought_apart { thought } else { 0 },
+        cached,
+        cache_written,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::acting::PermissionAnswer;
+
+    #[derive(Default)]
+    struct RecordingHost(Vec<String>);
+
+    impl AgentHost for RecordingHost {
+        fn progress(&mut self, progress: AgentProgress<'_>) {
+            self.0.push(format!("{progress:?}"));
+        }
+
+        fn permission(&mut self, _: &PermissionQuestion) -> PermissionAnswer {
+            panic!("nobody asks")
+        }
+
+        fn stopped(&self) -> bool {
+            false
+        }
+    }
+
+    fn after(updates: &[Value]) -> WorkState<'static> {
+        let (mut work, mut host) = (WorkState::default(), RecordingHost::default());
+        updates
+            .iter()
+            .for_each(|update| work.update(update, &mut host));
+        work
+    }
+
+    fn piece(text: &str) -> Value {
+        json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": text } })
+    }
+
+    fn tool(status: &str) -> Value {
+        json!({ "sessionUpdate": "tool_call", "toolCallId": "1", "title": "Edit a", "kind": "edit", "status": status })
+    }
+
+    #[test]
+    fn the_last_message_is_what_came_behind_the_last_tool() {
+        let work = after(&[
+            piece("I will."),
+            tool("completed"),
+            piece("Do"),
+            piece("ne."),
+        ]);
+        assert_eq!(work.message, "Done.");
+        assert_eq!(
+            after(&[piece("I will."), tool("completed")]).message,
+            "I will."
+        );
+    }
+
+    #[test]
+    fn messages_are_not_glued_together() {
+        let thought =
+            json!({ "sessionUpdate": "agent_thought_chunk", "content": { "text": "Hm" } });
+        assert_eq!(
+            after(&[piece("One."), thought, piece("Two.")]).message,
+            "Two."
+        );
+        let named = |id: &str, text: &str| {
+            let mut piece = piece(text);
+            piece["messageId"] = id.into();
+            piece
+        };
+        let work = after(&[named("1", "One."), named("2", "Tw"), named("2", "o.")]);
+        assert_eq!(work.message, "Two.");
+    }
+
+    #[test]
+    fn a_tool_at_work_may_be_silent() {
+        assert!(after(&[tool("in_progress")]).has_tool);
+        assert!(!after(&[tool("in_progress"), tool("completed")]).has_tool);
+        assert!(!after(&[tool("in_progress"), piece("a")]).has_tool);
+    }
+
+    #[test]
+    fn what_is_unknown_or_broken_is_passed_over() {
+        let work = after(&[
+            json!(3),
+            json!({ "sessionUpdate": "new" }),
+            piece("a"),
+            tool("x"),
+        ]);
+        assert_eq!(work.message, "a");
+    }
+
+    #[test]
+    fn a_question_shows_what_was_told_before() {
+        let mut work = after(&[tool("pending")]);
+        let question = work.question(&json!({ "toolCall": {
+            "toolCallId": "1", "rawInput": { "command": ["rm", "\u{1b}[2J"] }, "locations": [{ "path": "/w/a" }],
+            "content": [{ "type": "diff", "path": "/w/a", "oldText": null, "newText": "a\n" }, { "newText": 3 }],
+        } }), true);
+        let difference = ProposedText {
+            path: "/w/a".to_owned(),
+            old: None,
+            new: "a\n".to_owned(),
+        };
+        assert_eq!(
+            (question.tool.as_str(), &question.differences),
+            ("1", &vec![difference])
+        );
+        assert_eq!(
+            (
+                question.title.as_str(),
+                question.kind.as_str(),
+                question.detail
+            ),
+            (
+                "Edit a",
+                "edit",
+                vec!["rm \\u{1b}[2J".to_owned(), "/w/a".to_owned()]
+            )
+        );
+    }
+
+    #[test]
+    fn tokens_from_a_cache_are_counted_once() {
+        let used = |usage: Value| {
+            let usage = super::token_usage(&json!({ "usage": usage }));
+            (usage.input, usage.output)
+        };
+        let separate = json!({ "inputTokens": 10, "outputTokens": 5, "cachedReadTokens": 100, "totalTokens": 115 });
+        assert_eq!(used(separate), (110, 5));
+        let included = json!({ "inputTokens": 110, "outputTokens": 5, "cachedReadTokens": 100, "totalTokens": 115 });
+        assert_eq!(used(included), (110, 5));
+        let quota = json!({ "_meta": { "quota": { "token_count": { "input_tokens": 7, "output_tokens": 2 } } } });
+        assert_eq!(super::token_usage(&quota).input, 7);
+    }
+}
