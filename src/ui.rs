@@ -20,22 +20,21 @@ pub mod flag_user;
 pub mod html;
 
 pub mod key;
-
+pub mod list;
 pub mod markdown;
 
 pub mod mistakes;
 pub mod modify;
 pub mod notice;
 pub mod overlap;
+pub mod pager;
 pub mod preview;
 pub mod progress;
 pub mod prompt;
 
 pub mod race;
-pub mod reader;
 
 pub mod risk;
-pub mod search;
 pub mod setup;
 pub mod style;
 pub mod summary;
@@ -43,7 +42,6 @@ pub mod terminal;
 pub mod terminal_user;
 
 pub mod turn_text;
-pub mod viewer;
 pub mod web;
 
 #[cfg(test)]

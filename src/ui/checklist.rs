@@ -5,27 +5,17 @@
 //! [`super::draw`] renders them.
 
 use super::key::Key;
-use super::search::Search;
+use super::list::{List, ListResponse};
 use super::style::StyledLine;
-use crate::ui::search::SearchDirection;
 
 /// State of the checklist.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Checklist {
     /// Memos first, then actions.
     pub items: Vec<Item>,
-    /// Index of the selected row.
-    pub cursor: usize,
-    /// Index of the first visible row.
-    pub top: usize,
-    /// Number of visible rows.
-    pub height: usize,
-    /// Index of the first visible line of the preview.
-    pub scroll: usize,
-    /// Maximum of `scroll`.
-    pub max_scroll: usize,
-    /// Current search.
-    pub search: Option<Search>,
+    pub list: List,
+    /// Position in the preview of the selected row.
+    pub preview: List,
     /// Message shown until the next key.
     pub notice: Option<String>,
 }
@@ -113,20 +103,20 @@ pub enum ChecklistCommand {
     Comment,
     /// Show the keys.
     Help,
-    /// Suspend the program.
-    Suspend,
 }
 
 impl Checklist {
     /// Returns a list with the cursor on the first item.
     pub fn new(items: Vec<Item>) -> Checklist {
-        Checklist {
+        let mut list = Checklist {
             items,
-            // Row 0 is a heading.
-            cursor: 1,
-            height: 1,
+            preview: List::text(),
             ..Checklist::default()
-        }
+        };
+        list.list.resize(list.rows().len());
+        // Row 0 is a heading.
+        list.list.go_to(1);
+        list
     }
 
     /// Returns all rows, except pairs of items that are folded.
@@ -155,7 +145,7 @@ impl Checklist {
 
     /// Returns the row under the cursor.
     pub fn row(&self) -> Option<ChecklistRow> {
-        self.rows().get(self.cursor).copied()
+        self.rows().get(self.list.cursor()).copied()
     }
 
     /// Returns the index of the item under the cursor, or of the pair's item.
@@ -164,15 +154,6 @@ impl Checklist {
             ChecklistRow::Item(index) | ChecklistRow::Pair(index, _) => Some(index),
             ChecklistRow::Memos | ChecklistRow::Actions => None,
         }
-    }
-
-    /// Fits the list to the number of visible rows, and the preview to its scroll limit.
-    #[must_use]
-    pub fn fit(mut self, height: usize, max_scroll: usize) -> Checklist {
-        (self.height, self.max_scroll) = (height.max(1), max_scroll);
-        self.scroll = self.scroll.min(max_scroll);
-        self.follow();
-        self
     }
 
     /// Returns the first reason why the plan can't run with the current switches.
@@ -189,41 +170,56 @@ impl Checklist {
     }
 
     /// Handles a key.
-    pub fn press(mut self, key: &Key) -> (Checklist, Option<ChecklistCommand>) {
+    pub fn press(&mut self, key: &Key) -> Option<ChecklistCommand> {
         self.notice = None;
-        if matches!(self.search, Some(Search::Open(_))) {
-            self.write_search(key);
-            return (self, None);
-        }
-
+        let rows = self.rows();
         let before = self.row();
-        let act = match key {
-            Key::Char('a') | Key::Enter => self.run(),
-            Key::Char('s') => Some(ChecklistCommand::Skip),
-            Key::Char('m') | Key::Esc => Some(ChecklistCommand::Back),
-            Key::Char('q') | Key::Ctrl('d') | Key::Terminate => Some(ChecklistCommand::Quit),
-            Key::Ctrl('c') => Some(ChecklistCommand::Interrupt),
-            Key::Char('p' | 'e') => self.edit(),
-            Key::Char('f') => self.current_item().map(ChecklistCommand::EditPath),
-            Key::Char('u') => self.undo(),
-            Key::Char('i') => self.current().map(ChecklistCommand::Network),
-            Key::Char('B') => self.current_item().map(ChecklistCommand::KeepBytes),
-            Key::Char('c') => Some(ChecklistCommand::Comment),
-            Key::Char('v') => Some(ChecklistCommand::Preview),
-            Key::Char('?') => Some(ChecklistCommand::Help),
-            Key::Ctrl('z') => Some(ChecklistCommand::Suspend),
-            Key::Char(' ') => self.toggle(),
-            Key::Char('*') => self.toggle_all(),
-            other => self.navigate(other),
+        let (list, items) = (&mut self.list, &self.items);
+        list.resize(rows.len());
+        let command = match list.press(key, |at| label(items, rows[at])) {
+            ListResponse::Ignored => self.command(key),
+            ListResponse::Taken => None,
+            ListResponse::Missing(notice) => {
+                self.notice = Some(notice);
+                None
+            }
         };
 
+        self.list.resize(self.rows().len());
         // The preview shows another item now: start at its top.
         if self.row() != before {
-            self.scroll = 0;
+            self.preview.restart(0);
         }
+        command
+    }
 
-        self.follow();
-        (self, act)
+    fn command(&mut self, key: &Key) -> Option<ChecklistCommand> {
+        match key {
+            Key::Char('a') | Key::Enter => return self.run(),
+            Key::Char('s') => return Some(ChecklistCommand::Skip),
+            Key::Char('m') | Key::Esc => return Some(ChecklistCommand::Back),
+            Key::Char('q') | Key::Ctrl('d') | Key::Terminate => {
+                return Some(ChecklistCommand::Quit);
+            }
+            Key::Ctrl('c') => return Some(ChecklistCommand::Interrupt),
+            Key::Char('p' | 'e') => return self.current_item().map(ChecklistCommand::Edit),
+            Key::Char('f') => return self.current_item().map(ChecklistCommand::EditPath),
+            Key::Char('u') => return self.undo(),
+            Key::Char('i') => return self.current().map(ChecklistCommand::Network),
+            Key::Char('B') => return self.current_item().map(ChecklistCommand::KeepBytes),
+            Key::Char('c') => return Some(ChecklistCommand::Comment),
+            Key::Char('v') => return Some(ChecklistCommand::Preview),
+            Key::Char('?') => return Some(ChecklistCommand::Help),
+            Key::Char(' ') => return self.toggle(),
+            Key::Char('*') => return self.toggle_all(),
+            Key::Char('J') => self.preview.scroll(1),
+            Key::Char('K') => self.preview.scroll(-1),
+            Key::Tab => self.open(None),
+            Key::Right | Key::Char('l') => self.open(Some(true)),
+            Key::Left | Key::Char('h') => self.open(Some(false)),
+            _ => {}
+        }
+        None
     }
 
     fn run(&mut self) -> Option<ChecklistCommand> {
@@ -232,10 +228,6 @@ impl Checklist {
         };
         self.notice = Some(format!("cannot run: {problem}"));
         None
-    }
-
-    fn edit(&mut self) -> Option<ChecklistCommand> {
-        self.current_item().map(ChecklistCommand::Edit)
     }
 
     fn current_item(&mut self) -> Option<usize> {
@@ -334,59 +326,6 @@ impl Item {
 }
 
 impl Checklist {
-    /// Handles a key that only moves. Ignores unknown keys.
-    fn navigate(&mut self, key: &Key) -> Option<ChecklistCommand> {
-        let page = self.height.saturating_sub(1).max(1) as isize;
-        match key {
-            Key::Up | Key::Char('k') => self.move_by(-1),
-            Key::Down | Key::Char('j') => self.move_by(1),
-            Key::PageUp => self.move_by(-page),
-            Key::PageDown => self.move_by(page),
-            Key::Home | Key::Char('g') => self.cursor = 0,
-            Key::End | Key::Char('G') => self.move_by(isize::MAX / 2),
-            Key::Char('J') => self.scroll = (self.scroll + 1).min(self.max_scroll),
-            Key::Char('K') => self.scroll = self.scroll.saturating_sub(1),
-            Key::Tab => self.open(None),
-            Key::Right | Key::Char('l') => self.open(Some(true)),
-            Key::Left | Key::Char('h') => self.open(Some(false)),
-            Key::Char('/') => self.search = Some(Search::begin()),
-            Key::Char('n') => self.find(SearchDirection::Next),
-            Key::Char('N') => self.find(SearchDirection::Previous),
-            _ => {}
-        }
-
-        None
-    }
-
-    fn write_search(&mut self, key: &Key) {
-        self.search = self.search.take().and_then(|search| search.press(key));
-        if matches!(self.search, Some(Search::Submitted(_))) {
-            self.find(SearchDirection::Here);
-        }
-        self.follow();
-    }
-
-    /// Scrolls until the cursor is visible.
-    fn follow(&mut self) {
-        let rows = self.rows().len();
-        self.cursor = self.cursor.min(rows.saturating_sub(1));
-        self.top = self.top.min(rows.saturating_sub(self.height));
-        if self.cursor < self.top {
-            self.top = self.cursor;
-        }
-
-        if self.cursor >= self.top + self.height {
-            self.top = self.cursor + 1 - self.height;
-        }
-    }
-
-    fn move_by(&mut self, by: isize) {
-        self.cursor = self
-            .cursor
-            .saturating_add_signed(by)
-            .min(self.rows().len().saturating_sub(1));
-    }
-
     /// Folds or unfolds the pairs of the item. `None` toggles.
     fn open(&mut self, requested: Option<bool>) {
         let Some(index) = self.current() else { return };
@@ -398,35 +337,18 @@ impl Checklist {
         self.items[index].open = open;
         // The row of the pair is gone: move to its item.
         if !open {
-            self.cursor = self
-                .rows()
-                .iter()
-                .position(|&row| row == ChecklistRow::Item(index))
-                .unwrap_or(0);
+            let mut rows = self.rows().into_iter();
+            let at = rows.position(|row| row == ChecklistRow::Item(index));
+            self.list.go_to(at.unwrap_or(0));
         }
     }
+}
 
-    fn find(&mut self, step: SearchDirection) {
-        let Some(search) = &self.search else { return };
-        let rows = self.rows();
-        match search.find(step, self.cursor.min(rows.len()), rows.len(), |at| {
-            self.label(rows[at])
-        }) {
-            Some(at) => self.cursor = at,
-            None => self.notice = Some(format!("`{}` is not in the list", search.text())),
-        }
-    }
-
-    fn label(&self, row: ChecklistRow) -> String {
-        match row {
-            ChecklistRow::Memos | ChecklistRow::Actions => String::new(),
-            ChecklistRow::Item(index) => self
-                .items
-                .get(index)
-                .map(|Item { label, .. }| label.text())
-                .unwrap_or_default(),
-            ChecklistRow::Pair(index, pair) => self.items[index].pairs[pair].label.text(),
-        }
+fn label(items: &[Item], row: ChecklistRow) -> String {
+    match row {
+        ChecklistRow::Memos | ChecklistRow::Actions => String::new(),
+        ChecklistRow::Item(index) => items[index].label.text(),
+        ChecklistRow::Pair(index, pair) => items[index].pairs[pair].label.text(),
     }
 }
 

@@ -3,8 +3,10 @@
 //!
 //! Files can be folded. A difference of many lines starts folded, and so do generated files.
 
+use std::ops::RangeInclusive;
+
 use super::key::Key;
-use super::search::{Search, SearchDirection};
+use super::list::{List, ListResponse};
 use super::style::{StyledLine, Tone};
 use super::summary::{ReviewedFile, is_hunk_header};
 use crate::session::comments::{LineComment, MAX_COMMENTS};
@@ -59,12 +61,9 @@ pub struct Commenting {
     whole: Vec<Option<Vec<NumberedLine>>>,
     comments: Vec<LineComment>,
     rows: Vec<DiffRow>,
-    cursor: usize,
-    top: usize,
-    height: usize,
+    list: List,
     /// Row at which a range starts.
     anchor: Option<usize>,
-    search: Option<Search>,
     /// Message shown until the next key.
     pub notice: Option<String>,
 }
@@ -93,7 +92,6 @@ pub enum CommentingCommand {
     Send,
     Back,
     Help,
-    Suspend,
 }
 
 impl Commenting {
@@ -117,11 +115,8 @@ impl Commenting {
             is_open,
             comments,
             rows: Vec::new(),
-            cursor: 0,
-            top: 0,
-            height: 1,
+            list: List::default(),
             anchor: None,
-            search: None,
             notice: None,
         };
         screen.list_rows();
@@ -129,7 +124,7 @@ impl Commenting {
             DiffRow::File(file) => Some(screen.files[*file].path.as_str()) == path,
             _ => false,
         });
-        screen.cursor = at.unwrap_or(0);
+        screen.list.go_to(at.unwrap_or(0));
         screen
     }
 
@@ -138,54 +133,44 @@ impl Commenting {
     }
 
     /// Sets the text of a new or existing comment.
-    #[must_use]
-    pub fn write(mut self, comment: LineComment, index: Option<usize>) -> Commenting {
+    pub fn write(&mut self, comment: LineComment, index: Option<usize>) {
         match index {
             Some(index) => self.comments[index] = comment,
             None => self.comments.push(comment),
         }
         self.list_rows();
-        self
     }
 
     /// Fits the screen to a number of visible rows.
-    #[must_use]
-    pub fn fit(mut self, height: usize) -> Commenting {
-        self.height = height.max(1);
-        self.follow();
-        self
+    pub fn fit(&mut self, height: usize) {
+        self.list.fit(self.rows.len(), height);
     }
 
     /// Handles a key.
-    pub fn press(mut self, key: &Key) -> (Commenting, Option<CommentingCommand>) {
+    pub fn press(&mut self, key: &Key) -> Option<CommentingCommand> {
         self.notice = None;
-        if matches!(self.search, Some(Search::Open(_))) {
-            self.search = self.search.take().and_then(|search| search.press(key));
-            if matches!(self.search, Some(Search::Submitted(_))) {
-                self.find(SearchDirection::Here);
-            }
-            self.follow();
-            return (self, None);
+        let mut list = std::mem::take(&mut self.list);
+        let response = list.read(key, |at| self.line(self.rows[at]).text());
+        self.list = list;
+        match response {
+            ListResponse::Ignored => return self.command(key),
+            ListResponse::Taken => {}
+            ListResponse::Missing(notice) => self.notice = Some(notice),
         }
+        None
+    }
 
-        let page = self.height.saturating_sub(1).max(1) as isize;
-        let mut command = None;
+    fn command(&mut self, key: &Key) -> Option<CommentingCommand> {
+        let cursor = self.list.cursor();
         match key {
             Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') | Key::Terminate => {
-                command = Some(CommentingCommand::Back);
+                return Some(CommentingCommand::Back);
             }
-            Key::Char('s') => command = Some(CommentingCommand::Send),
-            Key::Char('?') => command = Some(CommentingCommand::Help),
-            Key::Ctrl('z') => command = Some(CommentingCommand::Suspend),
-            Key::Char('c') => command = self.comment(),
-            Key::Char('u') => command = self.remove(),
-            Key::Char('V') => self.anchor = self.anchor.is_none().then_some(self.cursor),
-            Key::Char('j') | Key::Down | Key::Enter => self.move_by(1),
-            Key::Char('k') | Key::Up => self.move_by(-1),
-            Key::Char(' ') | Key::PageDown => self.move_by(page),
-            Key::Char('b') | Key::PageUp => self.move_by(-page),
-            Key::Char('g') | Key::Home => self.cursor = 0,
-            Key::Char('G') | Key::End => self.move_by(isize::MAX / 2),
+            Key::Char('s') => return Some(CommentingCommand::Send),
+            Key::Char('?') => return Some(CommentingCommand::Help),
+            Key::Char('c') => return self.comment(),
+            Key::Char('u') => return self.remove(),
+            Key::Char('V') => self.anchor = self.anchor.is_none().then_some(cursor),
             Key::Char(']') => self.jump(true, Commenting::is_hunk),
             Key::Char('[') => self.jump(false, Commenting::is_hunk),
             Key::Char('}') => self.jump(true, |_, row| matches!(row, DiffRow::File(_))),
@@ -194,17 +179,24 @@ impl Commenting {
             Key::Tab => self.fold(None),
             Key::Right | Key::Char('l') => self.fold(Some(true)),
             Key::Left | Key::Char('h') => self.fold(Some(false)),
-            Key::Char('/') => self.search = Some(Search::begin()),
-            Key::Char('n') => self.find(SearchDirection::Next),
-            Key::Char('N') => self.find(SearchDirection::Previous),
             _ => {}
         }
-        self.follow();
-        (self, command)
+        None
+    }
+
+    fn row(&self) -> Option<DiffRow> {
+        self.rows.get(self.list.cursor()).copied()
+    }
+
+    /// Returns the range of rows under the cursor.
+    fn range(&self) -> RangeInclusive<usize> {
+        let cursor = self.list.cursor();
+        let anchor = self.anchor.unwrap_or(cursor);
+        anchor.min(cursor)..=anchor.max(cursor)
     }
 
     fn comment(&mut self) -> Option<CommentingCommand> {
-        if let Some(DiffRow::Comment(index)) = self.rows.get(self.cursor).copied() {
+        if let Some(DiffRow::Comment(index)) = self.row() {
             return Some(CommentingCommand::Write {
                 comment: Box::new(self.comments[index].clone()),
                 index: Some(index),
@@ -236,11 +228,10 @@ impl Commenting {
         if self.comments.len() >= MAX_COMMENTS {
             return Err("there are 1,000 comments; take one back with u first");
         }
-        let anchor = self.anchor.unwrap_or(self.cursor);
-        let (start, end) = (anchor.min(self.cursor), anchor.max(self.cursor));
+        let range = self.range();
         let mut lines = Vec::new();
         let mut in_file = None;
-        for row in self.rows.iter().skip(start).take(end - start + 1) {
+        for row in self.rows.iter().take(range.end() + 1).skip(*range.start()) {
             let DiffRow::Line(file, at) = *row else {
                 continue;
             };
@@ -265,9 +256,9 @@ impl Commenting {
     }
 
     fn remove(&mut self) -> Option<CommentingCommand> {
-        let index = match self.rows.get(self.cursor)? {
-            DiffRow::Comment(index) => Some(*index),
-            DiffRow::Line(file, at) => self.comment_at(*file, self.lines_of(*file)[*at].1),
+        let index = match self.row()? {
+            DiffRow::Comment(index) => Some(index),
+            DiffRow::Line(file, at) => self.comment_at(file, self.lines_of(file)[at].1),
             DiffRow::File(_) => None,
         };
         let Some(index) = index else {
@@ -325,12 +316,14 @@ impl Commenting {
                 rows.extend(here.map(|&(_, index)| DiffRow::Comment(index)));
             }
         }
+        let last = rows.len().saturating_sub(1);
+        self.anchor = self.anchor.map(|anchor| anchor.min(last));
+        self.list.resize(rows.len());
         self.rows = rows;
-        self.follow();
     }
 
     fn file_under_cursor(&self) -> Option<usize> {
-        match *self.rows.get(self.cursor)? {
+        match self.row()? {
             DiffRow::File(file) | DiffRow::Line(file, _) => Some(file),
             DiffRow::Comment(index) => {
                 let path = self.comments[index].path.as_str();
@@ -350,7 +343,7 @@ impl Commenting {
         if !self.is_open[file] {
             let heading = DiffRow::File(file);
             let at = self.rows.iter().position(|row| *row == heading);
-            self.cursor = at.unwrap_or(0);
+            self.list.go_to(at.unwrap_or(0));
         }
     }
 
@@ -365,9 +358,9 @@ impl Commenting {
         let Some(file) = self.file_under_cursor() else {
             return;
         };
-        let number = match self.rows.get(self.cursor) {
+        let number = match self.row() {
             Some(DiffRow::Line(_, at)) => {
-                let lines = &self.lines_of(file)[*at..];
+                let lines = &self.lines_of(file)[at..];
                 lines.iter().find_map(|line| line.1)
             }
             _ => None,
@@ -392,7 +385,7 @@ impl Commenting {
         let at = self.rows.iter().position(is_target);
         let heading = DiffRow::File(file);
         let at = at.or_else(|| self.rows.iter().position(|row| *row == heading));
-        self.cursor = at.unwrap_or(0);
+        self.list.go_to(at.unwrap_or(0));
     }
 
     /// Returns whether the row begins a hunk; in a whole file, a run of changed lines.
@@ -410,36 +403,15 @@ impl Commenting {
 
     fn jump(&mut self, is_forward: bool, is_target: impl Fn(&Commenting, DiffRow) -> bool) {
         let is_target = |at: &usize| is_target(self, self.rows[*at]);
+        let cursor = self.list.cursor();
         let found = match is_forward {
-            true => (self.cursor + 1..self.rows.len()).find(is_target),
-            false => (0..self.cursor).rev().find(is_target),
+            true => (cursor + 1..self.rows.len()).find(is_target),
+            false => (0..cursor).rev().find(is_target),
         };
         match found {
-            Some(at) => self.cursor = at,
+            Some(at) => self.list.go_to(at),
             None => self.notice = Some("there is none in this direction".to_owned()),
         }
-    }
-
-    fn find(&mut self, step: SearchDirection) {
-        let Some(search) = &self.search else { return };
-        let text = |at: usize| self.line(self.rows[at]).text();
-        match search.find(step, self.cursor, self.rows.len(), text) {
-            Some(at) => self.cursor = at,
-            None => self.notice = Some(format!("`{}` is not in what is shown", search.text())),
-        }
-    }
-
-    fn move_by(&mut self, by: isize) {
-        self.cursor = self.cursor.saturating_add_signed(by);
-    }
-
-    /// Scrolls until the cursor is visible.
-    fn follow(&mut self) {
-        let last = self.rows.len().saturating_sub(1);
-        self.cursor = self.cursor.min(last);
-        self.anchor = self.anchor.map(|anchor| anchor.min(last));
-        let lowest = (self.cursor + 1).saturating_sub(self.height);
-        self.top = self.top.clamp(lowest, self.cursor);
     }
 
     fn line(&self, row: DiffRow) -> StyledLine {
@@ -482,34 +454,29 @@ impl Commenting {
 
     /// Returns the lines of the screen between title and keys, each with a mark.
     pub fn visible_lines(&self) -> Vec<StyledLine> {
-        let anchor = self.anchor.unwrap_or(self.cursor);
-        let range = anchor.min(self.cursor)..=anchor.max(self.cursor);
-        let end = (self.top + self.height).min(self.rows.len());
+        let range = self.range();
         let line = |at: usize| {
             let mark = match at {
-                _ if at == self.cursor => "›",
+                _ if at == self.list.cursor() => "›",
                 _ if range.contains(&at) => "┃",
                 _ => " ",
             };
             StyledLine::of(Tone::Accent, mark).append(self.line(self.rows[at]))
         };
-        (self.top..end).map(line).collect()
+        self.list.visible().map(line).collect()
     }
 
     /// Returns the last line of the screen.
     pub fn footer(&self) -> StyledLine {
-        if let Some(prompt) = self.search.as_ref().and_then(Search::prompt) {
-            return prompt;
-        }
-        if let Some(notice) = &self.notice {
-            return StyledLine::of(Tone::Warning, notice);
+        if let Some(status) = self.list.status(self.notice.as_deref()) {
+            return status;
         }
         let count = match self.comments.len() {
             0 => String::new(),
             count => format!(", {}", counted(count, "comment")),
         };
-        let place = format!("{}/{}{count} ", self.cursor + 1, self.rows.len());
-        let keys = match self.rows.get(self.cursor) {
+        let place = format!("{}/{}{count} ", self.list.cursor() + 1, self.rows.len());
+        let keys = match self.row() {
             Some(DiffRow::Comment(_)) => COMMENT_KEYS,
             _ => KEYS,
         };

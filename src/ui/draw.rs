@@ -1,15 +1,12 @@
-//! Draws the full screens of the review: the text viewer and the checklist.
+//! Draws full screens: lines, a list beside a preview, and the checklist of the review.
 
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::widgets::Paragraph;
 use ratatui::{Frame, text};
 
-use super::checklist::{Checklist, ItemPart};
-use super::search::Search;
-use super::style::{Paint, StyledLine, Tone};
-use super::viewer::{self, Viewer};
-use crate::ui::checklist::{ChecklistRow, Item};
+use super::checklist::{Checklist, ChecklistRow, Item, ItemPart};
+use super::style::{Paint, StyledLine, StyledSpan, Tone};
 
 /// Most important first: a narrow screen omits the rest.
 const KEYS: [(&str, &str); 10] = [
@@ -25,78 +22,44 @@ const KEYS: [(&str, &str); 10] = [
     ("↑/↓", "move"),
 ];
 
-/// Draws a text with a title and a key line.
-pub fn text(frame: &mut Frame<'_>, viewer: &Viewer, paint: Paint) {
+/// Draws lines between a title and a last line.
+pub fn page(
+    frame: &mut Frame<'_>,
+    title: &str,
+    body: impl Iterator<Item = StyledLine>,
+    footer: StyledLine,
+    paint: Paint,
+) {
     let area = frame.area();
-    let mut lines = vec![StyledLine::of(Tone::Strong, &viewer.title)];
-    lines.extend(viewer.visible_lines().iter().cloned());
+    let mut lines = vec![StyledLine::of(Tone::Strong, title)];
+    lines.extend(body);
     lines.resize(
         usize::from(area.height.saturating_sub(1)),
         StyledLine::default(),
     );
-    lines.push(viewer::footer(viewer));
-
-    put(frame, area, &lines, paint);
-}
-
-/// What surrounds the list.
-pub struct PreviewPane<'a> {
-    /// Title of the screen.
-    pub title: &'a str,
-    /// Preview of the selected row, wrapped to its pane.
-    pub preview: &'a [StyledLine],
-    /// Whether to use colors.
-    pub paint: Paint,
+    lines.push(footer);
+    put(frame, area, lines, paint);
 }
 
 /// Draws the checklist, the preview if it fits, the status and the keys.
-pub fn checklist(frame: &mut Frame<'_>, list: &Checklist, pane: &PreviewPane<'_>) {
-    let area = frame.area();
-    let panes = split_panes(area, list.rows().len());
-    put(
-        frame,
-        panes.title,
-        &[StyledLine::of(Tone::Accent, "▶ ").with(Tone::Strong, pane.title)],
-        pane.paint,
-    );
-    draw_rows(frame, panes.list, list, pane.paint);
-    preview(frame, &panes, list, pane);
-    put(frame, panes.status, &[status(list)], pane.paint);
-
-    put(
-        frame,
-        panes.keys,
-        &[key_line(&KEYS, usize::from(area.width))],
-        pane.paint,
-    );
-}
-
-fn preview(frame: &mut Frame<'_>, panes: &Panes, list: &Checklist, pane: &PreviewPane<'_>) {
-    let (Some(side), Some(divider)) = (panes.side, panes.divider) else {
-        return;
-    };
-    // The divider is vertical if the preview is next to the list.
-    let lines = if divider.width == 1 {
-        vec![StyledLine::of(Tone::Faint, "│"); usize::from(divider.height)]
-    } else {
-        vec![StyledLine::of(
-            Tone::Faint,
-            &"─".repeat(usize::from(divider.width)),
-        )]
-    };
-
-    put(frame, divider, &lines, pane.paint);
-    let from = list.scroll.min(pane.preview.len());
-    put(frame, side, &pane.preview[from..], pane.paint);
+pub fn checklist(
+    frame: &mut Frame<'_>,
+    list: &Checklist,
+    title: &str,
+    preview: &[StyledLine],
+    paint: Paint,
+) {
+    let panes = split_panes(frame.area(), list.rows().len());
+    panes.draw(frame, title, status(list), &KEYS, paint);
+    let rows = visible_rows(list, usize::from(panes.list.width));
+    put_rows(frame, panes.list, rows, paint);
+    let visible = preview.get(list.preview.visible()).unwrap_or_default();
+    put(frame, panes.side, visible.iter().cloned(), paint);
 }
 
 fn status(list: &Checklist) -> StyledLine {
-    if let Some(prompt) = list.search.as_ref().and_then(Search::prompt) {
-        return prompt;
-    }
-
-    if let Some(notice) = list.notice.as_deref() {
-        return StyledLine::of(Tone::Warning, notice);
+    if let Some(status) = list.list.status(list.notice.as_deref()) {
+        return status;
     }
 
     if let Some(problem) = list.problem() {
@@ -117,17 +80,16 @@ fn status(list: &Checklist) -> StyledLine {
         count(|part| matches!(part, ItemPart::Action(_)), "actions"),
         count(|part| matches!(part, ItemPart::Memo(_)), "memos"),
     ];
-    let arrows = match (list.top > 0, list.top + list.height < list.rows().len()) {
+    let arrows = match list.list.has_more() {
         (true, true) => "↑↓ ",
         (true, false) => "↑ ",
         (false, true) => "↓ ",
         (false, false) => "",
     };
 
-    let more = if list.max_scroll > 0 {
-        " · J/K scroll the preview"
-    } else {
-        ""
+    let more = match list.preview.has_more() {
+        (false, false) => "",
+        _ => " · J/K scroll the preview",
     };
     StyledLine::of(
         Tone::Faint,
@@ -143,7 +105,7 @@ fn status(list: &Checklist) -> StyledLine {
 }
 
 /// Returns as many keys as fit, in order.
-pub(super) fn key_line(keys: &[(&str, &str)], width: usize) -> StyledLine {
+fn key_line(keys: &[(&str, &str)], width: usize) -> StyledLine {
     let mut line = StyledLine::default();
     for (key, meaning) in keys {
         let gap = if line.spans().is_empty() { "" } else { "  " };
@@ -163,22 +125,44 @@ pub(super) fn key_line(keys: &[(&str, &str)], width: usize) -> StyledLine {
 }
 
 /// Draws lines into an area, cut to its width.
-pub fn put(frame: &mut Frame<'_>, area: Rect, lines: &[StyledLine], paint: Paint) {
-    let width = usize::from(area.width);
-    let lines: Vec<text::Line<'_>> = lines
-        .iter()
-        .take(usize::from(area.height))
-        .map(|line| drawn(line.clone().cut(width), paint))
-        .collect();
-    frame.render_widget(Paragraph::new(lines), area);
+pub fn put(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    lines: impl IntoIterator<Item = StyledLine>,
+    paint: Paint,
+) {
+    let rows = lines.into_iter().map(|line| (line, false));
+    put_rows(frame, area, rows, paint);
 }
 
-/// Converts a line for ratatui.
-pub fn drawn(line: StyledLine, paint: Paint) -> text::Line<'static> {
-    let span = |span: &super::style::StyledSpan| {
-        text::Span::styled(span.text().to_owned(), style(span.tone, paint))
+/// Like [`put`]; a row with `true` is selected.
+pub fn put_rows(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    rows: impl IntoIterator<Item = (StyledLine, bool)>,
+    paint: Paint,
+) {
+    let width = usize::from(area.width);
+    let span =
+        |span: &StyledSpan| text::Span::styled(span.text().to_owned(), style(span.tone, paint));
+    let render = |(line, is_selected): (StyledLine, bool)| {
+        let line = line.cut(width);
+        // The mark covers the whole row.
+        let gap = if is_selected {
+            width.saturating_sub(line.width())
+        } else {
+            0
+        };
+        let line = line.blanks(gap);
+        let line: text::Line<'_> = line.spans().iter().map(span).collect();
+        match is_selected {
+            true => line.patch_style(Modifier::REVERSED),
+            false => line,
+        }
     };
-    text::Line::from(line.spans().iter().map(span).collect::<Vec<_>>())
+    let rows = rows.into_iter().take(usize::from(area.height));
+    let lines: Vec<text::Line<'_>> = rows.map(render).collect();
+    frame.render_widget(Paragraph::new(lines), area);
 }
 
 /// Without colors, a tone differs only in weight.
@@ -202,30 +186,11 @@ fn style(tone: Tone, paint: Paint) -> Style {
     }
 }
 
-fn draw_rows(frame: &mut Frame<'_>, area: Rect, list: &Checklist, paint: Paint) {
-    let rows = visible_rows(list, usize::from(area.width), usize::from(area.height));
-    let width = usize::from(area.width);
-    let render = |(line, selected): (StyledLine, bool)| {
-        // The mark covers the whole row.
-        let gap = width.saturating_sub(line.width());
-        let drawn = drawn(if selected { line.blanks(gap) } else { line }, paint);
-        if selected {
-            drawn.patch_style(Modifier::REVERSED)
-        } else {
-            drawn
-        }
-    };
-    frame.render_widget(
-        Paragraph::new(rows.into_iter().map(render).collect::<Vec<_>>()),
-        area,
-    );
-}
-
 /// Returns the visible rows, and whether each is selected.
-fn visible_rows(list: &Checklist, width: usize, height: usize) -> Vec<(StyledLine, bool)> {
+fn visible_rows(list: &Checklist, width: usize) -> Vec<(StyledLine, bool)> {
     let rows = list.rows();
-    let render_row = |(at, &row): (usize, &ChecklistRow)| {
-        let selected = at == list.cursor;
+    let render_row = |at: usize| {
+        let (row, selected) = (rows[at], at == list.list.cursor());
         // The row after the memos is a heading, so the last memo ends its branch.
         let last = !rows[at + 1..].iter().any(|&next| same_branch(row, next))
             || rows
@@ -236,12 +201,7 @@ fn visible_rows(list: &Checklist, width: usize, height: usize) -> Vec<(StyledLin
             selected,
         )
     };
-    rows.iter()
-        .enumerate()
-        .skip(list.top)
-        .take(height)
-        .map(render_row)
-        .collect()
+    list.list.visible().map(render_row).collect()
 }
 
 #[derive(Clone, Copy)]
@@ -355,6 +315,98 @@ fn fit_row(start: StyledLine, label: StyledLine, marks: StyledLine, width: usize
         .cut(width)
 }
 
+/// Minimum height to show a title.
+const MIN_HEIGHT_TITLE: u16 = 9;
+
+/// Areas of a screen with a list and what is selected in it. An area that does not fit is empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Panes {
+    /// One line at the top.
+    pub title: Rect,
+    pub list: Rect,
+    /// A column or line between list and preview.
+    pub divider: Rect,
+    /// What is selected.
+    pub side: Rect,
+    /// The line above the keys.
+    pub status: Rect,
+    /// The last line.
+    pub keys: Rect,
+}
+
+impl Panes {
+    /// Returns the areas of a screen without a side.
+    pub fn new(area: Rect) -> Panes {
+        let line = |y: u16| Rect::new(area.x, y, area.width, 1).intersection(area);
+        let title = u16::from(area.height >= MIN_HEIGHT_TITLE);
+        let body = area.height.saturating_sub(2 + title).max(1);
+        Panes {
+            title: Rect {
+                height: title,
+                ..area
+            },
+            list: Rect::new(area.x, area.y + title, area.width, body).intersection(area),
+            status: line(area.bottom().saturating_sub(2).max(area.y + 1)),
+            keys: line(area.bottom().saturating_sub(1).max(area.y + 2)),
+            ..Panes::default()
+        }
+    }
+
+    /// Gives the list a width; the side is right of it.
+    #[must_use]
+    pub fn beside(self, width: u16) -> Panes {
+        let body = self.list;
+        let at = |x: u16, width: u16| Rect { x, width, ..body }.intersection(body);
+        Panes {
+            list: Rect { width, ..body },
+            divider: at(body.x + width, 1),
+            side: at(body.x + width + 2, body.width.saturating_sub(width + 2)),
+            ..self
+        }
+    }
+
+    /// Gives the list a height; the side is below it.
+    #[must_use]
+    pub fn below(self, height: u16) -> Panes {
+        let body = self.list;
+        let at = |y: u16, height: u16| Rect { y, height, ..body }.intersection(body);
+        Panes {
+            list: Rect { height, ..body },
+            divider: at(body.y + height, 1),
+            side: at(body.y + height + 1, body.height.saturating_sub(height + 1)),
+            ..self
+        }
+    }
+
+    /// Draws everything but the list and the side.
+    pub fn draw(
+        &self,
+        frame: &mut Frame<'_>,
+        title: &str,
+        status: StyledLine,
+        keys: &[(&str, &str)],
+        paint: Paint,
+    ) {
+        let title = StyledLine::of(Tone::Accent, "▶ ").with(Tone::Strong, title);
+        put(frame, self.title, [title], paint);
+        let line = match self.divider.width {
+            1 => "│".to_owned(),
+            width => "─".repeat(usize::from(width)),
+        };
+        let line = StyledLine::of(Tone::Faint, &line);
+        let height = usize::from(self.divider.height);
+        put(
+            frame,
+            self.divider,
+            std::iter::repeat_n(line, height),
+            paint,
+        );
+        put(frame, self.status, [status], paint);
+        let keys = key_line(keys, usize::from(self.keys.width));
+        put(frame, self.keys, [keys], paint);
+    }
+}
+
 /// Minimum width to show the preview next to the list.
 const MIN_WIDTH_COLUMNS: u16 = 100;
 
@@ -363,88 +415,19 @@ const MIN_HEIGHT_ROWS: u16 = 20;
 
 const MAX_LIST_WIDTH: u16 = 80;
 
-/// Lines for title, status and keys.
-const FRAME_LINES: u16 = 3;
-
-/// Areas of the checklist's screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Panes {
-    /// One line at the top.
-    pub title: Rect,
-    pub list: Rect,
-    /// A column or line between list and preview.
-    pub divider: Option<Rect>,
-    /// The preview.
-    pub side: Option<Rect>,
-    /// The line above the keys.
-    pub status: Rect,
-    /// The last line.
-    pub keys: Rect,
-}
-
-/// Divides the screen for a list with this many rows.
+/// Divides the screen of a checklist with this many rows.
 pub fn split_panes(area: Rect, rows: usize) -> Panes {
-    let body = area.height.saturating_sub(FRAME_LINES);
-    let line = |y: u16| {
-        Rect::new(
-            area.x,
-            y.min(area.bottom().saturating_sub(1)),
-            area.width,
-            1.min(area.height),
-        )
-    };
-
-    let full = Rect::new(area.x, area.y + 1, area.width, body).intersection(area);
-    let (list, divider, side) = match () {
-        () if area.width >= MIN_WIDTH_COLUMNS => split_columns(full),
-        () if area.height >= MIN_HEIGHT_ROWS => {
-            split_rows(full, u16::try_from(rows).unwrap_or(u16::MAX))
+    let panes = Panes::new(area);
+    let body = panes.list;
+    let rows = u16::try_from(rows).unwrap_or(u16::MAX);
+    match () {
+        () if area.width >= MIN_WIDTH_COLUMNS => {
+            panes.beside((body.width * 2 / 5).min(MAX_LIST_WIDTH))
         }
-        () => (full, None, None),
-    };
-    Panes {
-        title: line(area.y),
-        list,
-        divider,
-        side,
-        status: line(area.bottom().saturating_sub(2)),
-        keys: line(area.bottom().saturating_sub(1)),
+        // A short list leaves more lines to the preview.
+        () if area.height >= MIN_HEIGHT_ROWS => panes.below(rows.clamp(1, body.height / 2)),
+        () => panes,
     }
-}
-
-fn split_columns(body: Rect) -> (Rect, Option<Rect>, Option<Rect>) {
-    let width = (body.width * 2 / 5).min(MAX_LIST_WIDTH);
-    let list = Rect { width, ..body };
-    let divider = Rect {
-        x: body.x + width,
-        width: 1,
-        ..body
-    };
-    let side = Rect {
-        x: body.x + width + 2,
-        width: body.width - width - 2,
-        ..body
-    };
-
-    (list, Some(divider), Some(side))
-}
-
-/// A short list leaves more lines to the preview.
-fn split_rows(body: Rect, rows: u16) -> (Rect, Option<Rect>, Option<Rect>) {
-    let height = rows.clamp(1, body.height / 2);
-    let list = Rect { height, ..body };
-    let divider = Rect {
-        y: body.y + height,
-        height: 1,
-        ..body
-    };
-    let side = Rect {
-        y: body.y + height + 1,
-        height: body.height - height - 1,
-        ..body
-    };
-
-    (list, Some(divider), Some(side))
 }
 
 #[cfg(test)]

@@ -6,17 +6,15 @@ mod comments;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use ratatui::layout::Rect;
-
 use super::ask::NOT_ALONE;
 use super::checklist::{Checklist, ChecklistCommand, ChecklistRow, Item, ItemPart};
 use super::draft::EditedPlan;
-use super::draw::{self, PreviewPane};
+use super::draw;
 use super::key::Key;
+use super::pager::Pager;
 use super::style::{StyledLine, Tone, wrap_all};
 use super::terminal::{self, BurstGuard, Full};
-use super::viewer::{self, Viewer};
-use super::{editing, preview, reader};
+use super::{editing, preview};
 use crate::host::interrupt;
 use crate::plan::action::Action;
 use crate::plan::action::behavior::Editable;
@@ -185,7 +183,7 @@ impl Modify {
 
         loop {
             self.draw(&mut stage, proposal)?;
-            let key = terminal::next_key()?;
+            let key = stage.full.next_key()?;
             match self.take(&key, proposal)? {
                 Some(ChecklistCommand::Run) => {
                     if burst.is_alone()? {
@@ -213,13 +211,9 @@ impl Modify {
                     self.edit_path(index, &mut stage, proposal)?;
                 }
                 Some(ChecklistCommand::Preview) => self.show_preview(&mut stage, proposal)?,
-                Some(ChecklistCommand::Help) => reader::read(
-                    &mut stage.full,
-                    Viewer::new("Keys", viewer::key_lines(&HELP)),
-                    stage.prompts.paint,
-                )?,
-                Some(ChecklistCommand::Suspend) => stage.full.suspend()?,
-                _ if matches!(key, Key::Resize(..) | Key::Continued) => stage.full.renew()?,
+                Some(ChecklistCommand::Help) => {
+                    Pager::keys(&HELP).run(&mut stage.full, stage.prompts.paint)?;
+                }
                 _ => {}
             }
             burst.take()?;
@@ -232,9 +226,7 @@ impl Modify {
         key: &Key,
         proposal: &ReviewRequest<'_>,
     ) -> anyhow::Result<Option<ChecklistCommand>> {
-        // `press` consumes the list.
-        let (list, act) = std::mem::take(&mut self.list).press(key);
-        self.list = list;
+        let act = self.list.press(key);
         match act {
             Some(ChecklistCommand::Changed) => self.validate(proposal)?,
             Some(ChecklistCommand::Undo(index)) => {
@@ -286,31 +278,16 @@ impl Modify {
         stage: &mut EditingScreens<'_>,
         proposal: &ReviewRequest<'_>,
     ) -> anyhow::Result<()> {
-        let size = stage.full.screen.size()?;
-        let panes = draw::split_panes(
-            Rect::new(0, 0, size.width, size.height),
-            self.list.rows().len(),
-        );
-        let (width, height) = panes.side.map_or((0, 0), |side| {
-            (usize::from(side.width), usize::from(side.height))
-        });
-
-        let preview = self.preview(width, proposal)?;
-        let max_scroll = preview.len().saturating_sub(height);
-        self.list = std::mem::take(&mut self.list).fit(
-            usize::from(panes.list.height),
-            if width == 0 { 0 } else { max_scroll },
-        );
-        let pane = PreviewPane {
-            title: &self.draft.plan.title,
-            preview: &preview,
-            paint: stage.prompts.paint,
-        };
-
+        let rows = self.list.rows().len();
+        let panes = draw::split_panes(stage.full.area()?, rows);
+        let preview = self.preview(usize::from(panes.side.width), proposal)?;
+        self.list.list.fit(rows, usize::from(panes.list.height));
+        let height = usize::from(panes.side.height);
+        self.list.preview.fit(preview.len(), height);
+        let (list, title, paint) = (&self.list, &self.draft.plan.title, stage.prompts.paint);
         stage
             .full
-            .screen
-            .draw(|frame| draw::checklist(frame, &self.list, &pane))?;
+            .draw(|frame| draw::checklist(frame, list, title, &preview, paint))?;
         Ok(())
     }
 
@@ -454,11 +431,7 @@ impl Modify {
         };
 
         let lines = self.whole_preview(row, proposal)?;
-        reader::read(
-            &mut stage.full,
-            Viewer::new(&title, lines),
-            stage.prompts.paint,
-        )?;
+        Pager::new(&title, lines).run(&mut stage.full, stage.prompts.paint)?;
         Ok(())
     }
 }

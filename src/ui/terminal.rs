@@ -15,6 +15,7 @@ use ratatui::crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
     enable_raw_mode, size,
 };
+use ratatui::layout::Rect;
 use ratatui::prelude::CrosstermBackend;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Signal, kill_current_process_group};
@@ -62,8 +63,7 @@ pub struct RawMode {
 
 /// Guard for the full screen.
 pub struct Full {
-    /// Draws on the screen.
-    pub screen: ratatui::Terminal<CrosstermBackend<BufWriter<Screen>>>,
+    screen: ratatui::Terminal<CrosstermBackend<BufWriter<Screen>>>,
     _raw: RawMode,
 }
 
@@ -298,9 +298,30 @@ impl Full {
         Ok(Full { screen, _raw: raw })
     }
 
-    /// Suspends the program, and redraws once it continues.
-    pub fn suspend(&mut self) -> io::Result<()> {
-        suspend()?;
+    pub fn area(&self) -> io::Result<Rect> {
+        let size = self.screen.size()?;
+        Ok(Rect::new(0, 0, size.width, size.height))
+    }
+
+    pub fn draw(&mut self, render: impl FnOnce(&mut ratatui::Frame<'_>)) -> io::Result<()> {
+        self.screen.draw(render).map(drop)
+    }
+
+    /// Waits for the next key, and handles those of the terminal.
+    pub fn next_key(&mut self) -> io::Result<Key> {
+        let key = next_key()?;
+        self.handle(&key)?;
+        Ok(key)
+    }
+
+    /// Handles the keys that mean the same on every screen: ctrl-z suspends the program; ctrl-l, a
+    /// resize, and a stop from outside make the next draw complete.
+    pub fn handle(&mut self, key: &Key) -> io::Result<()> {
+        match key {
+            Key::Ctrl('z') => suspend()?,
+            Key::Ctrl('l') | Key::Resize(..) | Key::Continued => {}
+            _ => return Ok(()),
+        }
         self.renew()
     }
 

@@ -10,13 +10,13 @@ use super::ask::{self, KeyQuestion, Reply};
 use super::editor::{self, Choices, EditorUse};
 use super::flag_user::APPROVE_ALL;
 use super::modify::Modify;
+use super::pager::Pager;
 use super::progress::{OutputStyle, Progress};
 use super::prompt::{PromptHelp, PromptText};
 use super::style::{self, Paint, StyledLine, Tone, block};
 use super::summary::{self, Audience, Summary};
 use super::terminal::{self, Full, RawMode};
-use super::viewer::Viewer;
-use super::{editing, markdown, reader};
+use super::{editing, markdown};
 use crate::host::editor::Editor;
 use crate::host::file::temporary_dir;
 use crate::host::file::write_atomic;
@@ -239,7 +239,7 @@ impl TerminalUser {
 
         // No previewer, or it failed.
         let mut full = Full::enter()?;
-        reader::read(&mut full, Viewer::new(name, lines), self.paint)?;
+        Pager::new(name, lines).run(&mut full, self.paint)?;
         Ok(())
     }
 

@@ -2,8 +2,6 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::style::Modifier;
-use ratatui::widgets::Paragraph;
 
 use super::browser::{BrowseSide, Browser};
 use super::tree::{BrowseTree, TreeItem, TreeRow};
@@ -13,8 +11,8 @@ use crate::query::view::timeline::SessionLane;
 use crate::session::meta::Status;
 use crate::text::counted;
 use crate::ui::browse::turn_view::BrowseTab;
-use crate::ui::draw::{drawn, key_line, put, text};
-use crate::ui::search::Search;
+use crate::ui::draw::{Panes, put, put_rows};
+use crate::ui::list::Search;
 use crate::ui::style::{Paint, StyledLine, Tone};
 use crate::ui::turn_text::status_tone;
 
@@ -37,70 +35,42 @@ const KEYS: [(&str, &str); 15] = [
     ("y", "copy id"),
 ];
 
-/// Lines around a full-screen text: title and keys.
-const FRAME: u16 = 2;
-
 /// Fits the state to a screen size.
 pub fn fit(browser: &mut Browser, area: Rect) {
-    let panes = split_panes(area, browser.side, browser.is_zoomed);
-    browser.tree.fit(usize::from(panes.tree.height));
-    browser.detail.fit(usize::from(panes.detail.height));
-    let (width, height) = (usize::from(area.width), area.height.saturating_sub(FRAME));
-    let text = browser.text.take();
-    browser.text = text.map(|text| text.fit(width, usize::from(height)));
-    if panes.detail.width > 0 {
-        browser.refresh(usize::from(panes.detail.width));
+    if let Some(text) = &mut browser.text {
+        text.fit(area);
     }
+    let panes = split_panes(area, browser.side, browser.is_zoomed);
+    browser.tree.fit(usize::from(panes.list.height));
+    if panes.side.width > 0 {
+        browser.refresh(usize::from(panes.side.width));
+    }
+    let height = usize::from(panes.side.height);
+    browser.detail.fit(browser.lines.len(), height);
 }
 
 /// Draws the browser. The caller must [`fit`] it to the frame first.
 pub fn draw(frame: &mut Frame<'_>, browser: &Browser, title: &str, paint: Paint) {
-    if let Some(viewer) = &browser.text {
-        return text(frame, viewer, paint);
+    if let Some(text) = &browser.text {
+        return text.draw(frame, paint);
     }
 
     let panes = split_panes(frame.area(), browser.side, browser.is_zoomed);
-    let title = StyledLine::of(Tone::Accent, "▶ ").with(Tone::Strong, title);
-    put(frame, panes.title, &[title], paint);
-    tree(frame, panes.tree, browser, paint);
-    let bar = vec![StyledLine::of(Tone::Faint, "│"); usize::from(panes.divider.height)];
-    put(frame, panes.divider, &bar, paint);
-    put(frame, panes.tabs, &[tabs(browser)], paint);
-    detail(frame, panes.detail, browser, paint);
-    put(frame, panes.status, &[status(browser, &panes)], paint);
-    put(
-        frame,
-        panes.keys,
-        &[key_line(&KEYS, usize::from(panes.keys.width))],
-        paint,
-    );
-}
-
-fn tree(frame: &mut Frame<'_>, area: Rect, browser: &Browser, paint: Paint) {
-    let width = usize::from(area.width.saturating_sub(1));
-    let lines = browser.tree.visible_rows().map(|(at, row)| {
-        let is_here = at == browser.tree.cursor;
+    panes.draw(frame, title, status(browser, &panes), &KEYS, paint);
+    put(frame, tab_line(&panes), [tabs(browser)], paint);
+    let width = usize::from(panes.list.width.saturating_sub(1));
+    let tree = browser.tree.list.visible().map(|at| {
+        let is_here = at == browser.tree.list.cursor();
         let mark = StyledLine::of(Tone::Accent, if is_here { "›" } else { " " });
-        let line = drawn(mark.append(tree_line(browser, row, width)), paint);
-        match is_here && browser.side == BrowseSide::Tree {
-            true => line.patch_style(Modifier::REVERSED),
-            false => line,
-        }
+        let line = mark.append(tree_line(browser, &browser.tree.rows()[at], width));
+        (line, is_here && browser.side == BrowseSide::Tree)
     });
-    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), area);
-}
-
-fn detail(frame: &mut Frame<'_>, area: Rect, browser: &Browser, paint: Paint) {
-    let width = usize::from(area.width);
-    let lines = browser.detail.visible_lines().map(|(at, line)| {
-        let is_here = browser.has_cursor() && at == browser.detail.cursor;
-        let line = drawn(line.line.clone().cut(width), paint);
-        match is_here {
-            true => line.patch_style(Modifier::REVERSED),
-            false => line,
-        }
+    put_rows(frame, panes.list, tree, paint);
+    let detail = browser.detail.visible().map(|at| {
+        let is_here = browser.has_cursor() && at == browser.detail.cursor();
+        (browser.lines[at].line.clone(), is_here)
     });
-    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), area);
+    put_rows(frame, panes.side, detail, paint);
 }
 
 fn tabs(browser: &Browser) -> StyledLine {
@@ -117,20 +87,19 @@ fn tabs(browser: &Browser) -> StyledLine {
     BrowseTab::ALL.iter().fold(StyledLine::default(), name)
 }
 
-fn status(browser: &Browser, panes: &BrowsePanes) -> StyledLine {
-    let search = browser.search.as_ref().or(browser.detail.open_search());
-    if let Some(prompt) = search.and_then(Search::prompt) {
+fn status(browser: &Browser, panes: &Panes) -> StyledLine {
+    if let Some(prompt) = browser.search.as_ref().and_then(Search::prompt) {
         return prompt;
     }
-    if let Some(notice) = &browser.notice {
-        return StyledLine::of(Tone::Warning, notice);
+    if let Some(status) = browser.detail.status(browser.notice.as_deref()) {
+        return status;
     }
     if let Some(why) = &browser.trouble {
         return StyledLine::of(Tone::Removed, &format!("✗ {why}"));
     }
 
     let count = browser.tree.rows().len();
-    let at = (browser.tree.cursor + 1).min(count);
+    let at = (browser.tree.list.cursor() + 1).min(count);
     let mut line = StyledLine::of(Tone::Faint, &format!("{at}/{count}"));
     if !browser.is_whole {
         line = line.with(Tone::Faint, " reading…");
@@ -138,7 +107,7 @@ fn status(browser: &Browser, panes: &BrowsePanes) -> StyledLine {
     if let Some(address) = browser.address() {
         line = line.with(Tone::Faint, &format!(" · {address}"));
     }
-    if panes.detail.height > 0 {
+    if panes.side.height > 0 {
         line = line.with(Tone::Faint, &format!(" · {}", browser.detail.position()));
     }
     if let [(_, one), others @ ..] = browser.marks.as_slice() {
@@ -156,90 +125,42 @@ const MIN_WIDTH_COLUMNS: u16 = 76;
 /// Minimum height to stack them on a narrower screen.
 const MIN_HEIGHT_ROWS: u16 = 14;
 
-/// Minimum height to show a title.
-const MIN_HEIGHT_TITLE: u16 = 9;
-
 /// Minimum and maximum width of the tree next to a turn.
 const TREE_WIDTH: (u16, u16) = (30, 64);
 
-/// Areas of the screen. An area that does not fit is empty.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct BrowsePanes {
-    /// One line at the top.
-    pub title: Rect,
-    pub tree: Rect,
-    /// Column between tree and turn.
-    pub divider: Rect,
-    /// Names of the tabs.
-    pub tabs: Rect,
-    /// The selected turn.
-    pub detail: Rect,
-    /// The line above the keys.
-    pub status: Rect,
-    /// The last line.
-    pub keys: Rect,
-}
-
-pub(super) fn split_panes(area: Rect, side: BrowseSide, is_zoomed: bool) -> BrowsePanes {
-    let line = |y: u16| Rect::new(area.x, y, area.width, 1).intersection(area);
-    let has_title = area.height >= MIN_HEIGHT_TITLE;
-    let first = area.y + u16::from(has_title);
-    let body = area.height.saturating_sub(2 + u16::from(has_title)).max(1);
-    let body = Rect::new(area.x, first, area.width, body).intersection(area);
-
-    let mut panes = BrowsePanes {
-        title: if has_title {
-            line(area.y)
-        } else {
-            Rect::default()
-        },
-        status: line(area.bottom().saturating_sub(2).max(area.y + 1)),
-        keys: line(area.bottom().saturating_sub(1).max(area.y + 2)),
-        ..BrowsePanes::default()
+/// Divides the screen. The line above the turn is for the tabs.
+pub(super) fn split_panes(area: Rect, side: BrowseSide, is_zoomed: bool) -> Panes {
+    let panes = Panes::new(area);
+    let body = panes.list;
+    let stacked = |panes: Panes, height| Panes {
+        divider: Rect::default(),
+        ..panes.below(height)
     };
     match (is_zoomed, side) {
-        (false, _) if area.width >= MIN_WIDTH_COLUMNS => split_columns(&mut panes, body),
-        (false, _) if body.height >= MIN_HEIGHT_ROWS => split_rows(&mut panes, body),
-        (false, BrowseSide::Tree) => panes.tree = body,
-        _ => split_detail(&mut panes, body),
+        (false, _) if area.width >= MIN_WIDTH_COLUMNS => {
+            let panes = panes.beside((body.width * 2 / 5).clamp(TREE_WIDTH.0, TREE_WIDTH.1));
+            let list = panes.side;
+            let side = Panes { list, ..panes }.below(0).side;
+            Panes { side, ..panes }
+        }
+        (false, _) if body.height >= MIN_HEIGHT_ROWS => stacked(panes, body.height * 2 / 5),
+        (false, BrowseSide::Tree) => panes,
+        _ => Panes {
+            list: Rect::default(),
+            ..stacked(panes, 0)
+        },
     }
-    panes
 }
 
-fn split_columns(panes: &mut BrowsePanes, body: Rect) {
-    let width = (body.width * 2 / 5).clamp(TREE_WIDTH.0, TREE_WIDTH.1);
-    panes.tree = Rect { width, ..body };
-    panes.divider = Rect {
-        x: body.x + width,
-        width: 1,
-        ..body
-    };
-    let detail_rect = Rect {
-        x: body.x + width + 2,
-        width: body.width - width - 2,
-        ..body
-    };
-    split_detail(panes, detail_rect);
-}
-
-fn split_rows(panes: &mut BrowsePanes, body: Rect) {
-    let height = body.height * 2 / 5;
-    panes.tree = Rect { height, ..body };
-    let lower = Rect {
-        y: body.y + height,
-        height: body.height - height,
-        ..body
-    };
-    split_detail(panes, lower);
-}
-
-fn split_detail(panes: &mut BrowsePanes, area: Rect) {
-    panes.tabs = Rect { height: 1, ..area }.intersection(area);
-    panes.detail = Rect {
-        y: area.y + 1,
-        height: area.height.saturating_sub(1),
-        ..area
-    };
+/// Returns the line above the turn.
+fn tab_line(panes: &Panes) -> Rect {
+    let side = panes.side;
+    let y = side.y.saturating_sub(1);
+    Rect {
+        y,
+        height: u16::from(side.width > 0),
+        ..side
+    }
 }
 
 /// Deeper branches are indented no further.
@@ -355,13 +276,13 @@ mod panes_tests {
     fn check(size: (u16, u16), side: BrowseSide, expected: [(u16, u16); 2]) {
         let area = Rect::new(0, 0, size.0, size.1);
         let panes = split_panes(area, side, false);
-        let sizes = [panes.tree, panes.detail].map(|pane| (pane.width, pane.height));
+        let sizes = [panes.list, panes.side].map(|pane| (pane.width, pane.height));
         assert_eq!(sizes, expected, "{size:?}");
         let all = [
             panes.title,
-            panes.tree,
-            panes.tabs,
-            panes.detail,
+            panes.list,
+            tab_line(&panes),
+            panes.side,
             panes.status,
             panes.keys,
         ];

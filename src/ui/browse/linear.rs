@@ -14,9 +14,9 @@ use crate::project::Project;
 use crate::query::view::timeline::{SessionLane, Timeline, TimelineMark, mark, timeline};
 use crate::ui::browse::turn_view::BrowseTab;
 use crate::ui::browse::{BrowseAction, BrowseActions, TurnAddress};
+use crate::ui::pager::key_lines;
 use crate::ui::style::{self, Paint, StyledLine, Tone};
 use crate::ui::turn_text;
-use crate::ui::viewer::key_lines;
 
 const PAGE: usize = 20;
 

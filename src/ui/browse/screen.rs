@@ -11,10 +11,10 @@ use super::tree::TreeItem;
 use crate::ui::browse::turn_view::BrowseTab;
 use crate::ui::browse::{BrowseAction, BrowseActions};
 use crate::ui::key::Key;
-use crate::ui::search::{Search, SearchDirection};
+use crate::ui::list::{ListResponse, Search};
+use crate::ui::pager::{Pager, PagerCommand};
 use crate::ui::style::Paint;
 use crate::ui::terminal::{self, Full};
-use crate::ui::viewer::{Viewer, ViewerCommand, key_lines};
 
 /// How long to wait for the first turns before the first draw.
 const FIRST: Duration = Duration::from_millis(150);
@@ -49,12 +49,9 @@ pub fn browse(
             is_stale = true;
         }
         if is_stale {
-            let size = full.screen.size()?;
-            let area = ratatui::layout::Rect::new(0, 0, size.width, size.height);
-            draw::fit(&mut browser, area);
-            let header = (frame.title, frame.paint);
-            full.screen
-                .draw(|frame| draw::draw(frame, &browser, header.0, header.1))?;
+            draw::fit(&mut browser, full.area()?);
+            let (title, paint) = (frame.title, frame.paint);
+            full.draw(|frame| draw::draw(frame, &browser, title, paint))?;
         }
         if let Some(request) = browser.next_request() {
             source.ask(request);
@@ -65,11 +62,10 @@ pub fn browse(
         let mut patience = TICK;
         while let Some(key) = terminal::key_within(patience)? {
             (is_stale, patience) = (true, Duration::ZERO);
+            full.handle(&key)?;
             match browser.press(&key) {
                 None => {}
                 Some(BrowseCommand::Quit) => return Ok(()),
-                Some(BrowseCommand::Renew) => full.renew()?,
-                Some(BrowseCommand::Suspend) => full.suspend()?,
                 Some(BrowseCommand::Read(request)) => source.ask(request),
                 Some(BrowseCommand::Do(action)) => {
                     browser.notice = Some(carry_out(&mut full, actions, action)?);
@@ -131,10 +127,6 @@ const KEY_HELP: [(&str, &str); 27] = [
 pub enum BrowseCommand {
     /// Leave the browser.
     Quit,
-    /// Redraw the whole screen.
-    Renew,
-    /// Suspend the program.
-    Suspend,
     /// Read data.
     Read(BrowseRequest),
     /// Run an action.
@@ -144,26 +136,31 @@ pub enum BrowseCommand {
 impl Browser {
     /// Handles a key.
     pub fn press(&mut self, key: &Key) -> Option<BrowseCommand> {
-        match key {
-            Key::Terminate => return Some(BrowseCommand::Quit),
-            Key::Ctrl('z') => return Some(BrowseCommand::Suspend),
-            Key::Ctrl('l') | Key::Resize(..) | Key::Continued => return Some(BrowseCommand::Renew),
-            _ => {}
+        if *key == Key::Terminate {
+            return Some(BrowseCommand::Quit);
         }
-        if let Some(text) = self.text.take() {
-            self.text = press_viewer(text, key);
+        if let Some(text) = &mut self.text {
+            if text.press(key) == Some(PagerCommand::Close) {
+                self.text = None;
+            }
             return None;
         }
         if self.search.is_some() {
             return self.type_search(key);
         }
-        if self.detail.open_search().is_some() {
-            let missing = self.detail.type_in(key);
-            self.say_missing(missing);
-            return None;
-        }
 
+        self.detail.is_text = !self.has_cursor();
         self.notice = None;
+        if self.side == BrowseSide::Detail {
+            match self.detail.search_by(key, |at| self.lines[at].line.text()) {
+                ListResponse::Ignored => {}
+                ListResponse::Taken => return None,
+                ListResponse::Missing(notice) => {
+                    self.notice = Some(notice);
+                    return None;
+                }
+            }
+        }
         match key {
             Key::Ctrl('c' | 'd') => return Some(BrowseCommand::Quit),
             Key::Char('q') if self.side == BrowseSide::Tree && !self.is_zoomed => {
@@ -187,32 +184,11 @@ impl Browser {
     }
 
     fn moves(&mut self, key: &Key) -> bool {
-        let page = match self.side {
-            BrowseSide::Tree => self.tree.page(),
-            BrowseSide::Detail => self.detail.page(),
-        };
-        let by = match key {
-            Key::Char('j') | Key::Down => 1,
-            Key::Char('k') | Key::Up => -1,
-            Key::PageDown | Key::Ctrl('f') => page,
-            Key::PageUp | Key::Ctrl('b') => -page,
-            Key::Char('g') | Key::Home => isize::MIN / 2,
-            Key::Char('G') | Key::End => isize::MAX / 2,
-            Key::Char('J') => {
-                self.detail.scroll(1);
-                return true;
-            }
-            Key::Char('K') => {
-                self.detail.scroll(-1);
-                return true;
-            }
-            _ => return false,
-        };
-
-        match self.side {
-            BrowseSide::Tree => self.tree.step(by),
-            BrowseSide::Detail if self.has_cursor() => self.detail.step(by),
-            BrowseSide::Detail => self.detail.scroll(by),
+        match (key, self.side) {
+            (Key::Char('J'), _) => self.detail.scroll(1),
+            (Key::Char('K'), _) => self.detail.scroll(-1),
+            (key, BrowseSide::Tree) => return self.tree.list.move_by(key),
+            (key, BrowseSide::Detail) => return self.detail.move_by(key),
         }
         true
     }
@@ -232,9 +208,9 @@ impl Browser {
             }
             Key::Enter | Key::Right | Key::Char(' ') => self.open(key),
             Key::Char('o') => self.toggle_files(true),
-            Key::Char('n') => self.next_found(1),
-            Key::Char('N') => self.next_found(-1),
-            Key::Char('?') => self.text = Some(Viewer::new("Keys", key_lines(&KEY_HELP))),
+            Key::Char('n') => self.go_to_found(1),
+            Key::Char('N') => self.go_to_found(-1),
+            Key::Char('?') => self.text = Some(Pager::keys(&KEY_HELP)),
             _ => return false,
         }
         true
@@ -243,37 +219,20 @@ impl Browser {
     fn open(&mut self, key: &Key) {
         if self.side == BrowseSide::Detail {
             match key {
-                Key::Char(' ') if !self.has_cursor() => self.detail.scroll(self.detail.page()),
                 _ if self.has_cursor() => self.toggle_files(false),
+                Key::Char(' ') => drop(self.detail.move_by(&Key::PageDown)),
                 _ => {}
             }
             return;
         }
 
-        let row = self.tree.rows().get(self.tree.cursor);
+        let row = self.tree.row();
         let is_turn = row.is_some_and(|row| matches!(row.item, TreeItem::Turn(_)));
         let open = (*key == Key::Right).then_some(true);
         let is_folded = self.tree.fold(open);
         if !is_folded && (is_turn || *key == Key::Right) && *key != Key::Char(' ') {
             self.side = BrowseSide::Detail;
         }
-    }
-
-    fn next_found(&mut self, by: isize) {
-        if self.side == BrowseSide::Tree {
-            return self.go_to_found(by);
-        }
-        let step = if by > 0 {
-            SearchDirection::Next
-        } else {
-            SearchDirection::Previous
-        };
-        let missing = self.detail.find(step);
-        self.say_missing(missing);
-    }
-
-    fn say_missing(&mut self, missing: Option<String>) {
-        self.notice = missing.map(|text| format!("`{text}` is not in the text"));
     }
 
     fn type_search(&mut self, key: &Key) -> Option<BrowseCommand> {
@@ -287,18 +246,17 @@ impl Browser {
     }
 
     fn command_for(&mut self, key: char) -> Option<BrowseCommand> {
-        match (key, self.side) {
-            ('/', BrowseSide::Tree) => self.search = Some(Search::begin()),
-            ('/', BrowseSide::Detail) => self.detail.begin_search(),
-            ('m', _) => self.mark(),
-            ('C', _) => return self.compare(),
-            ('c', _) => return self.comment(),
-            ('e', _) => return self.open_file(),
-            ('y', _) => {
+        match key {
+            '/' => self.search = Some(Search::begin()),
+            'm' => self.mark(),
+            'C' => return self.compare(),
+            'c' => return self.comment(),
+            'e' => return self.open_file(),
+            'y' => {
                 let id = self.commit()?.to_string();
                 return Some(BrowseCommand::Do(BrowseAction::Copy(id)));
             }
-            ('b' | 'u' | 'r' | 'l', _) => return self.action_for(key).map(BrowseCommand::Do),
+            'b' | 'u' | 'r' | 'l' => return self.action_for(key).map(BrowseCommand::Do),
             _ => {}
         }
         None
@@ -368,12 +326,5 @@ impl Browser {
             false => "the turn changed no file".to_owned(),
         });
         None
-    }
-}
-
-fn press_viewer(text: Viewer, key: &Key) -> Option<Viewer> {
-    match text.press(key) {
-        (_, Some(ViewerCommand::Close)) => None,
-        (text, _) => Some(text),
     }
 }

@@ -10,6 +10,7 @@ use crate::query::log::LogRow;
 use crate::query::view::timeline::{SessionLane, Timeline};
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
+use crate::ui::list::List;
 
 /// A row of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,11 +52,7 @@ pub struct BrowseTree {
     /// Restores that the user unfolded.
     open_restores: HashSet<CommitId>,
     rows: Vec<TreeRow>,
-    /// Index of the selected row.
-    pub cursor: usize,
-    /// Index of the first visible row.
-    pub top: usize,
-    height: usize,
+    pub list: List,
 }
 
 impl BrowseTree {
@@ -64,10 +61,9 @@ impl BrowseTree {
         &self.rows
     }
 
-    /// Returns the visible rows with their indices.
-    pub fn visible_rows(&self) -> impl Iterator<Item = (usize, &TreeRow)> {
-        let rows = self.rows.iter().enumerate();
-        rows.skip(self.top).take(self.height)
+    /// Returns the row under the cursor.
+    pub fn row(&self) -> Option<TreeRow> {
+        self.rows.get(self.list.cursor()).copied()
     }
 
     /// Returns the session of a row.
@@ -83,8 +79,8 @@ impl BrowseTree {
     /// Returns the selected turn. A session counts as its newest turn, which can belong to its
     /// parent; a group of restores counts as the newest of them.
     pub fn selected(&self) -> Option<(&SessionLane, &LogRow)> {
-        let row = self.rows.get(self.cursor)?;
-        let lane = self.lane(row);
+        let row = self.row()?;
+        let lane = &self.timeline.sessions[row.lane];
         match row.item {
             TreeItem::Turn(at) | TreeItem::Restores(at, _) => Some((lane, lane.rows.get(at)?)),
             TreeItem::Session | TreeItem::Damaged => self.newest(lane),
@@ -152,17 +148,13 @@ impl BrowseTree {
     pub fn learn(&mut self, timeline: Timeline, follows: bool) {
         let position = self.position();
         let selected = self.selected().map(|(_, row)| row.commit);
-        let is_newest = follows
-            && matches!(
-                self.rows.get(self.cursor).map(|row| row.item),
-                Some(TreeItem::Turn(0))
-            );
+        let is_newest = follows && self.row().is_some_and(|row| row.item == TreeItem::Turn(0));
         let was_empty = self.rows.is_empty();
         self.timeline = timeline;
         self.rebuild();
 
         if was_empty {
-            self.cursor = self.start();
+            self.list.go_to(self.start());
         } else if let Some(position) = position {
             let newest = |name: &SessionName| {
                 let newest =
@@ -173,15 +165,17 @@ impl BrowseTree {
                 TreePosition::Turn(name, _) if is_newest => newest(name),
                 _ => None,
             };
-            self.cursor = at.or_else(|| self.find(&position)).unwrap_or(self.cursor);
+            self.move_to(at.or_else(|| self.find(&position)));
         }
         if let Some(commit) = selected.filter(|_| !follows)
             && self.selected().map(|(_, row)| row.commit) != Some(commit)
         {
             self.go_to(commit);
         }
+    }
 
-        self.scroll();
+    fn move_to(&mut self, row: Option<usize>) {
+        self.list.go_to(row.unwrap_or(self.list.cursor()));
     }
 
     /// Row of the newest turn of the session in use, or of the turn that it branched from.
@@ -226,23 +220,20 @@ impl BrowseTree {
             tree.rows.iter().position(holds)
         };
         // The turn can be inside a group of restores, which has to be unfolded as well.
-        self.cursor = holder(self).unwrap_or(self.cursor);
+        self.move_to(holder(self));
         if self.open_restores() {
-            self.cursor = holder(self).unwrap_or(self.cursor);
+            self.move_to(holder(self));
         }
-
-        self.scroll();
         true
     }
 
     /// Returns `false` if the cursor is not on a group of restores.
     fn open_restores(&mut self) -> bool {
-        let row = self.rows.get(self.cursor).copied();
         let Some(TreeRow {
             lane,
             item: TreeItem::Restores(first, count),
             ..
-        }) = row
+        }) = self.row()
         else {
             return false;
         };
@@ -252,22 +243,10 @@ impl BrowseTree {
         true
     }
 
-    /// Returns the number of rows in a page.
-    pub fn page(&self) -> isize {
-        self.height.saturating_sub(1).max(1) as isize
-    }
-
-    /// Moves the cursor by `by` rows.
-    pub fn step(&mut self, by: isize) {
-        let last = self.rows.len().saturating_sub(1);
-        self.cursor = self.cursor.saturating_add_signed(by).min(last);
-        self.scroll();
-    }
-
     /// Unfolds (`Some(true)`), folds (`Some(false)`) or toggles the item under the cursor. Folding
     /// a turn moves the cursor to its session. Returns whether anything changed.
     pub fn fold(&mut self, open: Option<bool>) -> bool {
-        let Some(row) = self.rows.get(self.cursor).copied() else {
+        let Some(row) = self.row() else {
             return false;
         };
         let lane = &self.timeline.sessions[row.lane];
@@ -284,22 +263,19 @@ impl BrowseTree {
             _ if open == Some(false) => {
                 let is_own =
                     |other: &TreeRow| other.lane == row.lane && other.item == TreeItem::Session;
-                self.cursor = self.rows.iter().position(is_own).unwrap_or(self.cursor);
-                self.scroll();
+                self.move_to(self.rows.iter().position(is_own));
                 return true;
             }
             _ => return false,
         }
 
         self.rebuild();
-        self.step(0);
         true
     }
 
     /// Sets the number of visible rows.
     pub fn fit(&mut self, height: usize) {
-        self.height = height.max(1);
-        self.scroll();
+        self.list.fit(self.rows.len(), height);
     }
 
     /// Returns whether a session is unfolded.
@@ -329,8 +305,8 @@ impl BrowseTree {
     }
 
     fn position(&self) -> Option<TreePosition> {
-        let row = self.rows.get(self.cursor)?;
-        let lane = self.lane(row);
+        let row = self.row()?;
+        let lane = self.lane(&row);
         Some(match row.item {
             TreeItem::Turn(at) | TreeItem::Restores(at, _) => {
                 TreePosition::Turn(lane.name.clone(), lane.rows[at].commit)
@@ -355,14 +331,6 @@ impl BrowseTree {
             }
         };
         self.rows.iter().position(is_there)
-    }
-
-    /// Keeps the cursor visible and leaves no empty rows at the end.
-    fn scroll(&mut self) {
-        let height = self.height.max(1);
-        let last = self.rows.len().saturating_sub(height);
-        let lowest = self.cursor.saturating_sub(height - 1);
-        self.top = self.top.clamp(lowest, self.cursor).min(last);
     }
 
     fn rebuild(&mut self) {
@@ -395,7 +363,7 @@ impl BrowseTree {
         }
 
         self.rows = rows.rows;
-        self.cursor = self.cursor.min(self.rows.len().saturating_sub(1));
+        self.list.resize(self.rows.len());
     }
 }
 

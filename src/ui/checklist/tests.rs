@@ -5,16 +5,17 @@ use super::*;
 fn list() -> Checklist {
     let pairs = ["one", "two", "three"].map(StyledLine::plain).to_vec();
     let item = |part, label: &str, pairs| Item::new(part, StyledLine::plain(label), pairs);
-    Checklist::new(vec![
+    let mut list = Checklist::new(vec![
         item(ItemPart::Memo(0), "ADD: a memo", Vec::new()),
         item(ItemPart::Action(0), "EDIT: a.rs", pairs),
         item(ItemPart::Action(1), "EXECUTE: make", Vec::new()),
-    ])
-    .fit(20, 0)
+    ]);
+    list.list.fit(list.rows().len(), 20);
+    list
 }
 
 /// Presses keys: `\n` is enter, `\t` is tab, `^` is home, `$` is end.
-fn press(list: Checklist, keys: &str) -> (Checklist, Option<ChecklistCommand>) {
+fn press(mut list: Checklist, keys: &str) -> (Checklist, Option<ChecklistCommand>) {
     let key = |c| match c {
         '\n' => Key::Enter,
         '\t' => Key::Tab,
@@ -22,14 +23,14 @@ fn press(list: Checklist, keys: &str) -> (Checklist, Option<ChecklistCommand>) {
         '$' => Key::End,
         c => Key::Char(c),
     };
-    keys.chars()
-        .fold((list, None), |(list, _), c| list.press(&key(c)))
+    let command = keys.chars().fold(None, |_, c| list.press(&key(c)));
+    (list, command)
 }
 
 fn render(list: &Checklist) -> String {
     let switch = |on| if on { "[x]" } else { "[ ]" };
     let row = |(at, row): (usize, &ChecklistRow)| {
-        let cursor = if at == list.cursor { ">" } else { " " };
+        let cursor = if at == list.list.cursor() { ">" } else { " " };
         match *row {
             ChecklistRow::Memos => format!("{cursor}Memos"),
             ChecklistRow::Actions => format!("{cursor}Actions"),
@@ -193,43 +194,29 @@ fn keys_ask_for_acts() {
 
 #[test]
 fn a_search_goes_on_and_back_and_says_when_there_is_nothing() {
-    assert_eq!(press(list(), "/MAKE\n").0.cursor, 4);
-    assert_eq!(press(list(), "/a\nn").0.cursor, 3);
-    assert_eq!(press(list(), "/a\nnN").0.cursor, 1);
+    assert_eq!(press(list(), "/MAKE\n").0.list.cursor(), 4);
+    assert_eq!(press(list(), "/a\nn").0.list.cursor(), 3);
+    assert_eq!(press(list(), "/a\nnN").0.list.cursor(), 1);
     assert_eq!(
         press(list(), "/zzz\n").0.notice.as_deref(),
-        Some("`zzz` is not in the list")
+        Some("`zzz` is not in what is shown")
     );
-
-    assert!(
-        list()
-            .press(&Key::Char('/'))
-            .0
-            .press(&Key::Esc)
-            .0
-            .search
-            .is_none()
-    );
-}
-
-#[test]
-fn the_screen_follows_the_cursor() {
-    let list = list().fit(2, 0);
-    assert_eq!(press(list.clone(), "jjj").0.top, 3);
-    assert_eq!(press(list.clone(), "jjjkk").0.top, 2);
-    assert_eq!(press(list, "$^").0.top, 0);
 }
 
 #[test]
 fn another_row_shows_its_preview_from_the_start() {
-    let list = list().fit(20, 5);
-    assert_eq!(press(list.clone(), "JJJK").0.scroll, 2);
-    assert_eq!(press(list.clone(), "JJJJJJJJ").0.scroll, 5);
-    assert_eq!(press(list, "JJj").0.scroll, 0);
+    let top = |keys| {
+        let mut list = list();
+        list.preview.fit(15, 10);
+        press(list, keys).0.preview.visible().start
+    };
+    assert_eq!(top("JJJK"), 2);
+    assert_eq!(top("JJJJJJJJ"), 5);
+    assert_eq!(top("JJj"), 0);
 }
 
 #[test]
 fn an_empty_list_takes_every_key() {
     let (list, act) = press(Checklist::new(Vec::new()), "jk *\t/x\nnNgGJK");
-    assert_eq!((list.cursor, act), (0, None));
+    assert_eq!((list.list.cursor(), act), (0, None));
 }

@@ -24,7 +24,13 @@ fn screen() -> Commenting {
         file("a.rs", "1\n2\n3\n", "1\ntwo\n3\n4\n"),
         file("b.rs", "x\n", "y\n"),
     ];
-    Commenting::new(files, Vec::new(), None).fit(20)
+    fitted(files, Vec::new())
+}
+
+fn fitted(files: Vec<ReviewedFile>, comments: Vec<LineComment>) -> Commenting {
+    let mut screen = Commenting::new(files, comments, None);
+    screen.fit(20);
+    screen
 }
 
 /// Presses keys. A comment that a key asks for gets the text `text`.
@@ -35,14 +41,12 @@ fn press(mut screen: Commenting, keys: &str, text: &str) -> Commenting {
             '\n' => Key::Enter,
             c => Key::Char(c),
         };
-        let (next, command) = screen.press(&key);
-        screen = next;
-        if let Some(CommentingCommand::Write { comment, index }) = command {
+        if let Some(CommentingCommand::Write { comment, index }) = screen.press(&key) {
             let comment = LineComment {
                 text: text.to_owned(),
                 ..*comment
             };
-            screen = screen.write(comment, index);
+            screen.write(comment, index);
         }
     }
     screen
@@ -111,7 +115,7 @@ fn only_lines_after_the_plan_can_have_comments() {
 fn keys_jump_by_file_and_hunk_and_fold() {
     let at = |keys: &str| {
         let screen = press(screen(), keys, "x");
-        screen.line(screen.rows[screen.cursor]).text()
+        screen.line(screen.row().unwrap()).text()
     };
     assert_eq!(at("}"), "b.rs");
     assert_eq!(at("]]"), "@@ -1 +1 @@");
@@ -127,7 +131,7 @@ fn a_large_difference_starts_folded_and_a_comment_in_it_is_shown() {
     let path = RepoPath::parse("large.rs").unwrap();
     let comment = LineComment::on(path, 3, 3, &text, "here").unwrap();
     let files = vec![file("large.rs", "", &text), file("b.rs", "x\n", "y\n")];
-    let screen = Commenting::new(files, vec![comment], None).fit(20);
+    let screen = fitted(files, vec![comment]);
     assert_eq!(
         shown(&screen),
         "›large.rs  ▸ 5001 lines\n   » line 3: here\n b.rs  ▸ 3 lines"
@@ -145,7 +149,7 @@ fn a_whole_file_has_its_changed_lines_marked_and_takes_comments() {
     let text = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
     let after = text.replace("8\n", "eight\nmore\n");
     let files = vec![file("a.rs", text, &after), file("b.rs", "x\n", "")];
-    let screen = Commenting::new(files.clone(), Vec::new(), None).fit(20);
+    let screen = fitted(files.clone(), Vec::new());
     let screen = press(screen, "/eight\nw", "");
     assert_eq!(
         shown(&screen),
@@ -165,7 +169,7 @@ fn a_whole_file_has_its_changed_lines_marked_and_takes_comments() {
         after: None,
         ..files[1].clone()
     };
-    let screen = Commenting::new(vec![gone], Vec::new(), None).fit(20);
+    let screen = fitted(vec![gone], Vec::new());
     let notice = |keys| press(screen.clone(), keys, "").notice;
     assert_eq!(
         [notice("w"), notice("jjc")].map(Option::unwrap),
@@ -188,7 +192,7 @@ fn cm7_a_comment_says_that_its_lines_changed_since_or_that_its_file_left_the_pla
         commented("a.rs", 3),
         commented("b.rs", 1),
     ];
-    let screen = Commenting::new(files, comments, None).fit(20);
+    let screen = fitted(files, comments);
     assert_eq!(
         shown(&screen),
         "›  » b.rs:1: why?  (the plan does not change this file now)\n a.rs\n @@ -1 +1,3 @@\n  1\n \
@@ -202,7 +206,8 @@ fn a_thousand_comments_are_shown_and_no_more_can_be_written() {
     let path = RepoPath::parse("a.rs").unwrap();
     let comment = |line| LineComment::on(path.clone(), line, line, &text, "x").unwrap();
     let comments: Vec<LineComment> = (1..=1000).map(comment).collect();
-    let screen = Commenting::new(vec![file("a.rs", "", &text)], comments, Some("a.rs")).fit(5);
+    let mut screen = Commenting::new(vec![file("a.rs", "", &text)], comments, Some("a.rs"));
+    screen.fit(5);
     let screen = press(screen, "Gc", "one more");
     assert_eq!(
         screen.notice.as_deref(),

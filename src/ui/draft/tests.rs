@@ -9,11 +9,10 @@ fn validated(keys: &[Key]) -> (EditedPlan, Checklist) {
     let sample = sample::bootstrap();
     let proposal = sample.proposal();
     let mut draft = EditedPlan::new(&proposal);
-    let mut list = keys
-        .iter()
-        .fold(Checklist::new(draft.items()).fit(20, 0), |list, key| {
-            list.press(key).0
-        });
+    let mut list = Checklist::new(draft.items());
+    for key in keys {
+        list.press(key);
+    }
 
     draft.validate(&mut list, &proposal).unwrap();
     (draft, list)
@@ -163,10 +162,8 @@ fn an_edit_of_a_file_whose_create_is_off_is_marked() {
     let sample = sample::chain();
     let proposal = sample.proposal();
     let mut draft = EditedPlan::new(&proposal);
-    let mut list = Checklist::new(draft.items())
-        .fit(20, 0)
-        .press(&Key::Char(' '))
-        .0;
+    let mut list = Checklist::new(draft.items());
+    list.press(&Key::Char(' '));
 
     draft.validate(&mut list, &proposal).unwrap();
     let problems: Vec<Option<&str>> = list

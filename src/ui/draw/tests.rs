@@ -6,6 +6,7 @@ use ratatui::backend::TestBackend;
 use super::*;
 use crate::ui::draft::EditedPlan;
 use crate::ui::key::Key;
+use crate::ui::pager::Pager;
 use crate::ui::preview;
 use crate::ui::sample::{self, Sample};
 use crate::ui::style::wrap_all;
@@ -13,28 +14,26 @@ use crate::ui::style::wrap_all;
 fn screen(sample: &Sample, size: (u16, u16), keys: &[Key]) -> String {
     let proposal = sample.proposal();
     let mut draft = EditedPlan::new(&proposal);
-    let mut list = keys
-        .iter()
-        .fold(Checklist::new(draft.items()).fit(20, 0), |list, key| {
-            list.press(key).0
-        });
+    let mut list = Checklist::new(draft.items());
+    list.list.fit(list.rows().len(), 20);
+    for key in keys {
+        list.press(key);
+    }
     draft.validate(&mut list, &proposal).unwrap();
     let panes = split_panes(Rect::new(0, 0, size.0, size.1), list.rows().len());
     let lines = list
         .row()
+        .filter(|_| panes.side.width > 0)
         .map(|row| preview::lines(&draft, &list, row))
         .unwrap_or_default();
-    let preview = wrap_all(lines, panes.side.map_or(1, |side| usize::from(side.width)));
-    let list = list.fit(usize::from(panes.list.height), 0);
+    let preview = wrap_all(lines, usize::from(panes.side.width));
+    list.list
+        .fit(list.rows().len(), usize::from(panes.list.height));
+    list.preview
+        .fit(preview.len(), usize::from(panes.side.height));
     let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
-    let pane = PreviewPane {
-        title: &sample.plan.title,
-        preview: &preview,
-        paint: Paint::Colors,
-    };
-
     terminal
-        .draw(|frame| checklist(frame, &list, &pane))
+        .draw(|frame| checklist(frame, &list, &sample.plan.title, &preview, Paint::Colors))
         .unwrap();
     render(&terminal)
 }
@@ -173,30 +172,19 @@ fn the_end_of_a_long_list_is_reached() {
 #[test]
 fn of_a_long_list_only_what_is_on_the_screen_is_made() {
     let sample = sample::many(500);
-    let list = Checklist::new(EditedPlan::new(&sample.proposal()).items()).fit(20, 0);
-    for key in [Key::Home, Key::PageDown, Key::End] {
-        let list = list.clone().press(&key).0;
-        let rows = visible_rows(&list, 80, 20);
-        assert_eq!(
-            (
-                rows.len(),
-                rows.iter().filter(|(_, selected)| *selected).count()
-            ),
-            (20, 1),
-            "{key:?}"
-        );
-    }
-
-    let arrows = |key| {
-        status(&list.clone().press(&key).0)
-            .text()
-            .chars()
-            .take_while(|&c| c != ' ')
-            .collect::<String>()
+    let shown = |key| {
+        let mut list = Checklist::new(EditedPlan::new(&sample.proposal()).items());
+        list.list.fit(list.rows().len(), 20);
+        list.press(&key);
+        let rows = visible_rows(&list, 80);
+        let selected = rows.iter().filter(|(_, selected)| *selected).count();
+        let status = status(&list).text();
+        let arrows = status.split(' ').next().unwrap_or_default();
+        format!("{} {selected} {arrows}", rows.len())
     };
     assert_eq!(
-        [Key::Home, Key::PageDown, Key::End].map(arrows),
-        ["↓", "↑↓", "↑"]
+        [Key::Home, Key::PageDown, Key::End].map(shown),
+        ["20 1 ↓", "20 1 ↑↓", "20 1 ↑"]
     );
 }
 
@@ -205,13 +193,12 @@ fn a_text_is_drawn_between_title_and_keys() {
     let lines = (0..30)
         .map(|n| StyledLine::plain(&format!("line {n}")))
         .collect();
-    let viewer = Viewer::new("plan.md", lines)
-        .fit(40, 4)
-        .press(&Key::Char('G'))
-        .0;
+    let mut pager = Pager::new("plan.md", lines);
+    pager.fit(Rect::new(0, 0, 40, 6));
+    pager.press(&Key::Char('G'));
     let mut terminal = Terminal::new(TestBackend::new(40, 6)).unwrap();
     terminal
-        .draw(|frame| text(frame, &viewer, Paint::Bare))
+        .draw(|frame| pager.draw(frame, Paint::Bare))
         .unwrap();
 
     insta::assert_snapshot!(render(&terminal), @r"

@@ -1,7 +1,5 @@
 //! Runs the screen of comments on lines, in the review.
 
-use ratatui::layout::Rect;
-
 use super::{EditingScreens, Modify};
 use crate::session::comments::LineComment;
 use crate::text::sanitize::sanitize_line;
@@ -9,12 +7,10 @@ use crate::ui::ask::NOT_ALONE;
 use crate::ui::commenting::{Commenting, CommentingCommand, HELP};
 use crate::ui::draw;
 use crate::ui::editing::{EditingPrompts as _, TerminalPrompts};
-use crate::ui::key::Key;
-use crate::ui::reader;
+use crate::ui::pager::Pager;
 use crate::ui::style::{StyledLine, Tone};
 use crate::ui::summary;
 use crate::ui::terminal::{self, BurstGuard, Full};
-use crate::ui::viewer::{self, Viewer};
 use crate::workflow::user::{Decision, ReviewRequest};
 
 /// Lines for title and keys.
@@ -57,24 +53,16 @@ impl Modify {
         let mut screen = Commenting::new(files, self.comments.clone(), path);
         let mut burst = BurstGuard::default();
         loop {
-            let size = stage.full.screen.size()?;
-            let area = Rect::new(0, 0, size.width, size.height);
-            screen = screen.fit(usize::from(size.height.saturating_sub(FRAME)));
-            let mut lines = vec![StyledLine::of(Tone::Strong, &self.draft.plan.title)];
-            lines.extend(screen.visible_lines());
-            let body = usize::from(size.height.saturating_sub(1));
-            lines.resize(body, StyledLine::default());
-            lines.push(screen.footer());
-            let paint = stage.prompts.paint;
+            let height = stage.full.area()?.height.saturating_sub(FRAME);
+            screen.fit(usize::from(height));
+            let (title, paint) = (&self.draft.plan.title, stage.prompts.paint);
+            let body = screen.visible_lines();
+            let footer = screen.footer();
             stage
                 .full
-                .screen
-                .draw(|frame| draw::put(frame, area, &lines, paint))?;
+                .draw(|frame| draw::page(frame, title, body.into_iter(), footer, paint))?;
 
-            let key = terminal::next_key()?;
-            let (next, command) = screen.press(&key);
-            screen = next;
-            match command {
+            match screen.press(&stage.full.next_key()?) {
                 Some(CommentingCommand::Back) => return Ok(None),
                 Some(CommentingCommand::Send) if burst.is_alone()? => {
                     return Ok(Some(self.declined()));
@@ -89,18 +77,14 @@ impl Modify {
                         .outside_full_screen(|| write(stage.prompts, *comment))??;
                     terminal::forget_typed()?;
                     if let Some(comment) = written {
-                        screen = screen.write(comment, index);
+                        screen.write(comment, index);
                         self.keep_comments(&screen, proposal)?;
                     }
                 }
                 Some(CommentingCommand::Changed) => self.keep_comments(&screen, proposal)?,
-                Some(CommentingCommand::Help) => reader::read(
-                    &mut stage.full,
-                    Viewer::new("Keys", viewer::key_lines(&HELP)),
-                    paint,
-                )?,
-                Some(CommentingCommand::Suspend) => stage.full.suspend()?,
-                None if matches!(key, Key::Resize(..) | Key::Continued) => stage.full.renew()?,
+                Some(CommentingCommand::Help) => {
+                    Pager::keys(&HELP).run(&mut stage.full, paint)?;
+                }
                 None => {}
             }
             burst.take()?;

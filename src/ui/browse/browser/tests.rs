@@ -8,7 +8,6 @@ use crate::ui::browse::BrowseAction;
 use crate::ui::browse::sample::{lane, numbered, row};
 use crate::ui::browse::screen::BrowseCommand;
 use crate::ui::key::Key;
-use crate::ui::style::StyledLine;
 
 fn browser() -> Browser {
     let demo = SessionName::parse("demo").unwrap();
@@ -20,7 +19,7 @@ fn browser() -> Browser {
     sessions[0].in_use = true;
     let mut browser = Browser::default();
     browser.tree.fit(10);
-    browser.detail.fit(10);
+    browser.detail.fit(0, 10);
     browser.learn(BrowseNews::Timeline(Timeline { sessions }, true));
     browser
 }
@@ -44,8 +43,6 @@ fn check(keys: &str, expected: &str) {
     let outcome = match press(&mut browser, keys) {
         None => browser.notice.clone().unwrap_or_default(),
         Some(BrowseCommand::Quit) => "quit".to_owned(),
-        Some(BrowseCommand::Renew) => "renew".to_owned(),
-        Some(BrowseCommand::Suspend) => "suspend".to_owned(),
         Some(BrowseCommand::Read(BrowseRequest::Find(text))) => format!("find {text}"),
         Some(BrowseCommand::Read(BrowseRequest::Compare(names))) => names.join(" to "),
         Some(BrowseCommand::Read(BrowseRequest::Turn(..))) => "turn".to_owned(),
@@ -115,7 +112,7 @@ fn a_turn_is_read_once_and_the_last_one_only() {
     browser.learn(BrowseNews::Turn(commit, Err("it is gone".to_owned())));
     assert_eq!(browser.next_request(), None);
     browser.refresh(40);
-    assert_eq!(browser.detail.lines[0].line.text(), "! it is gone");
+    assert_eq!(browser.lines[0].line.text(), "! it is gone");
 
     browser.learn(BrowseNews::Trouble(Some("it is away".to_owned())));
     assert_eq!(browser.next_request(), None);
@@ -128,7 +125,7 @@ fn a_turn_is_read_once_and_the_last_one_only() {
     press(&mut browser, "j");
     assert!(browser.next_request().is_some());
     browser.refresh(40);
-    assert_eq!(browser.detail.lines[0].line.text(), "Reading…");
+    assert_eq!(browser.lines[0].line.text(), "Reading…");
 }
 
 #[test]
@@ -136,8 +133,7 @@ fn a_new_turn_does_not_move_a_reader() {
     let newest = |keys: &str, scrolled: isize| {
         let mut browser = browser();
         press(&mut browser, keys);
-        let line = |n| TabLine::of(StyledLine::plain(&format!("line {n}")));
-        browser.detail.set_lines((0..40).map(line).collect(), false);
+        browser.detail.restart(40);
         browser.detail.scroll(scrolled);
         let mut sessions = vec![lane("demo", numbered(0..5))];
         sessions[0].in_use = true;

@@ -14,7 +14,7 @@ fn render(tree: &BrowseTree) -> Vec<String> {
             TreeItem::Turn(turn) => lane.rows[turn].number.to_string(),
             TreeItem::Restores(_, count) => format!("{count} restores"),
         };
-        let mark = if at == tree.cursor { ">" } else { "" };
+        let mark = if at == tree.list.cursor() { ">" } else { "" };
         format!("{mark}{}{label}", " ".repeat(row.depth))
     };
     rows.map(line).collect()
@@ -51,13 +51,13 @@ fn a_branch_stands_above_the_turn_that_it_left() {
         render(&tree),
         ["demo", ">3", " other", "  third", "2", "1", "0"]
     );
-    tree.step(1);
+    tree.list.step(1);
     assert!(tree.fold(None));
     assert_eq!(
         render(&tree),
         ["demo", "3", "> other", "  third", " 9", "2", "1", "0"]
     );
-    tree.step(2);
+    tree.list.step(2);
     assert!(tree.fold(Some(false)));
     assert!(tree.fold(Some(false)));
     assert_eq!(
@@ -89,7 +89,7 @@ fn a_session_stands_for_its_newest_turn_be_it_a_shared_one() {
     timeline.sessions[2].parent.as_mut().unwrap().1 = 1;
     let mut tree = tree(timeline);
     let mut check = |step, expected: &str| {
-        tree.step(step);
+        tree.list.step(step);
         let (lane, row) = tree.selected().unwrap();
         assert_eq!(format!("{}:{}", lane.name, row.number), expected);
     };
@@ -121,7 +121,7 @@ fn the_cursor_stays_where_it_is_and_goes_along_with_the_newest_turn() {
     tree.learn(longer.clone(), true);
     assert_eq!(tree.selected().unwrap().1.number, 5);
 
-    tree.step(5);
+    tree.list.step(5);
     assert_eq!(tree.selected().unwrap().1.number, 2);
     longer.sessions[0].rows = numbered(0..8);
     tree.learn(longer, true);
@@ -137,7 +137,7 @@ fn the_turn_that_is_read_stays_selected() {
     assert_eq!(tree.selected().unwrap().1.number, 3);
 
     // The row of a session counts as its newest turn.
-    tree.step(-9);
+    tree.list.step(-9);
     assert_eq!(tree.selected().unwrap().1.number, 5);
     longer.sessions[0].rows = numbered(0..8);
     tree.learn(longer.clone(), false);
@@ -152,7 +152,7 @@ fn the_turn_that_is_read_stays_selected() {
     };
     longer.sessions[0].rows = restored(0..8);
     tree.learn(longer.clone(), true);
-    tree.step(-1);
+    tree.list.step(-1);
     assert_eq!(tree.selected().unwrap().1.number, 7);
     longer.sessions[0].rows = restored(0..9);
     tree.learn(longer, false);
@@ -165,9 +165,12 @@ fn the_cursor_is_always_on_the_screen() {
         sessions: vec![lane("demo", numbered(0..10_000))],
     });
     for by in [7, -3, isize::MAX / 2, -4, isize::MIN / 2] {
-        tree.step(by);
-        assert!(tree.visible_rows().any(|(at, _)| at == tree.cursor), "{by}");
-        assert_eq!(tree.visible_rows().count(), 5);
+        tree.list.step(by);
+        let visible = tree.list.visible();
+        assert!(
+            visible.contains(&tree.list.cursor()) && visible.len() == 5,
+            "{by}"
+        );
     }
     tree.learn(Timeline::default(), true);
     assert_eq!((tree.rows().len(), tree.selected().is_none()), (0, true));

@@ -1,0 +1,175 @@
+//! A text on a full screen, with scrolling and search.
+
+use std::io;
+
+use ratatui::layout::Rect;
+
+use super::draw;
+use super::key::Key;
+use super::list::{List, ListResponse};
+use super::style::{Paint, StyledLine, Tone, wrap_all};
+use super::terminal::Full;
+
+/// A text with a title.
+#[derive(Debug, Clone)]
+pub struct Pager {
+    title: String,
+    /// Unwrapped text, to wrap again after a resize.
+    source: Vec<StyledLine>,
+    lines: Vec<StyledLine>,
+    width: u16,
+    list: List,
+    /// Message shown until the next key.
+    notice: Option<String>,
+    is_help: bool,
+}
+
+/// Command that a key returns to the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PagerCommand {
+    Close,
+    /// Show the keys.
+    Help,
+}
+
+/// Returns keys and their descriptions as lines.
+pub fn key_lines(keys: &[(&str, &str)]) -> Vec<StyledLine> {
+    let line = |(keys, meaning): &(&str, &str)| {
+        StyledLine::of(Tone::Accent, &format!("{keys:<16}")).with(Tone::Plain, meaning)
+    };
+    keys.iter().map(line).collect()
+}
+
+/// Lines for title and keys.
+const FRAME: u16 = 2;
+
+const KEYS: &str = "j/k, space, PgUp/PgDn, g/G scroll · / search, n/N next · ? help · q back";
+const HELP: [(&str, &str); 8] = [
+    ("↑ ↓  k j, enter", "scroll by a line"),
+    ("PgUp PgDn", "scroll by a page, as do b and space"),
+    ("home end  g G", "to the start, to the end"),
+    ("/", "search, upper and lower case alike"),
+    ("n N", "to the next match, to the one before"),
+    ("ctrl-z", "suspend; fg comes back here"),
+    ("?", "this help"),
+    ("q, esc", "back"),
+];
+
+impl Pager {
+    /// Returns a pager at the start of a text.
+    pub fn new(title: &str, source: Vec<StyledLine>) -> Pager {
+        Pager {
+            title: title.to_owned(),
+            source,
+            lines: Vec::new(),
+            width: 0,
+            list: List::text(),
+            notice: None,
+            is_help: false,
+        }
+    }
+
+    /// Returns a pager with the keys of a screen.
+    pub fn keys(keys: &[(&str, &str)]) -> Pager {
+        Pager::new("Keys", key_lines(keys))
+    }
+
+    /// Shows the text until the user closes it.
+    pub fn run(mut self, full: &mut Full, paint: Paint) -> io::Result<()> {
+        loop {
+            self.fit(full.area()?);
+            full.draw(|frame| self.draw(frame, paint))?;
+            match self.press(&full.next_key()?) {
+                Some(PagerCommand::Close) => return Ok(()),
+                Some(PagerCommand::Help) => {
+                    let help = Pager {
+                        is_help: true,
+                        ..Pager::keys(&HELP)
+                    };
+                    help.run(full, paint)?;
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Wraps the text for a screen size.
+    pub fn fit(&mut self, area: Rect) {
+        if area.width != self.width {
+            // Keep the relative position: line numbers change when the text is wrapped again.
+            let fraction = self.list.visible().start as f64 / self.lines.len().max(1) as f64;
+            self.lines = wrap_all(self.source.clone(), usize::from(area.width));
+            self.width = area.width;
+            self.list.resize(self.lines.len());
+            let top = (fraction * self.lines.len() as f64).round();
+            self.list.go_to(top as usize);
+        }
+        let height = area.height.saturating_sub(FRAME).max(1);
+        self.list.fit(self.lines.len(), usize::from(height));
+    }
+
+    pub fn draw(&self, frame: &mut ratatui::Frame<'_>, paint: Paint) {
+        let body = self.lines[self.list.visible()].iter().cloned();
+        draw::page(frame, &self.title, body, self.footer(), paint);
+    }
+
+    /// Handles a key.
+    pub fn press(&mut self, key: &Key) -> Option<PagerCommand> {
+        self.notice = None;
+        match self.list.read(key, |at| self.lines[at].text()) {
+            ListResponse::Taken => return None,
+            ListResponse::Missing(notice) => self.notice = Some(notice),
+            ListResponse::Ignored => {}
+        }
+        match key {
+            Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') | Key::Terminate => {
+                Some(PagerCommand::Close)
+            }
+            Key::Char('?') if !self.is_help => Some(PagerCommand::Help),
+            _ => None,
+        }
+    }
+
+    /// Returns the search, or position and keys.
+    fn footer(&self) -> StyledLine {
+        let position = || {
+            StyledLine::of(Tone::Accent, &format!("{} ", self.list.position()))
+                .with(Tone::Faint, KEYS)
+        };
+        let status = self.list.status(self.notice.as_deref());
+        status.unwrap_or_else(position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pager(lines: impl Iterator<Item = String>, width: u16, height: u16) -> Pager {
+        let mut pager = Pager::new("text", lines.map(|line| StyledLine::plain(&line)).collect());
+        pager.fit(Rect::new(0, 0, width, height + FRAME));
+        pager
+    }
+
+    #[test]
+    fn what_is_found_nowhere_is_said_until_the_next_key() {
+        let mut pager = pager(["line".to_owned()].into_iter(), 40, 4);
+        for key in [Key::Char('/'), Key::Char('n'), Key::Char('o'), Key::Enter] {
+            assert_eq!(pager.press(&key), None);
+        }
+        assert_eq!(pager.footer().text(), "`no` is not in what is shown");
+        pager.press(&Key::Down);
+        assert!(pager.footer().text().starts_with("1/1 "));
+    }
+
+    #[test]
+    fn a_resize_wraps_anew_and_keeps_the_place() {
+        let lines = (0..10).map(|n| format!("{n}{}", "x".repeat(9)));
+        let mut pager = pager(lines, 10, 2);
+        for _ in 0..5 {
+            pager.press(&Key::Down);
+        }
+        pager.fit(Rect::new(0, 0, 5, 2 + FRAME));
+        assert_eq!(pager.lines[pager.list.visible()][0].text(), "5xxxx");
+    }
+}
