@@ -4,28 +4,15 @@ use std::collections::BTreeMap;
 
 use super::finding::{Finding, Severity};
 use super::id::ChangeId;
-use super::{proposal, review, spec, tasks};
+use super::shape::DocumentKind;
+use super::{proposal, spec, tasks};
 use crate::text::fence;
-
-pub const REVIEW: &str = "review.md";
 
 /// By path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Documents(pub BTreeMap<String, String>);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MissingDocument {
-    Proposal,
-    /// Id.
-    Spec(String),
-    Tasks,
-}
-
 impl Documents {
-    pub fn is_one(path: &str) -> bool {
-        matches!(path, proposal::FILE | tasks::FILE | REVIEW) || spec::id_of(path).is_some()
-    }
-
     /// Empty if it does not exist.
     pub fn text(&self, path: &str) -> &str {
         self.0.get(path).map_or("", String::as_str)
@@ -35,89 +22,66 @@ impl Documents {
         self.0.insert(path.to_owned(), text.into());
     }
 
-    pub fn specs(&self) -> impl Iterator<Item = (&String, &String)> {
-        self.0
-            .iter()
-            .filter(|(path, _)| spec::id_of(path).is_some())
+    pub fn specs(&self) -> impl Iterator<Item = &String> {
+        self.0.keys().filter(|path| spec::id_of(path).is_some())
     }
 
-    /// The proposal, then each spec that it names, then the tasks.
-    pub fn missing(&self) -> Option<MissingDocument> {
-        let Some(proposal) = self.0.get(proposal::FILE) else {
-            return Some(MissingDocument::Proposal);
-        };
-        let specs = proposal::read(proposal).specs;
-        if let Some(id) = specs
-            .into_iter()
-            .find(|id| !self.0.contains_key(&spec::path(id)))
-        {
-            return Some(MissingDocument::Spec(id));
-        }
+    /// Paths of the specs that the proposal names.
+    pub fn named_specs(&self) -> Vec<String> {
+        let specs = proposal::read(self.text(proposal::FILE)).specs;
+        specs.iter().map(|id| spec::path(id)).collect()
+    }
 
-        (!self.0.contains_key(tasks::FILE)).then_some(MissingDocument::Tasks)
+    /// In the order in which they are written.
+    pub fn missing(&self) -> Vec<String> {
+        let mut paths = vec![proposal::FILE.to_owned()];
+        paths.extend(self.named_specs());
+        paths.push(tasks::FILE.to_owned());
+        paths.retain(|path| !self.0.contains_key(path));
+        paths
+    }
+
+    /// How many tasks are done, of how many.
+    pub fn progress(&self) -> (usize, usize) {
+        let tasks = tasks::read(self.text(tasks::FILE));
+        let done = tasks.iter().filter(|task| task.is_done).count();
+        (done, tasks.len())
     }
 
     pub fn check(&self, id: &ChangeId) -> Vec<Finding> {
-        let high = |file: &str, message: String| Finding {
+        let specs = self.named_specs();
+        let finding = |file: &str, severity, message: &str| Finding {
             file: file.to_owned(),
             line: 1,
-            severity: Severity::High,
-            message,
+            severity,
+            message: message.to_owned(),
         };
-        let mut findings = Vec::new();
-        match self.0.get(proposal::FILE) {
-            Some(text) => findings.extend(proposal::check(id, text)),
-            None => findings.push(high(proposal::FILE, "is missing".to_owned())),
-        }
+        let mut findings: Vec<Finding> = self
+            .missing()
+            .into_iter()
+            .map(|path| {
+                let named = specs.contains(&path);
+                let message = if named {
+                    "is missing, and the proposal names it"
+                } else {
+                    "is missing"
+                };
+                finding(&path, Severity::High, message)
+            })
+            .collect();
 
-        let specs = proposal::read(self.text(proposal::FILE)).specs;
-        for name in specs
-            .iter()
-            .map(|id| spec::path(id))
-            .filter(|path| !self.0.contains_key(path))
-        {
-            findings.push(high(
-                &name,
-                "is missing, and the proposal names it".to_owned(),
-            ));
-        }
-
-        for (path, text) in self.specs() {
-            findings.extend(spec::check(path, text));
-            if !specs.iter().any(|id| spec::path(id) == *path) {
-                findings.push(Finding {
-                    severity: Severity::Low,
-                    ..high(
-                        path,
-                        "the proposal does not name it among its affected specs".to_owned(),
-                    )
-                });
-            }
-        }
-
-        match self.0.get(tasks::FILE) {
-            Some(text) => findings.extend(tasks::check(text)),
-            None => findings.push(high(tasks::FILE, "is missing".to_owned())),
-        }
-
-        for review in review::read(self.text(REVIEW)) {
-            if let Err(error) = review.verdict() {
-                findings.push(Finding {
-                    line: review.line,
-                    ..high(REVIEW, format!("the review has no verdict: {error}"))
-                });
+        for (path, text) in &self.0 {
+            let Some(kind) = DocumentKind::of(path) else {
+                continue;
+            };
+            findings.extend(kind.check(id, path, text));
+            if kind == DocumentKind::Spec && !specs.contains(path) {
+                let message = "the proposal does not name it among its affected specs";
+                findings.push(finding(path, Severity::Low, message));
             }
         }
 
         findings
-    }
-
-    pub fn check_one(id: &ChangeId, path: &str, text: &str) -> Vec<Finding> {
-        match path {
-            proposal::FILE => proposal::check(id, text),
-            tasks::FILE => tasks::check(text),
-            _ => spec::check(path, text),
-        }
     }
 }
 
@@ -206,24 +170,20 @@ mod tests {
     #[test]
     fn documents_are_missing_in_the_order_in_which_they_are_written() {
         let mut documents = Documents::default();
-        assert_eq!(documents.missing(), Some(MissingDocument::Proposal));
+        assert_eq!(documents.missing(), ["proposal.md", "tasks.md"]);
         documents.insert(
             "proposal.md",
             "# Change: a\n\n## Impact\n- Affected specs: `one`, `two`\n",
         );
         assert_eq!(
             documents.missing(),
-            Some(MissingDocument::Spec("one".to_owned()))
+            ["specs/one.md", "specs/two.md", "tasks.md"]
         );
         documents.insert("specs/one.md", "");
-        assert_eq!(
-            documents.missing(),
-            Some(MissingDocument::Spec("two".to_owned()))
-        );
+        assert_eq!(documents.missing(), ["specs/two.md", "tasks.md"]);
         documents.insert("specs/two.md", "");
-        assert_eq!(documents.missing(), Some(MissingDocument::Tasks));
         documents.insert("tasks.md", "");
-        assert_eq!(documents.missing(), None);
+        assert!(documents.missing().is_empty());
     }
 
     #[test]
@@ -264,23 +224,6 @@ mod tests {
                     .to_owned()
             ),
             "{actual:?}"
-        );
-    }
-
-    #[test]
-    fn only_our_names_are_documents() {
-        let names = [
-            "proposal.md",
-            "tasks.md",
-            "review.md",
-            "specs/a.md",
-            "specs/_a.md",
-            "base/specs/a.md",
-            "STATE.yaml",
-        ];
-        assert_eq!(
-            names.map(Documents::is_one),
-            [true, true, true, true, false, false, false]
         );
     }
 }

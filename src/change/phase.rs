@@ -1,15 +1,14 @@
-//! The phase machine: decides which step can follow which.
-//!
-//! Pure and total: a phase and an event give the next phase or an error.
+//! The phases of a change, and the table of steps that lead from one to another.
 
 use serde::{Deserialize, Serialize};
 
 use crate::change::review::ReviewVerdict;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangePhase {
-    /// Not challenged yet, or needs a revision.
+    /// New, not challenged yet, or needs a revision.
+    #[default]
     Proposed,
     /// Passed the challenge.
     Challenged,
@@ -22,37 +21,7 @@ pub enum ChangePhase {
     Archived,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChangeEvent {
-    Propose,
-    Challenge(ReviewVerdict),
-    Repropose,
-    Edit,
-    /// The user overrode the challenge or review.
-    Approve,
-    Implement,
-    Review(ReviewVerdict),
-    Archive,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Illegal {
-    /// `None` if the change does not exist.
-    pub phase: Option<ChangePhase>,
-    pub event: ChangeEvent,
-}
-
 impl ChangePhase {
-    /// In their usual order.
-    pub const ALL: [ChangePhase; 6] = [
-        ChangePhase::Proposed,
-        ChangePhase::Challenged,
-        ChangePhase::Rejected,
-        ChangePhase::Implementing,
-        ChangePhase::Complete,
-        ChangePhase::Archived,
-    ];
-
     /// As stored.
     pub fn word(self) -> &'static str {
         match self {
@@ -66,129 +35,193 @@ impl ChangePhase {
     }
 }
 
-/// `phase` is `None` for a change that does not exist yet.
-pub fn next(phase: Option<ChangePhase>, event: ChangeEvent) -> Result<ChangePhase, Illegal> {
-    use ChangePhase::{Archived, Challenged, Complete, Implementing, Proposed, Rejected};
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeStep {
+    Proposal,
+    Reproposal,
+    /// The user replaced documents.
+    Edit,
+    Challenge,
+    /// The user overrode the challenge or review.
+    Approve,
+    /// Begins the implementation.
+    Implement,
+    Task,
+    /// Fixes what a review found.
+    Fix,
+    Review,
+    Archive,
+}
 
-    Ok(match (phase, event) {
-        // Repeating `Propose` completes a proposal that a crash interrupted.
-        (None | Some(Proposed), ChangeEvent::Propose) => Proposed,
-        // Nothing but an approval leads to `Challenged`. Not even an iteration limit does
-        // (docs/decisions/0013-changes.md).
-        (Some(Proposed | Rejected), ChangeEvent::Challenge(verdict)) => match verdict {
-            ReviewVerdict::Approved => Challenged,
-            ReviewVerdict::NeedsRevision => Proposed,
-            ReviewVerdict::Rejected => Rejected,
-        },
-        (Some(Proposed), ChangeEvent::Repropose) => Proposed,
-        (Some(Proposed | Rejected), ChangeEvent::Edit) => Proposed,
-        (Some(Proposed | Rejected), ChangeEvent::Approve) => Challenged,
-        (Some(Challenged | Implementing), ChangeEvent::Implement) => Implementing,
-        (
-            Some(Implementing),
-            ChangeEvent::Review(ReviewVerdict::Approved) | ChangeEvent::Approve,
-        ) => Complete,
-        (
-            Some(Implementing),
-            ChangeEvent::Review(ReviewVerdict::NeedsRevision | ReviewVerdict::Rejected),
-        ) => Implementing,
-        (Some(Complete), ChangeEvent::Archive) => Archived,
-        (phase, event) => return Err(Illegal { phase, event }),
-    })
+impl ChangeStep {
+    /// As stored.
+    pub fn word(self) -> &'static str {
+        match self {
+            ChangeStep::Proposal => "proposal",
+            ChangeStep::Reproposal => "reproposal",
+            ChangeStep::Edit => "edit",
+            ChangeStep::Challenge => "challenge",
+            ChangeStep::Approve => "approve",
+            ChangeStep::Implement => "implement",
+            ChangeStep::Task => "task",
+            ChangeStep::Fix => "fix",
+            ChangeStep::Review => "review",
+            ChangeStep::Archive => "archive",
+        }
+    }
+}
+
+/// A step, the phases in which it is allowed, its verdict, and the phase after it.
+type PhaseTransition = (
+    ChangeStep,
+    &'static [ChangePhase],
+    Option<ReviewVerdict>,
+    ChangePhase,
+);
+
+/// Any other step is refused and changes nothing. Only an approval leads to `Challenged`. Not even
+/// an iteration limit does (docs/decisions/0013-changes.md).
+#[rustfmt::skip]
+const STEPS: [PhaseTransition; 15] = {
+    use ChangePhase::{Archived, Challenged, Complete, Implementing, Proposed, Rejected};
+    use ReviewVerdict as Verdict;
+
+    [
+        // Repeating a proposal completes one that a crash interrupted.
+        (ChangeStep::Proposal, &[Proposed], None, Proposed),
+        (ChangeStep::Reproposal, &[Proposed], None, Proposed),
+        (ChangeStep::Edit, &[Proposed, Rejected], None, Proposed),
+        (ChangeStep::Challenge, &[Proposed, Rejected], Some(Verdict::Approved), Challenged),
+        (ChangeStep::Challenge, &[Proposed, Rejected], Some(Verdict::NeedsRevision), Proposed),
+        (ChangeStep::Challenge, &[Proposed, Rejected], Some(Verdict::Rejected), Rejected),
+        (ChangeStep::Approve, &[Proposed, Rejected], None, Challenged),
+        (ChangeStep::Implement, &[Challenged, Implementing], None, Implementing),
+        (ChangeStep::Task, &[Challenged, Implementing], None, Implementing),
+        (ChangeStep::Fix, &[Challenged, Implementing], None, Implementing),
+        (ChangeStep::Review, &[Implementing], Some(Verdict::Approved), Complete),
+        (ChangeStep::Review, &[Implementing], Some(Verdict::NeedsRevision), Implementing),
+        (ChangeStep::Review, &[Implementing], Some(Verdict::Rejected), Implementing),
+        (ChangeStep::Approve, &[Implementing], None, Complete),
+        (ChangeStep::Archive, &[Complete], None, Archived),
+    ]
+};
+
+/// `None` if the step is not allowed.
+pub fn next(
+    phase: ChangePhase,
+    step: ChangeStep,
+    verdict: Option<ReviewVerdict>,
+) -> Option<ChangePhase> {
+    rows(phase, step)
+        .find(|(_, _, of, _)| *of == verdict)
+        .map(|(.., to)| *to)
+}
+
+/// With any verdict.
+pub fn allows(phase: ChangePhase, step: ChangeStep) -> bool {
+    rows(phase, step).next().is_some()
+}
+
+fn rows(phase: ChangePhase, step: ChangeStep) -> impl Iterator<Item = &'static PhaseTransition> {
+    let is_row = move |(of, from, ..): &&PhaseTransition| *of == step && from.contains(&phase);
+    STEPS.iter().filter(is_row)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::ChangePhase::{Archived, Challenged, Complete, Implementing, Proposed, Rejected};
     use super::*;
 
-    const EVENTS: [ChangeEvent; 12] = [
-        ChangeEvent::Propose,
-        ChangeEvent::Challenge(ReviewVerdict::Approved),
-        ChangeEvent::Challenge(ReviewVerdict::NeedsRevision),
-        ChangeEvent::Challenge(ReviewVerdict::Rejected),
-        ChangeEvent::Repropose,
-        ChangeEvent::Edit,
-        ChangeEvent::Approve,
-        ChangeEvent::Implement,
-        ChangeEvent::Review(ReviewVerdict::Approved),
-        ChangeEvent::Review(ReviewVerdict::NeedsRevision),
-        ChangeEvent::Review(ReviewVerdict::Rejected),
-        ChangeEvent::Archive,
+    const PHASES: [ChangePhase; 6] = [
+        Proposed,
+        Challenged,
+        Rejected,
+        Implementing,
+        Complete,
+        Archived,
     ];
 
-    /// Compares the next phase for every event; `-` stands for an error.
-    fn check(phase: Option<ChangePhase>, expected: &str) {
-        let actual: Vec<&str> = EVENTS
-            .iter()
-            .map(|&event| next(phase, event).map_or("-", ChangePhase::word))
+    /// Compares the next phase for every step and verdict; `-` stands for an error.
+    fn check(phase: ChangePhase, expected: &str) {
+        use ChangeStep::*;
+
+        let plain = [
+            Proposal, Reproposal, Edit, Approve, Implement, Task, Fix, Archive,
+        ];
+        let verdicts = [
+            ReviewVerdict::Approved,
+            ReviewVerdict::NeedsRevision,
+            ReviewVerdict::Rejected,
+        ];
+        let judged = [Challenge, Review].map(|step| verdicts.map(|verdict| (step, Some(verdict))));
+        let actual: Vec<&str> = plain
+            .map(|step| (step, None))
+            .into_iter()
+            .chain(judged.into_iter().flatten())
+            .map(|(step, verdict)| next(phase, step, verdict).map_or("-", ChangePhase::word))
             .collect();
         assert_eq!(actual.join(" "), expected, "from {phase:?}");
+
+        // A challenge or review decides nothing without a verdict, and no other step has one.
+        for (step, verdict) in plain
+            .map(|step| (step, Some(ReviewVerdict::Approved)))
+            .into_iter()
+            .chain([(Challenge, None), (Review, None)])
+        {
+            assert_eq!(next(phase, step, verdict), None, "{step:?} from {phase:?}");
+        }
     }
 
     #[test]
-    fn r1_every_pair_of_phase_and_event_is_decided() {
-        check(None, "proposed - - - - - - - - - - -");
+    fn r1_every_pair_of_phase_and_step_is_decided() {
         check(
-            Some(ChangePhase::Proposed),
-            "proposed challenged proposed rejected proposed proposed challenged - - - - -",
+            Proposed,
+            "proposed proposed proposed challenged - - - - challenged proposed rejected - - -",
         );
         check(
-            Some(ChangePhase::Rejected),
-            "- challenged proposed rejected - proposed challenged - - - - -",
+            Rejected,
+            "- - proposed challenged - - - - challenged proposed rejected - - -",
         );
         check(
-            Some(ChangePhase::Challenged),
-            "- - - - - - - implementing - - - -",
+            Challenged,
+            "- - - - implementing implementing implementing - - - - - - -",
         );
         check(
-            Some(ChangePhase::Implementing),
-            "- - - - - - complete implementing complete implementing implementing -",
+            Implementing,
+            "- - - complete implementing implementing implementing - - - - complete implementing implementing",
         );
-        check(
-            Some(ChangePhase::Complete),
-            "- - - - - - - - - - - archived",
-        );
-        check(Some(ChangePhase::Archived), "- - - - - - - - - - - -");
+        check(Complete, "- - - - - - - archived - - - - - -");
+        check(Archived, "- - - - - - - - - - - - - -");
     }
 
     #[test]
     fn a7_a_challenge_sets_the_phase_of_its_verdict() {
-        let after =
-            |verdict| next(Some(ChangePhase::Proposed), ChangeEvent::Challenge(verdict)).unwrap();
-        assert_eq!(after(ReviewVerdict::Approved), ChangePhase::Challenged);
-        assert_eq!(after(ReviewVerdict::NeedsRevision), ChangePhase::Proposed);
-        assert_eq!(after(ReviewVerdict::Rejected), ChangePhase::Rejected);
+        let after = |verdict| next(Proposed, ChangeStep::Challenge, Some(verdict));
+        assert_eq!(after(ReviewVerdict::Approved), Some(Challenged));
+        assert_eq!(after(ReviewVerdict::NeedsRevision), Some(Proposed));
+        assert_eq!(after(ReviewVerdict::Rejected), Some(Rejected));
     }
 
     #[test]
     fn a10_only_an_approval_leads_out_of_proposed() {
-        for event in EVENTS {
-            if next(Some(ChangePhase::Proposed), event) == Ok(ChangePhase::Challenged) {
-                assert!(
-                    matches!(
-                        event,
-                        ChangeEvent::Challenge(ReviewVerdict::Approved) | ChangeEvent::Approve
-                    ),
-                    "{event:?}"
-                );
+        for (step, from, verdict, to) in STEPS {
+            if from.contains(&Proposed) && to == Challenged {
+                let approves = (step, verdict) == (ChangeStep::Approve, None)
+                    || (step, verdict) == (ChangeStep::Challenge, Some(ReviewVerdict::Approved));
+                assert!(approves, "{step:?}");
             }
         }
     }
 
     #[test]
     fn a25_a_rejected_change_may_be_challenged_again() {
-        assert_eq!(
-            next(
-                Some(ChangePhase::Rejected),
-                ChangeEvent::Challenge(ReviewVerdict::Approved)
-            ),
-            Ok(ChangePhase::Challenged)
-        );
+        assert!(allows(Rejected, ChangeStep::Challenge));
+        assert!(!allows(Rejected, ChangeStep::Implement));
     }
 
     #[test]
     fn a_phase_is_stored_as_its_word() {
-        for phase in ChangePhase::ALL {
+        for phase in PHASES {
             assert_eq!(serde_yaml::to_string(&phase).unwrap().trim(), phase.word());
         }
     }

@@ -2,16 +2,12 @@
 //!
 //! Models write the fields in several forms, so reading is lenient. Validation names the line.
 
-use super::finding::{Finding, Findings};
-use super::id::{ChangeId, is_id};
-use super::review;
+use super::finding::Findings;
+use super::id::is_id;
 use super::section::{self, DocumentSection};
+use super::{review, spec};
 
 pub const FILE: &str = "proposal.md";
-/// In characters.
-pub const MIN_SUMMARY: usize = 10;
-/// In characters, for the section "Why".
-pub const MIN_WHY: usize = 50;
 pub const MAX_SPECS: usize = 20;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,54 +48,12 @@ pub fn read(text: &str) -> ChangeProposal {
 }
 
 /// Also checks its reviews.
-pub fn check(id: &ChangeId, text: &str) -> Vec<Finding> {
-    let mut findings = Findings::of(FILE);
-    let body = body(text);
-    let sections = section::read(&body);
-    title(id, &sections, &mut findings);
-    for (name, least) in [
-        ("Summary", MIN_SUMMARY),
-        ("Why", MIN_WHY),
-        ("What Changes", 1),
-        ("Impact", 1),
-    ] {
-        match section::find(&sections, 2, name) {
-            None => findings.high(1, format!("has no section `## {name}`")),
-            Some(section) if section.body.trim().chars().count() < least => {
-                findings.high(
-                    section.line,
-                    format!("`## {name}` has fewer than {least} characters"),
-                );
-            }
-            Some(_) => {}
-        }
+pub(super) fn check(text: &str, sections: &[DocumentSection], findings: &mut Findings<'_>) {
+    if let Some(impact) = section::find(sections, 2, "impact") {
+        specs(impact, findings);
     }
 
-    if let Some(impact) = section::find(&sections, 2, "impact") {
-        specs(impact, &mut findings);
-    }
-
-    for review in review::read(text) {
-        if !review.closed {
-            findings.high(review.line, "the review has no `</review>`");
-        } else if let Err(error) = review.verdict() {
-            findings.high(review.line, format!("the review has no verdict: {error}"));
-        }
-    }
-
-    findings.into_sorted()
-}
-
-fn title(id: &ChangeId, sections: &[DocumentSection], findings: &mut Findings<'_>) {
-    let expected = format!("Change: {id}");
-    match sections.iter().find(|section| section.level == 1) {
-        Some(section) if section.title.replace('`', "") == expected => {}
-        Some(section) => findings.high(
-            section.line,
-            format!("the title is `# {}`, not `# {expected}`", section.title),
-        ),
-        None => findings.high(1, format!("has no title `# {expected}`")),
-    }
+    review::check(text, findings);
 }
 
 fn specs(impact: &DocumentSection, findings: &mut Findings<'_>) {
@@ -136,13 +90,9 @@ fn names(section: &DocumentSection, key: &str) -> Option<(usize, Vec<String>)> {
     let (line, value) = section::field(&section.body, key).or_else(|| {
         // Models also write `**Affected Specs**` without a colon, as a heading for the list.
         let lines = section::prose(&section.body);
-        let at = lines.iter().position(|l| {
-            l.trim()
-                .trim_start_matches("- ")
-                .replace("**", "")
-                .trim()
-                .eq_ignore_ascii_case(key)
-        })?;
+        let at = lines
+            .iter()
+            .position(|line| section::plain(line).trim().eq_ignore_ascii_case(key))?;
         Some((at + 1, String::new()))
     })?;
     let mut names = list(&value);
@@ -196,12 +146,10 @@ fn list(value: &str) -> Vec<String> {
     });
     for name in &mut names {
         // Models write paths of specs too.
-        let short = name.strip_prefix("specs/").unwrap_or(name);
-        *name = short
-            .strip_suffix(".md")
-            .filter(|id| is_id(id))
-            .unwrap_or(name)
-            .to_owned();
+        let path = name.strip_prefix(spec::DIR).unwrap_or(name);
+        if let Some(id) = path.strip_suffix(".md").filter(|id| is_id(id)) {
+            *name = id.to_owned();
+        }
     }
 
     let mut unique = std::collections::BTreeSet::new();
@@ -210,7 +158,7 @@ fn list(value: &str) -> Vec<String> {
 }
 
 /// Removes reviews, and the `<proposal>` tags that another tool writes. Line numbers stay the same.
-fn body(text: &str) -> String {
+pub(super) fn body(text: &str) -> String {
     let (body, _) = review::split(text);
     let tag = |line: &str| matches!(line.trim(), "<proposal>" | "</proposal>");
     body.lines()
@@ -227,14 +175,20 @@ fn body(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::change::id::ChangeId;
+    use crate::change::shape::DocumentKind;
 
     /// A valid proposal.
     const GOOD: &str = "# Change: greet\n\n## Summary\nGreet people by name.\n\n## Why\nThe program says the same to everybody, which nobody likes any more.\n\n\
         ## What Changes\n- greet.sh takes a name\n\n## Impact\n- **Affected specs:** `greeting`, `names`\n- **Affected files:** `greet.sh`\n";
 
     fn check(text: &str, expected: &[&str]) {
-        let actual = super::check(&ChangeId::parse("greet").unwrap(), text);
-        let actual: Vec<String> = actual.iter().map(ToString::to_string).collect();
+        let id = ChangeId::parse("greet").unwrap();
+        let actual: Vec<String> = DocumentKind::Proposal
+            .check(&id, FILE, text)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(actual, expected, "for {text:?}");
     }
 

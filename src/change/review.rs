@@ -8,8 +8,12 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
+use super::finding::Findings;
 use super::section::{self, DocumentSection};
 use crate::text::sanitize::sanitize_line;
+
+/// Reviews of the implementation.
+pub const FILE: &str = "review.md";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangeReview {
@@ -65,6 +69,16 @@ impl Issues {
             counts.join(", ")
         }
     }
+
+    /// `1 low; only minor issues remain`
+    pub fn describe(self) -> String {
+        let minor = if self.only_minor() {
+            "; only minor issues remain"
+        } else {
+            ""
+        };
+        format!("{}{minor}", self.summary())
+    }
 }
 
 impl ChangeReview {
@@ -114,14 +128,7 @@ impl ChangeReview {
 /// Counts headings below `## Issues` (rule V11).
 pub fn issues(body: &str) -> Issues {
     let mut counts = Issues::default();
-    let sections = section::read(body);
-    let Some(all) = section::find(&sections, 2, "issues") else {
-        return counts;
-    };
-    for issue in section::read(&all.body)
-        .iter()
-        .filter(|section| section.level == 3)
-    {
+    for issue in issue_sections(body) {
         let word = section::field(&issue.body, "severity")
             .map(|(_, word)| word.to_ascii_lowercase())
             .unwrap_or_default();
@@ -135,6 +142,36 @@ pub fn issues(body: &str) -> Issues {
     }
 
     counts
+}
+
+/// One line for each, with its severity.
+pub fn issue_titles(body: &str) -> Vec<String> {
+    let title = |issue: DocumentSection| {
+        let severity = section::field(&issue.body, "severity")
+            .map(|(_, word)| format!("{}: ", word.to_lowercase()))
+            .unwrap_or_default();
+        let title = issue.title.trim_start_matches("Issue:").trim();
+        format!("- {severity}{title}")
+    };
+    issue_sections(body).into_iter().map(title).collect()
+}
+
+fn issue_sections(body: &str) -> Vec<DocumentSection> {
+    let sections = section::read(body);
+    let all = section::find(&sections, 2, "issues");
+    let mut issues = all.map_or(Vec::new(), |all| section::read(&all.body));
+    issues.retain(|issue| issue.level == 3);
+    issues
+}
+
+pub(super) fn check(text: &str, findings: &mut Findings<'_>) {
+    for review in read(text) {
+        if !review.closed {
+            findings.high(review.line, "the review has no `</review>`");
+        } else if let Err(error) = review.verdict() {
+            findings.high(review.line, format!("the review has no verdict: {error}"));
+        }
+    }
 }
 
 pub fn read(text: &str) -> Vec<ChangeReview> {
@@ -324,11 +361,8 @@ fn verdict_in_lines(text: &str) -> Result<ReviewVerdict, NoVerdict> {
 }
 
 fn verdict_field(line: &str) -> Option<String> {
-    let plain = without_marks(line.trim().trim_start_matches(['-', ' ']));
-    let (key, value) = plain.split_once(':')?;
-    key.trim()
-        .eq_ignore_ascii_case("verdict")
-        .then(|| value.trim().to_owned())
+    let (key, value) = section::key_value(&without_marks(line))?;
+    key.eq_ignore_ascii_case("verdict").then_some(value)
 }
 
 /// Ticked boxes, or the verdict in the first line.
@@ -375,17 +409,11 @@ fn verdict_in_boxes(boxes: &[(bool, String)]) -> Result<ReviewVerdict, NoVerdict
 
 /// `- [x] APPROVED - why`: whether it is ticked, and the verdict.
 fn parse_tick(line: &str) -> Option<(bool, String)> {
-    let tail = line
-        .trim_start()
-        .strip_prefix(['-', '*', '+'])?
-        .trim_start()
-        .strip_prefix('[')?;
-    let (mark, tail) = tail.split_once(']')?;
-    let ticked = match mark.trim() {
-        "" => false,
-        "x" | "X" | "✓" | "✔" => true,
-        _ => return None,
-    };
+    let (mark, tail) = section::checkbox(line.trim_start())?;
+    let ticked = section::is_ticked(mark);
+    if !ticked && !mark.trim().is_empty() {
+        return None;
+    }
 
     let word = without_marks(tail);
     let end = [" - ", " – ", " — ", ":", " ("]

@@ -95,19 +95,35 @@ pub fn prose(text: &str) -> Vec<String> {
     lines
 }
 
-/// Finds `- **Key:** value`, `- **Key**: value` or `Key: value`, with its line number.
+/// Without the mark of a list item and bold marks.
+pub fn plain(line: &str) -> String {
+    let line = line.trim().trim_start_matches(['-', '*', '+']);
+    line.trim_start().replace("**", "")
+}
+
+/// `- **Key:** value`, `- **Key**: value` or `Key: value`
+pub fn key_value(line: &str) -> Option<(String, String)> {
+    let plain = plain(line);
+    let (key, value) = plain.split_once(':')?;
+    Some((key.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// The value of the first such line, with its line number. Ignores case.
 pub fn field(text: &str, key: &str) -> Option<(usize, String)> {
     prose(text).iter().enumerate().find_map(|(index, line)| {
-        let plain = line
-            .trim()
-            .trim_start_matches(['-', '*', '+'])
-            .trim_start()
-            .replace("**", "");
-        let (name, value) = plain.split_once(':')?;
-        name.trim()
-            .eq_ignore_ascii_case(key)
-            .then(|| (index + 1, value.trim().to_owned()))
+        let (name, value) = key_value(line)?;
+        name.eq_ignore_ascii_case(key).then_some((index + 1, value))
     })
+}
+
+/// The mark of a `- [x] ...` and the text after the box.
+pub fn checkbox(line: &str) -> Option<(&str, &str)> {
+    let tail = line.strip_prefix(['-', '*', '+'])?.trim_start();
+    tail.strip_prefix('[')?.split_once(']')
+}
+
+pub fn is_ticked(mark: &str) -> bool {
+    matches!(mark.trim(), "x" | "X" | "✓" | "✔")
 }
 
 #[cfg(test)]

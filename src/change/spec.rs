@@ -1,15 +1,36 @@
-//! Validates `specs/<id>.md`, according to the rules S1-S5 of `docs/formats/spec.md`.
+//! Validates the requirements and scenarios of `specs/<id>.md`, according to the rules S2-S5 of
+//! `docs/formats/spec.md`.
 
 use std::collections::BTreeSet;
 
-use super::finding::{Finding, Findings};
+use super::finding::Findings;
 use super::id::is_id;
 use super::section::{self, DocumentSection};
 
 /// In a change and in the project.
 pub const DIR: &str = "specs/";
-/// In characters.
-pub const MIN_OVERVIEW: usize = 50;
+
+/// A section whose subsections all have the same form.
+struct ItemList<T> {
+    section: &'static str,
+    noun: &'static str,
+    form: &'static str,
+    parse_title: fn(&str) -> Option<T>,
+}
+
+const REQUIREMENTS: ItemList<u32> = ItemList {
+    section: "Requirements",
+    noun: "requirement",
+    form: "R1: Title",
+    parse_title: number,
+};
+
+const SCENARIOS: ItemList<String> = ItemList {
+    section: "Acceptance Criteria",
+    noun: "scenario",
+    form: "Scenario: Name",
+    parse_title: scenario,
+};
 
 pub fn path(id: &str) -> String {
     format!("{DIR}{id}.md")
@@ -22,71 +43,72 @@ pub fn id_of(path: &str) -> Option<&str> {
         .filter(|id| is_id(id))
 }
 
-pub fn check(path: &str, text: &str) -> Vec<Finding> {
-    let mut findings = Findings::of(path);
-    let sections = section::read(text);
-    if !sections.iter().any(|section| section.level == 1) {
-        findings.high(1, "has no title `# Spec: ...`");
-    }
-
-    match section::find(&sections, 2, "overview") {
-        None => findings.high(1, "has no section `## Overview`"),
-        Some(section) if section.body.trim().chars().count() < MIN_OVERVIEW => {
+impl<T> ItemList<T> {
+    /// The items of the right form, with line numbers of the whole document. Reports the others.
+    fn items(
+        &self,
+        sections: &[DocumentSection],
+        findings: &mut Findings<'_>,
+    ) -> Vec<(T, DocumentSection)> {
+        let Some(list) = section::find(sections, 2, self.section) else {
+            return Vec::new();
+        };
+        let mut all = section::read(&list.body);
+        all.retain(|item| item.level == 3);
+        if all.is_empty() {
             findings.high(
-                section.line,
-                format!("`## Overview` has fewer than {MIN_OVERVIEW} characters"),
+                list.line,
+                format!("`## {}` has no `### {}`", self.section, self.form),
             );
         }
-        Some(_) => {}
-    }
 
-    requirements(&sections, &mut findings);
-    scenarios(&sections, &mut findings);
-    findings.into_sorted()
-}
-
-/// Of level 3, with line numbers of the whole document.
-fn subsections(section: &DocumentSection) -> Vec<DocumentSection> {
-    let inner = section::read(&section.body)
-        .into_iter()
-        .filter(|inner| inner.level == 3);
-    inner
-        .map(|inner| DocumentSection {
-            line: inner.line + section.first - 1,
-            first: inner.first + section.first - 1,
-            ..inner
-        })
-        .collect()
-}
-
-fn requirements(sections: &[DocumentSection], findings: &mut Findings<'_>) {
-    let Some(all) = section::find(sections, 2, "requirements") else {
-        return findings.high(1, "has no section `## Requirements`");
-    };
-    let (mut numbers, mut count) = (BTreeSet::new(), 0);
-    for section in subsections(all) {
-        count += 1;
-        match number(&section.title) {
-            None => findings.high(
-                section.line,
-                format!(
-                    "`### {}` is not a requirement: write `### R1: Title`",
-                    section.title
+        let mut items = Vec::new();
+        for mut item in all {
+            item.line += list.first - 1;
+            match (self.parse_title)(&item.title) {
+                Some(parsed) => items.push((parsed, item)),
+                None => findings.high(
+                    item.line,
+                    format!(
+                        "`### {}` is not a {}: write `### {}`",
+                        item.title, self.noun, self.form
+                    ),
                 ),
-            ),
-            Some(number) if !numbers.insert(number) => findings.high(
+            }
+        }
+
+        items
+    }
+}
+
+pub(super) fn check(_: &str, sections: &[DocumentSection], findings: &mut Findings<'_>) {
+    let mut numbers = BTreeSet::new();
+    for (number, section) in REQUIREMENTS.items(sections, findings) {
+        if !numbers.insert(number) {
+            findings.high(
                 section.line,
                 format!("there are two requirements R{number}"),
-            ),
-            Some(number) if section.body.trim().is_empty() => {
-                findings.high(section.line, format!("requirement R{number} says nothing"))
-            }
-            Some(_) => {}
+            );
+        } else if section.body.trim().is_empty() {
+            findings.high(section.line, format!("requirement R{number} says nothing"));
         }
     }
 
-    if count == 0 {
-        findings.high(all.line, "`## Requirements` has no `### R1: Title`");
+    let mut names = BTreeSet::new();
+    for (name, section) in SCENARIOS.items(sections, findings) {
+        let lines = section::prose(&section.body);
+        for word in ["WHEN", "THEN"] {
+            if !lines.iter().any(|line| has_keyword(line, word)) {
+                findings.high(
+                    section.line,
+                    format!("scenario \"{name}\" has no `- **{word}** ...`"),
+                );
+            }
+        }
+
+        if !names.insert(name.to_lowercase()) {
+            findings.low(section.line, format!("there are two scenarios \"{name}\""));
+        }
     }
 }
 
@@ -105,61 +127,14 @@ fn number(title: &str) -> Option<u32> {
     }
 }
 
-fn scenarios(sections: &[DocumentSection], findings: &mut Findings<'_>) {
-    let Some(all) = section::find(sections, 2, "acceptance criteria") else {
-        return findings.high(1, "has no section `## Acceptance Criteria`");
-    };
-    let (mut names, mut count) = (BTreeSet::new(), 0);
-    for section in subsections(all) {
-        let Some(name) = section
-            .title
-            .strip_prefix("Scenario:")
-            .map(str::trim)
-            .filter(|name| !name.is_empty())
-        else {
-            findings.high(
-                section.line,
-                format!(
-                    "`### {}` is not a scenario: write `### Scenario: Name`",
-                    section.title
-                ),
-            );
-            continue;
-        };
-
-        count += 1;
-        for word in ["WHEN", "THEN"] {
-            if !section::prose(&section.body)
-                .iter()
-                .any(|line| has_keyword(line, word))
-            {
-                findings.high(
-                    section.line,
-                    format!("scenario \"{name}\" has no `- **{word}** ...`"),
-                );
-            }
-        }
-
-        if !names.insert(name.to_lowercase()) {
-            findings.low(section.line, format!("there are two scenarios \"{name}\""));
-        }
-    }
-
-    if count == 0 {
-        findings.high(
-            all.line,
-            "`## Acceptance Criteria` has no `### Scenario: Name`",
-        );
-    }
+fn scenario(title: &str) -> Option<String> {
+    let name = title.strip_prefix("Scenario:")?.trim();
+    (!name.is_empty()).then(|| name.to_owned())
 }
 
 /// `- **WHEN** ...`, with text after the keyword.
 fn has_keyword(line: &str, word: &str) -> bool {
-    let plain = line
-        .trim()
-        .trim_start_matches(['-', '*', ' '])
-        .replace("**", "");
-    plain.strip_prefix(word).is_some_and(|tail| {
+    section::plain(line).strip_prefix(word).is_some_and(|tail| {
         tail.starts_with([' ', ':']) && !tail.trim_matches([' ', ':']).is_empty()
     })
 }
@@ -167,6 +142,8 @@ fn has_keyword(line: &str, word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::change::id::ChangeId;
+    use crate::change::shape::DocumentKind;
 
     /// A valid spec.
     const GOOD: &str = "# Spec: Greeting\n\n## Overview\nThe program greets whoever it is told to greet, and the world otherwise.\n\n\
@@ -174,7 +151,9 @@ mod tests {
         ## Acceptance Criteria\n\n### Scenario: Ada\n- **WHEN** `greet.sh Ada` runs\n- **THEN** it prints `Hello, Ada!`\n";
 
     fn check(text: &str, expected: &[&str]) {
-        let actual: Vec<String> = super::check("specs/greeting.md", text)
+        let id = ChangeId::parse("greet").unwrap();
+        let actual: Vec<String> = DocumentKind::Spec
+            .check(&id, "specs/greeting.md", text)
             .iter()
             .map(ToString::to_string)
             .collect();

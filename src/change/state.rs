@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::document::Documents;
 use super::id::ChangeId;
-use super::phase::{self, ChangeEvent, ChangePhase, Illegal};
+use super::phase::{self, ChangePhase, ChangeStep};
 use super::review::Issues;
 use crate::change::review::ReviewVerdict;
 use crate::git::object::{CommitId, TreeId};
@@ -104,26 +104,26 @@ impl ChangeState {
         }
     }
 
-    /// On error, the state is unchanged.
-    pub fn apply(&mut self, event: ChangeEvent, mut entry: ChangeEntry) -> Result<(), Illegal> {
-        // The state of a new change is already `Proposed`, but for the phase machine the change
-        // does not exist before its first step.
-        let begins = self.history.is_empty()
-            && (self.phase, event) == (ChangePhase::Proposed, ChangeEvent::Propose);
-        let before = if begins { None } else { Some(self.phase) };
-        self.phase = phase::next(before, event)?;
-        if event == ChangeEvent::Repropose {
+    /// Also sets the step and phase of the entry. On error, the state is unchanged, and its phase is
+    /// returned.
+    pub fn apply(&mut self, step: ChangeStep, entry: ChangeEntry) -> Result<(), ChangePhase> {
+        let phase = phase::next(self.phase, step, entry.verdict).ok_or(self.phase)?;
+        self.phase = phase;
+        if step == ChangeStep::Reproposal {
             self.iteration = self.iteration.saturating_add(1);
         }
 
-        entry.phase = self.phase;
-        self.last_action = Some(entry.step.clone());
+        self.last_action = Some(step.word().to_owned());
         self.updated_at = Some(entry.at.clone());
         if let Some(usage) = &entry.usage {
             self.usage.add(usage);
         }
 
-        self.history.push(entry);
+        self.history.push(ChangeEntry {
+            step: step.word().to_owned(),
+            phase,
+            ..entry
+        });
         Ok(())
     }
 
@@ -137,13 +137,11 @@ impl ChangeState {
 
     /// After TeDDy changed a document without changing its meaning.
     pub fn seal_one(&mut self, name: &str, text: &str, now: &str) {
-        self.checksums.insert(
-            name.to_owned(),
-            Checksum {
-                hash: hash(text),
-                validated_at: Some(now.to_owned()),
-            },
-        );
+        let sum = Checksum {
+            hash: hash(text),
+            validated_at: Some(now.to_owned()),
+        };
+        self.checksums.insert(name.to_owned(), sum);
     }
 
     /// Documents that were changed, added or removed since the last challenge. Empty before the
@@ -192,12 +190,9 @@ impl ChangeState {
     }
 
     /// With its index.
-    pub fn last(&self, step: &str) -> Option<(usize, &ChangeEntry)> {
-        self.history
-            .iter()
-            .enumerate()
-            .rev()
-            .find(|(_, entry)| entry.step == step)
+    pub fn last(&self, step: ChangeStep) -> Option<(usize, &ChangeEntry)> {
+        let mut entries = self.history.iter().enumerate().rev();
+        entries.find(|(_, entry)| entry.step == step.word())
     }
 }
 
@@ -280,10 +275,9 @@ impl ChangeUsage {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChangeEntry {
-    /// `proposal`, `challenge`, `reproposal`, `edit`, `approve`, `implement`, `task`, `fix`,
-    /// `review` or `archive`.
+    /// Usually that of a [`ChangeStep`].
     pub step: String,
     /// In RFC 3339.
     #[serde(default)]
@@ -317,24 +311,6 @@ pub struct IssueCounts {
     pub medium: usize,
     #[serde(default)]
     pub low: usize,
-}
-
-impl ChangeEntry {
-    /// [`ChangeState::apply`](super::state::ChangeState::apply) sets the phase.
-    pub fn of(step: &str, now: &str) -> ChangeEntry {
-        ChangeEntry {
-            step: step.to_owned(),
-            at: now.to_owned(),
-            phase: ChangePhase::Proposed,
-            about: None,
-            verdict: None,
-            issues: None,
-            reason: None,
-            turn: None,
-            usage: None,
-            rest: serde_yaml::Mapping::new(),
-        }
-    }
 }
 
 impl From<Issues> for IssueCounts {

@@ -10,7 +10,8 @@ use anyhow::Context as _;
 
 use super::document::Documents;
 use super::id::{CHANGES, ChangeId};
-use super::phase::{ChangePhase, Illegal};
+use super::phase::ChangePhase;
+use super::shape::DocumentKind;
 use super::state::{self, ChangeState};
 use crate::git::object::{BlobId, CommitId, EntryMode, NewCommit, TreeEntry, TreeId, batch};
 use crate::git::repository::Repository;
@@ -102,7 +103,7 @@ impl ChangeStore<'_> {
         {
             if let Some(path) = std::str::from_utf8(&leaf.path)
                 .ok()
-                .filter(|path| Documents::is_one(path))
+                .filter(|path| DocumentKind::of(path).is_some())
             {
                 // Before the content is read: a small pack can expand to gigabytes.
                 bytes += self.repository.blob_size(BlobId::of(leaf.id))?;
@@ -159,7 +160,8 @@ impl ChangeStore<'_> {
                 .leaves(change.tree)?
                 .into_iter()
                 .map(|leaf| leaf.path);
-            let removed = removed.filter(|path| Documents::is_one(&String::from_utf8_lossy(path)));
+            let removed =
+                removed.filter(|path| DocumentKind::of(&String::from_utf8_lossy(path)).is_some());
             edits.extend(removed.map(|path| (path, None)));
         }
 
@@ -284,17 +286,6 @@ pub enum ChangeError {
 }
 
 impl ChangeError {
-    pub fn of(id: &ChangeId, wanted: &'static str, illegal: Illegal) -> ChangeError {
-        match illegal.phase {
-            Some(phase) => ChangeError::ChangeNotReady {
-                id: id.clone(),
-                phase,
-                wanted,
-            },
-            None => ChangeError::ChangeNotFound(id.clone()),
-        }
-    }
-
     pub fn hint(&self) -> String {
         match self {
             ChangeError::ChangeNotFound(id) => {
@@ -390,7 +381,7 @@ mod tests {
 
 #[cfg(test)]
 mod message_tests {
-    use super::super::phase::ChangeEvent;
+    use super::super::phase::ChangeStep;
     use super::super::state::read;
     use super::*;
     use crate::change::review::ReviewVerdict;
@@ -401,11 +392,9 @@ mod message_tests {
         let mut state = read("change_id: greet\nphase: proposed\n").unwrap();
         let entry = ChangeEntry {
             verdict: Some(ReviewVerdict::Approved),
-            ..ChangeEntry::of("challenge", "now")
+            ..ChangeEntry::default()
         };
-        state
-            .apply(ChangeEvent::Challenge(ReviewVerdict::Approved), entry)
-            .unwrap();
+        state.apply(ChangeStep::Challenge, entry).unwrap();
         assert_eq!(
             commit_message(
                 "Challenge 1: approved\nTeddy-Phase: evil",
@@ -420,20 +409,16 @@ mod message_tests {
 
 #[cfg(test)]
 mod error_tests {
-    use super::super::phase::ChangeEvent;
     use super::*;
 
     #[test]
     fn every_error_says_what_to_do() {
         let id = ChangeId::parse("add-auth").unwrap();
-        let error = ChangeError::of(
-            &id,
-            "impl",
-            Illegal {
-                phase: Some(ChangePhase::Proposed),
-                event: ChangeEvent::Implement,
-            },
-        );
+        let error = ChangeError::ChangeNotReady {
+            id: id.clone(),
+            phase: ChangePhase::Proposed,
+            wanted: "impl",
+        };
         assert_eq!(
             error.to_string(),
             "the change `add-auth` is proposed, so `impl` is not possible"
@@ -444,7 +429,7 @@ mod error_tests {
             error.hint()
         );
         let error = ChangeError::ChangeNotComplete {
-            id: id.clone(),
+            id,
             phase: ChangePhase::Implementing,
         };
         assert_eq!(
@@ -454,14 +439,5 @@ mod error_tests {
                 "`teddy change impl add-auth` continues it"
             )
         );
-        let error = ChangeError::of(
-            &id,
-            "impl",
-            Illegal {
-                phase: None,
-                event: ChangeEvent::Implement,
-            },
-        );
-        assert_eq!(error, ChangeError::ChangeNotFound(id));
     }
 }

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::finding::{Finding, Findings};
-use super::section;
+use super::finding::Findings;
+use super::section::{self, DocumentSection};
 use crate::text::path::RepoPath;
 
 pub const FILE: &str = "tasks.md";
@@ -81,17 +81,11 @@ fn mark(layer: String) -> Task {
 
 /// `- [ ] 1.1 Title`
 fn boxed(line: &str) -> Option<(bool, String, String)> {
-    let tail = line
-        .strip_prefix(['-', '*'])?
-        .trim_start()
-        .strip_prefix('[')?;
-    let (mark, tail) = tail.split_once(']')?;
+    let (mark, tail) = section::checkbox(line)?;
     let tail = tail.trim().trim_start_matches("**");
     let (number, title) = tail.split_once([' ', ':']).unwrap_or((tail, ""));
-    let is_done = matches!(mark.trim(), "x" | "X" | "✓");
-
     Some((
-        is_done,
+        section::is_ticked(mark),
         number.trim_end_matches(['.', ':']).to_owned(),
         title.replace("**", "").trim().to_owned(),
     ))
@@ -100,18 +94,13 @@ fn boxed(line: &str) -> Option<(bool, String, String)> {
 fn parse_detail(task: &mut Task, line: &str, raw: &str) {
     task.text.push_str(raw);
     task.text.push('\n');
-    let plain = line
-        .trim()
-        .trim_start_matches(['-', '*'])
-        .trim()
-        .replace("**", "");
-    let Some((key, value)) = plain.split_once(':') else {
+    let Some((key, value)) = section::key_value(line) else {
         return;
     };
 
-    match key.trim().to_ascii_lowercase().as_str() {
+    match key.to_ascii_lowercase().as_str() {
         "file" => {
-            let (path, verb) = value.rsplit_once('(').unwrap_or((value, ""));
+            let (path, verb) = value.rsplit_once('(').unwrap_or((&value, ""));
             task.file = Some((
                 path.replace('`', "").trim().to_owned(),
                 verb.trim_end_matches([')', ' ']).to_owned(),
@@ -130,8 +119,7 @@ fn parse_detail(task: &mut Task, line: &str, raw: &str) {
     }
 }
 
-pub fn check(text: &str) -> Vec<Finding> {
-    let mut findings = Findings::of(FILE);
+pub(super) fn check(text: &str, _: &[DocumentSection], findings: &mut Findings<'_>) {
     let tasks = read(text);
     if tasks.is_empty() {
         findings.high(
@@ -142,7 +130,7 @@ pub fn check(text: &str) -> Vec<Finding> {
 
     let mut numbers: BTreeSet<&str> = BTreeSet::new();
     for task in &tasks {
-        number(task, &mut findings);
+        number(task, findings);
         if task.title.is_empty() {
             findings.high(task.line, format!("task {} has no title", task.number));
         }
@@ -154,7 +142,7 @@ pub fn check(text: &str) -> Vec<Finding> {
             );
         }
 
-        file(task, &mut findings);
+        file(task, findings);
         // Only earlier tasks count, so there are no cycles.
         for name in task
             .depends
@@ -173,8 +161,6 @@ pub fn check(text: &str) -> Vec<Finding> {
             findings.high(task.line, format!("there are two tasks {}", task.number));
         }
     }
-
-    findings.into_sorted()
 }
 
 fn number(task: &Task, findings: &mut Findings<'_>) {
@@ -249,13 +235,20 @@ pub fn tick(text: &str, number: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::change::id::ChangeId;
+    use crate::change::shape::DocumentKind;
 
     /// Valid tasks.
     const GOOD: &str = "# Tasks: greet\n\n## 1. Data Layer\n- [x] 1.1 Say what is wanted\n  - File: `test.sh` (CREATE)\n  - Do: Write a test.\n\n\
         ## 2. Logic Layer\n- [ ] 2.1 Take a name\n  - File: `greet.sh` (MODIFY)\n  - Spec: `greeting` R1\n  - Do: Use `$1`.\n  - Depends: 1.1\n";
 
     fn check(text: &str, expected: &[&str]) {
-        let actual: Vec<String> = super::check(text).iter().map(ToString::to_string).collect();
+        let id = ChangeId::parse("greet").unwrap();
+        let actual: Vec<String> = DocumentKind::Tasks
+            .check(&id, FILE, text)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(actual, expected, "for {text:?}");
     }
 

@@ -1,11 +1,6 @@
-//! `teddy change`: takes a change through its documents. One file per command or group of small
-//! commands.
+//! `teddy change`: takes a change through its documents.
 
-mod implement;
-mod log;
-mod plan;
 mod show;
-mod status;
 mod steps;
 
 use std::process::ExitCode;
@@ -13,9 +8,6 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use super::app::App;
-use super::complete;
-use crate::project::Project;
-use crate::workflow::change::ChangeOptions;
 
 /// Take a change through its documents: plan, challenge, implement, review, archive
 ///
@@ -35,72 +27,67 @@ pub(super) struct Args {
 /// A command on changes.
 #[derive(Subcommand)]
 enum ChangeCommand {
-    Plan(plan::Args),
-    Impl(implement::Args),
+    /// Plan a change: write the proposal, specs and tasks, then challenge and revise them until
+    /// they pass
+    ///
+    /// Goes on where the change stands. After `change.planning_iterations` reproposals the decision
+    /// is yours: on a terminal you are asked, otherwise `teddy change approve` records it.
+    #[command(
+        after_help = "Examples:\n  teddy change plan add-auth 'People log in with a password'\n  teddy change plan add-auth\n  teddy change plan add-auth --json"
+    )]
+    Plan(steps::ProposalArgs),
+    /// Implement a change: run the open tasks as turns of its session, then review and fix
+    ///
+    /// Goes on where it stopped. Each plan is shown for approval as in `teddy execute`.
+    #[command(
+        after_help = "Examples:\n  teddy change impl add-auth\n  teddy change impl add-auth -y\n  teddy -s change/add-auth log\n\nExit codes: 0 complete, 1 not complete, 3 a plan was rejected, 4 a result overlaps with your own edits, 5 the model waits for your answer"
+    )]
+    Impl(steps::ImplementArgs),
     Archive(steps::ArchiveArgs),
+    /// Write the missing documents of a change: proposal.md, specs/*.md, tasks.md
+    #[command(
+        after_help = "Examples:\n  teddy change proposal add-auth 'People log in with a password'"
+    )]
     Proposal(steps::ProposalArgs),
-    Challenge(steps::Challenge),
-    Reproposal(steps::Reproposal),
+    /// Have the documents of a change challenged; the verdict sets its phase
+    #[command(
+        after_help = "Examples:\n  teddy change challenge add-auth\n  teddy change challenge add-auth --model 'command:claude -p'"
+    )]
+    Challenge(steps::JudgeArgs),
+    Reproposal(steps::ReproposalArgs),
     /// Work on the open tasks of a change and on the findings of its last review
     #[command(
         after_help = "Examples:\n  teddy change implement add-auth\n  teddy change implement add-auth -y"
     )]
-    Implement(implement::Args),
-    Review(steps::ReviewArgs),
+    Implement(steps::ImplementArgs),
+    /// Have the implementation of a change reviewed; approval completes it
+    #[command(after_help = "Example:\n  teddy change review add-auth")]
+    Review(steps::JudgeArgs),
     Approve(steps::ApproveArgs),
-    Validate(status::Validate),
-    Status(status::Args),
-    List(status::ListArgs),
-    Show(show::Args),
-    Log(log::Args),
-    Diff(log::DiffArgs),
-}
-
-/// Options of every step that asks a model.
-#[derive(clap::Args)]
-struct ModelFlags {
-    /// The model of every role, in place of `change.roles`: a name of the configuration, or
-    /// `kind:id`
-    #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
-    model: Option<String>,
-}
-
-impl ModelFlags {
-    /// Opens the project for a step that calls a model.
-    fn project(&self, app: &App) -> anyhow::Result<Project> {
-        let mut project = app.project()?;
-        if project.settings.change.roles.is_empty() {
-            // A pipeline produces plans, not documents, so a plain model is required.
-            app.ensure_model(&mut project, self.model.as_deref())?;
-        }
-
-        Ok(project)
-    }
-
-    fn to_options(&self) -> ChangeOptions {
-        ChangeOptions {
-            model: self.model.clone(),
-            message: None,
-        }
-    }
+    Validate(show::ValidateArgs),
+    Status(show::StatusArgs),
+    List(show::ListArgs),
+    Show(show::ShowArgs),
+    Log(show::LogArgs),
+    Diff(show::DiffArgs),
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     match args.command {
-        ChangeCommand::Plan(args) => plan::run(args, app),
-        ChangeCommand::Impl(args) => implement::run(args, app),
-        ChangeCommand::Archive(args) => steps::archive_change(args, app),
-        ChangeCommand::Proposal(args) => steps::proposal(args, app),
+        ChangeCommand::Plan(args) => steps::plan(args, app),
+        ChangeCommand::Impl(args) => steps::implement_and_review(args, app),
+        ChangeCommand::Archive(args) => steps::archive(args, app),
+        ChangeCommand::Proposal(args) => steps::propose(args, app),
         ChangeCommand::Challenge(args) => steps::challenge(args, app),
-        ChangeCommand::Reproposal(args) => steps::reproposal(args, app),
-        ChangeCommand::Implement(args) => implement::implement(args, app),
+        ChangeCommand::Reproposal(args) => steps::revise(args, app),
+        ChangeCommand::Implement(args) => steps::implement(args, app),
         ChangeCommand::Review(args) => steps::review(args, app),
-        ChangeCommand::Approve(args) => steps::approve_change(args, app),
-        ChangeCommand::Validate(args) => status::validate(args, app),
-        ChangeCommand::Status(args) => status::run(args, app),
-        ChangeCommand::List(args) => status::list(args, app),
-        ChangeCommand::Show(args) => show::run(args, app),
-        ChangeCommand::Log(args) => log::run(args, app),
-        ChangeCommand::Diff(args) => log::diff(args, app),
+        ChangeCommand::Approve(args) => steps::approve(args, app),
+        ChangeCommand::Validate(args) => show::validate(args, app),
+        ChangeCommand::Status(args) => show::status(args, app),
+        ChangeCommand::List(args) => show::list(args, app),
+        ChangeCommand::Show(args) => show::show(args, app),
+        ChangeCommand::Log(args) => show::log(args, app),
+        ChangeCommand::Diff(args) => show::diff(args, app),
     }
 }

@@ -255,7 +255,8 @@ fn resource_link(resource: &str) -> String {
     }
 }
 
-fn write_block(text: &mut String, language: &str, contents: &str) {
+/// In a fence longer than any inside the contents.
+pub fn write_block(text: &mut String, language: &str, contents: &str) {
     let fence = fence_for(contents, 4);
     write_line(text, format_args!("{fence}{language}"));
     text.push_str(contents);

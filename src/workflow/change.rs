@@ -5,54 +5,247 @@
 //! documents to see what is left to do.
 
 pub mod archive;
-
 mod ask;
-pub mod challenge;
 pub mod implement;
-
+pub mod judge;
 pub mod plan;
-pub mod proposal;
-pub mod reproposal;
-pub mod review;
 pub mod status;
 pub mod work;
 
-use crate::git::keep::protect;
 use anyhow::Context as _;
 
+use crate::change::document::Documents;
+use crate::change::finding::is_usable;
 use crate::change::id::ChangeId;
-use crate::change::phase::{self, ChangeEvent};
-use crate::change::state::ChangeEntry;
-use crate::change::store;
-use crate::change::store::ChangeError;
-use crate::change::store::{Change, ChangeStore};
-use crate::git::keep::protect::MergePolicy;
+use crate::change::phase::{self, ChangeStep};
+use crate::change::state::{Base, ChangeEntry, ChangeState};
+use crate::change::store::{self, Change, ChangeError, ChangeStore};
+use crate::git::keep::protect::{self, MergePolicy};
 use crate::git::object::TreeId;
 use crate::git::refs::{self, Expected, MoveError};
 use crate::host::clock;
-use crate::host::lock::{Lock, LockError, patience};
+use crate::host::lock::{Lock, patience};
 use crate::project::Project;
+use crate::text::secret::redact;
+use crate::workflow::user::{Event, Notice, User};
 use crate::workspace::snapshot;
 
-#[derive(Debug, Clone, Default)]
-pub struct ChangeOptions {
+/// What the user asked for.
+#[derive(Debug, Clone)]
+pub struct ChangeRequest {
+    pub id: ChangeId,
+    /// Required for a new change, ignored otherwise.
+    pub description: Option<String>,
     /// For all roles, instead of the configured models.
     pub model: Option<String>,
-    /// To the implementer: an answer to its question, or additional instructions.
+    /// To the author: what to revise. To the implementer: an answer to its question, or additional
+    /// instructions.
     pub message: Option<String>,
 }
 
-struct ChangeStep {
-    event: ChangeEvent,
+impl ChangeRequest {
+    pub fn of(id: ChangeId) -> ChangeRequest {
+        ChangeRequest {
+            id,
+            description: None,
+            model: None,
+            message: None,
+        }
+    }
+}
+
+/// A change under its lock, which is held for the whole command, unlike that of the repository.
+pub struct OpenChange<'a> {
+    pub change: Change,
+    project: &'a Project,
+    request: &'a ChangeRequest,
+    user: &'a mut dyn User,
     /// For messages.
     command: &'static str,
-    entry: ChangeEntry,
-    title: String,
-    lines: Vec<String>,
+    _lock: Lock,
+}
+
+impl<'a> OpenChange<'a> {
+    pub fn open(
+        project: &'a mut Project,
+        request: &'a ChangeRequest,
+        command: &'static str,
+        user: &'a mut dyn User,
+    ) -> anyhow::Result<OpenChange<'a>> {
+        let read = |project: &Project| open_change(project, &request.id);
+        OpenChange::lock(project, request, command, user, &read)
+    }
+
+    /// A change that does not exist begins with its first step, and needs a description.
+    pub fn open_or_begin(
+        project: &'a mut Project,
+        request: &'a ChangeRequest,
+        command: &'static str,
+        user: &'a mut dyn User,
+    ) -> anyhow::Result<OpenChange<'a>> {
+        let read =
+            |project: &Project| match refs::read(&project.repository, &request.id.reference())? {
+                Some(commit) => change_store(project).at(&request.id, commit),
+                None => begin(project, request),
+            };
+        OpenChange::lock(project, request, command, user, &read)
+    }
+
+    /// Also recovers. The project's session is that of the change from then on.
+    fn lock(
+        project: &'a mut Project,
+        request: &'a ChangeRequest,
+        command: &'static str,
+        user: &'a mut dyn User,
+        read: &dyn Fn(&Project) -> anyhow::Result<Change>,
+    ) -> anyhow::Result<OpenChange<'a>> {
+        let lock = Lock::take(&change_dir(project, &request.id), command, patience())?;
+        project.recover(user)?;
+        project.work_on(&request.id.session());
+        Ok(OpenChange {
+            change: read(project)?,
+            project,
+            request,
+            user,
+            command,
+            _lock: lock,
+        })
+    }
+
+    fn allow(&self, step: ChangeStep) -> Result<(), ChangeError> {
+        if phase::allows(self.change.state.phase, step) {
+            Ok(())
+        } else {
+            Err(self.not_ready())
+        }
+    }
+
+    fn not_ready(&self) -> ChangeError {
+        ChangeError::ChangeNotReady {
+            id: self.change.id.clone(),
+            phase: self.change.state.phase,
+            wanted: self.command,
+        }
+    }
+
+    /// Reports mistakes, and fails if the documents are unusable.
+    fn require_usable(&mut self) -> anyhow::Result<()> {
+        let id = self.change.id.clone();
+        let findings = self.change.documents.check(&id);
+        if is_usable(&findings) {
+            return Ok(());
+        }
+
+        let count = findings.len();
+        self.user
+            .report(Event::Notice(Notice::DocumentMistakes(findings)));
+        Err(ChangeError::Invalid { id, count }.into())
+    }
+
+    fn require_done(&self) -> Result<(), ChangeError> {
+        let (done, tasks) = self.change.documents.progress();
+        match tasks - done {
+            0 => Ok(()),
+            open => Err(ChangeError::OpenTasks {
+                id: self.change.id.clone(),
+                open,
+            }),
+        }
+    }
+
+    /// Takes the repository lock.
+    fn save(
+        &mut self,
+        step: ChangeStep,
+        entry: ChangeEntry,
+        title: &str,
+        lines: &[String],
+    ) -> anyhow::Result<()> {
+        let _lock = self.project.lock("change")?;
+        self.save_locked(step, entry, title, lines)
+    }
+
+    /// Records a step as one commit. The caller holds the repository lock.
+    fn save_locked(
+        &mut self,
+        step: ChangeStep,
+        mut entry: ChangeEntry,
+        title: &str,
+        lines: &[String],
+    ) -> anyhow::Result<()> {
+        let repository = &self.project.repository;
+        let before = &self.change;
+        let mut after = before.clone();
+        entry.at = now();
+        after
+            .state
+            .apply(step, entry)
+            .map_err(|_| self.not_ready())?;
+        let message = store::commit_message(title, lines, &after.state);
+        let (commit, tree) = change_store(self.project).write(&after, &message)?;
+        let reached = before.commit.map(|_| before.tree);
+        let protected = protect::protect_commits(
+            repository,
+            &[commit],
+            reached.as_slice(),
+            MergePolicy::Merge,
+        )?;
+        let protected = protected.context("`git gc` removed objects of the step while it was recorded; nothing was changed, try again")?;
+        let reference = before.id.reference();
+        let expected = before.commit.map_or(Expected::Absent, Expected::At);
+        let log = format!("teddy: change {}", step.word());
+
+        // The ref moves last: a crash before this line leaves only unreachable objects.
+        refs::move_to(repository, &reference, expected, commit, &log).map_err(
+            |error| match error {
+                MoveError::Moved { .. } => anyhow::anyhow!(
+                    "change `{}` got another step meanwhile; nothing was changed",
+                    before.id
+                ),
+                MoveError::Store(error) => error,
+            },
+        )?;
+
+        refs::sync(repository, &reference)?;
+        protect::release_protected(repository, &protected)?;
+        self.change = Change {
+            commit: Some(commit),
+            tree,
+            ..after
+        };
+        Ok(())
+    }
 }
 
 fn now() -> String {
     clock::now().timestamp().to_string()
+}
+
+/// For its lock and for answers that were not recorded.
+fn change_dir(project: &Project, id: &ChangeId) -> std::path::PathBuf {
+    let changes = project.repository.teddy_dir().join("changes");
+    changes.join(id.as_str())
+}
+
+fn begin(project: &Project, request: &ChangeRequest) -> anyhow::Result<Change> {
+    let id = &request.id;
+    let description = request.description.as_deref().map(str::trim);
+    let description = description
+        .filter(|text| !text.is_empty())
+        .ok_or_else(|| ChangeError::MissingDescription(id.clone()))?;
+    let (tree, specs) = change_store(project).beginning(files_now(project)?)?;
+    let base = Base {
+        commit: refs::head(&project.repository)?,
+        specs,
+    };
+
+    Ok(Change {
+        id: id.clone(),
+        commit: None,
+        tree,
+        state: ChangeState::new(id, &redact(description), base, &now()),
+        documents: Documents::default(),
+    })
 }
 
 pub fn change_store(project: &Project) -> ChangeStore<'_> {
@@ -65,84 +258,11 @@ pub fn open_change(project: &Project, id: &ChangeId) -> anyhow::Result<Change> {
     change_store(project).read(id)
 }
 
-/// Held for the whole command, unlike the repository lock.
-fn lock_change(project: &Project, id: &ChangeId, command: &str) -> Result<Lock, LockError> {
-    Lock::take(
-        &project
-            .repository
-            .teddy_dir()
-            .join("changes")
-            .join(id.as_str()),
-        command,
-        patience(),
-    )
-}
-
 fn files_now(project: &Project) -> anyhow::Result<TreeId> {
     let _lock = project.lock("change")?;
     Ok(snapshot::snapshot(&project.checkout(), &[])
         .context("recording your files")?
         .tree)
-}
-
-/// Takes the repository lock.
-fn save(project: &Project, change: &mut Change, step: ChangeStep) -> anyhow::Result<()> {
-    let _lock = project.lock("change")?;
-    save_locked(project, change, step)
-}
-
-/// The caller holds the repository lock.
-fn save_locked(project: &Project, change: &mut Change, step: ChangeStep) -> anyhow::Result<()> {
-    let mut after = change.clone();
-    let ChangeStep {
-        event,
-        command,
-        entry,
-        title,
-        lines,
-    } = step;
-    after
-        .state
-        .apply(event, entry)
-        .map_err(|illegal| ChangeError::of(&change.id, command, illegal))?;
-    let message = store::commit_message(&title, &lines, &after.state);
-    let (commit, tree) = change_store(project).write(&after, &message)?;
-    let before = change.commit.map(|_| change.tree);
-    let protected = protect::protect_commits(
-        &project.repository,
-        &[commit],
-        before.as_slice(),
-        MergePolicy::Merge,
-    )?;
-    let protected = protected.context("`git gc` removed objects of the step while it was recorded; nothing was changed, try again")?;
-    let expected = change.commit.map_or(Expected::Absent, Expected::At);
-    let log = format!("teddy: change {command}");
-
-    // The ref moves last: a crash before this line leaves only unreachable objects.
-    refs::move_to(
-        &project.repository,
-        &change.id.reference(),
-        expected,
-        commit,
-        &log,
-    )
-    .map_err(|error| match error {
-        MoveError::Moved { .. } => anyhow::anyhow!(
-            "change `{}` got another step meanwhile; nothing was changed",
-            change.id
-        ),
-        MoveError::Store(error) => error,
-    })?;
-
-    refs::sync(&project.repository, &change.id.reference())?;
-    protect::release_protected(&project.repository, &protected)?;
-    *change = Change {
-        commit: Some(commit),
-        tree,
-        ..after
-    };
-
-    Ok(())
 }
 
 /// In a change and its session. A replay continues with the answer after these.
@@ -159,11 +279,4 @@ pub fn answers_in_change(project: &Project, id: &ChangeId, model: &str) -> anyho
     }
 
     Ok(count)
-}
-
-fn allow(change: &Change, event: ChangeEvent, command: &'static str) -> Result<(), ChangeError> {
-    let phase = Some(change.state.phase);
-    phase::next(phase, event)
-        .map(|_| ())
-        .map_err(|illegal| ChangeError::of(&change.id, command, illegal))
 }

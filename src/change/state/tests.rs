@@ -6,8 +6,11 @@ use crate::change::review::ReviewVerdict;
 /// A minimal state.
 const SMALL: &str = "change_id: greet\nphase: proposed\n";
 
-fn entry(step: &str) -> ChangeEntry {
-    ChangeEntry::of(step, "2026-01-02T03:04:05Z")
+fn verdict(verdict: ReviewVerdict) -> ChangeEntry {
+    ChangeEntry {
+        verdict: Some(verdict),
+        ..ChangeEntry::default()
+    }
 }
 
 #[test]
@@ -55,10 +58,7 @@ fn c4_a22_unknown_fields_are_kept() {
     );
     let mut state = read(&text).unwrap();
     state
-        .apply(
-            ChangeEvent::Challenge(ReviewVerdict::NeedsRevision),
-            entry("challenge"),
-        )
+        .apply(ChangeStep::Challenge, verdict(ReviewVerdict::NeedsRevision))
         .unwrap();
     let again = write(&read(&write(&state)).unwrap());
     for preserved in ["session_id: abc", "extra:", "mood: good"] {
@@ -71,13 +71,10 @@ fn c5_a26_each_reproposal_adds_an_iteration() {
     let mut state = read(SMALL).unwrap();
     for expected in 2..=4 {
         state
-            .apply(
-                ChangeEvent::Challenge(ReviewVerdict::NeedsRevision),
-                entry("challenge"),
-            )
+            .apply(ChangeStep::Challenge, verdict(ReviewVerdict::NeedsRevision))
             .unwrap();
         state
-            .apply(ChangeEvent::Repropose, entry("reproposal"))
+            .apply(ChangeStep::Reproposal, ChangeEntry::default())
             .unwrap();
         assert_eq!(state.iteration, expected);
     }
@@ -90,11 +87,8 @@ fn c6_a_step_that_the_phase_does_not_allow_changes_nothing() {
     let mut state = read(SMALL).unwrap();
     let before = state.clone();
     assert_eq!(
-        state.apply(ChangeEvent::Archive, entry("archive")),
-        Err(Illegal {
-            phase: Some(ChangePhase::Proposed),
-            event: ChangeEvent::Archive
-        })
+        state.apply(ChangeStep::Archive, ChangeEntry::default()),
+        Err(ChangePhase::Proposed)
     );
 
     assert_eq!(state, before);
@@ -133,29 +127,29 @@ fn c8_what_the_models_took_is_added_up() {
 
     state
         .apply(
-            ChangeEvent::Propose,
+            ChangeStep::Proposal,
             ChangeEntry {
                 usage: Some(usage("a", 2)),
-                ..entry("proposal")
+                ..ChangeEntry::default()
             },
         )
         .unwrap();
     state
         .apply(
-            ChangeEvent::Challenge(ReviewVerdict::Approved),
+            ChangeStep::Challenge,
             ChangeEntry {
                 usage: Some(usage("b", 1)),
-                ..entry("challenge")
+                ..verdict(ReviewVerdict::Approved)
             },
         )
         .unwrap();
     state
         .apply(
-            ChangeEvent::Implement,
+            ChangeStep::Task,
             ChangeEntry {
                 usage: Some(usage("a", 1)),
                 turn: Some(1),
-                ..entry("task")
+                ..ChangeEntry::default()
             },
         )
         .unwrap();
@@ -187,29 +181,29 @@ fn c9_the_limit_counts_what_is_known_in_part_and_leaves_the_turns_to_their_sessi
 
     state
         .apply(
-            ChangeEvent::Propose,
+            ChangeStep::Proposal,
             ChangeEntry {
                 usage: usage(Some(0.25), Some(0.5)),
-                ..entry("proposal")
+                ..ChangeEntry::default()
             },
         )
         .unwrap();
     state
         .apply(
-            ChangeEvent::Challenge(ReviewVerdict::Approved),
+            ChangeStep::Challenge,
             ChangeEntry {
                 usage: usage(None, None),
-                ..entry("challenge")
+                ..verdict(ReviewVerdict::Approved)
             },
         )
         .unwrap();
     state
         .apply(
-            ChangeEvent::Implement,
+            ChangeStep::Task,
             ChangeEntry {
                 usage: usage(Some(4.0), None),
                 turn: Some(1),
-                ..entry("task")
+                ..ChangeEntry::default()
             },
         )
         .unwrap();

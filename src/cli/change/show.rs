@@ -1,26 +1,32 @@
-//! `teddy change show`: prints the documents of a change.
+//! The commands of a change that only read: `show`, `log`, `diff`, `status`, `list` and `validate`.
 
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 
 use super::super::app::App;
-use super::super::complete;
-use super::super::exit;
-use super::log::resolve_step;
-use crate::change::document::REVIEW;
+use super::super::difference::{self, ShownAs};
+use super::super::{complete, exit, number};
+use crate::change::finding::is_usable;
 use crate::change::id::ChangeId;
-use crate::change::store::Change;
+use crate::change::shape::DocumentKind;
+use crate::change::store::{Change, StepRow};
 use crate::change::{proposal, review, state};
-use crate::workflow::change;
-use crate::workflow::change::open_change;
+use crate::git::object::CommitId;
+use crate::git::refs;
+use crate::project::Project;
+use crate::text::counted;
+use crate::text::sanitize::sanitize_line;
+use crate::ui::style::{StyledLine, Tone};
+use crate::workflow::change::status::{self, ChangeListRow, ChangeStatus};
+use crate::workflow::change::{change_store, judge, open_change};
 
 /// Show the documents of a change
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy change show add-auth\n  teddy change show add-auth tasks.md\n  teddy change show add-auth review             the latest review\n  teddy change show add-auth proposal.md --at 1\n  git show refs/teddy/changes/add-auth:STATE.yaml"
 )]
-pub(super) struct Args {
+pub(super) struct ShowArgs {
     /// The change
     #[arg(add = complete::with(complete::changes))]
     id: String,
@@ -33,12 +39,12 @@ pub(super) struct Args {
     at: Option<String>,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn show(args: ShowArgs, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let project = app.project()?;
     let mut change = open_change(&project, &id)?;
     if let Some(at) = &args.at {
-        change = change::change_store(&project).at(&id, resolve_step(&project, &id, at)?)?;
+        change = change_store(&project).at(&id, resolve_step(&project, &id, at)?)?;
     }
 
     if app.global.json {
@@ -65,7 +71,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
 /// Returns the latest review: of the implementation if there is one, else of the proposal.
 fn latest(change: &Change) -> Option<String> {
-    let newest = [REVIEW, proposal::FILE].iter().find_map(|name| {
+    let newest = [review::FILE, proposal::FILE].iter().find_map(|name| {
         let reviews = review::read(change.documents.text(name));
         review::latest(&reviews).cloned()
     });
@@ -86,4 +92,258 @@ pub(super) fn everything(change: &Change) -> String {
         .chain(others)
         .map(|text| format!("{}\n\n", text.trim_end()))
         .collect()
+}
+
+/// List the steps of a change, newest first
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy change log add-auth\n  git log refs/teddy/changes/add-auth"
+)]
+pub(super) struct LogArgs {
+    /// The change
+    #[arg(add = complete::with(complete::changes))]
+    id: String,
+    /// Show at most this many turns
+    #[arg(short = 'n', long, value_name = "N", value_parser = number::most)]
+    max_count: Option<usize>,
+}
+
+pub(super) fn log(args: LogArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.project()?;
+    let change = open_change(&project, &ChangeId::parse(&args.id)?)?;
+    let mut rows = change
+        .commit
+        .map(|commit| change_store(&project).steps(commit))
+        .transpose()?
+        .unwrap_or_default();
+    let all = rows.len();
+
+    rows.truncate(args.max_count.unwrap_or(usize::MAX));
+    if app.global.json {
+        app.print_json(&rows)?;
+        return Ok(exit::SUCCESS.into());
+    }
+
+    let line = |(index, row): (usize, &StepRow)| {
+        StyledLine::of(Tone::Strong, &format!("{:>4} ", all - index))
+            .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]))
+            .with(Tone::Faint, &format!("{:12} ", row.phase))
+            .with(Tone::Plain, &row.title)
+    };
+    app.page(
+        &project,
+        &rows.iter().enumerate().map(line).collect::<Vec<_>>(),
+    )?;
+    Ok(exit::SUCCESS.into())
+}
+
+/// Returns the commit of a step, given its number or a git revision.
+fn resolve_step(project: &Project, id: &ChangeId, name: &str) -> anyhow::Result<CommitId> {
+    let Ok(number) = name.parse::<usize>() else {
+        return refs::resolve(&project.repository, name);
+    };
+    let newest = open_change(project, id)?
+        .commit
+        .context("the change has no step")?;
+    let rows = change_store(project).steps(newest)?;
+    let row = rows
+        .len()
+        .checked_sub(number)
+        .filter(|_| number > 0)
+        .and_then(|at| rows.get(at));
+
+    Ok(row
+        .with_context(|| {
+            format!(
+                "`{id}` has no step {number}; its steps are 1 to {}",
+                rows.len()
+            )
+        })?
+        .commit)
+}
+
+/// Show what a change did to the code, or how its documents differ between two steps
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy change diff add-auth          what implementing it changed in the code\n  teddy change diff add-auth 3        its documents from step 3 to now\n  teddy change diff add-auth 3 5      from step 3 to step 5"
+)]
+pub(super) struct DiffArgs {
+    /// The change
+    #[arg(add = complete::with(complete::changes))]
+    id: String,
+    /// A step: its number in `teddy change log`, or anything that `git rev-parse` takes
+    from: Option<String>,
+    /// Another step, the newest one if left out
+    to: Option<String>,
+}
+
+pub(super) fn diff(args: DiffArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+    let id = ChangeId::parse(&args.id)?;
+    let project = app.project()?;
+    let change = open_change(&project, &id)?;
+    let sides = match &args.from {
+        None => judge::span_of(&project, &id)?
+            .with_context(|| format!("nothing of `{id}` is implemented yet; `teddy change diff {id} 1` compares its documents"))?,
+        Some(from) => {
+            let old = project.repository.commit(resolve_step(&project, &id, from)?)?.tree;
+            let new = args.to.as_ref().map(|to| project.repository.commit(resolve_step(&project, &id, to)?).map(|commit| commit.tree)).transpose()?;
+            (old, new.unwrap_or(change.tree))
+        }
+    };
+
+    let filter = if args.from.is_some() {
+        |path: &str| DocumentKind::of(path).is_some()
+    } else {
+        |_: &str| true
+    };
+
+    difference::show(app, &project, sides.0, sides.1, ShownAs::Patch, &filter)?;
+    Ok(exit::SUCCESS.into())
+}
+
+/// Show the state of a change; without an id, list the changes
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy change status\n  teddy change status add-auth\n  teddy change status add-auth --json"
+)]
+pub(super) struct StatusArgs {
+    /// The change
+    #[arg(add = complete::with(complete::changes))]
+    id: Option<String>,
+}
+
+/// List the changes
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy change list\n  teddy change list --archived --json\n  git for-each-ref refs/teddy/changes"
+)]
+pub(super) struct ListArgs {
+    /// Archived ones too
+    #[arg(long)]
+    archived: bool,
+}
+
+/// Check the documents of a change; report every mistake with its line
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  teddy change validate add-auth")]
+pub(super) struct ValidateArgs {
+    /// The change
+    #[arg(add = complete::with(complete::changes))]
+    id: String,
+}
+
+pub(super) fn status(args: StatusArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+    let Some(id) = &args.id else {
+        return list(ListArgs { archived: false }, app);
+    };
+    let status = status::change_status(&app.project()?, &ChangeId::parse(id)?)?;
+    if app.global.json {
+        app.print_json(&status)?;
+        return Ok(exit::SUCCESS.into());
+    }
+
+    app.print(render(&status))?;
+    app.note(&format!("Next: {}", status.next));
+    Ok(exit::SUCCESS.into())
+}
+
+fn render(status: &ChangeStatus) -> String {
+    let row = &status.row;
+    let mut text = format!("Change {}: {}\n", row.change, sanitize_line(&row.title));
+    text.push_str(&format!(
+        "Phase {}, iteration {}, {} of {} tasks done\n",
+        row.phase.word(),
+        row.iteration,
+        row.done,
+        row.tasks
+    ));
+
+    if let Some(verdict) = &status.verdict {
+        text.push_str(&format!(
+            "Latest review: {} ({})\n",
+            sanitize_line(verdict),
+            status.issues.describe()
+        ));
+    }
+
+    if !status.stale.is_empty() {
+        text.push_str(&format!(
+            "Edited since it was challenged: {}\n",
+            sanitize_line(&status.stale.join(", "))
+        ));
+    }
+
+    if status.findings > 0 {
+        text.push_str(&format!(
+            "The documents have {}; `teddy change validate {}` lists them\n",
+            counted(status.findings, "mistake"),
+            row.change
+        ));
+    }
+
+    if let Some(session) = &status.session {
+        text.push_str(&format!("Session {session}\n"));
+    }
+
+    text.push_str(&format!("{}\n", status.usage.describe()));
+    text
+}
+
+pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.project()?;
+    let (rows, damaged) = status::change_rows(&project, args.archived)?;
+    damaged
+        .iter()
+        .for_each(|change| app.warn(&format!("cannot be read: {change}")));
+
+    if app.global.json {
+        app.print_json(&rows)?;
+        return Ok(exit::SUCCESS.into());
+    }
+
+    let width = rows
+        .iter()
+        .map(|row| row.change.as_str().len())
+        .max()
+        .unwrap_or(0);
+    let line = |row: &ChangeListRow| {
+        let tasks = format!("{}/{}", row.done, row.tasks);
+        format!(
+            "{:width$}  {:12}  {tasks:>5}  {}\n",
+            row.change.as_str(),
+            row.phase.word(),
+            sanitize_line(&row.title)
+        )
+    };
+
+    app.print(rows.iter().map(line).collect::<String>())?;
+    if rows.is_empty() && !args.archived && !status::change_rows(&project, true)?.0.is_empty() {
+        app.note("All changes are archived; `teddy change list --archived` lists them.");
+    } else if rows.is_empty() {
+        app.note("There are no changes; `teddy change plan <id> '<description>'` starts one.");
+    }
+
+    Ok(exit::SUCCESS.into())
+}
+
+pub(super) fn validate(args: ValidateArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+    let findings = status::validate_change(&app.project()?, &ChangeId::parse(&args.id)?)?;
+    if app.global.json {
+        app.print_json(&findings)?;
+    } else {
+        app.print(
+            findings
+                .iter()
+                .map(|finding| format!("{}\n", sanitize_line(&finding.to_string())))
+                .collect::<String>(),
+        )?;
+        app.note(&format!("{}.", counted(findings.len(), "mistake")));
+    }
+
+    Ok(if is_usable(&findings) {
+        exit::SUCCESS
+    } else {
+        exit::FAILED
+    }
+    .into())
 }

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::challenge::require_usable;
-use super::{ChangeStep, now};
+use super::OpenChange;
+use super::work::create_work_session;
 use crate::change::id::ChangeId;
-use crate::change::phase::{ChangeEvent as Happened, ChangePhase};
-use crate::change::spec::DIR;
-use crate::change::state::ChangeEntry as Noted;
+use crate::change::phase::{ChangePhase, ChangeStep};
+use crate::change::spec;
+use crate::change::state::ChangeEntry;
 use crate::change::store::{BASE, Change, ChangeError};
 use crate::git::diff;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
@@ -23,10 +23,8 @@ use crate::session::artifact;
 use crate::session::meta::{Meta, Status};
 use crate::session::turn::{Turn, archive_title};
 use crate::text::path::lossy;
-use crate::workflow::change::{self, open_change, work};
 use crate::workflow::open_session::EnteredSession;
 use crate::workflow::restore::OnOverlap;
-use crate::workflow::user::User;
 use crate::workspace::complete::SessionMove;
 use crate::workspace::files_turn::FilesTurn;
 use crate::workspace::fit::FileMove;
@@ -57,43 +55,33 @@ enum SpecMerge {
     Blocked(Vec<String>),
 }
 
-pub fn archive(
-    project: &mut Project,
-    id: &ChangeId,
-    on_overlap: OnOverlap,
-    user: &mut dyn User,
-) -> anyhow::Result<Archived> {
-    let _change_lock = change::lock_change(project, id, "archive")?;
-    project.recover(user)?;
-    let mut change = open_change(project, id)?;
-    if change.state.phase != ChangePhase::Complete {
-        return Err(ChangeError::ChangeNotComplete {
-            id: id.clone(),
-            phase: change.state.phase,
-        }
-        .into());
+pub fn archive(open: &mut OpenChange<'_>, on_overlap: OnOverlap) -> anyhow::Result<Archived> {
+    let (id, phase) = (open.change.id.clone(), open.change.state.phase);
+    if phase != ChangePhase::Complete {
+        return Err(ChangeError::ChangeNotComplete { id, phase }.into());
     }
 
-    require_usable(id, &change.documents, user)?;
-    work::open_work(project, &change, user)?;
-    let entered = EnteredSession::enter(project, &id.session(), "archive", user)?;
+    open.require_usable()?;
+    let project = open.project;
+    create_work_session(project, &open.change, open.user)?;
+    let entered = EnteredSession::enter(project, &id.session(), "archive", open.user)?;
     let tip = &entered.tip;
     let mut archived = Archived {
-        change: id.clone(),
-        phase: change.state.phase,
+        change: id,
+        phase,
         done: Vec::new(),
         conflicts: Vec::new(),
         turn: None,
     };
-    match merge_specs(&entered.transaction, project, &change, tip, on_overlap)? {
+    match merge_specs(&entered.transaction, project, &open.change, tip, on_overlap)? {
         SpecMerge::Overlap(conflicts) => archived.conflicts = conflicts,
         SpecMerge::Blocked(conflicts) => {
             archived.conflicts = conflicts;
             archived.turn = Some(tip.number() + 1);
         }
         SpecMerge::Done(done) => {
-            record_archived(project, &mut change, &done)?;
-            archived.phase = change.state.phase;
+            record_archived(open, &done)?;
+            archived.phase = open.change.state.phase;
             archived.done = done;
         }
     }
@@ -108,11 +96,8 @@ fn merge_specs(
     on_overlap: OnOverlap,
 ) -> anyhow::Result<SpecMerge> {
     // Specs count even if git ignores them.
-    let forced: Vec<Vec<u8>> = change
-        .documents
-        .specs()
-        .map(|(path, _)| path.as_bytes().to_vec())
-        .collect();
+    let specs = change.documents.specs();
+    let forced: Vec<Vec<u8>> = specs.map(|path| path.as_bytes().to_vec()).collect();
     let recorded = transaction.record(&project.checkout(), tip, &forced)?;
     let (base, target) = spec_trees(&project.repository, change, recorded.tree)?;
     let files = match fit(&project.repository, base, recorded.tree, target)? {
@@ -176,7 +161,7 @@ fn spec_trees(
     for leaf in repository
         .leaves(now)?
         .into_iter()
-        .filter(|leaf| leaf.path.starts_with(DIR.as_bytes()))
+        .filter(|leaf| leaf.path.starts_with(spec::DIR.as_bytes()))
     {
         // A spec that the change never had is not in the base, so the merge keeps it.
         old.insert(leaf.path, None);
@@ -191,11 +176,13 @@ fn spec_trees(
         let path = String::from_utf8_lossy(&leaf.path).into_owned();
         if let Some(suffix) = path.strip_prefix(BASE) {
             old.insert(
-                [&DIR.as_bytes()[..DIR.len() - 1], suffix.as_bytes()].concat(),
+                [spec::DIR.trim_end_matches('/'), suffix]
+                    .concat()
+                    .into_bytes(),
                 entry,
             );
         } else if change.documents.0.contains_key(&path)
-            && path.starts_with(DIR)
+            && spec::id_of(&path).is_some()
             && leaf.mode == EntryMode::File
         {
             new.insert(leaf.path, entry);
@@ -208,38 +195,19 @@ fn spec_trees(
 }
 
 /// The caller holds the lock.
-fn record_archived(
-    project: &Project,
-    change: &mut Change,
-    summary: &[String],
-) -> anyhow::Result<()> {
-    let names: Vec<String> = change
-        .documents
-        .specs()
-        .map(|(path, _)| path.clone())
-        .collect();
-    let about = if names.is_empty() {
+fn record_archived(open: &mut OpenChange<'_>, summary: &[String]) -> anyhow::Result<()> {
+    let specs: Vec<String> = open.change.documents.specs().cloned().collect();
+    let about = if specs.is_empty() {
         "no specs".to_owned()
     } else {
-        names.join(", ")
-    };
-
-    let entry = Noted {
-        about: Some(about.clone()),
-        ..Noted::of("archive", &now())
+        specs.join(", ")
     };
     let title = format!("Archive: {about}");
-    change::save_locked(
-        project,
-        change,
-        ChangeStep {
-            event: Happened::Archive,
-            command: "archive",
-            entry,
-            title,
-            lines: summary.to_vec(),
-        },
-    )
+    let entry = ChangeEntry {
+        about: Some(about),
+        ..ChangeEntry::default()
+    };
+    open.save_locked(ChangeStep::Archive, entry, &title, summary)
 }
 
 pub(super) struct ArchiveTurn<'a> {

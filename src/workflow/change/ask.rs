@@ -4,26 +4,21 @@
 
 use std::rc::Rc;
 
+use super::{OpenChange, answers_in_change, change_dir, files_now};
 use crate::change::document::Documents;
 use crate::change::id::ChangeId;
 use crate::change::state::StepUsage;
-use crate::change::store::Change;
 use crate::change::{proposal, review, spec};
-use crate::git::object::{BlobId, EntryMode, TreeId};
-use crate::git::repository::Repository;
+use crate::git::object::{BlobId, EntryMode};
 use crate::host::file::write_atomic;
 use crate::model::{Finish, Model as _, ModelAnswer, ModelRequest, price};
-use crate::project::Project;
-use crate::session::input::{self, language};
-use crate::text::fence::fence_for;
+use crate::session::input::{self, language, write_block};
 use crate::text::sanitize::sanitize_line;
 use crate::text::secret::redact;
-use crate::workflow::change::{self, ChangeOptions};
 use crate::workflow::model::budget::{self, CostBudget, MeteredModel, TokenEstimate};
 use crate::workflow::model::choose::{self, NoModel};
 use crate::workflow::model::request::{announce, report_progress, report_unknown};
-use crate::workflow::user::Notice;
-use crate::workflow::user::{Event, User};
+use crate::workflow::user::{Event, Notice};
 
 const MAX_ANSWERS: u64 = 2;
 
@@ -51,53 +46,35 @@ pub(super) struct RoleQuestion<'a> {
     /// For messages: `proposal.md`.
     pub about: &'a str,
     pub system: String,
-    pub input: &'a str,
+    pub input: String,
     pub message: String,
 }
 
 pub(super) type ReadAnswer<'a, T> = &'a dyn Fn(&str) -> Result<T, Vec<String>>;
 
-/// The option, the role's setting, or the default model.
-pub(super) fn role_model(
-    project: &Project,
-    role: Role,
-    options: &ChangeOptions,
-) -> anyhow::Result<String> {
-    let configured = || {
-        project
-            .settings
-            .change
-            .roles
-            .get(role.word())
-            .or(project.settings.model.as_ref())
+impl OpenChange<'_> {
+    /// The option, the role's setting, or the default model.
+    pub(super) fn role_model(&self, role: Role) -> Result<String, NoModel> {
+        let settings = &self.project.settings;
+        let configured = settings.change.roles.get(role.word());
+        let model = self.request.model.as_ref().or(configured);
+        model
+            .or(settings.model.as_ref())
             .cloned()
-    };
-    Ok(options
-        .model
-        .clone()
-        .or_else(configured)
-        .ok_or(NoModel::Document)?)
-}
+            .ok_or(NoModel::Document)
+    }
 
-pub(super) struct RoleClient<'a> {
-    pub project: &'a Project,
-    pub id: &'a ChangeId,
-    pub options: &'a ChangeOptions,
-    pub user: &'a mut dyn User,
-}
-
-impl RoleClient<'_> {
     /// Returns the parsed answer and the usage of all attempts.
     pub(super) fn ask<T>(
         &mut self,
         question: RoleQuestion<'_>,
         read: ReadAnswer<'_, T>,
     ) -> anyhow::Result<(T, StepUsage)> {
-        let name = role_model(self.project, question.role, self.options)?;
-        let answered = change::answers_in_change(self.project, self.id, &name)?;
+        let name = self.role_model(question.role)?;
+        let answered = answers_in_change(self.project, &self.change.id, &name)?;
         let chosen = choose::model_after(self.project, &name, answered)?;
         let budget = CostBudget::new(
-            budget::spent_on_change(self.project, self.id)?,
+            budget::spent_on_change(self.project, &self.change.id)?,
             self.project.settings.limits.cost,
         );
         let model = MeteredModel {
@@ -118,7 +95,7 @@ impl RoleClient<'_> {
 
         let mut request = ModelRequest {
             system: question.system,
-            input: question.input.to_owned(),
+            input: question.input,
             message: question.message.clone(),
             max_tokens: None,
         };
@@ -196,30 +173,65 @@ impl RoleClient<'_> {
 
     /// Returns a phrase that names the path, or an empty string if the file cannot be written.
     fn keep(&self, text: &str) -> String {
-        let path = self
-            .project
-            .repository
-            .teddy_dir()
-            .join("changes")
-            .join(self.id.as_str())
-            .join("answer.md");
+        let path = change_dir(self.project, &self.change.id).join("answer.md");
         match write_atomic(&path, text.as_bytes()) {
             Ok(()) => format!(" (it is kept in `{}`)", path.display()),
             Err(_) => String::new(),
         }
     }
+
+    /// The change and the project as they are now, redacted.
+    pub(super) fn material(&self) -> anyhow::Result<String> {
+        let repository = &self.project.repository;
+        let leaves = repository.leaves(files_now(self.project)?)?;
+        let paths: Vec<String> = leaves
+            .iter()
+            .filter_map(|leaf| String::from_utf8(leaf.path.clone()).ok())
+            .collect();
+        let description = self.change.state.description.as_deref();
+        let mut text = format!(
+            "# Change `{}`\n\n## 1. Description\n\n{}\n\n## 2. Project Structure\n",
+            self.change.id,
+            description.unwrap_or("(none)").trim()
+        );
+        write_block(&mut text, "", &input::structure(&paths));
+        text.push_str("\n## 3. Files of the Project\n\n");
+
+        let included = select_paths(&self.change.documents, &paths);
+        let mut remaining = MAX_INPUT_FILES;
+        for leaf in leaves
+            .iter()
+            .filter(|leaf| matches!(leaf.mode, EntryMode::File | EntryMode::Executable))
+        {
+            if let Some(path) = included
+                .iter()
+                .find(|path| path.as_bytes() == leaf.path.as_slice())
+            {
+                let bytes = repository.blob(BlobId::of(leaf.id))?;
+                push_file(&mut text, path, &bytes, &mut remaining);
+            }
+        }
+
+        text.push_str("## 4. Documents of the Change\n\n");
+        for (path, contents) in &self.change.documents.0 {
+            push_document(&mut text, path, contents);
+        }
+
+        Ok(redact(&text).into_owned())
+    }
 }
 
 fn repeat_message(message: &str, answer: &str, mistakes: &[String]) -> String {
-    let fence = crate::text::fence::fence_for(answer, 4);
     let list: String = mistakes
         .iter()
         .map(|mistake| format!("- {mistake}\n"))
         .collect();
-    format!(
-        "{message}\n\nYou have answered this before, and the answer had these mistakes:\n{list}\nYour answer was:\n{fence}markdown\n{}\n{fence}\n\nAnswer again, all of it.",
-        answer.trim_end()
-    )
+    let mut text = format!(
+        "{message}\n\nYou have answered this before, and the answer had these mistakes:\n{list}\nYour answer was:\n"
+    );
+    write_block(&mut text, "markdown", answer.trim_end());
+    text.push_str("\nAnswer again, all of it.");
+    text
 }
 
 pub(super) fn expand_template(prompt: &str, id: &ChangeId, spec: &str) -> String {
@@ -234,55 +246,6 @@ const MAX_INPUT_FILE: usize = 64 * 1024;
 /// In bytes, for all project files together.
 const MAX_INPUT_FILES: usize = 400 * 1024;
 
-/// Redacted.
-pub(super) fn render_material(
-    repository: &Repository,
-    change: &Change,
-    tree: TreeId,
-) -> anyhow::Result<String> {
-    let leaves = repository.leaves(tree)?;
-    let paths: Vec<String> = leaves
-        .iter()
-        .filter_map(|leaf| String::from_utf8(leaf.path.clone()).ok())
-        .collect();
-    let mut text = format!("# Change `{}`\n\n## 1. Description\n\n", change.id);
-    text.push_str(
-        change
-            .state
-            .description
-            .as_deref()
-            .unwrap_or("(none)")
-            .trim(),
-    );
-    text.push_str("\n\n## 2. Project Structure\n");
-    push_block(&mut text, "", &input::structure(&paths));
-    text.push_str("\n## 3. Files of the Project\n\n");
-
-    let included = select_paths(&change.documents, &paths);
-    let mut remaining = MAX_INPUT_FILES;
-    for leaf in leaves
-        .iter()
-        .filter(|leaf| matches!(leaf.mode, EntryMode::File | EntryMode::Executable))
-    {
-        let Some(path) = std::str::from_utf8(&leaf.path)
-            .ok()
-            .filter(|path| included.iter().any(|other| other == path))
-        else {
-            continue;
-        };
-        let bytes = repository.blob(BlobId::of(leaf.id))?;
-
-        push_file(&mut text, path, &bytes, &mut remaining);
-    }
-
-    text.push_str("## 4. Documents of the Change\n\n");
-    for (path, contents) in &change.documents.0 {
-        push_document(&mut text, path, contents);
-    }
-
-    Ok(redact(&text).into_owned())
-}
-
 fn select_paths(documents: &Documents, paths: &[String]) -> Vec<String> {
     let files = proposal::read(documents.text(proposal::FILE)).files;
     let is_included = |path: &&String| {
@@ -296,7 +259,7 @@ fn push_file(text: &mut String, path: &str, bytes: &[u8], remaining: &mut usize)
     match std::str::from_utf8(bytes) {
         Ok(contents) if bytes.len() <= MAX_INPUT_FILE.min(*remaining) => {
             *remaining -= bytes.len();
-            push_block(text, language(path), contents);
+            write_block(text, language(path), contents);
         }
         Ok(_) => text.push_str(&format!("({} bytes, too large to be shown)\n", bytes.len())),
         Err(_) => text.push_str(&format!("({} bytes, no text)\n", bytes.len())),
@@ -307,30 +270,16 @@ fn push_file(text: &mut String, path: &str, bytes: &[u8], remaining: &mut usize)
 
 pub(super) fn push_document(text: &mut String, path: &str, contents: &str) {
     text.push_str(&format!("### `{path}`\n"));
-    push_block(text, "markdown", contents);
+    write_block(text, "markdown", contents);
     text.push('\n');
 }
 
 pub(super) fn render_documents(documents: &Documents) -> String {
     let mut text = String::new();
-    for (path, contents) in documents
-        .0
-        .iter()
-        .filter(|(path, _)| *path != crate::change::document::REVIEW)
-    {
+    for (path, contents) in documents.0.iter().filter(|(path, _)| *path != review::FILE) {
         let (body, _) = review::split(contents);
         push_document(&mut text, path, body.trim_end());
     }
 
     text
-}
-
-/// In a fence longer than any inside the text.
-pub(super) fn push_block(text: &mut String, language: &str, contents: &str) {
-    let fence = fence_for(contents, 4);
-    text.push_str(&format!("{fence}{language}\n{contents}"));
-    if !contents.is_empty() && !contents.ends_with('\n') {
-        text.push('\n');
-    }
-    text.push_str(&format!("{fence}\n"));
 }

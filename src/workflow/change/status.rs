@@ -2,15 +2,14 @@
 
 use serde::Serialize;
 
-use crate::change::document::REVIEW;
 use crate::change::finding::Finding;
 use crate::change::id::ChangeId;
 use crate::change::phase::ChangePhase;
+use crate::change::proposal;
 use crate::change::review::{self, Issues};
 use crate::change::state::ChangeUsage;
 use crate::change::store::Change;
 use crate::change::store::next_step;
-use crate::change::{proposal, tasks};
 use crate::git::object::CommitId;
 use crate::git::refs;
 use crate::project::Project;
@@ -120,12 +119,11 @@ pub fn change_status(project: &Project, id: &ChangeId) -> anyhow::Result<ChangeS
         change.state.phase,
         ChangePhase::Implementing | ChangePhase::Complete | ChangePhase::Archived
     );
-    let reviews =
-        review::read(
-            change
-                .documents
-                .text(if implementing { REVIEW } else { proposal::FILE }),
-        );
+    let reviews = review::read(change.documents.text(if implementing {
+        review::FILE
+    } else {
+        proposal::FILE
+    }));
     let latest = review::latest(&reviews);
     let issues = latest.map(review::ChangeReview::issues).unwrap_or_default();
     let session = id.session();
@@ -151,7 +149,7 @@ pub fn validate_change(project: &Project, id: &ChangeId) -> anyhow::Result<Vec<F
 }
 
 fn row(change: &Change, tip: CommitId) -> ChangeListRow {
-    let tasks = tasks::read(change.documents.text(tasks::FILE));
+    let (done, tasks) = change.documents.progress();
     let summary = proposal::read(change.documents.text(proposal::FILE)).summary;
     let described = || {
         change
@@ -174,8 +172,8 @@ fn row(change: &Change, tip: CommitId) -> ChangeListRow {
         } else {
             summary
         },
-        done: tasks.iter().filter(|task| task.is_done).count(),
-        tasks: tasks.len(),
+        done,
+        tasks,
         updated: change.state.updated_at.clone(),
     }
 }

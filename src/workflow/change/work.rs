@@ -3,11 +3,12 @@
 //! The first line of a turn's message names the work. If a call is killed between the turn and its
 //! entry in the change, the next call finds the finished turn by that line.
 
-use super::ChangeOptions;
-use super::ask::{Role, expand_template};
+use super::OpenChange;
+use super::ask::{Role, expand_template, render_documents};
+use crate::change::phase::ChangeStep;
+use crate::change::review::{self, ReviewVerdict};
 use crate::change::state::StepUsage;
 use crate::change::store::Change;
-use crate::change::store::ChangeError;
 use crate::change::tasks::{self, Task};
 use crate::git::refs;
 use crate::git::repository::Repository;
@@ -17,8 +18,6 @@ use crate::session::meta::{MessageOrigin, Status};
 use crate::session::turn::Turn;
 use crate::text::context_list;
 use crate::text::resource::Resource;
-use crate::workflow::change::ask;
-use crate::workflow::change::ask::render_documents;
 use crate::workflow::context::message::{MessageCancelled, Unanswered, ask_for_answer};
 use crate::workflow::context::requests;
 use crate::workflow::execute::execute;
@@ -28,18 +27,25 @@ use crate::workflow::lifecycle::create_session;
 use crate::workflow::model::agents;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan;
-use crate::workflow::user::User;
+use crate::workflow::user::{Notice, User};
 
 const IMPLEMENTER: &str = include_str!("../../../prompts/change/implementer.md");
 const AGENT: &str = "developer";
 const MAX_TURNS: u32 = 6;
 
+/// A task, or the fixes for a review.
 pub(super) struct Work {
+    pub step: ChangeStep,
+    /// In the history: `1.2`, or `review 1`.
+    pub about: String,
+    /// Title of the step.
+    pub title: String,
+    pub notice: Notice,
     /// First line of the message. Identifies the turns.
-    pub key: String,
-    pub instructions: String,
+    key: String,
+    instructions: String,
     /// Added to the context.
-    pub files: Vec<String>,
+    files: Vec<String>,
 }
 
 pub(super) enum Worked {
@@ -73,31 +79,48 @@ impl WorkStop {
 }
 
 impl Work {
-    pub(super) fn task(change: &Change, task: &Task) -> Work {
-        let files = task
-            .file
-            .iter()
-            .filter(|(_, verb)| verb != "CREATE")
-            .map(|(path, _)| path.clone());
-        Work {
-            key: format!("Task {} of change {}", task.number, change.id),
-            instructions: format!("## Task {}: {}\n\n{}", task.number, task.title, task.text),
-            files: files.collect(),
-        }
+    /// The first open task, or else the fixes that the last review asks for. `None` if that review
+    /// approves, or was fixed since.
+    pub(super) fn next(change: &Change) -> Option<Work> {
+        let tasks = tasks::read(change.documents.text(tasks::FILE));
+        let Some(task) = tasks.iter().find(|task| !task.is_done) else {
+            return Work::fix(change, &tasks);
+        };
+        let (number, title) = (&task.number, &task.title);
+        Some(Work {
+            step: ChangeStep::Task,
+            about: number.clone(),
+            title: format!("Do {number}: {title}"),
+            notice: Notice::TaskStarted {
+                number: number.clone(),
+                title: title.clone(),
+            },
+            key: format!("Task {number} of change {}", change.id),
+            instructions: format!("## Task {number}: {title}\n\n{}", task.text),
+            files: files_of([task], "CREATE"),
+        })
     }
 
-    pub(super) fn fix(change: &Change, number: usize, review: &str) -> Work {
-        let tasks = crate::change::tasks::read(change.documents.text(crate::change::tasks::FILE));
-        Work {
-            key: format!("Fix review {number} of change {}", change.id),
-            instructions: format!("## Review {number}: fix its issues\n\n{}", review.trim()),
-            files: tasks
-                .into_iter()
-                .filter_map(|task| task.file)
-                .filter(|(_, verb)| verb != "DELETE")
-                .map(|(path, _)| path)
-                .collect(),
+    fn fix(change: &Change, tasks: &[Task]) -> Option<Work> {
+        if !is_fix_due(change) {
+            return None;
         }
+
+        let reviews = review::read(change.documents.text(review::FILE));
+        let latest = review::latest(&reviews)?;
+        let number = latest.iteration;
+        Some(Work {
+            step: ChangeStep::Fix,
+            about: format!("review {number}"),
+            title: format!("Fix what review {number} found"),
+            notice: Notice::FixStarted(usize::try_from(number).unwrap_or(usize::MAX)),
+            key: format!("Fix review {number} of change {}", change.id),
+            instructions: format!(
+                "## Review {number}: fix its issues\n\n{}",
+                latest.body.trim()
+            ),
+            files: files_of(tasks, "DELETE"),
+        })
     }
 
     /// `user_message` is the user's answer, or what they want instead.
@@ -115,9 +138,26 @@ impl Work {
     }
 }
 
-/// For this call. Creates the session if necessary.
-pub(super) fn open_work(
-    project: &mut Project,
+fn files_of<'a>(tasks: impl IntoIterator<Item = &'a Task>, except: &str) -> Vec<String> {
+    let files = tasks.into_iter().filter_map(|task| task.file.as_ref());
+    files
+        .filter(|(_, verb)| verb != except)
+        .map(|(path, _)| path.clone())
+        .collect()
+}
+
+/// Whether the last review wants a fix, and has none yet.
+pub(super) fn is_fix_due(change: &Change) -> bool {
+    let Some((at, entry)) = change.state.last(ChangeStep::Review) else {
+        return false;
+    };
+    let fix = change.state.last(ChangeStep::Fix);
+    entry.verdict == Some(ReviewVerdict::NeedsRevision) && fix.is_none_or(|(fix, _)| fix < at)
+}
+
+/// If necessary.
+pub(super) fn create_work_session(
+    project: &Project,
     change: &Change,
     user: &mut dyn User,
 ) -> anyhow::Result<()> {
@@ -128,27 +168,21 @@ pub(super) fn open_work(
         create_session(&transaction, project, &session, &agent)?;
     }
 
-    project.work_on(&session);
     Ok(())
 }
 
-pub(super) fn work(
-    project: &mut Project,
-    change: &Change,
-    work: &Work,
-    doing: (&ChangeOptions, &mut dyn User),
-) -> anyhow::Result<Worked> {
-    let (change_options, user) = doing;
-    let model = ask::role_model(project, Role::Implementer, change_options)?;
+pub(super) fn work(open: &mut OpenChange<'_>, work: &Work) -> anyhow::Result<Worked> {
+    let model = open.role_model(Role::Implementer)?;
+    let project = open.project;
     let mut user_message: Option<String> = None;
     for _ in 0..MAX_TURNS {
         // Checked first: an earlier call can have been killed between the turn and its entry in the
         // change.
-        if let Some((turn, usage)) = find_finished_turn(project, change, work)? {
+        if let Some((turn, usage)) = find_finished_turn(project, &open.change, work)? {
             return Ok(Worked::Done(turn, usage));
         }
 
-        match prepare(project, (change, work), (&model, user_message.take()), user) {
+        match prepare(open, work, &model, user_message.take()) {
             Err(error) if error.is::<MessageCancelled>() => {
                 return Ok(Worked::Stopped(WorkStop::NothingPlanned));
             }
@@ -166,7 +200,7 @@ pub(super) fn work(
             model: Some(model.clone()),
             ..ExecuteOptions::default()
         };
-        let recorded = match execute(project, &options, user)? {
+        let recorded = match execute(project, &options, open.user)? {
             ReviewedPlan::Undecided(_) => return Ok(Worked::Stopped(WorkStop::Undecided)),
             ReviewedPlan::Recorded(recorded) => recorded,
         };
@@ -178,7 +212,7 @@ pub(super) fn work(
         user_message = recorded.instead().map(ToOwned::to_owned);
     }
 
-    match find_finished_turn(project, change, work)? {
+    match find_finished_turn(project, &open.change, work)? {
         Some((turn, usage)) => Ok(Worked::Done(turn, usage)),
         None => Ok(Worked::Stopped(WorkStop::Unfinished(MAX_TURNS))),
     }
@@ -186,14 +220,19 @@ pub(super) fn work(
 
 /// Unless a plan is waiting.
 fn prepare(
-    project: &Project,
-    on: (&Change, &Work),
-    request: (&str, Option<String>),
-    user: &mut dyn User,
+    open: &mut OpenChange<'_>,
+    work: &Work,
+    model: &str,
+    user_message: Option<String>,
 ) -> anyhow::Result<()> {
-    let ((change, work), (model, user_message)) = (on, request);
+    let OpenChange {
+        project,
+        change,
+        user,
+        ..
+    } = open;
     let session = change.id.session();
-    let mut session = OpenSession::open(project, &session, "change", user)?;
+    let mut session = OpenSession::open(project, &session, "change", *user)?;
     let OpenSession { tip, draft, .. } = &mut session;
     // A plan that an earlier call made runs first; it was paid for.
     if draft.is_planned() {
@@ -219,7 +258,7 @@ fn prepare(
         Some(said) => Some(requests::keep_request(project, tip, draft, said)?),
         None => match requests::read_open_requests(project, tip, draft)? {
             Some(said) => Some(said),
-            None => answer_to(tip, &project.repository, user)?
+            None => answer_to(tip, &project.repository, *user)?
                 .map(|said| requests::keep_request(project, tip, draft, said))
                 .transpose()?,
         },
@@ -232,7 +271,7 @@ fn prepare(
         work: Some(work.key.clone()),
         ..plan::PlanOptions::default()
     };
-    plan::plan_turn(session, &options, user).map(|_| ())
+    plan::plan_turn(session, &options, *user).map(|_| ())
 }
 
 /// A turn that is not recorded in the change yet, with the usage of all turns up to it.
@@ -341,20 +380,5 @@ fn answer_to(
     match tip.question(repository)? {
         Some(question) => ask_for_answer(question, user).map(Some),
         None => Ok(None),
-    }
-}
-
-pub(super) fn require_done(change: &Change) -> Result<(), ChangeError> {
-    let open = tasks::read(change.documents.text(tasks::FILE))
-        .iter()
-        .filter(|task| !task.is_done)
-        .count();
-    if open == 0 {
-        Ok(())
-    } else {
-        Err(ChangeError::OpenTasks {
-            id: change.id.clone(),
-            open,
-        })
     }
 }

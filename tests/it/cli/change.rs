@@ -597,7 +597,7 @@ fn a_whole_change_runs_on_recorded_answers() {
         "Do 1.1: Say what is wanted (turn 1)",
         "Do 2.1: Take a name (turn 2)",
         "Review 1: needs fix (1 medium)",
-        "Mend what review 1 found (turn 3)",
+        "Fix what review 1 found (turn 3)",
         "Review 2: approved (no issues)",
         "Archive: specs/greeting.md",
     ];
@@ -1098,6 +1098,7 @@ fn a28_an_answer_with_mistakes_is_asked_for_again_with_them() {
 fn a29_the_examples_of_the_prompts_are_documents_without_a_mistake() {
     use teddy::change::document::Documents;
     use teddy::change::id::ChangeId;
+    use teddy::change::shape::DocumentKind;
     let id = ChangeId::parse("add-greeting").unwrap();
     let prompt = |name: &str| {
         std::fs::read_to_string(format!(
@@ -1127,7 +1128,8 @@ fn a29_the_examples_of_the_prompts_are_documents_without_a_mistake() {
     assert_eq!(documents.check(&id), []);
     let files = teddy::change::document::files_in_answer(&example("revision"));
     assert_eq!(files.len(), 1);
-    assert_eq!(Documents::check_one(&id, &files[0].0, &files[0].1), []);
+    let kind = DocumentKind::of(&files[0].0).unwrap();
+    assert_eq!(kind.check(&id, &files[0].0, &files[0].1), []);
     for (name, high) in [("challenger", 0), ("reviewer", 1)] {
         let body = teddy::change::document::review_text(&example(name));
         assert_eq!(

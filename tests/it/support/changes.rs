@@ -6,9 +6,8 @@ use teddy::change::phase::ChangePhase;
 use teddy::change::review::ReviewVerdict;
 use teddy::project::Project;
 use teddy::workflow::change::implement::ImplementStop;
-use teddy::workflow::change::proposal::Idea;
 use teddy::workflow::change::work::WorkStop;
-use teddy::workflow::change::{self, ChangeOptions};
+use teddy::workflow::change::{self, ChangeRequest, OpenChange};
 use teddy::workflow::restore::OnOverlap;
 use teddy::workflow::user::User;
 
@@ -29,12 +28,40 @@ impl Workflow<'_> {
         })
     }
 
+    /// Takes a step of a change that exists.
+    fn step<T: serde::Serialize>(
+        &self,
+        id: &str,
+        command: &'static str,
+        step: impl FnOnce(&mut OpenChange<'_>) -> anyhow::Result<(T, bool)>,
+    ) -> Reply {
+        self.change(id, |project, id, user| {
+            let request = ChangeRequest::of(id.clone());
+            step(&mut OpenChange::open(project, &request, command, user)?)
+        })
+    }
+
+    /// Takes a step of a change that may be new.
+    fn first_step<T: serde::Serialize>(
+        &self,
+        id: &str,
+        command: &'static str,
+        description: Option<&str>,
+        step: impl FnOnce(&mut OpenChange<'_>) -> anyhow::Result<(T, bool)>,
+    ) -> Reply {
+        self.change(id, |project, id, user| {
+            let mut request = ChangeRequest::of(id.clone());
+            request.description = description.map(str::to_owned);
+            step(&mut OpenChange::open_or_begin(
+                project, &request, command, user,
+            )?)
+        })
+    }
+
     /// Plans a change as its phase says.
     pub fn plan_change(&self, id: &str, description: Option<&str>) -> Reply {
-        self.change(id, |project, id, user| {
-            let idea = Idea { id, description };
-            let planned =
-                change::plan::plan_change(project, &idea, &ChangeOptions::default(), user)?;
+        self.first_step(id, "plan", description, |open| {
+            let planned = change::plan::plan(open)?;
             let is_done = planned.phase != ChangePhase::Rejected;
             Ok((planned, is_done))
         })
@@ -42,21 +69,17 @@ impl Workflow<'_> {
 
     /// Writes the documents of a change that are missing.
     pub fn propose(&self, id: &str, description: Option<&str>) -> Reply {
-        self.change(id, |project, id, user| {
-            let idea = Idea { id, description };
-            let options = ChangeOptions::default();
-            let (change, written) =
-                change::proposal::write_proposal(project, &idea, &options, user)?;
-            let phase = change.state.phase;
+        self.first_step(id, "proposal", description, |open| {
+            let written = change::plan::propose(open)?;
+            let phase = open.change.state.phase;
             Ok((json!({ "written": written, "phase": phase }), true))
         })
     }
 
     /// Challenges a change.
     pub fn challenge(&self, id: &str) -> Reply {
-        self.change(id, |project, id, user| {
-            let options = ChangeOptions::default();
-            let judged = change::challenge::challenge(project, id, &options, user)?;
+        self.step(id, "challenge", |open| {
+            let judged = change::judge::challenge(open)?;
             let is_done = judged.verdict != ReviewVerdict::Rejected;
             Ok((judged, is_done))
         })
@@ -64,8 +87,8 @@ impl Workflow<'_> {
 
     /// Has the implementation of a change reviewed.
     pub fn review(&self, id: &str) -> Reply {
-        self.change(id, |project, id, user| {
-            let judged = change::review::review(project, id, &ChangeOptions::default(), user)?;
+        self.step(id, "review", |open| {
+            let judged = change::judge::review(open)?;
             let is_done = judged.verdict != ReviewVerdict::Rejected;
             Ok((judged, is_done))
         })
@@ -73,13 +96,13 @@ impl Workflow<'_> {
 
     /// Implements a change; `reviews` asks for the reviews, too.
     pub fn implement(&self, id: &str, reviews: bool) -> Reply {
-        let implement = if reviews {
-            change::implement::implement_and_review
-        } else {
-            change::implement::implement
-        };
-        self.change(id, |project, id, user| {
-            let done = implement(project, id, &ChangeOptions::default(), user)?;
+        let command = if reviews { "impl" } else { "implement" };
+        self.step(id, command, |open| {
+            let done = if reviews {
+                change::implement::implement_and_review(open)?
+            } else {
+                change::implement::implement(open)?
+            };
             let stopped = done.stopped.as_ref().map(why_stopped);
             let is_done = done.stopped.is_none();
             let mut value = serde_json::to_value(&done)?;
@@ -90,25 +113,25 @@ impl Workflow<'_> {
 
     /// Overrides a verdict.
     pub fn approve(&self, id: &str, reason: &str) -> Reply {
-        self.change(id, |project, id, user| {
-            let change = change::challenge::approve(project, id, reason, user)?;
-            Ok((json!({ "phase": change.state.phase }), true))
+        self.step(id, "approve", |open| {
+            change::judge::approve(open, reason)?;
+            Ok((json!({ "phase": open.change.state.phase }), true))
         })
     }
 
     /// Takes documents of the user's into a change.
     pub fn revise(&self, id: &str, name: &str, text: &str) -> Reply {
-        self.change(id, |project, id, user| {
+        self.step(id, "reproposal", |open| {
             let files = vec![(name.to_owned(), text.to_owned())];
-            let change = change::reproposal::edit_documents(project, id, files, user)?;
-            Ok((json!({ "phase": change.state.phase }), true))
+            change::plan::edit(open, files)?;
+            Ok((json!({ "phase": open.change.state.phase }), true))
         })
     }
 
     /// Archives a change.
     pub fn archive(&self, id: &str, on_overlap: OnOverlap) -> Reply {
-        self.change(id, |project, id, user| {
-            let archived = change::archive::archive(project, id, on_overlap, user)?;
+        self.step(id, "archive", |open| {
+            let archived = change::archive::archive(open, on_overlap)?;
             let is_done = archived.conflicts.is_empty();
             Ok((archived, is_done))
         })
@@ -142,8 +165,7 @@ fn why_stopped(stop: &ImplementStop) -> String {
         WorkStop::Unfinished(turns) => format!("unfinished after {turns} turns"),
     };
     match stop {
-        ImplementStop::Task { number, why } => format!("task {number}: {}", work(why)),
-        ImplementStop::Fix { review, why } => format!("fix of review {review}: {}", work(why)),
+        ImplementStop::Work { about, why } => format!("{about}: {}", work(why)),
         ImplementStop::TooManyRounds(rounds) => format!("after {rounds} rounds"),
         ImplementStop::ReviewRejects => "the review rejects it".to_owned(),
     }

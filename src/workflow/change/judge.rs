@@ -1,0 +1,242 @@
+//! The steps that decide a phase: a challenger judges the documents, a reviewer the implementation,
+//! and the user can override both.
+
+use serde::Serialize;
+
+use super::ask::{Role, RoleQuestion};
+use super::{OpenChange, now};
+use crate::change::document;
+use crate::change::id::ChangeId;
+use crate::change::phase::{ChangePhase, ChangeStep};
+use crate::change::proposal;
+use crate::change::review::{self, ChangeReview, Issues, ReviewVerdict};
+use crate::change::state::ChangeEntry;
+use crate::change::store::Change;
+use crate::git::diff;
+use crate::git::object::{TreeId, read};
+use crate::git::refs;
+use crate::project::Project;
+use crate::query::sum::sum;
+use crate::session::input::write_block;
+use crate::text::diff::unified;
+use crate::text::hint::error_with_hint;
+use crate::text::sanitize::sanitize_line;
+use crate::text::secret::redact;
+
+const CHALLENGER: &str = include_str!("../../../prompts/change/challenger.md");
+const REVIEWER: &str = include_str!("../../../prompts/change/reviewer.md");
+/// In bytes. Files beyond this are only named.
+const MAX_DIFF: usize = 600 * 1024;
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Judgement {
+    pub change: ChangeId,
+    pub phase: ChangePhase,
+    pub iteration: u32,
+    pub verdict: ReviewVerdict,
+    pub issues: Issues,
+    pub only_minor_issues: bool,
+}
+
+pub fn challenge(open: &mut OpenChange<'_>) -> anyhow::Result<Judgement> {
+    open.allow(ChangeStep::Challenge)?;
+    open.require_usable()?;
+    let iteration = open.change.state.iteration;
+    let question = RoleQuestion {
+        role: Role::Challenger,
+        about: "a review with a verdict",
+        system: CHALLENGER.to_owned(),
+        input: open.material()?,
+        message: format!(
+            "Challenge iteration {iteration} of the change `{}` now.",
+            open.change.id
+        ),
+    };
+    judge(open, ChangeStep::Challenge, iteration, question)
+}
+
+pub fn review(open: &mut OpenChange<'_>) -> anyhow::Result<Judgement> {
+    open.allow(ChangeStep::Review)?;
+    open.require_done()?;
+    let id = open.change.id.clone();
+    let reviews = review::read(open.change.documents.text(review::FILE));
+    let number = u32::try_from(reviews.len() + 1).unwrap_or(u32::MAX);
+    let mut input = open.material()?;
+    input.push_str("## 5. What Was Done\n");
+    write_block(
+        &mut input,
+        "diff",
+        &redact(&done_so_far(open.project, &id)?),
+    );
+    let question = RoleQuestion {
+        role: Role::Reviewer,
+        about: "a review with a verdict",
+        system: REVIEWER.to_owned(),
+        input,
+        message: format!(
+            "Review the implementation of the change `{id}` now; this is review {number}."
+        ),
+    };
+    judge(open, ChangeStep::Review, number, question)
+}
+
+/// Records the verdict in the document that the step judges.
+fn judge(
+    open: &mut OpenChange<'_>,
+    step: ChangeStep,
+    iteration: u32,
+    question: RoleQuestion<'_>,
+) -> anyhow::Result<Judgement> {
+    let role = question.role;
+    let ((body, verdict), usage) = open.ask(question, &parse_review)?;
+    let review = ChangeReview {
+        line: 0,
+        iteration,
+        reviewer: role.word().to_owned(),
+        model: Some(usage.model.clone()),
+        status: verdict.word().to_lowercase(),
+        body: review::plain(&body),
+        closed: true,
+    };
+    let issues = review.issues();
+    let is_challenge = step == ChangeStep::Challenge;
+    let path = if is_challenge {
+        proposal::FILE
+    } else {
+        review::FILE
+    };
+    let Change {
+        documents, state, ..
+    } = &mut open.change;
+    let text = review::append(documents.text(path), &review);
+    documents.insert(path, text.as_str());
+
+    let (name, word) = match (is_challenge, verdict) {
+        (true, _) => ("Challenge", verdict.word().to_lowercase().replace('_', " ")),
+        (false, ReviewVerdict::NeedsRevision) => ("Review", "needs fix".to_owned()),
+        (false, _) => ("Review", verdict.word().to_lowercase()),
+    };
+    if is_challenge {
+        // The verdict covers exactly these documents. Later edits show up as stale.
+        state.seal(documents, &now());
+    } else {
+        state.seal_one(path, &text, &now());
+    }
+
+    let entry = ChangeEntry {
+        verdict: Some(verdict),
+        issues: Some(issues.into()),
+        usage: Some(usage),
+        ..ChangeEntry::default()
+    };
+    let title = format!("{name} {iteration}: {word} ({})", issues.summary());
+    open.save(step, entry, &title, &review::issue_titles(&body))?;
+    Ok(Judgement {
+        change: open.change.id.clone(),
+        phase: open.change.state.phase,
+        iteration,
+        verdict,
+        issues,
+        only_minor_issues: issues.only_minor(),
+    })
+}
+
+fn parse_review(text: &str) -> Result<(String, ReviewVerdict), Vec<String>> {
+    let body = document::review_text(text);
+    match review::read_verdict(&body) {
+        Ok(verdict) => Ok((body, verdict)),
+        Err(error) => Err(vec![format!("the verdict is unknown: {error}")]),
+    }
+}
+
+/// Despite the verdict, or without one.
+pub fn approve(open: &mut OpenChange<'_>, reason: &str) -> anyhow::Result<()> {
+    open.allow(ChangeStep::Approve)?;
+    let reason = redact(reason.trim()).into_owned();
+    if reason.is_empty() {
+        return Err(error_with_hint(
+            "an approval against a verdict needs a reason",
+            format!(
+                "`teddy change approve {} --reason '<why>'` says it",
+                open.change.id
+            ),
+        ));
+    }
+
+    open.require_usable()?;
+    let about = if open.change.state.phase == ChangePhase::Implementing {
+        open.require_done()?;
+        "review"
+    } else {
+        "challenge"
+    };
+
+    let Change {
+        documents, state, ..
+    } = &mut open.change;
+    state.seal(documents, &now());
+    let lines: Vec<String> = reason.lines().map(str::to_owned).collect();
+    let title = format!(
+        "Approve in place of the {about}: {}",
+        lines.first().map_or("", String::as_str)
+    );
+    let entry = ChangeEntry {
+        about: Some(about.to_owned()),
+        reason: Some(reason),
+        ..ChangeEntry::default()
+    };
+    open.save(ChangeStep::Approve, entry, &title, &lines)
+}
+
+/// The files without and with what the turns of the session did, without the user's own edits.
+/// `None` if no turn ran.
+pub fn span_of(project: &Project, id: &ChangeId) -> anyhow::Result<Option<(TreeId, TreeId)>> {
+    let session = id.session();
+    if refs::read(&project.repository, &session.reference())?.is_none() {
+        return Ok(None);
+    }
+
+    let turns = project.store().history(project.store().tip(&session)?);
+    let mut turns = turns.collect::<anyhow::Result<Vec<_>>>()?;
+    turns.reverse();
+    let sum = sum(&project.repository, None, &turns)?;
+    Ok(sum.map(|sum| (sum.before, sum.after)))
+}
+
+fn done_so_far(project: &Project, id: &ChangeId) -> anyhow::Result<String> {
+    let Some((before, after)) = span_of(project, id)? else {
+        return Ok("(nothing)\n".to_owned());
+    };
+    let mut text = String::new();
+    for change in diff::changes(&project.repository, before, after)? {
+        let path = String::from_utf8_lossy(&change.path).into_owned();
+        let display_path = sanitize_line(&path);
+        if text.len() > MAX_DIFF {
+            text.push_str(&format!(
+                "(`{display_path}` changed too; the difference is too large to be shown)\n"
+            ));
+            continue;
+        }
+
+        let (old, new) = (
+            read::text_of(&project.repository, change.old.as_ref())?,
+            read::text_of(&project.repository, change.new.as_ref())?,
+        );
+        match (old, new) {
+            (Some(old), Some(new)) => text.push_str(&unified(
+                &old,
+                &new,
+                (&format!("a/{display_path}"), &format!("b/{display_path}")),
+            )),
+            _ => text.push_str(&format!(
+                "(`{display_path}` is large or not text, and changed)\n"
+            )),
+        }
+    }
+
+    Ok(if text.is_empty() {
+        "(nothing)\n".to_owned()
+    } else {
+        text
+    })
+}
