@@ -27,6 +27,11 @@ pub trait Model {
     /// As configured.
     fn name(&self) -> &str;
 
+    /// Fails if the model is a program that is not installed.
+    fn check_installed(&self) -> Result<(), ModelError> {
+        Ok(())
+    }
+
     /// Requests an answer. `watch` gets the whole text each time more arrives, and an empty string
     /// now and then while nothing does, so that the caller can show progress.
     fn answer(

@@ -20,6 +20,7 @@ use crate::text::sanitize::sanitize_line;
 use crate::text::{counted, grouped};
 use crate::ui::race::RaceTable;
 use crate::workflow::gc::{GcOptions, gc};
+use crate::workflow::model::choose;
 use crate::workflow::race::combine::combine;
 use crate::workflow::race::{FinishedLane, FinishedRace, LaneProgram, RaceOptions, race};
 use crate::workflow::user::{Choice, User};
@@ -29,7 +30,7 @@ const UNKNOWN: &str = "-";
 /// Keys that select a lane.
 const KEYS: &[u8] = b"123456789";
 
-/// Ask several models the same thing at once, compare what they made, and review one
+/// Ask several models the same, compare, and review one
 ///
 /// Each model works from the same snapshot of your files, in a session and a worktree of its own;
 /// models that edit files themselves and models that write plans can take part together. Nothing
@@ -114,6 +115,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         return Err(InvalidArgument { message, hint }.into());
     }
 
+    if project.session().is_err() {
+        let mut models = args.with.iter().chain(&args.judge);
+        models.try_for_each(|model| choose::check(&project, model))?;
+    }
     begin_session_or_hand_to(app, &mut project, &message, None)?;
     request.show_files(app, &project)?;
     let options = RaceOptions {

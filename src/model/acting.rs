@@ -36,6 +36,9 @@ pub trait ActingModel: Send {
     /// As configured.
     fn name(&self) -> &str;
 
+    /// Fails if the agent's program is not installed.
+    fn check_installed(&self) -> Result<(), ModelError>;
+
     /// The caller's sandbox must grant these.
     fn needs(&self) -> &AgentNeeds;
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::job::{JobEnvironment, ProgramJob};
 use super::settings::ModelConfig;
 use super::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage};
+use crate::host::process;
 
 const TIMEOUT: Duration = Duration::from_secs(1800);
 const MAX_BYTES: usize = 32 << 20;
@@ -58,6 +59,16 @@ impl CommandModel {
 impl Model for CommandModel {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn check_installed(&self) -> Result<(), ModelError> {
+        let program = &self.run[0];
+        match process::find(program) {
+            Some(_) => Ok(()),
+            None => Err(ModelError::CommandMissing {
+                program: program.clone(),
+            }),
+        }
     }
 
     fn answer(

@@ -361,6 +361,10 @@ impl ActingModel for AcpModel {
         &self.agent.name
     }
 
+    fn check_installed(&self) -> Result<(), ModelError> {
+        self.agent.check_installed()
+    }
+
     fn needs(&self) -> &AgentNeeds {
         &self.agent.needs
     }

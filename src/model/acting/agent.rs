@@ -10,8 +10,8 @@ use super::facts::MAX_MESSAGE;
 use super::preset::{self, AgentPreset};
 use super::{AgentLimits, AgentNeeds, AgentTask, ConversationTotals, UsageScope};
 use crate::host::dialogue::{DialogueDir, DialogueRefusal};
-use crate::host::env;
 use crate::host::file::{Root, read_end};
+use crate::host::{env, process};
 use crate::model::model_env::Variable;
 use crate::model::settings::{ModelConfig, ModelKind};
 use crate::model::{ModelError, TokenUsage};
@@ -185,6 +185,16 @@ impl AgentSettings {
                 // The agent itself reports what it can't write.
                 let _ = std::fs::create_dir_all(path);
             }
+        }
+    }
+
+    pub(super) fn check_installed(&self) -> Result<(), ModelError> {
+        let program = &self.run[0];
+        // A relative path is looked up in the worktree in which the agent starts.
+        let is_relative = program.contains('/') && !Path::new(program).is_absolute();
+        match is_relative || process::find(program).is_some() {
+            true => Ok(()),
+            false => Err(self.missing()),
         }
     }
 

@@ -180,6 +180,10 @@ impl ActingModel for CommandAgent {
         &self.agent.name
     }
 
+    fn check_installed(&self) -> Result<(), ModelError> {
+        self.agent.check_installed()
+    }
+
     fn needs(&self) -> &AgentNeeds {
         &self.agent.needs
     }

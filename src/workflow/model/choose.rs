@@ -9,12 +9,12 @@ use crate::config::settings::Price;
 use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::host::interrupt;
-use crate::model::Model;
 use crate::model::acting::ActingModel;
 use crate::model::acting::open::{is_acting, open_acting};
 use crate::model::model_env::ModelEnv;
 use crate::model::open::open;
 use crate::model::settings::{ModelConfig, ModelKind};
+use crate::model::{Model, ModelError};
 use crate::project::Project;
 use crate::session::artifact;
 use crate::session::name::SessionName;
@@ -37,6 +37,13 @@ impl OpenedModel {
         match self {
             OpenedModel::Writes(model) => model.name(),
             OpenedModel::Acts(model) => model.name(),
+        }
+    }
+
+    fn check_installed(&self) -> Result<(), ModelError> {
+        match self {
+            OpenedModel::Writes(model) => model.check_installed(),
+            OpenedModel::Acts(model) => model.check_installed(),
         }
     }
 }
@@ -91,7 +98,8 @@ pub fn check(project: &Project, name: &str) -> anyhow::Result<()> {
     let settings = model_settings(project, name)?;
     // A password manager would ask the user twice.
     if settings.api_key_command.is_empty() {
-        open_model(project, name, settings, 0)?;
+        let opened = open_model(project, name, settings, 0)?;
+        opened.model.check_installed()?;
     }
     Ok(())
 }

@@ -269,8 +269,20 @@ fn a_session_from_elsewhere_has_no_model() {
 fn a_session_is_not_started_for_a_model_that_cannot_be_opened() {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
-    for model in ["nosuch", "openai:gpt", "replay:nosuch"] {
-        let out = repo.teddy(&["start", "go", "--model", model]);
+    for model in [
+        "nosuch",
+        "openai:gpt",
+        "replay:nosuch",
+        "command:no-such-program -p",
+        "command:/no/such/program",
+        "acp:nosuch",
+        "agent:no-such-program {message}",
+    ] {
+        for command in ["start", "resume", "plan", "ask"] {
+            let out = repo.teddy(&[command, "go", "--model", model]);
+            assert!(!out.stderr.contains("Started"), "{out}");
+        }
+        let out = repo.teddy(&["race", "go", "--with", model]);
         assert!(!out.stderr.contains("Started"), "{out}");
     }
     let out = repo.teddy(&["start", "go"]);
