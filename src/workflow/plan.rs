@@ -4,7 +4,7 @@
 //! The session is locked throughout. The message and the answer survive a failure at any point.
 
 use crate::change::id::ChangeId;
-use crate::git::object::{CommitId, TreeId};
+use crate::git::object::CommitId;
 use crate::model::prompt::ANSWERING;
 use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
@@ -18,11 +18,10 @@ use crate::session::requests::Requests;
 use crate::session::turn::Turn;
 use crate::workflow::context::input::{InputSources, make_input};
 use crate::workflow::context::lists::ContextLists;
-use crate::workflow::context::lists::lists;
 use crate::workflow::context::message::{ask_for_message, resolve_message, without_keys};
 use crate::workflow::context::pages;
 use crate::workflow::context::requests;
-use crate::workflow::context::small_project::{AddedFiles, add_small_project};
+use crate::workflow::context::small_project::lists_of_input;
 use crate::workflow::model::agents;
 use crate::workflow::model::budget::TokenEstimate;
 use crate::workflow::model::choose;
@@ -30,7 +29,7 @@ use crate::workflow::model::request::PlanRequest;
 use crate::workflow::model::request::{ModelReply, ask_watching};
 use crate::workflow::model::source::{PlanSource, plan_source};
 use crate::workflow::open_session::OpenSession;
-use crate::workflow::user::{Event, Notice, User, report_drift, telling};
+use crate::workflow::user::{User, report_drift, telling};
 use crate::workflow::validation::validate_plan;
 use crate::workflow::validation::{ValidatedPlan, ValidationInput};
 use crate::workspace::drift;
@@ -124,7 +123,13 @@ pub fn plan_turn(
         None => session.record_files(&[], user)?,
     };
     let drift = report_files(&mut session, &recorded, user)?;
-    let lists = first_lists(&mut session, recorded.tree, user)?;
+    let OpenSession {
+        project,
+        tip,
+        draft,
+        ..
+    } = &mut session;
+    let lists = lists_of_input(project, tip, draft, recorded.tree, user)?;
     let requests =
         requests::requests_but_for(session.project, &session.tip, &session.draft, &message)?;
     begin(&mut session.draft, &message, origin);
@@ -263,29 +268,6 @@ fn write_input(
     pages.keep_in(&mut draft.artifacts);
     draft.artifacts.insert(artifact::INPUT, rendered.text);
     Ok(rendered.weight)
-}
-
-/// Returns the context lists of a draft. Adds a small project to those of the first turn.
-fn first_lists(
-    session: &mut OpenSession<'_>,
-    tree: TreeId,
-    user: &mut dyn User,
-) -> anyhow::Result<ContextLists> {
-    let OpenSession {
-        project,
-        tip,
-        draft,
-        ..
-    } = session;
-    let before = lists(&project.repository, draft, tree)?;
-    match add_small_project(project, tip, draft, &before, tree)? {
-        None => Ok(before),
-        Some(added) => {
-            let AddedFiles { files, tokens } = added;
-            user.report(Event::Notice(Notice::WholeProject { files, tokens }));
-            lists(&project.repository, draft, tree)
-        }
-    }
 }
 
 /// A session whose model has answered.

@@ -22,6 +22,7 @@ use crate::workflow::context::lists;
 use crate::workflow::context::lists::lists;
 use crate::workflow::context::pages;
 use crate::workflow::context::requests::requests;
+use crate::workflow::context::small_project::{add_small_project, lists_of_input};
 use crate::workflow::execute::ForeignPlan;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::trust::is_own_draft;
@@ -57,7 +58,8 @@ pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyho
         &recorded,
         &mut telling(user),
     )?;
-    let lists = lists(&project.repository, draft, recorded.tree)?;
+    // The lists are saved with the plan: until then, the user can list other files.
+    let lists = lists_of_input(project, tip, &mut draft.clone(), recorded.tree, user)?;
     let mut pages = pages::pages_of(project, tip, draft)?;
     let rendered = make_input(
         project,
@@ -85,9 +87,12 @@ pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyho
 /// With token counts. Takes no lock.
 pub fn list_context(project: &Project, depth: u64) -> anyhow::Result<Material> {
     let tip = project.store().tip(&project.session()?)?;
-    let draft = project.store().draft(&tip)?;
+    let mut draft = project.store().draft(&tip)?;
     let tree = snapshot::snapshot(&project.checkout(), &[])?.tree;
-    let lists = lists(&project.repository, &draft, tree)?;
+    let mut lists = lists(&project.repository, &draft, tree)?;
+    if add_small_project(project, &tip, &mut draft, &lists, tree)?.is_some() {
+        lists = lists::lists(&project.repository, &draft, tree)?;
+    }
     let mut pages = pages::pages_of(project, &tip, &draft)?;
     collect_material(
         project,

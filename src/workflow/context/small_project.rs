@@ -16,7 +16,8 @@ use crate::text::context_list::{self, ListEntry};
 use crate::text::damage::is_generated;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
-use crate::workflow::context::lists::ContextLists;
+use crate::workflow::context::lists::{ContextLists, lists};
+use crate::workflow::user::{Event, Notice, User};
 
 /// More files make no small project, whatever their size.
 const MAX_FILES: usize = 500;
@@ -64,6 +65,24 @@ pub fn add_small_project(
         files: paths.len(),
         tokens,
     }))
+}
+
+/// Returns the context lists of the next input. A small project is added to those of the first turn.
+pub fn lists_of_input(
+    project: &Project,
+    tip: &Turn,
+    draft: &mut Draft,
+    tree: TreeId,
+    user: &mut dyn User,
+) -> anyhow::Result<ContextLists> {
+    let before = lists(&project.repository, draft, tree)?;
+    match add_small_project(project, tip, draft, &before, tree)? {
+        None => Ok(before),
+        Some(AddedFiles { files, tokens }) => {
+            user.report(Event::Notice(Notice::WholeProject { files, tokens }));
+            lists(&project.repository, draft, tree)
+        }
+    }
 }
 
 /// Returns the text files and their tokens; `None` if they have more than

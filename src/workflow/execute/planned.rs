@@ -11,6 +11,7 @@ use crate::session::transition::{Caller, Current};
 use crate::text::context_list;
 use crate::workflow::context::lists::{ContextLists, lists};
 use crate::workflow::context::requests;
+use crate::workflow::context::small_project::add_small_project;
 use crate::workflow::model::agents;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::{drop_question, keep_plan, read_reply};
@@ -87,7 +88,13 @@ impl<'p> PlannedTurn<'p> {
         // of the user's can.
         drop_question(&mut session)?;
         let paths = forced(&reading.plan);
-        let mut planned = PlannedTurn::validate(session, reading, &paths, None, user)?;
+        let recorded = session.record_files(&paths, user)?;
+        let (project, tree) = (session.project, recorded.tree);
+        let OpenSession { tip, draft, .. } = &mut session;
+        // Whoever wrote the plan can have seen `teddy context`, which shows a small project as a whole.
+        let listed = lists(&project.repository, draft, tree)?;
+        add_small_project(project, tip, draft, &listed, tree)?;
+        let mut planned = PlannedTurn::validate(session, reading, &paths, Some(recorded), user)?;
         let draft = &mut planned.session.draft;
         draft.archive_answer();
         draft.begin();
