@@ -6,7 +6,7 @@ use super::app::App;
 use super::complete;
 use super::exit::{self, ExitStatus};
 use super::failure::{ANSWER, Unfinished};
-use super::plan::{json as plan_json, report_prose};
+use super::plan::{json as plan_json, keep_answer, report_prose, show_answer};
 use super::record::warn_of_damage;
 use super::source;
 use crate::host::screen;
@@ -31,7 +31,7 @@ use crate::workflow::execute::result::{
     TurnEnding, UndecidedPlan,
 };
 
-/// Check, review and run the plan; record the turn; update your files
+/// Review and run the pending plan, and record the turn
 ///
 /// The plan runs in an isolated worktree. Edits that you make in the meantime are kept; if they
 /// overlap with the result, your files are not updated, the result stays in the turn, and the exit
@@ -146,8 +146,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         }
         ExecuteResult::Reviewed(ReviewedPlan::Recorded(recorded)) => {
             show(app, recorded)?;
-            if recorded.replanned().is_some() {
-                app.note("Next: `teddy execute`");
+            match recorded.replanned().map(|planned| &planned.answer) {
+                Some(Some(answer)) => {
+                    keep_answer(&project, app.user(&project, false).as_mut())?;
+                    show_answer(app, answer)?;
+                }
+                Some(None) => app.note("Next: `teddy execute`"),
+                None => {}
             }
             if recorded.status() == Status::Failed && !app.global.json {
                 app.note(match recorded.applied.is_empty() {
@@ -283,9 +288,10 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
         app.note("The result is in the turn: `teddy restore @ --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side.");
     }
 
-    if let Some(planned) = recorded.replanned() {
+    // An answer in words is shown when its turn is recorded.
+    let replanned = recorded.replanned();
+    if let Some(planned) = replanned.filter(|planned| planned.answer.is_none()) {
         app.note(&match planned.title.as_str() {
-            _ if planned.answer.is_some() => "The model answered without a plan.".to_owned(),
             "" => format!(
                 "The model answered for turn {}, but that is not a plan.",
                 planned.turn
@@ -295,7 +301,7 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
                 planned.turn
             ),
         });
-    } else if matches!(recorded.ending, TurnEnding::Rejected { .. }) {
+    } else if replanned.is_none() && matches!(recorded.ending, TurnEnding::Rejected { .. }) {
         app.note(&format!(
             "`teddy show {turn} report.md` says what is wrong."
         ));

@@ -24,7 +24,7 @@ use crate::workflow::model::pipelines;
 use crate::workflow::plan::{self as planning, PlanOptions, WaitingPlan};
 use crate::workflow::user::User;
 
-/// Ask the model for a plan and save it as the session's draft
+/// Ask the model for a plan, which waits for your approval
 ///
 /// Builds `input.md`, asks the model, repairs the code fences of its answer and checks the plan.
 /// Nothing runs until `teddy execute`. If no session is in use, one is started.
@@ -135,7 +135,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 }
 
 /// Records a prose answer as a turn, so that the model sees it in the next one.
-fn keep_answer(project: &Project, user: &mut dyn User) -> anyhow::Result<()> {
+pub(super) fn keep_answer(project: &Project, user: &mut dyn User) -> anyhow::Result<()> {
     let options = ExecuteOptions {
         leaves_question: true,
         ..ExecuteOptions::default()
@@ -160,18 +160,16 @@ pub(super) fn show(app: &App, planned: &WaitingPlan) -> anyhow::Result<()> {
         return app.print_json(&json(planned));
     }
 
-    match &planned.answer {
-        Some(answer) => report_prose(app, answer)?,
-        None => app.print_foreign(&planned.text)?,
+    if planned.answer.is_none() {
+        app.print_foreign(&planned.text)?;
     }
     planned
         .model
         .iter()
         .filter(|used| used.tokens().is_some() || used.cost.is_some())
         .for_each(|used| app.note(&usage(used)));
-    if planned.answer.is_some() {
-        app.note("Next: `teddy resume` replies to it, or asks for the plan");
-        return Ok(());
+    if let Some(answer) = &planned.answer {
+        return show_answer(app, answer);
     }
     if planned.diagnostics.is_empty() {
         app.note(&format!(
@@ -192,6 +190,16 @@ pub(super) fn show(app: &App, planned: &WaitingPlan) -> anyhow::Result<()> {
 
     app.eprint_lines(&mistakes::listed(&planned.diagnostics));
     app.note("`teddy execute` records it as rejected and asks the model again.");
+    Ok(())
+}
+
+/// Shows an answer in prose that a command ends with.
+pub(super) fn show_answer(app: &App, answer: &str) -> anyhow::Result<()> {
+    if app.global.json {
+        return Ok(());
+    }
+    report_prose(app, answer)?;
+    app.note("Next: `teddy resume` replies to it, or asks for the plan");
     Ok(())
 }
 

@@ -228,8 +228,12 @@ struct ResumeLoop<'a> {
     turns: u32,
     /// Turns in a row that only read and ran without approval.
     reads: u32,
+    /// The model wrote the plan of the turn before once more.
+    repeats: bool,
     /// The last call of the model failed, and the user has not said yet what to do.
     has_failed: bool,
+    /// The prose answer is on the screen, from before a command at the prompt.
+    has_shown_answer: bool,
     last: Option<Box<RecordedTurn>>,
     waiting: Option<WaitingPlan>,
 }
@@ -251,7 +255,9 @@ impl<'a> ResumeLoop<'a> {
             unseen,
             turns: 0,
             reads: 0,
+            repeats: false,
             has_failed: false,
+            has_shown_answer: false,
             last: None,
             waiting: None,
         }
@@ -339,7 +345,7 @@ impl ResumeLoop<'_> {
     /// An answer that was recorded in this loop is on the screen.
     fn prompt_for_reply(&self, message: String, question: Option<String>) -> LoopPrompt {
         LoopPrompt::Reply {
-            message: (self.turns == 0).then_some(message),
+            message: (self.turns == 0 && !self.has_shown_answer).then_some(message),
             question,
         }
     }
@@ -382,6 +388,9 @@ impl ResumeLoop<'_> {
         }
 
         let typed = console.typed(self.project, typed)?;
+        // `/undo` and the like can lead to another answer.
+        self.has_shown_answer = matches!(prompt, LoopPrompt::Reply { .. })
+            && read_in_progress(self.project)?.0.commit == tip.commit;
         // A command does not answer what to do after the failure.
         self.has_failed =
             matches!(prompt, LoopPrompt::Failed) && !matches!(typed, Typed::Message(_));
@@ -538,6 +547,7 @@ impl ResumeLoop<'_> {
         if self.options.yolo && self.is_input_cut(tip)? {
             return Ok(Some(Ended::InputCut));
         }
+        self.repeats = is_circle;
         Ok((is_circle && self.unseen).then_some(Ended::Repeated))
     }
 
@@ -599,6 +609,8 @@ impl ResumeLoop<'_> {
 
         self.turns += 1;
         self.reads = match recorded.only_read {
+            // The next answer would be the same.
+            true if self.repeats => MAX_READS,
             true => self.reads + 1,
             false => 0,
         };

@@ -304,6 +304,14 @@ impl UserEdit<'_> {
     }
 }
 
+/// Returns the first line of a Markdown message that has text, even if all of it is in a code block.
+pub fn first_message_line(message: &str) -> String {
+    let is_fence = |line: &str| line.starts_with("```") || line.starts_with("~~~");
+    let mut lines = message.lines().map(str::trim);
+    let line = lines.find(|line| !line.is_empty() && !is_fence(line));
+    line.unwrap_or_default().to_owned()
+}
+
 /// Returns the first non-blank line of a text.
 pub fn first_line(text: &str) -> String {
     let mut lines = text.lines();

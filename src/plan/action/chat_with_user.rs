@@ -1,6 +1,6 @@
 //! CHAT_WITH_USER: sends a message to the user and waits for the answer.
 
-use super::behavior::{Behavior, Editable, PreviewPart, UserEdit, first_line};
+use super::behavior::{Behavior, Editable, PreviewPart, UserEdit, first_message_line};
 use super::body::Body;
 use super::{Action, ActionKind, ActionRow};
 use crate::plan::action::{BodyShape, SummaryGroup};
@@ -42,7 +42,7 @@ impl Behavior for ChatWithUser {
     }
 
     fn target(&self) -> String {
-        first_line(&self.message)
+        first_message_line(&self.message)
     }
 
     fn message(&self) -> Option<&str> {

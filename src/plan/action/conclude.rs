@@ -1,6 +1,6 @@
 //! CONCLUDE: returns to the calling agent.
 
-use super::behavior::{Behavior, Editable, PreviewPart, UserEdit, first_line};
+use super::behavior::{Behavior, Editable, PreviewPart, UserEdit, first_message_line};
 use super::body::Body;
 use super::{Action, ActionKind, ActionRow, resource_list};
 use crate::plan::action::{BodyShape, SummaryGroup};
@@ -21,7 +21,7 @@ pub static ROW: ActionRow = ActionRow {
     other_keys: &[HANDOFF_KEYS],
     shape: BodyShape::Message,
     group: SummaryGroup::Messages,
-    unit: ("return", "returns"),
+    unit: ("message", "messages"),
     counts_targets: false,
     read: |body| read(body).map(ActionKind::from),
     #[cfg(test)]
@@ -50,7 +50,7 @@ impl Behavior for Conclude {
     }
 
     fn target(&self) -> String {
-        first_line(&self.message)
+        first_message_line(&self.message)
     }
 
     fn message(&self) -> Option<&str> {

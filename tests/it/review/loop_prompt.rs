@@ -1,7 +1,7 @@
 //! The prompt of the loop on a terminal: commands, shell, files, history and completion.
 
 use crate::fake::{Fake, response, stream};
-use crate::plans::{chat, create, execute, plan, read};
+use crate::plans::{chat, create, edit, execute, plan, read};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
@@ -211,6 +211,30 @@ fn enter_goes_on_where_something_is_left_to_do() {
 }
 
 #[test]
+fn a_failed_test_is_fixed_with_three_keys_from_the_request_on() {
+    let repo = project();
+    let test = "grep -qx three a.txt";
+    repo.reply(&plan("Look", &[read("a.txt")]))
+        .reply(&plan(
+            "Change",
+            &[edit("a.txt", "one", "tree"), execute(test)],
+        ))
+        .reply(&plan(
+            "Fix",
+            &[edit("a.txt", "tree", "three"), execute(test)],
+        ));
+    let mut screen = open(&repo);
+    screen.press("make it three\r");
+    approve(&mut screen, "Change");
+    ready(&mut screen, "turn 3: enter lets the model continue");
+    screen.press("\r");
+    approve(&mut screen, "Fix");
+    ready(&mut screen, "turn 4: what should be done?");
+    assert_eq!(repo.read("a.txt"), "three\n");
+    leave(screen, &repo);
+}
+
+#[test]
 fn a_question_is_answered_in_place_and_commands_work_there_too() {
     let repo = project();
     repo.reply(&plan("Ask", &[chat("Red or blue?")]))
@@ -331,6 +355,11 @@ fn a_prose_answer_is_shown_and_enter_asks_for_the_plan() {
             !shown.contains("Rationale") && !shown.contains("mistake"),
             "{shown}"
         );
+        // A command does not show it again.
+        screen.press("/agent\r");
+        screen.wait_for("throwaway code");
+        ready(&mut screen, "or enter to ask for the");
+        assert_eq!(screen.written().matches("Shall I go on?").count(), 1);
         screen.press("\r");
         screen.wait_for_prompt("(q)uit ›");
         screen.settled();

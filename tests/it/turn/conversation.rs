@@ -64,7 +64,7 @@ fn promise_a7_conclude_without_a_caller_ends_the_work() {
         +b
      Action Plan:
       - CREATE: 1 file
-      - CONCLUDE: 1 return
+      - CONCLUDE: 1 message
           Both are **there**.
     ────────────────────────────────────────────────────────────────────────────────────────────────────
     ▶ 1. CREATE b.txt

@@ -60,7 +60,7 @@ fn start_takes_a_message_and_files() {
         +x
      Action Plan:
       - CREATE: 1 file
-      - CONCLUDE: 1 return
+      - CONCLUDE: 1 message
           Made c.
     ────────────────────────────────────────────────────────────────────────────────────────────────────
     ▶ 1. CREATE c.txt
@@ -97,7 +97,7 @@ fn a_single_word_is_the_message_and_an_option_gives_the_name() {
         +x
      Action Plan:
       - CREATE: 1 file
-      - CONCLUDE: 1 return
+      - CONCLUDE: 1 message
           Made c.
     ────────────────────────────────────────────────────────────────────────────────────────────────────
     ▶ 1. CREATE c.txt
@@ -118,7 +118,6 @@ fn a_single_word_is_the_message_and_an_option_gives_the_name() {
     Asking replay:[dir]/answers with about [n] tokens
     The model changed files that it had not read: showing it `c.txt` and asking again.
     Asking replay:[dir]/answers with about [n] tokens
-    The model answered without a plan.
     Your files are unchanged.
     The model answered without a plan:
     exit code 5
@@ -184,7 +183,7 @@ fn plan_and_resume_start_a_session_where_none_is_in_use() {
         +x
      Action Plan:
       - CREATE: 1 file
-      - CONCLUDE: 1 return
+      - CONCLUDE: 1 message
           Made d.
     ────────────────────────────────────────────────────────────────────────────────────────────────────
     ▶ 1. CREATE d.txt
@@ -209,7 +208,7 @@ fn plan_and_resume_start_a_session_where_none_is_in_use() {
         +x
      Action Plan:
       - CREATE: 1 file
-      - CONCLUDE: 1 return
+      - CONCLUDE: 1 message
           Made e.
     ────────────────────────────────────────────────────────────────────────────────────────────────────
     ▶ 1. CREATE e.txt
@@ -242,7 +241,7 @@ fn a_message_alone_or_a_plan_from_elsewhere_starts_a_session() {
         +x
      Action Plan:
       - CREATE: 1 file
-      - CONCLUDE: 1 return
+      - CONCLUDE: 1 message
           Made c.
     ────────────────────────────────────────────────────────────────────────────────────────────────────
     ▶ 1. CREATE c.txt
@@ -421,7 +420,7 @@ fn work_that_is_left_goes_on_until_it_is_done() {
         +x
      Action Plan:
       - CREATE: 1 file
-      - CONCLUDE: 1 return
+      - CONCLUDE: 1 message
           Made c.
     ────────────────────────────────────────────────────────────────────────────────────────────────────
     ▶ 1. CREATE c.txt

@@ -369,7 +369,6 @@ fn a_loop_goes_through_the_pipeline_that_it_is_given() {
     Asking replay:[dir]/answers with about [n] tokens
     The model changed files that it had not read: showing it `b.txt` and asking again.
     Asking replay:[dir]/answers with about [n] tokens
-    The model answered without a plan.
     Your files are unchanged.
     The model answered without a plan:
     exit code 5

@@ -163,6 +163,24 @@ fn t25_plan_shows_the_answer_and_keeps_it_as_a_turn() {
 }
 
 #[test]
+fn t25_an_answer_to_a_declined_plan_is_shown_and_kept_as_a_turn() {
+    let repo = project();
+    repo.reply(&make_b()).reply(TELLS);
+    repo.workflow().plan("make b").done();
+    let declined = repo.teddy(&["execute", "--comment", "b.txt:1=why?"]);
+    insta::assert_snapshot!(declined.shown(&repo), @r"
+    turn 1 declined [id]
+    The file is fine as it is.
+    Using the waiting message: Please change the plan as these comments on its result say. The rest of it can s...
+    Asking replay:[dir]/answers with about [n] tokens
+    The model answered without a plan:
+    Next: `teddy resume` replies to it, or asks for the plan
+    exit code 0
+    ");
+    assert_eq!(repo.workflow().artifact("2", "reply.md"), TELLS);
+}
+
+#[test]
 fn a_plan_that_only_reads_runs_without_approval_and_the_loop_continues() {
     let repo = project();
     repo.reply(&plan("Look", &[read("a.txt")]))
@@ -196,6 +214,33 @@ fn a_plan_that_only_reads_runs_without_approval_and_the_loop_continues() {
     "#);
     let report = repo.workflow().artifact("1", "report.md");
     assert!(report.contains("not needed: it only reads"), "{report}");
+}
+
+#[test]
+fn a_model_that_reads_the_same_again_is_not_asked_a_third_time() {
+    let repo = project();
+    for _ in 0..3 {
+        repo.reply(&plan("Look", &[read("a.txt")]));
+    }
+    let user = ScriptedUser::deciding([]).answering(None);
+    let reply = repo
+        .workflow()
+        .with(user)
+        .resume_with(attended("make it two"));
+    insta::assert_snapshot!(reply.done(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    "Look" only reads, so it needs no approval.
+    ▶ 1. READ a.txt
+      ✓ read; it is in the context of the next turn
+    turn 1 executed
+    Asking replay:[dir]/answers with about [n] tokens
+    "Look" only reads, so it needs no approval.
+    ▶ 1. READ a.txt
+      ✓ read; it is in the context of the next turn
+    turn 2 executed
+    asked message of turn 3 of `demo`: None
+    ended: Left
+    "#);
 }
 
 #[test]
@@ -291,6 +336,22 @@ fn a_small_project_is_in_the_first_input_without_its_secrets() {
         .map(|row| row["resource"].as_str().unwrap())
         .collect();
     assert_eq!(shown, [".teddyignore", "src/a.rs"]);
+
+    // `teddy context` shows the input that `plan` would send, and the lists stay as they are.
+    repo.workflow().new_session("carried").done();
+    assert!(whole().input(0).contains("fn a() {}"));
+    assert_eq!(repo.done(&["context", "list", "--json"]).trim(), "[]");
+    let change = plan("Change", &[edit("src/a.rs", "a()", "b()")]);
+    let user = ScriptedUser::deciding([Scripted::Approve]);
+    let reply = whole().with(user).execute_text(&change);
+    insta::assert_snapshot!(reply.done(), @r#"
+    review "Change": Approve
+    ▶ 1. EDIT src/a.rs
+      ✓ changed 1 place: 1 line added, 1 removed
+    turn 1 executed
+      modified src/a.rs
+    "#);
+    repo.workflow().undo(1).done();
 
     // Files that the user listed are a choice, and a larger project is not shown.
     for (name, limit, listed) in [("listed", "20000", true), ("large", "1", false)] {
