@@ -42,7 +42,7 @@ const FAILED: i32 = -32603;
 /// ACP: resource not found.
 const NOT_FOUND: i32 = -32002;
 
-/// Work inside an editor, as an agent of the Agent Client Protocol
+/// Serve an editor over the Agent Client Protocol
 ///
 /// An editor such as Zed starts this and speaks to it over standard input and output. Each prompt
 /// is a turn with the session's or the configured model: the plan and its differences are shown in the editor, and

@@ -10,7 +10,7 @@ use crate::text::sanitize::sanitize_line;
 use crate::ui::style::{StyledLine, Tone, block};
 use crate::workflow::bisect::{BisectOptions, Bisected, Culprit, bisect};
 
-/// Find the turn that broke something
+/// Find the first turn after which a command fails
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy bisect run 'cargo test'\n  teddy bisect run --good 3 make check\n  git bisect start teddy/sessions/add-auth^2 main"

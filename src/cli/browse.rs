@@ -29,7 +29,7 @@ use crate::ui::terminal::{self, RawMode};
 use crate::workflow::restore::steps::steps_to;
 use crate::workflow::user::NobodyToAsk;
 
-/// Look at sessions and turns on a full screen
+/// Browse sessions and turns full-screen
 ///
 /// To the left is the tree of sessions, branches and turns, to the right the turn: request and
 /// answer, differences, outputs, input and facts. Turns that are made elsewhere appear. From here

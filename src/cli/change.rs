@@ -9,7 +9,7 @@ use clap::Subcommand;
 
 use super::app::App;
 
-/// Take a change through its documents: plan, challenge, implement, review, archive
+/// Develop a change through its documents
 ///
 /// A change lives at the ref refs/teddy/changes/<id>; each step is a commit with STATE.yaml,
 /// proposal.md, specs/*.md and tasks.md. `plan`, `impl` and `archive` run whatever step the phase

@@ -8,11 +8,11 @@ use super::{complete, exit};
 use crate::ui::comparison::table;
 use crate::workflow::compare::compare;
 
-/// Compare turns or sessions: files, lines, tokens, cost, time, and what a command says of each
+/// Compare turns or sessions, and run a command on each
 ///
-/// A session counts as a whole, without the turns that all the sessions share. With `--check`, the
-/// command runs in a scratch worktree on the files after each of them, confined as the commands of
-/// a plan are.
+/// Shows files, lines, turns, tokens, cost, time, model and status. A session counts as a whole,
+/// without the turns that all the sessions share. With `--check`, the command runs in a scratch
+/// worktree on the files after each of them, confined as the commands of a plan are.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy compare add-auth add-auth-retry-1\n  teddy compare add-auth:3 other:3 --check 'cargo test'\n  teddy compare 2 4 --diff"

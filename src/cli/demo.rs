@@ -13,9 +13,10 @@ use crate::ui::style::{self, StyledLine, Tone};
 use crate::ui::terminal::terminal_size;
 use crate::workflow::demo::{DemoStage, demo};
 
-/// Play a complete session with recorded answers in a scratch repository: no API key, no network
+/// Play a complete session with recorded answers, offline
 ///
-/// Prints the command for each step. The directory is kept, so you can look around.
+/// Needs no API key, and works in a scratch repository. Prints the command for each step. The
+/// directory is kept, so you can look around.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  teddy demo\n  teddy demo /tmp/look")]
 pub(super) struct Args {

@@ -94,6 +94,10 @@ fn show_diff(args: Args, app: &App) -> anyhow::Result<ExitCode> {
         show_draft(app, &project, name, &args.view, &paths)?;
     } else {
         let sides = trees(&project, &args)?;
+        if is_one && sides.0 == sides.1 {
+            let turn = store.turn(&session, name)?.number();
+            app.note(&format!("Turn {turn} changed no file."));
+        }
         let is_selected = |path: &str| paths::is_below(path, &paths);
         show(
             app,

@@ -12,7 +12,7 @@ use crate::ui::style::{self, StyledLine, Tone};
 use crate::workflow::doctor::RepairOutcome;
 use crate::workflow::doctor::{self, HealthCheck, HealthState, Patient, RecoveryResult};
 
-/// Find what is wrong or risky here, and how to fix it
+/// Find problems and risks, and how to fix them
 ///
 /// Checks git, the sandbox, disk space, settings and keys in them, the model, settings of git that
 /// would send sessions by accident, worktrees, locks, hooks of agents, and the newest turns of the

@@ -22,7 +22,7 @@ use crate::text::{counted, sized};
 use crate::ui::web::files::PageFiles;
 use crate::workflow::archive::{Drafts, Existing, SessionBundle, collect_sessions};
 
-/// Write a session out: directories of turns, pages, a bundle, or a summary
+/// Write a session as directories, pages, bundle or summary
 ///
 /// Without an option, the turns of the session in use go to directories `NN/`, one file per
 /// artifact.

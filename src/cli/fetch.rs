@@ -24,7 +24,7 @@ use crate::workflow::fetch::{
 const MANY: usize = 500;
 const REFRESH: Duration = Duration::from_millis(100);
 
-/// Fetch sessions from a remote or a bundle, to look at them here
+/// Fetch sessions from a remote or a bundle
 ///
 /// They are called `<remote>/<session>` then, wherever a session or a turn can be named: `teddy
 /// show origin/add-auth:3`. Each one is checked first, and none that fails verification is

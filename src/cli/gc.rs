@@ -13,15 +13,16 @@ use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
 use crate::text::sized;
-use crate::ui::style::{self, Paint, StyledLine};
+use crate::ui::style::shortened;
 use crate::ui::terminal::stdout_width;
 use crate::workflow::du::du;
 use crate::workflow::gc::{ArchivedSession, GcOptions, GcResult, gc, plan};
 
-/// Free disk space: idle worktrees and caches, old undo data, loose objects
+/// Free disk space: idle worktrees, caches, old undo data
 ///
 /// Worktrees, and the caches that commands fill, are recreated when they are needed. Undo data is
-/// copies of overwritten files, and snapshots of your files that belong to no turn.
+/// copies of overwritten files, and snapshots of your files that belong to no turn. Loose objects are
+/// packed.
 ///
 /// A session is deleted only if you name it, along with everything that only it refers to. It goes
 /// into a bundle first, which stays in `.git/teddy/archive` until you remove it; `teddy fetch`
@@ -121,8 +122,8 @@ fn show_usage(app: &App, project: &Project) -> anyhow::Result<()> {
     }
 
     if let Some(width) = stdout_width() {
-        let lines = text.lines().map(StyledLine::plain).collect();
-        text = style::text(&style::wrap_all(lines, width), Paint::Bare);
+        let lines = text.lines().map(|line| shortened(line, width) + "\n");
+        text = lines.collect();
     }
     app.print(text)?;
     for path in &usage.rescued {

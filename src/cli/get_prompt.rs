@@ -8,7 +8,7 @@ use super::exit;
 use crate::model::prompt::Prompts;
 use crate::workflow::model::agents;
 
-/// Print an agent's system prompt; without a name, list the agents
+/// Print an agent's system prompt, or list the agents
 ///
 /// `.teddy/prompts/<name>.xml` overrides a built-in prompt once you trust the repository.
 #[derive(clap::Args)]

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use super::{COMMANDS, HelpPlace, ListedCommand, is_started_by_git, parser};
-use crate::ui::style::shortened;
+use crate::ui::style::{self, Paint, StyledLine, shortened};
 use crate::ui::terminal::stdout_width;
 
 /// Returns the list of commands if the line asks for it: `teddy help`, `teddy help --all`. The help of
@@ -60,7 +60,9 @@ fn list(program: &str, is_all: bool, width: Option<usize>) -> String {
         let mut parser = parser;
         text.push_str(&format!("\n{}", options(&mut parser)));
     }
-    text
+    let Some(width) = width else { return text };
+    let lines = text.lines().map(StyledLine::plain).collect();
+    style::text(&style::wrap_all(lines, width), Paint::Bare)
 }
 
 fn line(heading: &str, name: &str, about: &str, width: Option<usize>) -> String {
@@ -95,6 +97,12 @@ mod tests {
             let mut commands = text.lines().skip(2).take(14);
             assert!(commands.all(|line| line.chars().count() <= width), "{text}");
         }
+    }
+
+    #[test]
+    fn no_description_is_cut_at_80_columns() {
+        let text = list("teddy", true, Some(80));
+        assert!(!text.contains('…'), "{text}");
     }
 
     #[test]

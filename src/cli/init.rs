@@ -9,9 +9,9 @@ use crate::git::open::OpenError;
 use crate::git::repository::Repository;
 use crate::host::file::{FileMode, Root};
 
-/// Create `.teddy/` with a commented configuration; run `git init` if there is no repository
+/// Create `.teddy/` with a commented configuration
 ///
-/// Existing files are never changed.
+/// Runs `git init` if there is no repository. Existing files are never changed.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  teddy init")]
 pub(super) struct Args {}

@@ -16,7 +16,7 @@ use crate::workflow::land::{
 };
 use crate::workflow::user::NobodyToAsk;
 
-/// Commit what the session's turns did to your branch
+/// Commit the changes of the turns to your branch
 ///
 /// Takes the changes of all turns in effect that have not landed yet, without your own edits, and
 /// lets git commit them: with your identity, signature and hooks. What you have staged stays

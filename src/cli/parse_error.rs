@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::mistyped::{Mistyped, unknown_command};
 use super::{COMMANDS, app, exit, failure, version};
@@ -55,6 +55,9 @@ pub(super) fn explain(mut error: clap::Error, line: &[OsString], is_json: bool) 
 /// Says which command to type, as our own errors do.
 fn with_hint(error: &clap::Error, line: &[OsString]) -> String {
     let text = error.render().to_string();
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return text;
+    }
     let hint = format!("hint: {}\n", help_hint(line));
     match text.split_once(CLAP_HINT) {
         Some((before, _)) => format!("{before}{hint}"),

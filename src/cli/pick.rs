@@ -12,7 +12,7 @@ use crate::workflow::pick::{PickOptions, PickResult, PickedTurn, pick};
 use crate::workflow::restore::OnOverlap;
 use crate::workspace::notice::FileObstacle;
 
-/// Apply what turns of other sessions did, in the session in use
+/// Apply turns of other sessions to the session in use
 ///
 /// Merges the changes of each turn into your files, three-way, and records it as a turn of its own,
 /// so that it can be undone and landed like any other.

@@ -20,7 +20,7 @@ use crate::workflow::restore::{OnOverlap, RestoreOptions, RestoreResult, restore
 use crate::workflow::user::User;
 use crate::workspace::drift::{MissingChange, WhyMissing};
 
-/// Take your files back to the state they had after a turn
+/// Restore your files to their state after a turn
 ///
 /// Undoes what later turns did and keeps your own later edits. The restore is itself a turn, so it
 /// can be undone. Ignored files are never touched.

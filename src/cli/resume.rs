@@ -17,7 +17,7 @@ use crate::text::counted;
 use crate::ui::flag_user::Unapproved;
 use crate::workflow::resume::{Ended, ResumeOptions, Resumed, resume};
 
-/// Continue the session: run the waiting plan, or ask for a message and plan the next one
+/// Continue: run the pending plan, or ask for the next one
 ///
 /// Continues until you leave (ctrl-d). If the model has only read files, or something failed, press
 /// enter to let it continue, or pass -y. With --yolo it runs without approval until the model

@@ -7,7 +7,7 @@ use super::complete;
 use super::plan;
 use crate::workflow::retry::{RetryOptions, retry};
 
-/// Send a turn's recorded input again, byte for byte, and keep the answer on a branch
+/// Send a turn's recorded input again, on a new branch
 ///
 /// The model gets exactly the same input. Its plan becomes the draft of a new session,
 /// `<session>-retry-<n>`, which shares the earlier turns; the old session is unchanged.

@@ -36,6 +36,9 @@ pub(super) struct Args {
     overlap: bool,
 }
 
+/// In columns. Less of a title says nothing.
+const MIN_TITLE: usize = 8;
+
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     if args.overlap {
         return show_overlaps(app);
@@ -73,10 +76,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         let start = format!("{mark} {name:width$}  {turns:>10}  {time:10}  ");
         let title = sanitize_line(&row.title);
         let title = match screen.map(|screen| screen.saturating_sub(start.width() + kind.len())) {
+            Some(available) if available < MIN_TITLE => String::new(),
             Some(available) => shortened(&title, available),
             None => title.into_owned(),
         };
-        format!("{start}{title}{kind}\n")
+        let row = format!("{start}{title}{kind}");
+        format!("{}\n", row.trim_end())
     };
 
     app.print(rows.iter().map(line).collect::<String>())?;

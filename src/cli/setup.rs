@@ -23,7 +23,7 @@ use crate::ui::terminal::stdout_width;
 use crate::workflow::setup::{self, KeptModel, TriedModel};
 use crate::workflow::user::NobodyToAsk;
 
-/// Find the models on this machine, try one, and write it into your configuration
+/// Find the models on this machine, test one and save it
 ///
 /// Looks for API keys in the environment, for programs on the PATH that can answer, and for servers
 /// on this machine. Of your configuration only `model` and an entry of `models` are written; keys

@@ -18,7 +18,7 @@ use crate::text::sanitize::sanitize_line;
 use crate::ui::style::StyledLine;
 use crate::ui::{markdown, turn_text};
 
-/// Show a turn: what it was, its report and what it changed; or one of its files
+/// Show a turn: its request, its report and its changes
 ///
 /// The turn in progress is called `draft`, or goes by its number; its plan is shown while it waits.
 ///

@@ -13,7 +13,7 @@ use crate::host::screen::why_no_prompt;
 use crate::session::name::SessionName;
 use crate::workflow::user::{EmptyInput, NobodyToAsk, Question};
 
-/// Start a session and run it: `new` followed by the loop of `resume`
+/// Start a session and run its first turns
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy start 'add a login form'\n  teddy start 'fix the parser' src/parse.rs tests/\n  teddy start 'add a login form' --name add-auth\n  teddy start --no-run --name add-auth           only start it, as `new` does\n  teddy start 'fix the build' --yolo"

@@ -23,7 +23,7 @@ use crate::workflow::land::turns;
 use crate::workflow::overlap::overlap_in_use;
 use crate::workspace::changed::Changed;
 
-/// Show the session, its newest turn, the waiting plan and your changes since
+/// Show the session, the pending plan and your own changes
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  teddy status\n  teddy status --json")]
 pub(super) struct Args {}

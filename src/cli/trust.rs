@@ -9,7 +9,7 @@ use super::in_use::forbidden_settings;
 use crate::project::Project;
 use crate::workflow::trust::{TrustProposal, remember_trust, trust_proposal};
 
-/// Show what this repository's `.teddy/` sets, and trust it as it is now
+/// Show and trust the settings of this repository
 ///
 /// Trust applies to the exact content: any change revokes it, and the next `teddy trust` shows the
 /// difference.

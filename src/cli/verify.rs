@@ -14,7 +14,7 @@ use crate::text::sanitize::sanitize_line;
 use crate::ui::style::{StyledLine, Tone};
 use crate::workflow::verify::{Verified, sign_session, verify_sessions};
 
-/// Check that sessions tell the truth
+/// Check sessions for tampering, missing objects, signatures
 ///
 /// Checks every turn against the rules of the format: numbers, ids, parents, the commits before and
 /// after it, what was approved against what ran; and that every object is there and has the bytes

@@ -17,7 +17,7 @@ use crate::text::hint::{error_with_hint, with_hint};
 use crate::ui::web::Site;
 use crate::ui::web::WebGuard;
 
-/// Look at sessions in a browser
+/// Browse sessions in a web browser
 ///
 /// Serves pages from this machine, for this machine only, until ctrl-c: all sessions and their
 /// branches, each turn with its request, plan, report, changes and output, what it cost, turns side

@@ -537,7 +537,7 @@ pub fn restore_note(note: &RestoreNote) -> String {
         ),
         RestoreNote::TakenFromOthers(turns) => taken_from_others(turns),
         RestoreNote::WouldTakeFromOthers(turns) => format!(
-            "this would take {} out of your files as well",
+            "this would also remove {} from your files",
             drift::list_of(turns)
         ),
     }

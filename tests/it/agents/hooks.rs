@@ -819,7 +819,7 @@ fn an_undo_below_the_turn_of_another_agent_names_it_and_a_pick_applies_it_again(
     let undo = ["-s", "claude-aaaa", "undo"];
     repo.teddy(&[&undo[..], &["-n"]].concat()).check(
         0,
-        &["this would take turn 1 of claude-bbbb out of your files as well"],
+        &["this would also remove turn 1 of claude-bbbb from your files"],
     );
     assert_eq!(exist(), [true, true]);
     repo.teddy(&undo).check(

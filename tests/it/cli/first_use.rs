@@ -11,7 +11,9 @@ use crate::plans::{conclude, create, execute, plan};
 use crate::screen::Screen;
 
 /// Limit for the number of commands that a new user types.
-const MAX_COMMANDS: usize = 6;
+const MAX_COMMANDS: usize = 2;
+/// Limit for the number of keys besides.
+const MAX_KEYS: usize = 3;
 /// Time limit, without the time that the user spends.
 const MAX_TIME: Duration = Duration::from_secs(120);
 
@@ -30,6 +32,7 @@ struct Newcomer {
     machine: Machine,
     variables: Vec<(&'static str, String)>,
     commands: usize,
+    keys: usize,
     start: Instant,
 }
 
@@ -39,6 +42,7 @@ impl Newcomer {
             machine,
             variables,
             commands: 0,
+            keys: 0,
             start: Instant::now(),
         }
     }
@@ -53,16 +57,29 @@ impl Newcomer {
         self.machine.screen(args, &variables)
     }
 
+    fn presses(&mut self, screen: &mut Screen, key: &str) {
+        self.keys += 1;
+        screen.press(key);
+    }
+
+    /// Waits for the list and chooses the selected model.
+    fn chooses(&mut self, screen: &mut Screen) {
+        screen.wait_for("manual ");
+        screen.settled();
+        self.presses(screen, "\r");
+        screen.wait_for("It answers: ready");
+    }
+
     /// Approves the plan, checks the result, leaves and lands it.
     fn approves_and_lands(mut self, mut screen: Screen) {
         screen.wait_for("(a)pprove /");
         screen.settled();
-        screen.press("a");
+        self.presses(&mut screen, "a");
         screen.wait_for("Updated your files: form.txt (new)");
         screen.wait_for("The form is there.");
         screen.wait_for("turn 2: what should be done?");
         screen.settled();
-        screen.press("\x04");
+        self.presses(&mut screen, "\x04");
         assert_eq!(screen.end(), 0, "{}", screen.shown());
 
         let mut screen = self.types(&["land", "-m", "Add a form"]);
@@ -72,19 +89,13 @@ impl Newcomer {
         assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "Add a form");
         assert_eq!(repo.git(&["status", "--porcelain"]), "");
         assert!(self.commands <= MAX_COMMANDS, "{} commands", self.commands);
+        assert!(self.keys <= MAX_KEYS, "{} keys", self.keys);
         assert!(
             self.start.elapsed() <= MAX_TIME,
             "{:?}",
             self.start.elapsed()
         );
     }
-}
-
-/// Waits for the list and chooses the selected model.
-fn choose(screen: &mut Screen) {
-    screen.wait_for("manual ");
-    screen.settled();
-    screen.press("\r");
 }
 
 fn models(id: &str) -> String {
@@ -105,8 +116,7 @@ fn with_a_program_two_commands_lead_to_a_landed_change() {
     );
     let mut newcomer = Newcomer::new(machine.model("claude", "2.1.0", &script), Vec::new());
     let mut screen = newcomer.types(&["start", "add a form"]);
-    choose(&mut screen);
-    screen.wait_for("It answers: ready");
+    newcomer.chooses(&mut screen);
     newcomer.approves_and_lands(screen);
 }
 
@@ -119,8 +129,7 @@ fn with_a_server_on_this_machine_two_commands_lead_to_a_landed_change() {
     ]);
     let mut newcomer = Newcomer::new(Machine::new().server(&fake), Vec::new());
     let mut screen = newcomer.types(&["start", "add a form"]);
-    choose(&mut screen);
-    screen.wait_for("It answers: ready");
+    newcomer.chooses(&mut screen);
     newcomer.approves_and_lands(screen);
 }
 
@@ -137,7 +146,6 @@ fn with_a_key_two_commands_lead_to_a_landed_change() {
     ];
     let mut newcomer = Newcomer::new(Machine::new(), variables);
     let mut screen = newcomer.types(&["start", "add a form"]);
-    choose(&mut screen);
-    screen.wait_for("It answers: ready");
+    newcomer.chooses(&mut screen);
     newcomer.approves_and_lands(screen);
 }

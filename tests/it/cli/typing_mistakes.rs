@@ -85,6 +85,13 @@ fn a_command_of_another_tool_leads_to_ours() {
 }
 
 #[test]
+fn a_group_of_commands_alone_is_answered_with_its_help_and_no_hint() {
+    let out = project().teddy(&["change"]);
+    out.check(2, &["Usage: teddy change", "teddy change archive add-auth"]);
+    assert!(!out.stderr.contains("hint:"), "{out}");
+}
+
+#[test]
 fn the_manual_is_a_page_at_a_terminal_and_troff_in_a_pipe() {
     // With `man`, which formats the page.
     let machine = Machine::new()

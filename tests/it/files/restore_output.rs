@@ -76,7 +76,7 @@ fn a_turn_of_another_session_is_named_as_it_was_typed() {
     keep own.txt
 
     --- stderr
-    warning: this would take turns 2 and 3 of demo out of your files as well
+    warning: this would also remove turns 2 and 3 of demo from your files
     Your files would match turn demo:1: 2 files changed.
     "#);
 }

@@ -1,6 +1,8 @@
 //! Lists fit the terminal. In a pipe nothing is cut.
 
-use crate::plans::{create, edit, plan};
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::plans::{create, edit, execute, plan};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
@@ -45,6 +47,31 @@ fn lists_fit_80_columns() {
 #[test]
 fn lists_fit_200_columns() {
     insta::assert_snapshot!("fits-200", shown(&project(), 200));
+}
+
+#[test]
+fn lists_with_long_names_fit_every_width() {
+    let repo = project();
+    let long = "a-session-whose-name-says-all-that-was-asked-for-and-more";
+    repo.done(&["new", long]);
+    repo.run_plan(&plan("Run", &[execute("true")]));
+    repo.configure(&format!(
+        "model: {long}\nmodels:\n  {long}: {{ kind: command, run: [/bin/true, --with-an-option, '{TITLE}'] }}\n"
+    ));
+    let script = "for line in 'gc -n' 'setup --list' 'sessions' 'status' 'help' 'help --all'; do
+        $TEDDY $line; done; echo the end";
+    for width in [40, 60, 80, 200] {
+        let mut screen = Screen::shell(&repo, (width, 200), (script, &[]));
+        let text = screen.wait_for("the end");
+        // The screen joins a line that the terminal wrapped.
+        let is_wide = |line: &&str| line.width() > usize::from(width);
+        let wide: Vec<&str> = text.lines().filter(is_wide).collect();
+        assert!(wide.is_empty(), "{width} columns: {wide:#?}");
+        assert!(text.contains(" worktree a-session-"), "{text}");
+    }
+    let piped = repo.done(&["gc", "-n"]) + &repo.done(&["setup", "--list"]);
+    assert!(piped.contains(&format!("/{long}\n")) && !piped.contains('…'));
+    assert!(piped.contains(TITLE), "{piped}");
 }
 
 #[test]

@@ -329,7 +329,7 @@ fn promise_b3_an_undo_names_the_turns_of_others_that_go_with_it() {
     let dry = repo.teddy(&["-s", "one", "undo", "-n"]);
     dry.check(
         0,
-        &["warning: this would take turn 1 of other out of your files as well"],
+        &["warning: this would also remove turn 1 of other from your files"],
     );
     let told = "your files no longer contain turn 1 of other; `teddy pick other:1` applies only it, `teddy switch other` and `teddy restore @` restore all that was below as well";
 
