@@ -46,6 +46,12 @@ fn bare_policy(project: &Project) -> Option<Policy> {
     )
 }
 
+/// Returns whether commands run in a sandbox.
+pub fn is_confined(project: &Project) -> bool {
+    let is_on = project.settings.execute.sandbox != Sandbox::Off;
+    is_on && !matches!(availability(), Availability::None(_))
+}
+
 /// `None` if commands are not confined. Fails if `execute.sandbox` is `require` and the machine
 /// cannot enforce it.
 pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<Option<Policy>> {

@@ -516,6 +516,8 @@ fn set_up_overlay(
         remove_layer(&prepared.worktree)?;
         return Err(failed.into());
     }
+    // A power cut must not leave the note without the files.
+    prepared.worktree.flush_layer()?;
     prepared.worktree.keep_setup(setup)?;
     Ok(true)
 }
