@@ -103,6 +103,7 @@ pub fn session_layer(
             index: Arc::new(LayerIndex::of(user, lower)?),
         }),
         linked: Vec::new(),
+        module_dirs: Vec::new(),
         record,
         root,
     };

@@ -208,14 +208,14 @@ fn run_in(
     let confined = launcher
         .as_ref()
         .and_then(|launcher| launcher.policy.as_ref());
-    let variables = confined.map(|policy| confine::cache_variables(project, policy));
+    let variables = confine::variables(project, &prepared.worktree, confined);
     let mut tools = PlanTools {
         worktree: &prepared.worktree.path,
         settings: &project.settings.execute,
         launcher,
         offline,
         aliases: confine::aliases(project, &prepared.worktree.path),
-        variables: variables.unwrap_or_default(),
+        variables,
         pages,
         artifacts: &artifacts,
         own: env.artifacts,
