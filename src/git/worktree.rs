@@ -36,6 +36,7 @@
 //! # Ok::<(), anyhow::Error>(())
 //! ```
 
+mod editable;
 mod git_record;
 mod index;
 
@@ -115,6 +116,8 @@ pub struct SessionWorktree {
     pub fresh: bool,
     /// Paths at which the worktree has links to the user's directories.
     pub linked: Vec<Vec<u8>>,
+    /// Directories with modules that Python has to import from here instead of the user's.
+    pub module_dirs: Vec<PathBuf>,
     /// Name of the session, also of its directory.
     session: String,
     root: WorktreeRoot,
@@ -179,6 +182,7 @@ pub fn session_worktree(
         files: path.clone(),
         lower: None,
         linked: Vec::new(),
+        module_dirs: Vec::new(),
         root,
     };
 

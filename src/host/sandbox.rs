@@ -16,7 +16,7 @@ mod privileges;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod system_calls;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
@@ -161,15 +161,11 @@ pub struct Isolation {
 /// After an error the process is in an undefined state and must exit.
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 pub fn isolate(policy: &mut Policy, kernel: &mut Kernel) -> Result<Isolation, String> {
-    let (needed, private): (Vec<_>, Vec<_>) = std::mem::take(&mut policy.private)
-        .into_iter()
-        .partition(|dir| holds_what_is_opened(policy, dir));
-    // A mount would cover the files inside that the command needs. Hide the rest of the directory
-    // instead.
-    policy.hidden.extend(needed);
-    let writable = [&policy.write[..], &policy.add].concat();
+    let mut private = std::mem::take(&mut policy.private);
+    // The user can open one of them.
+    private.retain(|dir| !policy.write.contains(dir));
     let isolation = match kernel.namespaces {
-        true => namespaces::isolate(&private, &writable, policy.network)?,
+        true => namespaces::isolate(policy, &private)?,
         false => Isolation::default(),
     };
     kernel.namespaces = isolation.mounts;
@@ -180,16 +176,6 @@ pub fn isolate(policy: &mut Policy, kernel: &mut Kernel) -> Result<Isolation, St
     }
 
     Ok(isolation)
-}
-
-#[cfg(all(target_os = "linux", feature = "sandbox"))]
-fn holds_what_is_opened(policy: &Policy, dir: &Path) -> bool {
-    // A policy can open something inside, for example a project in `/dev/shm`.
-    let Ok(dir) = dir.canonicalize() else {
-        return false;
-    };
-    let is_in = |path: &PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(&dir));
-    policy.write.iter().chain(&policy.read).any(is_in)
 }
 
 /// Restricts signals of this thread and its children to one another. Returns `false` if the kernel

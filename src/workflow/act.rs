@@ -147,8 +147,7 @@ impl WorktreeEnv<'_, '_> {
             .launcher(model, opened)
             .map_err(|error| self.trouble(error))?;
         let is_confined = launcher.policy.is_some();
-        let policy = launcher.policy.as_ref();
-        let variables = policy.map(|policy| confine::cache_variables(self.project, policy));
+        let variables = confine::variables(self.project, worktree, launcher.policy.as_ref());
         let conversation = EarlierTalk::of(self, model.name(), &worktree.path)
             .map_err(|error| self.trouble(error))?;
         let further = conversation.as_ref().map(|it| it.further(self, request));
@@ -160,7 +159,7 @@ impl WorktreeEnv<'_, '_> {
             message: &request.message,
             dir: &worktree.path,
             launcher,
-            variables: variables.unwrap_or_default(),
+            variables,
             conversation: conversation.map(|conversation| conversation.0),
             further: further.as_deref(),
             limits: model.limits(),

@@ -46,6 +46,12 @@ fn bare_policy(project: &Project) -> Option<Policy> {
     )
 }
 
+/// Returns whether commands run in a sandbox.
+pub fn is_confined(project: &Project) -> bool {
+    let is_on = project.settings.execute.sandbox != Sandbox::Off;
+    is_on && !matches!(availability(), Availability::None(_))
+}
+
 /// `None` if commands are not confined. Fails if `execute.sandbox` is `require` and the machine
 /// cannot enforce it.
 pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<Option<Policy>> {
@@ -111,10 +117,29 @@ pub fn policy_for_agent(
     Ok(Some(policy))
 }
 
-/// Points tools to writable caches.
-pub fn cache_variables(project: &Project, policy: &Policy) -> Vec<(String, String)> {
-    cache_dir_variables(&tool_caches(project), policy.network)
+/// Points tools to writable caches, and Python to the modules in a copy.
+pub fn variables(
+    project: &Project,
+    worktree: &SessionWorktree,
+    policy: Option<&Policy>,
+) -> Vec<(String, String)> {
+    let caches = policy.map(|policy| cache_dir_variables(&tool_caches(project), policy.network));
+    let kept = &project.settings.execute.keep_env;
+    let own = env::var(PYTHON_PATH).filter(|_| kept.iter().any(|name| name == PYTHON_PATH));
+    let mut dirs: Vec<PathBuf> = worktree
+        .module_dirs
+        .iter()
+        .map(|dir| worktree.path.join(dir))
+        .collect();
+    let is_needed = !dirs.is_empty();
+    dirs.extend(own.iter().flat_map(std::env::split_paths));
+    let joined = std::env::join_paths(dirs).ok().filter(|_| is_needed);
+    let modules = joined.and_then(|path| Some((PYTHON_PATH.to_owned(), path.into_string().ok()?)));
+    caches.into_iter().flatten().chain(modules).collect()
 }
+
+/// Comes before the path files of an environment.
+const PYTHON_PATH: &str = "PYTHONPATH";
 
 /// Names for the directories of a run, in what is recorded and shown of its output.
 pub fn aliases(project: &Project, worktree: &Path) -> PathAliases {

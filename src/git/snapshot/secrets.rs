@@ -30,9 +30,15 @@ use super::limits::{SECRET_DIRS, SECRETS, SECRETS_IN, SnapshotLimits, display_pa
 use crate::git::repository::Repository;
 use crate::git::snapshot::dir_scan::{DIRS_PER_THREAD, map_parts};
 use crate::git::stat::{NameKind, Stamp, is_absent, names, open_below, stat_fd, stat_name};
-use keys::KeySearch;
+use keys::{KeySearch, has_mark};
 
 const GIT: &[u8] = b".git";
+
+/// Mark in the cache of a directory of dependencies or build output, next to those of [`mark`].
+const OUTPUT: u32 = 1 << 8;
+/// The bits above are the number of files in the directory.
+const FILES_SHIFT: u32 = 9;
+
 const DIR: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
@@ -81,6 +87,8 @@ struct SearchedDir {
     dirs: Vec<Vec<u8>>,
     /// Names of its secrets.
     secrets: Vec<Vec<u8>>,
+    /// [`OUTPUT`] and the number of files.
+    marks: u32,
 }
 
 #[derive(Default)]
@@ -139,7 +147,7 @@ impl<'a> SecretSearch<'a> {
         repository.workdir().hash(&mut choice);
         // Another version can know other patterns.
         (SECRETS, SECRET_DIRS, SECRETS_IN).hash(&mut choice);
-        env!("CARGO_PKG_VERSION").hash(&mut choice);
+        (env!("CARGO_PKG_VERSION"), FILES_SHIFT).hash(&mut choice);
 
         SecretSearch {
             finder: SecretFinder {
@@ -196,6 +204,7 @@ impl<'a> SecretSearch<'a> {
         let keys = KeySearch {
             limits: self.finder.limits,
             last: self.last.as_deref(),
+            saved: saved.as_ref(),
         };
         let keyed = match self.finder.limits.leave_secrets {
             true => keys.run(&top),
@@ -252,7 +261,7 @@ impl<'a> SecretSearch<'a> {
                 path: &dir.path,
                 parent: parent.ok()? as u32,
                 entries: 0..0,
-                marks: dir.times.map_or(mark::RELIST, |_| 0),
+                marks: dir.times.map_or(mark::RELIST, |_| dir.marks),
                 times: dir.times.unwrap_or_default(),
                 tree: none,
             };
@@ -297,6 +306,7 @@ impl SecretFinder<'_> {
             writable: true,
             dirs: Vec::new(),
             secrets: Vec::new(),
+            marks: 0,
         };
         let dir = match path.is_empty() {
             true => top.try_clone(),
@@ -317,7 +327,14 @@ impl SecretFinder<'_> {
 
         let dir_stat = stat_fd(&dir)?;
         (listed.times, listed.writable) = (Some(Times::from(&dir_stat.stat)), dir_stat.writable);
-        for (name, kind) in names(&dir)?.into_iter().filter(|(name, _)| name != GIT) {
+        let names = names(&dir)?;
+        let files = names.iter().filter(|(_, kind)| *kind == NameKind::File);
+        // A larger number of files would count as another.
+        listed.marks = (files.count() as u32) << FILES_SHIFT;
+        if has_mark(&names) {
+            listed.marks |= OUTPUT;
+        }
+        for (name, kind) in names.into_iter().filter(|(name, _)| name != GIT) {
             let at = join_path(path, &name);
             match kind {
                 NameKind::Dir => listed.dirs.push(at),
@@ -362,6 +379,7 @@ impl SavedDirs {
             writable: self.same[number].writable,
             dirs: Vec::new(),
             secrets: self.secrets(number).map(<[u8]>::to_vec).collect(),
+            marks: dir.marks,
         }
     }
 }

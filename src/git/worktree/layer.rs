@@ -6,6 +6,7 @@
 //! a plan's result and nothing else.
 
 mod pinning;
+mod prune;
 mod result;
 
 use std::collections::BTreeSet;
@@ -22,6 +23,8 @@ use gix::index::State;
 use gix::index::entry::{Mode, Stat};
 use rustix::fs::{AtFlags, CWD, FileType};
 
+use prune::prune_files;
+
 pub use pinning::{open_dirs, pin, switch_view};
 pub use result::{ChangedIgnored, LayerScan};
 
@@ -29,8 +32,8 @@ use super::root::{GIT, WorktreeRoot};
 use super::visible::LFS;
 use super::{LowerDir, SessionWorktree, is_plain_session, record, registered};
 use crate::git::During;
-use crate::git::ignore::{LazyRules, TextRules};
-use crate::git::object::{EntryMode, TreeEntry, TreeId};
+use crate::git::ignore::TextRules;
+use crate::git::object::TreeId;
 use crate::git::repository::Repository;
 use crate::git::snapshot::known_files::{KnownFile, each_known_file};
 use crate::git::snapshot::limits::SnapshotLimits;
@@ -39,9 +42,9 @@ use crate::git::sparse::Hidden;
 use crate::git::worktree::index::{
     COUNT_OFFSET, ENTRY_ALIGNMENT, EXTENDED_FLAG, INDEX_MAGIC, STAT_LEN,
 };
-use crate::host::file::{Root, make_writable, remove_below};
+use crate::host::file::{Root, make_writable, remove_below, sync_whole};
 use crate::host::interrupt;
-use crate::host::overlay::{self, clear_opaque, is_opaque};
+use crate::host::overlay::{self, is_opaque};
 use crate::host::sandbox::OverlayDirs;
 use crate::text::path::{FOREIGN_CONTROL_DIRS, is_foreign_control_dir};
 
@@ -84,10 +87,6 @@ pub fn session_layer(
     root.remove_git_dir(session).with_context(during)?;
     root.worktree(session).with_context(during)?;
     let layer = root.layer(session).with_context(during)?;
-    // overlayfs requires an empty work directory.
-    remove_below(&layer, OsStr::new(WORK)).with_context(during)?;
-    layer.make_dir(Path::new(WORK)).with_context(during)?;
-
     let fresh = layer.kind(Path::new(FILES))?.is_none();
     layer.make_dir(Path::new(FILES)).with_context(during)?;
     let files = root.layer_path(session).join(FILES);
@@ -104,6 +103,7 @@ pub fn session_layer(
             index: Arc::new(LayerIndex::of(user, lower)?),
         }),
         linked: Vec::new(),
+        module_dirs: Vec::new(),
         record,
         root,
     };
@@ -124,7 +124,12 @@ pub fn session_layer(
 }
 
 impl SessionWorktree {
+    /// Prepares a mount of the overlay.
     pub fn overlay(&self, user: &Repository) -> anyhow::Result<OverlayDirs> {
+        // overlayfs requires an empty work directory.
+        let layer = self.root.layer(&self.session)?;
+        remove_below(&layer, OsStr::new(WORK))?;
+        layer.make_dir(Path::new(WORK))?;
         let lower = user.workdir();
         Ok(OverlayDirs {
             lower: lower
@@ -227,6 +232,23 @@ impl SessionWorktree {
         self.root.remove_layer(&self.session)
     }
 
+    /// Flushes the file system of the layer, whose overlay does not flush anything itself.
+    pub fn flush_layer(&self) -> anyhow::Result<()> {
+        let flushed = sync_whole(&self.files);
+        flushed.with_context(|| format!("flushing `{}`", self.files.display()))?;
+        Ok(())
+    }
+
+    /// Flushes the layer if it is not on the file system of the objects, which a turn flushes.
+    pub fn flush_layer_elsewhere(&self, user: &Repository) -> anyhow::Result<()> {
+        let device = |path: &Path| Ok::<_, std::io::Error>(path.metadata()?.dev());
+        let objects = user.gix.objects.store_ref().path();
+        if self.is_layered() && device(&self.files)? != device(objects)? {
+            self.flush_layer()?;
+        }
+        Ok(())
+    }
+
     /// Restores the owner's permissions on the upper directory, which a command can change.
     fn open_up_files(&self) -> anyhow::Result<()> {
         make_writable(&self.root.layer(&self.session)?, OsStr::new(FILES));
@@ -237,9 +259,7 @@ impl SessionWorktree {
     fn replace_layer(&mut self) -> anyhow::Result<()> {
         self.root.move_layer_away(&self.session)?;
         let layer = self.root.layer(&self.session)?;
-        for name in [WORK, FILES] {
-            layer.make_dir(Path::new(name))?;
-        }
+        layer.make_dir(Path::new(FILES))?;
         self.record.forget_layer();
         self.record.forget_recorded(true);
         self.fresh = true;
@@ -257,10 +277,8 @@ impl SessionWorktree {
 
     pub fn clear_layer(&self) -> anyhow::Result<()> {
         let layer = self.root.layer(&self.session)?;
-        for name in [FILES, WORK] {
-            remove_below(&layer, OsStr::new(name))?;
-            layer.make_dir(Path::new(name))?;
-        }
+        remove_below(&layer, OsStr::new(FILES))?;
+        layer.make_dir(Path::new(FILES))?;
         Ok(())
     }
 }
@@ -456,121 +474,6 @@ fn read_layer_entry(files: &Path, path: &[u8]) -> Option<LayerEntry> {
         FileType::CharacterDevice if stat.st_rdev == 0 => LayerEntry::Whiteout,
         _ => LayerEntry::Leaf,
     })
-}
-
-/// Removes everything that git does not ignore, and whiteouts of secrets, which are searched again:
-/// those with the name of one, and `hidden` ones.
-/// Files of the `recorded` trees are removed even if git ignores them by now.
-fn prune_files(
-    user: &Repository,
-    lower: &LowerFiles<'_>,
-    recorded: &[TreeId],
-    hidden: &BTreeSet<Vec<u8>>,
-    files: &Path,
-) -> anyhow::Result<()> {
-    let top = &Root::open_strictly(files)?;
-    for name in [GIT].into_iter().chain(FOREIGN_CONTROL_DIRS) {
-        remove_below(top, OsStr::new(name))?;
-    }
-    let mut rules = LazyRules::new(user);
-    let (mut dirs, mut entered) = (vec![Vec::new()], Vec::new());
-    while let Some(path) = dirs.pop() {
-        let root = top.open_dir(Path::new(OsStr::from_bytes(&path)))?;
-        let Some(dir) = list_layer_dir(top, files, &path) else {
-            // Unreadable or too deep, so no command can use it.
-            remove_contents(&root)?;
-            continue;
-        };
-
-        let paths: Vec<Vec<u8>> = dir
-            .names
-            .iter()
-            .map(|(name, _)| child_path(&path, name))
-            .collect();
-        let path_set: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
-        // Skip trees that a power cut damaged: nothing in the layer is precious.
-        let earlier = recorded
-            .iter()
-            .map(|tree| user.entries_at(*tree, &path_set));
-        let mut listings: Vec<_> = earlier.flatten().collect();
-        listings.push(user.entries_at(lower.tree, &path_set)?);
-        for ((name, entry), path) in dir.names.iter().zip(&paths) {
-            let is_dir = matches!(entry, LayerEntry::Dir { .. });
-            let tracked = listings
-                .iter()
-                .find_map(|listing| listing.get(path.as_slice()));
-            let mode = if is_dir { Mode::DIR } else { Mode::FILE };
-            let ignored = rules.ignores(path, mode)?;
-            match prune_action(*entry, tracked, ignored, || {
-                hidden.contains(path) || lower.limits.is_secret(path)
-            }) {
-                // The user's later version wins.
-                PruneAction::Retained if !is_dir && is_outdated(user, files, path) => {
-                    remove_below(&root, name)?;
-                }
-                PruneAction::Retained => {}
-                PruneAction::Removed => remove_below(&root, name)?,
-                PruneAction::Entered => dirs.push(path.clone()),
-            }
-        }
-        entered.push(path);
-    }
-
-    // Deepest first. A directory that is not empty becomes transparent again.
-    for path in entered.iter().rev().filter(|path| !path.is_empty()) {
-        let at = path_in(files, path);
-        if std::fs::remove_dir(&at).is_err() {
-            clear_opaque(&at);
-        }
-    }
-
-    Ok(())
-}
-
-/// Returns whether the user has changed a file since a command wrote or deleted it in the layer.
-fn is_outdated(user: &Repository, files: &Path, path: &[u8]) -> bool {
-    let lower = path_in(user.workdir(), path).symlink_metadata();
-    let upper = path_in(files, path).symlink_metadata();
-    lower.is_ok_and(|lower| {
-        let changed = (lower.mtime(), lower.mtime_nsec());
-        upper.is_ok_and(|upper| changed > (upper.ctime(), upper.ctime_nsec()))
-    })
-}
-
-enum PruneAction {
-    /// Keep it, recursively.
-    Retained,
-    /// Remove it, recursively.
-    Removed,
-    /// Descend into the directory.
-    Entered,
-}
-
-fn prune_action(
-    entry: LayerEntry,
-    tracked: Option<&TreeEntry>,
-    ignored: bool,
-    is_secret: impl Fn() -> bool,
-) -> PruneAction {
-    let tracked = tracked.map(|entry| entry.mode);
-    match (entry, tracked) {
-        // A nested repository: no change in it was recorded.
-        (_, Some(EntryMode::Gitlink)) => PruneAction::Removed,
-        (LayerEntry::Dir { .. }, Some(EntryMode::Tree)) => PruneAction::Entered,
-        (LayerEntry::Dir { .. }, _) if ignored => PruneAction::Retained,
-        (LayerEntry::Dir { .. }, _) => PruneAction::Entered,
-        (_, Some(_)) => PruneAction::Removed,
-        (LayerEntry::Whiteout, None) if is_secret() => PruneAction::Removed,
-        (_, None) if ignored => PruneAction::Retained,
-        (_, None) => PruneAction::Removed,
-    }
-}
-
-fn remove_contents(dir: &Root) -> anyhow::Result<()> {
-    for name in dir.names().unwrap_or_default() {
-        remove_below(dir, &name)?;
-    }
-    Ok(())
 }
 
 /// Hides the secrets among `found` in a mounted view of the user's files: all that are not in the

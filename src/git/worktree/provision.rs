@@ -16,13 +16,15 @@ use gix::worktree::stack::state::ignore::Source;
 use rustix::fs::{FileType, Stat};
 
 use super::SessionWorktree;
+use super::editable::editable_modules;
 use crate::git::During;
 use crate::git::ignore::TextRules;
 use crate::git::ignore::user_index;
 use crate::git::path_handle::{FileContents, IfMissing, OnDisk, Top, WalkResult};
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
-use crate::host::file::{Root, read_regular_text};
+use crate::host::env;
+use crate::host::file::Root;
 use crate::text::path::is_foreign_control_dir;
 
 /// Ignored directories with dependencies, which a copy links to unless a setting names them.
@@ -48,9 +50,11 @@ const TRANSIENT: [&str; 6] = [
     ".vscode",
 ];
 
-/// Where a Python environment has the files that add directories to the module path.
-const SITE_PACKAGES: &str = "site-packages";
-const MAX_PATH_FILE: u64 = 64 << 10;
+/// Ending of a directory that describes a Python package of the project to its tools.
+const PACKAGE_INFO: &[u8] = b".egg-info";
+
+/// Variable with the path of the Python environment that the user has activated.
+const ACTIVE_ENVIRONMENT: &str = "VIRTUAL_ENV";
 
 /// File in the workspace that lists what to copy, in the syntax of `.gitignore`.
 pub const INCLUDE_FILE: &str = ".worktreeinclude";
@@ -75,7 +79,9 @@ pub struct ProvisionedFiles {
     pub in_the_way: Vec<Vec<u8>>,
     /// Ignored directories that the worktree lacks.
     pub missing: Vec<Vec<u8>>,
-    /// Linked Python environments that use the workspace's own modules (`pip install -e`).
+    /// Directories of the workspace whose modules a Python environment uses (`pip install -e`).
+    pub module_dirs: Vec<PathBuf>,
+    /// Python environments with modules of the workspace that a copy cannot replace.
     pub editable: Vec<Vec<u8>>,
 }
 
@@ -122,6 +128,11 @@ pub fn provision_files(
         provisioned: ProvisionedFiles::default(),
     };
     walker.walk(workspace)?;
+    // One in the project is linked.
+    let active = env::var_os(ACTIVE_ENVIRONMENT).map(PathBuf::from);
+    if let Some(active) = active.filter(|dir| !dir.starts_with(workspace.workdir())) {
+        walker.note_modules(&active, active.as_os_str().as_bytes());
+    }
     Ok(walker.provisioned)
 }
 
@@ -201,11 +212,11 @@ impl Walker<'_> {
 
     /// Links to an ignored directory with dependencies. Notes others as missing.
     fn link_or_miss(&mut self, dir: &WorkspaceName) -> anyhow::Result<()> {
-        if dir.has_name_of(&DEPENDENCIES) {
+        if dir.has_name_of(&DEPENDENCIES) || dir.name().ends_with(PACKAGE_INFO) {
             self.link_to(&dir.path)?;
             let is_linked = self.provisioned.linked.last() == Some(&dir.path);
-            if is_linked && uses_workspace(&self.source(&dir.path), self.from) {
-                self.provisioned.editable.push(dir.path.clone());
+            if is_linked {
+                self.note_modules(&self.source(&dir.path), &dir.path);
             }
             return Ok(());
         }
@@ -213,6 +224,14 @@ impl Walker<'_> {
             self.provisioned.missing.push(dir.path.clone());
         }
         Ok(())
+    }
+
+    fn note_modules(&mut self, environment: &Path, shown: &[u8]) {
+        let modules = editable_modules(environment, self.from);
+        self.provisioned.module_dirs.extend(modules.dirs);
+        if modules.has_others {
+            self.provisioned.editable.push(shown.to_vec());
+        }
     }
 
     /// Returns whether an entry is a symlink to a directory with dependencies, which other checkouts
@@ -351,46 +370,6 @@ impl Walker<'_> {
     }
 }
 
-/// Returns whether a Python environment has modules of the workspace itself.
-fn uses_workspace(environment: &Path, workspace: &Path) -> bool {
-    let real = workspace.canonicalize();
-    let dirs: Vec<&Path> = real
-        .iter()
-        .map(PathBuf::as_path)
-        .chain([workspace])
-        .collect();
-    let versions = std::fs::read_dir(environment.join("lib"));
-    let versions = versions.into_iter().flatten().flatten();
-    let packages = versions.map(|version| version.path().join(SITE_PACKAGES));
-    let entries = packages.flat_map(|dir| std::fs::read_dir(dir).into_iter().flatten().flatten());
-    let mut path_files = entries
-        .map(|entry| entry.path())
-        .filter(|path| adds_modules(path));
-    path_files.any(|path| {
-        let text = read_regular_text(&path, MAX_PATH_FILE).unwrap_or_default();
-        dirs.iter().any(|dir| names_dir(&text, dir))
-    })
-}
-
-/// Returns whether a file in `site-packages` can add directories to the module path: a path file, a
-/// link of old versions of setuptools, or the module that new versions install for a layout that a
-/// path file cannot describe.
-fn adds_modules(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().as_bytes();
-    let is_finder = name.starts_with(b"__editable__") && name.ends_with(b".py");
-    is_finder || name.ends_with(b".pth") || name.ends_with(b".egg-link")
-}
-
-/// Returns whether a text has the path of a directory, or of something in it.
-fn names_dir(text: &str, dir: &Path) -> bool {
-    let Some(dir) = dir.to_str().filter(|dir| !dir.is_empty()) else {
-        return false;
-    };
-    let is_end = |rest: &str| rest.is_empty() || rest.starts_with(['/', '\n', '\r', '\'', '"']);
-    let mut found = text.match_indices(dir);
-    found.any(|(at, _)| is_end(&text[at + dir.len()..]))
-}
-
 impl WorkspaceName {
     fn name(&self) -> &[u8] {
         let start = self.path.rfind_byte(b'/').map_or(0, |at| at + 1);
@@ -490,31 +469,5 @@ mod tests {
         check("build/*/cfg.json", "build/y/z", false);
         check("build/y/**/cfg.json", "build/y/z/z", true);
         check("build/y/**/cfg.json", "build/x", false);
-    }
-
-    #[test]
-    fn an_editable_install_of_the_workspace_is_found_in_each_form() {
-        let check = |name: &str, text: &str, expected: bool| {
-            let dir = tempfile::tempdir().unwrap();
-            let packages = dir.path().join("lib/python3.11/site-packages");
-            std::fs::create_dir_all(&packages).unwrap();
-            std::fs::write(packages.join(name), text).unwrap();
-            let actual = uses_workspace(dir.path(), Path::new("/home/me/calc"));
-            assert_eq!(actual, expected, "{name}: {text}");
-        };
-        for text in [
-            "/home/me/calc",
-            "/home/me/calc/src\n",
-            "# a\r\n/home/me/calc\r\n",
-        ] {
-            check("__editable__.calc-0.1.pth", text, true);
-            check("calc.egg-link", text, true);
-            check("calc.txt", text, false);
-        }
-        let finder = "MAPPING = {'calc': '/home/me/calc/src/calc'}\n";
-        check("__editable___calc_0_1_finder.py", finder, true);
-        check("calc.py", finder, false);
-        check("a.pth", "/home/me/calculator\nimport calc\n", false);
-        check("a.pth", "", false);
     }
 }

@@ -3,6 +3,7 @@
 //! Landlock has no deny rules. To hide a path, its siblings are allowed, then the siblings of its
 //! parent, and so on up to the root.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -73,9 +74,11 @@ pub(super) fn enforce(policy: &Policy, interface: u8, isolation: Isolation) -> R
         ruleset.scope(scopes).map_err(to_text)?
     };
 
+    let hidden: HashSet<PathBuf> = denied(&policy.hidden)?.into_iter().collect();
     let mut rules = AccessRules {
         ruleset: Some(ruleset.create().map_err(to_text)?),
-        hidden: denied(&policy.hidden)?,
+        above_hidden: above(&hidden),
+        hidden,
         abi,
     };
     // Allow listing everywhere: Landlock cannot allow it for a directory without its
@@ -192,6 +195,12 @@ fn resolve(path: &Path) -> io::Result<Option<PathBuf>> {
     }
 }
 
+/// Returns all directories that contain one of the paths.
+fn above(paths: &HashSet<PathBuf>) -> HashSet<PathBuf> {
+    let dirs = paths.iter().flat_map(|path| path.ancestors().skip(1));
+    dirs.map(Path::to_owned).collect()
+}
+
 fn is_gone(error: &io::Error) -> bool {
     // `ESRCH`: a process in `/proc` has ended.
     let errno = Errno::from_io_error(error);
@@ -227,18 +236,15 @@ struct AccessRules {
     /// `Option` because adding a rule consumes the ruleset. Always set between calls.
     ruleset: Option<RulesetCreated>,
     /// Canonical paths.
-    hidden: Vec<PathBuf>,
+    hidden: HashSet<PathBuf>,
+    above_hidden: HashSet<PathBuf>,
     abi: ABI,
 }
 
 impl AccessRules {
     /// Allows `rights` in a tree, except in its hidden parts.
     fn carve(&mut self, path: &Path, rights: BitFlags<AccessFs>) -> Result<(), String> {
-        if !self
-            .hidden
-            .iter()
-            .any(|hidden| hidden.starts_with(path) && hidden != path)
-        {
+        if !self.above_hidden.contains(path) {
             return self.allow(path, rights);
         }
 

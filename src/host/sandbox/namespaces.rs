@@ -31,7 +31,7 @@ use rustix::pty::{OpenptFlags, openpt, ptsname};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
 use super::files::existing;
-use super::{Isolation, Network, OverlayDirs};
+use super::{Isolation, Network, OverlayDirs, Policy};
 use crate::host::fault;
 use crate::host::file::{openat, reason};
 
@@ -39,22 +39,19 @@ const TERMINALS: &str = "/dev/pts";
 /// Ports below this need a privilege. The network is the command's own, so none does.
 const FIRST_UNPRIVILEGED_PORT: &str = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
 
-/// Makes everything but `writable` read-only, mounts an empty tmpfs on each of the `private`
-/// directories and a private `/dev/pts`, and enters a network of its own if `network` is off. Returns
-/// no isolation if the system allows no namespace.
+/// Makes everything but the writable paths of a policy read-only, mounts a tmpfs on each of the
+/// `private` directories and a private `/dev/pts`, and enters a network of its own if the network is
+/// off. Returns no isolation if the system allows no namespace.
 ///
 /// After an error the process is in an undefined state and must exit. It must have a single thread.
-pub(super) fn isolate(
-    private: &[PathBuf],
-    writable: &[PathBuf],
-    network: Network,
-) -> Result<Isolation, String> {
+pub(super) fn isolate(policy: &Policy, private: &[PathBuf]) -> Result<Isolation, String> {
     let mut private = existing(private)?;
     private.retain(|dir| dir.is_dir());
-    let writable = existing(writable)?;
+    let writable = existing(&[&policy.write[..], &policy.add].concat())?;
+    let opened = [writable.clone(), existing(&policy.read)?].concat();
 
     let flags = UnshareFlags::NEWNS | UnshareFlags::NEWIPC;
-    let has_network = network == Network::Off
+    let has_network = policy.network == Network::Off
         && fault::emulated("no-network-namespace").is_none()
         && enter_new(flags | UnshareFlags::NEWNET)?;
     if !has_network && !enter_new(flags)? {
@@ -70,9 +67,7 @@ pub(super) fn isolate(
     keep_mounts_inside()?;
     protect_all_but(writable)?;
     for dir in private {
-        let flags = MountFlags::NOSUID | MountFlags::NODEV;
-        mount("tmpfs", &dir, "tmpfs", flags, c"mode=1777")
-            .map_err(|e| describe("mounting shared memory", e))?;
+        mount_private(&dir, &opened)?;
     }
 
     Ok(Isolation {
@@ -80,6 +75,37 @@ pub(super) fn isolate(
         network,
         terminals: mount_terminals(),
     })
+}
+
+/// Mounts a tmpfs on a directory. Of what was in it, only the `opened` paths stay, for example those
+/// of a project in `/dev/shm`.
+fn mount_private(dir: &Path, opened: &[PathBuf]) -> Result<(), String> {
+    let inside = opened.iter().filter(|path| path.starts_with(dir));
+    let open = |path: &PathBuf| -> Result<(PathBuf, OwnedFd), String> {
+        let opened = openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty());
+        let opened = opened.map_err(|e| describe("opening a directory for commands", e))?;
+        Ok((path.clone(), opened))
+    };
+    let mut kept = inside.map(open).collect::<Result<Vec<_>, _>>()?;
+    // The outermost first: they have the others.
+    kept.sort_by(|(a, _), (b, _)| a.cmp(b));
+
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("tmpfs", dir, "tmpfs", flags, c"mode=1777")
+        .map_err(|e| describe("mounting shared memory", e))?;
+    for (path, opened) in kept.iter().filter(|(path, _)| !path.exists()) {
+        let source = format!("/proc/self/fd/{}", opened.as_raw_fd());
+        let parent = path.parent().unwrap_or(dir);
+        let made =
+            std::fs::create_dir_all(parent).and_then(|()| match Path::new(&source).is_dir() {
+                true => std::fs::create_dir(path),
+                false => File::create_new(path).map(drop),
+            });
+        made.map_err(|error| format!("making `{}`: {}", path.display(), reason(&error)))?;
+        mount_bind_recursive(&source, path)
+            .map_err(|e| describe("opening a directory for commands", e))?;
+    }
+    Ok(())
 }
 
 /// Mounts a new instance of devpts, in which the user's terminals have no name. Returns `false` if
@@ -293,8 +319,10 @@ pub(super) fn mount_overlay(dirs: &OverlayDirs) -> Result<(), String> {
     let shared = dirs.shared.iter().map(|(from, to)| Ok((open(from)?, to)));
     let shared = shared.collect::<Result<Vec<_>, String>>()?;
     let name = |dir: &OwnedFd| format!("/proc/self/fd/{}", dir.as_raw_fd());
+    // `volatile`: otherwise unmounting would flush the whole file system of the layer, for 10 ms and
+    // more. A turn flushes it once, with its objects.
     let options = format!(
-        "userxattr,lowerdir={},upperdir={},workdir={}",
+        "userxattr,volatile,lowerdir={},upperdir={},workdir={}",
         name(&lower),
         name(&upper),
         name(&work)

@@ -104,17 +104,11 @@ pub(super) fn capture(
 }
 
 fn describe_ignored(count: usize) -> String {
-    let others = match count {
-        0 | 1 => "",
-        2 => ", and so does one more",
-        _ => {
-            return format!(
-                "git ignores it: its change stays in the session's worktree, and so do those of {} more ignored files",
-                count - 1
-            );
-        }
-    };
-    format!("git ignores it: its change stays in the session's worktree{others}")
+    match count {
+        0 | 1 => "git ignores it".to_owned(),
+        2 => "git ignores it, and one more file that changed".to_owned(),
+        _ => format!("git ignores it, and {} more files that changed", count - 1),
+    }
 }
 
 /// Notes new files that commands closed to other users, so that they are published closed.

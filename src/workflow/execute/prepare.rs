@@ -272,11 +272,8 @@ fn run_setup(
         .context("starting `worktree.setup`")?
         .holding(project.commands_lock(env.name))
         .with_overlay(view);
-    let confined = launcher.policy.as_ref();
     let script = Script {
-        env: confined
-            .map(|policy| confine::cache_variables(project, policy))
-            .unwrap_or_default(),
+        env: confine::variables(project, worktree, launcher.policy.as_ref()),
         timeout: Some(project.settings.execute.timeout()),
         keep_env: project.settings.execute.keep_env.clone(),
         launcher: Some(launcher),
@@ -309,6 +306,7 @@ fn provide_files(
         &project.limits(),
     )?;
     worktree.linked.clone_from(&provided.linked);
+    worktree.module_dirs.clone_from(&provided.module_dirs);
     Ok(provided)
 }
 
@@ -516,6 +514,8 @@ fn set_up_overlay(
         remove_layer(&prepared.worktree)?;
         return Err(failed.into());
     }
+    // A power cut must not leave the note without the files.
+    prepared.worktree.flush_layer()?;
     prepared.worktree.keep_setup(setup)?;
     Ok(true)
 }

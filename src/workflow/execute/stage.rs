@@ -46,6 +46,8 @@ pub(in crate::workflow) struct RunResult {
     pub ran: Ran,
     pub pages: Pages,
     pub worktree: WorktreeResult,
+    /// Dropping it waits for the unmount, which takes a while.
+    _unmounting: PreparedWorktree,
 }
 
 pub(in crate::workflow) struct WorktreeResult {
@@ -122,6 +124,7 @@ pub(in crate::workflow) fn perform(
         ran,
         pages,
         worktree,
+        _unmounting: prepared,
     })
 }
 
@@ -205,14 +208,14 @@ fn run_in(
     let confined = launcher
         .as_ref()
         .and_then(|launcher| launcher.policy.as_ref());
-    let variables = confined.map(|policy| confine::cache_variables(project, policy));
+    let variables = confine::variables(project, &prepared.worktree, confined);
     let mut tools = PlanTools {
         worktree: &prepared.worktree.path,
         settings: &project.settings.execute,
         launcher,
         offline,
         aliases: confine::aliases(project, &prepared.worktree.path),
-        variables: variables.unwrap_or_default(),
+        variables,
         pages,
         artifacts: &artifacts,
         own: env.artifacts,
@@ -288,6 +291,7 @@ fn take(
     // The turn is written through another handle, which must know the staged objects.
     writer::transfer_staged(&project.repository, &worktree.repository)?;
     keep_unstored(&project.repository, worktree, env.tree, tree)?;
+    worktree.flush_layer_elsewhere(&project.repository)?;
     worktree.keep_recorded(env.tree, tree)?;
     fault::point("after-run-snapshot")?;
 
@@ -311,12 +315,9 @@ struct RunBaseline {
 impl RunBaseline {
     fn record(project: &Project, prepared: &PreparedWorktree) -> anyhow::Result<RunBaseline> {
         let repository = &project.repository;
-        let launcher = Launcher::new(confine::policy(project, &prepared.worktree)?)?;
-        let is_confined = launcher.policy.is_some();
-        let unconfined = if is_confined {
-            None
-        } else {
-            Some(fingerprint::take_fingerprint(repository)?)
+        let unconfined = match confine::is_confined(project) {
+            true => None,
+            false => Some(fingerprint::take_fingerprint(repository)?),
         };
 
         Ok(RunBaseline {

@@ -117,9 +117,9 @@ fn what_a_container_cannot_do_is_tried_again_outside() {
 }
 
 #[test]
-fn dependencies_are_found_through_links_and_in_paths_with_spaces() {
+fn dependencies_are_found_through_links_and_in_paths_with_spaces_and_line_breaks() {
     let outer = tempfile::tempdir().unwrap();
-    let dir = outer.path().join("my files, \u{fc}: all");
+    let dir = outer.path().join("my files, \u{fc}:\nall");
     std::fs::create_dir(&dir).unwrap();
     for backend in ["worktree.backend=auto", "worktree.backend=checkout"] {
         let repo = TestRepo::below(&dir, &[])

@@ -670,7 +670,12 @@ fn where_namespaces_are_forbidden_dependencies_are_linked_and_the_rest_is_named(
     repo.write("packages/a/node_modules/b/index.js", "2\n");
     repo.remove(".venv/lib");
     let path_file = ".venv/lib/python3.11/site-packages/mine.pth";
-    repo.write(path_file, format!("{}/src\n", repo.path().display()));
+    // No directory on the module path does the same in a copy.
+    let path_line = format!(
+        "import sys; sys.path.append('{}/src')\n",
+        repo.path().display()
+    );
+    repo.write(path_file, &path_line);
     let script = "cat node_modules/dep/index.js packages/a/node_modules/b/index.js .venv/lib/python3.11/site-packages/mine.pth > seen
         test ! -e target; cat .env; echo x > node_modules/dep/index.js; git status --short";
     write_plan(&repo, script);
@@ -686,7 +691,6 @@ fn where_namespaces_are_forbidden_dependencies_are_linked_and_the_rest_is_named(
         0,
         &["commands run in a copy of your files: without `target`, which git ignores; `worktree.copy` or `worktree.link` provides such directories; `.venv` has modules of your checkout (`pip install -e`): commands use those instead of the copy's, or fail if the sandbox hides them; `worktree.setup` can install the copy's"],
     );
-    let path_line = format!("{}/src\n", repo.path().display());
     assert_eq!(repo.read("seen"), format!("1\n2\n{path_line}"));
     assert_eq!(repo.read("node_modules/dep/index.js"), "1\n");
     // The links are no files of the project for git.

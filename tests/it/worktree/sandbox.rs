@@ -18,9 +18,11 @@ struct Place {
 
 impl Place {
     fn new() -> Place {
-        let place = Place {
-            folder: tempfile::tempdir().unwrap(),
-        };
+        Place::at(tempfile::tempdir().unwrap())
+    }
+
+    fn at(folder: tempfile::TempDir) -> Place {
+        let place = Place { folder };
         for name in ["work", "home/.ssh", "home/src", "cache"] {
             fs::create_dir_all(place.path(name)).unwrap();
         }
@@ -172,6 +174,31 @@ fn without_network_a_script_has_one_of_its_own() {
     );
     // No local socket can be reached where the policy names no directory for them.
     place.check(&probe, "can listen\ncan send\ncan pair\n");
+}
+
+/// Bug: nothing else could be made in such a directory, so Python's `multiprocessing` failed.
+#[test]
+fn a_project_in_a_private_directory_stays_there_alone() {
+    let memory = PathBuf::from("/dev/shm");
+    let Ok(folder) = tempfile::tempdir_in(&memory) else {
+        return crate::support::skipped("no shared memory here");
+    };
+    let place = Place::at(folder);
+    fs::write(place.path("work/a"), "mine\n").unwrap();
+    let policy = Policy {
+        read: vec![place.path("home/src/a")],
+        private: vec![memory.clone()],
+        ..place.policy()
+    };
+    let text = "cat a ../home/src/a; echo; echo $(ls ..; ls ../home; ls /dev/shm)
+        echo own > /dev/shm/own && cat /dev/shm/own; echo b > b
+        (echo x > ../home/src/a) 2> /dev/null || echo refused";
+    let (end, output) = place.run(Some(policy), text);
+    assert_eq!(end, ScriptEnd::Exited(0));
+    // Names that begin with a dot are not listed.
+    assert_eq!(output, "mine\nopen\ncache home work src\nown\nrefused\n");
+    assert_eq!(fs::read(place.path("work/b")).unwrap(), b"b\n");
+    assert!(!memory.join("own").exists());
 }
 
 /// The test below.

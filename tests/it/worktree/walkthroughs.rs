@@ -146,6 +146,16 @@ class Served(unittest.TestCase):
             server.shutdown()
 "#;
 
+/// Does what `pip install -e .` does.
+fn install(repo: &TestRepo) {
+    let lib = repo.path().join(".venv/lib");
+    let version = std::fs::read_dir(lib).unwrap().next().unwrap().unwrap();
+    let packages = version.path().join("site-packages");
+    let top = repo.path().canonicalize().unwrap();
+    let source = format!("{}/src\n", top.display());
+    std::fs::write(packages.join("__editable__.calc-0.1.pth"), source).unwrap();
+}
+
 #[test]
 fn a_python_project_with_an_editable_install_is_tested_by_every_kind_of_run() {
     if !overlays() {
@@ -159,18 +169,7 @@ fn a_python_project_with_an_editable_install_is_tested_by_every_kind_of_run() {
     if !runs(&repo, "python3", &["-m", "venv", "--without-pip", ".venv"]) {
         return skipped("no python3 with venv here");
     }
-    // As `pip install -e .` does.
-    let lib = repo.path().join(".venv/lib");
-    let mut versions = std::fs::read_dir(lib).unwrap();
-    let packages = versions
-        .next()
-        .unwrap()
-        .unwrap()
-        .path()
-        .join("site-packages");
-    let top = repo.path().canonicalize().unwrap();
-    let source = format!("{}/src\n", top.display());
-    std::fs::write(packages.join("__editable__.calc-0.1.pth"), source).unwrap();
+    install(&repo);
     Walkthrough {
         repo,
         check: ".venv/bin/python -B -m unittest discover -s tests",
@@ -180,6 +179,43 @@ fn a_python_project_with_an_editable_install_is_tested_by_every_kind_of_run() {
         passed: "Ran 2 tests",
     }
     .walk();
+}
+
+/// Bug: Python imported the modules of the checkout, which the sandbox hides, so each test failed.
+#[test]
+fn in_a_copy_an_editable_install_is_that_of_the_copy() {
+    let repo = TestRepo::new()
+        .file(".gitignore", ".venv/\n*.egg-info/\n")
+        .file("src/calc/__init__.py", "def add(a, b): return a + b\n");
+    repo.commit("init");
+    if !runs(&repo, "python3", &["-m", "venv", "--without-pip", ".venv"]) {
+        return skipped("no python3 with venv here");
+    }
+    install(&repo);
+    repo.write("src/calc.egg-info/PKG-INFO", "Name: calc\nVersion: 0.1\n");
+    let script = "import calc, importlib.metadata; print(calc.add(1, 2), importlib.metadata.version('calc'), calc.__file__)";
+    let edited = edit("src/calc/__init__.py", "a + b", "a - b");
+    let command = execute(&format!(".venv/bin/python -B -c \"{script}\" > seen"));
+    repo.done(&["new", "s"]);
+    repo.done(&["context", "add", "src/calc/__init__.py"]);
+    repo.put("../plan.md", plan("Subtract", &[edited, command]));
+    for setting in ["execute.sandbox=on", "execute.sandbox=off"] {
+        let run = ["execute", "../plan.md", "-y", "-c", setting];
+        let out = repo.teddy(&[&run[..], &["-c", "worktree.backend=checkout"]].concat());
+        out.check(0, &[]);
+        assert!(!out.stderr.contains("run in a copy"), "{out}");
+        let seen = repo.read("seen");
+        let expected = "-1 0.1 ";
+        assert!(seen.starts_with(expected), "{setting}: {seen}");
+        assert!(!seen.contains(&*repo.path().to_string_lossy()), "{seen}");
+        repo.done(&["undo"]);
+    }
+}
+
+fn make_executable(repo: &TestRepo, path: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(repo.path().join(path), mode).unwrap();
 }
 
 const NODE_TEST: &str = r#"import assert from "node:assert";
@@ -224,9 +260,22 @@ fn a_node_project_with_a_dependency_is_tested_by_every_kind_of_run() {
         "node_modules/plus/index.js",
         "exports.plus = (a, b) => a + b;\n",
     );
+    // A test runner with a program of its own and a cache, as vitest.
+    let runner = "#!/usr/bin/env node\n\
+        const { mkdirSync, writeFileSync } = require('node:fs');\n\
+        mkdirSync('node_modules/.cache', { recursive: true });\n\
+        writeFileSync('node_modules/.cache/run.json', '{}');\n\
+        const { spawnSync } = require('node:child_process');\n\
+        const run = spawnSync(process.execPath, ['--test', 'test/'], { stdio: 'inherit' });\n\
+        process.exit(run.status);\n";
+    repo.write("node_modules/runner/cli.js", runner);
+    make_executable(&repo, "node_modules/runner/cli.js");
+    std::fs::create_dir(repo.path().join("node_modules/.bin")).unwrap();
+    let program = repo.path().join("node_modules/.bin/runner");
+    std::os::unix::fs::symlink("../runner/cli.js", program).unwrap();
     Walkthrough {
         repo,
-        check: "node --test test/",
+        check: "node_modules/.bin/runner",
         source: "sum.mjs",
         works: "plus(a, b)",
         fails: "plus(a, -b)",

@@ -8,13 +8,14 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Read as _;
 
+use gix::objs::tree::EntryKind;
 use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
 
-use super::super::cache::{Cache, CacheOrigin};
+use super::super::cache::{Cache, CacheOrigin, CachedDir};
 use super::super::dir_scan::join_path;
 use super::super::limits::{SnapshotLimits, name_of};
-use super::{DIR, GIT};
+use super::{DIR, FILES_SHIFT, GIT, OUTPUT, SavedDirs};
 use crate::git::stat::{NameKind, names, open_below};
 
 /// Larger files are rather data than configuration.
@@ -64,12 +65,25 @@ pub(super) struct KeySearch<'a> {
     pub(super) limits: &'a SnapshotLimits,
     /// The private index of the last snapshot. What it has recorded is not read.
     pub(super) last: Option<&'a Cache>,
+    /// The directories that the last search listed.
+    pub(super) saved: Option<&'a SavedDirs>,
 }
 
 #[derive(Default)]
 struct ReadAmount {
     files: usize,
     bytes: u64,
+}
+
+/// Returns whether a directory with these names has dependencies or build output.
+pub(super) fn has_mark(names: &[(Vec<u8>, NameKind)]) -> bool {
+    names
+        .iter()
+        .any(|(name, _)| MARKS.contains(&name.as_slice()))
+}
+
+fn is_searched(name: &[u8]) -> bool {
+    name != GIT && !SKIPPED.contains(&name)
 }
 
 impl KeySearch<'_> {
@@ -79,6 +93,11 @@ impl KeySearch<'_> {
         let (mut paths, mut amount) = (Vec::new(), ReadAmount::default());
         let mut dirs = VecDeque::from([Vec::new()]);
         while let Some(path) = dirs.pop_front() {
+            let last = self.last_dir(&path);
+            if let Some(subdirs) = self.recorded_dir(&path, last.as_ref()) {
+                dirs.extend(subdirs);
+                continue;
+            }
             let dir = match path.is_empty() {
                 true => top.try_clone(),
                 false => open_below(top, &path, DIR),
@@ -87,21 +106,22 @@ impl KeySearch<'_> {
             let Ok((mut names, dir)) = listed else {
                 continue;
             };
-            let is_marked = names
-                .iter()
-                .any(|(name, _)| MARKS.contains(&name.as_slice()));
-            if is_marked && !path.is_empty() {
+            if has_mark(&names) && !path.is_empty() {
                 continue;
             }
 
             names.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
             for (name, kind) in names {
                 let at = join_path(&path, &name);
+                let is_recorded = |(last, dir): &(&Cache, CachedDir<'_>)| {
+                    let entry = last.find_entry(dir, &name);
+                    entry.is_some_and(|entry| {
+                        entry.origin != CacheOrigin::Watched && !entry.id.is_null()
+                    })
+                };
                 match kind {
-                    NameKind::Dir if name != GIT && !SKIPPED.contains(&name.as_slice()) => {
-                        dirs.push_back(at);
-                    }
-                    NameKind::File if !self.is_recorded(&path, &name) => {
+                    NameKind::Dir if is_searched(&name) => dirs.push_back(at),
+                    NameKind::File if !last.as_ref().is_some_and(is_recorded) => {
                         if amount.files >= MAX_FILES || amount.bytes >= MAX_BYTES {
                             return paths;
                         }
@@ -116,12 +136,47 @@ impl KeySearch<'_> {
         paths
     }
 
-    fn is_recorded(&self, dir: &[u8], name: &[u8]) -> bool {
-        let entry = self.last.and_then(|last| {
-            let cached_dir = last.dir(last.find_dir(dir)?);
-            last.find_entry(&cached_dir, name)
-        });
-        entry.is_some_and(|entry| entry.origin != CacheOrigin::Watched && !entry.id.is_null())
+    /// Returns what the last snapshot saw of a directory.
+    pub(super) fn last_dir(&self, path: &[u8]) -> Option<(&Cache, CachedDir<'_>)> {
+        let last = self.last?;
+        Some((last, last.dir(last.find_dir(path)?)))
+    }
+
+    /// Returns the directories to search in a directory that has not changed since its names were
+    /// listed, if the snapshot has all of its files.
+    pub(super) fn recorded_dir(
+        &self,
+        path: &[u8],
+        last: Option<&(&Cache, CachedDir<'_>)>,
+    ) -> Option<Vec<Vec<u8>>> {
+        let saved = self.saved?;
+        let number = saved
+            .cache
+            .find_dir(path)
+            .filter(|&n| saved.same[n].is_same)?;
+        let dir = saved.cache.dir(number);
+        if dir.marks & OUTPUT != 0 && !path.is_empty() {
+            return Some(Vec::new());
+        }
+        // Files that only the user's index has can be missing on disk.
+        let is_recorded = |cache: &Cache, at: usize| {
+            let entry = cache.entry(at);
+            let is_file = matches!(entry.kind, EntryKind::Blob | EntryKind::BlobExecutable);
+            is_file && entry.origin == CacheOrigin::Scanned && !entry.id.is_null()
+        };
+        let recorded = match last {
+            Some((_, last)) if last.times != dir.times => return None,
+            Some((cache, last)) => {
+                let entries = last.entries.clone();
+                entries.filter(|&at| is_recorded(cache, at)).count()
+            }
+            None => 0,
+        };
+        let subdirs = saved.cache.children(number).iter();
+        let subdirs = subdirs.map(|&child| saved.cache.dir(child as usize).path);
+        let searched = subdirs.filter(|path| is_searched(name_of(path)));
+        (recorded as u32 == dir.marks >> FILES_SHIFT)
+            .then(|| searched.map(<[u8]>::to_vec).collect())
     }
 
     fn has_key(&self, dir: &OwnedFd, path: &[u8], amount: &mut ReadAmount) -> bool {

@@ -8,19 +8,30 @@ use super::*;
 use crate::git::snapshot::take_snapshot;
 use crate::host::file::Root;
 
+/// Names of files with a key in them. The first is ignored.
+const KEYED: [&str; 2] = ["token", "notes"];
+
+fn text_of(path: &Path) -> String {
+    match KEYED.iter().any(|name| path.ends_with(name)) {
+        true => format!("token = \"ghp_{}\"\n", "a9Zk3Qx7Lm2Vt8Rb5Nw4".repeat(2)),
+        false => String::new(),
+    }
+}
+
 struct Project(tempfile::TempDir);
 
 impl Project {
     fn new() -> Project {
         let dir = tempfile::tempdir().unwrap();
         gix::init(dir.path()).unwrap();
+        std::fs::write(dir.path().join(".gitignore"), "token\nignored/\n").unwrap();
         Project(dir)
     }
 
     fn put(&self, path: &str) {
         let path = self.0.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, "").unwrap();
+        std::fs::write(&path, text_of(&path)).unwrap();
     }
 
     fn secrets(&self, after_snapshot: bool) -> anyhow::Result<Vec<String>> {
@@ -42,8 +53,9 @@ impl Project {
             take_snapshot(&repository, &index, &limits, &[])?;
         }
         let search = SecretSearch::new(&repository, &limits, cache_path, &index);
-        let paths = search.run()?.by_name.into_iter().map(String::from_utf8);
-        let mut secrets: Vec<String> = paths.map(Result::unwrap).collect();
+        let found = search.run()?;
+        let paths = found.by_name.into_iter().chain(found.keyed);
+        let mut secrets: Vec<String> = paths.map(|path| String::from_utf8(path).unwrap()).collect();
         secrets.sort();
         Ok(secrets)
     }
@@ -103,8 +115,18 @@ enum Action {
 }
 
 fn actions() -> impl Strategy<Value = Action> {
-    let dir = prop::sample::select(vec!["a", "a/b", "c", "c/d/e", "m"]);
-    let name = prop::sample::select(vec![".env", "key.pem", "x.txt", "id_rsa"]);
+    let dir = prop::sample::select(vec!["a", "a/b", "c", "c/d/e", "m", "a/ignored"]);
+    let names = vec![
+        ".env",
+        "key.pem",
+        "x.txt",
+        "id_rsa",
+        "token",
+        "notes",
+        "CACHEDIR.TAG",
+        "target/token",
+    ];
+    let name = prop::sample::select(names);
     let file = (dir.clone(), name).prop_map(|(dir, name)| format!("{dir}/{name}"));
     let dir = dir.prop_map(str::to_owned);
     prop_oneof![
@@ -122,7 +144,7 @@ impl Project {
         match action {
             Action::Put(path) => {
                 std::fs::create_dir_all(at(path).parent().unwrap_or(self.0.path()))?;
-                std::fs::write(at(path), "")
+                std::fs::write(at(path), text_of(&at(path)))
             }
             Action::Remove(path) if at(path).is_dir() => std::fs::remove_dir_all(at(path)),
             Action::Remove(path) => std::fs::remove_file(at(path)),
@@ -150,4 +172,37 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_directory_whose_files_are_recorded_is_not_listed_for_keys() {
+    let project = Project::new();
+    for path in ["a/x.txt", "a/sub/y.txt", "b/x.txt", "b/token"] {
+        project.put(path);
+    }
+    std::thread::sleep(Duration::from_millis(20));
+    for _ in 0..2 {
+        assert_eq!(project.secrets(true).unwrap(), ["b/token"]);
+    }
+
+    let repository = Repository::open(project.0.path()).unwrap();
+    let limits = SnapshotLimits::default();
+    let cache_path = project.0.path().join(".git/teddy/secrets/main");
+    let index = repository.teddy_dir().join("index/main");
+    let search = SecretSearch::new(&repository, &limits, &cache_path, &index);
+    let top = search.finder.open().unwrap();
+    let cache = Cache::load(&cache_path, repository.gix.object_hash()).unwrap();
+    let saved = SavedDirs::compare(cache, &top);
+    let keys = KeySearch {
+        limits: &limits,
+        last: search.last.as_deref(),
+        saved: Some(&saved),
+    };
+    let recorded = |path: &str| {
+        let subdirs = keys.recorded_dir(path.as_bytes(), keys.last_dir(path.as_bytes()).as_ref());
+        subdirs.map(|dirs| dirs.concat())
+    };
+    assert_eq!(recorded("a"), Some(b"a/sub".to_vec()));
+    assert_eq!(recorded("a/sub"), Some(Vec::new()));
+    assert_eq!(recorded("b"), None);
 }

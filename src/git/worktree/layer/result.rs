@@ -10,6 +10,7 @@ use gix::bstr::ByteSlice as _;
 use gix::index::State;
 use gix::index::entry::{Flags, Mode, Stat};
 
+use super::prune::MAX_IGNORED;
 use super::{child_path, path_in};
 use crate::git::diff;
 use crate::git::ignore::LazyRules;
@@ -29,9 +30,6 @@ use crate::host::file::{FileMode, Root, remove_file};
 const RULES: [&str; 2] = [".gitignore", ".gitattributes"];
 /// git refuses larger ones.
 const MAX_RULES: u64 = 100 << 20;
-/// Names of a layer that are read to find changed ignored files, so that a large build directory does
-/// not delay the turn.
-const MAX_IGNORED: usize = 2_000;
 /// Private index of the snapshot. It is removed afterwards.
 const SNAPSHOT_INDEX: &str = "layer-seen";
 
