@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::finding::{Finding, Severity};
 use super::id::ChangeId;
 use super::shape::DocumentKind;
-use super::{proposal, spec, tasks};
+use super::{proposal, review, spec, tasks};
 use crate::text::fence;
 
 /// By path.
@@ -145,19 +145,10 @@ fn file_path_of(line: &str) -> Option<&str> {
 /// Removes `<review>` tags around the whole text.
 pub fn review_text(text: &str) -> String {
     let text = unwrap_answer(text);
-    let lines: Vec<&str> = text.lines().collect();
-    let starts = lines
-        .iter()
-        .position(|line| !line.trim().is_empty())
-        .filter(|&at| super::review::is_start(lines[at]));
-    let ends = lines
-        .iter()
-        .rposition(|line| !line.trim().is_empty())
-        .filter(|&at| super::review::is_end(lines[at]));
-
-    match (starts, ends) {
-        (Some(first), Some(last)) if first < last => {
-            format!("{}\n", lines[first + 1..last].join("\n").trim())
+    let lines: Vec<&str> = text.trim().lines().collect();
+    match lines.as_slice() {
+        [first, body @ .., last] if review::is_start(first) && review::is_end(last) => {
+            format!("{}\n", body.join("\n").trim())
         }
         _ => text,
     }

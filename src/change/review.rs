@@ -305,17 +305,7 @@ pub enum NoVerdict {
 impl ReviewVerdict {
     /// Ignores case, and treats spaces, hyphens and underscores alike (rule V2).
     pub fn parse(word: &str) -> Option<ReviewVerdict> {
-        let word: String = word
-            .trim()
-            .chars()
-            .map(|c| {
-                if matches!(c, ' ' | '-') {
-                    '_'
-                } else {
-                    c.to_ascii_uppercase()
-                }
-            })
-            .collect();
+        let word = word.trim().to_ascii_uppercase().replace([' ', '-'], "_");
         match word.as_str() {
             "APPROVED" => Some(ReviewVerdict::Approved),
             "NEEDS_REVISION" | "NEEDS_FIX" | "NEEDS_CHANGES" => Some(ReviewVerdict::NeedsRevision),
@@ -355,7 +345,7 @@ fn verdict_in_lines(text: &str) -> Result<ReviewVerdict, NoVerdict> {
         .collect();
     match values.as_slice() {
         [] => Err(NoVerdict::Missing),
-        [word] => ReviewVerdict::parse(word).ok_or_else(|| unknown_verdict(word)),
+        [word] => parse_verdict(word),
         many => Err(NoVerdict::Many(many.len())),
     }
 }
@@ -370,40 +360,28 @@ fn verdict_in_field(body: &str) -> Result<ReviewVerdict, NoVerdict> {
     let lines = section::prose(body);
     let boxes: Vec<(bool, String)> = lines.iter().filter_map(|line| parse_tick(line)).collect();
     if !boxes.is_empty() {
-        return verdict_in_boxes(&boxes);
+        let mut ticked = boxes.iter().filter(|(ticked, _)| *ticked);
+        return match (ticked.next(), ticked.count()) {
+            (None, _) => Err(NoVerdict::Unticked),
+            (Some((_, word)), 0) => parse_verdict(word),
+            (Some(_), others) => Err(NoVerdict::Ambiguous(others + 1)),
+        };
     }
 
-    let answers: Vec<String> = lines
+    let mut answers = lines
         .iter()
         .filter(|line| !line.trim().is_empty())
-        .map(|line| parse_verdict_word(line))
-        .collect();
-    let Some(first) = answers.first() else {
-        return Err(NoVerdict::Unknown("nothing".to_owned()));
-    };
-
-    let verdict = ReviewVerdict::parse(first).ok_or_else(|| unknown_verdict(first))?;
-    let count = answers
-        .iter()
-        .filter(|line| ReviewVerdict::parse(line).is_some())
-        .count();
-    if count > 1 {
-        Err(NoVerdict::Ambiguous(count))
-    } else {
-        Ok(verdict)
-    }
-}
-
-fn verdict_in_boxes(boxes: &[(bool, String)]) -> Result<ReviewVerdict, NoVerdict> {
-    let ticked: Vec<&String> = boxes
-        .iter()
-        .filter(|(ticked, _)| *ticked)
-        .map(|(_, word)| word)
-        .collect();
-    match ticked.as_slice() {
-        [] => Err(NoVerdict::Unticked),
-        [word] => ReviewVerdict::parse(word).ok_or_else(|| unknown_verdict(word)),
-        many => Err(NoVerdict::Ambiguous(many.len())),
+        .map(|line| parse_verdict_word(line));
+    let first = answers
+        .next()
+        .ok_or_else(|| NoVerdict::Unknown("nothing".to_owned()))?;
+    let verdict = parse_verdict(&first)?;
+    match answers
+        .filter_map(|line| ReviewVerdict::parse(&line))
+        .count()
+    {
+        0 => Ok(verdict),
+        others => Err(NoVerdict::Ambiguous(others + 1)),
     }
 }
 
@@ -437,12 +415,11 @@ fn without_marks(line: &str) -> String {
         .to_owned()
 }
 
-fn unknown_verdict(word: &str) -> NoVerdict {
-    let rendered: String = crate::text::sanitize::sanitize_line(word)
-        .chars()
-        .take(60)
-        .collect();
-    NoVerdict::Unknown(format!("\"{rendered}\""))
+fn parse_verdict(word: &str) -> Result<ReviewVerdict, NoVerdict> {
+    ReviewVerdict::parse(word).ok_or_else(|| {
+        let rendered: String = sanitize_line(word).chars().take(60).collect();
+        NoVerdict::Unknown(format!("\"{rendered}\""))
+    })
 }
 
 #[cfg(test)]

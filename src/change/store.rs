@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use super::document::Documents;
 use super::id::{CHANGES, ChangeId};
 use super::phase::ChangePhase;
+use super::review::ReviewVerdict;
 use super::shape::DocumentKind;
 use super::state::{self, ChangeState};
 use crate::git::object::{BlobId, CommitId, EntryMode, NewCommit, TreeEntry, TreeId, batch};
@@ -129,21 +130,11 @@ impl ChangeStore<'_> {
     pub fn beginning(&self, project: TreeId) -> anyhow::Result<(TreeId, Option<TreeId>)> {
         let empty = self.repository.empty_tree();
         match self.repository.entry(project, b"specs")? {
-            Some(
-                specs @ TreeEntry {
-                    mode: EntryMode::Tree,
-                    ..
-                },
-            ) => {
+            Some(specs) if specs.mode == EntryMode::Tree => {
                 let id = specs.id.to_string().parse()?;
-                Ok((
-                    diff::tree_with(
-                        self.repository,
-                        empty,
-                        &BTreeMap::from([(BASE.as_bytes().to_vec(), Some(specs))]),
-                    )?,
-                    Some(id),
-                ))
+                let edits = BTreeMap::from([(BASE.as_bytes().to_vec(), Some(specs))]);
+                let tree = diff::tree_with(self.repository, empty, &edits)?;
+                Ok((tree, Some(id)))
             }
             _ => Ok((empty, None)),
         }
@@ -237,25 +228,28 @@ pub fn commit_message(title: &str, lines: &[String], state: &ChangeState) -> Str
         text.push('\n');
     }
 
-    let mut trailer = |name: &str, value: &str| {
-        writeln!(text, "Teddy-{name}: {}", sanitize_line(value)).expect("writing to a string")
-    };
-    trailer("Change", &state.change_id);
-    trailer("Step", state.last_action.as_deref().unwrap_or("none"));
-    trailer("Phase", state.phase.word());
-    trailer("Iteration", &state.iteration.to_string());
-
-    if let Some(entry) = state.history.last() {
-        if let Some(verdict) = entry.verdict {
-            trailer("Verdict", verdict.word());
-        }
-
-        if let Some(turn) = entry.turn {
-            trailer("Turn", &turn.to_string());
-        }
-
-        if let Some(usage) = &entry.usage {
-            trailer("Model", &usage.model);
+    let entry = state.history.last();
+    let usage = entry.and_then(|entry| entry.usage.as_ref());
+    let iteration = state.iteration.to_string();
+    let turn = entry
+        .and_then(|entry| entry.turn)
+        .map(|turn| turn.to_string());
+    for (name, value) in [
+        ("Change", Some(state.change_id.as_str())),
+        ("Step", Some(state.last_action.as_deref().unwrap_or("none"))),
+        ("Phase", Some(state.phase.word())),
+        ("Iteration", Some(&iteration)),
+        (
+            "Verdict",
+            entry
+                .and_then(|entry| entry.verdict)
+                .map(ReviewVerdict::word),
+        ),
+        ("Turn", turn.as_deref()),
+        ("Model", usage.map(|usage| usage.model.as_str())),
+    ] {
+        if let Some(value) = value {
+            writeln!(text, "Teddy-{name}: {}", sanitize_line(value)).expect("writing to a string");
         }
     }
 

@@ -10,7 +10,7 @@ use crate::text::path::RepoPath;
 pub const FILE: &str = "tasks.md";
 const VERBS: [&str; 3] = ["CREATE", "MODIFY", "DELETE"];
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Task {
     /// From 1.
     pub line: usize,
@@ -30,65 +30,44 @@ pub struct Task {
 
 pub fn read(text: &str) -> Vec<Task> {
     let sections = section::read(text);
-    let mut tasks: Vec<Task> = Vec::new();
-    let mut open = false;
-    for (index, line) in section::prose(text).iter().enumerate() {
+    let (mut tasks, mut layer, mut open) = (Vec::<Task>::new(), String::new(), false);
+    for ((index, line), raw) in section::prose(text).iter().enumerate().zip(text.lines()) {
         let number = index + 1;
         if let Some(section) = sections.iter().find(|section| section.line == number) {
             open = false;
             // Only level-2 headings are layers.
             if section.level == 2 {
-                tasks.push(mark(section.title.clone()));
+                layer.clone_from(&section.title);
             }
-        } else if let Some((is_done, label, title)) = boxed(line) {
-            let layer = tasks
-                .last()
-                .map(|task| task.layer.clone())
-                .unwrap_or_default();
+        } else if let Some(task) = boxed(line) {
             tasks.push(Task {
                 line: number,
-                number: label,
-                title,
-                is_done,
-                ..mark(layer)
+                layer: layer.clone(),
+                ..task
             });
             open = true;
         } else if let Some(task) = tasks.last_mut().filter(|_| open) {
-            parse_detail(task, line, text.lines().nth(index).unwrap_or_default());
+            parse_detail(task, line, raw);
         }
     }
 
-    tasks.retain(|task| task.line > 0);
-    tasks
-        .iter_mut()
-        .for_each(|task| task.text.truncate(task.text.trim_end().len()));
-    tasks
-}
-
-// A placeholder with line 0, which carries the layer to the tasks below. `read` removes it.
-fn mark(layer: String) -> Task {
-    Task {
-        line: 0,
-        number: String::new(),
-        title: String::new(),
-        is_done: false,
-        layer,
-        text: String::new(),
-        file: None,
-        depends: Vec::new(),
+    for task in &mut tasks {
+        task.text.truncate(task.text.trim_end().len());
     }
+    tasks
 }
 
 /// `- [ ] 1.1 Title`
-fn boxed(line: &str) -> Option<(bool, String, String)> {
+fn boxed(line: &str) -> Option<Task> {
     let (mark, tail) = section::checkbox(line)?;
     let tail = tail.trim().trim_start_matches("**");
     let (number, title) = tail.split_once([' ', ':']).unwrap_or((tail, ""));
-    Some((
-        section::is_ticked(mark),
-        number.trim_end_matches(['.', ':']).to_owned(),
-        title.replace("**", "").trim().to_owned(),
-    ))
+    Some(Task {
+        number: number.trim_end_matches(['.', ':']).to_owned(),
+        title: title.replace("**", "").trim().to_owned(),
+        is_done: section::is_ticked(mark),
+        ..Task::default()
+    })
 }
 
 fn parse_detail(task: &mut Task, line: &str, raw: &str) {

@@ -27,11 +27,9 @@ use crate::workflow::open_session::EnteredSession;
 use crate::workflow::restore::OnOverlap;
 use crate::workspace::complete::SessionMove;
 use crate::workspace::files_turn::FilesTurn;
-use crate::workspace::fit::FileMove;
-use crate::workspace::fit::{Fit, fit};
+use crate::workspace::fit::{FileMove, Fit, fit};
 use crate::workspace::snapshot::RecordedFiles;
 use crate::workspace::stack::record::publish_turn;
-use crate::workspace::transaction::Transaction;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Archived {
@@ -46,15 +44,6 @@ pub struct Archived {
     pub turn: Option<u64>,
 }
 
-enum SpecMerge {
-    /// One line for each spec in the user's files.
-    Done(Vec<String>),
-    /// Nothing was written: these conflict with edits.
-    Overlap(Vec<String>),
-    /// The turn is recorded, and something in the user's files was in the way of these.
-    Blocked(Vec<String>),
-}
-
 pub fn archive(open: &mut OpenChange<'_>, on_overlap: OnOverlap) -> anyhow::Result<Archived> {
     let (id, phase) = (open.change.id.clone(), open.change.state.phase);
     if phase != ChangePhase::Complete {
@@ -65,7 +54,6 @@ pub fn archive(open: &mut OpenChange<'_>, on_overlap: OnOverlap) -> anyhow::Resu
     let project = open.project;
     create_work_session(project, &open.change, open.user)?;
     let entered = EnteredSession::enter(project, &id.session(), "archive", open.user)?;
-    let tip = &entered.tip;
     let mut archived = Archived {
         change: id,
         phase,
@@ -73,28 +61,27 @@ pub fn archive(open: &mut OpenChange<'_>, on_overlap: OnOverlap) -> anyhow::Resu
         conflicts: Vec::new(),
         turn: None,
     };
-    match merge_specs(&entered.transaction, project, &open.change, tip, on_overlap)? {
-        SpecMerge::Overlap(conflicts) => archived.conflicts = conflicts,
-        SpecMerge::Blocked(conflicts) => {
-            archived.conflicts = conflicts;
-            archived.turn = Some(tip.number() + 1);
-        }
-        SpecMerge::Done(done) => {
-            record_archived(open, &done)?;
-            archived.phase = open.change.state.phase;
-            archived.done = done;
-        }
+    merge_specs(&entered, &open.change, on_overlap, &mut archived)?;
+    if archived.conflicts.is_empty() {
+        record_archived(open, &archived.done)?;
+        archived.phase = open.change.state.phase;
     }
     Ok(archived)
 }
 
+/// As a turn, unless the specs are merged already.
 fn merge_specs(
-    transaction: &Transaction,
-    project: &Project,
+    entered: &EnteredSession<'_>,
     change: &Change,
-    tip: &Turn,
     on_overlap: OnOverlap,
-) -> anyhow::Result<SpecMerge> {
+    archived: &mut Archived,
+) -> anyhow::Result<()> {
+    let EnteredSession {
+        project,
+        tip,
+        transaction,
+        ..
+    } = entered;
     // Specs count even if git ignores them.
     let specs = change.documents.specs();
     let forced: Vec<Vec<u8>> = specs.map(|path| path.as_bytes().to_vec()).collect();
@@ -104,7 +91,10 @@ fn merge_specs(
         Fit::Clean(files) => files,
         Fit::Overlap(paths, ways) => {
             let to = match on_overlap {
-                OnOverlap::Stop => return Ok(SpecMerge::Overlap(lossy_all(&paths))),
+                OnOverlap::Stop => {
+                    archived.conflicts = lossy_all(&paths);
+                    return Ok(());
+                }
                 OnOverlap::Ours => ways.ours,
                 OnOverlap::Theirs | OnOverlap::Exact => ways.theirs,
                 OnOverlap::Markers => ways.markers,
@@ -116,27 +106,22 @@ fn merge_specs(
         }
     };
 
-    // Also after a crash between the turn and its step: the specs are merged already.
+    // Also after a crash between the turn and its step.
     if files.from == files.to {
-        return Ok(SpecMerge::Done(Vec::new()));
+        return Ok(());
     }
 
-    let (step, summary) = write_archive_turn(
-        project,
-        &ArchiveTurn {
-            id: &change.id,
-            tip,
-            recorded: &recorded,
-            files: &files,
-        },
-    )?;
+    let (step, summary) = write_archive_turn(project, &change.id, tip, &recorded, &files)?;
     let published = transaction
         .complete(&project.checkout(), &tip.session, &step, Some(&files))?
         .published;
-    Ok(match published.conflicts.as_slice() {
-        [] => SpecMerge::Done(summary),
-        conflicts => SpecMerge::Blocked(lossy_all(conflicts)),
-    })
+    if published.conflicts.is_empty() {
+        archived.done = summary;
+    } else {
+        archived.conflicts = lossy_all(&published.conflicts);
+        archived.turn = Some(tip.number() + 1);
+    }
+    Ok(())
 }
 
 fn lossy_all(paths: &[Vec<u8>]) -> Vec<String> {
@@ -157,15 +142,10 @@ fn spec_trees(
         );
     }
 
-    let mut old: BTreeMap<Vec<u8>, Option<TreeEntry>> = BTreeMap::new();
-    for leaf in repository
-        .leaves(now)?
-        .into_iter()
-        .filter(|leaf| leaf.path.starts_with(spec::DIR.as_bytes()))
-    {
-        // A spec that the change never had is not in the base, so the merge keeps it.
-        old.insert(leaf.path, None);
-    }
+    // A spec that the change never had is not in the base, so the merge keeps it.
+    let paths = repository.leaves(now)?.into_iter().map(|leaf| leaf.path);
+    let specs = paths.filter(|path| path.starts_with(spec::DIR.as_bytes()));
+    let mut old: BTreeMap<Vec<u8>, Option<TreeEntry>> = specs.map(|path| (path, None)).collect();
 
     let mut new = BTreeMap::new();
     for leaf in repository.leaves(change.tree)? {
@@ -210,23 +190,13 @@ fn record_archived(open: &mut OpenChange<'_>, summary: &[String]) -> anyhow::Res
     open.save_locked(ChangeStep::Archive, entry, &title, summary)
 }
 
-pub(super) struct ArchiveTurn<'a> {
-    pub id: &'a ChangeId,
-    pub tip: &'a Turn,
-    pub recorded: &'a RecordedFiles,
-    pub files: &'a FileMove,
-}
-
-pub(super) fn write_archive_turn(
+fn write_archive_turn(
     project: &Project,
-    writing: &ArchiveTurn<'_>,
+    id: &ChangeId,
+    tip: &Turn,
+    recorded: &RecordedFiles,
+    files: &FileMove,
 ) -> anyhow::Result<(SessionMove, Vec<String>)> {
-    let ArchiveTurn {
-        id,
-        tip,
-        recorded,
-        files,
-    } = writing;
     let repository = &project.repository;
     let title = archive_title(id.as_str());
     let mut turn = FilesTurn::begin(repository, tip, Status::Executed, recorded)?;
