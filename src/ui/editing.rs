@@ -420,7 +420,7 @@ impl EditingPrompts for TerminalPrompts {
     fn line(&mut self) -> io::Result<Option<String>> {
         let mut text = String::new();
         loop {
-            match ask::text(&text, self.paint)? {
+            match ask::text(&text, None, self.paint)? {
                 Reply::Quit(_) => return Ok(None),
                 Reply::Text(text) => return Ok(Some(text)),
                 // A single line needs no editor. Continue with the text.
@@ -438,7 +438,7 @@ impl EditingPrompts for TerminalPrompts {
 
         self.show(&[ask::hint_for("enter saves", "ctrl-c goes back")]);
         loop {
-            match ask::text(&text, self.paint)? {
+            match ask::text(&text, None, self.paint)? {
                 Reply::Quit(_) => return Ok(None),
                 Reply::Text(text) => return Ok(Some(text)),
                 Reply::Editor(written) => text = self.in_editor(&written),
