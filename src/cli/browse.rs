@@ -359,7 +359,7 @@ impl<'a> Actions<'a> {
     fn text(&self, start: &str) -> anyhow::Result<Option<String>> {
         if screen::can_prompt() {
             let paint = self.app.paint(screen::is_screen());
-            return Ok(match ask::text(start, paint)? {
+            return Ok(match ask::text(start, None, paint)? {
                 ask::Reply::Text(text) => Some(text).filter(|text| !text.trim().is_empty()),
                 ask::Reply::Editor(_) | ask::Reply::Quit(_) => None,
             });

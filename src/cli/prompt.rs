@@ -363,7 +363,7 @@ fn run_shell(app: &App, project: &Project, text: &str) -> anyhow::Result<ShellEn
     terminal::forget_typed()?;
     let show = |line| ask::show(&[line], app.paint(true));
     show(StyledLine::of(Tone::Strong, SHOW_QUESTION));
-    let reply = match ask::text("", app.paint(true))? {
+    let reply = match ask::text("", None, app.paint(true))? {
         Reply::Text(reply) | Reply::Editor(reply) => reply,
         Reply::Quit(_) => String::new(),
     };

@@ -1,24 +1,23 @@
-//! Terminal prompts below the existing output: a single key, text, or yes and no.
+//! Terminal prompts below the existing output: a single key, yes and no, a choice, or text.
+//!
+//! None of them takes a key that was typed before it was visible, if its caller calls
+//! [`terminal::forget_typed`]; a paste is never an answer; ctrl-z suspends the program.
 
 use std::io::{self, Write};
 use std::time::Duration;
 
-use dialoguer::Select;
-use dialoguer::console::Term;
 use ratatui::crossterm::cursor::{MoveDown, MoveToColumn, MoveUp};
 use ratatui::crossterm::queue;
 use ratatui::crossterm::terminal::{Clear, ClearType};
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use unicode_width::UnicodeWidthStr;
 
 use super::key::Key;
-use super::prompt::TextHelp;
-use super::style::{Paint, StyledLine, Tone, wrap_all};
-use super::terminal::{self, BurstGuard, RawMode, terminal_size};
+use super::list::{List, ListResponse};
+use super::prompt::{InputCommand, Layout, PromptText, TextInput};
+use super::style::{Paint, StyledLine, TextArea, Tone, wrap_all};
+use super::terminal::{self, BurstGuard, RawMode};
 use crate::host::interrupt;
-use crate::host::screen::{self, Screen, is_screen};
-use crate::ui::prompt::{InputCommand, Layout, TextInput};
-use crate::ui::style::TextArea;
+use crate::host::screen::{Screen, is_screen};
 
 /// How long the window size must be stable before a redraw.
 const SETTLING: Duration = Duration::from_millis(50);
@@ -55,6 +54,13 @@ pub enum LeaveKey {
 }
 
 impl LeaveKey {
+    fn of(key: &Key) -> LeaveKey {
+        match key {
+            Key::Ctrl('c') => LeaveKey::CtrlC,
+            _ => LeaveKey::Choice,
+        }
+    }
+
     /// Interrupts the program if the user pressed ctrl-c.
     pub fn end(self) {
         if self == LeaveKey::CtrlC {
@@ -154,8 +160,9 @@ impl KeyQuestion<'_> {
             burst.take()?;
             match key {
                 Key::Char(c) if self.has(c) => break (c.to_ascii_lowercase(), LeaveKey::Choice),
-                Key::Ctrl('c') => break (self.quit_key(), LeaveKey::CtrlC),
-                Key::Ctrl('d') | Key::Terminate => break (self.quit_key(), LeaveKey::Choice),
+                Key::Ctrl('c' | 'd') | Key::Terminate => {
+                    break (self.quit_key(), LeaveKey::of(&key));
+                }
                 Key::Char('?') => {
                     write!(out, "?\r\n")?;
                     put(&self.help(), self.paint);
@@ -257,126 +264,65 @@ pub fn yes_or_end(question: &str) -> io::Result<bool> {
     Ok(key_or_end(&format!("{question} (y/n) › "), &YES_OR_NO)? == 'y')
 }
 
-/// Asks for text, starting with `start`.
-pub fn text(start: &str, paint: Paint) -> io::Result<Reply> {
-    helped_text(start, &mut (), paint)
-}
-
-/// Like [`text`], with history and completion from `help`.
-pub fn helped_text(start: &str, help: &mut dyn TextHelp, paint: Paint) -> io::Result<Reply> {
+/// Asks for text, starting with `start`. `help` has history and completion.
+pub fn text(start: &str, mut help: Option<&mut PromptText<'_>>, paint: Paint) -> io::Result<Reply> {
     let _raw = RawMode::enter()?;
     let mut input = TextInput::new(start);
-    let mut drawn = Layout {
-        lines: Vec::new(),
-        row: 0,
-        column: 0,
-    };
+    let mut drawn = Layout::default();
 
     loop {
         drawn = redraw(&drawn, &input, paint)?;
         let key = terminal::next_key()?;
-        let (next, act) = input.press(&key);
-        input = next;
-        let Some(act) = act else {
+        let command = input.press(&key);
+        let mut other = None;
+        match (command, &mut help) {
             // The shell has written below the text: draw it again there.
-            if key == Key::Continued {
-                move_below(&drawn)?;
-                drawn = Layout {
-                    lines: Vec::new(),
-                    row: 0,
-                    column: 0,
-                };
+            (None, _) if key == Key::Continued => {}
+            (None, _) => continue,
+            (Some(InputCommand::Earlier), Some(help)) => other = help.earlier(input.text()),
+            (Some(InputCommand::Later), Some(help)) => other = help.later(),
+            (Some(InputCommand::Complete), Some(help)) => {
+                let candidates = help.candidates(input.before_cursor());
+                if !input.complete(&candidates) && !candidates.is_empty() {
+                    move_below(&drawn)?;
+                    show(&[listed(&candidates)], paint);
+                    drawn = Layout::default();
+                }
+                continue;
             }
-            continue;
-        };
-
-        if let Some(other) = replaced(&mut input, act, help, &drawn, paint)? {
-            drawn = other;
+            _ => {}
+        }
+        if command.is_some_and(InputCommand::is_replacing) {
+            input = other.map_or(input, |other| TextInput::new(&other));
             continue;
         }
 
         move_below(&drawn)?;
-        match act {
+        drawn = Layout::default();
+        match command {
             // A lone `?` shows the keys and is not sent.
-            InputCommand::Send if input.text().trim() == "?" => {
+            Some(InputCommand::Send) if input.text().trim() == "?" => {
                 put(&text_help(), paint);
                 input = TextInput::new("");
             }
-            InputCommand::Send => return Ok(Reply::Text(input.text().to_owned())),
-            InputCommand::Quit => {
-                return Ok(Reply::Quit(if key == Key::Ctrl('c') {
-                    LeaveKey::CtrlC
-                } else {
-                    LeaveKey::Choice
-                }));
-            }
-            InputCommand::Editor => return Ok(Reply::Editor(input.text().to_owned())),
-            InputCommand::Suspend => terminal::suspend()?,
-            InputCommand::Earlier | InputCommand::Later | InputCommand::Complete => {}
+            Some(InputCommand::Send) => return Ok(Reply::Text(input.text().to_owned())),
+            Some(InputCommand::Quit) => return Ok(Reply::Quit(LeaveKey::of(&key))),
+            Some(InputCommand::Editor) => return Ok(Reply::Editor(input.text().to_owned())),
+            Some(InputCommand::Suspend) => terminal::suspend()?,
+            _ => {}
         }
-
-        drawn = Layout {
-            lines: Vec::new(),
-            row: 0,
-            column: 0,
-        };
     }
 }
 
 const MAX_CANDIDATES: usize = 20;
 
-/// Handles history and completion. Returns the layout on screen, or `None` for any other command.
-fn replaced(
-    input: &mut TextInput,
-    act: InputCommand,
-    help: &mut dyn TextHelp,
-    drawn: &Layout,
-    paint: Paint,
-) -> io::Result<Option<Layout>> {
-    let other = match act {
-        InputCommand::Earlier => help.earlier(input.text()),
-        InputCommand::Later => help.later(),
-        InputCommand::Complete => return complete(input, help, drawn, paint).map(Some),
-        _ => return Ok(None),
+fn listed(candidates: &[String]) -> StyledLine {
+    let some = &candidates[..candidates.len().min(MAX_CANDIDATES)];
+    let more = match candidates.len() - some.len() {
+        0 => String::new(),
+        more => format!("  and {more} more"),
     };
-    if let Some(other) = other {
-        *input = TextInput::new(&other);
-    }
-    Ok(Some(drawn.clone()))
-}
-
-/// Completes the word before the cursor, or lists the candidates if it is ambiguous.
-fn complete(
-    input: &mut TextInput,
-    help: &mut dyn TextHelp,
-    drawn: &Layout,
-    paint: Paint,
-) -> io::Result<Layout> {
-    let candidates = help.candidates(input.before_cursor());
-    if input.complete(&candidates) || candidates.is_empty() {
-        return Ok(drawn.clone());
-    }
-
-    move_below(drawn)?;
-    let listed: Vec<&str> = candidates
-        .iter()
-        .take(MAX_CANDIDATES)
-        .map(String::as_str)
-        .collect();
-    let more = candidates.len().saturating_sub(MAX_CANDIDATES);
-    let more = if more > 0 {
-        format!("  and {more} more")
-    } else {
-        String::new()
-    };
-    let line = format!("{}{more}", listed.join("  "));
-    show(&[StyledLine::of(Tone::Faint, &line)], paint);
-
-    Ok(Layout {
-        lines: Vec::new(),
-        row: 0,
-        column: 0,
-    })
+    StyledLine::of(Tone::Faint, &format!("{}{more}", some.join("  ")))
 }
 
 /// Returns the key hint for the prompt of a loop.
@@ -453,56 +399,52 @@ fn move_below(drawn: &Layout) -> io::Result<()> {
     out.flush()
 }
 
-/// Two columns for the cursor, and one left free at the end.
-const CHOICE_MARGIN: usize = 3;
-
 /// Asks the user to select a row. Returns `None` if they leave with escape or `q`. Ctrl-c is an
 /// error.
 pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
-    let screen = match screen::terminal() {
-        Some(terminal) => Term::read_write_pair(terminal.try_clone()?, terminal.try_clone()?),
-        None => Term::stderr(),
-    };
-    let _keys = ChoiceKeys::take()?;
+    let _raw = RawMode::enter()?;
+    terminal::forget_typed()?;
+    let (mut out, mut list, mut drawn) = (Screen, List::default(), 0);
+    loop {
+        let area = terminal::terminal_size();
+        // One line for the question, and one that stays free for the cursor.
+        list.fit(rows.len(), area.height.saturating_sub(2).max(1));
+        let status = list.status(None);
+        let mut lines = vec![status.unwrap_or_else(|| StyledLine::plain(&format!("{question}:")))];
+        lines.extend(list.visible().map(|at| {
+            let mark = if at == list.cursor() { "> " } else { "  " };
+            StyledLine::plain(mark).with(Tone::Plain, &rows[at])
+        }));
+        let lines = lines.into_iter().map(|line| line.cut(area.width));
+        above(&mut out, drawn)?;
+        drawn = put(&lines.collect::<Vec<_>>(), Paint::Bare);
 
-    // dialoguer assumes that an item takes one row, and would redraw wrapped ones wrongly.
-    let width = terminal_size().width.saturating_sub(CHOICE_MARGIN);
-    let rows = rows
-        .iter()
-        .map(|row| StyledLine::plain(row).cut(width).text());
-    let chosen = Select::new()
-        .with_prompt(question)
-        .items(rows)
-        .default(0)
+        let key = terminal::next_key()?;
+        let chosen = match (list.press(&key, |at| rows[at].clone()), &key) {
+            (ListResponse::Ignored, Key::Enter) => Ok((!rows.is_empty()).then(|| list.cursor())),
+            (ListResponse::Ignored, Key::Ctrl('c')) => {
+                interrupt::raise();
+                Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted"))
+            }
+            (
+                ListResponse::Ignored,
+                Key::Esc | Key::Char('q') | Key::Ctrl('d') | Key::Terminate,
+            ) => Ok(None),
+            (ListResponse::Ignored, Key::Ctrl('z')) => {
+                terminal::suspend()?;
+                drawn = 0;
+                continue;
+            }
+            (ListResponse::Ignored, Key::Continued) => {
+                drawn = 0;
+                continue;
+            }
+            _ => continue,
+        };
         // The caller reports the choice.
-        .report(false)
-        .interact_on_opt(&screen);
-
-    // dialoguer leaves the cursor hidden if it is interrupted.
-    screen.show_cursor()?;
-    chosen.map_err(|dialoguer::Error::IO(error)| error)
-}
-
-/// Guard that puts the terminal into raw mode before dialoguer does. A ctrl-c in between would
-/// arrive as a signal, and dialoguer would wait for a key forever.
-struct ChoiceKeys {
-    before: Termios,
-}
-
-impl ChoiceKeys {
-    fn take() -> io::Result<ChoiceKeys> {
-        let before = tcgetattr(io::stdin())?;
-        let mut now = before.clone();
-        now.local_modes -= LocalModes::ISIG | LocalModes::ICANON | LocalModes::ECHO;
-        tcsetattr(io::stdin(), OptionalActions::Now, &now)?;
-        Ok(ChoiceKeys { before })
-    }
-}
-
-impl Drop for ChoiceKeys {
-    fn drop(&mut self) {
-        // Fails only if the terminal is gone.
-        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
+        above(&mut out, drawn)?;
+        out.flush()?;
+        return chosen;
     }
 }
 

@@ -40,6 +40,15 @@ pub trait EditingPrompts {
     fn text(&mut self, start: &str) -> io::Result<Option<String>>;
     /// Opens a file in the user's editor. Returns `None` if none is configured or found.
     fn open(&mut self, path: &Path) -> io::Result<Option<EditorUse>>;
+
+    fn warn(&mut self, text: &str) {
+        self.show(&[StyledLine::of(Tone::Warning, text)]);
+    }
+
+    /// Waits until the user has read what is shown.
+    fn close(&mut self) -> io::Result<()> {
+        self.key("(c)lose › ", &CLOSE).map(drop)
+    }
 }
 
 /// Shows an action and lets the user edit it. Returns the edited action, if it changed.
@@ -58,7 +67,7 @@ pub fn edit(
         Editable::Text(text) => in_terminal(prompts, action, step, &text),
         Editable::Nothing => {
             prompts.show(&preview::action(action, step));
-            prompts.key("(c)lose › ", &CLOSE)?;
+            prompts.close()?;
             Ok(None)
         }
     }
@@ -89,10 +98,9 @@ pub fn edit_memo(
             (changes, mistakes) if mistakes.is_empty() && changes.len() == 1 => {
                 return Ok(changes.into_iter().next().filter(|new| new != change));
             }
-            _ => prompts.show(&[StyledLine::of(
-                Tone::Warning,
+            _ => prompts.warn(
                 "one line: `[+] a fact to remember # why`, or `[-] the exact memo to forget # why`",
-            )]),
+            ),
         }
 
         text = written;
@@ -154,7 +162,7 @@ fn new_content(
 
     let question = "Have you finished editing and saved the file content?";
     let Some(opened) = opened else {
-        prompts.key("(c)lose › ", &CLOSE)?;
+        prompts.close()?;
         return Ok(None);
     };
     let written = file.finished(prompts, opened, question)?;
@@ -188,29 +196,26 @@ fn new_path(prompts: &mut dyn EditingPrompts, path: &RepoPath) -> anyhow::Result
 
         match RepoPath::parse(text.trim()) {
             Ok(path) => return Ok(Some(path)),
-            Err(error) => prompts.show(&[StyledLine::of(Tone::Warning, &error.to_string())]),
+            Err(error) => prompts.warn(&error.to_string()),
         }
     }
 }
 
 /// EDIT: the editor gets the resulting file. A change becomes one pair from the original file to
 /// the edited one.
-fn final_version(
+fn final_version<'a>(
     prompts: &mut dyn EditingPrompts,
     action: &Action,
     path: &RepoPath,
-    step: &Step,
+    step: &'a Step,
 ) -> anyhow::Result<Option<Action>> {
-    let (Some(before), Some(after)) = (
-        as_text(step.before.as_deref()),
-        as_text(step.after.as_deref()),
-    ) else {
+    let text = |bytes: &'a Option<Vec<u8>>| std::str::from_utf8(bytes.as_deref()?).ok();
+    let (Some(before), Some(after)) = (text(&step.before), text(&step.after)) else {
         prompts.show(&preview::action(action, step));
-        prompts.show(&[StyledLine::of(
-            Tone::Warning,
+        prompts.warn(
             "its result is not known or no text: it can be switched on or off, but not changed",
-        )]);
-        prompts.key("(c)lose › ", &CLOSE)?;
+        );
+        prompts.close()?;
         return Ok(None);
     };
 
@@ -222,7 +227,7 @@ fn final_version(
         StyledLine::default(),
     ]);
     let Some(opened) = file.open(prompts, &preview::action(action, step))? else {
-        prompts.key("(c)lose › ", &CLOSE)?;
+        prompts.close()?;
         return Ok(None);
     };
 
@@ -240,11 +245,8 @@ fn final_version(
     };
 
     if contents == before {
-        prompts.show(&[StyledLine::of(
-            Tone::Warning,
-            "That is the file as it was: switch the action off instead.",
-        )]);
-        prompts.key("(c)lose › ", &CLOSE)?;
+        prompts.warn("That is the file as it was: switch the action off instead.");
+        prompts.close()?;
         return Ok(None);
     }
 
@@ -280,10 +282,6 @@ fn in_terminal(
     let text = prompts.text(text.trim_end_matches('\n'))?;
     let text = text.filter(|text| !text.trim().is_empty());
     Ok(text.and_then(|text| changed(action, UserEdit::Text(&text))))
-}
-
-fn as_text(bytes: Option<&[u8]>) -> Option<&str> {
-    bytes.and_then(|bytes| std::str::from_utf8(bytes).ok())
 }
 
 const NO_EDITOR: &str = "No editor is known: set `preview_command` or `EDITOR` to change it.";
@@ -336,7 +334,7 @@ impl ProposedFile {
             Err(error) => error.to_string(),
         };
         prompts.show(instead);
-        prompts.show(&[StyledLine::of(Tone::Warning, &problem)]);
+        prompts.warn(&problem);
 
         Ok(None)
     }
@@ -369,10 +367,7 @@ impl ProposedFile {
 
             match read_regular_text(&self.path, MAX_EDITED) {
                 Ok(text) => return Ok(Some(text)),
-                Err(error) => prompts.show(&[StyledLine::of(
-                    Tone::Warning,
-                    &format!("the file cannot be read: {error}"),
-                )]),
+                Err(error) => prompts.warn(&format!("the file cannot be read: {error}")),
             }
             // The file can't be read although the editor has ended: ask now, so the user can fix
             // it.
@@ -401,7 +396,7 @@ impl TerminalPrompts {
         {
             Ok(text) => text,
             Err(error) => {
-                self.show(&[StyledLine::of(Tone::Warning, &error.to_string())]);
+                self.warn(&error.to_string());
                 text.to_owned()
             }
         }
@@ -420,7 +415,7 @@ impl EditingPrompts for TerminalPrompts {
     fn line(&mut self) -> io::Result<Option<String>> {
         let mut text = String::new();
         loop {
-            match ask::text(&text, self.paint)? {
+            match ask::text(&text, None, self.paint)? {
                 Reply::Quit(_) => return Ok(None),
                 Reply::Text(text) => return Ok(Some(text)),
                 // A single line needs no editor. Continue with the text.
@@ -438,7 +433,7 @@ impl EditingPrompts for TerminalPrompts {
 
         self.show(&[ask::hint_for("enter saves", "ctrl-c goes back")]);
         loop {
-            match ask::text(&text, self.paint)? {
+            match ask::text(&text, None, self.paint)? {
                 Reply::Quit(_) => return Ok(None),
                 Reply::Text(text) => return Ok(Some(text)),
                 Reply::Editor(written) => text = self.in_editor(&written),

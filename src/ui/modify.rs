@@ -13,7 +13,7 @@ use super::draw;
 use super::key::Key;
 use super::pager::Pager;
 use super::style::{StyledLine, Tone, wrap_all};
-use super::terminal::{self, BurstGuard, Full};
+use super::terminal::Full;
 use super::{editing, preview};
 use crate::host::interrupt;
 use crate::plan::action::Action;
@@ -172,7 +172,6 @@ impl Modify {
         proposal: &ReviewRequest<'_>,
         prompts: &mut TerminalPrompts,
     ) -> anyhow::Result<Option<Decision>> {
-        let mut burst = BurstGuard::default();
         let mut stage = EditingScreens {
             full: Full::enter()?,
             prompts,
@@ -186,11 +185,10 @@ impl Modify {
             let key = stage.full.next_key()?;
             match self.take(&key, proposal)? {
                 Some(ChecklistCommand::Run) => {
-                    if burst.is_alone()? {
+                    if stage.full.is_alone()? {
                         return Ok(Some(Decision::Run(self.approved())));
                     }
                     self.list.notice = Some(NOT_ALONE.to_owned());
-                    continue;
                 }
                 Some(ChecklistCommand::Back) => return Ok(None),
                 Some(ChecklistCommand::Skip) => return Ok(Some(self.declined())),
@@ -216,7 +214,6 @@ impl Modify {
                 }
                 _ => {}
             }
-            burst.take()?;
         }
     }
 
@@ -347,7 +344,7 @@ impl Modify {
                     .full
                     .outside_full_screen(|| editing::edit_memo(stage.prompts, memo))??
                 else {
-                    return terminal::forget_typed().map_err(Into::into);
+                    return Ok(());
                 };
 
                 self.draft.change_memo(at, changed);
@@ -362,14 +359,12 @@ impl Modify {
                     editing::edit(stage.prompts, action, &self.draft.steps[at])
                 })??
                 else {
-                    return terminal::forget_typed().map_err(Into::into);
+                    return Ok(());
                 };
                 self.draft.change(at, changed);
             }
         }
 
-        // Keys that were typed in or behind an editor must not approve what it changed.
-        terminal::forget_typed()?;
         self.renew(index, proposal)
     }
 
@@ -393,7 +388,6 @@ impl Modify {
         let changed = stage
             .full
             .outside_full_screen(|| editing::edit_path(stage.prompts, action))??;
-        terminal::forget_typed()?;
         if let Some(changed) = changed {
             self.draft.change(at, changed);
             self.renew(index, proposal)?;

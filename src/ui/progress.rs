@@ -121,27 +121,17 @@ impl<W: Write> Progress<W> {
     }
 
     fn received(&mut self, text: &str) {
-        let Some(width) = (self.style.width)().filter(|_| !self.style.is_quiet) else {
+        if self.status_width().is_none() {
             return;
-        };
+        }
         let Some(pending) = &mut self.pending else {
             return;
         };
         pending.scan.feed(text);
-        let due = pending
-            .written
-            .is_none_or(|written| written.elapsed() >= REFRESH);
-
-        if !due {
-            return;
+        if pending.is_due() {
+            let status = pending.status();
+            self.show_status(status);
         }
-
-        pending.written = Some(Instant::now());
-        let status = pending
-            .status()
-            .cut(width.saturating_sub(1))
-            .paint(self.style.paint);
-        self.show_status(&status);
     }
 
     fn working(&mut self, progress: &AgentProgress<'_>) {
@@ -151,33 +141,30 @@ impl<W: Write> Progress<W> {
         let work = pending.work.get_or_insert_with(AgentWork::default);
         let news = work.feed(progress);
         let status = work.status(&pending.model);
-        let is_due = !news.is_empty()
-            || pending
-                .written
-                .is_none_or(|written| written.elapsed() >= REFRESH);
-        if is_due {
-            pending.written = Some(Instant::now());
-        }
-
+        let is_due = pending.is_due() || !news.is_empty();
         self.lines(news);
-        let width = (self.style.width)().filter(|_| is_due && !self.style.is_quiet);
-        if let Some(width) = width {
-            let status = status.cut(width.saturating_sub(1)).paint(self.style.paint);
-            self.show_status(&status);
+        if is_due {
+            self.show_status(status);
         }
     }
 
     fn filling(&mut self, filled: WriteCount) {
-        let Some(width) = (self.style.width)().filter(|_| !self.style.is_quiet) else {
-            return;
-        };
         let (files, of) = (grouped(filled.files), grouped(filled.total));
         let status = format!("filling the worktree: {files} of {of} files");
-        let status = StyledLine::of(Tone::Faint, &status).cut(width.saturating_sub(1));
-        self.show_status(&status.paint(self.style.paint));
+        self.show_status(StyledLine::of(Tone::Faint, &status));
     }
 
-    fn show_status(&mut self, status: &str) {
+    /// Returns the width of the status line. `None` if there is none.
+    fn status_width(&self) -> Option<usize> {
+        let width = (self.style.width)().filter(|_| !self.style.is_quiet)?;
+        Some(width.saturating_sub(1))
+    }
+
+    fn show_status(&mut self, status: StyledLine) {
+        let Some(width) = self.status_width() else {
+            return;
+        };
+        let status = status.cut(width).paint(self.style.paint);
         let _ = write!(self.out, "\r\x1b[K{status}");
         let _ = self.out.flush();
         self.has_status = true;
@@ -258,6 +245,17 @@ impl<W: Write> Progress<W> {
 }
 
 impl PendingAnswer {
+    /// Returns whether the status line is to be written again, and takes note of it.
+    fn is_due(&mut self) -> bool {
+        let is_due = self
+            .written
+            .is_none_or(|written| written.elapsed() >= REFRESH);
+        if is_due {
+            self.written = Some(Instant::now());
+        }
+        is_due
+    }
+
     fn status(&self) -> StyledLine {
         let seconds = self.start.elapsed().as_secs();
         if self.scan.is_empty() {

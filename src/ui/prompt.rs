@@ -5,27 +5,6 @@ use std::rc::Rc;
 use super::key::Key;
 use super::style::{StyledLine, Tone};
 
-/// Help for a text prompt.
-pub trait TextHelp {
-    /// Returns the previous text in the history. `_text` is the current one, to return to.
-    fn earlier(&mut self, _text: &str) -> Option<String> {
-        None
-    }
-
-    /// Returns the next text in the history.
-    fn later(&mut self) -> Option<String> {
-        None
-    }
-
-    /// Returns completions for the last word of a text.
-    fn candidates(&mut self, _before: &str) -> Vec<String> {
-        Vec::new()
-    }
-}
-
-/// No help.
-impl TextHelp for () {}
-
 /// Returns earlier messages, the newest last.
 pub type History = dyn Fn() -> Vec<String>;
 
@@ -80,10 +59,9 @@ impl PromptText<'_> {
             own_text: String::new(),
         }
     }
-}
 
-impl TextHelp for PromptText<'_> {
-    fn earlier(&mut self, text: &str) -> Option<String> {
+    /// Returns the previous text in the history. `text` is the current one, to return to.
+    pub fn earlier(&mut self, text: &str) -> Option<String> {
         if self.texts.is_none() {
             let texts = texts((self.help.history)(), self.typed);
             self.at = texts.len();
@@ -100,22 +78,20 @@ impl TextHelp for PromptText<'_> {
         texts.get(before).cloned()
     }
 
-    fn later(&mut self) -> Option<String> {
+    /// Returns the next text in the history.
+    pub fn later(&mut self) -> Option<String> {
         let texts = self.texts.as_deref().unwrap_or_default();
         if self.at >= texts.len() {
             return None;
         }
 
         self.at += 1;
-        let is_back = self.at == texts.len();
-        if is_back {
-            Some(self.own_text.clone())
-        } else {
-            texts.get(self.at).cloned()
-        }
+        let text = texts.get(self.at).unwrap_or(&self.own_text);
+        Some(text.clone())
     }
 
-    fn candidates(&mut self, before: &str) -> Vec<String> {
+    /// Returns completions for the last word of a text.
+    pub fn candidates(&self, before: &str) -> Vec<String> {
         (self.help.candidates)(before)
     }
 }
@@ -164,7 +140,7 @@ pub enum InputCommand {
 }
 
 /// A text wrapped for a screen.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Layout {
     /// Wrapped lines.
     pub lines: Vec<StyledLine>,
@@ -172,6 +148,16 @@ pub struct Layout {
     pub row: usize,
     /// Column of the cursor, from 0.
     pub column: usize,
+}
+
+impl InputCommand {
+    /// Returns whether the command replaces the text, and the prompt goes on.
+    pub fn is_replacing(self) -> bool {
+        matches!(
+            self,
+            InputCommand::Earlier | InputCommand::Later | InputCommand::Complete
+        )
+    }
 }
 
 impl TextInput {
@@ -189,8 +175,8 @@ impl TextInput {
     }
 
     /// Handles a key.
-    pub fn press(mut self, key: &Key) -> (TextInput, Option<InputCommand>) {
-        let act = match key {
+    pub fn press(&mut self, key: &Key) -> Option<InputCommand> {
+        match key {
             Key::Enter if self.text[..self.cursor].ends_with('\\') => {
                 self.erase_left();
                 self.insert("\n")
@@ -212,35 +198,28 @@ impl TextInput {
             Key::Backspace | Key::Ctrl('h') => self.erase_left(),
             Key::Delete => self.erase_right(),
             other => self.change(other),
-        };
-        (self, act)
+        }
     }
 
     /// Wraps the text for a screen width.
     pub fn layout(&self, width: usize) -> Layout {
         let before = layout_lines(&self.text[..self.cursor], width);
+        let mut lines = layout_lines(&self.text, width);
         let row = before.len() - 1;
         let column = before[row].width();
-        // The last column is full, so the cursor belongs at the start of the next row, which may
-        // not exist yet.
-        if column == width {
-            let mut lines = layout_lines(&self.text, width);
-            lines.truncate(lines.len().max(row + 1));
-            if lines.len() == row + 1 {
-                lines.push(StyledLine::default());
-            }
-
-            return Layout {
-                lines,
-                row: row + 1,
-                column: 0,
-            };
+        if column < width {
+            return Layout { lines, row, column };
         }
 
+        // The last column is full, so the cursor belongs at the start of the next row, which may
+        // not exist yet.
+        if lines.len() == row + 1 {
+            lines.push(StyledLine::default());
+        }
         Layout {
-            lines: layout_lines(&self.text, width),
-            row,
-            column,
+            lines,
+            row: row + 1,
+            column: 0,
         }
     }
 
@@ -430,7 +409,7 @@ mod input_tests {
     fn check(start: &str, keys: &[Key], expected: &str, act: Option<InputCommand>) {
         let (mut input, mut last) = (TextInput::new(start), None);
         for key in keys {
-            (input, last) = input.press(key);
+            last = input.press(key);
         }
         let mut text = input.text.clone();
         text.insert(input.cursor, '|');

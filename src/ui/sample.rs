@@ -4,6 +4,10 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use unicode_width::UnicodeWidthStr as _;
+
 use crate::model::acting::transcript::CommandCounts;
 use crate::plan::action::create::Create;
 use crate::plan::action::edit::{Edit, Pair};
@@ -20,6 +24,27 @@ use crate::workflow::user::{ResourceContent, ReviewRequest};
 type Revise = dyn Fn(&Plan) -> anyhow::Result<Simulation>;
 
 type ReadResource = dyn Fn(&Resource) -> anyhow::Result<ResourceContent>;
+
+/// Returns the text of a screen.
+pub(super) fn rendered(terminal: &Terminal<TestBackend>) -> String {
+    let buffer = terminal.backend().buffer();
+    let row = |y| {
+        let (mut text, mut skip) = (String::new(), 0);
+        for x in 0..buffer.area.width {
+            let symbol = buffer[(x, y)].symbol();
+            // A wide character is followed by cells that belong to it.
+            if skip == 0 {
+                text.push_str(symbol);
+                skip = symbol.width().saturating_sub(1);
+            } else {
+                skip -= 1;
+            }
+        }
+        text.trim_end().to_owned()
+    };
+    let rows: Vec<String> = (0..buffer.area.height).map(row).collect();
+    rows.join("\n")
+}
 
 pub(super) struct Sample {
     pub plan: Plan,

@@ -64,6 +64,7 @@ pub struct RawMode {
 /// Guard for the full screen.
 pub struct Full {
     screen: ratatui::Terminal<CrosstermBackend<BufWriter<Screen>>>,
+    burst: BurstGuard,
     _raw: RawMode,
 }
 
@@ -206,7 +207,7 @@ pub fn forget_typed() -> io::Result<()> {
 /// a text that was meant for another prompt.
 #[derive(Debug, Default)]
 pub struct BurstGuard {
-    /// More input was waiting when the last key was taken.
+    /// More input was waiting when the last key had been handled.
     is_in_burst: bool,
 }
 
@@ -221,7 +222,7 @@ impl BurstGuard {
         Ok(is_first && is_last)
     }
 
-    /// Takes note of a key that decides nothing.
+    /// Takes note of input that waits behind a key that decided nothing.
     pub fn take(&mut self) -> io::Result<()> {
         self.is_in_burst = has_more(Duration::ZERO)?;
         Ok(())
@@ -295,7 +296,11 @@ impl Full {
         let raw = RawMode::enter()?;
         enter_full()?;
         let screen = ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(Screen)))?;
-        Ok(Full { screen, _raw: raw })
+        Ok(Full {
+            screen,
+            burst: BurstGuard::default(),
+            _raw: raw,
+        })
     }
 
     pub fn area(&self) -> io::Result<Rect> {
@@ -304,6 +309,8 @@ impl Full {
     }
 
     pub fn draw(&mut self, render: impl FnOnce(&mut ratatui::Frame<'_>)) -> io::Result<()> {
+        // A key that waits already was not typed at what is drawn now.
+        self.burst.take()?;
         self.screen.draw(render).map(drop)
     }
 
@@ -312,6 +319,11 @@ impl Full {
         let key = next_key()?;
         self.handle(&key)?;
         Ok(key)
+    }
+
+    /// Returns whether the key of [`Full::next_key`] came alone, so that it can approve something.
+    pub fn is_alone(&mut self) -> io::Result<bool> {
+        self.burst.is_alone()
     }
 
     /// Handles the keys that mean the same on every screen: ctrl-z suspends the program; ctrl-l, a
@@ -333,12 +345,14 @@ impl Full {
         Ok(())
     }
 
-    /// Leaves the full screen for prompts, and redraws afterwards.
+    /// Leaves the full screen for prompts, and redraws afterwards. Keys that were typed in or behind
+    /// an editor are discarded: they must not approve what it changed.
     pub fn outside_full_screen<T>(&mut self, work: impl FnOnce() -> T) -> io::Result<T> {
         leave_full();
         let result = work();
         enter_full()?;
         self.renew()?;
+        forget_typed()?;
         Ok(result)
     }
 }

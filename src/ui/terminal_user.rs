@@ -262,7 +262,7 @@ impl TerminalUser {
         let (mut prompts, mut text) = (self.prompts(), String::new());
         let mut help = PromptText::new(&self.options.prompt, &self.typed);
         loop {
-            text = match ask::helped_text(&text, &mut help, self.paint)? {
+            text = match ask::text(&text, Some(&mut help), self.paint)? {
                 Reply::Quit(by) => {
                     by.end();
                     return Ok(None);

@@ -35,31 +35,7 @@ fn screen(sample: &Sample, size: (u16, u16), keys: &[Key]) -> String {
     terminal
         .draw(|frame| checklist(frame, &list, &sample.plan.title, &preview, Paint::Colors))
         .unwrap();
-    render(&terminal)
-}
-
-fn render(terminal: &Terminal<TestBackend>) -> String {
-    let buffer = terminal.backend().buffer();
-    let row = |y| {
-        let mut text = String::new();
-        let mut skip = 0;
-        for x in 0..buffer.area.width {
-            let symbol = buffer[(x, y)].symbol();
-            // A wide character is followed by cells that belong to it.
-            if skip == 0 {
-                text.push_str(symbol);
-                skip = unicode_width::UnicodeWidthStr::width(symbol).saturating_sub(1);
-            } else {
-                skip -= 1;
-            }
-        }
-
-        text.trim_end().to_owned()
-    };
-    (0..buffer.area.height)
-        .map(row)
-        .collect::<Vec<_>>()
-        .join("\n")
+    sample::rendered(&terminal)
 }
 
 const SWITCH_PAIR: [Key; 6] = [
@@ -201,7 +177,7 @@ fn a_text_is_drawn_between_title_and_keys() {
         .draw(|frame| pager.draw(frame, Paint::Bare))
         .unwrap();
 
-    insta::assert_snapshot!(render(&terminal), @r"
+    insta::assert_snapshot!(sample::rendered(&terminal), @r"
     plan.md
     line 26
     line 27

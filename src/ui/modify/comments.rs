@@ -10,7 +10,7 @@ use crate::ui::editing::{EditingPrompts as _, TerminalPrompts};
 use crate::ui::pager::Pager;
 use crate::ui::style::{StyledLine, Tone};
 use crate::ui::summary;
-use crate::ui::terminal::{self, BurstGuard, Full};
+use crate::ui::terminal::Full;
 use crate::workflow::user::{Decision, ReviewRequest};
 
 /// Lines for title and keys.
@@ -51,7 +51,6 @@ impl Modify {
             None => summary::reviewed_files(proposal.plan, proposal.simulation),
         };
         let mut screen = Commenting::new(files, self.comments.clone(), path);
-        let mut burst = BurstGuard::default();
         loop {
             let height = stage.full.area()?.height.saturating_sub(FRAME);
             screen.fit(usize::from(height));
@@ -64,18 +63,16 @@ impl Modify {
 
             match screen.press(&stage.full.next_key()?) {
                 Some(CommentingCommand::Back) => return Ok(None),
-                Some(CommentingCommand::Send) if burst.is_alone()? => {
+                Some(CommentingCommand::Send) if stage.full.is_alone()? => {
                     return Ok(Some(self.declined()));
                 }
                 Some(CommentingCommand::Send) => {
                     screen.notice = Some(NOT_ALONE.to_owned());
-                    continue;
                 }
                 Some(CommentingCommand::Write { comment, index }) => {
                     let written = stage
                         .full
                         .outside_full_screen(|| write(stage.prompts, *comment))??;
-                    terminal::forget_typed()?;
                     if let Some(comment) = written {
                         screen.write(comment, index);
                         self.keep_comments(&screen, proposal)?;
@@ -87,7 +84,6 @@ impl Modify {
                 }
                 None => {}
             }
-            burst.take()?;
         }
     }
 

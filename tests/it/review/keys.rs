@@ -243,6 +243,9 @@ fn a_session_is_chosen_from_a_list_and_leaving_changes_nothing() {
         screen
     };
     let mut screen = open();
+    // A paste chooses nothing.
+    screen.press("\x1b[200~j\r\x1b[201~");
+    screen.settled();
     screen.press("\x1b");
     assert_eq!(
         (screen.end(), current()),

@@ -11,6 +11,7 @@ use crate::ui::browse::sample::{lane, row};
 use crate::ui::browse::source::BrowseNews;
 use crate::ui::browse::turn_view::TurnView;
 use crate::ui::key::Key;
+use crate::ui::sample::rendered;
 use crate::ui::style::block;
 
 fn timeline() -> Timeline {
@@ -57,22 +58,7 @@ fn screen(size: (u16, u16), keys: &[Key]) -> String {
     terminal
         .draw(|frame| draw(frame, &browser, "Sessions of greet", Paint::Bare))
         .unwrap();
-    let buffer = terminal.backend().buffer();
-    let line = |y| {
-        let (mut text, mut skip) = (String::new(), 0);
-        for x in 0..size.0 {
-            let symbol = buffer[(x, y)].symbol();
-            // A wide character is followed by cells that belong to it.
-            if skip == 0 {
-                text.push_str(symbol);
-                skip = unicode_width::UnicodeWidthStr::width(symbol).saturating_sub(1);
-            } else {
-                skip -= 1;
-            }
-        }
-        text.trim_end().to_owned()
-    };
-    (0..size.1).map(line).collect::<Vec<_>>().join("\n")
+    rendered(&terminal)
 }
 
 #[test]
