@@ -54,6 +54,23 @@ pub fn grouped(number: usize) -> String {
         .collect()
 }
 
+/// Lower-case letters, digits and single hyphens between them.
+pub fn is_kebab(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    text.split('-')
+        .all(|word| !word.is_empty() && word.bytes().all(is_plain))
+}
+
+/// Lists the first names: `a, b and 3 more`.
+pub fn first_names(mut names: impl Iterator<Item = String>, most: usize) -> String {
+    let first: Vec<String> = names.by_ref().take(most).collect();
+    let more = match names.count() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    first.join(", ") + &more
+}
+
 /// Formats a number with its noun: `1 file`, `2 files`.
 pub fn counted<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
     let end = if number == N::from(1) { "" } else { "s" };

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::session::name::SessionName;
+use crate::text::is_kebab;
 
 pub const CHANGES: &str = "refs/teddy/changes/";
 /// In bytes.
@@ -51,13 +52,7 @@ impl ChangeId {
 
 /// For a change or a spec.
 pub fn is_id(text: &str) -> bool {
-    let word = |word: &str| {
-        !word.is_empty()
-            && word
-                .bytes()
-                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
-    };
-    text.len() <= MAX_ID && text.split('-').all(word)
+    text.len() <= MAX_ID && is_kebab(text)
 }
 
 impl fmt::Display for ChangeId {

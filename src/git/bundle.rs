@@ -27,6 +27,7 @@ use crate::git::{During as _, bundle};
 use crate::host::fault;
 use crate::host::file::make_dirs;
 use crate::host::file::temporary_dir;
+use crate::text::first_names;
 
 #[derive(Debug)]
 pub struct BundleContents<'a> {
@@ -389,23 +390,9 @@ pub fn open(
     );
 
     let lacks = |id: &&CommitId| repository.commit(**id).is_err();
-    let lacking: Vec<String> = head
-        .needs
-        .iter()
-        .filter(lacks)
-        .map(|id| format!("commit {id}"))
-        .collect();
-    if let Some((first, others)) = lacking.split_first() {
-        let listed = [
-            std::slice::from_ref(first),
-            &others[..others.len().min(MAX_NAMED_MISSING - 1)],
-        ];
-        let mut text = listed.concat().join(", ");
-        if lacking.len() > MAX_NAMED_MISSING {
-            text.push_str(&format!(" and {} more", lacking.len() - MAX_NAMED_MISSING));
-        }
-        anyhow::bail!(BundleError::Lacks(text));
-    }
+    let lacking = head.needs.iter().filter(lacks);
+    let lacking = first_names(lacking.map(|id| format!("commit {id}")), MAX_NAMED_MISSING);
+    anyhow::ensure!(lacking.is_empty(), BundleError::Lacks(lacking));
 
     Ok(OpenedBundle { file, head, limit })
 }

@@ -236,6 +236,13 @@ fn write_resource(resource: &Resource) -> String {
     }
 }
 
+fn resource_fields(resource: &Resource) -> Vec<Field> {
+    vec![
+        Field::new("Resource", write_resource(resource)),
+        Field::new("Description", ""),
+    ]
+}
+
 /// Returns the `Handoff Resources` field; `None` without resources.
 fn resource_list(resources: &[Resource]) -> Option<Field> {
     let items = resources.iter().map(write_resource).collect();

@@ -22,7 +22,7 @@ use crate::plan::action::{Action, ActionKind};
 use crate::plan::diagnostic::{Diagnostic, in_order};
 use crate::plan::document::Plan;
 use crate::plan::field::Field;
-use crate::plan::line::field::one_line;
+use crate::plan::line::field_item::one_line;
 use crate::plan::parse::MAX_ACTIONS;
 use crate::plan::reading::{Reading, read};
 use crate::plan::render::render;
@@ -582,22 +582,6 @@ impl Facts for FilesBefore<'_> {
 
     fn is_from_agent(&self) -> bool {
         true
-    }
-
-    fn memos(&self) -> &[String] {
-        &[]
-    }
-
-    fn agents(&self) -> BTreeSet<String> {
-        BTreeSet::new()
-    }
-
-    fn untrusted_agents(&self) -> BTreeSet<String> {
-        BTreeSet::new()
-    }
-
-    fn search_obstacle(&self) -> Option<String> {
-        None
     }
 
     fn has_artifact(&self, _resource: &Resource) -> bool {

@@ -5,7 +5,7 @@
 //! on it.
 
 pub mod condition;
-pub mod field;
+pub mod field_item;
 pub mod key;
 pub mod name;
 pub mod prose;

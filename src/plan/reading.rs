@@ -22,7 +22,7 @@ use super::repair::{Level, Note, Repaired, repair, thoughts};
 use super::spelling;
 use crate::plan::action::ActionKind;
 use crate::plan::diagnostic::quote;
-use crate::plan::line::field::{has_weight, letters};
+use crate::plan::line::field_item::{has_weight, letters};
 use crate::plan::line::value::{is_nothing, unmentioned};
 use crate::plan::line::{is_fence, key, looks_like_border, prose, unlisted};
 use crate::plan::repair::{Spelling, is_cut_off, repair_as};

@@ -8,7 +8,7 @@ use super::action::{Action, border, write_block};
 use super::document::Plan;
 use super::field::Field;
 use super::line::Section;
-use super::line::field;
+use super::line::field_item;
 use super::memo;
 use crate::text::markdown::heading_text;
 
@@ -16,7 +16,7 @@ use crate::text::markdown::heading_text;
 pub fn render(plan: &Plan) -> String {
     let mut out = format!("# {}\n", title(&plan.title));
     for field in &plan.fields {
-        field::write(field, &mut out);
+        field_item::write(field, &mut out);
     }
 
     section(Section::Rationale, &mut out);
@@ -46,7 +46,7 @@ fn write_action(action: &Action, out: &mut String) {
     out.push_str(&format!("\n### `{}`\n", action.kind.name()));
     let fields = merged(action);
     for field in &fields {
-        field::write(field, out);
+        field_item::write(field, out);
     }
 
     match action.kind.message() {
@@ -78,14 +78,14 @@ fn merged(action: &Action) -> Vec<Field> {
     let others = action
         .fields
         .iter()
-        .filter(|f| !keys.contains(&f.key.as_str()) && !field::has_weight(&f.key));
+        .filter(|f| !keys.contains(&f.key.as_str()) && !field_item::has_weight(&f.key));
     fields.extend(others.cloned());
     fields
 }
 
 /// Returns a title that parsing preserves.
 fn title(text: &str) -> String {
-    let line = field::one_line(text);
+    let line = field_item::one_line(text);
     if heading_text(&format!("# {line}")) == line {
         line
     } else {

@@ -104,6 +104,10 @@ pub fn resource() -> impl Strategy<Value = Resource> {
     ]
 }
 
+pub fn of_resource(action: fn(Resource) -> ActionKind) -> BoxedStrategy<ActionKind> {
+    resource().prop_map(action).boxed()
+}
+
 /// Messages as parsed: without blank lines and rules at their ends.
 pub fn message() -> impl Strategy<Value = String> {
     let line = [

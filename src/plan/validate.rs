@@ -69,13 +69,21 @@ pub trait Facts {
         false
     }
     /// Returns the current memos.
-    fn memos(&self) -> &[String];
+    fn memos(&self) -> &[String] {
+        &[]
+    }
     /// Returns the agents that INVOKE can name.
-    fn agents(&self) -> BTreeSet<String>;
+    fn agents(&self) -> BTreeSet<String> {
+        BTreeSet::new()
+    }
     /// Returns the agents that INVOKE could name if the user trusted the repository.
-    fn untrusted_agents(&self) -> BTreeSet<String>;
+    fn untrusted_agents(&self) -> BTreeSet<String> {
+        BTreeSet::new()
+    }
     /// Returns the reason why RESEARCH cannot search; `None` if it can.
-    fn search_obstacle(&self) -> Option<String>;
+    fn search_obstacle(&self) -> Option<String> {
+        None
+    }
     /// Returns the program of a script's `#!` line, if it does not exist.
     fn missing_interpreter(&self, _script: &str) -> Option<String> {
         None
@@ -98,7 +106,9 @@ pub trait Facts {
         FileFacts::default()
     }
     /// Returns the content of an artifact of the plan's own turn, for TAKE.
-    fn taken_bytes(&self, name: &str) -> Option<Vec<u8>>;
+    fn taken_bytes(&self, _name: &str) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 /// What has no write permission for any user.

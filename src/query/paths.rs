@@ -24,13 +24,7 @@ pub fn resolve_paths(
     dir: &Path,
     paths: &[String],
 ) -> anyhow::Result<Vec<String>> {
-    let dir = dir
-        .canonicalize()
-        .with_context(|| format!("`{}` is gone", dir.display()))?;
-    let prefix = dir
-        .strip_prefix(repository.workdir())
-        .unwrap_or(Path::new(""))
-        .to_owned();
+    let prefix = prefix(repository, dir)?;
     let mut resolved = Vec::new();
 
     for path in paths {
@@ -62,13 +56,17 @@ pub fn entries(
     dir: &Path,
     texts: &[String],
 ) -> anyhow::Result<Vec<String>> {
+    let prefix = prefix(repository, dir)?;
+    Ok(texts.iter().map(|text| entry(&prefix, text)).collect())
+}
+
+/// Path of a directory in the project. Empty if it is outside.
+fn prefix(repository: &Repository, dir: &Path) -> anyhow::Result<PathBuf> {
     let dir = dir
         .canonicalize()
         .with_context(|| format!("`{}` is gone", dir.display()))?;
-    let prefix = dir
-        .strip_prefix(repository.workdir())
-        .unwrap_or(Path::new(""));
-    Ok(texts.iter().map(|text| entry(prefix, text)).collect())
+    let inside = dir.strip_prefix(repository.workdir());
+    Ok(inside.unwrap_or(Path::new("")).to_owned())
 }
 
 fn entry(prefix: &Path, text: &str) -> String {

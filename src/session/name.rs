@@ -5,6 +5,7 @@
 use std::fmt;
 
 use crate::git::refs::{REMOTES_SIGNED_PREFIX, SIGNED_PREFIX};
+use crate::text::is_kebab;
 
 /// In bytes.
 pub const MAX_NAME: usize = 100;
@@ -51,8 +52,8 @@ impl SessionName {
     /// Also allows the session of a change.
     pub fn from_ref(text: &str) -> Result<SessionName, NameError> {
         let is_name = match text.strip_prefix("change/") {
-            Some(id) => is_kebab(id),
-            None => is_kebab(text) && text != "change",
+            Some(id) => id.len() <= MAX_NAME && is_kebab(id),
+            None => text.len() <= MAX_NAME && is_kebab(text) && text != "change",
         };
         if is_name {
             Ok(SessionName(text.to_owned()))
@@ -220,15 +221,6 @@ fn form(text: &str) -> NameError {
         true => NameError::Long(rendered),
         false => NameError::Form(rendered),
     }
-}
-
-fn is_kebab(text: &str) -> bool {
-    let word = |w: &str| {
-        !w.is_empty()
-            && w.bytes()
-                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
-    };
-    text.len() <= MAX_NAME && text.split('-').all(word)
 }
 
 impl fmt::Display for SessionName {

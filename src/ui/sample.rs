@@ -155,22 +155,6 @@ impl Facts for Files {
         true
     }
 
-    fn memos(&self) -> &[String] {
-        &[]
-    }
-
-    fn agents(&self) -> BTreeSet<String> {
-        BTreeSet::new()
-    }
-
-    fn untrusted_agents(&self) -> BTreeSet<String> {
-        BTreeSet::new()
-    }
-
-    fn search_obstacle(&self) -> Option<String> {
-        None
-    }
-
     fn has_artifact(&self, _resource: &Resource) -> bool {
         true
     }
@@ -180,10 +164,6 @@ impl Facts for Files {
             Entry::File { bytes } => Some(FileState::plain(bytes)),
             _ => None,
         })
-    }
-
-    fn taken_bytes(&self, _name: &str) -> Option<Vec<u8>> {
-        None
     }
 }
 

@@ -24,18 +24,8 @@ impl Root {
         let (dir, name) = self
             .make_parent(path)
             .map_err(|e| self.fail("create", path, e))?;
-        let temporary = Root::temporary_name();
-        write_file(
-            &dir,
-            &temporary,
-            NewContents {
-                bytes,
-                permissions: Permissions::New(mode),
-                durable: false,
-            },
-        )
-        .map_err(|e| failure("create", path, e))?;
-
+        let temporary = write_temporary(&dir, bytes, Permissions::New(mode))
+            .map_err(|e| failure("create", path, e))?;
         rename_temporary(&dir, &temporary, name, rename_to_free_name)
             .map_err(|e| self.fail("create", path, e))
     }
@@ -71,18 +61,8 @@ impl Root {
             ));
         };
 
-        let temporary = Root::temporary_name();
-        write_file(
-            &dir,
-            &temporary,
-            NewContents {
-                bytes,
-                permissions: Permissions::Exactly(permissions),
-                durable: false,
-            },
-        )
-        .map_err(|e| failure("write", path, e))?;
-
+        let temporary = write_temporary(&dir, bytes, Permissions::Exactly(permissions))
+            .map_err(|e| failure("write", path, e))?;
         rename_temporary(&dir, &temporary, name, rename_over)
             .map_err(|e| self.fail("write", path, e))
     }
@@ -144,6 +124,18 @@ pub(super) fn write_file(dir: impl AsFd, name: &OsStr, new: NewContents<'_>) -> 
     }
 
     written
+}
+
+/// Returns the name of a new file with this content.
+fn write_temporary(dir: &OwnedFd, bytes: &[u8], permissions: Permissions) -> io::Result<OsString> {
+    let name = Root::temporary_name();
+    let new = NewContents {
+        bytes,
+        permissions,
+        durable: false,
+    };
+    write_file(dir, &name, new)?;
+    Ok(name)
 }
 
 /// Renames a temporary file to its final name. Removes it on failure.

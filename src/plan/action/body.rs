@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::ActionRow;
 use crate::plan::diagnostic::{Diagnostic, quote};
 use crate::plan::field::Field;
-use crate::plan::line::field;
+use crate::plan::line::field_item;
 use crate::plan::line::{self, Label};
 use crate::text::link;
 use crate::text::markdown::Lines;
@@ -102,10 +102,11 @@ impl<'a> Body<'a> {
                 return;
             };
             for item in items {
-                let parsed = field::read(self.lines, item, field::Own::Indented).filter(|entry| {
-                    self.row.keys.contains(&entry.field.key.as_str())
-                        || field::is_unsupported(&entry.field.key)
-                });
+                let parsed =
+                    field_item::read(self.lines, item, field_item::Own::Indented).filter(|entry| {
+                        self.row.keys.contains(&entry.field.key.as_str())
+                            || field_item::is_unsupported(&entry.field.key)
+                    });
                 let Some(entry) = parsed else {
                     self.message.start = item.first;
                     return;
@@ -153,7 +154,7 @@ impl<'a> Body<'a> {
 
     /// Takes a list item: a field, or a label written as one.
     fn cut_item(&mut self, item: &Item) {
-        let entry = field::read(self.lines, item, field::Own::All);
+        let entry = field_item::read(self.lines, item, field_item::Own::All);
         let label = self
             .row
             .has_labels()
@@ -261,12 +262,12 @@ impl<'a> Body<'a> {
         for entry in &self.fields {
             let key = entry.key.as_str();
             // In a message, a line such as `When: ...` is ordinary text (P20).
-            let condition = field::is_condition(key) && !self.row.is_message();
-            if !field::has_weight(key) && !condition {
+            let condition = field_item::is_condition(key) && !self.row.is_message();
+            if !field_item::has_weight(key) && !condition {
                 continue;
             }
 
-            if condition || field::is_unsupported(key) || !self.row.keys.contains(&key) {
+            if condition || field_item::is_unsupported(key) || !self.row.keys.contains(&key) {
                 let keys: Vec<String> = self.row.keys.iter().map(|k| format!("`{k}`")).collect();
                 let message = format!("`{key}` has no meaning in {name}");
                 self.diagnostics.push(
@@ -365,6 +366,13 @@ impl Body<'_> {
             return None;
         };
         self.name(&field, parse_path)
+    }
+
+    /// Returns the resource of an action that has no text below its fields.
+    pub fn only_resource(&mut self) -> Option<Resource> {
+        let resource = self.resource();
+        self.nothing_below();
+        resource
     }
 
     /// Reads `Resource` or `File Path`, which names one resource.

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::ActionRow;
-use crate::plan::line::{self, Section, field, looks_like_border, name};
+use crate::plan::line::{self, Section, field_item, looks_like_border, name};
 use crate::text::markdown::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock, MarkdownCode};
 
@@ -53,7 +53,7 @@ fn fields_follow(lines: &Lines<'_>, blocks: &[MarkdownBlock], index: usize) -> b
         Some(BlockKind::List {
             ordered: false,
             items,
-        }) => field::starts_known(lines, items),
+        }) => field_item::starts_known(lines, items),
         _ => false,
     }
 }

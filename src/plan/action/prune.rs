@@ -1,8 +1,7 @@
 //! PRUNE: removes a resource from the context of the next turn.
 
 use super::behavior::{Behavior, PreviewPart};
-use super::body::Body;
-use super::{Action, ActionKind, ActionRow, write_resource};
+use super::{Action, ActionKind, ActionRow, resource_fields};
 use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::field::Field;
 use crate::plan::line::key::RESOURCE_KEYS;
@@ -23,9 +22,12 @@ pub static ROW: ActionRow = ActionRow {
     group: SummaryGroup::Context,
     unit: ("resource", "resources"),
     counts_targets: false,
-    read: |body| read(body).map(ActionKind::from),
+    read: |body| {
+        let resource = body.only_resource()?;
+        Some(Prune { resource }.into())
+    },
     #[cfg(test)]
-    sample,
+    sample: || crate::plan::samples::of_resource(|resource| Prune { resource }.into()),
 };
 
 /// A resource to remove.
@@ -40,10 +42,7 @@ impl Behavior for Prune {
     }
 
     fn fields(&self) -> Vec<Field> {
-        vec![
-            Field::new("Resource", write_resource(&self.resource)),
-            Field::new("Description", ""),
-        ]
+        resource_fields(&self.resource)
     }
 
     fn target(&self) -> String {
@@ -108,22 +107,4 @@ impl Behavior for Prune {
     fn texts(&self) -> Vec<&str> {
         Vec::new()
     }
-}
-
-fn read(body: &mut Body<'_>) -> Option<Prune> {
-    let resource = body.resource();
-    body.nothing_below();
-    Some(Prune {
-        resource: resource?,
-    })
-}
-
-#[cfg(test)]
-fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
-    use proptest::prelude::*;
-
-    let resource = crate::plan::samples::resource();
-    resource
-        .prop_map(|resource| Prune { resource }.into())
-        .boxed()
 }

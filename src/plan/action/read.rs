@@ -4,8 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::behavior::{Behavior, PreviewPart, ReportPart};
-use super::body::Body;
-use super::{Action, ActionKind, ActionRow, write_resource};
+use super::{Action, ActionRow, resource_fields};
 use crate::host::file::{FileKind, Root};
 use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::field::Field;
@@ -29,9 +28,12 @@ pub static ROW: ActionRow = ActionRow {
     group: SummaryGroup::Context,
     unit: ("resource", "resources"),
     counts_targets: true,
-    read: |body| read(body).map(ActionKind::from),
+    read: |body| {
+        let resource = body.only_resource()?;
+        Some(Read { resource }.into())
+    },
     #[cfg(test)]
-    sample,
+    sample: || crate::plan::samples::of_resource(|resource| Read { resource }.into()),
 };
 
 /// A resource to read.
@@ -46,10 +48,7 @@ impl Behavior for Read {
     }
 
     fn fields(&self) -> Vec<Field> {
-        vec![
-            Field::new("Resource", write_resource(&self.resource)),
-            Field::new("Description", ""),
-        ]
+        resource_fields(&self.resource)
     }
 
     fn target(&self) -> String {
@@ -115,14 +114,6 @@ impl Behavior for Read {
     }
 }
 
-fn read(body: &mut Body<'_>) -> Option<Read> {
-    let resource = body.resource();
-    body.nothing_below();
-    Some(Read {
-        resource: resource?,
-    })
-}
-
 /// Checks that a file or directory is readable.
 fn readable(root: &Root, path: &RepoPath) -> Result<(), ActionError> {
     let rendered = sanitize_line(path.as_str());
@@ -140,14 +131,4 @@ fn readable(root: &Root, path: &RepoPath) -> Result<(), ActionError> {
         Some(FileKind::Other) => Err(format!("`{rendered}` is not a regular file").into()),
         None => Err(format!("there is no file `{rendered}`").into()),
     }
-}
-
-#[cfg(test)]
-fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
-    use proptest::prelude::*;
-
-    let resource = crate::plan::samples::resource();
-    resource
-        .prop_map(|resource| Read { resource }.into())
-        .boxed()
 }

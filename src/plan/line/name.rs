@@ -8,7 +8,7 @@ use super::condition::{is_aside, is_condition, is_crossed_out, is_output};
 use super::{key, value};
 use crate::plan::action::BodyShape;
 use crate::plan::action::{ActionRow, ROWS};
-use crate::plan::line::field::has_weight;
+use crate::plan::line::field_item::has_weight;
 use crate::plan::line::{self, Label, Section, heading_of, is_fence, unlisted};
 use crate::text::link;
 use crate::text::markdown::Lines;

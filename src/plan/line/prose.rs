@@ -3,7 +3,7 @@
 use super::key;
 use super::{name, value};
 use crate::plan::line;
-use crate::plan::line::field::canonical;
+use crate::plan::line::field_item::canonical;
 
 /// Characters of code and paths that do not occur in sentences, outside backticks.
 const CODE: [char; 12] = ['{', '}', '<', '>', '=', '$', '\\', '|', '^', '~', '[', ']'];

@@ -6,7 +6,7 @@ use crate::plan::action::body::block_text;
 use crate::plan::action::border::{Border, border};
 use crate::plan::diagnostic::{Diagnostic, quote};
 use crate::plan::field::Field;
-use crate::plan::line::field::{self, Own};
+use crate::plan::line::field_item::{self, Own};
 use crate::plan::memo;
 use crate::text::markdown::Lines;
 use crate::text::markdown::{BlockKind, MarkdownBlock};
@@ -33,7 +33,7 @@ pub fn header(
                 items,
             } => {
                 for item in items {
-                    match field::read(lines, item, Own::All) {
+                    match field_item::read(lines, item, Own::All) {
                         Some(entry) => fields.push(entry.field),
                         None => diagnostics.push(unexpected(
                             lines,

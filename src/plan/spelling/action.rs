@@ -10,7 +10,7 @@ use super::passage::Passage;
 use crate::plan::action::{ActionRow, BodyShape};
 use crate::plan::diagnostic::quote;
 use crate::plan::line::condition::{is_aside, is_output};
-use crate::plan::line::field::canonical;
+use crate::plan::line::field_item::canonical;
 use crate::plan::line::key::{self, COMMAND, KeyedLine};
 use crate::plan::line::name::{self, ActionHeading, text_below};
 use crate::plan::line::{self, Label, is_fence, prose, unlisted};

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::edits::LineEdits;
 use super::passage::Passage;
 use crate::plan::action::{ActionRow, BodyShape};
-use crate::plan::line::field::canonical;
+use crate::plan::line::field_item::canonical;
 use crate::plan::line::split_item;
 use crate::text::fence::{self, fence_for};
 use crate::text::language;

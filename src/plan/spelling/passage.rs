@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::edits::{LineEdits, SpellingNote};
 use crate::plan::action::ActionRow;
-use crate::plan::line::field::letters;
+use crate::plan::line::field_item::letters;
 use crate::plan::line::name::{self, ActionHeading, text_below};
 use crate::plan::line::{self, Section, condition, heading_of, key};
 use crate::text::markdown::Lines;

@@ -4,7 +4,7 @@
 use super::edits::LineEdits;
 use super::passage::{Passage, PassageRole};
 use crate::plan::line::condition::is_aside;
-use crate::plan::line::field::{canonical, has_weight};
+use crate::plan::line::field_item::{canonical, has_weight};
 use crate::plan::line::prose::says_nothing;
 use crate::plan::line::{self, Section, heading_of, is_fence, key, name, unlisted};
 use crate::text::fence::fence_for;

@@ -20,7 +20,6 @@ use crate::text::sanitize::sanitize_line;
 use super::private::private_paths;
 
 const MAX_NOTE: u64 = 4 << 10;
-const CAN: &str = "yes";
 /// Limit for a command that only shows that one can be started.
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
 
@@ -137,8 +136,8 @@ fn attempt(project: &Project) -> Result<(), String> {
     if can.is_ok()
         && let Some(boot) = machine::boot_id()
     {
-        // The cache only saves time.
-        let _ = write_cache(&note(project), format!("{boot}\n{CAN}\n").as_bytes());
+        // Only saves time, and only an overlay that works is noted.
+        let _ = write_cache(&note(project), boot.as_bytes());
     }
     can
 }
@@ -148,9 +147,7 @@ fn read_cached_probe(project: &Project) -> Option<Result<(), String>> {
         return Some(Err(why));
     }
     let text = read_regular_text(&note(project), MAX_NOTE).ok()?;
-    let (boot, answer) = text.trim_end().split_once('\n')?;
-    let is_valid = answer == CAN && boot == machine::boot_id()?;
-    is_valid.then_some(Ok(()))
+    (text == machine::boot_id()?).then_some(Ok(()))
 }
 
 fn note(project: &Project) -> PathBuf {

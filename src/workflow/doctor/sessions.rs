@@ -15,10 +15,10 @@ use crate::project::Project;
 use crate::session::bare::BARE_SESSIONS;
 use crate::session::name::{DRAFTS, REMOTES, SESSIONS, SessionName};
 use crate::session::verify::check_newest;
-use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
-use crate::workspace::set_aside::set_aside;
+use crate::text::{counted, first_names};
+use crate::workspace::set_aside::{SetAside, set_aside};
 
 const OURS: &str = "refs/teddy/";
 /// These need no session here.
@@ -71,17 +71,9 @@ fn check_set_aside(project: &Project) -> Option<HealthCheck> {
         return None;
     }
 
-    let names: Vec<String> = (items.iter().take(MOST))
-        .map(|item| format!("`{}`", sanitize_line(&item.name)))
-        .collect();
-    let more = match items.len().saturating_sub(MOST) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let reason = format!(
-        "recovery quarantined what it could not use: {}{more}",
-        names.join(", ")
-    );
+    let name = |item: &SetAside| format!("`{}`", sanitize_line(&item.name));
+    let names = first_names(items.iter().map(name), MOST);
+    let reason = format!("recovery quarantined what it could not use: {names}");
     let remedy = "teddy doctor --fix --put-back  # puts back what is sound";
     Some(HealthCheck::note("set-aside", reason).remedy(remedy))
 }

@@ -14,6 +14,7 @@ use crate::host::file::read_regular_text;
 use crate::host::process;
 use crate::model::remote::is_placeholder;
 use crate::project::Project;
+use crate::text::first_names;
 use crate::text::sanitize::sanitize_line;
 use crate::text::secret;
 use crate::text::shell_word::shell_word;
@@ -107,13 +108,9 @@ fn ignored(project: &Project, is_kind: impl Fn(&str) -> bool) -> Vec<&String> {
 }
 
 fn listed(names: &[&String]) -> String {
-    let quoted = names.iter().take(8).map(|name| format!("`{name}`"));
-    let mut text = quoted.collect::<Vec<_>>().join(", ");
-    if names.len() > 8 {
-        text.push_str(&format!(" and {} more", names.len() - 8));
-    }
+    let text = first_names(names.iter().map(|name| format!("`{name}`")), 8);
     // The names come from the repository and are untrusted.
-    crate::text::sanitize::sanitize_line(&text).into_owned()
+    sanitize_line(&text).into_owned()
 }
 
 /// Captures the value.

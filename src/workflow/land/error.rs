@@ -4,6 +4,7 @@ use std::fmt;
 use std::process::ExitStatus;
 
 use crate::git::object::TreeId;
+use crate::text::first_names;
 use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
@@ -114,20 +115,12 @@ impl fmt::Display for CommitRefused {
         write!(f, "git made no commit ({})", self.status)?;
         if let Some(repair) = &self.repair {
             let name = |path: &Vec<u8>| format!("`{}`", sanitize_line(&lossy(path)));
-            let names: Vec<String> = repair.paths.iter().take(MAX_NAMED).map(name).collect();
-            let more = match repair.paths.len().saturating_sub(MAX_NAMED) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
+            let names = first_names(repair.paths.iter().map(name), MAX_NAMED);
             let suffix = match repair.in_files {
                 true => ", and your files have that",
                 false => "",
             };
-            let names = names.join(", ");
-            return write!(
-                f,
-                "; before it refused, a hook changed {names}{more}{suffix}"
-            );
+            return write!(f, "; before it refused, a hook changed {names}{suffix}");
         }
 
         f.write_str(match self.files_changed {

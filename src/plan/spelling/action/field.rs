@@ -5,7 +5,7 @@ use crate::plan::action::BodyShape;
 use crate::plan::line::key::{self, COMMAND, KeyedLine, MAX_VALUE, QUERY};
 use crate::plan::line::name::{ActionHeading, text_below};
 use crate::plan::line::prose::without_code;
-use crate::plan::line::{field, indent_of, is_fence, split_item, unlisted, value};
+use crate::plan::line::{field_item, indent_of, is_fence, split_item, unlisted, value};
 use crate::plan::spelling::passage::Passage;
 use crate::text::fence::fence_for;
 use crate::text::link;
@@ -86,7 +86,7 @@ impl Speller<'_, '_> {
         let text = self.lines.get(line);
         let read = split_item(text);
         let exact = read.is_some_and(|(key, value)| {
-            field::canonical(key) == Some(field.key) && value == field.value
+            field_item::canonical(key) == Some(field.key) && value == field.value
         });
 
         // At the end of a line outside a list, a backslash is only a line break.
