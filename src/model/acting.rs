@@ -100,7 +100,7 @@ pub struct EarlierConversation {
 pub struct ConversationTotals {
     /// Token counts.
     pub usage: Option<TokenUsage>,
-    /// Cost in US dollars.
+    /// Cost in US dollars. 0 for an agent that counts anew in each call.
     pub cost: Option<f64>,
 }
 
@@ -116,22 +116,40 @@ pub enum UsageScope {
     Conversation,
 }
 
+/// Cost in US dollars.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct CallCost {
+    call: Option<f64>,
+    total: Option<f64>,
+}
+
 impl UsageScope {
-    /// Cost of this call. `earlier` is `None` in a new conversation.
-    fn cost(self, reported: Option<f64>, earlier: Option<&ConversationTotals>) -> Option<f64> {
-        let reported = reported?;
-        match (self, earlier) {
-            (UsageScope::LastStep, _) => None,
-            (UsageScope::Call, _) | (UsageScope::Conversation, None) => Some(reported),
-            (UsageScope::Conversation, Some(earlier)) => {
-                let difference = reported - earlier.cost?;
-                // A smaller total means that the agent began to count anew.
-                Some(if difference < 0.0 {
-                    reported
-                } else {
-                    difference
-                })
+    /// Cost of this call, and what to remember as the total. `earlier` is `None` in a new
+    /// conversation.
+    fn cost(
+        self,
+        reported: Option<f64>,
+        earlier: Option<&ConversationTotals>,
+        has_tokens: bool,
+    ) -> CallCost {
+        let is_total = self == UsageScope::Conversation;
+        let before = earlier.filter(|_| is_total).map(|earlier| earlier.cost);
+        let (call, total) = match (reported, before) {
+            (None, _) => (None, None),
+            (Some(reported), None) => (Some(reported), Some(reported)),
+            (Some(reported), Some(None)) => (None, Some(reported)),
+            // Claude Code keeps its totals in a file that it does not always have. Without it, it
+            // counts anew: the total is smaller, or the same after further work.
+            (Some(reported), Some(Some(before)))
+                if reported < before || before == 0.0 || (reported == before && has_tokens) =>
+            {
+                (Some(reported), Some(0.0))
             }
+            (Some(reported), Some(Some(before))) => (Some(reported - before), Some(reported)),
+        };
+        CallCost {
+            call: call.filter(|_| self != UsageScope::LastStep),
+            total: total.filter(|_| is_total),
         }
     }
 
@@ -377,9 +395,9 @@ mod tests {
         expected: (Option<f64>, u64),
     ) {
         let reported = totals(Some(0.75), 300);
-        let cost = scope.cost(reported.cost, earlier);
+        let cost = scope.cost(reported.cost, earlier, true);
         let usage = scope.usage(reported.usage.unwrap_or_default(), earlier);
-        assert_eq!((cost, usage.input), expected);
+        assert_eq!((cost.call, usage.input), expected);
     }
 
     #[test]
@@ -394,6 +412,22 @@ mod tests {
         // The agent counts anew.
         let more = totals(Some(1.0), 400);
         check(UsageScope::Conversation, Some(&more), (Some(0.75), 300));
-        assert_eq!(UsageScope::Call.cost(None, None), None);
+        assert_eq!(UsageScope::Call.cost(None, None, true), CallCost::default());
+    }
+
+    /// Regression: the third of three calls with equal costs had none.
+    #[test]
+    fn an_agent_that_counts_anew_is_recognized() {
+        let mut earlier: Option<ConversationTotals> = None;
+        let calls = [0.75, 0.25, 0.25, 0.5].map(|reported| {
+            let cost = UsageScope::Conversation.cost(Some(reported), earlier.as_ref(), true);
+            earlier = Some(totals(cost.total, 0));
+            cost.call
+        });
+        assert_eq!(calls, [Some(0.75), Some(0.25), Some(0.25), Some(0.5)]);
+        // A call without work costs nothing.
+        let before = totals(Some(0.75), 0);
+        let cost = UsageScope::Conversation.cost(Some(0.75), Some(&before), false);
+        assert_eq!((cost.call, cost.total), (Some(0.0), Some(0.75)));
     }
 }

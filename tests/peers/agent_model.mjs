@@ -21,7 +21,8 @@ const FEATURES = {
     ],
     end: "Corrected the sum. The test passes now.",
   },
-  3: { steps: [{ run: "sleep 60" }], end: "Slept." },
+  // It never ends.
+  3: { steps: [{ run: "mkfifo wait && cat wait" }], end: "Waited." },
   2: { steps: [{ run: "printf 'And once more.\\n' >> notes.md" }, { run: "cat notes.md" }], end: "Extended the notes." },
 };
 // aider takes files from the text of an answer.

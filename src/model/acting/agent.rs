@@ -157,15 +157,17 @@ impl AgentSettings {
         earlier: Option<&ConversationTotals>,
     ) -> (TokenUsage, Option<f64>, ConversationTotals) {
         let (tokens, dollars) = self.scopes();
-        let is_total = |scope| scope == UsageScope::Conversation;
+        let is_total = tokens == UsageScope::Conversation;
+        let total_usage = Some(usage).filter(|usage| usage.is_known() && is_total);
+        let usage = tokens.usage(usage, earlier);
+        let cost = dollars.cost(cost, earlier, usage.is_known());
         let totals = ConversationTotals {
-            usage: Some(usage).filter(|usage| usage.is_known() && is_total(tokens)),
-            cost: cost.filter(|_| is_total(dollars)),
+            usage: total_usage,
+            cost: cost.total,
         };
-        let (usage, cost) = (tokens.usage(usage, earlier), dollars.cost(cost, earlier));
         // Agents report 0 for a model whose price they do not know.
-        let cost = cost.filter(|cost| *cost > 0.0 || !usage.is_known());
-        (usage, cost, totals)
+        let call = cost.call.filter(|cost| *cost > 0.0 || !usage.is_known());
+        (usage, call, totals)
     }
 
     /// The last answer in the agent's chat history. `None` if it keeps none.

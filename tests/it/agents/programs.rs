@@ -557,18 +557,18 @@ fn an_endless_line_and_endless_lines_are_bounded() {
     let start = Instant::now();
     let limited = || Trial {
         limits: AgentLimits {
-            output: 10 << 20,
+            output: 2 << 20,
             ..Trial::default().limits
         },
         ..Trial::default()
     };
     let line = limited().acp("head -c 1073741824 /dev/zero | tr '\\0' a");
-    assert_eq!(line.error().0, "the agent printed more than 10 MB");
+    assert_eq!(line.error().0, "the agent printed more than 2 MB");
     assert!(line.work().transcript.len() < 1 << 20);
     let lines = limited().acp("yes not json");
-    assert_eq!(lines.error().0, "the agent printed more than 10 MB");
+    assert_eq!(lines.error().0, "the agent printed more than 2 MB");
     let complaints = limited().acp("yes no >&2");
-    assert_eq!(complaints.error().0, "the agent printed more than 10 MB");
+    assert_eq!(complaints.error().0, "the agent printed more than 2 MB");
     assert!(start.elapsed() < Duration::from_secs(60));
 }
 
