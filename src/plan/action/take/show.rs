@@ -80,10 +80,9 @@ pub(super) fn take_risks(take: &TakePath, step: &Step) -> Vec<String> {
         return risks;
     };
 
-    let is_new_mode = before.map(|before| before.mode) != Some(becomes.mode);
     match becomes.mode {
-        StateMode::Executable if is_new_mode => {
-            risks.push(format!("{path} becomes executable"));
+        StateMode::Executable if before.is_none() => {
+            risks.push(format!("{path} is executable"));
         }
         StateMode::Link => risks.extend(describe_link(take, step)),
         StateMode::Plain | StateMode::Executable => {}
