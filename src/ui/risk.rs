@@ -8,7 +8,7 @@ use crate::plan::action::Action;
 use crate::plan::damage::plan_damage;
 use crate::plan::repair::{Level, Note, Repaired};
 use crate::plan::validate::{ReadOnlyTarget, Step};
-use crate::session::comments::{CommentStatus, LineComment};
+use crate::session::comments::FollowedComment;
 use crate::text::damage::Damage;
 use crate::text::path::is_deceptive;
 use crate::text::sanitize::sanitize_line;
@@ -127,7 +127,9 @@ fn asides(repaired: &Repaired) -> Option<String> {
 
 /// Lists the user's comments on the previous plan, with the state of their lines.
 fn comments(proposal: &ReviewRequest<'_>) -> Vec<String> {
-    let line = |(comment, status): &(LineComment, CommentStatus)| {
+    let line = |FollowedComment {
+                    comment, status, ..
+                }: &FollowedComment| {
         let (place, text) = (
             sanitize_line(&comment.place()).into_owned(),
             comment.text.lines().next(),

@@ -28,6 +28,7 @@ use crate::plan::damage::plan_damage;
 use crate::plan::memo::{self, Verb};
 use crate::plan::validate::Simulation;
 use crate::plan::{Plan, PlanStatus};
+use crate::session::comments::FollowedComment;
 use crate::text::counted;
 use crate::text::diff::Counts;
 use crate::text::sanitize::sanitize_blanks;
@@ -525,9 +526,20 @@ pub fn proposal_json(proposal: &ReviewRequest<'_>) -> Value {
         "memos": plan.memos.iter().map(|m| json!({ "verb": memo(m.verb), "text": m.text, "comment": m.comment })).collect::<Vec<_>>(),
         "actions": (0..plan.actions.len()).map(|index| action_json(proposal, index)).collect::<Vec<_>>(),
         "spellings": proposal.repair.notes.iter().filter(|n| n.spelling).collect::<Vec<_>>(),
-        "comments": proposal.comments.iter().map(|(comment, status)| json!({ "path": comment.path, "lines": [comment.first, comment.last], "text": comment.text, "status": status.word() })).collect::<Vec<_>>(),
+        "comments": proposal.comments.iter().map(comment_json).collect::<Vec<_>>(),
         "damage": plan_damage(plan, proposal.simulation).iter().map(|found| found.damage.to_file(&found.path)).collect::<Vec<_>>(),
         "risks": risk::risks(proposal).iter().map(|r| json!({ "action": r.action, "text": r.text })).collect::<Vec<_>>(),
+    })
+}
+
+fn comment_json(followed: &FollowedComment) -> Value {
+    let comment = &followed.comment;
+    json!({
+        "path": comment.path,
+        "lines": [comment.first, comment.last],
+        "text": comment.text,
+        "status": followed.status.word(),
+        "line": followed.line,
     })
 }
 

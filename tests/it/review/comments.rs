@@ -77,9 +77,9 @@ fn a_plan_is_declined_with_comments_and_the_next_review_follows_them() {
     assert_eq!(
         reply["review"]["comments"],
         json!([
-            { "path": "a.txt", "lines": [2, 2], "text": "write it out: Two", "status": "addressed" },
-            { "path": "a.txt", "lines": [5, 6], "text": "and these?", "status": "open" },
-            { "path": "a.txt", "lines": [8, 8], "text": "not needed", "status": "stale" },
+            { "path": "a.txt", "lines": [2, 2], "text": "write it out: Two", "status": "addressed", "line": 2 },
+            { "path": "a.txt", "lines": [5, 6], "text": "and these?", "status": "open", "line": 6 },
+            { "path": "a.txt", "lines": [8, 8], "text": "not needed", "status": "stale", "line": null },
         ]),
         "{out}"
     );
