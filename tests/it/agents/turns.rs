@@ -193,7 +193,7 @@ fn an_agent_that_writes_while_it_ends_is_planned_as_it_ended() {
     let late = repo.path().join("late.txt");
     assert_eq!(late.exists(), planned.contains("late.txt"), "{planned}");
     // The next turn finds no trace of it.
-    set(&repo, "message 'It is done.'");
+    use_scripted_agent(&repo, "message 'It is done.'");
     repo.teddy(&["plan", "-m", "once more"])
         .check(0, &["\"It is done\""]);
     repo.done(&["verify"]);
@@ -212,7 +212,7 @@ update '{"sessionUpdate":"tool_call","toolCallId":"1","title":"touch","kind":"ex
     repo.done(&["new", "demo"]);
     repo.teddy(&["plan", "-m", "go"]).check(0, &[denied]);
 
-    set(
+    use_scripted_agent(
         &repo,
         &format!("{failed_tool}\necho 'MINE_API_KEY is not set' >&2; exit 3"),
     );
