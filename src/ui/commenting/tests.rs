@@ -245,7 +245,7 @@ fn cm4_comments_on_the_previous_plan_are_beside_what_became_of_their_lines() {
     let screen = fitted(files, Vec::new()).with_earlier(&earlier);
     assert_eq!(
         shown(&screen),
-        "   « gone.rs:1: on 1 ↵ really  (stale)\n› a.rs\n   « a.rs:4: on 4 ↵ really  (stale)\n @@ -1,5 +1,5 @@\n  1\n -2\n +two\n   « on 2 ↵ really  (addressed)\n  3\n   « on 3 ↵ really  (open)\n  5\n  6\n b.rs\n   « b.rs:1: on 1 ↵ really  (stale)\n @@ -1 +1 @@\n -x\n +y"
+        "   « gone.rs:1: on 1 ↵ really  (stale)\n›a.rs\n   « a.rs:4: on 4 ↵ really  (stale)\n @@ -1,5 +1,5 @@\n  1\n -2\n +two\n   « on 2 ↵ really  (addressed)\n  3\n   « on 3 ↵ really  (open)\n  5\n  6\n b.rs\n   « b.rs:1: on 1 ↵ really  (stale)\n @@ -1 +1 @@\n -x\n +y"
     );
     let screen = press(screen, "gu", "");
     assert_eq!(
