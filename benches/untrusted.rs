@@ -1,5 +1,5 @@
-//! Benchmarks what others can make slow: the output of commands, relative to a shell, and remotes with
-//! many sessions, relative to git.
+//! Benchmarks what others can make slow: the output of commands, relative to a shell, and long lines and
+//! remotes with many sessions, relative to git.
 //!
 //! `cargo bench --bench untrusted` prints a table and fails if a required ratio is exceeded.
 //! `TEDDY_BENCH_PROGRAM` selects another build of the program.
@@ -13,6 +13,8 @@ use support::{Row, Workspace, apart, git_in, head, run, sample, teddy};
 
 const SAMPLES: usize = 5;
 const FILES: usize = 200;
+/// Of a minified file, in bytes.
+const LINE: usize = 3_000_000;
 /// Of the lines of a command, in bytes.
 const OUTPUT: usize = 100_000_000;
 /// The most that a fetch takes.
@@ -22,7 +24,7 @@ const REFSPEC: &str = "+refs/teddy/sessions/*:refs/teddy/remotes/origin/*";
 
 fn main() {
     head("git, or a shell");
-    let rows = [output(), fetch(), refusal()];
+    let rows = [output(), difference(), fetch(), refusal()];
     let missed = rows.into_iter().filter(|row| !row.print()).count();
     assert_eq!(missed, 0, "ratios that must be reached were missed");
 }
@@ -40,6 +42,33 @@ fn output() -> Row {
     });
     Row {
         name: "100 MB of short lines (a shell into a file)".to_owned(),
+        ours,
+        gits,
+        at_first: 3.0,
+        goal: 3.0,
+    }
+}
+
+/// Measures the difference of a file that is one line.
+fn difference() -> Row {
+    let workspace = project();
+    let (path, home) = (workspace.path(), workspace.beside("home"));
+    let write = |last: &str| {
+        let statement = "var a=b(c);";
+        let line = statement.repeat(LINE / statement.len());
+        std::fs::write(path.join("min.js"), format!("{line}{last}\n")).unwrap();
+    };
+    write("one()");
+    run(&mut teddy(&path, &home, &["record", "one"]));
+    workspace.git(&["add", "min.js"]);
+    write("two()");
+    run(&mut teddy(&path, &home, &["record", "two"]));
+    let ours = || run(&mut teddy(&path, &home, &["diff"]));
+    let (ours, gits) = sample(SAMPLES, ours, || {
+        git_in(&path, &home, &["diff", "min.js"]);
+    });
+    Row {
+        name: "a line of 3 MB (git diff)".to_owned(),
         ours,
         gits,
         at_first: 3.0,

@@ -4,6 +4,7 @@
 //! a [`diagnostic::Diagnostic`], never an `Err`.
 
 pub mod action;
+pub mod damage;
 pub mod diagnostic;
 pub mod difference;
 mod document;

@@ -15,6 +15,7 @@ use super::{complete, execute, exit};
 use crate::host::env;
 use crate::project::Project;
 use crate::session::name::SessionName;
+use crate::text::damage::FileDamage;
 use crate::text::hint::error_with_hint;
 use crate::text::sanitize::sanitize_line;
 use crate::text::{counted, grouped};
@@ -181,8 +182,9 @@ fn show(app: &App, finished: &FinishedRace) -> anyhow::Result<()> {
             app.warn(&format!("{}: {error}", lane.model));
         }
         let damage = lane.plan.iter().flat_map(|plan| &plan.damage);
-        for sentence in damage {
-            app.warn(&format!("{}: {sentence}", lane.model));
+        for FileDamage { path, text, .. } in damage {
+            let path = sanitize_line(path);
+            app.warn(&format!("{}: {path}: {text}", lane.model));
         }
         let plan = lane.plan.as_ref().filter(|plan| plan.mistakes > 0);
         if plan.is_some() {

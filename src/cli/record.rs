@@ -13,9 +13,9 @@ use crate::host::{foreground, process};
 use crate::project::{NoSession, Project};
 use crate::session::meta::Recorded;
 use crate::text::counted;
+use crate::text::damage::FileDamage;
 use crate::text::hint::with_hint;
 use crate::text::sanitize::sanitize_line;
-use crate::workflow::damage::FileDamage;
 use crate::workflow::record::transcript::{self, Transcript};
 use crate::workflow::record::{
     self, NothingToRecord, RecordOptions, RecordResult, begin, record, record_since,

@@ -24,7 +24,7 @@ use crate::plan::action::ActionKind;
 use crate::plan::diagnostic::quote;
 use crate::plan::line::field_item::{has_weight, letters};
 use crate::plan::line::value::{is_nothing, unmentioned};
-use crate::plan::line::{is_fence, key, looks_like_border, prose, unlisted};
+use crate::plan::line::{is_fence, is_listed, key, looks_like_border, prose};
 use crate::plan::repair::{Spelling, is_cut_off, repair_as};
 use crate::plan::spelling::edits::SpellingNote;
 use crate::plan::spelling::markup::unwrapped_plan;
@@ -399,7 +399,7 @@ fn notes_of_command(action: &Action, lines: &Lines<'_>) -> Vec<Note> {
     // Markdown takes a line without an indentation for more of the item above.
     let own = |line: &usize| {
         let text = lines.get(*line);
-        let item = unlisted(text) != text.trim_start() || text.starts_with([' ', '\t']);
+        let item = is_listed(text) || text.starts_with([' ', '\t']);
         !item && prose::is_sentence_of_its_own(lines.get(line - 1), text)
     };
     let fields = (action.line + 1..=lines.len()).take_while(|&line| {

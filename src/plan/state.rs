@@ -5,6 +5,8 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::text::damage::Damage;
+
 /// Kind of entry at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StateMode {
@@ -51,6 +53,17 @@ impl StateMode {
             StateMode::Plain => "file",
             StateMode::Executable => "executable file",
             StateMode::Link => "symbolic link",
+        }
+    }
+
+    /// Returns what the change to another kind does to the file.
+    pub fn damage_by(self, new: StateMode) -> Option<Damage> {
+        match (self, new) {
+            _ if self == new => None,
+            (StateMode::Link, _) => Some(Damage::LinkReplaced),
+            (_, StateMode::Link) => Some(Damage::BecomesLink),
+            (_, StateMode::Executable) => Some(Damage::BecomesExecutable),
+            _ => Some(Damage::NoLongerExecutable),
         }
     }
 }

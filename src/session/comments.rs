@@ -36,6 +36,15 @@ pub struct LineComment {
     pub text: String,
 }
 
+/// A comment of an earlier review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FollowedComment {
+    pub comment: LineComment,
+    pub status: CommentStatus,
+    /// The last of its lines now, or of those in their place, counted from 1. `None` if it is stale.
+    pub line: Option<usize>,
+}
+
 /// State of the lines of a comment in a later version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommentStatus {
@@ -110,15 +119,26 @@ impl LineComment {
         }
     }
 
-    /// Returns the state of the lines in another version of the file, given as by [`quotable`].
-    /// `None` if the file is deleted.
-    pub fn status(&self, lines: Option<&[String]>) -> CommentStatus {
-        let Some(lines) = lines else {
-            return CommentStatus::Stale;
+    /// Returns the comment with the state of its lines in another version of the file, given as by
+    /// [`quotable`]. `None` if the file is deleted.
+    pub fn follow(self, lines: Option<&[String]>) -> FollowedComment {
+        let lines = lines.unwrap_or_default();
+        let open = position(lines, &self.quoted).map(|at| at + self.quoted.len());
+        let (status, line) = match open.or_else(|| self.last_in_place(lines)) {
+            None => (CommentStatus::Stale, None),
+            line if open.is_some() => (CommentStatus::Open, line),
+            line => (CommentStatus::Addressed, line),
         };
-        if position(lines, &self.quoted).is_some() {
-            return CommentStatus::Open;
+        FollowedComment {
+            comment: self,
+            status,
+            line,
         }
+    }
+
+    /// Returns the last of the lines that are in the place of its own, counted from 1. `None` if
+    /// there are none, or the place cannot be found.
+    fn last_in_place(&self, lines: &[String]) -> Option<usize> {
         let start = match self.before.as_slice() {
             [] => Some(0),
             // The nearest line alone will do if the one in front of it changed.
@@ -126,21 +146,15 @@ impl LineComment {
                 let near = &before[skipped..];
                 position(lines, near).map(|at| at + near.len())
             }),
-        };
-        let Some(start) = start else {
-            return CommentStatus::Stale;
-        };
+        }?;
         let rest = &lines[start..];
         let end = match self.after.as_slice() {
             [] => Some(rest.len()),
             after => (1..=after.len())
                 .rev()
                 .find_map(|count| position(rest, &after[..count])),
-        };
-        match end {
-            Some(between) if between > 0 => CommentStatus::Addressed,
-            _ => CommentStatus::Stale,
-        }
+        }?;
+        (end > 0).then_some(start + end)
     }
 }
 
@@ -350,20 +364,25 @@ mod tests {
 
     #[test]
     fn cm4_the_status_says_what_became_of_the_lines() {
-        let check = |version: Option<&str>, expected| {
+        let check = |version: Option<&str>, status, line: Option<usize>| {
             let lines = version.map(quotable);
-            let status = comment(2, 3, "x").status(lines.as_deref());
-            assert_eq!(status, expected, "{version:?}");
+            let followed = comment(2, 3, "x").follow(lines.as_deref());
+            assert_eq!(
+                (followed.status, followed.line),
+                (status, line),
+                "{version:?}"
+            );
         };
-        check(Some(TEXT), CommentStatus::Open);
-        check(Some(&format!("use x;\n\n{TEXT}")), CommentStatus::Open);
+        check(Some(TEXT), CommentStatus::Open, Some(3));
+        let moved = format!("use x;\n\n{TEXT}");
+        check(Some(&moved), CommentStatus::Open, Some(5));
         let changed = TEXT.replacen("    slow();\n    slow();\n", "    fast();\n", 1);
-        check(Some(&changed), CommentStatus::Addressed);
+        check(Some(&changed), CommentStatus::Addressed, Some(2));
         let removed = TEXT.replacen("    slow();\n    slow();\n", "", 1);
-        check(Some(&removed), CommentStatus::Stale);
-        check(Some("something else\n"), CommentStatus::Stale);
-        check(Some(""), CommentStatus::Stale);
-        check(None, CommentStatus::Stale);
+        check(Some(&removed), CommentStatus::Stale, None);
+        check(Some("something else\n"), CommentStatus::Stale, None);
+        check(Some(""), CommentStatus::Stale, None);
+        check(None, CommentStatus::Stale, None);
     }
 
     #[test]

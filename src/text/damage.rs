@@ -3,13 +3,16 @@
 //!
 //! Pure: compares two versions of a file, in time linear in their size: a plan or a command can have
 //! written them. Reports what the bytes prove. An encoding other than UTF-8 and UTF-16 with a byte
-//! order mark is not guessed.
+//! order mark is not guessed. [`damage_to_files`] adds what only several files show: a rename.
 
 use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
 
 use super::counted;
 use super::line::{Line, lines};
 use super::path::RepoPath;
+use super::sanitize::sanitize_line;
 
 /// What stands for bytes that could not be decoded.
 const REPLACEMENT: char = '\u{fffd}';
@@ -62,9 +65,41 @@ pub struct FileFacts {
     pub is_marked_generated: bool,
 }
 
+/// A file before and after a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileChange<'a> {
+    pub path: &'a str,
+    /// `None` if it does not exist.
+    pub before: Option<&'a [u8]>,
+    /// `None` if it does not exist.
+    pub after: Option<&'a [u8]>,
+    /// The change of its mode, if the mode is known.
+    pub mode: Option<Damage>,
+    pub facts: FileFacts,
+}
+
+/// Damage to one file, for a user or a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileDamage {
+    pub path: String,
+    /// As in [`Damage::kind`].
+    pub kind: String,
+    /// The rest of the sentence that begins with the path.
+    pub text: String,
+}
+
 /// Something that an edit did to a file besides changing its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Damage {
+    BecomesExecutable,
+    NoLongerExecutable,
+    BecomesLink,
+    /// A link becomes a file.
+    LinkReplaced,
+    /// The file is new, and another one with the same bytes is gone.
+    Renamed {
+        from: String,
+    },
     /// Bytes that are not UTF-8 became U+FFFD.
     BytesLost {
         bytes: usize,
@@ -107,6 +142,11 @@ impl Damage {
     /// Name in JSON.
     pub fn kind(&self) -> &'static str {
         match self {
+            Damage::BecomesExecutable
+            | Damage::NoLongerExecutable
+            | Damage::BecomesLink
+            | Damage::LinkReplaced => "mode",
+            Damage::Renamed { .. } => "renamed",
             Damage::BytesLost { .. } => "bytes_lost",
             Damage::Reencoded { .. } => "reencoded",
             Damage::MarkRemoved => "byte_order_mark_removed",
@@ -124,6 +164,13 @@ impl Damage {
     /// Part of a sentence, after the name of the file.
     pub fn sentence(&self) -> String {
         match self {
+            Damage::BecomesExecutable => "it becomes executable".to_owned(),
+            Damage::NoLongerExecutable => "it is no longer executable".to_owned(),
+            Damage::BecomesLink => "it becomes a link".to_owned(),
+            Damage::LinkReplaced => "the link becomes a file".to_owned(),
+            Damage::Renamed { from } => {
+                format!("it is `{}` under another name", sanitize_line(from))
+            }
             Damage::BytesLost { bytes: 1 } => {
                 "1 byte that is not UTF-8 became U+FFFD, and what it was is lost".to_owned()
             }
@@ -161,6 +208,61 @@ impl Damage {
             Damage::Generated => "a tool generates this file".to_owned(),
         }
     }
+
+    /// Returns whether `keep_bytes` can take it back and keep the change of the text.
+    pub fn is_of_bytes(&self) -> bool {
+        matches!(
+            self,
+            Damage::BytesLost { .. }
+                | Damage::Reencoded { .. }
+                | Damage::MarkRemoved
+                | Damage::MarkAdded
+                | Damage::MarkChanged { .. }
+                | Damage::LineEnds { .. }
+                | Damage::FinalNewlineLost
+                | Damage::BecomesExecutable
+                | Damage::NoLongerExecutable
+        )
+    }
+
+    /// Returns it with the file that it is about.
+    pub fn to_file(&self, path: &str) -> FileDamage {
+        FileDamage {
+            path: path.to_owned(),
+            kind: self.kind().to_owned(),
+            text: self.sentence(),
+        }
+    }
+}
+
+/// Returns the damage to each file of a change, by its index.
+pub fn damage_to_files(files: &[FileChange<'_>]) -> Vec<(usize, Damage)> {
+    let deleted = files.iter().filter(|file| file.after.is_none());
+    let deleted: HashMap<&[u8], &str> = deleted
+        .filter_map(|file| Some((file.before?, file.path)))
+        .filter(|(bytes, _)| !bytes.is_empty())
+        .collect();
+    let of_file = |file: &FileChange<'_>| match (file.before, file.after) {
+        (Some(before), Some(after)) => {
+            // The target of a link is no text of the file.
+            let is_link = matches!(file.mode, Some(Damage::BecomesLink | Damage::LinkReplaced));
+            let path = RepoPath::parse(file.path).ok().filter(|_| !is_link);
+            let content = path.map(|path| damage(&path, before, after, file.facts));
+            let mode = file.mode.clone().into_iter();
+            mode.chain(content.unwrap_or_default()).collect()
+        }
+        (None, Some(after)) => match deleted.get(after) {
+            Some(from) => vec![Damage::Renamed {
+                from: (*from).to_owned(),
+            }],
+            None => Vec::new(),
+        },
+        (_, None) => Vec::new(),
+    };
+    let files = files.iter().enumerate();
+    files
+        .flat_map(|(index, file)| of_file(file).into_iter().map(move |one| (index, one)))
+        .collect()
 }
 
 /// Returns what an edit of a file did besides changing its text, most severe first.
@@ -177,8 +279,11 @@ pub fn damage(path: &RepoPath, before: &[u8], after: &[u8], facts: FileFacts) ->
     let rest = cut
         .into_iter()
         .chain(is_generated.then_some(Damage::Generated));
-    if after.is_empty() || before.len().max(after.len()) > MAX_BYTES {
+    if before.len().max(after.len()) > MAX_BYTES {
         return rest.collect();
+    }
+    if after.is_empty() {
+        return shrinking(before, after).into_iter().chain(rest).collect();
     }
     let mut found: Vec<Damage> = Vec::new();
     found.extend(encoding_change(before, after));
@@ -265,11 +370,11 @@ fn line_end_change(before: &[u8], after: &[u8]) -> Option<Damage> {
 }
 
 fn whitespace_change(before: &[u8], after: &[u8]) -> Option<Damage> {
-    let visible = |text: &[u8]| -> Vec<u8> {
-        let bytes = without_mark(text).iter().copied();
-        bytes.filter(|byte| !byte.is_ascii_whitespace()).collect()
-    };
-    if visible(before) != visible(after) {
+    let [old, new] = [before, after].map(|text| {
+        let bytes = without_mark(text).iter();
+        bytes.filter(|byte| !byte.is_ascii_whitespace())
+    });
+    if !old.eq(new) {
         return None;
     }
     let mut counts: HashMap<&[u8], usize> = HashMap::new();
@@ -288,7 +393,7 @@ fn whitespace_change(before: &[u8], after: &[u8]) -> Option<Damage> {
 
 fn shrinking(before: &[u8], after: &[u8]) -> Option<Damage> {
     let [from, to] = [before, after].map(|text| lines(text).len());
-    (from >= MIN_LINES && to < from / 2).then_some(Damage::Shrunk { from, to })
+    (from >= MIN_LINES && to * 2 < from).then_some(Damage::Shrunk { from, to })
 }
 
 fn mark_of(text: &[u8]) -> Option<(&'static [u8], &'static str)> {
@@ -328,6 +433,9 @@ fn end_name(text: &[u8]) -> Option<&'static str> {
 
 /// Counts the bytes that are not UTF-8.
 fn count_invalid(text: &[u8]) -> usize {
+    if std::str::from_utf8(text).is_ok() {
+        return 0;
+    }
     text.utf8_chunks().map(|chunk| chunk.invalid().len()).sum()
 }
 
@@ -350,7 +458,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_damage_is_named() {
-        let cases: [(&[u8], &[u8], &[&str]); 15] = [
+        let cases: [(&[u8], &[u8], &[&str]); 17] = [
             (
                 b"caf\xe9 d\xe9j\xe0\n",
                 "caf\u{fffd} d\u{fffd}j\u{fffd}\n".as_bytes(),
@@ -412,6 +520,12 @@ mod tests {
                 b"// Code generated by protoc. DO NOT EDIT.\ny\n",
                 &["a tool generates this file"],
             ),
+            (
+                &b"x\n".repeat(21),
+                &b"x\n".repeat(10),
+                &["it shrinks from 21 to 10 lines"],
+            ),
+            (&b"x\n".repeat(40), b"", &["it shrinks from 40 to 0 lines"]),
             (b"# @generated\nx\n", b"", &["a tool generates this file"]),
         ];
         for (before, after, expected) in cases {
@@ -473,6 +587,45 @@ mod tests {
             let sentences: Vec<String> = found.iter().map(Damage::sentence).collect();
             assert_eq!(sentences, expected, "{before:?} {after:?} {facts:?}");
         }
+    }
+
+    #[test]
+    fn several_files_show_modes_and_renames() {
+        let file = |path, before, after, mode| FileChange {
+            path,
+            before,
+            after,
+            mode,
+            facts: FileFacts::default(),
+        };
+        let text: Option<&[u8]> = Some(b"#!/bin/sh\n");
+        let files = [
+            file("old\u{1b}.sh", text, None, None),
+            file("new.sh", None, text, None),
+            file("empty", Some(b""), None, None),
+            file("other-empty", None, Some(b""), None),
+            file("run.sh", text, text, Some(Damage::NoLongerExecutable)),
+            file("link", Some(b"../x"), text, Some(Damage::LinkReplaced)),
+            file("Cargo.lock", text, Some(b"x"), Some(Damage::BecomesLink)),
+        ];
+        let found = damage_to_files(&files);
+        let found: Vec<FileDamage> = found
+            .iter()
+            .map(|(index, damage)| damage.to_file(files[*index].path))
+            .collect();
+        let shown: Vec<String> = found
+            .iter()
+            .map(|one| format!("{} {}: {}", one.kind, one.path, one.text))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "renamed new.sh: it is `old\\u{1b}.sh` under another name",
+                "mode run.sh: it is no longer executable",
+                "mode link: the link becomes a file",
+                "mode Cargo.lock: it becomes a link",
+            ]
+        );
     }
 
     #[test]

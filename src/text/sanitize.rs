@@ -86,7 +86,7 @@ pub fn sanitize_bytes(bytes: &[u8]) -> String {
     for chunk in bytes.utf8_chunks() {
         screen.text(chunk.valid());
         for byte in chunk.invalid() {
-            screen.word(format_args!("\\x{byte:02x}"));
+            screen.word(&format!("\\x{byte:02x}"));
         }
     }
     screen.finish()
@@ -147,6 +147,10 @@ enum Shape {
 }
 
 fn show(text: &str, shape: Shape) -> Cow<'_, str> {
+    // Most text, and the long lines of minified files.
+    if is_harmless(text) {
+        return Cow::Borrowed(text);
+    }
     let mut screen = TextScreen::new(shape, text.len());
     screen.text(text);
     let sanitized = screen.finish();
@@ -155,6 +159,30 @@ fn show(text: &str, shape: Shape) -> Cow<'_, str> {
     } else {
         Cow::Owned(sanitized)
     }
+}
+
+/// Returns whether the text is visible ASCII for certain, without long runs of spaces. Reads eight
+/// bytes at a time: a line of a minified file has megabytes.
+fn is_harmless(text: &str) -> bool {
+    /// In words. The run can continue before and after them.
+    const MAX_BLANK_WORDS: usize = MAX_BLANKS / 8 - 2;
+    let each = |byte: u8| u64::from_ne_bytes([byte; 8]);
+    // The highest bit of each byte that is below `least`; exact if all bytes are ASCII.
+    let below = |word: u64, least: u8| word.wrapping_sub(each(least)) & !word;
+    let (words, rest) = text.as_bytes().as_chunks::<8>();
+    let mut blank_words = 0;
+    for word in words {
+        let word = u64::from_ne_bytes(*word);
+        let hidden = word | below(word, b' ') | below(word ^ each(0x7f), 1);
+        blank_words = match word == each(b' ') {
+            true => blank_words + 1,
+            false => 0,
+        };
+        if hidden & each(0x80) != 0 || blank_words > MAX_BLANK_WORDS {
+            return false;
+        }
+    }
+    rest.iter().all(|byte| (b' '..=b'~').contains(byte))
 }
 
 struct TextScreen {
@@ -177,11 +205,18 @@ impl TextScreen {
     }
 
     fn text(&mut self, text: &str) {
-        for c in text.chars() {
+        let mut rest = text;
+        loop {
+            let is_other = |byte: u8| !(b'!'..=b'~').contains(&byte);
+            let end = rest.bytes().position(is_other).unwrap_or(rest.len());
+            self.word(&rest[..end]);
+            let mut chars = rest[end..].chars();
+            let Some(c) = chars.next() else { return };
+            rest = chars.as_str();
             match c {
                 '\n' if self.shape == Shape::Block => self.newline(),
                 '\t' => (0..TAB - self.column % TAB).for_each(|_| self.blank(' ')),
-                c if is_deceptive(c) => self.word(format_args!("\\u{{{:x}}}", c as u32)),
+                c if is_deceptive(c) => self.word(&format!("\\u{{{:x}}}", c as u32)),
                 c if is_blank(c) => self.blank(c),
                 c => self.plain(c),
             }
@@ -207,13 +242,13 @@ impl TextScreen {
         self.column += c.width().unwrap_or(0);
     }
 
-    fn word(&mut self, word: std::fmt::Arguments<'_>) {
-        self.end_blanks();
-        let before = self.out.len();
-        self.out
-            .write_fmt(word)
-            .expect("writing to a string cannot fail");
-        self.column += self.out.len() - before;
+    /// Appends visible ASCII without spaces.
+    fn word(&mut self, word: &str) {
+        if !word.is_empty() {
+            self.end_blanks();
+            self.out.push_str(word);
+            self.column += word.len();
+        }
     }
 
     /// Replaces a run of spaces that is too long by a note.
@@ -278,6 +313,23 @@ fn string_length(text: &str, kind: char) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_eight_bytes_hide_nothing() {
+        for c in (0..=0x7f_u8).chain([0xe9]).map(char::from) {
+            for at in 0..10 {
+                let text = format!("{}{c}{}", "a".repeat(at), "b".repeat(9 - at));
+                let is_visible = (' '..='~').contains(&c);
+                assert_eq!(is_harmless(&text), is_visible, "{text:?}");
+            }
+        }
+        for before in 0..9 {
+            let blanks = |number| format!("{}{}x", "a".repeat(before), " ".repeat(number));
+            assert_eq!(sanitize_line(&blanks(MAX_BLANKS)), blanks(MAX_BLANKS));
+            let many = sanitize_line(&blanks(MAX_BLANKS + 1)).into_owned();
+            assert_eq!(many, format!("{}⟨81 spaces⟩x", "a".repeat(before)));
+        }
+    }
 
     #[test]
     fn a_blank_that_is_no_space_is_shown() {

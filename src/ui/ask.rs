@@ -158,8 +158,12 @@ impl KeyQuestion<'_> {
             }
 
             burst.take()?;
+            if let Key::Char(c) = key
+                && let Some(answer) = self.answer(c)
+            {
+                break (answer, LeaveKey::Choice);
+            }
             match key {
-                Key::Char(c) if self.has(c) => break (c.to_ascii_lowercase(), LeaveKey::Choice),
                 Key::Ctrl('c' | 'd') | Key::Terminate => {
                     break (self.quit_key(), LeaveKey::of(&key));
                 }
@@ -189,9 +193,10 @@ impl KeyQuestion<'_> {
         Ok(chosen)
     }
 
-    fn has(&self, key: char) -> bool {
-        let key = key.to_ascii_lowercase();
-        self.keys.iter().any(|(other, _)| *other == key)
+    /// Returns the answer key for a letter in either case.
+    fn answer(&self, key: char) -> Option<char> {
+        let mut keys = self.keys.iter().map(|(own, _)| *own);
+        keys.find(|own| own.eq_ignore_ascii_case(&key))
     }
 
     fn quit_key(&self) -> char {

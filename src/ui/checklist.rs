@@ -99,6 +99,8 @@ pub enum ChecklistCommand {
     Network(usize),
     /// Keep the bytes that an item did not mean to change, or take it back.
     KeepBytes(usize),
+    /// Keep the bytes of all files.
+    KeepAllBytes,
     /// Show the differences, for comments.
     Comment,
     /// Show the keys.
@@ -206,6 +208,9 @@ impl Checklist {
             Key::Char('f') => return self.current_item().map(ChecklistCommand::EditPath),
             Key::Char('u') => return self.undo(),
             Key::Char('i') => return self.current().map(ChecklistCommand::Network),
+            Key::Char('B') if self.row() == Some(ChecklistRow::Actions) => {
+                return Some(ChecklistCommand::KeepAllBytes);
+            }
             Key::Char('B') => return self.current_item().map(ChecklistCommand::KeepBytes),
             Key::Char('c') => return Some(ChecklistCommand::Comment),
             Key::Char('v') => return Some(ChecklistCommand::Preview),

@@ -9,7 +9,7 @@ use super::key::Key;
 use super::list::{List, ListResponse};
 use super::style::{StyledLine, Tone};
 use super::summary::{ReviewedFile, is_hunk_header};
-use crate::session::comments::{LineComment, MAX_COMMENTS};
+use crate::session::comments::{FollowedComment, LineComment, MAX_COMMENTS};
 use crate::text::counted;
 use crate::text::path::RepoPath;
 
@@ -60,6 +60,8 @@ pub struct Commenting {
     /// All lines of a file instead of its difference, if the user wants to see them.
     whole: Vec<Option<Vec<NumberedLine>>>,
     comments: Vec<LineComment>,
+    /// Comments on the previous plan, which are shown only.
+    earlier: Vec<FollowedComment>,
     rows: Vec<DiffRow>,
     list: List,
     /// Row at which a range starts.
@@ -76,6 +78,8 @@ enum DiffRow {
     Line(usize, usize),
     /// A comment, by its index.
     Comment(usize),
+    /// A comment on the previous plan, by its index.
+    Earlier(usize),
 }
 
 /// Command that a key returns to the caller.
@@ -114,6 +118,7 @@ impl Commenting {
             files,
             is_open,
             comments,
+            earlier: Vec::new(),
             rows: Vec::new(),
             list: List::default(),
             anchor: None,
@@ -126,6 +131,17 @@ impl Commenting {
         });
         screen.list.go_to(at.unwrap_or(0));
         screen
+    }
+
+    /// Shows comments on the previous plan below what is in the place of their lines.
+    #[must_use]
+    pub fn with_earlier(mut self, earlier: &[FollowedComment]) -> Commenting {
+        let row = self.row();
+        self.earlier = earlier.to_vec();
+        self.list_rows();
+        let at = self.rows.iter().position(|other| Some(*other) == row);
+        self.list.go_to(at.unwrap_or(0));
+        self
     }
 
     pub fn comments(&self) -> &[LineComment] {
@@ -259,7 +275,7 @@ impl Commenting {
         let index = match self.row()? {
             DiffRow::Comment(index) => Some(index),
             DiffRow::Line(file, at) => self.comment_at(file, self.lines_of(file)[at].1),
-            DiffRow::File(_) => None,
+            DiffRow::File(_) | DiffRow::Earlier(_) => None,
         };
         let Some(index) = index else {
             self.notice = Some("there is nothing to take back here".to_owned());
@@ -279,30 +295,43 @@ impl Commenting {
         self.comments.iter().position(is_here)
     }
 
+    /// Returns all comments, each with its file and its last line.
+    fn all_comments(&self) -> Vec<(&str, Option<usize>, DiffRow)> {
+        let earlier = self.earlier.iter().enumerate().map(|(index, followed)| {
+            let path = followed.comment.path.as_str();
+            (path, followed.line, DiffRow::Earlier(index))
+        });
+        let written = self.comments.iter().enumerate().map(|(index, comment)| {
+            let path = comment.path.as_str();
+            (path, Some(comment.last), DiffRow::Comment(index))
+        });
+        earlier.chain(written).collect()
+    }
+
     /// Lists the rows anew. A comment is below its last line, or below the heading of its file if
     /// that line is not shown.
     fn list_rows(&mut self) {
         let mut rows = Vec::new();
-        let foreign = self.comments.iter().enumerate().filter(|(_, comment)| {
+        let comments = self.all_comments();
+        let foreign = comments.iter().filter(|(path, ..)| {
             let mut paths = self.files.iter().map(|file| &file.path);
-            !paths.any(|path| path == comment.path.as_str())
+            !paths.any(|other| other == path)
         });
-        rows.extend(foreign.map(|(index, _)| DiffRow::Comment(index)));
+        rows.extend(foreign.map(|(.., row)| *row));
         for (at, file) in self.files.iter().enumerate() {
             rows.push(DiffRow::File(at));
-            let of_file = self.comments.iter().enumerate();
-            let mut of_file: Vec<(usize, usize)> = of_file
-                .filter(|(_, comment)| comment.path.as_str() == file.path)
-                .map(|(index, comment)| (comment.last, index))
+            let of_file = comments.iter().filter(|(path, ..)| *path == file.path);
+            let mut of_file: Vec<(usize, DiffRow)> = of_file
+                .map(|(_, line, row)| (line.unwrap_or(0), *row))
                 .collect();
-            of_file.sort_unstable();
+            of_file.sort_by_key(|(last, _)| *last);
             let numbers: Vec<usize> = match self.is_open[at] {
                 true => self.lines_of(at).iter().filter_map(|row| row.1).collect(),
                 false => Vec::new(),
             };
             let is_shown = |last: &usize| numbers.binary_search(last).is_ok();
             let hidden = of_file.iter().filter(|(last, _)| !is_shown(last));
-            rows.extend(hidden.map(|&(_, index)| DiffRow::Comment(index)));
+            rows.extend(hidden.map(|(_, row)| *row));
             if !self.is_open[at] {
                 continue;
             }
@@ -313,7 +342,7 @@ impl Commenting {
                 let here = of_file[start..]
                     .iter()
                     .take_while(|(last, _)| last == number);
-                rows.extend(here.map(|&(_, index)| DiffRow::Comment(index)));
+                rows.extend(here.map(|(_, row)| *row));
             }
         }
         let last = rows.len().saturating_sub(1);
@@ -325,11 +354,15 @@ impl Commenting {
     fn file_under_cursor(&self) -> Option<usize> {
         match self.row()? {
             DiffRow::File(file) | DiffRow::Line(file, _) => Some(file),
-            DiffRow::Comment(index) => {
-                let path = self.comments[index].path.as_str();
-                self.files.iter().position(|file| file.path == path)
-            }
+            DiffRow::Comment(index) => self.file_at(&self.comments[index].path),
+            DiffRow::Earlier(index) => self.file_at(&self.earlier[index].comment.path),
         }
+    }
+
+    fn file_at(&self, path: &RepoPath) -> Option<usize> {
+        self.files
+            .iter()
+            .position(|file| file.path == path.as_str())
     }
 
     /// Folds or unfolds the file. `None` toggles.
@@ -434,7 +467,6 @@ impl Commenting {
                     0 => format!("line {}", comment.first),
                     _ => format!("lines {} to {}", comment.first, comment.last),
                 };
-                let text: Vec<&str> = comment.text.lines().collect();
                 let path = comment.path.as_str();
                 let file = self.files.iter().find(|file| file.path == path);
                 let (place, note) = match file.map(|file| file.after.as_deref()) {
@@ -446,8 +478,18 @@ impl Commenting {
                     Some(_) => (range, "  (its lines changed since)"),
                 };
                 StyledLine::of(Tone::Accent, &format!("  » {place}: "))
-                    .with(Tone::Question, &text.join(" ↵ "))
+                    .with(Tone::Question, &on_one_line(comment))
                     .with(Tone::Faint, note)
+            }
+            DiffRow::Earlier(index) => {
+                let followed = &self.earlier[index];
+                let place = match followed.line {
+                    Some(_) => String::new(),
+                    None => format!("{}: ", followed.comment.place()),
+                };
+                StyledLine::of(Tone::Accent, &format!("  « {place}"))
+                    .with(Tone::Plain, &on_one_line(&followed.comment))
+                    .with(Tone::Faint, &format!("  ({})", followed.status.word()))
             }
         }
     }
@@ -482,6 +524,11 @@ impl Commenting {
         };
         StyledLine::of(Tone::Accent, &place).with(Tone::Faint, keys)
     }
+}
+
+fn on_one_line(comment: &LineComment) -> String {
+    let lines: Vec<&str> = comment.text.lines().collect();
+    lines.join(" ↵ ")
 }
 
 /// Returns the lines of a file. Those that its difference adds are marked.

@@ -12,15 +12,26 @@ use crate::plan::action::edit::Pair;
 use crate::plan::action::execute::NETWORK;
 use crate::plan::action::take::KEEP_BYTES;
 use crate::plan::action::{Action, ActionKind};
+use crate::plan::damage::action_damage;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::validate::Step;
 use crate::plan::{Field, Plan, memo};
+use crate::text::damage::Damage;
 use crate::text::keep_bytes::keep_bytes;
 use crate::text::resource::Resource;
 use crate::workflow::user::{Approved, ResourceContent, ReviewRequest};
 
 /// In columns. Wider than any screen; the preview shows the whole text.
 const MAX_LABEL: usize = 500;
+
+const NOTHING_TO_KEEP: &str = "no byte that can be kept changes besides the text";
+
+/// An action without and with the bytes that the user keeps.
+#[derive(Debug, Clone)]
+struct BeforeKeeping {
+    action: Action,
+    kept: Action,
+}
 
 /// The plan as edited by the user.
 #[derive(Debug, Clone)]
@@ -32,6 +43,8 @@ pub struct EditedPlan {
     pub steps: Vec<Step>,
     /// Items that the user edited.
     pub edited: BTreeSet<ItemPart>,
+    /// Actions whose bytes the user keeps, by index. A TAKE has a field for it.
+    before_keeping: BTreeMap<usize, BeforeKeeping>,
     /// Items that no longer apply, because files changed during the review.
     pub misfits: BTreeSet<ItemPart>,
     /// Diagnostics of the last validation, each with the item that it is about.
@@ -50,6 +63,7 @@ impl EditedPlan {
             proposed: proposal.plan.clone(),
             steps,
             edited: BTreeSet::new(),
+            before_keeping: BTreeMap::new(),
             misfits: BTreeSet::new(),
             mistakes: Vec::new(),
             resources: BTreeMap::new(),
@@ -108,12 +122,41 @@ impl EditedPlan {
         true
     }
 
+    /// Returns whether an action damages bytes that the user can keep.
+    pub fn damages_bytes(&self, index: usize) -> bool {
+        let damage = action_damage(&self.plan.actions[index], &self.steps[index]);
+        damage.iter().any(Damage::is_of_bytes)
+    }
+
     /// Keeps the bytes of a file that an action did not mean to change, or takes that back. Returns
     /// why it can't.
     pub fn keep_bytes(&mut self, index: usize) -> Result<(), &'static str> {
         let part = ItemPart::Action(index);
+        if let Some(before) = self.before_keeping.remove(&index)
+            && before.kept == self.plan.actions[index]
+        {
+            match before.action == self.proposed.actions[index] {
+                true => self.undo(part),
+                false => self.change(index, before.action),
+            }
+            return Ok(());
+        }
+
         let mut action = self.plan.actions[index].clone();
+        let step = &self.steps[index];
+        let (Some(before), Some(after)) = (&step.before, &step.after) else {
+            return Err("there is no earlier version with bytes to keep");
+        };
+        let kept = keep_bytes(before, after);
+        let is_mode = action
+            .kind
+            .mode_damage()
+            .is_some_and(|mode| mode.is_of_bytes());
+        let is_same = kept == *after && !is_mode;
         if let Some(keeps) = action.kind.keeps_bytes_mut() {
+            if is_same && !*keeps {
+                return Err(NOTHING_TO_KEEP);
+            }
             *keeps = !*keeps;
             let is_kept = *keeps;
             action.fields.retain(|field| field.key != KEEP_BYTES);
@@ -127,13 +170,8 @@ impl EditedPlan {
             return Ok(());
         }
 
-        let step = &self.steps[index];
-        let (Some(before), Some(after)) = (&step.before, &step.after) else {
-            return Err("there is no earlier version with bytes to keep");
-        };
-        let kept = keep_bytes(before, after);
-        if kept == *after {
-            return Err("the bytes are kept already");
+        if is_same {
+            return Err(NOTHING_TO_KEEP);
         }
         let (Ok(before), Ok(after)) = (std::str::from_utf8(before), String::from_utf8(kept)) else {
             return Err("a plan cannot write this encoding; leave the action out");
@@ -148,7 +186,15 @@ impl EditedPlan {
         let Some(kind) = action.kind.edited(edit) else {
             return Err("only a file has bytes to keep");
         };
-        action.kind = kind;
+        let changed = std::mem::replace(&mut action.kind, kind);
+        let before = BeforeKeeping {
+            action: Action {
+                kind: changed,
+                ..action.clone()
+            },
+            kept: action.clone(),
+        };
+        self.before_keeping.insert(index, before);
         self.change(index, action);
         Ok(())
     }

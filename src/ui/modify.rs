@@ -51,7 +51,7 @@ const HELP: [(&str, &str); 23] = [
     ("c", "comment on lines of the differences"),
     (
         "B",
-        "keep your bytes: encoding, line ends and mode of what stays; again to take it back",
+        "keep your bytes: encoding, line ends and mode of what stays; again to take it back; on a heading: in all files",
     ),
     ("J K", "scroll the preview"),
     ("/", "search; n and N go to the next and the one before"),
@@ -232,6 +232,9 @@ impl Modify {
             }
             Some(ChecklistCommand::Network(index)) => self.switch_network(index, proposal)?,
             Some(ChecklistCommand::KeepBytes(index)) => self.keep_bytes(index, proposal)?,
+            Some(ChecklistCommand::KeepAllBytes) => {
+                self.list.notice = self.keep_all_bytes(proposal)?;
+            }
             _ => {}
         }
 
@@ -260,6 +263,33 @@ impl Modify {
             Some(why) => self.list.notice = Some(why.to_owned()),
         }
         Ok(())
+    }
+
+    /// Keeps the bytes of all files that the plan damages. Returns why some are left.
+    pub fn keep_all_bytes(
+        &mut self,
+        proposal: &ReviewRequest<'_>,
+    ) -> anyhow::Result<Option<String>> {
+        let mut problem = None;
+        let mut is_any_damaged = false;
+        for index in 0..self.list.items.len() {
+            let ItemPart::Action(at) = self.list.items[index].part else {
+                continue;
+            };
+            if !self.draft.damages_bytes(at) {
+                continue;
+            }
+            is_any_damaged = true;
+            match self.draft.keep_bytes(at) {
+                Ok(()) => self.renew(index, proposal)?,
+                Err(why) => {
+                    let target = self.draft.plan.actions[at].kind.target();
+                    problem = Some(format!("{target}: {why}"));
+                }
+            }
+        }
+        let none = (!is_any_damaged).then(|| "no file has bytes to keep".to_owned());
+        Ok(problem.or(none))
     }
 
     fn path_of(&self, index: usize) -> Option<String> {

@@ -9,6 +9,7 @@ use crate::plan::action::Action;
 use crate::plan::action::behavior::PreviewPart;
 use crate::plan::action::edit::Pair;
 use crate::plan::action::execute::Execute;
+use crate::plan::damage::action_damage;
 use crate::plan::validate::Step;
 use crate::text::resource::Resource;
 use crate::workflow::user::ResourceContent;
@@ -35,7 +36,7 @@ pub fn lines(draft: &EditedPlan, list: &Checklist, row: ChecklistRow) -> Vec<Sty
 pub fn action(action: &Action, step: &Step) -> Vec<StyledLine> {
     let mut lines = block(Tone::Faint, action.description());
     lines.extend(
-        risk::of_action(action, step)
+        risk::of_action(action, step, &action_damage(action, step))
             .iter()
             .map(|text| StyledLine::of(Tone::Warning, &format!("⚠ {text}"))),
     );

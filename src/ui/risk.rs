@@ -2,12 +2,14 @@
 //!
 //! Pure. Risks are warnings; validation rejects what is forbidden.
 
+use std::collections::HashMap;
+
 use crate::plan::action::Action;
-use crate::plan::action::behavior::PreviewPart;
+use crate::plan::damage::plan_damage;
 use crate::plan::repair::{Level, Note, Repaired};
 use crate::plan::validate::{ReadOnlyTarget, Step};
-use crate::session::comments::{CommentStatus, LineComment};
-use crate::text::damage::{Damage, damage};
+use crate::session::comments::FollowedComment;
+use crate::text::damage::Damage;
 use crate::text::path::is_deceptive;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::user::ReviewRequest;
@@ -33,9 +35,14 @@ pub fn risks(proposal: &ReviewRequest<'_>) -> Vec<Risk> {
         .chain(comments(proposal))
         .chain(hidden_in_header(proposal));
     let mut risks: Vec<Risk> = plan_risks.map(|text| Risk { action: None, text }).collect();
+    let mut damage: HashMap<usize, Vec<Damage>> = HashMap::new();
+    for found in plan_damage(proposal.plan, proposal.simulation) {
+        damage.entry(found.action).or_default().push(found.damage);
+    }
     for (index, action) in proposal.plan.actions.iter().enumerate() {
-        let step = proposal.simulation.step(index);
-        risks.extend(of_action(action, step).into_iter().map(|text| Risk {
+        let damage = damage.remove(&index).unwrap_or_default();
+        let texts = of_action(action, proposal.simulation.step(index), &damage);
+        risks.extend(texts.into_iter().map(|text| Risk {
             action: Some(index),
             text,
         }));
@@ -44,8 +51,8 @@ pub fn risks(proposal: &ReviewRequest<'_>) -> Vec<Risk> {
     risks
 }
 
-/// Returns the risks of one action.
-pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
+/// Returns the risks of one action, with the damage that it does.
+pub fn of_action(action: &Action, step: &Step, damage: &[Damage]) -> Vec<String> {
     let target = action.kind.target();
     let mut texts = Vec::new();
     if step.outside_context {
@@ -76,18 +83,9 @@ pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
         ),
     }));
     texts.extend(action.kind.risks(step));
-    for part in action.kind.preview(step) {
-        if let PreviewPart::Difference {
-            path,
-            before: Some(before),
-            after: Some(after),
-        } = part
-        {
-            let found = damage(path, before, after, step.facts);
-            let sentences = found.iter().map(Damage::sentence);
-            texts.extend(sentences.map(|sentence| format!("{target}: {sentence}")));
-        }
-    }
+    // The action itself says where a link points.
+    let damage = damage.iter().filter(|one| **one != Damage::BecomesLink);
+    texts.extend(damage.map(|one| format!("{target}: {}", one.sentence())));
     texts.extend(runs_later(action).map(|when| format!("{target} executes later: {when}")));
     let hidden = action
         .kind
@@ -129,7 +127,9 @@ fn asides(repaired: &Repaired) -> Option<String> {
 
 /// Lists the user's comments on the previous plan, with the state of their lines.
 fn comments(proposal: &ReviewRequest<'_>) -> Vec<String> {
-    let line = |(comment, status): &(LineComment, CommentStatus)| {
+    let line = |FollowedComment {
+                    comment, status, ..
+                }: &FollowedComment| {
         let (place, text) = (
             sanitize_line(&comment.place()).into_owned(),
             comment.text.lines().next(),
@@ -431,7 +431,7 @@ mod tests {
     }
 
     fn check(action: &Action, step: &Step, expected: &[&str]) {
-        assert_eq!(of_action(action, step), expected);
+        assert_eq!(of_action(action, step, &[]), expected);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! hide, move or recolor what the user reads. Widths are columns, not characters.
 
 use std::borrow::Cow;
+use std::iter::Peekable;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -113,7 +114,7 @@ impl StyledLine {
 
     /// The spans must contain visible text only.
     fn of_spans(spans: Vec<StyledSpan>) -> StyledLine {
-        let columns = spans.iter().map(|span| span.text.width()).sum();
+        let columns = spans.iter().map(|span| width(&span.text)).sum();
         StyledLine { spans, columns }
     }
 
@@ -122,7 +123,7 @@ impl StyledLine {
     pub fn with(mut self, tone: Tone, text: &str) -> StyledLine {
         let text = sanitize_line(&expand_tabs(text, self.columns)).into_owned();
         if !text.is_empty() {
-            self.columns += text.width();
+            self.columns += width(&text);
             self.spans.push(StyledSpan { tone, text });
         }
         self
@@ -171,8 +172,8 @@ impl StyledLine {
             return self;
         }
 
-        let rows = self.wrap(width.saturating_sub(1).max(1));
-        let first = rows.into_iter().next().unwrap_or_default();
+        let mut cells = self.cells().peekable();
+        let first = take_row(&mut cells, width.saturating_sub(1).max(1));
         first.with(Tone::Faint, "…")
     }
 
@@ -182,23 +183,12 @@ impl StyledLine {
             return vec![self];
         }
 
-        let (mut lines, mut row) = (Vec::new(), Vec::new());
-        let mut used = 0;
-        for span in self.spans {
-            for c in span.text.chars() {
-                let columns = c.width().unwrap_or(0);
-                if used + columns > width && used > 0 {
-                    lines.push(StyledLine::of_spans(std::mem::take(&mut row)));
-                    used = 0;
-                }
-
-                used += columns;
-                push(&mut row, span.tone, c);
-            }
+        let mut rows = Vec::new();
+        let mut cells = self.cells().peekable();
+        while cells.peek().is_some() {
+            rows.push(take_row(&mut cells, width));
         }
-
-        lines.push(StyledLine::of_spans(row));
-        lines
+        rows
     }
 
     /// Splits the line into rows for reading, at spaces if possible. Further rows are indented and
@@ -208,11 +198,7 @@ impl StyledLine {
             return vec![self];
         }
 
-        let cells: Vec<(Tone, char)> = self
-            .spans
-            .iter()
-            .flat_map(|span| span.text.chars().map(|c| (span.tone, c)))
-            .collect();
+        let cells: Vec<(Tone, char)> = self.cells().collect();
         let indent = cells
             .iter()
             .take_while(|(_, c)| *c == ' ')
@@ -242,6 +228,12 @@ impl StyledLine {
         }
 
         rows
+    }
+
+    fn cells(&self) -> impl Iterator<Item = (Tone, char)> {
+        self.spans
+            .iter()
+            .flat_map(|span| span.text.chars().map(move |c| (span.tone, c)))
     }
 
     /// Returns the line for a terminal, without a line end.
@@ -316,8 +308,38 @@ fn push(spans: &mut Vec<StyledSpan>, tone: Tone, c: char) {
     }
 }
 
+/// Takes the cells of one row, at least one.
+fn take_row(cells: &mut Peekable<impl Iterator<Item = (Tone, char)>>, width: usize) -> StyledLine {
+    let (mut spans, mut used) = (Vec::new(), 0);
+    let columns = |c: char| c.width().unwrap_or(0);
+    while let Some((tone, c)) = cells.next_if(|(_, c)| used == 0 || used + columns(*c) <= width) {
+        used += columns(c);
+        push(&mut spans, tone, c);
+    }
+    StyledLine::of_spans(spans)
+}
+
+/// Returns the width of sanitized text. A line can have megabytes, mostly ASCII.
+fn width(text: &str) -> usize {
+    let (mut columns, mut rest) = (0, text);
+    while !rest.is_ascii() {
+        let is_other = |byte: u8| !byte.is_ascii();
+        let first = rest.bytes().position(is_other).unwrap_or(rest.len());
+        // The last one can be the beginning of an emoji, such as a keycap.
+        let start = first.saturating_sub(1);
+        let others = rest.bytes().skip(first).position(|byte| byte.is_ascii());
+        let end = others.map_or(rest.len(), |others| first + others);
+        columns += start + rest[start..end].width();
+        rest = &rest[end..];
+    }
+    columns + rest.len()
+}
+
 /// `column` is where the text starts, for the tab stops.
-fn expand_tabs(text: &str, column: usize) -> String {
+fn expand_tabs(text: &str, column: usize) -> Cow<'_, str> {
+    if !text.contains('\t') {
+        return Cow::Borrowed(text);
+    }
     let mut expanded = String::with_capacity(text.len());
     let mut column = column;
     for c in text.chars() {
@@ -331,7 +353,7 @@ fn expand_tabs(text: &str, column: usize) -> String {
         }
     }
 
-    expanded
+    Cow::Owned(expanded)
 }
 
 fn painted(span: &StyledSpan) -> String {

@@ -24,9 +24,11 @@ use crate::model::acting::transcript::CommandCounts;
 use crate::plan::action::behavior::SummaryItem;
 use crate::plan::action::execute::Execute;
 use crate::plan::action::{ActionRow, ROWS, SummaryGroup};
+use crate::plan::damage::plan_damage;
 use crate::plan::memo::{self, Verb};
 use crate::plan::validate::Simulation;
 use crate::plan::{Plan, PlanStatus};
+use crate::session::comments::FollowedComment;
 use crate::text::counted;
 use crate::text::diff::Counts;
 use crate::text::sanitize::sanitize_blanks;
@@ -37,12 +39,6 @@ use crate::workflow::user::ReviewRequest;
 /// Prompt of the review, with its keys.
 pub const PROMPT: &str =
     "Execute this plan? (a)pprove / (r)ead / (m)odify / (e)dit / (s)kip / (q)uit › ";
-
-/// Keys that decide nothing, so the prompt omits them.
-const MORE_KEYS: &str = "enter approves · d diff · c comment · ?";
-
-/// With the key for the transcript of an agent.
-const MORE_KEYS_OF_AGENT: &str = "enter approves · d diff · t transcript · c comment · ?";
 
 /// Minimum lines of a section on a screen of any height: actions.
 const MIN_LISTED: usize = 1;
@@ -74,16 +70,20 @@ pub struct Summary<'a> {
     proposal: &'a ReviewRequest<'a>,
     files: Vec<FileDifference>,
     risks: Vec<Risk>,
+    /// Whether the plan damages bytes that the user can keep.
+    pub damages_bytes: bool,
 }
 
 impl<'a> Summary<'a> {
     /// Prepares the summary of a proposal.
     pub fn new(proposal: &'a ReviewRequest<'a>, audience: Audience) -> Summary<'a> {
+        let damage = plan_damage(proposal.plan, proposal.simulation);
         Summary {
             audience,
             proposal,
             files: difference::files(proposal.plan, proposal.simulation),
             risks: risk::risks(proposal),
+            damages_bytes: damage.iter().any(|found| found.damage.is_of_bytes()),
         }
     }
 
@@ -147,13 +147,21 @@ impl<'a> Summary<'a> {
     }
 
     /// Keys that the prompt does not name, folded to the width. Empty for a reader without keys.
+    /// Returns the keys that decide nothing, so the prompt omits them.
     fn more_keys(&self, width: usize) -> Vec<StyledLine> {
-        let keys = match (self.audience, self.transcript()) {
-            (Audience::Informed, _) => return Vec::new(),
-            (Audience::Asked, Some(_)) => MORE_KEYS_OF_AGENT,
-            (Audience::Asked, None) => MORE_KEYS,
-        };
-        wrap_all(vec![StyledLine::of(Tone::Faint, keys)], width)
+        if self.audience == Audience::Informed {
+            return Vec::new();
+        }
+        let keys = [
+            Some("enter approves"),
+            Some("d diff"),
+            self.transcript().map(|_| "t transcript"),
+            Some("c comment"),
+            self.damages_bytes.then_some("B keep your bytes"),
+            Some("?"),
+        ];
+        let keys: Vec<&str> = keys.into_iter().flatten().collect();
+        wrap_all(vec![StyledLine::of(Tone::Faint, &keys.join(" · "))], width)
     }
 
     /// Returns the rendered transcript of the agent that made the plan.
@@ -518,8 +526,20 @@ pub fn proposal_json(proposal: &ReviewRequest<'_>) -> Value {
         "memos": plan.memos.iter().map(|m| json!({ "verb": memo(m.verb), "text": m.text, "comment": m.comment })).collect::<Vec<_>>(),
         "actions": (0..plan.actions.len()).map(|index| action_json(proposal, index)).collect::<Vec<_>>(),
         "spellings": proposal.repair.notes.iter().filter(|n| n.spelling).collect::<Vec<_>>(),
-        "comments": proposal.comments.iter().map(|(comment, status)| json!({ "path": comment.path, "lines": [comment.first, comment.last], "text": comment.text, "status": status.word() })).collect::<Vec<_>>(),
+        "comments": proposal.comments.iter().map(comment_json).collect::<Vec<_>>(),
+        "damage": plan_damage(plan, proposal.simulation).iter().map(|found| found.damage.to_file(&found.path)).collect::<Vec<_>>(),
         "risks": risk::risks(proposal).iter().map(|r| json!({ "action": r.action, "text": r.text })).collect::<Vec<_>>(),
+    })
+}
+
+fn comment_json(followed: &FollowedComment) -> Value {
+    let comment = &followed.comment;
+    json!({
+        "path": comment.path,
+        "lines": [comment.first, comment.last],
+        "text": comment.text,
+        "status": followed.status.word(),
+        "line": followed.line,
     })
 }
 

@@ -19,7 +19,9 @@ use ratatui::layout::Rect;
 use ratatui::prelude::CrosstermBackend;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Signal, kill_current_process_group};
-use rustix::termios::{QueueSelector, tcflush};
+use rustix::termios::{
+    OptionalActions, OutputModes, QueueSelector, tcflush, tcgetattr, tcsetattr,
+};
 
 use super::key::Key;
 use crate::host::screen::{Screen, is_stderr, is_stdout};

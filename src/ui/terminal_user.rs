@@ -39,7 +39,7 @@ const NOTHING_ON: &str =
 const NOTHING_FITS: &str =
     "Nothing is left to run: (s)kip the plan, or (q)uit and keep it until it fits again.";
 
-const KEYS: [(char, &str); 9] = [
+const KEYS: [(char, &str); 10] = [
     ('a', "approve: run what is shown, your changes included"),
     ('r', "read the full plan"),
     (
@@ -49,6 +49,10 @@ const KEYS: [(char, &str); 9] = [
     ('d', "all differences"),
     (TRANSCRIPT_KEY, "what the agent did: its transcript"),
     ('c', "comment on lines of the differences"),
+    (
+        BYTES_KEY,
+        "keep your bytes in all files: encoding, line ends and mode of what stays",
+    ),
     ('e', "edit the plan in your editor"),
     (
         's',
@@ -59,6 +63,9 @@ const KEYS: [(char, &str); 9] = [
 
 /// Only for a plan from an agent.
 const TRANSCRIPT_KEY: char = 't';
+
+/// Only for a plan that damages bytes.
+const BYTES_KEY: char = 'B';
 
 /// Stands above an answer of the model in prose.
 pub const PROSE_HEADING: &str = "The model answered without a plan:";
@@ -159,6 +166,12 @@ impl TerminalUser {
                     let text = current.transcript.unwrap_or_default();
                     self.read("transcript.md", text, markdown::lines(text))?;
                 }
+                BYTES_KEY => {
+                    if let Some(why) = modify.keep_all_bytes(proposal)? {
+                        let line = StyledLine::of(Tone::Warning, &format!("{why}."));
+                        ask::show(&[line], self.paint);
+                    }
+                }
                 'e' => modify.edit_plan(proposal, &mut self.prompts())?,
                 's' => return Ok(modify.declined()),
                 'c' => {
@@ -214,7 +227,11 @@ impl TerminalUser {
             lines
         };
         let mut keys = KEYS.to_vec();
-        keys.retain(|(key, _)| *key != TRANSCRIPT_KEY || summary.transcript().is_some());
+        keys.retain(|(key, _)| match *key {
+            TRANSCRIPT_KEY => summary.transcript().is_some(),
+            BYTES_KEY => summary.damages_bytes,
+            _ => true,
+        });
         KeyQuestion {
             about: &about,
             question: summary::PROMPT,

@@ -8,28 +8,16 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use serde::Serialize;
-
 use crate::git::diff::{self, TreeChange};
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId, read};
 use crate::git::repository::Repository;
 use crate::host::file::{FileKind, Root};
-use crate::text::damage::{Damage, FileFacts, damage};
+use crate::text::damage::{Damage, FileDamage, FileFacts, damage};
 use crate::text::path::{RepoPath, lossy};
-use crate::text::sanitize::sanitize_line;
+use crate::workflow::validation::state_mode;
 
 /// Changed files that are read. Others are not checked.
 const MAX_FILES: usize = 500;
-
-/// Damage to one file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FileDamage {
-    pub path: String,
-    /// What it is, as in JSON.
-    pub kind: &'static str,
-    /// The rest of the sentence that begins with the path.
-    pub text: String,
-}
 
 /// Returns the damage to the files that differ between two trees, sorted by path.
 ///
@@ -56,52 +44,31 @@ pub fn find_damage(
 
     let mut found = Vec::new();
     for change in changes.iter().take(MAX_FILES) {
-        let mut add = |kind, text| {
-            found.push(FileDamage {
-                path: lossy(&change.path),
-                kind,
-                text,
-            });
-        };
+        let mut add = |damage: Damage| found.push(damage.to_file(&lossy(&change.path)));
         match (&change.old, &change.new) {
             (Some(old), Some(new)) => {
-                if let Some(text) = mode_change(old.mode, new.mode) {
-                    add("mode", text.to_owned());
-                }
+                let [was, becomes] = [old, new].map(|entry| state_mode(entry.mode));
+                let mode = was.zip(becomes).and_then(|(was, new)| was.damage_by(new));
+                mode.into_iter().for_each(&mut add);
                 let facts = FileFacts {
                     other_links: disk.map_or(0, |disk| {
                         other_links(disk, Path::new(OsStr::from_bytes(&change.path)))
                     }),
                     is_marked_generated: marked.contains(&change.path),
                 };
-                for damage in content_damage(repository, change, facts)? {
-                    add(damage.kind(), damage.sentence());
-                }
+                let content = content_damage(repository, change, facts)?;
+                content.into_iter().for_each(add);
             }
             (None, Some(new)) if new.mode != EntryMode::Gitlink => {
                 if let Some(old) = deleted.get(&new.id) {
-                    let text = format!(
-                        "it is `{}` under another name",
-                        sanitize_line(&lossy(&old.path))
-                    );
-                    add("renamed", text);
+                    let from = lossy(&old.path);
+                    add(Damage::Renamed { from });
                 }
             }
             _ => {}
         }
     }
     Ok(found)
-}
-
-fn mode_change(old: EntryMode, new: EntryMode) -> Option<&'static str> {
-    match (old, new) {
-        _ if old == new => None,
-        (EntryMode::Link, _) => Some("the link becomes a file"),
-        (_, EntryMode::Link) => Some("it becomes a link"),
-        (EntryMode::File, EntryMode::Executable) => Some("it becomes executable"),
-        (EntryMode::Executable, EntryMode::File) => Some("it is no longer executable"),
-        _ => None,
-    }
 }
 
 /// Returns the number of further hard links of a file. 0 if it does not exist.

@@ -12,7 +12,7 @@ use crate::plan::diagnostic::Diagnostic;
 use crate::plan::repair::Repaired;
 use crate::plan::validate::Simulation;
 use crate::plan::{Plan, memo};
-use crate::session::comments::{CommentStatus, LineComment};
+use crate::session::comments::{FollowedComment, LineComment};
 use crate::session::input::ListScope;
 use crate::session::meta::NotCaptured;
 use crate::session::name::SessionName;
@@ -148,7 +148,7 @@ pub struct ReviewRequest<'a> {
     /// Set if the user's files changed during the review.
     pub earlier: Option<&'a Approved>,
     /// Comments on the previous plan, which was declined or rejected, with the state of their lines.
-    pub comments: &'a [(LineComment, CommentStatus)],
+    pub comments: &'a [FollowedComment],
     /// Comments on this plan that are not sent yet.
     pub written: &'a [LineComment],
     /// Saves comments that are not sent yet.

@@ -366,14 +366,12 @@ impl Facts for Snapshotted<'_> {
     fn state(&self, path: &RepoPath) -> anyhow::Result<Option<FileState>> {
         let name = path.as_str();
         let entry = self.repository.entry(self.tree, name.as_bytes())?;
-        let mode = match entry.as_ref().map(|entry| entry.mode) {
-            Some(EntryMode::File) => StateMode::Plain,
-            Some(EntryMode::Executable) => StateMode::Executable,
-            Some(EntryMode::Link) => StateMode::Link,
-            _ => return Ok(None),
+        let mode = entry.as_ref().and_then(|entry| state_mode(entry.mode));
+        let (Some(entry), Some(mode)) = (entry, mode) else {
+            return Ok(None);
         };
-        let bytes = match entry {
-            Some(entry) if mode == StateMode::Link => self.repository.blob(BlobId::of(entry.id))?,
+        let bytes = match mode {
+            StateMode::Link => self.repository.blob(BlobId::of(entry.id))?,
             _ => read::checked_out(self.repository, self.tree, name)?,
         };
         Ok(Some(FileState { mode, bytes }))
@@ -412,5 +410,15 @@ impl Facts for Snapshotted<'_> {
 
     fn taken_bytes(&self, name: &str) -> Option<Vec<u8>> {
         self.own.0.get(name).cloned()
+    }
+}
+
+/// `None` for a directory or a nested repository.
+pub(super) fn state_mode(mode: EntryMode) -> Option<StateMode> {
+    match mode {
+        EntryMode::File => Some(StateMode::Plain),
+        EntryMode::Executable => Some(StateMode::Executable),
+        EntryMode::Link => Some(StateMode::Link),
+        EntryMode::Tree | EntryMode::Gitlink => None,
     }
 }

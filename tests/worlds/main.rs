@@ -23,7 +23,7 @@ mod support;
 mod web_browser;
 mod worktree;
 
-use support::{fake, killed_repo, plans, random_kills, screen};
+use support::{fake, killed_repo, plans, random_kills, screen, scripted_agent};
 
 /// `true` in the target `worlds`, in which shared modules do more runs.
 const WORLDS: bool = true;

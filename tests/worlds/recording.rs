@@ -6,6 +6,7 @@
 //! files.
 
 mod browse;
+mod review;
 mod svg;
 
 use std::collections::BTreeMap;

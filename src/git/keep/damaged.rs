@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use gix::zlib::Decompress;
 use gix::zlib::stream::inflate;
-use rustix::fs::{Mode, OFlags, openat};
+use rustix::fs::{Mode, OFlags};
 
 use crate::git::keep::pack::keep;
 use crate::git::keep::store_access::{self, ReadExtent};

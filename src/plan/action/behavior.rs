@@ -12,6 +12,7 @@ use crate::plan::field::Field;
 use crate::plan::run::ActionError;
 use crate::plan::run::{Outcome, Stage};
 use crate::plan::validate::{Step, Validator};
+use crate::text::damage::Damage;
 use crate::text::diff::Counts;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
@@ -66,6 +67,11 @@ pub trait Behavior {
     /// Returns the risks of this action alone, as phrases without a full stop.
     fn risks(&self, _step: &Step) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Returns what the action does to the mode of its file, if it says.
+    fn mode_damage(&self) -> Option<Damage> {
+        None
     }
 
     /// Returns all texts that the model wrote. The review searches them for invisible characters.

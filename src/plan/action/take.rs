@@ -26,6 +26,7 @@ use crate::plan::run::{Ending, Outcome, Stage};
 use crate::plan::state::{FileState, Imprint, KnownState, StateMode};
 use crate::plan::validate::simulated_files::Lookup;
 use crate::plan::validate::{Mistake, Step, Validator};
+use crate::text::damage::Damage;
 use crate::text::diff::Counts;
 use crate::text::keep_bytes::keep_bytes;
 use crate::text::path::RepoPath;
@@ -156,6 +157,11 @@ impl Behavior for TakePath {
 
     fn risks(&self, step: &Step) -> Vec<String> {
         show::take_risks(self, step)
+    }
+
+    fn mode_damage(&self) -> Option<Damage> {
+        let (was, becomes) = (self.previous.as_ref()?.mode, self.becomes.as_ref()?.mode);
+        was.damage_by(becomes).filter(|_| !self.keep_bytes)
     }
 
     fn texts(&self) -> Vec<&str> {

@@ -217,3 +217,68 @@ fn a_thousand_comments_are_shown_and_no_more_can_be_written() {
     assert_eq!(screen.comments().len(), 1000);
     assert_eq!(screen.comments()[999].place(), "a.rs:1001");
 }
+
+#[test]
+fn cm4_comments_on_the_previous_plan_are_beside_what_became_of_their_lines() {
+    let text = "1\nII\n3\nIV\n5\n6\n";
+    let path = |name: &str| RepoPath::parse(name).unwrap();
+    let earlier = [
+        ("a.rs", 2),
+        ("a.rs", 4),
+        ("a.rs", 3),
+        ("b.rs", 1),
+        ("gone.rs", 1),
+    ];
+    let now = crate::session::comments::quotable("1\ntwo\n3\n5\n6\n");
+    let earlier: Vec<FollowedComment> = earlier
+        .iter()
+        .map(|&(name, line)| {
+            let comment = format!("on {line}\nreally");
+            let comment = LineComment::on(path(name), line, line, text, &comment).unwrap();
+            comment.follow((name == "a.rs").then_some(now.as_slice()))
+        })
+        .collect();
+    let files = vec![
+        file("a.rs", "1\n2\n3\n5\n6\n", "1\ntwo\n3\n5\n6\n"),
+        file("b.rs", "x\n", "y\n"),
+    ];
+    let screen = fitted(files, Vec::new()).with_earlier(&earlier);
+    assert_eq!(
+        shown(&screen),
+        "   « gone.rs:1: on 1 ↵ really  (stale)\n›a.rs\n   « a.rs:4: on 4 ↵ really  (stale)\n @@ -1,5 +1,5 @@\n  1\n -2\n +two\n   « on 2 ↵ really  (addressed)\n  3\n   « on 3 ↵ really  (open)\n  5\n  6\n b.rs\n   « b.rs:1: on 1 ↵ really  (stale)\n @@ -1 +1 @@\n -x\n +y"
+    );
+    let screen = press(screen, "gu", "");
+    assert_eq!(
+        screen.notice.as_deref(),
+        Some("there is nothing to take back here")
+    );
+    let screen = press(screen, "gc", "x");
+    assert_eq!(
+        screen.notice.as_deref(),
+        Some("move to a line of a file first")
+    );
+}
+
+#[test]
+fn deleted_and_binary_files_have_no_lines_for_comments() {
+    let without_text = |path: &str| ReviewedFile {
+        after: None,
+        ..file(path, "x\n", "")
+    };
+    let binary = ReviewedFile {
+        rows: vec![(StyledLine::plain("binary content differs"), None)],
+        ..without_text("b.bin")
+    };
+    let files = vec![without_text("gone.rs"), binary];
+    let screen = fitted(files, Vec::new());
+    let notice = "a file that has no text after the plan can have no comment on a line";
+    for keys in ["jjc", "Gc"] {
+        let screen = press(screen.clone(), keys, "x");
+        assert_eq!(screen.notice.as_deref(), Some(notice));
+    }
+    let screen = press(screen, "w", "");
+    assert_eq!(
+        screen.notice.as_deref(),
+        Some("this file has no text after the plan")
+    );
+}

@@ -168,6 +168,68 @@ fn a_resource_that_the_plan_writes_is_shown_as_the_plan_leaves_it() {
 }
 
 #[test]
+fn the_bytes_of_one_file_or_of_all_are_kept_and_given_up_again() {
+    let head = "# T\n\n## Rationale\n````\nr\n````\n\n## Action Plan\n\n";
+    let create = |path: &str, text: &str| {
+        format!(
+            "### `CREATE`\n- **File Path:** [{path}](/{path})\n- **Description:** d\n- **Overwrite:** true\n````\n{text}````\n\n"
+        )
+    };
+    let text = [
+        head,
+        &create("dos.txt", "one\nthree\n"),
+        &create("marked.txt", "x\ny\n"),
+        &create("other.txt", "other\n"),
+    ]
+    .concat();
+    let files = [
+        ("dos.txt", "one\r\ntwo\r\n"),
+        ("marked.txt", "\u{feff}x\n"),
+        ("other.txt", "same\n"),
+    ];
+    let sample = sample::Sample::new(&text, &files);
+    let proposal = sample.proposal();
+    let mut modify = Modify::new(&proposal);
+    let texts = |modify: &Modify| {
+        let approved = modify.approved();
+        let texts = approved
+            .plan
+            .actions
+            .iter()
+            .map(|action| match &action.kind {
+                ActionKind::Create(create) => create.text.clone(),
+                other => panic!("{other:?}"),
+            });
+        texts.collect::<Vec<_>>()
+    };
+    let proposed = texts(&modify);
+    let kept = ["one\r\nthree\r\n", "\u{feff}x\ny\n", "other\n"];
+
+    modify.take(&Key::Char('B'), &proposal).unwrap();
+    assert_eq!(texts(&modify), [kept[0], "x\ny\n", "other\n"]);
+    modify.take(&Key::Char('B'), &proposal).unwrap();
+    assert_eq!(texts(&modify), proposed);
+    assert!(!modify.is_changed());
+
+    modify.take(&Key::Home, &proposal).unwrap();
+    modify.take(&Key::Char('B'), &proposal).unwrap();
+    assert_eq!(texts(&modify), kept);
+    assert_eq!(modify.list.notice, None);
+    modify.take(&Key::Char('B'), &proposal).unwrap();
+    assert_eq!(texts(&modify), kept);
+    assert_eq!(
+        modify.list.notice.as_deref(),
+        Some("no file has bytes to keep")
+    );
+    modify.take(&Key::End, &proposal).unwrap();
+    modify.take(&Key::Char('B'), &proposal).unwrap();
+    assert_eq!(
+        modify.list.notice.as_deref(),
+        Some("no byte that can be kept changes besides the text")
+    );
+}
+
+#[test]
 fn promise_a6_what_fits_is_switched_as_it_was_and_what_does_not_is_named() {
     let head = "# T\n\n## Rationale\n````\nr\n````\n\n## Action Plan\n\n";
     let pair = |find: &str| format!("`FIND:`\n````\n{find}\n````\n`REPLACE:`\n````\nx\n````\n");

@@ -101,3 +101,18 @@ fn tones_become_escape_sequences() {
     assert_eq!(line.paint(Paint::Colors), "a \x1b[32mb\x1b[0m");
     assert_eq!(line.paint(Paint::Bare), "a b");
 }
+
+#[test]
+fn the_width_of_a_long_text_is_that_of_its_parts() {
+    for text in [
+        "",
+        "abc",
+        "aé1\u{fe0f}\u{20e3}b",
+        "日本x語",
+        "👩\u{200d}🔬a🇩🇪b",
+        "e\u{301}e",
+        "x\u{e9}",
+    ] {
+        assert_eq!(width(text), text.width(), "{text:?}");
+    }
+}

@@ -13,8 +13,7 @@ use crate::git::object::read::CheckedOut;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::plan::difference::{
-    AgentText, FileState, MadeChange, StateMode, TakenBytes, WrittenPlan, files_after,
-    plan_with_takes,
+    AgentText, FileState, MadeChange, TakenBytes, WrittenPlan, files_after, plan_with_takes,
 };
 use crate::session::meta::NotCaptured;
 use crate::text::counted;
@@ -24,6 +23,7 @@ use crate::text::sanitize::sanitize_line;
 use crate::workflow::execute::stage::WorktreeResult;
 use crate::workflow::user::Event;
 use crate::workflow::user::Notice;
+use crate::workflow::validation::state_mode;
 
 /// In bytes. Both sides of a change are read into memory.
 const MAX_FILE: u64 = 100 << 20;
@@ -225,11 +225,8 @@ fn state(
     entry: &TreeEntry,
     files: &mut CheckedOut<'_>,
 ) -> anyhow::Result<Option<FileState>> {
-    let mode = match entry.mode {
-        EntryMode::File => StateMode::Plain,
-        EntryMode::Executable => StateMode::Executable,
-        EntryMode::Link => StateMode::Link,
-        EntryMode::Tree | EntryMode::Gitlink => return Ok(None),
+    let Some(mode) = state_mode(entry.mode) else {
+        return Ok(None);
     };
     let bytes = files.bytes(path, entry)?;
     Ok(Some(FileState { mode, bytes }))

@@ -6,7 +6,7 @@ use super::planned::PlannedTurn;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId, read};
 use crate::project::Project;
 use crate::session::artifact;
-use crate::session::comments::{CommentStatus, LineComment, parse, quotable, render};
+use crate::session::comments::{FollowedComment, LineComment, parse, quotable, render};
 use crate::session::draft::Draft;
 use crate::session::meta::Status;
 use crate::session::turn::Turn;
@@ -26,9 +26,7 @@ pub struct CommentRequest {
 }
 
 /// Returns the comments on the previous plan, with the state of their lines.
-pub(super) fn earlier_comments(
-    planned: &PlannedTurn<'_>,
-) -> anyhow::Result<Vec<(LineComment, CommentStatus)>> {
+pub(super) fn earlier_comments(planned: &PlannedTurn<'_>) -> anyhow::Result<Vec<FollowedComment>> {
     let OpenSession { project, tip, .. } = &planned.session;
     if !matches!(tip.meta.status, Status::Declined | Status::Rejected) {
         return Ok(Vec::new());
@@ -44,8 +42,7 @@ pub(super) fn earlier_comments(
             files.insert(comment.path.clone(), text.as_deref().map(quotable));
         }
         let lines = files.get(&comment.path).and_then(Option::as_deref);
-        let status = comment.status(lines);
-        followed.push((comment, status));
+        followed.push(comment.follow(lines));
     }
     Ok(followed)
 }

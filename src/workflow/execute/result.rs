@@ -8,7 +8,7 @@ use crate::plan::diagnostic::Diagnostic;
 use crate::plan::run::{Interruption, Outcome};
 use crate::session::meta::{NotCaptured, Status};
 use crate::session::name::SessionName;
-use crate::workflow::damage::FileDamage;
+use crate::text::damage::FileDamage;
 use crate::workflow::plan::WaitingPlan;
 use crate::workspace::drift::Drift;
 use crate::workspace::notice::FileObstacle;

@@ -15,10 +15,8 @@ use crate::host::interrupt;
 use crate::plan::Plan;
 use crate::project::Project;
 use crate::session::artifact;
-use crate::text::damage::damage;
+use crate::text::damage::{FileChange, FileDamage, damage_to_files};
 use crate::text::diff::counts;
-use crate::text::path::RepoPath;
-use crate::text::sanitize::sanitize_line;
 use crate::workflow::dry_run::{DryRun, dry_run_at};
 use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::execute::stage::perform;
@@ -66,7 +64,7 @@ pub enum LaneNews {
     Failed(String),
 }
 
-/// Sentences about damage in a table.
+/// Damage in a report.
 const MAX_DAMAGE: usize = 50;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -90,9 +88,9 @@ pub struct LanePlan {
     pub cost: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<LaneCheck>,
-    /// Damage to files, as sentences.
+    /// By its own actions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub damage: Vec<String>,
+    pub damage: Vec<FileDamage>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -238,23 +236,20 @@ fn approved(mut plan: Plan, command: &str) -> Approved {
     }
 }
 
-fn damage_of(run: &DryRun) -> Vec<String> {
-    let mut sentences = Vec::new();
-    for (name, file) in &run.files {
-        let (Ok(path), Some(before), Some(after)) =
-            (RepoPath::parse(name), &file.before, &file.after)
-        else {
-            continue;
-        };
-        let found = damage(&path, before, after, file.facts);
-        let name = sanitize_line(name);
-        let of_file = found
-            .iter()
-            .map(|one| format!("{name}: {}", one.sentence()));
-        sentences.extend(of_file);
-    }
-    sentences.truncate(MAX_DAMAGE);
-    sentences
+fn damage_of(run: &DryRun) -> Vec<FileDamage> {
+    let files = run.files.iter().map(|(path, file)| FileChange {
+        path,
+        before: file.before.as_deref(),
+        after: file.after.as_deref(),
+        mode: file.mode.clone(),
+        facts: file.facts,
+    });
+    let files: Vec<FileChange<'_>> = files.collect();
+    let found = damage_to_files(&files).into_iter();
+    found
+        .map(|(at, damage)| damage.to_file(files[at].path))
+        .take(MAX_DAMAGE)
+        .collect()
 }
 
 fn lines(run: &DryRun) -> (Option<usize>, Option<usize>) {

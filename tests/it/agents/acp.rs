@@ -263,14 +263,8 @@ fn what_is_not_asked_as_it_should_be_is_refused() {
 #[test]
 fn what_an_agent_behind_it_does_and_asks_reaches_the_editor() {
     let repo = project();
-    let folder = repo.beside("agent");
-    std::fs::create_dir_all(&folder).unwrap();
     let work = "tool 1 'Look around' read completed; tool t 'touch' execute pending; ask 'touch it' execute; test $allowed = yes && echo 1 > asked.txt; message 'Did it.'";
-    let agent = crate::scripted_agent::scripted_agent(&folder, work);
-    repo.configure(&format!(
-        "model: scripted\nmodels:\n  scripted: {{ kind: acp, run: [{}] }}\n",
-        agent.display()
-    ));
+    crate::scripted_agent::use_scripted_agent(&repo, work);
     let mut editor = Editor::new(&repo);
     let session = editor.begin(&repo);
     let done = editor.prompt(&session, "touch it");
@@ -711,13 +705,7 @@ fn commands_and_agents_behind_it_see_the_ignored_files_at_the_path_of_the_checko
     assert_eq!(seen(), expected);
     editor.leave();
 
-    let dir = repo.beside("agent");
-    std::fs::create_dir_all(&dir).unwrap();
-    let agent = crate::scripted_agent::scripted_agent(&dir, look);
-    repo.configure(&format!(
-        "model: scripted\nmodels:\n  scripted: {{ kind: acp, run: [{}] }}\n",
-        agent.display()
-    ));
+    crate::scripted_agent::use_scripted_agent(&repo, look);
     let mut editor = Editor::new(&repo);
     let session = editor.begin(&repo);
     let done = editor.prompt(&session, "look");

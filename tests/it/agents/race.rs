@@ -58,7 +58,9 @@ fn damage_to_files_is_named_for_each_plan() {
     let damage = |at: usize| reply["lanes"][at]["plan"]["damage"].clone();
     assert_eq!(
         damage(0),
-        serde_json::json!(["Cargo.lock: a tool generates this file"])
+        serde_json::json!([
+            { "path": "Cargo.lock", "kind": "generated", "text": "a tool generates this file" }
+        ])
     );
     assert_eq!(damage(1), serde_json::Value::Null);
 }

@@ -4,7 +4,7 @@ use teddy::host::sandbox::{Availability, availability};
 
 use crate::plans::{create, plan};
 use crate::screen::Screen;
-use crate::scripted_agent::{scripted_agent, scripted_command};
+use crate::scripted_agent::{scripted_agent, scripted_command, use_scripted_agent};
 use crate::support::TestRepo;
 
 /// A project whose model is an ACP agent that does this work.
@@ -13,17 +13,8 @@ fn project(work: &str) -> TestRepo {
         .file("a.txt", "one\ntwo\nthree\n")
         .file("old.txt", "old\n");
     repo.commit("init");
-    set(&repo, work);
+    use_scripted_agent(&repo, work);
     repo
-}
-
-/// Changes the agent's work.
-fn set(repo: &TestRepo, work: &str) {
-    let agent = scripted_agent(&folder(repo), work);
-    repo.configure(&format!(
-        "model: scripted\nmodels:\n  scripted: {{ kind: acp, run: [{}] }}\n",
-        agent.display()
-    ));
 }
 
 fn folder(repo: &TestRepo) -> std::path::PathBuf {
@@ -172,7 +163,7 @@ fn the_users_files_can_be_neither_written_nor_read() {
     if availability() != Availability::Full {
         return;
     }
-    set(
+    use_scripted_agent(
         &repo,
         &format!(
             "echo bad > {0}/a.txt; cat {1} > stolen.txt 2>/dev/null; message 'Tried.'",
@@ -202,7 +193,7 @@ fn an_agent_that_writes_while_it_ends_is_planned_as_it_ended() {
     let late = repo.path().join("late.txt");
     assert_eq!(late.exists(), planned.contains("late.txt"), "{planned}");
     // The next turn finds no trace of it.
-    set(&repo, "message 'It is done.'");
+    use_scripted_agent(&repo, "message 'It is done.'");
     repo.teddy(&["plan", "-m", "once more"])
         .check(0, &["\"It is done\""]);
     repo.done(&["verify"]);
@@ -221,7 +212,7 @@ update '{"sessionUpdate":"tool_call","toolCallId":"1","title":"touch","kind":"ex
     repo.done(&["new", "demo"]);
     repo.teddy(&["plan", "-m", "go"]).check(0, &[denied]);
 
-    set(
+    use_scripted_agent(
         &repo,
         &format!("{failed_tool}\necho 'MINE_API_KEY is not set' >&2; exit 3"),
     );
@@ -273,7 +264,7 @@ fn too_many_files_are_not_proposed_and_the_transcript_is_kept() {
         "{kept}"
     );
     // The next turn does not see these files.
-    set(&repo, "echo 1 > only.txt; message 'Made one.'");
+    use_scripted_agent(&repo, "echo 1 > only.txt; message 'Made one.'");
     repo.done(&["plan", "-m", "again"]);
     repo.done(&["execute", "-y"]);
     assert!(repo.path().join("only.txt").exists() && !repo.path().join("f1.txt").exists());
@@ -312,7 +303,7 @@ fn the_cost_of_a_resumed_conversation_is_counted_once() {
     let repo = project("cost 0.5; echo 1 > n.txt; message 'One.'");
     repo.done(&["new", "demo"]);
     let turn = |work: &str| {
-        set(&repo, work);
+        use_scripted_agent(&repo, work);
         repo.done(&["plan", "-m", "go on"]);
         repo.done(&["execute", "-y"]);
         let rows = repo.json(&["log"], 0);
@@ -323,7 +314,7 @@ fn the_cost_of_a_resumed_conversation_is_counted_once() {
     let second = turn("cost 0.75; echo 2 > n.txt; message 'Two.'");
     assert_eq!(second, ["0.25", "100"]);
     // A discarded answer to the same prompt is paid, and not paid again.
-    set(&repo, "cost 1.0; echo x > n.txt; message 'Bad.'");
+    use_scripted_agent(&repo, "cost 1.0; echo x > n.txt; message 'Bad.'");
     repo.done(&["plan", "-m", "go on"]);
     let third = turn("cost 1.5; echo 3 > n.txt; message 'Three.'");
     assert_eq!(third, ["0.75", "100"]);
@@ -349,7 +340,7 @@ fn what_an_agent_costs_counts_where_nothing_comes_of_it() {
     assert_eq!(spent().as_deref(), Some("spent: 0.5"));
 
     // The agent exceeds the rest of the limit and is stopped. Its cost counts too.
-    set(&repo, "cost 0.7; sleep 600");
+    use_scripted_agent(&repo, "cost 0.7; sleep 600");
     repo.teddy(&["-c", "limits.cost=1", "plan", "-m", "go"])
         .check(1, &["it used up the $0.50 that were left", "limits.cost"]);
     assert_eq!(spent().as_deref(), Some("spent: 1.2"));

@@ -2,7 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::plans::{edit, execute, plan};
+use crate::plans::{create, edit, execute, plan, replace};
+use crate::screen::Screen;
 use crate::support::TestRepo;
 
 fn project() -> TestRepo {
@@ -11,7 +12,12 @@ fn project() -> TestRepo {
         .file("dos.txt", "a\r\nb\r\nc\r\n")
         .file("run.sh", "#!/bin/sh\n")
         .file("old.txt", "the same\n")
-        .file("Cargo.lock", "# 1\n");
+        .file("Cargo.lock", "# 1\n")
+        .file("link.txt", "a\n")
+        .file("long.txt", "line\n".repeat(40))
+        .file("marked.txt", "\u{feff}a\nb\n")
+        .file("spaces.txt", "if x:\n  y\n")
+        .file("end.txt", "a\nb\n");
     repo.commit("base");
     repo.workflow().new_session("demo").done();
     repo
@@ -45,6 +51,81 @@ fn record_names_what_a_program_did_besides() {
     warning: `run.sh`: it becomes executable
     Recorded as turn 1: 6 files changed.
     ");
+}
+
+#[test]
+fn record_names_the_other_kinds_of_damage_and_json_has_them_all() {
+    let repo = project();
+    std::fs::remove_file(repo.path().join("link.txt")).unwrap();
+    std::os::unix::fs::symlink("end.txt", repo.path().join("link.txt")).unwrap();
+    repo.write("long.txt", "");
+    repo.write("marked.txt", "a\nc\n");
+    repo.write("spaces.txt", "if x:\n\ty\n");
+    repo.write("end.txt", "a\nB");
+    let reply = repo.json(&["record", "by hand"], 0);
+    let damage: Vec<String> = reply["damage"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| format!("{} {}: {}", one["kind"], one["path"], one["text"]).replace('"', ""))
+        .collect();
+    assert_eq!(
+        damage,
+        [
+            "final_newline_lost end.txt: the newline at the end is removed",
+            "mode link.txt: it becomes a link",
+            "shrunk long.txt: it shrinks from 40 to 0 lines",
+            "byte_order_mark_removed marked.txt: the byte order mark is removed",
+            "whitespace_only spaces.txt: only whitespace changes, in 1 line",
+        ]
+    );
+    std::fs::remove_file(repo.path().join("link.txt")).unwrap();
+    repo.write("link.txt", "a\n");
+    let reply = repo.json(&["record", "back"], 0);
+    assert_eq!(
+        reply["damage"],
+        serde_json::json!([{ "path": "link.txt", "kind": "mode", "text": "the link becomes a file" }])
+    );
+}
+
+#[test]
+fn a_review_has_its_damage_as_a_value_and_shows_it_with_the_key_that_takes_it_back() {
+    let repo = project();
+    repo.workflow().add(&["dos.txt", "Cargo.lock"]);
+    let text = plan(
+        "Rewrite",
+        &[
+            replace("dos.txt", "a\nB\nc\n"),
+            edit("Cargo.lock", "# 1", "# 2"),
+            create("copy.txt", "new\n"),
+        ],
+    );
+    let out = repo.teddy_reads(&["--json", "execute", "-"], &text);
+    let reply: serde_json::Value = serde_json::from_str(&out.stdout).unwrap();
+    assert_eq!(
+        reply["review"]["damage"],
+        serde_json::json!([
+            { "path": "dos.txt", "kind": "line_ends", "text": "line ends change from CRLF to LF in 2 lines" },
+            { "path": "Cargo.lock", "kind": "generated", "text": "a tool generates this file" },
+        ])
+    );
+
+    let mut screen = Screen::open(&repo, (100, 45), &["execute"]);
+    screen.wait_for_prompt("(q)uit ›");
+    let shown = screen.shown();
+    for line in [
+        "⚠ dos.txt: line ends change from CRLF to LF in 2 lines",
+        "⚠ Cargo.lock: a tool generates this file",
+        "enter approves · d diff · c comment · B keep your bytes · ?",
+    ] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    screen.press("B");
+    screen.wait_for("With your changes: 1 action changed");
+    screen.settled();
+    screen.press("a");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(repo.read("dos.txt"), "a\r\nB\r\nc\r\n");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::support::source::{File, files, root};
 /// Limit for a source file without its inline tests.
 const MAX_LINES: usize = 700;
 /// Crates, and the only paths below `src/` that use them.
-const HOMES: [(&str, &[&str]); 14] = [
+const HOMES: [(&str, &[&str]); 15] = [
     ("gix", &["git"]),
     ("gix_pack", &["git"]),
     ("reqwest", &["host/"]),
@@ -24,6 +24,7 @@ const HOMES: [(&str, &[&str]); 14] = [
     ("similar", &["text/diff"]),
     ("ratatui", &["ui"]),
     ("crossterm", &["ui"]),
+    ("dialoguer", &["ui"]),
     ("tiktoken_rs", &["build/vocabulary.rs"]),
     ("clap", &["cli"]),
 ];

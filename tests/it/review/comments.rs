@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::plans::{edit, edit_pairs, plan};
 use crate::screen::Screen;
-use crate::scripted_agent::scripted_agent;
+use crate::scripted_agent::use_scripted_agent;
 use crate::support::TestRepo;
 
 fn project() -> TestRepo {
@@ -77,9 +77,9 @@ fn a_plan_is_declined_with_comments_and_the_next_review_follows_them() {
     assert_eq!(
         reply["review"]["comments"],
         json!([
-            { "path": "a.txt", "lines": [2, 2], "text": "write it out: Two", "status": "addressed" },
-            { "path": "a.txt", "lines": [5, 6], "text": "and these?", "status": "open" },
-            { "path": "a.txt", "lines": [8, 8], "text": "not needed", "status": "stale" },
+            { "path": "a.txt", "lines": [2, 2], "text": "write it out: Two", "status": "addressed", "line": 2 },
+            { "path": "a.txt", "lines": [5, 6], "text": "and these?", "status": "open", "line": 6 },
+            { "path": "a.txt", "lines": [8, 8], "text": "not needed", "status": "stale", "line": null },
         ]),
         "{out}"
     );
@@ -122,17 +122,6 @@ fn a_comment_on_nothing_is_refused_and_the_plan_waits() {
         .check(0, &["turn 1 executed"]);
 }
 
-/// Sets what the agent does at its next call.
-fn set_agent(repo: &TestRepo, work: &str) {
-    let dir = repo.beside("agent");
-    std::fs::create_dir_all(&dir).unwrap();
-    let agent = scripted_agent(&dir, work);
-    repo.configure(&format!(
-        "model: scripted\nmodels:\n  scripted: {{ kind: acp, run: [{}] }}\n",
-        agent.display()
-    ));
-}
-
 /// Writes a comment on the line under the cursor.
 fn comment(screen: &mut Screen, text: &str) {
     screen.press("c");
@@ -153,7 +142,7 @@ fn an_agents_turn_is_commented_sent_back_and_lands_with_the_bytes_of_the_user() 
     repo.write("legacy.ini", b"caf\xe9\nname = 1\n");
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "legacy"]);
-    set_agent(&repo, FIRST);
+    use_scripted_agent(&repo, FIRST);
     repo.done(&["plan", "-m", "rework it"]);
 
     let mut screen = Screen::open(&repo, (110, 45), &["execute"]);
@@ -173,7 +162,7 @@ fn an_agents_turn_is_commented_sent_back_and_lands_with_the_bytes_of_the_user() 
     // They are saved as they are written, so the end of the program loses none.
     screen.signal(rustix::process::Signal::TERM);
     assert_eq!(screen.end(), 130, "{}", screen.shown());
-    set_agent(&repo, SECOND);
+    use_scripted_agent(&repo, SECOND);
     let mut screen = Screen::open(&repo, (110, 45), &["execute"]);
     screen.wait_for("3 comments not sent: (c) shows them, (s) declines the plan with them.");
     screen.press("c");
@@ -200,11 +189,11 @@ fn an_agents_turn_is_commented_sent_back_and_lands_with_the_bytes_of_the_user() 
     ] {
         assert!(shown.contains(line), "{line}: {shown}");
     }
+    screen.press("B");
+    screen.wait_for("With your changes: 1 action changed");
+    screen.settled();
     screen.press("m");
     screen.wait_for("12 of 12 actions");
-    screen.press("/legacy\r");
-    screen.settled();
-    screen.press("B");
     screen.wait_for("*modified");
     screen.settled();
     screen.press("a");

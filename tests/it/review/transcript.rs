@@ -1,7 +1,7 @@
 //! The review of an agent's turn says what the agent ran, and shows its transcript.
 
 use crate::screen::Screen;
-use crate::scripted_agent::scripted_agent;
+use crate::scripted_agent::use_scripted_agent;
 use crate::support::TestRepo;
 
 /// Edits a file and runs commands, one with an escape sequence in its title.
@@ -16,13 +16,7 @@ message 'Fixed it.'"#;
 fn project(work: &str) -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "1\n");
     repo.commit("init");
-    let dir = repo.beside("agent");
-    std::fs::create_dir_all(&dir).unwrap();
-    let agent = scripted_agent(&dir, work);
-    repo.configure(&format!(
-        "model: scripted\nmodels:\n  scripted: {{ kind: acp, run: [{}] }}\n",
-        agent.display()
-    ));
+    use_scripted_agent(&repo, work);
     repo.done(&["new", "demo"]);
     repo.done(&["plan", "-m", "fix it"]);
     repo

@@ -8,6 +8,8 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::support::TestRepo;
+
 const SCRIPT: &str = r#"#!/bin/sh
 say() { printf '%s\n' "$1"; }
 answer() { say '{"jsonrpc":"2.0","id":'"$id"',"result":'"$1"'}'; }
@@ -56,6 +58,17 @@ while read -r line; do
     esac
 done
 "#;
+
+/// Makes an agent the model of a project. Another call changes what it does.
+pub fn use_scripted_agent(repo: &TestRepo, work: &str) {
+    let dir = repo.beside("agent");
+    std::fs::create_dir_all(&dir).unwrap();
+    let agent = scripted_agent(&dir, work);
+    repo.configure(&format!(
+        "model: scripted\nmodels:\n  scripted: {{ kind: acp, run: [{}] }}\n",
+        agent.display()
+    ));
+}
 
 /// Returns the path of the script: `acp:<path>` is a model.
 pub fn scripted_agent(folder: &Path, work: &str) -> PathBuf {

@@ -3,7 +3,7 @@
 use teddy::session::input::ListScope;
 use teddy::workflow::context::edit::ListEdit;
 
-use crate::plans::{chat, create, edit, execute, plan};
+use crate::plans::{chat, create, edit, execute, execute_with, plan};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
@@ -89,6 +89,19 @@ fn p42_words_beside_a_command_wait_for_a_person() {
         ),
         (&"planned".into(), Some(1))
     );
+}
+
+/// Bug: a no-break space in front of the words counted as a bullet.
+#[test]
+fn p42_words_below_a_field_wait_whatever_space_is_in_front_of_them() {
+    let repo = project();
+    for space in ["", "\u{a0}"] {
+        let words = format!("{space}{}\n", WORDS[0]);
+        let text = plan("Clean up", &[execute_with(&words, "echo ran > ran.txt")]);
+        let reply = repo.workflow().execute_text(&text).done();
+        assert!(reply.contains("words beside a command"), "{reply}");
+        assert!(!repo.path().join("ran.txt").exists(), "{words}");
+    }
 }
 
 #[test]

@@ -42,6 +42,12 @@ fn describe_take(take: &TakePath, step: &Step) -> Vec<String> {
             becomes.mode,
             link_target(step).unwrap_or_default()
         ),
+        // What the user keeps changes the mode, and mostly the size.
+        _ if take.keep_bytes => {
+            let mode = take.previous.as_ref().map_or(becomes.mode, |was| was.mode);
+            let length = step.after.as_ref().map(|after| after.len() as u64);
+            format!("{mode}, {}", size(length.unwrap_or(becomes.imprint.size)))
+        }
         mode => format!("{mode}, {}", size(becomes.imprint.size)),
     };
     let mut lines = vec![match before {
@@ -80,10 +86,9 @@ pub(super) fn take_risks(take: &TakePath, step: &Step) -> Vec<String> {
         return risks;
     };
 
-    let is_new_mode = before.map(|before| before.mode) != Some(becomes.mode);
     match becomes.mode {
-        StateMode::Executable if is_new_mode => {
-            risks.push(format!("{path} becomes executable"));
+        StateMode::Executable if before.is_none() => {
+            risks.push(format!("{path} is executable"));
         }
         StateMode::Link => risks.extend(describe_link(take, step)),
         StateMode::Plain | StateMode::Executable => {}

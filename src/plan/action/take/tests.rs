@@ -201,10 +201,17 @@ fn p40_what_is_risky_about_a_take_is_said() {
         ["d/a becomes a link out of the project, to `../.git/config`"]
     );
     assert_eq!(risks(&take(None, b""), None), ["d/a is removed (6 bytes)"]);
+    let executable = take(Some(StateMode::Executable), b"x");
     assert_eq!(
-        risks(&take(Some(StateMode::Executable), b"x"), Some(b"x")),
-        ["d/a becomes executable"]
+        executable.mode_damage(),
+        Some(Damage::BecomesExecutable),
+        "named with other damage"
     );
+    let new = TakePath {
+        previous: None,
+        ..executable
+    };
+    assert_eq!(risks(&new, Some(b"x")), ["d/a is executable"]);
     assert_eq!(
         risks(&take(Some(StateMode::Plain), b"\0"), Some(b"\0")),
         Vec::<String>::new()
