@@ -1,23 +1,25 @@
 //! Terminal prompts below the existing output: a single key, yes and no, a choice, or text.
 //!
 //! None of them takes a key that was typed before it was visible, if its caller calls
-//! [`terminal::forget_typed`]; a paste is never an answer; ctrl-z suspends the program.
+//! [`terminal::forget_typed`]; a paste is never an answer; ctrl-z suspends the program, except in a
+//! choice.
 
 use std::io::{self, Write};
 use std::time::Duration;
 
+use dialoguer::Select;
+use dialoguer::console::Term;
 use ratatui::crossterm::cursor::{MoveDown, MoveToColumn, MoveUp};
 use ratatui::crossterm::queue;
 use ratatui::crossterm::terminal::{Clear, ClearType};
 use unicode_width::UnicodeWidthStr;
 
 use super::key::Key;
-use super::list::{List, ListResponse};
 use super::prompt::{InputCommand, Layout, PromptText, TextInput};
 use super::style::{Paint, StyledLine, TextArea, Tone, wrap_all};
 use super::terminal::{self, BurstGuard, RawMode};
 use crate::host::interrupt;
-use crate::host::screen::{Screen, is_screen};
+use crate::host::screen::{self, Screen, is_screen};
 
 /// How long the window size must be stable before a redraw.
 const SETTLING: Duration = Duration::from_millis(50);
@@ -404,52 +406,44 @@ fn move_below(drawn: &Layout) -> io::Result<()> {
     out.flush()
 }
 
+/// Two columns for the cursor, and one left free at the end.
+const CHOICE_MARGIN: usize = 3;
+
 /// Asks the user to select a row. Returns `None` if they leave with escape or `q`. Ctrl-c is an
 /// error.
 pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
+    let screen = match screen::terminal() {
+        Some(terminal) => Term::read_write_pair(terminal.try_clone()?, terminal.try_clone()?),
+        None => Term::stderr(),
+    };
+    // Before dialoguer enters it: in between, a ctrl-c would arrive as a signal, and dialoguer would
+    // wait for a key forever.
     let _raw = RawMode::enter()?;
+    terminal::keep_line_ends()?;
     terminal::forget_typed()?;
-    let (mut out, mut list, mut drawn) = (Screen, List::default(), 0);
-    loop {
-        let area = terminal::terminal_size();
-        // One line for the question, and one that stays free for the cursor.
-        list.fit(rows.len(), area.height.saturating_sub(2).max(1));
-        let status = list.status(None);
-        let mut lines = vec![status.unwrap_or_else(|| StyledLine::plain(&format!("{question}:")))];
-        lines.extend(list.visible().map(|at| {
-            let mark = if at == list.cursor() { "> " } else { "  " };
-            StyledLine::plain(mark).with(Tone::Plain, &rows[at])
-        }));
-        let lines = lines.into_iter().map(|line| line.cut(area.width));
-        above(&mut out, drawn)?;
-        drawn = put(&lines.collect::<Vec<_>>(), Paint::Bare);
 
-        let key = terminal::next_key()?;
-        let chosen = match (list.press(&key, |at| rows[at].clone()), &key) {
-            (ListResponse::Ignored, Key::Enter) => Ok((!rows.is_empty()).then(|| list.cursor())),
-            (ListResponse::Ignored, Key::Ctrl('c')) => {
-                interrupt::raise();
-                Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted"))
-            }
-            (
-                ListResponse::Ignored,
-                Key::Esc | Key::Char('q') | Key::Ctrl('d') | Key::Terminate,
-            ) => Ok(None),
-            (ListResponse::Ignored, Key::Ctrl('z')) => {
-                terminal::suspend()?;
-                drawn = 0;
-                continue;
-            }
-            (ListResponse::Ignored, Key::Continued) => {
-                drawn = 0;
-                continue;
-            }
-            _ => continue,
-        };
+    // dialoguer assumes that an item takes one row, and would redraw wrapped ones wrongly.
+    let width = terminal::terminal_size()
+        .width
+        .saturating_sub(CHOICE_MARGIN);
+    let rows = rows
+        .iter()
+        .map(|row| StyledLine::plain(row).cut(width).text());
+    let select = Select::new()
+        .with_prompt(question)
+        .items(rows)
+        .default(0)
         // The caller reports the choice.
-        above(&mut out, drawn)?;
-        out.flush()?;
-        return chosen;
+        .report(false);
+    loop {
+        let chosen = select.clone().interact_on_opt(&screen);
+        // dialoguer leaves the cursor hidden if it is interrupted.
+        screen.show_cursor()?;
+        let chosen = chosen.map_err(|dialoguer::Error::IO(error)| error)?;
+        // The enter in a pasted text is no answer.
+        if BurstGuard::default().is_alone()? {
+            return Ok(chosen);
+        }
     }
 }
 

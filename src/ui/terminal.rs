@@ -19,9 +19,7 @@ use ratatui::layout::Rect;
 use ratatui::prelude::CrosstermBackend;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Signal, kill_current_process_group};
-use rustix::termios::{
-    OptionalActions, OutputModes, QueueSelector, tcflush, tcgetattr, tcsetattr,
-};
+use rustix::termios::{OptionalActions, OutputModes, QueueSelector, tcflush, tcgetattr, tcsetattr};
 
 use super::key::Key;
 use crate::host::screen::{Screen, is_stderr, is_stdout};
@@ -363,6 +361,13 @@ impl Drop for Full {
     fn drop(&mut self) {
         leave_full();
     }
+}
+
+/// Lets the terminal begin a new line at a line feed, as code that expects no raw mode assumes.
+pub fn keep_line_ends() -> io::Result<()> {
+    let mut modes = tcgetattr(io::stdin())?;
+    modes.output_modes |= OutputModes::OPOST;
+    Ok(tcsetattr(io::stdin(), OptionalActions::Now, &modes)?)
 }
 
 /// Restores the terminal while another program uses it.

@@ -23,7 +23,7 @@ use crate::git::repository::Repository;
 use crate::git::stat::{self, NameKind};
 use crate::host::file::failure;
 use crate::host::file::{
-    is_out_of_reach, make_dirs, open_regular, read_regular_text, write_atomic,
+    is_out_of_reach, make_dirs, open_regular, openat, read_regular_text, write_atomic,
 };
 use crate::host::machine;
 use crate::host::threads::{cores, parallel_map};
@@ -153,7 +153,7 @@ fn damaged_files(dir: &Path) -> io::Result<Vec<String>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         if kind == NameKind::File
             && let Ok(name) = String::from_utf8(name)
-            && let Ok(file) = openat(&dir, &name, flags, Mode::empty())
+            && let Ok(file) = openat(&dir, name.as_str(), flags, Mode::empty())
             && lacks_zlib_header(file.into())
         {
             damaged.push(name);

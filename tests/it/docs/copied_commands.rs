@@ -87,7 +87,11 @@ fn the_setup_of_llm_works_with_a_key_in_the_environment() {
     .unwrap();
     std::fs::set_permissions(bin.join("llm"), Permissions::from_mode(0o755)).unwrap();
 
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let path = format!(
+        "{}:{}",
+        bin.display(),
+        teddy::host::env::var("PATH").unwrap()
+    );
     let mut command = repo.teddy_command(&["start", "make b", "-y", "--max-turns", "1"]);
     command.env("PATH", path).env("OPENAI_API_KEY", "sk-mine");
     assert_eq!(repo.reads(command, "").code, 0);
