@@ -8,6 +8,8 @@ use crate::random_kills::{Plan, storm};
 
 #[path = "../it/crash/faults.rs"]
 mod faults;
+#[path = "../it/crash/kills.rs"]
+mod kills;
 
 /// `TEDDY_KILLS`, `TEDDY_SEED` and `TEDDY_STORM_SECONDS` change the length.
 #[test]

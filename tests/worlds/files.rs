@@ -1,5 +1,7 @@
 //! Long random histories of the user's files.
 
+#[path = "../it/files/merge.rs"]
+mod merge;
 #[path = "../it/files/publish_random.rs"]
 mod publish_random;
 #[path = "../it/files/snapshot.rs"]

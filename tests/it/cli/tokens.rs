@@ -200,9 +200,9 @@ fn promise_d9_a_million_in_a_row_are_counted() {
             &text[..9]
         );
     };
-    check(&" ".repeat(1_200_000), 9_375);
-    check(&"a".repeat(1_000_000), 125_000);
-    check(&" \u{3000}\n".repeat(100_000), 200_000);
+    check(&" ".repeat(1_280_000 / SHARE), 10_000 / SHARE);
+    check(&"a".repeat(1_000_000 / SHARE), 125_000 / SHARE);
+    check(&" \u{3000}\n".repeat(100_000 / SHARE), 200_000 / SHARE);
 }
 
 /// A special text, any character, a token or bytes.

@@ -34,7 +34,7 @@ fn a_short_storm_loses_nothing() {
     let tally = storm(
         &rig,
         &Plan {
-            kills: 24,
+            kills: if crate::WORLDS { 40 } else { 12 },
             seed: 5,
             limit: Duration::from_secs(60),
             look_every: 8,
@@ -314,11 +314,14 @@ fn no_damage_to_a_state_file_is_a_panic_or_stops_the_next_turn() {
         files.push(path.to_owned())
     });
     assert!(files.len() > 4, "{files:?}");
-    for file in files {
-        for bytes in [b"".as_slice(), b"\xff\0garbage\n", &[0; 4096]] {
+    // Each kind of damage to each file, or one.
+    let step = if crate::WORLDS { 1 } else { 3 };
+    for (at, file) in files.iter().enumerate() {
+        let damages = [b"".as_slice(), b"\xff\0garbage\n", &[0; 4096]];
+        for bytes in damages.into_iter().skip(at % step).step_by(step) {
             // `doctor --fix` removes a directory that it emptied.
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-            std::fs::write(&file, bytes).unwrap();
+            std::fs::write(file, bytes).unwrap();
             for args in [
                 ["status"].as_slice(),
                 &["log"],
@@ -361,7 +364,10 @@ fn replace(path: &std::path::Path, with: &str) {
 
 #[test]
 fn something_else_in_the_place_of_a_state_file_is_healed_or_named() {
-    for with in ["a folder with a file", "a dangling link"] {
+    for (at, with) in ["a folder with a file", "a dangling link"]
+        .into_iter()
+        .enumerate()
+    {
         let rig = rig();
         let mut files = vec![
             inside(&rig, "teddy/pending.json"),
@@ -373,7 +379,8 @@ fn something_else_in_the_place_of_a_state_file_is_healed_or_named() {
         files.sort();
         files.dedup();
         files.retain(|file| !file.ends_with("teddy/own-packs"));
-        for file in files {
+        let step = if crate::WORLDS { 1 } else { 2 };
+        for file in files.into_iter().skip(at % step).step_by(step) {
             let before = std::fs::read(&file).ok();
             if before.is_none() && file.exists() {
                 continue;

@@ -297,7 +297,8 @@ fn random_trees_are_merged_as_git_merges_them() {
     let mut repo = TestRepo::new();
     let mut repository = repo.open();
     let mut clean = 0;
-    for seed in 0..150 {
+    let cases = if crate::WORLDS { 300 } else { 60 };
+    for seed in 0..cases {
         // Each merge writes packs, and only a turn would combine them.
         if seed % 20 == 0 {
             repo = TestRepo::new();
@@ -319,10 +320,10 @@ fn random_trees_are_merged_as_git_merges_them() {
             found, expected,
             "seed {seed}: {base:#?}\n{ours:#?}\n{theirs:#?}"
         );
-        clean += usize::from(found.is_some());
+        clean += u64::from(found.is_some());
     }
     assert!(
-        (30..120).contains(&clean),
-        "{clean} of 150 are clean: the cases are one-sided"
+        (cases / 5..cases * 4 / 5).contains(&clean),
+        "{clean} of {cases} are clean: the cases are one-sided"
     );
 }

@@ -196,7 +196,8 @@ fn an_empty_repository_has_the_empty_tree() {
 fn a_folder_of_very_many_files_is_seen_as_it_is() {
     let repo = TestRepo::new();
     let name = |number: usize| format!("many/file-{number}");
-    for number in 0..5_000 {
+    let count = if crate::WORLDS { 5_000 } else { 1_500 };
+    for number in 0..count {
         repo.put(name(number), number.to_string());
     }
     repo.commit("all");
@@ -207,17 +208,17 @@ fn a_folder_of_very_many_files_is_seen_as_it_is() {
         repo.put("new", content);
         std::fs::rename(repo.path().join("new"), repo.path().join(name(at))).unwrap();
     };
-    replace(4_321, "other");
+    replace(1_321, "other");
     assert_ne!(check(&repo).tree, first.tree);
-    replace(4_321, "4321");
+    replace(1_321, "1321");
     assert_eq!(check(&repo).tree, first.tree);
 
-    replace(5_000, "one more");
+    replace(count, "one more");
     check(&repo);
     std::fs::remove_file(repo.path().join(name(17))).unwrap();
     check(&repo);
     replace(17, "17");
-    std::fs::remove_file(repo.path().join(name(5_000))).unwrap();
+    std::fs::remove_file(repo.path().join(name(count))).unwrap();
     assert_eq!(check(&repo).tree, first.tree);
     std::fs::remove_file(repo.path().join(name(18))).unwrap();
     repo.put("many/file-18/folder", "now");
