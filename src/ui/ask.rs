@@ -441,7 +441,7 @@ pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
         screen.show_cursor()?;
         let chosen = chosen.map_err(|dialoguer::Error::IO(error)| error)?;
         // The enter in a pasted text is no answer.
-        if BurstGuard::default().is_alone()? {
+        if !terminal::discard_input()? {
             return Ok(chosen);
         }
     }

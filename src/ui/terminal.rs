@@ -203,6 +203,18 @@ pub fn forget_typed() -> io::Result<()> {
     Ok(())
 }
 
+/// Discards input that follows a key at once. Returns whether there was any. For keys that something
+/// else than the event reader read.
+pub fn discard_input() -> io::Result<bool> {
+    let stdin = io::stdin();
+    let mut ends = [PollFd::new(&stdin, PollFlags::IN)];
+    let is_waiting = rustix::event::poll(&mut ends, Timespec::try_from(BURST).ok().as_ref())? > 0;
+    if is_waiting {
+        tcflush(&stdin, QueueSelector::IFlush)?;
+    }
+    Ok(is_waiting)
+}
+
 /// Detects keys that arrive together with others. Such a key must not approve a plan: it can be part of
 /// a text that was meant for another prompt.
 #[derive(Debug, Default)]

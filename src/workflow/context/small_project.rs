@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::git::ignore::TextRules;
+use crate::git::object::absent::MissingObject;
 use crate::git::object::{BlobId, EntryMode, Leaf, TreeId};
 use crate::host::file::Root;
 use crate::model::token::TokenCache;
@@ -48,8 +49,12 @@ pub fn add_small_project(
         return Ok(None);
     }
     let leaves = project.repository.leaves(tree)?;
-    let Some((paths, tokens)) = small_files(project, &leaves)? else {
-        return Ok(None);
+    let (paths, tokens) = match small_files(project, &leaves) {
+        // Files that only the server of a partial clone has are no reason to fail.
+        Err(error) if project.repository.is_partial() && is_missing(&error) => return Ok(None),
+        Ok(None) => return Ok(None),
+        Err(error) => return Err(error),
+        Ok(Some(small)) => small,
     };
     if paths.is_empty() {
         return Ok(None);
@@ -65,6 +70,10 @@ pub fn add_small_project(
         files: paths.len(),
         tokens,
     }))
+}
+
+fn is_missing(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.is::<MissingObject>())
 }
 
 /// Returns the context lists of the next input. A small project is added to those of the first turn.
