@@ -100,8 +100,10 @@ pub struct EarlierConversation {
 pub struct ConversationTotals {
     /// Token counts.
     pub usage: Option<TokenUsage>,
-    /// Cost in US dollars. 0 for an agent that counts anew in each call.
+    /// Cost in US dollars.
     pub cost: Option<f64>,
+    /// The reported cost is that of the last call: the agent has lost its totals before.
+    pub counts_anew: bool,
 }
 
 /// What a reported number covers.
@@ -121,35 +123,34 @@ pub enum UsageScope {
 struct CallCost {
     call: Option<f64>,
     total: Option<f64>,
+    counts_anew: bool,
 }
 
 impl UsageScope {
     /// Cost of this call, and what to remember as the total. `earlier` is `None` in a new
-    /// conversation.
+    /// conversation. `is_same_anew`: an agent that reports the same total again counts anew.
     fn cost(
         self,
         reported: Option<f64>,
         earlier: Option<&ConversationTotals>,
-        has_tokens: bool,
+        is_same_anew: bool,
     ) -> CallCost {
         let is_total = self == UsageScope::Conversation;
-        let before = earlier.filter(|_| is_total).map(|earlier| earlier.cost);
-        let (call, total) = match (reported, before) {
-            (None, _) => (None, None),
-            (Some(reported), None) => (Some(reported), Some(reported)),
-            (Some(reported), Some(None)) => (None, Some(reported)),
-            // Claude Code keeps its totals in a file that it does not always have. Without it, it
-            // counts anew: the total is smaller, or the same after further work.
-            (Some(reported), Some(Some(before)))
-                if reported < before || before == 0.0 || (reported == before && has_tokens) =>
-            {
-                (Some(reported), Some(0.0))
-            }
-            (Some(reported), Some(Some(before))) => (Some(reported - before), Some(reported)),
+        let earlier = earlier.filter(|_| is_total);
+        let pair = reported.zip(earlier.and_then(|earlier| earlier.cost));
+        // 0 is also the cost of a model whose price the agent does not know.
+        let has_lost_totals = pair.is_some_and(|(reported, before)| {
+            reported < before || (is_same_anew && reported == before && before > 0.0)
+        });
+        let counts_anew = has_lost_totals || earlier.is_some_and(|earlier| earlier.counts_anew);
+        let call = match earlier {
+            Some(_) if !counts_anew => pair.map(|(reported, before)| reported - before),
+            _ => reported,
         };
         CallCost {
             call: call.filter(|_| self != UsageScope::LastStep),
-            total: total.filter(|_| is_total),
+            total: reported.filter(|_| is_total),
+            counts_anew,
         }
     }
 
@@ -385,6 +386,7 @@ mod tests {
         ConversationTotals {
             usage: usage.is_known().then_some(usage),
             cost,
+            counts_anew: false,
         }
     }
 
@@ -415,19 +417,38 @@ mod tests {
         assert_eq!(UsageScope::Call.cost(None, None, true), CallCost::default());
     }
 
+    /// Costs of the calls of a conversation in which the agent reports these.
+    fn costs<const N: usize>(reported: [f64; N], is_same_anew: bool) -> [Option<f64>; N] {
+        let mut earlier: Option<ConversationTotals> = None;
+        reported.map(|reported| {
+            let scope = UsageScope::Conversation;
+            let cost = scope.cost(Some(reported), earlier.as_ref(), is_same_anew);
+            earlier = Some(ConversationTotals {
+                cost: cost.total,
+                counts_anew: cost.counts_anew,
+                ..ConversationTotals::default()
+            });
+            cost.call
+        })
+    }
+
     /// Regression: the third of three calls with equal costs had none.
     #[test]
     fn an_agent_that_counts_anew_is_recognized() {
-        let mut earlier: Option<ConversationTotals> = None;
-        let calls = [0.75, 0.25, 0.25, 0.5].map(|reported| {
-            let cost = UsageScope::Conversation.cost(Some(reported), earlier.as_ref(), true);
-            earlier = Some(totals(cost.total, 0));
-            cost.call
-        });
-        assert_eq!(calls, [Some(0.75), Some(0.25), Some(0.25), Some(0.5)]);
-        // A call without work costs nothing.
-        let before = totals(Some(0.75), 0);
-        let cost = UsageScope::Conversation.cost(Some(0.75), Some(&before), false);
-        assert_eq!((cost.call, cost.total), (Some(0.0), Some(0.75)));
+        let reported = [0.75, 0.25, 0.25, 0.5];
+        assert_eq!(costs(reported, true), reported.map(Some));
+        assert_eq!(costs(reported, false), reported.map(Some));
+        assert_eq!(costs([0.75, 0.75, 1.0], true), [0.75, 0.75, 1.0].map(Some));
+    }
+
+    /// Regression: a call of a free model cost as much as the conversation, and so did each call
+    /// after one without a known price.
+    #[test]
+    fn a_call_without_a_cost_is_no_sign_that_an_agent_counts_anew() {
+        assert_eq!(costs([0.75, 0.75, 1.0], false), [0.75, 0.0, 0.25].map(Some));
+        for is_same_anew in [false, true] {
+            let calls = costs([0.0, 0.0, 0.5, 0.75], is_same_anew);
+            assert_eq!(calls, [0.0, 0.0, 0.5, 0.25].map(Some));
+        }
     }
 }

@@ -379,6 +379,9 @@ pub struct Acted {
         deserialize_with = "limited::dollars"
     )]
     pub total_cost: Option<f64>,
+    /// `total_cost` is that of the last call, and so is what the program reports next.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub counts_anew: bool,
     /// Tokens of the whole conversation, if the program reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_tokens: Option<TotalTokens>,

@@ -232,6 +232,7 @@ impl WorktreeEnv<'_, '_> {
             conversation: result.conversation.clone(),
             resumed: result.resumed,
             total_cost: result.totals.cost,
+            counts_anew: result.totals.counts_anew,
             total_tokens: result.totals.usage.map(total_tokens),
         });
     }
@@ -250,6 +251,7 @@ impl WorktreeEnv<'_, '_> {
         record.acted = Some(Acted {
             conversation: failure.work.conversation,
             total_cost: failure.work.totals.cost,
+            counts_anew: failure.work.totals.counts_anew,
             total_tokens: failure.work.totals.usage.map(total_tokens),
             ..Acted::default()
         });
@@ -341,6 +343,7 @@ fn total_tokens(usage: TokenUsage) -> TotalTokens {
 fn totals_of(acted: &Acted) -> ConversationTotals {
     ConversationTotals {
         cost: acted.total_cost,
+        counts_anew: acted.counts_anew,
         usage: acted.total_tokens.map(|total| TokenUsage {
             input: total.input,
             output: total.output,

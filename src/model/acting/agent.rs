@@ -160,10 +160,12 @@ impl AgentSettings {
         let is_total = tokens == UsageScope::Conversation;
         let total_usage = Some(usage).filter(|usage| usage.is_known() && is_total);
         let usage = tokens.usage(usage, earlier);
-        let cost = dollars.cost(cost, earlier, usage.is_known());
+        let loses_totals = self.preset.is_some_and(|preset| preset.loses_totals);
+        let cost = dollars.cost(cost, earlier, loses_totals && usage.is_known());
         let totals = ConversationTotals {
             usage: total_usage,
             cost: cost.total,
+            counts_anew: cost.counts_anew,
         };
         // Agents report 0 for a model whose price they do not know.
         let call = cost.call.filter(|cost| *cost > 0.0 || !usage.is_known());

@@ -36,6 +36,9 @@ pub struct AgentPreset {
     pub tokens: UsageScope,
     /// What the cost that it reports covers.
     pub cost: UsageScope,
+    /// Keeps its totals in a file that it does not always have. Without it, it counts anew: the
+    /// total is smaller, or the same after further work.
+    pub loses_totals: bool,
     /// Command to install it.
     pub install: &'static str,
     /// For error messages.
@@ -58,6 +61,7 @@ const PLAIN: AgentPreset = AgentPreset {
     resumes: true,
     tokens: UsageScope::Call,
     cost: UsageScope::Call,
+    loses_totals: false,
     install: "",
     login: "",
 };
@@ -107,6 +111,7 @@ pub const ACP: [AgentPreset; 7] = [
         state: CLAUDE_STATE,
         keys: CLAUDE_KEYS,
         variables: CLAUDE_VARIABLES,
+        loses_totals: true,
         install: "npm install -g @agentclientprotocol/claude-agent-acp",
         login: CLAUDE_LOGIN,
         ..OVER_ACP
