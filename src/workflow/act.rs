@@ -16,7 +16,6 @@ use anyhow::Context as _;
 use crate::git::diff;
 use crate::git::worktree::SessionWorktree;
 use crate::host::interrupt;
-use crate::host::sandbox::Policy;
 use crate::host::supervisor::Launcher;
 use crate::model::acting::transcript::{printed_failures, render_transcript};
 use crate::model::acting::{
@@ -171,9 +170,16 @@ impl WorktreeEnv<'_, '_> {
         let exceeded = host.is_over_budget();
 
         let aliases = confine::aliases(self.project, &worktree.path);
+        let policy = task.launcher.policy.as_ref();
+        let denied_paths = |printed: &str| {
+            let hints = policy.map(|policy| denial::explain_paths(policy, printed));
+            hints.unwrap_or_default()
+        };
         match worked {
             Ok(mut result) => {
-                self.report_denied(task.launcher.policy.as_ref(), &result.transcript);
+                // A tool of the agent can have failed although the agent did not.
+                let printed = printed_failures(&result.transcript);
+                self.report_denied(denied_paths(&printed));
                 replace_paths(&aliases, &mut result);
                 self.keep(&result, worktree);
                 self.record.borrow_mut().sent_prompt = further.filter(|_| result.resumed);
@@ -181,20 +187,16 @@ impl WorktreeEnv<'_, '_> {
             }
             Err(mut failure) => {
                 let printed = printed_failures(&failure.work.transcript);
-                let policy = task.launcher.policy.as_ref();
-                failure.error =
-                    denial::explain_failure(failure.error, policy, model.needs(), &printed);
+                let variables = denial::explain_variables(model.needs(), &printed);
+                self.report_denied(denied_paths(&printed).into_iter().chain(variables));
                 replace_paths(&aliases, &mut failure.work);
                 Err(self.keep_failure(*failure, exceeded, budget))
             }
         }
     }
 
-    /// A tool of the agent can have failed although the agent did not.
-    fn report_denied(&self, policy: Option<&Policy>, transcript: &[u8]) {
-        let hint =
-            policy.and_then(|policy| denial::explain_paths(policy, &printed_failures(transcript)));
-        if let Some(hint) = hint {
+    fn report_denied(&self, hints: impl IntoIterator<Item = String>) {
+        for hint in hints {
             let notice = Notice::AgentDenied(hint);
             self.user.borrow_mut().report(Event::Notice(notice));
         }

@@ -398,6 +398,10 @@ pub(super) const FILE_ERRORS: [&str; 6] = [
     "EROFS",
 ];
 
+/// Those of them that only a write gets.
+pub(super) const READ_ONLY_ERRORS: [&str; 3] =
+    ["Read-only file system", "read-only file system", "EROFS"];
+
 /// Exit code of a shell for a program that it finds and cannot execute.
 const NOT_EXECUTABLE: i32 = 126;
 

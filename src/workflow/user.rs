@@ -391,7 +391,7 @@ pub enum Notice {
     WorktreeDiskFull(String),
     /// Found in the repository.
     AgentSettings(Vec<String>),
-    /// What the sandbox denied to an agent, as a sentence.
+    /// What was denied to an agent, as a sentence.
     AgentDenied(String),
     /// A server read only a part of the input.
     InputCut {

@@ -1,20 +1,21 @@
 //! Names what an agent was denied, and the setting that grants it.
 //!
-//! The only evidence is what the agent and its tools print. A path counts if the sandbox does not let
-//! the agent write it, and a variable if the user has it and the agent did not get it.
+//! The only evidence is what the agent and its tools print. A path counts if the user can write it and
+//! the sandbox does not let the agent, and a variable if the user has it and the agent did not get it.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use regex::Regex;
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
 
 use crate::host::env;
 use crate::host::inherited::is_secret_name;
 use crate::host::sandbox::Policy;
-use crate::model::ModelError;
 use crate::model::acting::AgentNeeds;
 use crate::text::sanitize::sanitize_line;
-use crate::workflow::confine::FILE_ERRORS;
+use crate::workflow::confine::{FILE_ERRORS, READ_ONLY_ERRORS};
 
 /// Paths, and variables, that are named at most.
 const MAX_NAMED: usize = 3;
@@ -25,36 +26,78 @@ const PATH: &str = r#"["'`‘“](/[^"'`’”]+)|(?:^|[\s:=(])(/[^\s:'"`,)]+)"#
 /// Where nothing is a file of the user's.
 const DEVICES: [&str; 3] = ["/dev", "/proc", "/sys"];
 
-/// Hint for what an agent or its tools printed. `None` if the sandbox denied nothing in it.
-pub(super) fn explain_paths(policy: &Policy, printed: &str) -> Option<String> {
+const WRITABLE: &str = "`state` in the model's entry names what it can write besides the worktree";
+
+/// Hints for what an agent or its tools printed, one per cause.
+pub(super) fn explain_paths(policy: &Policy, printed: &str) -> Vec<String> {
     let path = Regex::new(PATH).expect("the expression is valid");
-    let is_granted = |path: &str| {
-        let granted = policy.write.iter().map(|dir| dir.as_path());
-        let mut granted = granted.chain(DEVICES.iter().map(Path::new));
-        granted.any(|dir| Path::new(path).starts_with(dir))
-    };
     let denied = printed.lines().filter_map(|line| denied_path(&path, line));
-    let denied: BTreeSet<&str> = denied.filter(|path| !is_granted(path)).collect();
-    let names = quoted(denied.iter().map(|path| with_tilde(path)))?;
-    Some(format!(
-        "the sandbox does not let the agent write {names}; `state` in the model's entry names what \
-         it can write besides the worktree"
-    ))
+    // The agent decides what is printed, so this must not name a secret of the user's.
+    let denied = denied.filter(|(_, path)| is_refused_by(policy, Path::new(path)));
+    let denied: BTreeSet<(bool, &str)> = denied.collect();
+    let names_of = |read_only: bool| {
+        let paths = denied.iter().filter(|(is_of, _)| *is_of == read_only);
+        quoted(paths.map(|(_, path)| with_tilde(path)))
+    };
+
+    let written = names_of(true)
+        .map(|names| format!("the sandbox does not let the agent write {names}; {WRITABLE}"));
+    let used = names_of(false).map(|names| {
+        format!(
+            "the agent tried to use {names}, which the sandbox does not let it write; {WRITABLE}"
+        )
+    });
+    written.into_iter().chain(used).collect()
 }
 
-/// The first path behind the error of a line, else the last one before it.
-fn denied_path<'l>(path: &Regex, line: &'l str) -> Option<&'l str> {
-    let error = FILE_ERRORS.iter().find_map(|error| line.find(error))?;
-    let (before, after) = line.split_at(error);
+/// Whether the user can write the path, and the sandbox does not let the agent.
+fn is_refused_by(policy: &Policy, path: &Path) -> bool {
+    // With `..`, the path can be in any of these directories.
+    if path.components().any(|part| part == Component::ParentDir) {
+        return false;
+    }
+    let real = path.canonicalize();
+    let real = real.as_deref().unwrap_or(path);
+    let Policy {
+        write,
+        add,
+        hidden,
+        private,
+        ..
+    } = policy;
+    let dirs = [write, add, hidden, private].into_iter().flatten();
+    let mut dirs = dirs
+        .map(PathBuf::as_path)
+        .chain(DEVICES.iter().map(Path::new));
+    !dirs.any(|dir| path.starts_with(dir) || real.starts_with(dir)) && user_can_write(path)
+}
+
+/// Also for a path that does not exist, in a directory in which the user can create it.
+fn user_can_write(path: &Path) -> bool {
+    let allowed = path
+        .ancestors()
+        .find_map(|path| match access(path, Access::WRITE_OK) {
+            Err(Errno::NOENT) => None,
+            result => Some(result.is_ok()),
+        });
+    allowed == Some(true)
+}
+
+/// The first path behind the error of a line, else the last one before it, and whether the error
+/// is that of a read-only file system.
+fn denied_path<'l>(path: &Regex, line: &'l str) -> Option<(bool, &'l str)> {
+    let found = |error: &&'static str| line.find(*error).map(|at| (at, *error));
+    let (at, error) = FILE_ERRORS.iter().find_map(found)?;
+    let (before, after) = line.split_at(at);
     let found = path
         .captures(after)
         .or_else(|| path.captures_iter(before).last())?;
     let name = found.get(1).or(found.get(2))?;
-    Some(name.as_str())
+    Some((READ_ONLY_ERRORS.contains(&error), name.as_str()))
 }
 
 /// Hint for what an agent printed that failed. `None` if it names no variable that it did not get.
-fn explain_variables(needs: &AgentNeeds, printed: &str) -> Option<String> {
+pub(super) fn explain_variables(needs: &AgentNeeds, printed: &str) -> Option<String> {
     let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     let words = printed.split(|c| !is_name(c));
     let withheld = words.filter(|word| {
@@ -88,74 +131,91 @@ fn with_tilde(path: &str) -> String {
     }
 }
 
-/// Adds what was denied to the remedy of a failed agent.
-pub(super) fn explain_failure(
-    error: ModelError,
-    policy: Option<&Policy>,
-    needs: &AgentNeeds,
-    printed: &str,
-) -> ModelError {
-    let ModelError::Agent { detail, remedy } = error else {
-        return error;
-    };
-    let paths = policy.and_then(|policy| explain_paths(policy, printed));
-    let hints = [paths, explain_variables(needs, printed)];
-    let hints = hints.into_iter().flatten().chain([remedy]);
-    ModelError::Agent {
-        detail,
-        remedy: hints.collect::<Vec<_>>().join("; else "),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const USED: &str = "the agent tried to use";
+    const WRITTEN: &str = "the sandbox does not let the agent write";
+
+    /// `{d}` is a directory of the user's, with granted, hidden and other files in it.
     #[track_caller]
-    fn check(printed: &str, expected: Option<&str>) {
+    fn check(printed: &str, expected: &[(&str, &str)]) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().canonicalize().unwrap();
+        std::fs::create_dir(path.join("secret")).unwrap();
+        std::os::unix::fs::symlink(path.join("secret"), path.join("link")).unwrap();
         let policy = Policy {
-            write: vec!["/work/tree".into()],
+            write: vec![path.join("tree")],
+            add: vec![path.join("objects")],
+            hidden: vec![path.join("secret")],
             ..Policy::default()
         };
-        let hint = explain_paths(&policy, printed);
-        let named = hint.as_deref().map(|hint| {
-            let (_, names) = hint.split_once("write ").unwrap();
-            names.split_once(';').unwrap().0
+        let path = path.to_str().unwrap();
+        let hints = explain_paths(&policy, &printed.replace("{d}", path));
+        let expected = expected.iter().map(|(begin, names)| {
+            let names = names.replace("{d}", path);
+            match *begin {
+                USED => {
+                    format!("{USED} {names}, which the sandbox does not let it write; {WRITABLE}")
+                }
+                _ => format!("{begin} {names}; {WRITABLE}"),
+            }
         });
-        assert_eq!(named, expected, "{printed}");
+        assert_eq!(hints, expected.collect::<Vec<_>>(), "{printed}");
     }
 
     #[test]
     fn the_path_that_was_denied_is_named() {
         for (printed, path) in [
-            ("sh: 1: cannot create /opt/x: Permission denied", "`/opt/x`"),
-            ("/bin/sh: /opt/x: Permission denied", "`/opt/x`"),
+            ("sh: 1: cannot create {d}/x: Permission denied", "`{d}/x`"),
+            ("/bin/sh: {d}/x: Permission denied", "`{d}/x`"),
             (
-                "touch: cannot touch ‘/opt/a b’: Read-only file system",
-                "`/opt/a b`",
+                "Error: EACCES: permission denied, open '{d}/a b/c'",
+                "`{d}/a b/c`",
             ),
             (
-                "Error: EACCES: permission denied, open '/opt/a b/c'",
-                "`/opt/a b/c`",
+                "PermissionError: [Errno 13] Permission denied: '{d}/x'",
+                "`{d}/x`",
             ),
             (
-                "PermissionError: [Errno 13] Permission denied: '/opt/x'",
-                "`/opt/x`",
-            ),
-            (
-                "/opt/b: Permission denied\nok\n/opt/a: Permission denied",
-                "`/opt/a`, `/opt/b`",
+                "{d}/b: Permission denied\nok\n{d}/a: Permission denied",
+                "`{d}/a`, `{d}/b`",
             ),
         ] {
-            check(printed, Some(path));
+            check(printed, &[(USED, path)]);
         }
     }
 
     #[test]
+    fn a_write_is_named_as_such_and_each_cause_alone() {
+        let printed = "touch: cannot touch ‘{d}/a b’: Read-only file system\n\
+                       cat: {d}/x: Permission denied";
+        check(printed, &[(WRITTEN, "`{d}/a b`"), (USED, "`{d}/x`")]);
+    }
+
+    #[test]
     fn nothing_is_denied_without_an_error_or_in_a_granted_directory() {
-        check("wrote /opt/x", None);
-        check("/work/tree/a: Permission denied", None);
-        check("cannot open /dev/kvm: Permission denied", None);
-        check("Permission denied (publickey).", None);
+        check("wrote {d}/x", &[]);
+        check("{d}/tree/a: Permission denied", &[]);
+        check("rm: {d}/objects/a: Permission denied", &[]);
+        check("cannot open /dev/kvm: Permission denied", &[]);
+        check("Permission denied (publickey).", &[]);
+    }
+
+    /// Regression: an agent had its user open a directory with keys to it.
+    #[test]
+    fn a_hidden_path_is_not_named() {
+        check("cat: {d}/secret/key: Permission denied", &[]);
+        check("cat: {d}/link: Permission denied", &[]);
+        check("cat: {d}/x/../secret/key: Permission denied", &[]);
+    }
+
+    #[test]
+    fn a_path_that_the_user_cannot_write_either_is_not_named() {
+        if !rustix::process::geteuid().is_root() {
+            check("cat: /etc/shadow: Permission denied", &[]);
+            check("/usr/x: Permission denied", &[]);
+        }
     }
 }

@@ -201,16 +201,21 @@ fn an_agent_that_writes_while_it_ends_is_planned_as_it_ended() {
 
 #[test]
 fn what_an_agent_was_denied_is_named_with_its_setting() {
-    let failed_tool = r#"why=$(touch /usr/made.txt 2>&1)
+    let failed_tool = r#"why=$(touch "$OUTSIDE" 2>&1)
 update '{"sessionUpdate":"tool_call","toolCallId":"1","title":"touch","kind":"execute","status":"failed","content":[{"type":"content","content":{"type":"text","text":"'"$why"'"}}]}'"#;
-    let repo = project(&format!("{failed_tool}\nmessage 'Tried it.'"));
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    let outside = repo.beside("made.txt").display().to_string();
+    let failed_tool = failed_tool.replace("$OUTSIDE", &outside);
+    use_scripted_agent(&repo, &format!("{failed_tool}\nmessage 'Tried it.'"));
     if availability() != Availability::Full {
         return;
     }
-    let denied =
-        "the sandbox does not let the agent write `/usr/made.txt`; `state` in the model's entry";
+    let denied = format!("`{outside}`");
+    let setting = "; `state` in the model's entry names what it can write besides the worktree";
     repo.done(&["new", "demo"]);
-    repo.teddy(&["plan", "-m", "go"]).check(0, &[denied]);
+    repo.teddy(&["plan", "-m", "go"])
+        .check(0, &[&denied, setting]);
 
     use_scripted_agent(
         &repo,
@@ -221,8 +226,9 @@ update '{"sessionUpdate":"tool_call","toolCallId":"1","title":"touch","kind":"ex
     repo.reads(command, "").check(
         1,
         &[
-            denied,
-            "; else the agent did not get `MINE_API_KEY`; `api_key_env` in the model's entry passes",
+            &denied,
+            setting,
+            "the agent did not get `MINE_API_KEY`; `api_key_env` in the model's entry passes",
         ],
     );
 }
