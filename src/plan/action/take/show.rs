@@ -87,7 +87,7 @@ pub(super) fn take_risks(take: &TakePath, step: &Step) -> Vec<String> {
     };
 
     match becomes.mode {
-        StateMode::Executable if before.is_none() => {
+        StateMode::Executable if before.is_none_or(|was| was.mode == StateMode::Link) => {
             risks.push(format!("{path} is executable"));
         }
         StateMode::Link => risks.extend(describe_link(take, step)),

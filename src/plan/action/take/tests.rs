@@ -212,6 +212,14 @@ fn p40_what_is_risky_about_a_take_is_said() {
         ..executable
     };
     assert_eq!(risks(&new, Some(b"x")), ["d/a is executable"]);
+    let instead_of_link = TakePath {
+        previous: Some(KnownState {
+            mode: StateMode::Link,
+            imprint: Imprint::of(b"x"),
+        }),
+        ..new
+    };
+    assert_eq!(risks(&instead_of_link, Some(b"x")), ["d/a is executable"]);
     assert_eq!(
         risks(&take(Some(StateMode::Plain), b"\0"), Some(b"\0")),
         Vec::<String>::new()
