@@ -37,7 +37,10 @@ pub fn find_damage(
     let marked = read::marked_generated(repository, from, paths)?;
     let mut deleted: BTreeMap<_, &TreeChange> = BTreeMap::new();
     for change in &changes {
-        if let (Some(old), None) = (&change.old, &change.new) {
+        // All empty files have the same bytes.
+        if let (Some(old), None) = (&change.old, &change.new)
+            && !old.id.is_empty_blob()
+        {
             deleted.insert(old.id, change);
         }
     }

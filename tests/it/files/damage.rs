@@ -204,3 +204,15 @@ fn hard_links_and_marked_files_are_named_before_and_after_they_change() {
         ("2\n".into(), "1\n".into())
     );
 }
+
+/// Regression: all empty files were the same one under another name.
+#[test]
+fn an_empty_file_is_not_another_one() {
+    let repo = TestRepo::new().file("old.txt", "");
+    repo.commit("base");
+    repo.workflow().new_session("demo").done();
+    std::fs::remove_file(repo.path().join("old.txt")).unwrap();
+    repo.write("new.txt", "");
+    let reply = repo.json(&["record", "by hand"], 0);
+    assert_eq!(reply["damage"], serde_json::json!([]));
+}
