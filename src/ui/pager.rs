@@ -21,15 +21,8 @@ pub struct Pager {
     list: List,
     /// Message shown until the next key.
     notice: Option<String>,
-    is_help: bool,
-}
-
-/// Command that a key returns to the caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PagerCommand {
-    Close,
-    /// Show the keys.
-    Help,
+    /// The keys, shown over the text.
+    help: Option<Box<Pager>>,
 }
 
 /// Returns keys and their descriptions as lines.
@@ -65,7 +58,7 @@ impl Pager {
             width: 0,
             list: List::text(),
             notice: None,
-            is_help: false,
+            help: None,
         }
     }
 
@@ -79,16 +72,8 @@ impl Pager {
         loop {
             self.fit(full.area()?);
             full.draw(|frame| self.draw(frame, paint))?;
-            match self.press(&full.next_key()?) {
-                Some(PagerCommand::Close) => return Ok(()),
-                Some(PagerCommand::Help) => {
-                    let help = Pager {
-                        is_help: true,
-                        ..Pager::keys(&HELP)
-                    };
-                    help.run(full, paint)?;
-                }
-                None => {}
+            if self.press(&full.next_key()?) {
+                return Ok(());
             }
         }
     }
@@ -106,28 +91,44 @@ impl Pager {
         }
         let height = area.height.saturating_sub(FRAME).max(1);
         self.list.fit(self.lines.len(), usize::from(height));
+        if let Some(help) = &mut self.help {
+            help.fit(area);
+        }
     }
 
     pub fn draw(&self, frame: &mut ratatui::Frame<'_>, paint: Paint) {
+        if let Some(help) = &self.help {
+            return help.draw(frame, paint);
+        }
         let body = self.lines[self.list.visible()].iter().cloned();
         draw::page(frame, &self.title, body, self.footer(), paint);
     }
 
-    /// Handles a key.
-    pub fn press(&mut self, key: &Key) -> Option<PagerCommand> {
+    /// Handles a key. Returns whether it closes the pager.
+    pub fn press(&mut self, key: &Key) -> bool {
+        if *key == Key::Terminate {
+            return true;
+        }
+        if let Some(help) = &mut self.help {
+            // The keys of the keys are the same.
+            if *key == Key::Char('?') || help.press(key) {
+                self.help = None;
+            }
+            return false;
+        }
+
         self.notice = None;
         match self.list.read(key, |at| self.lines[at].text()) {
-            ListResponse::Taken => return None,
+            ListResponse::Taken => return false,
             ListResponse::Missing(notice) => self.notice = Some(notice),
             ListResponse::Ignored => {}
         }
         match key {
-            Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') | Key::Terminate => {
-                Some(PagerCommand::Close)
-            }
-            Key::Char('?') if !self.is_help => Some(PagerCommand::Help),
-            _ => None,
+            Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') => return true,
+            Key::Char('?') => self.help = Some(Box::new(Pager::keys(&HELP))),
+            _ => {}
         }
+        false
     }
 
     /// Returns the search, or position and keys.
@@ -155,11 +156,25 @@ mod tests {
     fn what_is_found_nowhere_is_said_until_the_next_key() {
         let mut pager = pager(["line".to_owned()].into_iter(), 40, 4);
         for key in [Key::Char('/'), Key::Char('n'), Key::Char('o'), Key::Enter] {
-            assert_eq!(pager.press(&key), None);
+            assert!(!pager.press(&key));
         }
         assert_eq!(pager.footer().text(), "`no` is not in what is shown");
         pager.press(&Key::Down);
         assert!(pager.footer().text().starts_with("1/1 "));
+    }
+
+    /// Regression: in the browser, the key did nothing.
+    #[test]
+    fn the_keys_are_shown_over_the_text() {
+        let mut pager = pager(["line".to_owned()].into_iter(), 40, 4);
+        for close in [Key::Char('q'), Key::Char('?')] {
+            assert!(!pager.press(&Key::Char('?')));
+            assert!(pager.help.is_some());
+            assert!(!pager.press(&close));
+            assert!(pager.help.is_none());
+        }
+        assert!(!pager.press(&Key::Char('?')));
+        assert!(pager.press(&Key::Terminate));
     }
 
     #[test]

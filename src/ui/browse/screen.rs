@@ -12,7 +12,7 @@ use crate::ui::browse::turn_view::BrowseTab;
 use crate::ui::browse::{BrowseAction, BrowseActions};
 use crate::ui::key::Key;
 use crate::ui::list::{ListResponse, Search};
-use crate::ui::pager::{Pager, PagerCommand};
+use crate::ui::pager::Pager;
 use crate::ui::style::Paint;
 use crate::ui::terminal::{self, Full};
 
@@ -140,7 +140,7 @@ impl Browser {
             return Some(BrowseCommand::Quit);
         }
         if let Some(text) = &mut self.text {
-            if text.press(key) == Some(PagerCommand::Close) {
+            if text.press(key) {
                 self.text = None;
             }
             return None;
