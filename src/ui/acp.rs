@@ -58,6 +58,8 @@ pub struct AcpUser<'a> {
     tools: HashSet<String>,
     /// Part of the `toolCallId`s: an agent can count anew in each prompt.
     prefix: String,
+    /// Permission requests for a call without an id.
+    unnamed: usize,
     /// Cost of the session in US dollars: before the call of the model that runs, and of this call.
     spent: f64,
     cost: Option<f64>,
@@ -75,6 +77,7 @@ impl<'a> AcpUser<'a> {
             work: AgentWork::default(),
             tools: HashSet::new(),
             prefix: Uuid::now_v7().to_string(),
+            unnamed: 0,
             spent: 0.0,
             cost: None,
         }
@@ -301,8 +304,16 @@ impl User for AcpUser<'_> {
             let path = self.root.join(&it.path);
             json!({ "type": "diff", "path": path, "oldText": it.old, "newText": it.new })
         }));
+        let call = match question.tool.as_str() {
+            "" => {
+                self.unnamed += 1;
+                // Unlike the id of any other call.
+                format!("{}.{}", self.prefix, self.unnamed)
+            }
+            tool => self.call_id(tool),
+        };
         let tool_call = json!({
-            "toolCallId": self.call_id(&question.tool), "title": sanitize_block(title),
+            "toolCallId": call, "title": sanitize_block(title),
             "kind": tool_kind(&question.kind), "status": "pending", "content": content,
         });
         let options = json!([

@@ -186,15 +186,20 @@ impl WorkState<'_> {
     }
 }
 
-/// A part of a tool call that is a difference. `None` if it is none, or too long.
+/// A part of a tool call that is a difference. `None` if it is none, too long, or of a path that is
+/// shown in another way: an editor takes it for that file's.
 fn proposed_text(part: &Value) -> Option<ProposedText> {
     let text = |key: &str| part[key].as_str().filter(|text| text.len() <= MAX_MESSAGE);
     let old = match &part["oldText"] {
         Value::Null => None,
         _ => Some(text("oldText")?.to_owned()),
     };
+    let path = text_at(part, "/path").to_owned();
+    if path != sanitize_label(&path) {
+        return None;
+    }
     Some(ProposedText {
-        path: sanitize_label(text_at(part, "/path")),
+        path,
         old,
         new: text("newText")?.to_owned(),
     })
@@ -318,6 +323,18 @@ mod tests {
         };
         let work = after(&[named("1", "One."), named("2", "Tw"), named("2", "o.")]);
         assert_eq!(work.message, "Two.");
+    }
+
+    /// Regression: a cut path was that of another file for an editor.
+    #[test]
+    fn a_difference_is_that_of_a_path_which_is_shown_as_it_is() {
+        let part = |path: &str| json!({ "type": "diff", "path": path, "newText": "x" });
+        let long = format!("/{}", "a".repeat(400));
+        let parts = ["/work/a b", &long, "/work/a\u{202e}", " /work/a"].map(part);
+        let call = json!({ "toolCall": { "toolCallId": "1", "content": parts } });
+        let question = WorkState::default().question(&call, true);
+        let paths = question.differences.iter().map(|it| it.path.as_str());
+        assert_eq!(paths.collect::<Vec<_>>(), ["/work/a b"]);
     }
 
     #[test]

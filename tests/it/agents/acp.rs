@@ -292,6 +292,20 @@ fn what_an_agent_behind_it_does_and_asks_reaches_the_editor() {
     editor.leave();
 }
 
+/// Regression: an editor takes calls with the same id for one.
+#[test]
+fn questions_without_a_call_are_different_calls() {
+    let repo = project();
+    let work = "ask 'one' execute ''; ask 'two' execute ''; message 'Done.'";
+    crate::scripted_agent::use_scripted_agent(&repo, work);
+    let mut editor = Editor::new(&repo);
+    let session = editor.begin(&repo);
+    editor.prompt(&session, "go");
+    let [one, two] = [0, 1].map(|at| editor.asked[at]["toolCallId"].as_str().unwrap());
+    assert_eq!([&one[one.len() - 2..], &two[two.len() - 2..]], [".1", ".2"]);
+    editor.leave();
+}
+
 #[test]
 fn an_agent_that_asks_is_ended_if_the_prompt_is_cancelled_or_the_editor_leaves() {
     let repo = project();

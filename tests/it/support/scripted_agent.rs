@@ -1,7 +1,7 @@
 //! A shell script that speaks the Agent Client Protocol.
 //!
 //! A test supplies the work as shell code. The code finds `$line` (the request), `$mode` and these
-//! functions: `message TEXT`, `thought TEXT`, `tool ID TITLE KIND STATUS`, `ask TITLE KIND` (sets
+//! functions: `message TEXT`, `thought TEXT`, `tool ID TITLE KIND STATUS`, `ask TITLE KIND [ID]` (sets
 //! `$allowed` to `yes`, `no` or `cancelled`), `cost DOLLARS`, `update JSON`, `say LINE`. It can set
 //! `$stop` and `$usage`, which end the prompt.
 
@@ -27,7 +27,7 @@ tool() {
 }
 cost() { update '{"sessionUpdate":"usage_update","used":1,"size":2,"cost":{"amount":'"$1"',"currency":"USD"}}'; }
 ask() {
-    say '{"jsonrpc":"2.0","id":"q","method":"session/request_permission","params":{"sessionId":"s-1","toolCall":{"toolCallId":"t","title":"'"$1"'","kind":"'"$2"'"},"options":[{"optionId":"y","kind":"allow_once"},{"optionId":"a","kind":"allow_always"},{"optionId":"n","kind":"reject_once"}]}}'
+    say '{"jsonrpc":"2.0","id":"q","method":"session/request_permission","params":{"sessionId":"s-1","toolCall":{"toolCallId":"'"${3-t}"'","title":"'"$1"'","kind":"'"$2"'"},"options":[{"optionId":"y","kind":"allow_once"},{"optionId":"a","kind":"allow_always"},{"optionId":"n","kind":"reject_once"}]}}'
     while read -r reply; do
         case $reply in
         *'"id":"q"'*'"optionId":"y"'*) allowed=yes; return ;;
