@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Plan;
 use super::action::Action;
+use super::state::ModeChange;
 use super::validate::{Simulation, Step};
 use crate::text::damage::{Damage, FileChange, damage_to_files};
 
@@ -19,19 +20,22 @@ pub struct PlanDamage {
 pub fn plan_damage(plan: &Plan, simulation: &Simulation) -> Vec<PlanDamage> {
     let mut at_path: BTreeMap<&str, usize> = BTreeMap::new();
     let mut files: Vec<FileChange<'_>> = Vec::new();
+    let mut modes: Vec<ModeChange> = Vec::new();
     let mut last_actions: Vec<usize> = Vec::new();
     for (index, action) in plan.actions.iter().enumerate() {
         let Some(change) = change_by(action, simulation.step(index)) else {
             continue;
         };
+        let mode = action.kind.mode_change();
         if let Some(&at) = at_path.get(change.path) {
-            let first = &mut files[at];
-            first.after = change.after;
-            first.mode = change.mode.or(first.mode.take());
+            modes[at] = modes[at].then(mode);
+            files[at].after = change.after;
+            files[at].mode = modes[at].damage();
             last_actions[at] = index;
         } else {
             at_path.insert(change.path, files.len());
             files.push(change);
+            modes.push(mode);
             last_actions.push(index);
         }
     }
@@ -60,7 +64,64 @@ fn change_by<'a>(action: &'a Action, step: &'a Step) -> Option<FileChange<'a>> {
         path: path.as_str(),
         before: step.before.as_deref(),
         after: step.after.as_deref(),
-        mode: action.kind.mode_damage(),
+        mode: action.kind.mode_change().damage(),
         facts: step.facts,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::action::ActionKind;
+    use crate::plan::action::take::{TakePath, TakenState};
+    use crate::plan::state::{Imprint, KnownState, StateMode};
+    use crate::text::path::RepoPath;
+
+    /// Takes `a` from mode to mode, each time with other bytes.
+    #[track_caller]
+    fn check(modes: &[StateMode], expected: &[Damage]) {
+        let take = |pair: &[StateMode]| Action {
+            line: 1,
+            fields: Vec::new(),
+            kind: ActionKind::TakePath(TakePath {
+                path: RepoPath::parse("a").unwrap(),
+                becomes: Some(TakenState {
+                    mode: pair[1],
+                    artifact: "taken/01".to_owned(),
+                    imprint: Imprint::of(b"x"),
+                }),
+                previous: Some(KnownState {
+                    mode: pair[0],
+                    imprint: Imprint::of(b"x"),
+                }),
+                keep_bytes: false,
+            }),
+        };
+        let plan = Plan {
+            actions: modes.windows(2).map(take).collect(),
+            ..Plan::default()
+        };
+        let step = Step {
+            before: Some(b"x".to_vec()),
+            after: Some(b"x".to_vec()),
+            ..Step::default()
+        };
+        let simulation = Simulation {
+            steps: vec![step; plan.actions.len()],
+            ..Simulation::default()
+        };
+        let found = plan_damage(&plan, &simulation).into_iter();
+        let found: Vec<Damage> = found.map(|found| found.damage).collect();
+        assert_eq!(found, expected, "{modes:?}");
+    }
+
+    /// Regression: it was that of the last action.
+    #[test]
+    fn the_change_of_a_mode_is_that_of_all_actions() {
+        use StateMode::{Executable, Link, Plain};
+        check(&[Plain, Executable], &[Damage::BecomesExecutable]);
+        check(&[Plain, Executable, Plain], &[]);
+        check(&[Plain, Link, Executable], &[Damage::BecomesExecutable]);
+        check(&[Link, Plain, Executable], &[Damage::LinkReplaced]);
+    }
 }

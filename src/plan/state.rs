@@ -43,6 +43,29 @@ pub struct KnownState {
     pub imprint: Imprint,
 }
 
+/// Kind of a path before and after. `None` if it does not exist, or is unknown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ModeChange {
+    pub before: Option<StateMode>,
+    pub after: Option<StateMode>,
+}
+
+impl ModeChange {
+    /// Returns both changes as one.
+    #[must_use]
+    pub fn then(self, next: ModeChange) -> ModeChange {
+        ModeChange {
+            before: self.before.or(next.before),
+            after: next.after.or(self.after),
+        }
+    }
+
+    /// Returns what it does to the file.
+    pub fn damage(self) -> Option<Damage> {
+        self.before?.damage_by(self.after?)
+    }
+}
+
 impl StateMode {
     /// Every kind.
     pub const ALL: [StateMode; 3] = [StateMode::Plain, StateMode::Executable, StateMode::Link];

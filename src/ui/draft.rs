@@ -150,7 +150,8 @@ impl EditedPlan {
         let kept = keep_bytes(before, after);
         let is_mode = action
             .kind
-            .mode_damage()
+            .mode_change()
+            .damage()
             .is_some_and(|mode| mode.is_of_bytes());
         let is_same = kept == *after && !is_mode;
         if let Some(keeps) = action.kind.keeps_bytes_mut() {

@@ -6,11 +6,12 @@ use crate::git::object::TreeId;
 use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::reading::Reading;
+use crate::plan::state::ModeChange;
 use crate::project::Project;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::turn::Turn;
-use crate::text::damage::{Damage, FileFacts};
+use crate::text::damage::FileFacts;
 use crate::workflow::context::lists::lists;
 use crate::workflow::execute::planned::forced;
 use crate::workflow::plan::read_reply;
@@ -36,8 +37,8 @@ pub struct Rewrite {
     pub after: Option<Vec<u8>>,
     /// Written by TAKE: type and mode can change too, not only the content.
     pub is_taken: bool,
-    /// What a TAKE does to its mode.
-    pub mode: Option<Damage>,
+    /// By TAKE.
+    pub mode: ModeChange,
     /// What the disk and git's attributes say of the file.
     pub facts: FileFacts,
 }
@@ -123,10 +124,10 @@ fn collect(validated: ValidatedPlan) -> DryRun {
             before: step.before,
             after: None,
             is_taken: false,
-            mode: None,
+            mode: ModeChange::default(),
             facts: step.facts,
         });
-        file.mode = action.kind.mode_damage().or(file.mode.take());
+        file.mode = file.mode.then(action.kind.mode_change());
         file.after = step.after;
         file.is_taken |= action.kind.artifact().is_some();
     }

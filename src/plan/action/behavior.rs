@@ -11,8 +11,8 @@ use super::{Action, ActionKind, ActionRow};
 use crate::plan::field::Field;
 use crate::plan::run::ActionError;
 use crate::plan::run::{Outcome, Stage};
+use crate::plan::state::ModeChange;
 use crate::plan::validate::{Step, Validator};
-use crate::text::damage::Damage;
 use crate::text::diff::Counts;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
@@ -69,9 +69,9 @@ pub trait Behavior {
         Vec::new()
     }
 
-    /// Returns what the action does to the mode of its file, if it says.
-    fn mode_damage(&self) -> Option<Damage> {
-        None
+    /// Returns the change of its file's mode, if the action says.
+    fn mode_change(&self) -> ModeChange {
+        ModeChange::default()
     }
 
     /// Returns all texts that the model wrote. The review searches them for invisible characters.

@@ -23,10 +23,9 @@ use crate::plan::line::key::PATH_KEYS;
 use crate::plan::run;
 use crate::plan::run::ActionError;
 use crate::plan::run::{Ending, Outcome, Stage};
-use crate::plan::state::{FileState, Imprint, KnownState, StateMode};
+use crate::plan::state::{FileState, Imprint, KnownState, ModeChange, StateMode};
 use crate::plan::validate::simulated_files::Lookup;
 use crate::plan::validate::{Mistake, Step, Validator};
-use crate::text::damage::Damage;
 use crate::text::diff::Counts;
 use crate::text::keep_bytes::keep_bytes;
 use crate::text::path::RepoPath;
@@ -159,9 +158,13 @@ impl Behavior for TakePath {
         show::take_risks(self, step)
     }
 
-    fn mode_damage(&self) -> Option<Damage> {
-        let (was, becomes) = (self.previous.as_ref()?.mode, self.becomes.as_ref()?.mode);
-        was.damage_by(becomes).filter(|_| !self.keep_bytes)
+    fn mode_change(&self) -> ModeChange {
+        let before = self.previous.as_ref().map(|was| was.mode);
+        let after = self.becomes.as_ref().map(|to| to.mode);
+        ModeChange {
+            before,
+            after: before.filter(|_| self.keep_bytes).or(after),
+        }
     }
 
     fn texts(&self) -> Vec<&str> {

@@ -241,7 +241,7 @@ fn damage_of(run: &DryRun) -> Vec<FileDamage> {
         path,
         before: file.before.as_deref(),
         after: file.after.as_deref(),
-        mode: file.mode.clone(),
+        mode: file.mode.damage(),
         facts: file.facts,
     });
     let files: Vec<FileChange<'_>> = files.collect();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::plan::difference::{FileState, TakenBytes, files_after};
 use crate::plan::reading::read;
+use crate::text::damage::Damage;
 
 /// SHA-256 of `hello\n`.
 const HELLO: &str = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03";
@@ -203,7 +204,7 @@ fn p40_what_is_risky_about_a_take_is_said() {
     assert_eq!(risks(&take(None, b""), None), ["d/a is removed (6 bytes)"]);
     let executable = take(Some(StateMode::Executable), b"x");
     assert_eq!(
-        executable.mode_damage(),
+        executable.mode_change().damage(),
         Some(Damage::BecomesExecutable),
         "named with other damage"
     );
