@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use crate::plan::action::Action;
-use crate::plan::damage::plan_damage;
+use crate::plan::damage::PlanDamage;
 use crate::plan::repair::{Level, Note, Repaired};
 use crate::plan::validate::{ReadOnlyTarget, Step};
 use crate::session::comments::FollowedComment;
@@ -26,8 +26,8 @@ pub struct Risk {
     pub text: String,
 }
 
-/// Returns all risks: those of the whole plan first, then by action.
-pub fn risks(proposal: &ReviewRequest<'_>) -> Vec<Risk> {
+/// Returns all risks: those of the whole plan first, then by action. `damage`: by the plan.
+pub fn risks(proposal: &ReviewRequest<'_>, damage: &[PlanDamage]) -> Vec<Risk> {
     let plan_risks = repair(proposal.repair)
         .into_iter()
         .chain(asides(proposal.repair))
@@ -35,12 +35,13 @@ pub fn risks(proposal: &ReviewRequest<'_>) -> Vec<Risk> {
         .chain(comments(proposal))
         .chain(hidden_in_header(proposal));
     let mut risks: Vec<Risk> = plan_risks.map(|text| Risk { action: None, text }).collect();
-    let mut damage: HashMap<usize, Vec<Damage>> = HashMap::new();
-    for found in plan_damage(proposal.plan, proposal.simulation) {
-        damage.entry(found.action).or_default().push(found.damage);
+    let mut by_action: HashMap<usize, Vec<Damage>> = HashMap::new();
+    for found in damage {
+        let damage = by_action.entry(found.action).or_default();
+        damage.push(found.damage.clone());
     }
     for (index, action) in proposal.plan.actions.iter().enumerate() {
-        let damage = damage.remove(&index).unwrap_or_default();
+        let damage = by_action.remove(&index).unwrap_or_default();
         let texts = of_action(action, proposal.simulation.step(index), &damage);
         risks.extend(texts.into_iter().map(|text| Risk {
             action: Some(index),

@@ -82,7 +82,7 @@ impl<'a> Summary<'a> {
             audience,
             proposal,
             files: difference::files(proposal.plan, proposal.simulation),
-            risks: risk::risks(proposal),
+            risks: risk::risks(proposal, &damage),
             damages_bytes: damage.iter().any(|found| found.damage.is_of_bytes()),
         }
     }
@@ -510,6 +510,7 @@ fn action_counts(proposal: &ReviewRequest<'_>) -> Vec<String> {
 /// Returns the proposal as one object. Nothing is shortened or escaped for display.
 pub fn proposal_json(proposal: &ReviewRequest<'_>) -> Value {
     let plan = proposal.plan;
+    let damage = plan_damage(plan, proposal.simulation);
     let memo = |verb| match verb {
         Verb::Add => "add",
         Verb::Remove => "remove",
@@ -527,8 +528,8 @@ pub fn proposal_json(proposal: &ReviewRequest<'_>) -> Value {
         "actions": (0..plan.actions.len()).map(|index| action_json(proposal, index)).collect::<Vec<_>>(),
         "spellings": proposal.repair.notes.iter().filter(|n| n.spelling).collect::<Vec<_>>(),
         "comments": proposal.comments.iter().map(comment_json).collect::<Vec<_>>(),
-        "damage": plan_damage(plan, proposal.simulation).iter().map(|found| found.damage.to_file(&found.path)).collect::<Vec<_>>(),
-        "risks": risk::risks(proposal).iter().map(|r| json!({ "action": r.action, "text": r.text })).collect::<Vec<_>>(),
+        "damage": damage.iter().map(|found| found.damage.to_file(&found.path)).collect::<Vec<_>>(),
+        "risks": risk::risks(proposal, &damage).iter().map(|r| json!({ "action": r.action, "text": r.text })).collect::<Vec<_>>(),
     })
 }
 
