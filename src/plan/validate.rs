@@ -69,21 +69,13 @@ pub trait Facts {
         false
     }
     /// Returns the current memos.
-    fn memos(&self) -> &[String] {
-        &[]
-    }
+    fn memos(&self) -> &[String];
     /// Returns the agents that INVOKE can name.
-    fn agents(&self) -> BTreeSet<String> {
-        BTreeSet::new()
-    }
+    fn agents(&self) -> BTreeSet<String>;
     /// Returns the agents that INVOKE could name if the user trusted the repository.
-    fn untrusted_agents(&self) -> BTreeSet<String> {
-        BTreeSet::new()
-    }
+    fn untrusted_agents(&self) -> BTreeSet<String>;
     /// Returns the reason why RESEARCH cannot search; `None` if it can.
-    fn search_obstacle(&self) -> Option<String> {
-        None
-    }
+    fn search_obstacle(&self) -> Option<String>;
     /// Returns the program of a script's `#!` line, if it does not exist.
     fn missing_interpreter(&self, _script: &str) -> Option<String> {
         None
@@ -106,9 +98,7 @@ pub trait Facts {
         FileFacts::default()
     }
     /// Returns the content of an artifact of the plan's own turn, for TAKE.
-    fn taken_bytes(&self, _name: &str) -> Option<Vec<u8>> {
-        None
-    }
+    fn taken_bytes(&self, name: &str) -> Option<Vec<u8>>;
 }
 
 /// What has no write permission for any user.

@@ -1,7 +1,7 @@
 //! Proposals for tests of this layer, validated by the real engine on files in memory.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use ratatui::Terminal;
@@ -155,8 +155,28 @@ impl Facts for Files {
         true
     }
 
+    fn memos(&self) -> &[String] {
+        &[]
+    }
+
+    fn agents(&self) -> BTreeSet<String> {
+        BTreeSet::new()
+    }
+
+    fn untrusted_agents(&self) -> BTreeSet<String> {
+        BTreeSet::new()
+    }
+
+    fn search_obstacle(&self) -> Option<String> {
+        None
+    }
+
     fn has_artifact(&self, _resource: &Resource) -> bool {
         true
+    }
+
+    fn taken_bytes(&self, _name: &str) -> Option<Vec<u8>> {
+        None
     }
 
     fn state(&self, path: &RepoPath) -> anyhow::Result<Option<FileState>> {

@@ -67,6 +67,10 @@ impl Facts for Snapshot {
             _ => None,
         })
     }
+
+    fn taken_bytes(&self, _name: &str) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 fn snapshot() -> Snapshot {
