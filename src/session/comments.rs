@@ -41,7 +41,7 @@ pub struct LineComment {
 pub struct FollowedComment {
     pub comment: LineComment,
     pub status: CommentStatus,
-    /// The last of its lines now, or of those in their place, counted from 1. `None` if it is stale.
+    /// Line number of the end of the range in the new version. `None` if it is stale.
     pub line: Option<usize>,
 }
 

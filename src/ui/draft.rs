@@ -1,6 +1,6 @@
 //! A plan under review: the proposal with the user's edits and switches.
 //!
-//! Pure except for `look` and `judge`, which read the snapshot of the proposal.
+//! Pure except for `read_resource` and `validate`, which read the snapshot of the proposal.
 
 use std::collections::{BTreeMap, BTreeSet};
 

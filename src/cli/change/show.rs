@@ -103,7 +103,7 @@ pub(super) struct LogArgs {
     /// The change
     #[arg(add = complete::with(complete::changes))]
     id: String,
-    /// Show at most this many turns
+    /// Show at most this many steps
     #[arg(short = 'n', long, value_name = "N", value_parser = number::most)]
     max_count: Option<usize>,
 }

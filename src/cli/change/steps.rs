@@ -565,7 +565,7 @@ pub(super) fn archive(args: ArchiveArgs, app: &mut App) -> anyhow::Result<ExitCo
 
     let problem = match archived.turn {
         Some(_) => "was not written: something in your files is in the way",
-        None => "was also changed by another user in the same place",
+        None => "was also changed in the project's specs in the same place",
     };
     if app.global.json {
         app.print_json(&archived)?;
@@ -577,7 +577,7 @@ pub(super) fn archive(args: ArchiveArgs, app: &mut App) -> anyhow::Result<ExitCo
             app.warn(&format!("`{path}` {problem}"));
         }
         app.note(&match archived.turn {
-            Some(turn) => format!("Turn {turn} has the specs, and the change is not archived yet. Make way, then archive it again."),
+            Some(turn) => format!("Turn {turn} has the specs, and the change is not archived yet. Move the obstacle, then archive again."),
             None => "Nothing was written. `--ours`, `--theirs` or `--markers` says which side counts there.".to_owned(),
         });
     }

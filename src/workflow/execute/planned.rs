@@ -91,7 +91,8 @@ impl<'p> PlannedTurn<'p> {
         let recorded = session.record_files(&paths, user)?;
         let (project, tree) = (session.project, recorded.tree);
         let OpenSession { tip, draft, .. } = &mut session;
-        // Whoever wrote the plan can have seen `teddy context`, which shows a small project as a whole.
+        // The author of the plan might have seen `teddy context`, which shows a small project as a
+        // whole.
         let listed = lists(&project.repository, draft, tree)?;
         add_small_project(project, tip, draft, &listed, tree)?;
         let mut planned = PlannedTurn::validate(session, reading, &paths, Some(recorded), user)?;
