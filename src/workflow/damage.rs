@@ -19,7 +19,25 @@ use crate::workflow::validation::state_mode;
 /// Changed files that are read. Others are not checked.
 const MAX_FILES: usize = 500;
 
-/// Returns the damage to the files that differ between two trees, sorted by path.
+/// Damage to the files that differ between two trees.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FoundDamage {
+    /// Sorted by path.
+    pub files: Vec<FileDamage>,
+    /// Number of changed files that were not checked.
+    pub unchecked: usize,
+}
+
+impl FoundDamage {
+    /// Warning for the files that were not checked.
+    pub fn describe_unchecked(unchecked: usize) -> Option<String> {
+        (unchecked > 0).then(|| {
+            format!("only the first {MAX_FILES} changed files were checked for damage, {unchecked} more were not")
+        })
+    }
+}
+
+/// Returns the damage to the files that differ between two trees.
 ///
 /// `disk`: the files that `to` replaces. `None` if `to` is on disk already.
 pub fn find_damage(
@@ -27,7 +45,7 @@ pub fn find_damage(
     from: TreeId,
     to: TreeId,
     disk: Option<&Root>,
-) -> anyhow::Result<Vec<FileDamage>> {
+) -> anyhow::Result<FoundDamage> {
     let changes = diff::changes(repository, from, to)?;
     let paths = changes
         .iter()
@@ -71,7 +89,10 @@ pub fn find_damage(
             _ => {}
         }
     }
-    Ok(found)
+    Ok(FoundDamage {
+        files: found,
+        unchecked: changes.len().saturating_sub(MAX_FILES),
+    })
 }
 
 /// Returns the number of further hard links of a file. 0 if it does not exist.

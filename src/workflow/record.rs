@@ -73,6 +73,8 @@ pub struct RecordResult {
     pub deleted: Vec<String>,
     /// What the changes did to files besides changing their text.
     pub damage: Vec<FileDamage>,
+    /// Number of changed files that were not checked for damage.
+    pub unchecked: usize,
 }
 
 /// State of the files when the work began.
@@ -265,7 +267,8 @@ fn complete(
         }
     }
 
-    result.damage = find_damage(repository, old, work.made, None)?;
+    let found = find_damage(repository, old, work.made, None)?;
+    (result.damage, result.unchecked) = (found.files, found.unchecked);
 
     if old == work.made && !options.allow_empty {
         return Err(NothingToRecord {

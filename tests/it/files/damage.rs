@@ -215,4 +215,19 @@ fn an_empty_file_is_not_another_one() {
     repo.write("new.txt", "");
     let reply = repo.json(&["record", "by hand"], 0);
     assert_eq!(reply["damage"], serde_json::json!([]));
+    assert_eq!(reply["unchecked"], 0);
+}
+
+#[test]
+fn files_that_were_not_checked_are_counted() {
+    let repo = TestRepo::new().file("base.txt", "1\n");
+    repo.commit("base");
+    repo.workflow().new_session("demo").done();
+    for number in 0..502 {
+        repo.write(&format!("new/{number}.txt"), "1\n");
+    }
+    repo.teddy(&["record", "by hand"]).check(
+        0,
+        &["warning: only the first 500 changed files were checked for damage, 2 more were not\n"],
+    );
 }
