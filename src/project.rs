@@ -275,8 +275,8 @@ impl Project {
     /// the choice was for an earlier session of this name.
     pub fn session_model(&self, session: &SessionName) -> Option<String> {
         let tip = refs::read(&self.repository, &session.reference()).ok()??;
-        let is_own = self.journal().own_tip(session)?.turn == tip;
-        is_own.then(|| self.journal().model(session)).flatten()
+        self.journal().own_tip(session, tip)?;
+        self.journal().model(session)
     }
 
     /// The session's model, else the configured one.

@@ -5,7 +5,7 @@
 //! two passes.
 
 /// Every point, in the order in which a turn passes them.
-pub const POINTS: [&str; 42] = [
+pub const POINTS: [&str; 43] = [
     "after-answer",
     "before-draft-ref",
     "after-lock",
@@ -37,6 +37,7 @@ pub const POINTS: [&str; 42] = [
     "before-objects-sync",
     "before-intent",
     "after-intent",
+    "before-ref",
     "after-ref-before-sync",
     "after-ref",
     "publish-prepared",

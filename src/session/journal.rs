@@ -28,6 +28,7 @@ const OWN_DRAFTS: &str = "own-drafts";
 const ADOPTED: &str = "adopted";
 // The user's choice of a model, by session. Fetched sessions and clones have none.
 const MODELS: &str = "models";
+const FOREIGN_CONTEXT: &str = "foreign-context";
 
 /// An intent to move a session's ref and then update the user's files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,13 +61,50 @@ impl Pending {
     }
 }
 
-/// The newest turn of a session that the user made or accepted.
+/// A turn that the user made, or accepted as the newest one of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnTip {
     pub turn: CommitId,
     /// The newest turn before it that another user made and this one did not accept. Those before it
     /// are not accepted, either.
     pub foreign: Option<CommitId>,
+    /// The context list can have entries from another user's draft.
+    pub has_foreign_context: bool,
+}
+
+impl OwnTip {
+    pub fn of(turn: CommitId) -> OwnTip {
+        OwnTip {
+            turn,
+            foreign: None,
+            has_foreign_context: false,
+        }
+    }
+
+    fn parse(line: &str) -> Option<OwnTip> {
+        let mut words = line.split(' ');
+        let mut own = OwnTip::of(words.next()?.parse().ok()?);
+        for word in words {
+            match word {
+                FOREIGN_CONTEXT => own.has_foreign_context = true,
+                id => own.foreign = Some(id.parse().ok()?),
+            }
+        }
+        Some(own)
+    }
+}
+
+impl std::fmt::Display for OwnTip {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.turn)?;
+        if let Some(foreign) = self.foreign {
+            write!(f, " {foreign}")?;
+        }
+        match self.has_foreign_context {
+            true => write!(f, " {FOREIGN_CONTEXT}"),
+            false => Ok(()),
+        }
+    }
 }
 
 pub struct Journal {
@@ -174,12 +212,25 @@ impl Journal {
     }
 
     /// Also the copy of a session's tip from which recovery repairs a damaged ref.
-    pub fn record_tip(&self, session: &SessionName, tip: OwnTip) -> std::io::Result<()> {
+    pub fn record_tips(&self, session: &SessionName, tips: &[OwnTip]) -> std::io::Result<()> {
         let path = self.tip_path(session.as_str());
         make_dirs(path.parent().unwrap_or(&self.dir))?;
-        let ids = [tip.turn].into_iter().chain(tip.foreign);
-        let text: String = ids.map(|id| format!("{id}\n")).collect();
+        let text: String = tips.iter().map(|tip| format!("{tip}\n")).collect();
         write_atomic(&path, text.as_bytes())
+    }
+
+    /// Changes no record of another turn than `tip`.
+    pub fn record_foreign_context(
+        &self,
+        session: &SessionName,
+        tip: CommitId,
+    ) -> std::io::Result<()> {
+        let mut tips = self.read_tips(session)?;
+        let Some(own) = tips.iter_mut().find(|own| own.turn == tip) else {
+            return Ok(());
+        };
+        own.has_foreign_context = true;
+        self.record_tips(session, &tips)
     }
 
     /// Records that a turn and its ancestors were made elsewhere, so they were never applied to
@@ -255,28 +306,20 @@ impl Journal {
         }
     }
 
-    pub fn own_tip(&self, session: &SessionName) -> Option<OwnTip> {
-        self.read_tip(session).ok()?
+    /// `None` if another user made the newest turn of the session, `tip`.
+    pub fn own_tip(&self, session: &SessionName, tip: CommitId) -> Option<OwnTip> {
+        let tips = self.read_tips(session).ok()?;
+        tips.into_iter().find(|own| own.turn == tip)
     }
 
-    /// Fails if the record exists and cannot be read.
-    pub fn read_tip(&self, session: &SessionName) -> std::io::Result<Option<OwnTip>> {
+    /// Newest first. Fails if the record exists and cannot be read.
+    pub fn read_tips(&self, session: &SessionName) -> std::io::Result<Vec<OwnTip>> {
         let text = match read_regular_text(&self.tip_path(session.as_str()), MAX_ID) {
             Err(error) if is_out_of_reach(&error) => return Err(error),
             text => text.unwrap_or_default(),
         };
-        let ids: Option<Vec<CommitId>> = text.lines().map(|line| line.parse().ok()).collect();
-        Ok(match ids.as_deref() {
-            Some(&[turn]) => Some(OwnTip {
-                turn,
-                foreign: None,
-            }),
-            Some(&[turn, foreign]) => Some(OwnTip {
-                turn,
-                foreign: Some(foreign),
-            }),
-            _ => None,
-        })
+        let tips: Option<Vec<OwnTip>> = text.lines().map(OwnTip::parse).collect();
+        Ok(tips.unwrap_or_default())
     }
 
     fn tip_path(&self, session: &str) -> PathBuf {

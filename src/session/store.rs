@@ -24,7 +24,7 @@ use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
 use crate::host::{clock, fault};
 use crate::session::draft::Draft;
-use crate::session::journal::{Journal, OwnTip};
+use crate::session::journal::Journal;
 use crate::session::meta::Status;
 use crate::session::transition::Caller;
 use crate::session::turn::TurnMessage;
@@ -536,13 +536,9 @@ impl Store<'_> {
         if draft
             .commit
             .is_some_and(|saved| !own_drafts.contains(&saved))
-            && let Some(own) = journal.own_tip(&tip.session)
-            && own.turn == tip.commit
         {
-            // The context lists of another user's draft stay, so the next turn is not all this
-            // user's.
-            let foreign = Some(tip.commit);
-            journal.record_tip(&tip.session, OwnTip { foreign, ..own })?;
+            // The context lists of another user's draft stay.
+            journal.record_foreign_context(&tip.session, tip.commit)?;
         }
         // Before the ref moves, because a plan with an unrecorded origin does not run.
         journal.record_draft(&tip.session, commit, stale)?;

@@ -111,7 +111,7 @@ pub struct NoPlan(SessionName);
 
 /// Came with someone else's refs and was not adopted.
 #[derive(Debug, thiserror::Error)]
-#[error("the plan waiting in session `{0}` was not made here")]
+#[error("the plan waiting in session `{0}` is not recorded as yours")]
 pub struct ForeignPlan(pub SessionName);
 
 fn refused(

@@ -59,6 +59,7 @@ pub(in crate::workflow) fn fork_session(
         refs::read(&project.repository, &name.reference())?.is_none(),
         StoreError::Taken(name.clone())
     );
+    project.checkout().record_branch(&from, name)?;
     let log = format!("teddy: branch from {}", from.commit);
     let moved = refs::move_to(
         &project.repository,
@@ -72,7 +73,6 @@ pub(in crate::workflow) fn fork_session(
         MoveError::Moved { .. } => anyhow::Error::from(StoreError::Taken(name.clone())),
         MoveError::Store(error) => error,
     })?;
-    project.checkout().record_branch(&from, name)?;
     project.journal().forget_model(name);
     if let Some(model) = project.session_model(&from.session) {
         project.journal().record_model(name, &model)?;

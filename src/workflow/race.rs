@@ -203,6 +203,12 @@ fn begin_lane(
 ) -> anyhow::Result<SessionName> {
     let title = format!("{} {model}", tip.session.as_str().replace('/', "-"));
     let name = project.free_name(SessionName::from_title(&title))?;
+    project.checkout().record_branch(tip, &name)?;
+    // The lane has the context lists of the draft.
+    if !is_own_draft(project, tip, draft) {
+        let journal = project.journal();
+        journal.record_foreign_context(&name, tip.commit)?;
+    }
     let log = format!("teddy: race from {}", tip.commit);
     refs::move_to(
         &project.repository,
@@ -211,10 +217,6 @@ fn begin_lane(
         tip.commit,
         &log,
     )?;
-    // The lane has the context lists of the draft.
-    if is_own_draft(project, tip, draft) {
-        project.checkout().record_branch(tip, &name)?;
-    }
 
     let lane = project.store().tip(&name)?;
     let mut waiting = project.store().draft(&lane)?;

@@ -75,7 +75,7 @@ pub fn rerun(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Resu
         let (session, number) = (&turn.session, turn.number());
         return Err(error_with_hint(
             format!(
-                "turn {number} of session `{session}` was not made here; its plan does not run"
+                "turn {number} of session `{session}` is not recorded as yours; its plan does not run"
             ),
             format!("`teddy switch --adopt {session}` accepts the session"),
         ));

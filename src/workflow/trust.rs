@@ -130,12 +130,8 @@ pub fn adopt_session(
         artifacts.remove(artifact::COMMENTS);
         opened.save_draft()?;
     }
-    // Behind the draft, whose entries this accepts.
-    let own = OwnTip {
-        turn: tip,
-        foreign: None,
-    };
-    project.journal().record_tip(session, own)?;
+    // After the draft is saved: adopting also accepts its entries.
+    project.journal().record_tips(session, &[OwnTip::of(tip)])?;
 
     let draft = &opened.draft;
     let plan = draft

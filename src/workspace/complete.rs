@@ -72,6 +72,7 @@ fn commit<'a>(
         checkout.repository,
         tip.as_ref().and_then(|tip| tip.parents.get(1).copied()),
     );
+    let tip_id = tip.as_ref().map(|tip| tip.id);
     let protected = protect_turn(
         checkout,
         session,
@@ -91,7 +92,9 @@ fn commit<'a>(
 
     // The last check for an interrupt. Once the ref moves, the turn is completed regardless.
     let checked = fault::point("after-intent").and_then(|()| turn.heed_interrupt());
-    let moved = checked.map_err(MoveError::Store).and_then(|()| {
+    let recorded = checked.and_then(|()| checkout.record_own(session, turn.new, tip_id));
+    let moved = recorded.and_then(|()| fault::point("before-ref"));
+    let moved = moved.map_err(MoveError::Store).and_then(|()| {
         refs::move_to(
             checkout.repository,
             &session.reference(),
@@ -109,6 +112,7 @@ fn commit<'a>(
             .flatten()
             != Some(turn.new)
         {
+            checkout.withdraw_own(session, turn.new)?;
             journal.finish()?;
             return Err(not_moved(session, error));
         }
@@ -159,7 +163,6 @@ impl CommittedTurn<'_> {
         // The ref must be durable before the user's files change. Otherwise a power cut could leave a
         // turn's changes without the turn.
         refs::sync(checkout.repository, &session.reference())?;
-        checkout.record_own(session, tip)?;
         protect::release_protected(checkout.repository, &protected)?;
         fault::point("after-ref")?;
         let published = match files {
@@ -246,9 +249,7 @@ pub fn record_overlaps(
         protected.context("`git gc` removed objects of the turn while it was recorded")?;
 
     durable::flush(checkout.repository)?;
-    // Before the ref: after a crash between the two, recovery finds the unamended turn and amends
-    // it again.
-    checkout.record_own(session, amended)?;
+    checkout.record_own(session, amended, Some(tip))?;
     refs::move_to(
         checkout.repository,
         &session.reference(),

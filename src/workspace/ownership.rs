@@ -15,16 +15,15 @@ impl Checkout<'_> {
     /// The newest turn that another user made and this one did not accept. `tip` is the newest turn
     /// of the session.
     pub fn newest_foreign(&self, session: &SessionName, tip: CommitId) -> Option<CommitId> {
-        match self.journal().own_tip(session) {
-            Some(own) if own.turn == tip => own.foreign,
-            _ => Some(tip),
+        match self.journal().own_tip(session, tip) {
+            Some(own) => own.foreign,
+            None => Some(tip),
         }
     }
 
     pub fn is_own_turn(&self, turn: &Turn) -> anyhow::Result<bool> {
         let tip = self.store().tip(&turn.session)?;
-        let own = self.journal().own_tip(&turn.session);
-        let Some(own) = own.filter(|own| own.turn == tip.commit) else {
+        let Some(own) = self.journal().own_tip(&turn.session, tip.commit) else {
             return Ok(false);
         };
         if let Some(foreign) = own.foreign
@@ -44,40 +43,66 @@ impl Checkout<'_> {
     pub fn owns_context(&self, tip: &Turn) -> anyhow::Result<bool> {
         let own_drafts = self.journal().own_drafts(&tip.session);
         let saved = self.store().saved_draft(tip)?;
-        Ok(self.newest_foreign(&tip.session, tip.commit).is_none()
+        let own = self.journal().own_tip(&tip.session, tip.commit);
+        Ok(own == Some(OwnTip::of(tip.commit))
             && saved.is_none_or(|saved| own_drafts.contains(&saved.id)))
     }
 
-    /// Records a turn that the user made, which accepts none before it. The record is also the copy
-    /// from which recovery repairs a damaged ref.
-    pub fn record_own(&self, session: &SessionName, turn: CommitId) -> anyhow::Result<()> {
+    /// Records a turn that the user makes, which accepts none before it. `tip` is the newest turn of
+    /// the session. Called before the ref moves, so that a crash makes no turn of the user's another
+    /// user's: the record of `tip` stays until the next turn.
+    ///
+    /// The record is also the copy from which recovery repairs a damaged ref.
+    pub fn record_own(
+        &self,
+        session: &SessionName,
+        turn: CommitId,
+        tip: Option<CommitId>,
+    ) -> anyhow::Result<()> {
         let journal = self.journal();
-        let before = |turn| anyhow::Ok(Turn::read(self.repository, session, turn)?.previous);
-        let foreign = match (before(turn)?, journal.own_tip(session)) {
-            (None, _) => None,
-            // The recorded turn is the one before, or another version of this one.
-            (previous, Some(own))
-                if previous == Some(own.turn)
-                    || before(own.turn).is_ok_and(|before| before == previous) =>
-            {
-                own.foreign
-            }
-            (previous, _) => {
-                // The user chose it for an earlier session of this name.
+        let mut recorded = journal.read_tips(session)?.into_iter();
+        let before = recorded.find(|own| Some(own.turn) == tip);
+        let own = match (tip, before) {
+            (_, Some(before)) => OwnTip { turn, ..before },
+            (None, None) => OwnTip::of(turn),
+            (foreign, None) => {
+                // Drop the model: it was chosen for an earlier session with this name.
                 journal.forget_model(session);
-                previous
+                OwnTip {
+                    foreign,
+                    ..OwnTip::of(turn)
+                }
             }
         };
-        Ok(journal.record_tip(session, OwnTip { turn, foreign })?)
+        let tips: Vec<OwnTip> = [own].into_iter().chain(before).collect();
+        Ok(journal.record_tips(session, &tips)?)
     }
 
-    /// Records a session that starts at `turn`. It is the user's as far as the turn is.
+    /// Removes the record of a turn to which the ref did not move. A repair of the ref must not use
+    /// it, because the turn's files were not applied.
+    pub fn withdraw_own(&self, session: &SessionName, turn: CommitId) -> anyhow::Result<()> {
+        let journal = self.journal();
+        let mut tips = journal.read_tips(session)?;
+        if !tips.iter().any(|own| own.turn == turn) {
+            return Ok(());
+        }
+        tips.retain(|own| own.turn != turn);
+        Ok(match tips.is_empty() {
+            true => journal.forget_tip(session),
+            false => journal.record_tips(session, &tips),
+        }?)
+    }
+
+    /// Records a session that starts at `turn`. It is the user's as far as the turn is. Called before
+    /// the ref is made.
     pub fn record_branch(&self, turn: &Turn, name: &SessionName) -> anyhow::Result<()> {
-        if self.is_own_turn(turn)? {
-            let own = self.journal().own_tip(&turn.session);
-            let foreign = own.and_then(|own| own.foreign);
+        let tip = self.store().tip_id(&turn.session)?;
+        if self.is_own_turn(turn)?
+            && let Some(own) = self.journal().own_tip(&turn.session, tip)
+        {
             let turn = turn.commit;
-            self.journal().record_tip(name, OwnTip { turn, foreign })?;
+            self.journal()
+                .record_tips(name, &[OwnTip { turn, ..own }])?;
         }
         Ok(())
     }

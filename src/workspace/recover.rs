@@ -249,8 +249,8 @@ fn last_known(checkout: &Checkout<'_>, name: &str) -> anyhow::Result<Vec<CommitI
     };
 
     // The copy in the journal is flushed; a reflog can be lost with the ref.
-    let copy = checkout.journal().read_tip(&session)?;
-    let candidates = copy.map(|own| own.turn).into_iter().chain(logged);
+    let copies = checkout.journal().read_tips(&session)?;
+    let candidates = copies.into_iter().map(|own| own.turn).chain(logged);
     Ok(candidates
         .filter(|&commit| Turn::read(checkout.repository, &session, commit).is_ok())
         .collect())
@@ -278,7 +278,8 @@ fn finish_pending(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyhow::R
         "a newer TeDDy was interrupted in this repository; use that one to finish its turn"
     );
     let session = SessionName::from_ref(&pending.session)?;
-    let committed = match refs::read(checkout.repository, &session.reference())? {
+    let tip = refs::read(checkout.repository, &session.reference())?;
+    let committed = match tip {
         Some(tip) => {
             !is_lost(checkout.repository, pending.commit)?
                 && history::is_ancestor(checkout.repository, pending.commit, tip)?
@@ -288,6 +289,10 @@ fn finish_pending(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyhow::R
     if committed && !resume_publishing(checkout, &session, &pending, notify)? {
         notify(FilesNotice::PendingPutAside(journal.quarantine()?));
         return Ok(true);
+    }
+
+    if !committed && tip != Some(pending.commit) {
+        checkout.withdraw_own(&session, pending.commit)?;
     }
 
     fault::point("before-clear")?;
@@ -359,7 +364,6 @@ fn resume_publishing(
     }
 
     report_obstacles(&published, notify);
-    checkout.record_own(session, pending.commit)?;
     // An unreadable path must not block recovery; count all conflicts as unapplied.
     let unapplied = find_unapplied(checkout, repository, &files, &published.conflicts)
         .unwrap_or_else(|_| published.conflicts.clone());

@@ -86,7 +86,7 @@ impl<'a> Stacks<'a> {
         for (name, id) in store.sessions()? {
             // Sessions of other people were never applied here, even if their worktree has the same
             // name.
-            let Some(own) = journal.own_tip(&name).filter(|own| own.turn == id) else {
+            let Some(own) = journal.own_tip(&name, id) else {
                 continue;
             };
 

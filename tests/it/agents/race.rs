@@ -66,6 +66,20 @@ fn damage_to_files_is_named_for_each_plan() {
 }
 
 #[test]
+fn t26_a_lane_from_another_users_draft_has_its_context_and_this_users_turns() {
+    let repo = project();
+    repo.done(&["new", "demo"]);
+    repo.done(&["context", "add", "a.txt"]);
+    std::fs::remove_dir_all(repo.path().join(".git/teddy/own-drafts")).unwrap();
+    repo.done(&["race", "improve it", "--with", "one,two"]);
+    let id = repo.git(&["rev-parse", "teddy/sessions/demo"]);
+    for lane in ["demo-one", "demo-two"] {
+        let record = std::fs::read_to_string(repo.path().join(".git/teddy/tips").join(lane));
+        assert_eq!(record.unwrap(), format!("{id} foreign-context\n"));
+    }
+}
+
+#[test]
 fn each_model_plans_in_a_session_of_its_own_and_nothing_reaches_the_files() {
     let repo = project();
     repo.write("a.txt", "one\n");

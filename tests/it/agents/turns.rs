@@ -127,14 +127,32 @@ fn the_user_looks_at_each_file_and_switches_one_off() {
     assert!(is_there("one.txt") != is_there("two.txt"));
 }
 
+/// Whether the last request resumed a conversation, and told the agent what became of its changes.
+fn prompt(repo: &TestRepo) -> (bool, bool) {
+    let told = repo.git(&["show", "refs/teddy/drafts/demo:meta.yaml"]);
+    let files = repo.git(&["ls-tree", "--name-only", "refs/teddy/drafts/demo"]);
+    (told.contains("resumed: true"), files.contains("told.md"))
+}
+
+#[test]
+fn t26_a_conversation_of_another_users_turn_is_not_resumed() {
+    let repo = project("echo 1 >> one.txt; message 'Made one.'");
+    repo.done(&["new", "demo"]);
+    repo.done(&["plan", "-m", "one"]);
+    repo.done(&["execute", "-y"]);
+    let record = repo.path().join(".git/teddy/tips/demo");
+    let own = std::fs::read(&record).unwrap();
+    std::fs::remove_file(&record).unwrap();
+    repo.done(&["plan", "-m", "and two"]);
+    assert_eq!(prompt(&repo), (false, false));
+    std::fs::write(&record, own).unwrap();
+    repo.done(&["plan", "-m", "and two"]);
+    assert_eq!(prompt(&repo), (true, true));
+}
+
 #[test]
 fn a_conversation_goes_on_with_what_became_of_the_changes_and_else_begins_anew() {
     let repo = project("echo 1 >> one.txt; message 'Made one.'");
-    let prompt = |repo: &TestRepo| {
-        let told = repo.git(&["show", "refs/teddy/drafts/demo:meta.yaml"]);
-        let files = repo.git(&["ls-tree", "--name-only", "refs/teddy/drafts/demo"]);
-        (told.contains("resumed: true"), files.contains("told.md"))
-    };
     repo.done(&["new", "demo"]);
     repo.done(&["plan", "-m", "one"]);
     assert_eq!(prompt(&repo), (false, false));

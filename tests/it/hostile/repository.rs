@@ -272,7 +272,7 @@ fn a_plan_that_came_with_refs_does_not_run() {
     }
     let said = words(&other.teddy(&["execute", "-y"]));
     assert!(
-        said.contains("was not made here") && said.contains("teddy switch --adopt s"),
+        said.contains("is not recorded as yours") && said.contains("teddy switch --adopt s"),
         "{said}"
     );
     assert_eq!(other.repo.git(&["rev-parse", "refs/teddy/drafts/s"]), draft);

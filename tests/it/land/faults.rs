@@ -14,7 +14,7 @@ use crate::support::landing::{check_clean, hook};
 const OWN: &str = " M edited.txt\nM  staged.txt\n?? new.txt";
 
 /// The points that a landing comes by.
-const PASSED: [&str; 18] = [
+const PASSED: [&str; 19] = [
     "after-lock",
     "recover-start",
     "recover-healed",
@@ -27,6 +27,7 @@ const PASSED: [&str; 18] = [
     "before-objects-sync",
     "before-intent",
     "after-intent",
+    "before-ref",
     "after-ref-before-sync",
     "after-ref",
     "after-publish",

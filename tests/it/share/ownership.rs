@@ -1,15 +1,16 @@
 //! Turns of this user's on a session of another one's: they count, and what came before does not until
 //! the session is adopted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
+use teddy::host::fault::POINTS;
 use teddy::session::name::SessionName;
 use teddy::workflow::lifecycle::rename_session;
 
 use crate::plans::{chat, create, plan};
-use crate::support::TestRepo;
 use crate::support::remotes::two_people;
+use crate::support::{Output, TestRepo};
 
 /// A project with a session of two turns, whose context list names a file that git ignores.
 fn project() -> TestRepo {
@@ -66,7 +67,7 @@ fn t26_a_turn_on_another_users_session_adopts_none_before_it() {
     assert_eq!(own_turns(&repo, "theirs"), [false, false, false, true]);
     assert!(!shows_ignored(&repo, "theirs"));
     insta::assert_snapshot!(repo.workflow().rerun("2").refused(), @"
-    error: turn 2 of session `theirs` was not made here; its plan does not run
+    error: turn 2 of session `theirs` is not recorded as yours; its plan does not run
     hint: `teddy switch --adopt theirs` accepts the session
     exit code 1
     ");
@@ -120,7 +121,7 @@ fn a_revision_of_another_users_turn_is_not_the_users() {
     repo.workflow().new_session("mine").done();
     let mine = || repo.workflow().session("mine");
     let refused = mine().rerun(&id).refused();
-    assert!(refused.contains("was not made here"), "{refused}");
+    assert!(refused.contains("is not recorded as yours"), "{refused}");
     mine().branch(&id, "branch").done();
     assert_eq!(own_turns(&repo, "branch"), [false; 3]);
 }
@@ -131,9 +132,9 @@ fn an_edit_of_the_context_does_not_adopt_a_waiting_plan() {
     repo.workflow().plan_from("go", &makes("three.txt")).done();
     forget_owner(&repo);
     let edited = repo.printed(&["context", "add", "a.txt"]);
-    assert!(edited.contains("was not made here"), "{edited}");
+    assert!(edited.contains("is not recorded as yours"), "{edited}");
     let executed = repo.workflow().execute().refused();
-    assert!(executed.contains("was not made here"), "{executed}");
+    assert!(executed.contains("is not recorded as yours"), "{executed}");
 }
 
 #[test]
@@ -159,6 +160,59 @@ fn turns_before_the_users_own_were_never_in_the_files() {
     assert!(asked.contains("turn 3 executed"), "{asked}");
     let status = ben.done(&["status"]);
     assert!(!status.contains("lack"), "{status}");
+}
+
+#[test]
+fn t26_a_draft_without_a_record_changes_no_owner_of_a_turn() {
+    let repo = project();
+    repo.workflow().add(&["a.txt"]);
+    std::fs::remove_dir_all(repo.path().join(".git/teddy/own-drafts")).unwrap();
+    repo.workflow().add(&["one.txt"]);
+    assert_eq!(own_turns(&repo, "theirs"), [true; 3]);
+    assert!(!shows_ignored(&repo, "theirs"));
+    repo.workflow().branch("@", "fork").done();
+    assert!(!shows_ignored(&repo, "fork"));
+
+    repo.workflow().adopt("theirs").done();
+    assert!(!repo.path().join(".git/teddy/adopted").exists());
+    assert_eq!(own_turns(&repo, "theirs"), [true; 3]);
+    assert!(shows_ignored(&repo, "theirs"));
+}
+
+/// Regression: a kill between the ref and the record made the user's own turns another user's.
+#[test]
+fn t26_a_kill_changes_no_owner() {
+    for foreign in [0, 3] {
+        let repo = project();
+        if foreign > 0 {
+            forget_owner(&repo);
+        }
+        let files = repo.beside("files.md");
+        let asks = repo.beside("asks.md");
+        std::fs::write(&asks, plan("Ask", &[chat("What next?")])).unwrap();
+        let is_earlier = |point: &&str| *point != "before-objects-sync";
+        let mut killed = BTreeSet::new();
+        for point in POINTS.into_iter().skip_while(is_earlier) {
+            std::fs::write(&files, makes(&format!("{point}.txt"))).unwrap();
+            for plan in [&asks, &files] {
+                let mut run = repo.teddy_command(&["execute", plan.to_str().unwrap(), "-y"]);
+                run.current_dir(repo.path());
+                let output = Output::of(run.env("FAILPOINTS", format!("{point}=1*return(kill)")));
+                if output.code == -1 {
+                    killed.insert((plan, point));
+                }
+                for _ in 0..2 {
+                    let own = own_turns(&repo, "theirs");
+                    let expected: Vec<bool> = (0..own.len()).map(|turn| turn >= foreign).collect();
+                    assert_eq!(own, expected, "{point}");
+                    let _ = repo.workflow().recover();
+                }
+            }
+        }
+        for point in ["before-ref", "after-ref-before-sync", "after-ref"] {
+            assert!(killed.contains(&(&asks, point)), "{point}");
+        }
+    }
 }
 
 #[test]

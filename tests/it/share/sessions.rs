@@ -412,7 +412,7 @@ fn a_session_of_someone_else_runs_only_what_was_shown() {
     }
 
     insta::assert_snapshot!(repo.printed(&["verify", "--rerun", "1", "-s", "theirs", "-y"]), @"
-    error: turn 1 of session `theirs` was not made here; its plan does not run
+    error: turn 1 of session `theirs` is not recorded as yours; its plan does not run
     hint: `teddy switch --adopt theirs` accepts the session
     exit code 1
     ");
@@ -420,10 +420,10 @@ fn a_session_of_someone_else_runs_only_what_was_shown() {
     repo.done(&["branch", "theirs:1", "mine"]);
     repo.teddy(&["verify", "--rerun", "mine:1", "-y"]).check(
         1,
-        &["turn 1 of session `mine` was not made here; its plan does not run"],
+        &["turn 1 of session `mine` is not recorded as yours; its plan does not run"],
     );
     insta::assert_snapshot!(theirs().execute().refused(), @"
-    error: the plan waiting in session `theirs` was not made here
+    error: the plan waiting in session `theirs` is not recorded as yours
     hint: look at it with `git show refs/teddy/drafts/theirs:plan.md`; `teddy switch --adopt theirs` accepts it
     exit code 1
     ");

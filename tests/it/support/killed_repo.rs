@@ -376,6 +376,15 @@ pub fn verdict(rig: &Rig, saver: &Saver, users_state: &BTreeMap<String, Vec<u8>>
     if std::fs::read(rig.path().join("kept.ignored")).ok() != Some(body("ignored")) {
         wrong.push("G1 an ignored file was changed".to_owned());
     }
+    let format = "--format=%(objectname) %(refname:lstrip=3)";
+    let sessions = rig.git(&["for-each-ref", format, "refs/teddy/sessions"]);
+    for (id, name) in sessions.lines().filter_map(|line| line.split_once(' ')) {
+        let own = std::fs::read_to_string(git.join("teddy/tips").join(name)).unwrap_or_default();
+        // The line of a session with other users' turns names one of them, too.
+        if !own.lines().any(|line| line == id) {
+            wrong.push(format!("G3 `{name}` is no longer the user's: {own}"));
+        }
+    }
     let output = rig.run(&["log"]);
     if !output.status.success() {
         wrong.push(format!("G8 the session cannot be read: {}", said(&output)));
