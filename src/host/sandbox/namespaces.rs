@@ -96,7 +96,7 @@ fn mount_private(dir: &Path, opened: &[PathBuf]) -> Result<(), String> {
         Ok((path.clone(), opened))
     };
     let mut kept = inside.map(open).collect::<Result<Vec<_>, _>>()?;
-    // The outermost first: they have the others.
+    // Parents first: mounting one also provides its children.
     kept.sort_by(|(a, _), (b, _)| a.cmp(b));
 
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
