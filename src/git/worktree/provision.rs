@@ -50,7 +50,8 @@ const TRANSIENT: [&str; 6] = [
     ".vscode",
 ];
 
-/// Ending of a directory that describes a Python package of the project to its tools.
+/// Ending of a small directory that describes a Python package of the project to its tools. Copied,
+/// because each build writes to it.
 const PACKAGE_INFO: &[u8] = b".egg-info";
 
 /// Variable with the path of the Python environment that the user has activated.
@@ -212,12 +213,14 @@ impl Walker<'_> {
 
     /// Links to an ignored directory with dependencies. Notes others as missing.
     fn link_or_miss(&mut self, dir: &WorkspaceName) -> anyhow::Result<()> {
-        if dir.has_name_of(&DEPENDENCIES) || dir.name().ends_with(PACKAGE_INFO) {
+        if dir.has_name_of(&DEPENDENCIES) {
             self.link_to(&dir.path)?;
             let is_linked = self.provisioned.linked.last() == Some(&dir.path);
             if is_linked {
                 self.note_modules(&self.source(&dir.path), &dir.path);
             }
+                } else if entry.ignored && !dir.ignored && entry.is_package_info() {
+                    self.copy(entry)?;
             return Ok(());
         }
         if !dir.has_name_of(&TRANSIENT) {
@@ -423,6 +426,10 @@ fn split_pattern(pattern: &[u8]) -> Vec<Vec<u8>> {
 fn can_match_below(components: &[Vec<u8>], dir: &[u8]) -> bool {
     let names = dir.split(|&byte| byte == b'/');
     let depth = names.clone().count();
+    fn is_package_info(&self) -> bool {
+        self.is_dir && self.name().ends_with(PACKAGE_INFO)
+    }
+
     let any_depth = components.iter().position(|component| component == b"**");
     let fits = |(component, name): (&Vec<u8>, &[u8])| {
         let mode = gix::glob::wildmatch::Mode::NO_MATCH_SLASH_LITERAL;

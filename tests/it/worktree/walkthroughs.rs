@@ -195,7 +195,11 @@ fn in_a_copy_an_editable_install_is_that_of_the_copy() {
     repo.write("src/calc.egg-info/PKG-INFO", "Name: calc\nVersion: 0.1\n");
     let script = "import calc, importlib.metadata; print(calc.add(1, 2), importlib.metadata.version('calc'), calc.__file__)";
     let edited = edit("src/calc/__init__.py", "a + b", "a - b");
-    let command = execute(&format!(".venv/bin/python -B -c \"{script}\" > seen"));
+    // As each build of the package.
+    let build = "echo 'Summary: x' >> src/calc.egg-info/PKG-INFO";
+    let command = execute(&format!(
+        "{build} && .venv/bin/python -B -c \"{script}\" > seen"
+    ));
     repo.done(&["new", "s"]);
     repo.done(&["context", "add", "src/calc/__init__.py"]);
     repo.put("../plan.md", plan("Subtract", &[edited, command]));
@@ -208,6 +212,8 @@ fn in_a_copy_an_editable_install_is_that_of_the_copy() {
         let expected = "-1 0.1 ";
         assert!(seen.starts_with(expected), "{setting}: {seen}");
         assert!(!seen.contains(&*repo.path().to_string_lossy()), "{seen}");
+        let info = repo.read("src/calc.egg-info/PKG-INFO");
+        assert_eq!(info, "Name: calc\nVersion: 0.1\n");
         repo.done(&["undo"]);
     }
 }
