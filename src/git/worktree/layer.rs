@@ -42,7 +42,7 @@ use crate::git::sparse::Hidden;
 use crate::git::worktree::index::{
     COUNT_OFFSET, ENTRY_ALIGNMENT, EXTENDED_FLAG, INDEX_MAGIC, STAT_LEN,
 };
-use crate::host::file::{Root, make_writable, remove_below, sync_whole};
+use crate::host::file::{Root, can_sync_whole, make_writable, remove_below, sync_whole};
 use crate::host::interrupt;
 use crate::host::machine;
 use crate::host::overlay::{self, is_opaque};
@@ -244,15 +244,18 @@ impl SessionWorktree {
     /// Flushes the file system of the layer, whose overlay does not flush anything itself.
     pub fn flush_layer(&self) -> anyhow::Result<()> {
         let flushed = sync_whole(&self.files);
-        flushed.with_context(|| format!("flushing `{}`", self.files.display()))?;
+        if !flushed.with_context(|| format!("flushing `{}`", self.files.display()))? {
+            // All file systems. Reports no errors.
+            rustix::fs::sync();
+        }
         Ok(())
     }
 
-    /// Flushes the layer if it is not on the file system of the objects, which a turn flushes.
-    pub fn flush_layer_elsewhere(&self, user: &Repository) -> anyhow::Result<()> {
+    /// Flushes the layer if flushing the objects of a turn does not include it.
+    pub fn flush_layer_separately(&self, user: &Repository) -> anyhow::Result<()> {
         let device = |path: &Path| Ok::<_, std::io::Error>(path.metadata()?.dev());
         let objects = user.gix.objects.store_ref().path();
-        if self.is_layered() && device(&self.files)? != device(objects)? {
+        if self.is_layered() && (device(&self.files)? != device(objects)? || !can_sync_whole()) {
             self.flush_layer()?;
         }
         Ok(())
