@@ -217,9 +217,9 @@ impl<'a> Walker<'a> {
                         .is_excluded();
                 if entry.ignored && self.link.fits(&entry) {
                     self.link_to(&entry.path)?;
-                } else if entry.ignored && self.copy.fits(&entry) {
-                    self.copy(entry)?;
-                } else if entry.ignored && !dir.ignored && entry.is_package_info() {
+                } else if entry.ignored
+                    && (self.copy.fits(&entry) || !dir.ignored && entry.is_package_info())
+                {
                     self.copy(entry)?;
                 } else if entry.ignored && !dir.ignored && self.is_linked_dependency(&entry) {
                     outermost.push(entry);
