@@ -361,6 +361,12 @@ pub fn sync_whole(inside: &Path) -> io::Result<bool> {
     sync_file_system(&File::open(inside)?)
 }
 
+/// Returns whether [`sync_whole`] works on this system.
+pub fn can_sync_whole() -> bool {
+    // Has nothing to flush.
+    sync_whole(Path::new("/proc")).unwrap_or(false)
+}
+
 /// Flushes a regular file. Succeeds if it no longer exists.
 pub fn sync_file(path: &Path) -> io::Result<()> {
     match open_regular(path) {

@@ -162,7 +162,7 @@ pub struct Isolation {
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 pub fn isolate(policy: &mut Policy, kernel: &mut Kernel) -> Result<Isolation, String> {
     let mut private = std::mem::take(&mut policy.private);
-    // The user can open one of them.
+    // Skip directories that the policy makes writable.
     private.retain(|dir| !policy.write.contains(dir));
     let isolation = match kernel.namespaces {
         true => namespaces::isolate(policy, &private)?,

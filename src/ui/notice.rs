@@ -287,11 +287,16 @@ fn describe_copy(missing: &[String], editable: &[String]) -> String {
     }
     if !editable.is_empty() {
         parts.push(format!(
-            "{} has modules of your checkout (`pip install -e`): commands use those instead of the copy's, or fail if the sandbox hides them; `worktree.setup` can install the copy's",
+            "{} has modules of your checkout (`pip install -e`): commands use those instead of the ones there, or fail if the sandbox hides them; `worktree.setup` can install the ones there",
             quoted(editable)
         ));
     }
-    format!("commands run in a copy of your files: {}", parts.join("; "))
+    // An overlay lacks nothing, and can be at another path as well.
+    let place = match missing.is_empty() {
+        true => "at another path than that of your files",
+        false => "in a copy of your files",
+    };
+    format!("commands run {place}: {}", parts.join("; "))
 }
 
 /// Names what fills an input, and the command that leaves the largest part out.

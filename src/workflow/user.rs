@@ -380,7 +380,7 @@ pub enum Notice {
     AgentWorkLeftOut(Vec<NotCaptured>),
     /// Why commands run in a copy of the files, although this machine supports overlays.
     CommandsInCopy(String),
-    /// Commands run in a copy of the files that lacks something.
+    /// Commands run in a copy of the files, or in an overlay at another path, and lack something there.
     CopyLacks {
         /// Ignored directories.
         missing: Vec<String>,

@@ -10,7 +10,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::plans::{create, edit, plan};
+use crate::plans::{create, edit, execute, plan};
 use crate::support::{Output, TestRepo};
 
 /// A disk whose power can be cut.
@@ -260,6 +260,26 @@ fn a_cut_right_after_a_turn_of_few_files_or_many_keeps_all_of_them() {
         assert_eq!(repo.read("b.txt"), "two\n", "{count}");
         assert!((0..3).all(|folder| !repo.path().join(format!("d{folder}")).exists()));
         works(&repo, &format!("{system} {count} files"));
+    }
+}
+
+/// Bug: without `syncfs`, the turn flushed only its objects, and its overlay flushes nothing.
+#[test]
+fn a_cut_right_after_a_turn_keeps_the_ignored_files_of_its_commands() {
+    for system in SYSTEMS {
+        let Some(mut disk) = Disk::new() else { return };
+        let repo = project(&disk);
+        repo.put(".gitignore", "target/\n");
+        repo.commit("ignore");
+        let script = "mkdir target && echo flushed > target/built";
+        std::fs::write(repo.beside("plan.md"), plan("Build", &[execute(script)])).unwrap();
+        let overlay = "worktree.backend=overlay";
+        let args = ["execute", "../plan.md", "-y", "-c", overlay];
+        teddy_on(system, &repo, &args).check(0, &[]);
+        disk.cut_at_once(&repo);
+        let home = repo.beside("home");
+        let found = ["-rqx".as_ref(), "flushed".as_ref(), home.as_path()];
+        assert!(run("grep", &found), "{system}");
     }
 }
 

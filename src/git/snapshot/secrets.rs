@@ -329,7 +329,7 @@ impl SecretFinder<'_> {
         (listed.times, listed.writable) = (Some(Times::from(&dir_stat.stat)), dir_stat.writable);
         let names = names(&dir)?;
         let files = names.iter().filter(|(_, kind)| *kind == NameKind::File);
-        // A larger number of files would count as another.
+        // Wraps above 2^23 files; the directory is then listed again.
         listed.marks = (files.count() as u32) << FILES_SHIFT;
         if has_mark(&names) {
             listed.marks |= OUTPUT;

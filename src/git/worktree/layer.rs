@@ -42,8 +42,9 @@ use crate::git::sparse::Hidden;
 use crate::git::worktree::index::{
     COUNT_OFFSET, ENTRY_ALIGNMENT, EXTENDED_FLAG, INDEX_MAGIC, STAT_LEN,
 };
-use crate::host::file::{Root, make_writable, remove_below, sync_whole};
+use crate::host::file::{Root, can_sync_whole, make_writable, remove_below, sync_whole};
 use crate::host::interrupt;
+use crate::host::machine;
 use crate::host::overlay::{self, is_opaque};
 use crate::host::sandbox::OverlayDirs;
 use crate::text::path::{FOREIGN_CONTROL_DIRS, is_foreign_control_dir};
@@ -88,6 +89,8 @@ pub fn session_layer(
     root.worktree(session).with_context(during)?;
     let layer = root.layer(session).with_context(during)?;
     let fresh = layer.kind(Path::new(FILES))?.is_none();
+    // A run removes it at its end.
+    let was_cut = layer.kind(Path::new(WORK))?.is_some() && record.boot() != machine::boot_id();
     layer.make_dir(Path::new(FILES)).with_context(during)?;
     let files = root.layer_path(session).join(FILES);
     let mut worktree = SessionWorktree {
@@ -109,6 +112,11 @@ pub fn session_layer(
     };
 
     worktree.keep_record()?;
+    if was_cut {
+        // The system stopped while the overlay was mounted. Files in it can be torn, even if a
+        // command flushed them.
+        worktree.replace_layer().with_context(during)?;
+    }
     if let Err(error) = worktree.prune_layer(user, lower) {
         if interrupt::requested() || !error.chain().any(|cause| cause.is::<std::io::Error>()) {
             return Err(error).with_context(during);
@@ -129,6 +137,7 @@ impl SessionWorktree {
         // overlayfs requires an empty work directory.
         let layer = self.root.layer(&self.session)?;
         remove_below(&layer, OsStr::new(WORK))?;
+        self.record.keep_boot(machine::boot_id())?;
         layer.make_dir(Path::new(WORK))?;
         let lower = user.workdir();
         Ok(OverlayDirs {
@@ -235,15 +244,18 @@ impl SessionWorktree {
     /// Flushes the file system of the layer, whose overlay does not flush anything itself.
     pub fn flush_layer(&self) -> anyhow::Result<()> {
         let flushed = sync_whole(&self.files);
-        flushed.with_context(|| format!("flushing `{}`", self.files.display()))?;
+        if !flushed.with_context(|| format!("flushing `{}`", self.files.display()))? {
+            // All file systems. Reports no errors.
+            rustix::fs::sync();
+        }
         Ok(())
     }
 
-    /// Flushes the layer if it is not on the file system of the objects, which a turn flushes.
-    pub fn flush_layer_elsewhere(&self, user: &Repository) -> anyhow::Result<()> {
+    /// Flushes the layer if flushing the objects of a turn does not include it.
+    pub fn flush_layer_separately(&self, user: &Repository) -> anyhow::Result<()> {
         let device = |path: &Path| Ok::<_, std::io::Error>(path.metadata()?.dev());
         let objects = user.gix.objects.store_ref().path();
-        if self.is_layered() && device(&self.files)? != device(objects)? {
+        if self.is_layered() && (device(&self.files)? != device(objects)? || !can_sync_whole()) {
             self.flush_layer()?;
         }
         Ok(())

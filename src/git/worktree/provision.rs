@@ -50,7 +50,8 @@ const TRANSIENT: [&str; 6] = [
     ".vscode",
 ];
 
-/// Ending of a directory that describes a Python package of the project to its tools.
+/// Ending of a small directory that describes a Python package of the project to its tools. Copied,
+/// because each build writes to it.
 const PACKAGE_INFO: &[u8] = b".egg-info";
 
 /// Variable with the path of the Python environment that the user has activated.
@@ -87,7 +88,10 @@ pub struct ProvisionedFiles {
 
 struct Walker<'a> {
     from: &'a Path,
-    to: Top,
+    /// Path of the worktree, as commands see it.
+    at: &'a Path,
+    /// `None` to only search for modules.
+    to: Option<Top>,
     copy: Patterns,
     /// Patterns of secrets that can be copied.
     explicit: TextRules,
@@ -118,22 +122,24 @@ pub fn provision_files(
     limits: &SnapshotLimits,
 ) -> anyhow::Result<ProvisionedFiles> {
     let included = included(workspace)?;
-    let mut walker = Walker {
-        from: workspace.workdir(),
-        to: Top::open_own(&worktree.path)?,
+    let walker = Walker {
+        to: Some(Top::open_own(&worktree.path)?),
         copy: Patterns::parse(&[included, rules.copy.join("\n").into_bytes()].join(&b'\n')),
         explicit: TextRules::parse(rules.copy.join("\n").as_bytes()),
-        limits,
         link: Patterns::parse(rules.link.join("\n").as_bytes()),
-        provisioned: ProvisionedFiles::default(),
+        ..Walker::new(worktree, workspace, limits)
     };
-    walker.walk(workspace)?;
-    // One in the project is linked.
-    let active = env::var_os(ACTIVE_ENVIRONMENT).map(PathBuf::from);
-    if let Some(active) = active.filter(|dir| !dir.starts_with(workspace.workdir())) {
-        walker.note_modules(&active, active.as_os_str().as_bytes());
-    }
-    Ok(walker.provisioned)
+    walker.provision(workspace)
+}
+
+/// Finds the modules of the workspace that Python environments use: `module_dirs` and `editable`.
+/// Transfers nothing.
+pub fn find_modules(
+    worktree: &SessionWorktree,
+    workspace: &Repository,
+    limits: &SnapshotLimits,
+) -> anyhow::Result<ProvisionedFiles> {
+    Walker::new(worktree, workspace, limits).provision(workspace)
 }
 
 /// Returns the content of [`INCLUDE_FILE`]. A turn can have written it, so it does not make secrets
@@ -147,7 +153,35 @@ fn included(workspace: &Repository) -> anyhow::Result<Vec<u8>> {
     }
 }
 
-impl Walker<'_> {
+impl<'a> Walker<'a> {
+    /// Transfers nothing.
+    fn new(
+        worktree: &'a SessionWorktree,
+        workspace: &'a Repository,
+        limits: &'a SnapshotLimits,
+    ) -> Walker<'a> {
+        Walker {
+            from: workspace.workdir(),
+            at: &worktree.path,
+            to: None,
+            copy: Patterns::parse(b""),
+            explicit: TextRules::parse(b""),
+            limits,
+            link: Patterns::parse(b""),
+            provisioned: ProvisionedFiles::default(),
+        }
+    }
+
+    fn provision(mut self, workspace: &Repository) -> anyhow::Result<ProvisionedFiles> {
+        self.walk(workspace)?;
+        // One in the project is linked.
+        let active = env::var_os(ACTIVE_ENVIRONMENT).map(PathBuf::from);
+        if let Some(active) = active.filter(|dir| !dir.starts_with(workspace.workdir())) {
+            self.note_modules(&active, active.as_os_str().as_bytes());
+        }
+        Ok(self.provisioned)
+    }
+
     fn walk(&mut self, workspace: &Repository) -> anyhow::Result<()> {
         let index = &user_index(workspace)?.state;
         let mut rules = workspace
@@ -183,7 +217,9 @@ impl Walker<'_> {
                         .is_excluded();
                 if entry.ignored && self.link.fits(&entry) {
                     self.link_to(&entry.path)?;
-                } else if entry.ignored && self.copy.fits(&entry) {
+                } else if entry.ignored
+                    && (self.copy.fits(&entry) || !dir.ignored && entry.is_package_info())
+                {
                     self.copy(entry)?;
                 } else if entry.ignored && !dir.ignored && self.is_linked_dependency(&entry) {
                     outermost.push(entry);
@@ -212,7 +248,7 @@ impl Walker<'_> {
 
     /// Links to an ignored directory with dependencies. Notes others as missing.
     fn link_or_miss(&mut self, dir: &WorkspaceName) -> anyhow::Result<()> {
-        if dir.has_name_of(&DEPENDENCIES) || dir.name().ends_with(PACKAGE_INFO) {
+        if dir.has_name_of(&DEPENDENCIES) {
             self.link_to(&dir.path)?;
             let is_linked = self.provisioned.linked.last() == Some(&dir.path);
             if is_linked {
@@ -227,11 +263,18 @@ impl Walker<'_> {
     }
 
     fn note_modules(&mut self, environment: &Path, shown: &[u8]) {
-        let modules = editable_modules(environment, self.from);
-        self.provisioned.module_dirs.extend(modules.dirs);
-        if modules.has_others {
+        let mut modules = editable_modules(environment, self.from);
+        let count = modules.dirs.len();
+        // Only such a path can be in `PYTHONPATH`.
+        let is_usable = |dir: &PathBuf| {
+            let path = self.at.join(dir);
+            path.to_str().is_some_and(|path| !path.contains(':'))
+        };
+        modules.dirs.retain(is_usable);
+        if modules.has_others || modules.dirs.len() < count {
             self.provisioned.editable.push(shown.to_vec());
         }
+        self.provisioned.module_dirs.extend(modules.dirs);
     }
 
     /// Returns whether an entry is a symlink to a directory with dependencies, which other checkouts
@@ -303,7 +346,10 @@ impl Walker<'_> {
     fn copy_file(&mut self, path: &[u8]) -> anyhow::Result<()> {
         let source = self.source(path);
         let metadata = std::fs::symlink_metadata(&source)?;
-        let WalkResult::Handle(handle) = self.to.walk(path, IfMissing::Make)? else {
+        let Some(to) = &self.to else {
+            return Ok(());
+        };
+        let WalkResult::Handle(handle) = to.walk(path, IfMissing::Make)? else {
             self.provisioned.in_the_way.push(path.to_vec());
             return Ok(());
         };
@@ -345,7 +391,11 @@ impl Walker<'_> {
 
     fn link_to(&mut self, path: &[u8]) -> anyhow::Result<()> {
         let target = self.source(path).into_os_string().into_vec();
-        let WalkResult::Handle(handle) = self.to.walk(path, IfMissing::Make)? else {
+        let Some(to) = &self.to else {
+            self.provisioned.linked.push(path.to_vec());
+            return Ok(());
+        };
+        let WalkResult::Handle(handle) = to.walk(path, IfMissing::Make)? else {
             self.provisioned.in_the_way.push(path.to_vec());
             return Ok(());
         };
@@ -374,6 +424,10 @@ impl WorkspaceName {
     fn name(&self) -> &[u8] {
         let start = self.path.rfind_byte(b'/').map_or(0, |at| at + 1);
         &self.path[start..]
+    }
+
+    fn is_package_info(&self) -> bool {
+        self.is_dir && self.name().ends_with(PACKAGE_INFO)
     }
 
     fn has_name_of(&self, names: &[&str]) -> bool {

@@ -26,6 +26,8 @@ const LAYER_HIDDEN: &str = "layer-hidden";
 const MAX_HIDDEN: u64 = 4 << 20;
 /// Note of the trees of the last turn that was recorded in the layer.
 const LAYER_RECORDED: &str = "layer-recorded";
+/// Note of the system's boot in which the layer was last mounted.
+const LAYER_BOOT: &str = "layer-boot";
 const MAX_NOTE: u64 = 64 * 1024;
 /// Has the object store for commands, while they run.
 const VISIBLE: &str = "visible";
@@ -137,6 +139,18 @@ impl WorktreeRecord {
     /// Removes the recorded trees, once their files are handled.
     pub(super) fn forget_recorded(&self, layered: bool) {
         let _ = std::fs::remove_file(self.dir.join(recorded_note(layered)));
+    }
+
+    /// Returns the boot in which the layer was last mounted.
+    pub(super) fn boot(&self) -> Option<String> {
+        String::from_utf8(self.read(LAYER_BOOT)?).ok()
+    }
+
+    pub(super) fn keep_boot(&self, boot: Option<String>) -> std::io::Result<()> {
+        match boot.filter(|boot| self.boot().as_ref() != Some(boot)) {
+            Some(boot) => write_cache(&self.dir.join(LAYER_BOOT), boot.as_bytes()),
+            None => Ok(()),
+        }
     }
 
     /// Returns the path that serves as the layer's index. The index is generated for each run.

@@ -167,7 +167,7 @@ pub(super) fn existing(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
 /// Resolves paths to hide. If one exists but cannot be resolved, its nearest directory that can be
 /// is hidden instead: a command could make the path accessible, because Landlock does not cover
 /// `chmod`.
-fn denied(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+pub(super) fn denied(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     let mut hidden = Vec::new();
     for path in paths {
         let mut at = path.as_path();

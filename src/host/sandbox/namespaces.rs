@@ -30,7 +30,7 @@ use rustix::process::{getegid, geteuid};
 use rustix::pty::{OpenptFlags, openpt, ptsname};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
-use super::files::existing;
+use super::files::{denied, existing};
 use super::{Isolation, Network, OverlayDirs, Policy};
 use crate::host::fault;
 use crate::host::file::{openat, reason};
@@ -41,14 +41,16 @@ const FIRST_UNPRIVILEGED_PORT: &str = "/proc/sys/net/ipv4/ip_unprivileged_port_s
 
 /// Makes everything but the writable paths of a policy read-only, mounts a tmpfs on each of the
 /// `private` directories and a private `/dev/pts`, and enters a network of its own if the network is
-/// off. Returns no isolation if the system allows no namespace.
+/// off. Removes from the policy hidden paths that are no longer there. Returns no isolation if the
+/// system allows no namespace.
 ///
 /// After an error the process is in an undefined state and must exit. It must have a single thread.
-pub(super) fn isolate(policy: &Policy, private: &[PathBuf]) -> Result<Isolation, String> {
+pub(super) fn isolate(policy: &mut Policy, private: &[PathBuf]) -> Result<Isolation, String> {
     let mut private = existing(private)?;
     private.retain(|dir| dir.is_dir());
     let writable = existing(&[&policy.write[..], &policy.add].concat())?;
     let opened = [writable.clone(), existing(&policy.read)?].concat();
+    let mut hidden = denied(&policy.hidden)?;
 
     let flags = UnshareFlags::NEWNS | UnshareFlags::NEWIPC;
     let has_network = policy.network == Network::Off
@@ -66,9 +68,16 @@ pub(super) fn isolate(policy: &Policy, private: &[PathBuf]) -> Result<Isolation,
 
     keep_mounts_inside()?;
     protect_all_but(writable)?;
-    for dir in private {
-        mount_private(&dir, &opened)?;
+    for dir in &private {
+        mount_private(dir, &opened)?;
     }
+    // Of a hidden directory above an opened path, only that path is left. If it were still hidden,
+    // commands could make nothing new in the private directory.
+    hidden.retain(|path| {
+        let is_below = |dir: &PathBuf| path != dir && path.starts_with(dir);
+        !private.iter().any(|dir| path.starts_with(dir)) || opened.iter().any(is_below)
+    });
+    policy.hidden = hidden;
 
     Ok(Isolation {
         mounts: true,
@@ -87,7 +96,7 @@ fn mount_private(dir: &Path, opened: &[PathBuf]) -> Result<(), String> {
         Ok((path.clone(), opened))
     };
     let mut kept = inside.map(open).collect::<Result<Vec<_>, _>>()?;
-    // The outermost first: they have the others.
+    // Parents first: mounting one also provides its children.
     kept.sort_by(|(a, _), (b, _)| a.cmp(b));
 
     let flags = MountFlags::NOSUID | MountFlags::NODEV;

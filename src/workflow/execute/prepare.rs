@@ -160,18 +160,22 @@ pub(super) fn prepare(
 
     set_up(project, env, &mut worktree, user)?;
     let provided = provide_files(project, &mut worktree)?;
-    if !provided.missing.is_empty() || !provided.editable.is_empty() {
-        user.report(Event::Notice(Notice::CopyLacks {
-            missing: lossy_paths(&provided.missing),
-            editable: lossy_paths(&provided.editable),
-        }));
-    }
+    report_lacks(&provided.missing, &provided.editable, user);
     worktree.make_git_dir(repository, env.before)?;
     Ok(PreparedWorktree {
         worktree,
         linked: provided.linked,
         overlay: None,
     })
+}
+
+fn report_lacks(missing: &[Vec<u8>], editable: &[Vec<u8>], user: &mut dyn User) {
+    if !missing.is_empty() || !editable.is_empty() {
+        user.report(Event::Notice(Notice::CopyLacks {
+            missing: lossy_paths(missing),
+            editable: lossy_paths(editable),
+        }));
+    }
 }
 
 fn unmade(error: anyhow::Error) -> anyhow::Error {
@@ -370,7 +374,13 @@ fn open_overlay(
         Ok::<_, anyhow::Error>((worktree, mounted))
     });
 
-    let (worktree, mounted) = layer?;
+    let (mut worktree, mounted) = layer?;
+    if !worktree.covers_checkout() {
+        // The user's modules are hidden, as from a copy.
+        let found = provision::find_modules(&worktree, repository, &limits)?;
+        report_lacks(&[], &found.editable, user);
+        worktree.module_dirs = found.module_dirs;
+    }
     let mut prepared = PreparedWorktree {
         worktree,
         linked: Vec::new(),

@@ -291,7 +291,7 @@ fn take(
     // The turn is written through another handle, which must know the staged objects.
     writer::transfer_staged(&project.repository, &worktree.repository)?;
     keep_unstored(&project.repository, worktree, env.tree, tree)?;
-    worktree.flush_layer_elsewhere(&project.repository)?;
+    worktree.flush_layer_separately(&project.repository)?;
     worktree.keep_recorded(env.tree, tree)?;
     fault::point("after-run-snapshot")?;
 

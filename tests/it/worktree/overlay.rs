@@ -359,6 +359,35 @@ fn nothing_of_a_killed_run_stays_mounted_and_the_session_goes_on() {
     run(&repo, OVERLAY, "test ! -e n.txt && cat target/o").check(0, &[]);
 }
 
+/// Bug: files stayed in the layer that a power cut had torn, because a mounted one flushes nothing.
+#[test]
+fn a_layer_that_was_mounted_when_the_system_stopped_is_replaced() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    let repo = project();
+    let boot = repo.path().join(".git/teddy/worktrees/s/layer-boot");
+    let stop_while = |script: &str| {
+        std::fs::write(repo.beside("plan.md"), plan("Try", &[execute(script)])).unwrap();
+        let mut command = repo.teddy_command(&["execute", "../plan.md", "-y", "-c", OVERLAY]);
+        command.current_dir(repo.path());
+        command.env("FAILPOINTS", "after-run=return(kill)");
+        assert!(!command.status().unwrap().success());
+        // The test cannot restart the system.
+        std::fs::write(&boot, "an earlier one").unwrap();
+    };
+    stop_while("echo o > target/o");
+    run(&repo, OVERLAY, "test ! -e target/o && echo p > target/p").check(0, &[]);
+    // Unmounted in time.
+    std::fs::write(&boot, "an earlier one").unwrap();
+    run(&repo, OVERLAY, "cat target/p").check(0, &[]);
+    stop_while("echo o > target/o");
+    repo.configure("worktree: { setup: 'echo set > target/set' }\n");
+    run(&repo, OVERLAY, "cat target/set; test ! -e target/p").check(0, &[]);
+    stop_while("true");
+    run(&repo, OVERLAY, "cat target/set").check(0, &["preparing the worktree"]);
+}
+
 #[test]
 fn a_machine_without_overlays_runs_commands_in_a_copy_and_says_so_where_one_is_required() {
     let repo = project();

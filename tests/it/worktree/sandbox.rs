@@ -188,6 +188,7 @@ fn a_project_in_a_private_directory_stays_there_alone() {
     let policy = Policy {
         read: vec![place.path("home/src/a")],
         private: vec![memory.clone()],
+        hidden: vec![place.path("home"), place.path("")],
         ..place.policy()
     };
     let text = "cat a ../home/src/a; echo; echo $(ls ..; ls ../home; ls /dev/shm)

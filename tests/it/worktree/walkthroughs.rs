@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::plans::{create, edit, execute, plan};
 use crate::scripted_agent::scripted_command;
-use crate::support::overlay::overlays;
+use crate::support::overlay::{CHECKOUT, OVERLAY, overlays, run};
 use crate::support::{TestRepo, skipped};
 
 /// A project whose tests pass.
@@ -195,7 +195,11 @@ fn in_a_copy_an_editable_install_is_that_of_the_copy() {
     repo.write("src/calc.egg-info/PKG-INFO", "Name: calc\nVersion: 0.1\n");
     let script = "import calc, importlib.metadata; print(calc.add(1, 2), importlib.metadata.version('calc'), calc.__file__)";
     let edited = edit("src/calc/__init__.py", "a + b", "a - b");
-    let command = execute(&format!(".venv/bin/python -B -c \"{script}\" > seen"));
+    // As each build of the package.
+    let build = "echo 'Summary: x' >> src/calc.egg-info/PKG-INFO";
+    let command = execute(&format!(
+        "{build} && .venv/bin/python -B -c \"{script}\" > seen"
+    ));
     repo.done(&["new", "s"]);
     repo.done(&["context", "add", "src/calc/__init__.py"]);
     repo.put("../plan.md", plan("Subtract", &[edited, command]));
@@ -208,8 +212,43 @@ fn in_a_copy_an_editable_install_is_that_of_the_copy() {
         let expected = "-1 0.1 ";
         assert!(seen.starts_with(expected), "{setting}: {seen}");
         assert!(!seen.contains(&*repo.path().to_string_lossy()), "{seen}");
+        let info = repo.read("src/calc.egg-info/PKG-INFO");
+        assert_eq!(info, "Name: calc\nVersion: 0.1\n");
         repo.done(&["undo"]);
     }
+    let root = repo.beside("a:b").display().to_string();
+    let more = ["-c", CHECKOUT, "-c", &format!("worktree.root={root}")];
+    let out = repo.teddy(&[&["execute", "../plan.md", "-y"], &more[..]].concat());
+    out.check(1, &["`.venv` has modules of your checkout"]);
+}
+
+/// Bug: as in a copy. An overlay is not mounted over objects that commands borrow.
+#[test]
+fn in_an_overlay_at_another_path_an_editable_install_is_that_of_the_overlay() {
+    if !overlays() {
+        return skipped("no overlays here");
+    }
+    let repo = TestRepo::new()
+        .file(".gitignore", ".venv/\nborrowed.git/\n")
+        .file("src/calc/__init__.py", "def add(a, b): return a + b\n");
+    repo.commit("init");
+    if !runs(&repo, "python3", &["-m", "venv", "--without-pip", ".venv"]) {
+        return skipped("no python3 with venv here");
+    }
+    install(&repo);
+    repo.git(&["init", "-q", "--bare", "borrowed.git"]);
+    let objects = repo.path().join("borrowed.git/objects");
+    repo.write(
+        ".git/objects/info/alternates",
+        format!("{}\n", objects.display()),
+    );
+    let script = "import calc; print(calc.add(1, 2), calc.__file__)";
+    repo.done(&["new", "s"]);
+    let python = ".venv/bin/python";
+    run(&repo, OVERLAY, &format!("{python} -B -c '{script}' > seen")).check(0, &[]);
+    let seen = repo.read("seen");
+    assert!(seen.starts_with("3 "), "{seen}");
+    assert!(!seen.contains(&*repo.path().to_string_lossy()), "{seen}");
 }
 
 fn make_executable(repo: &TestRepo, path: &str) {
