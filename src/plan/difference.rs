@@ -221,6 +221,7 @@ fn as_text_action(
             text: new.to_owned(),
             language,
             overwrite: false,
+            keep_bytes: false,
         };
         return (new.len() <= MAX_CREATE).then(|| create.into());
     }

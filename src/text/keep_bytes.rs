@@ -69,6 +69,11 @@ pub fn keep_bytes(old: &[u8], new: &[u8]) -> Vec<u8> {
     let [old_keys, new_keys] =
         [&old_keys, &new_keys].map(|keys| keys.iter().map(String::as_str).collect::<Vec<_>>());
 
+    let proven = match before.encoding {
+        Encoding::Unknown => characters_read(&old_lines, &new_lines),
+        Encoding::Utf8 | Encoding::Utf16(_) => HashSet::new(),
+    };
+
     let mut kept = Vec::with_capacity(new.len());
     let (mut at_old, mut at_new) = (0, 0);
     let common_end = common_end(&old_lines);
@@ -86,6 +91,11 @@ pub fn keep_bytes(old: &[u8], new: &[u8]) -> Vec<u8> {
                 Some(old) if is_collapsed => restore_runs(old.text, line.text),
                 _ => Cow::Borrowed(line.text),
             };
+            let text = match text {
+                // Not a line that has old bytes already.
+                Cow::Borrowed(text) => encode_proven(text, &proven),
+                restored => restored,
+            };
             let end = match old {
                 _ if line.end.is_empty() => line.end,
                 Some(old) if !old.end.is_empty() => old.end,
@@ -100,6 +110,21 @@ pub fn keep_bytes(old: &[u8], new: &[u8]) -> Vec<u8> {
 
     let ended = old_lines.last().is_some_and(|line| !line.end.is_empty());
     finish(kept, ended.then_some(common_end).flatten(), &before)
+}
+
+/// Returns a character of the result of [`keep_bytes`] that is in UTF-8 there, although the old
+/// version is not, and does not have it.
+pub fn unknown_character(old: &[u8], kept: &[u8]) -> Option<char> {
+    let before = DecodedFile::of(old)?;
+    if before.encoding != Encoding::Unknown {
+        return None;
+    }
+    let known: HashSet<&[u8]> = runs(&before.text).collect();
+    let new = runs(kept).filter(|run| !run.is_ascii() && !known.contains(run));
+    new.filter_map(|run| std::str::from_utf8(run).ok())
+        .flat_map(str::chars)
+        // What U+FFFD was is unknown in every encoding. It stays a risk.
+        .find(|&character| character != REPLACEMENT)
 }
 
 impl<'a> DecodedFile<'a> {
@@ -225,6 +250,34 @@ fn restore_runs<'a>(old: &[u8], new: &'a [u8]) -> Cow<'a, [u8]> {
     Cow::Owned(restored.concat())
 }
 
+/// Returns the characters outside of ASCII that the author of the new version read in lines that
+/// stay, as Latin-1.
+fn characters_read(old: &[Line<'_>], new: &[Line<'_>]) -> HashSet<char> {
+    let latin: HashSet<String> = old
+        .iter()
+        .filter(|line| std::str::from_utf8(line.text).is_err())
+        .map(|line| line.text.iter().map(|&byte| char::from(byte)).collect())
+        .collect();
+    let lines = new
+        .iter()
+        .filter_map(|line| std::str::from_utf8(line.text).ok());
+    let read = lines.filter(|line| latin.contains(*line));
+    read.flat_map(str::chars)
+        .filter(|character| !character.is_ascii())
+        .collect()
+}
+
+/// Encodes a new line, if every character outside of ASCII is known.
+fn encode_proven<'a>(line: &'a [u8], proven: &HashSet<char>) -> Cow<'a, [u8]> {
+    let encode = |character: char| match character.is_ascii() || proven.contains(&character) {
+        true => u8::try_from(character).ok(),
+        false => None,
+    };
+    let text = std::str::from_utf8(line).ok();
+    let bytes: Option<Vec<u8>> = text.and_then(|text| text.chars().map(encode).collect());
+    bytes.map_or(Cow::Borrowed(line), Cow::Owned)
+}
+
 /// Returns whether the run is what a decoder made of the old bytes: U+FFFD, or the characters of
 /// Latin-1.
 fn is_reading(old: &[u8], run: &[u8]) -> bool {
@@ -253,7 +306,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_damage_is_taken_back_and_the_change_stays() {
-        let cases: [(&[u8], &[u8], &[u8]); 21] = [
+        let cases: [(&[u8], &[u8], &[u8]); 22] = [
             // Lost and re-encoded bytes.
             (
                 b"caf\xe9\nb\n",
@@ -269,6 +322,12 @@ mod tests {
                 b"caf\xe9 = 2\n",
             ),
             (b"caf\xe9 = 1\n", "café = 2\n".as_bytes(), b"caf\xe9 = 2\n"),
+            // In a new line, with a character that a line that stays shows.
+            (
+                b"caf\xe9\nb\n",
+                "café\nété\nb\n".as_bytes(),
+                b"caf\xe9\n\xe9t\xe9\nb\n",
+            ),
             // What the old encoding calls it is unknown.
             (
                 b"caf\xe9\n",
@@ -303,6 +362,24 @@ mod tests {
         }
         check(b"", b"a\r\n", b"a\r\n");
         check(b"a\n", b"", b"");
+    }
+
+    #[test]
+    fn a_character_without_known_bytes_is_named() {
+        let check = |old: &[u8], new: &str, expected: Option<char>| {
+            let found = unknown_character(old, &keep_bytes(old, new.as_bytes()));
+            assert_eq!(found, expected, "{new}");
+        };
+        check(b"caf\xe9\n", "café\nété\n", None);
+        check(b"caf\xe9\n", "caf\u{fffd}\nx\n", None);
+        check(b"caf\xe9\n", "x\n\u{fffd}\n", None);
+        check(b"caf\xe9\n", "café\ncrème\n", Some('è'));
+        check(b"caf\xe9\n", "caf\u{fffd}\n水\n", Some('水'));
+        check(b"\x83\x41\nb\n", "ア\nb\n", Some('ア'));
+        // UTF-8 that was in the old file.
+        check(b"\xc3\xa8\n\xe9\n", "è\nx\n", None);
+        check(b"\xff\xfea\0\n\0", "水\n", None);
+        check(b"a\n", "水\n", None);
     }
 
     /// Lines of a file in an 8-bit encoding.

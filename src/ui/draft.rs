@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::checklist::{Checklist, Item, ItemPart};
 use super::style::{StyledLine, Tone};
 use super::summary;
-use crate::plan::action::behavior::{Editable, UserEdit};
+use crate::plan::action::behavior::UserEdit;
 use crate::plan::action::edit::Pair;
 use crate::plan::action::execute::NETWORK;
 use crate::plan::action::take::KEEP_BYTES;
@@ -17,7 +17,7 @@ use crate::plan::diagnostic::Diagnostic;
 use crate::plan::validate::Step;
 use crate::plan::{Field, Plan, memo};
 use crate::text::damage::Damage;
-use crate::text::keep_bytes::keep_bytes;
+use crate::text::keep_bytes::{keep_bytes, unknown_character};
 use crate::text::resource::Resource;
 use crate::workflow::user::{Approved, ResourceContent, ReviewRequest};
 
@@ -43,7 +43,7 @@ pub struct EditedPlan {
     pub steps: Vec<Step>,
     /// Items that the user edited.
     pub edited: BTreeSet<ItemPart>,
-    /// Actions whose bytes the user keeps, by index. A TAKE has a field for it.
+    /// EDITs whose bytes the user keeps, by index. CREATE and TAKE have a field for it.
     before_keeping: BTreeMap<usize, BeforeKeeping>,
     /// Items that no longer apply, because files changed during the review.
     pub misfits: BTreeSet<ItemPart>,
@@ -130,7 +130,7 @@ impl EditedPlan {
 
     /// Keeps the bytes of a file that an action did not mean to change, or takes that back. Returns
     /// why it can't.
-    pub fn keep_bytes(&mut self, index: usize) -> Result<(), &'static str> {
+    pub fn keep_bytes(&mut self, index: usize) -> Result<(), String> {
         let part = ItemPart::Action(index);
         if let Some(before) = self.before_keeping.remove(&index)
             && before.kept == self.plan.actions[index]
@@ -145,9 +145,10 @@ impl EditedPlan {
         let mut action = self.plan.actions[index].clone();
         let step = &self.steps[index];
         let (Some(before), Some(after)) = (&step.before, &step.after) else {
-            return Err("there is no earlier version with bytes to keep");
+            return Err("there is no earlier version with bytes to keep".to_owned());
         };
         let kept = keep_bytes(before, after);
+        let unknown = unknown_character(before, &kept);
         let is_mode = action
             .kind
             .mode_change()
@@ -155,8 +156,15 @@ impl EditedPlan {
             .is_some_and(|mode| mode.is_of_bytes());
         let is_same = kept == *after && !is_mode;
         if let Some(keeps) = action.kind.keeps_bytes_mut() {
-            if is_same && !*keeps {
-                return Err(NOTHING_TO_KEEP);
+            match unknown {
+                _ if *keeps => {}
+                Some(character) => {
+                    return Err(format!(
+                        "the encoding of the file is unknown, and no line that stays shows how it writes `{character}`"
+                    ));
+                }
+                None if is_same => return Err(NOTHING_TO_KEEP.to_owned()),
+                None => {}
             }
             *keeps = !*keeps;
             let is_kept = *keeps;
@@ -172,20 +180,17 @@ impl EditedPlan {
         }
 
         if is_same {
-            return Err(NOTHING_TO_KEEP);
+            return Err(NOTHING_TO_KEEP.to_owned());
         }
-        let (Ok(before), Ok(after)) = (std::str::from_utf8(before), String::from_utf8(kept)) else {
-            return Err("a plan cannot write this encoding; leave the action out");
-        };
-        let edit = match action.kind.editable() {
-            Editable::NewFile { path, .. } => UserEdit::NewFile {
-                path: path.clone(),
-                text: after,
-            },
-            _ => UserEdit::FinalVersion { before, after },
-        };
-        let Some(kind) = action.kind.edited(edit) else {
-            return Err("only a file has bytes to keep");
+        let versions = std::str::from_utf8(before)
+            .ok()
+            .zip(String::from_utf8(kept).ok());
+        let edited = versions.and_then(|(before, after)| {
+            let edit = UserEdit::FinalVersion { before, after };
+            action.kind.edited(edit)
+        });
+        let Some(kind) = edited else {
+            return Err("only a file has bytes to keep".to_owned());
         };
         let changed = std::mem::replace(&mut action.kind, kind);
         let before = BeforeKeeping {

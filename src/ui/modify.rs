@@ -256,11 +256,11 @@ impl Modify {
         let part = self.list.items[index].part;
         let refusal = match part {
             ItemPart::Action(at) => self.draft.keep_bytes(at).err(),
-            ItemPart::Memo(_) => Some("only a file has bytes to keep"),
+            ItemPart::Memo(_) => Some("only a file has bytes to keep".to_owned()),
         };
         match refusal {
             None => self.renew(index, proposal)?,
-            Some(why) => self.list.notice = Some(why.to_owned()),
+            Some(why) => self.list.notice = Some(why),
         }
         Ok(())
     }

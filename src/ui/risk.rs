@@ -428,6 +428,7 @@ mod tests {
             text: contents.to_owned(),
             language: String::new(),
             overwrite: false,
+            keep_bytes: false,
         }))
     }
 

@@ -202,6 +202,7 @@ pub(super) fn create(name: &str, contents: &str) -> ActionKind {
         text: contents.to_owned(),
         language: String::new(),
         overwrite: false,
+        keep_bytes: false,
     })
 }
 

@@ -1,11 +1,13 @@
 //! CREATE: creates a file.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::behavior::{Behavior, Editable, PreviewPart, SummaryItem, UserEdit};
 use super::body::Body;
+use super::take::KEEP_BYTES;
 use super::{Action, ActionKind, ActionRow, write_block};
 use crate::host::file::{FileKind, FileMode};
 use crate::plan::action::{BodyShape, SummaryGroup};
@@ -22,6 +24,7 @@ use crate::plan::validate::{Mistake, Step, Validator};
 use crate::text::counted;
 use crate::text::diff::Counts;
 use crate::text::elision::elided;
+use crate::text::keep_bytes::keep_bytes;
 use crate::text::link;
 use crate::text::path::RepoPath;
 use crate::text::sanitize::sanitize_line;
@@ -37,6 +40,7 @@ pub static ROW: ActionRow = ActionRow {
         "Overwrite",
         "Final Newline",
         "Line Endings",
+        KEEP_BYTES,
     ],
     other_keys: &[PATH_KEYS],
     shape: BodyShape::File,
@@ -58,6 +62,8 @@ pub struct Create {
     pub language: String,
     /// `- **Overwrite:** true`: allows replacing an existing file.
     pub overwrite: bool,
+    /// Keeps encoding and line ends of the file that it replaces, as [`keep_bytes`] does.
+    pub keep_bytes: bool,
 }
 
 impl Behavior for Create {
@@ -83,6 +89,7 @@ impl Behavior for Create {
             fields.push(Field::new("Line Endings", "CRLF"));
         }
 
+        fields.extend(self.keep_bytes.then(|| Field::new(KEEP_BYTES, "true")));
         fields
     }
 
@@ -151,16 +158,15 @@ impl Behavior for Create {
             None
         };
 
+        let after = self.bytes_over(before.as_deref()).into_owned();
         let step = validator.step();
         step.outside_context = before.is_some() && !is_known;
         step.before = before;
-        step.after = (!step.wrong).then(|| self.text.clone().into_bytes());
+        step.after = (!step.wrong).then(|| after.clone());
 
         // Later actions see the file even if this one is rejected, so that they don't report
         // follow-up errors.
-        validator
-            .files
-            .write(&self.path, self.text.clone().into_bytes())?;
+        validator.files.write(&self.path, after)?;
         validator.files.created.insert(self.path.clone());
         Ok(())
     }
@@ -169,7 +175,6 @@ impl Behavior for Create {
         let root = stage.root;
         let path = Path::new(self.path.as_str());
         run::no_repository_above(root, &self.path)?;
-        let bytes = self.text.as_bytes();
         let existing = root.entry(path).map_err(ActionError::reading)?;
         let verb = match existing.map(|entry| (entry.kind, entry.size)) {
             None => "created",
@@ -190,26 +195,26 @@ impl Behavior for Create {
             }
         };
 
-        let before = match existing {
-            None => Some(None),
-            // A file that is not readable as text is replaced without a diff.
-            Some(_) => root
-                .read(path, MAX_COMPARED_TEXT as u64)
-                .ok()
-                .and_then(|bytes| {
-                    let text = String::from_utf8(bytes).ok()?;
-                    Some(Some(text))
-                }),
+        let before = existing.map(|_| root.read(path, MAX_COMPARED_TEXT as u64));
+        let before = match before.transpose() {
+            Err(error) if self.keep_bytes => return Err(ActionError::reading(error)),
+            before => before.ok(),
         };
+        let bytes = self.bytes_over(before.as_ref().and_then(Option::as_deref));
         run::write_guarded(|| match existing {
-            None => root.create_new(path, bytes, FileMode::Plain),
-            Some(_) => root.replace(path, bytes),
+            None => root.create_new(path, &bytes, FileMode::Plain),
+            Some(_) => root.replace(path, &bytes),
         })?;
+        // A file that is not readable as text is replaced without a diff.
+        let texts = before.as_ref().and_then(|before| {
+            let before = before.as_deref().map(str::from_utf8).transpose();
+            before.ok().zip(str::from_utf8(&bytes).ok())
+        });
 
         let lines = counted(self.text.lines().count(), "line");
         Ok(Outcome {
-            difference: before.map_or_else(String::new, |before| {
-                run::file_difference(&self.path, before.as_deref(), &self.text)
+            difference: texts.map_or_else(String::new, |(before, after)| {
+                run::file_difference(&self.path, before, after)
             }),
             written: vec![self.path.clone()],
             ..Outcome::of(Ending::Success, format!("{verb}, {lines}"))
@@ -217,11 +222,14 @@ impl Behavior for Create {
     }
 
     fn preview<'a>(&'a self, step: &'a Step) -> Vec<PreviewPart<'a>> {
-        vec![PreviewPart::Difference {
+        let kept = (self.keep_bytes && step.before.is_some())
+            .then(|| PreviewPart::Text(vec!["your encoding and line ends stay".to_owned()]));
+        let difference = PreviewPart::Difference {
             path: &self.path,
             before: step.before.as_deref(),
             after: Some(step.after.as_deref().unwrap_or(self.text.as_bytes())),
-        }]
+        };
+        kept.into_iter().chain([difference]).collect()
     }
 
     fn summary(&self) -> SummaryItem<'_> {
@@ -273,6 +281,10 @@ impl Behavior for Create {
         Some(edited.into())
     }
 
+    fn keeps_bytes_mut(&mut self) -> Option<&mut bool> {
+        Some(&mut self.keep_bytes)
+    }
+
     #[cfg(test)]
     fn describe(&self) -> String {
         let mark = if self.overwrite { "!" } else { "" };
@@ -284,6 +296,14 @@ impl Behavior for Create {
 }
 
 impl Create {
+    /// Returns what it writes in place of a file.
+    fn bytes_over(&self, before: Option<&[u8]>) -> Cow<'_, [u8]> {
+        match before.filter(|_| self.keep_bytes) {
+            Some(before) => Cow::Owned(keep_bytes(before, self.text.as_bytes())),
+            None => Cow::Borrowed(self.text.as_bytes()),
+        }
+    }
+
     /// Returns a line of the content that stands for code of the file that it replaces.
     fn elided(&self, entry: &Lookup) -> Option<&str> {
         let Lookup::File(bytes) = entry else {
@@ -327,6 +347,7 @@ fn read(body: &mut Body<'_>) -> Option<Create> {
     let overwrite = body.flag("Overwrite").unwrap_or(false);
     let final_newline = body.flag("Final Newline").unwrap_or(true);
     let crlf = line_endings(body);
+    let keep_bytes = body.flag(KEEP_BYTES).unwrap_or(false);
     let (mut text, language) = body.one_block()?;
 
     if !final_newline {
@@ -346,6 +367,7 @@ fn read(body: &mut Body<'_>) -> Option<Create> {
         text,
         language,
         overwrite,
+        keep_bytes,
     })
 }
 
@@ -386,14 +408,16 @@ fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
     use crate::plan::samples;
     use proptest::prelude::*;
 
-    (samples::path(), samples::file(), any::<bool>())
-        .prop_map(|(path, text, overwrite)| {
+    let flags = any::<[bool; 2]>();
+    (samples::path(), samples::file(), flags)
+        .prop_map(|(path, text, [overwrite, keep_bytes])| {
             let language = "md".to_owned();
             let create = Create {
                 path,
                 text,
                 language,
                 overwrite,
+                keep_bytes,
             };
             create.into()
         })

@@ -196,6 +196,7 @@ fn whole_file(edit: &Edit, before: &str, after: String) -> ActionKind {
                 text: after,
                 language: pair.language,
                 overwrite: true,
+                keep_bytes: false,
             };
             create.into()
         }

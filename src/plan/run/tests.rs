@@ -177,6 +177,7 @@ fn create(to: &str, text: &str) -> Create {
         text: text.to_owned(),
         language: String::new(),
         overwrite: false,
+        keep_bytes: false,
     }
 }
 

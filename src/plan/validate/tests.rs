@@ -111,6 +111,7 @@ fn create(to: &str, text: &str) -> ActionKind {
         text: text.to_owned(),
         language: String::new(),
         overwrite: false,
+        keep_bytes: false,
     })
 }
 

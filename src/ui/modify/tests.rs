@@ -191,15 +191,8 @@ fn the_bytes_of_one_file_or_of_all_are_kept_and_given_up_again() {
     let proposal = sample.proposal();
     let mut modify = Modify::new(&proposal);
     let texts = |modify: &Modify| {
-        let approved = modify.approved();
-        let texts = approved
-            .plan
-            .actions
-            .iter()
-            .map(|action| match &action.kind {
-                ActionKind::Create(create) => create.text.clone(),
-                other => panic!("{other:?}"),
-            });
+        let steps = modify.draft.steps.iter();
+        let texts = steps.map(|step| String::from_utf8(step.after.clone().unwrap()).unwrap());
         texts.collect::<Vec<_>>()
     };
     let proposed = texts(&modify);

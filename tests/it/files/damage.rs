@@ -215,19 +215,62 @@ fn an_empty_file_is_not_another_one() {
     repo.write("new.txt", "");
     let reply = repo.json(&["record", "by hand"], 0);
     assert_eq!(reply["damage"], serde_json::json!([]));
-    assert_eq!(reply["unchecked"], 0);
 }
 
+/// Regression: only the first 500 files were compared.
 #[test]
-fn files_that_were_not_checked_are_counted() {
-    let repo = TestRepo::new().file("base.txt", "1\n");
+fn every_changed_file_is_checked() {
+    let repo = TestRepo::new().file("z.txt", "1\n");
     repo.commit("base");
     repo.workflow().new_session("demo").done();
     for number in 0..502 {
         repo.write(&format!("new/{number}.txt"), "1\n");
     }
-    repo.teddy(&["record", "by hand"]).check(
-        0,
-        &["warning: only the first 500 changed files were checked for damage, 2 more were not\n"],
+    repo.write("z.txt", "2");
+    let reply = repo.json(&["record", "by hand"], 0);
+    assert_eq!(
+        reply["damage"],
+        serde_json::json!([{ "path": "z.txt", "kind": "final_newline_lost", "text": "the newline at the end is removed" }])
     );
+}
+
+#[test]
+fn a_create_keeps_an_encoding_that_a_plan_cannot_write() {
+    let utf16 = |text: &str| -> Vec<u8> {
+        let units = "\u{feff}".encode_utf16().chain(text.encode_utf16());
+        units.flat_map(u16::to_le_bytes).collect()
+    };
+    let latin = b"caf\xe9\r\nb\r\n";
+    let repo = TestRepo::new()
+        .file("latin.txt", latin)
+        .file("other.txt", latin)
+        .file("utf16.txt", utf16("é\r\nb\r\n"));
+    repo.commit("base");
+    repo.workflow().new_session("demo").done();
+    repo.workflow()
+        .add(&["latin.txt", "other.txt", "utf16.txt"]);
+    let actions = [
+        replace("latin.txt", "café\nété\nB\n"),
+        replace("other.txt", "café\ncrème\n"),
+        replace("utf16.txt", "é\nb\n水\n"),
+    ];
+    repo.teddy_reads(&["--json", "execute", "-"], plan("Rewrite", &actions));
+    let mut screen = Screen::open(&repo, (110, 55), &["execute"]);
+    screen.wait_for_prompt("(q)uit ›");
+    screen.press("B");
+    screen.wait_for("With your changes: 2 actions changed");
+    screen.settled();
+    let shown = screen.shown();
+    let refusal = "other.txt: the encoding of the file is unknown, and no line that stays shows how it writes `è`";
+    assert!(shown.contains(refusal), "{shown}");
+    screen.press("a");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+
+    let bytes = |name: &str| std::fs::read(repo.path().join(name)).unwrap();
+    assert_eq!(
+        bytes("latin.txt").escape_ascii().to_string(),
+        r"caf\xe9\r\n\xe9t\xe9\r\nB\r\n"
+    );
+    assert_eq!(bytes("other.txt"), "café\ncrème\n".as_bytes());
+    assert_eq!(bytes("utf16.txt"), utf16("é\r\nb\r\n水\r\n"));
 }

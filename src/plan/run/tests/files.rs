@@ -51,6 +51,7 @@ fn a_file_is_made_only_where_none_is() {
     world.check(
         vec![ActionKind::Create(Create {
             overwrite: true,
+            keep_bytes: false,
             ..create("src/a.rs", "x\ny\n")
         })],
         &["Success: replaced as a whole, 2 lines"],
