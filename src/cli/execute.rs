@@ -274,7 +274,7 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
     }
 
     notes(recorded).iter().for_each(|note| app.warn(note));
-    warn_of_damage(app, &recorded.damage, recorded.unchecked);
+    warn_of_damage(app, &recorded.damage);
     if let Some(cause) = recorded.interruption() {
         app.warn(&format!(
             "the plan was interrupted: {cause}; your files are unchanged"
@@ -433,7 +433,6 @@ pub(super) fn json(recorded: &RecordedTurn) -> serde_json::Value {
         "files": recorded.applied.iter().map(|file| serde_json::json!({ "path": file.path, "change": file.change.word() })).collect::<Vec<_>>(),
         "overlaps": recorded.overlaps,
         "damage": recorded.damage,
-        "unchecked": recorded.unchecked,
         "notes": notes(recorded),
         "interruption": recorded.interruption().map(ToString::to_string),
         "actions": actions_json(&recorded.plan, recorded.ending.outcomes()),

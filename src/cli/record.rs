@@ -16,7 +16,6 @@ use crate::text::counted;
 use crate::text::damage::FileDamage;
 use crate::text::hint::with_hint;
 use crate::text::sanitize::sanitize_line;
-use crate::workflow::damage::FoundDamage;
 use crate::workflow::record::transcript::{self, Transcript};
 use crate::workflow::record::{
     self, NothingToRecord, RecordOptions, RecordResult, begin, record, record_since,
@@ -118,16 +117,13 @@ fn report(app: &App, result: &RecordResult) -> anyhow::Result<()> {
 const MAX_DAMAGE: usize = 10;
 
 /// Warns of what a program did to files besides changing their text.
-pub(super) fn warn_of_damage(app: &App, damage: &[FileDamage], unchecked: usize) {
+pub(super) fn warn_of_damage(app: &App, damage: &[FileDamage]) {
     for FileDamage { path, text, .. } in damage.iter().take(MAX_DAMAGE) {
         app.warn(&format!("`{}`: {text}", sanitize_line(path)));
     }
     let others = damage.len().saturating_sub(MAX_DAMAGE);
     if others > 0 {
         app.warn(&format!("{others} more such changes; `--json` names all"));
-    }
-    if let Some(warning) = FoundDamage::describe_unchecked(unchecked) {
-        app.warn(&warning);
     }
 }
 
@@ -140,7 +136,7 @@ fn report_turn(app: &App, result: &RecordResult) {
         ));
     }
 
-    warn_of_damage(app, &result.damage, result.unchecked);
+    warn_of_damage(app, &result.damage);
     let files = counted(result.written.len() + result.deleted.len(), "file");
     app.note(&format!(
         "Recorded as turn {}: {files} changed.",

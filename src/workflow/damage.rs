@@ -16,28 +16,9 @@ use crate::text::damage::{Damage, FileDamage, FileFacts, damage};
 use crate::text::path::{RepoPath, lossy};
 use crate::workflow::validation::state_mode;
 
-/// Changed files that are read. Others are not checked.
-const MAX_FILES: usize = 500;
-
-/// Damage to the files that differ between two trees.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FoundDamage {
-    /// Sorted by path.
-    pub files: Vec<FileDamage>,
-    /// Number of changed files that were not checked.
-    pub unchecked: usize,
-}
-
-impl FoundDamage {
-    /// Warning for the files that were not checked.
-    pub fn describe_unchecked(unchecked: usize) -> Option<String> {
-        (unchecked > 0).then(|| {
-            format!("only the first {MAX_FILES} changed files were checked for damage, {unchecked} more were not")
-        })
-    }
-}
-
-/// Returns the damage to the files that differ between two trees.
+/// Returns the damage to the files that differ between two trees, sorted by path.
+///
+/// Unlimited: the snapshot that made `to` has read the same files.
 ///
 /// `disk`: the files that `to` replaces. `None` if `to` is on disk already.
 pub fn find_damage(
@@ -45,12 +26,9 @@ pub fn find_damage(
     from: TreeId,
     to: TreeId,
     disk: Option<&Root>,
-) -> anyhow::Result<FoundDamage> {
+) -> anyhow::Result<Vec<FileDamage>> {
     let changes = diff::changes(repository, from, to)?;
-    let paths = changes
-        .iter()
-        .take(MAX_FILES)
-        .map(|change| change.path.as_slice());
+    let paths = changes.iter().map(|change| change.path.as_slice());
     // The attributes from before: a program can have changed them, too.
     let marked = read::marked_generated(repository, from, paths)?;
     let mut deleted: BTreeMap<_, &TreeChange> = BTreeMap::new();
@@ -64,7 +42,7 @@ pub fn find_damage(
     }
 
     let mut found = Vec::new();
-    for change in changes.iter().take(MAX_FILES) {
+    for change in &changes {
         let mut add = |damage: Damage| found.push(damage.to_file(&lossy(&change.path)));
         match (&change.old, &change.new) {
             (Some(old), Some(new)) => {
@@ -89,10 +67,7 @@ pub fn find_damage(
             _ => {}
         }
     }
-    Ok(FoundDamage {
-        files: found,
-        unchecked: changes.len().saturating_sub(MAX_FILES),
-    })
+    Ok(found)
 }
 
 /// Returns the number of further hard links of a file. 0 if it does not exist.

@@ -73,8 +73,6 @@ pub struct RecordResult {
     pub deleted: Vec<String>,
     /// What the changes did to files besides changing their text.
     pub damage: Vec<FileDamage>,
-    /// Number of changed files that were not checked for damage.
-    pub unchecked: usize,
 }
 
 /// State of the files when the work began.
@@ -267,8 +265,7 @@ fn complete(
         }
     }
 
-    let found = find_damage(repository, old, work.made, None)?;
-    (result.damage, result.unchecked) = (found.files, found.unchecked);
+    result.damage = find_damage(repository, old, work.made, None)?;
 
     if old == work.made && !options.allow_empty {
         return Err(NothingToRecord {

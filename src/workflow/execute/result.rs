@@ -70,8 +70,6 @@ pub struct RecordedTurn {
     pub obstacles: Vec<FileObstacle>,
     /// What the commands of the plan did to files besides changing their text.
     pub damage: Vec<FileDamage>,
-    /// Number of files changed by the turn that were not checked for damage.
-    pub unchecked: usize,
     /// Files of the plan that no snapshot includes; they stay in the worktree.
     pub not_captured: Vec<NotCaptured>,
     /// From the previous turn.

@@ -22,10 +22,10 @@ use crate::session::store::NewTurn;
 use crate::session::transition::Next;
 use crate::text::beginning;
 use crate::text::context_list;
-use crate::text::damage::Damage;
+use crate::text::damage::{Damage, FileDamage};
 use crate::text::path::{lossy, lossy_paths};
 use crate::text::resource::Artifact;
-use crate::workflow::damage::{FoundDamage, find_damage};
+use crate::workflow::damage::find_damage;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::message_of;
 use crate::workspace::complete::{Completed, SessionMove};
@@ -101,10 +101,7 @@ impl EndedTurn<'_> {
         };
 
         // The turn is recorded, whatever is not known of its files.
-        let FoundDamage {
-            files: mut damage,
-            unchecked,
-        } = damage.unwrap_or_default();
+        let mut damage = damage.unwrap_or_default();
         let cut = Damage::HardLinkCut { others: 1 }.kind();
         damage.retain(|damage| has_arrived || damage.kind != cut);
         Ok(RecordedTurn {
@@ -127,7 +124,6 @@ impl EndedTurn<'_> {
             overlaps,
             obstacles: obstacles(&result),
             damage,
-            unchecked,
             not_captured: Vec::new(),
             drift: planned.drift.clone(),
         })
@@ -135,11 +131,11 @@ impl EndedTurn<'_> {
 }
 
 /// What edits do to a file is among the risks of the review already.
-fn damage_by_commands(project: &Project, ended: &EndedTurn<'_>) -> anyhow::Result<FoundDamage> {
+fn damage_by_commands(project: &Project, ended: &EndedTurn<'_>) -> anyhow::Result<Vec<FileDamage>> {
     let repository = &project.repository;
     let mut actions = ended.plan.actions.iter();
     if !actions.any(|action| action.kind.command().is_some()) {
-        return Ok(FoundDamage::default());
+        return Ok(Vec::new());
     }
     let before = repository.commit(ended.workspace.before)?.tree;
     let after = repository.commit(ended.workspace.after)?.tree;

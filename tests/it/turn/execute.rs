@@ -497,7 +497,6 @@ fn json_has_every_key_that_scripts_rely_on() {
       "status": "failed",
       "synced": true,
       "turn": 1,
-      "unchecked": 0,
       "workspace": {
         "branch": null,
         "extra": [],
