@@ -109,7 +109,10 @@ pub fn overlaps(project: &Project) -> anyhow::Result<Overlaps> {
         let read = || {
             let tip = store.tip(&row.session)?;
             let draft = store.draft(&tip)?;
-            let paths = forced(&reading_of(&tip, &draft)?.plan);
+            let paths = match draft.is_planned() {
+                true => forced(&reading_of(&tip, &draft)?.plan),
+                false => Default::default(),
+            };
             anyhow::Ok((tip, draft, paths))
         };
         match read() {
@@ -206,8 +209,6 @@ pub(in crate::workflow) struct PlanChange {
     /// The user's present files with the plan's changes. Theirs stay where both conflict.
     on_now: TreeId,
     commands: usize,
-    /// It writes a file with TAKE, whose mode is not in `after`.
-    pub is_taken: bool,
     pub overlap: PlanOverlap,
 }
 
@@ -218,7 +219,6 @@ impl PlanChange {
             after: tree,
             on_now: tree,
             commands: 0,
-            is_taken: false,
             overlap: PlanOverlap::default(),
         }
     }
@@ -290,7 +290,6 @@ impl PlanChange {
             after,
             on_now,
             commands: run.commands,
-            is_taken: run.files.values().any(|file| file.is_taken),
             overlap: PlanOverlap {
                 paths: lossy_paths(&paths),
                 not_compared: skipped,

@@ -148,6 +148,19 @@ fn line_endings_of_a_checkout_are_no_change() {
     );
 }
 
+/// Regression: it was a session that cannot be read.
+#[test]
+fn a_session_with_a_context_and_no_plan_is_not_compared() {
+    let repo = project();
+    repo.done(&["new", "demo"]);
+    repo.done(&["context", "add", "a.txt"]);
+    let out = repo.teddy(&["sessions", "--overlap"]);
+    assert_eq!(
+        (out.stdout.as_str(), out.stderr.as_str()),
+        ("No plan is waiting\n", "")
+    );
+}
+
 #[test]
 fn sessions_overlap_compares_each_two_plans() {
     let repo = project();
