@@ -151,14 +151,20 @@ fn combined_text(
         let problem = format!("{}: {why}", sanitize_line(&lossy(path)));
         return Err(refused(one, other, &problem));
     }
-    let is_of_text =
-        written.taken_bytes.is_empty() && !one.change.is_taken && !other.change.is_taken;
-    if !is_of_text {
-        let problem = "one of them changes a binary file or the mode of a file";
-        return Err(refused(one, other, problem));
-    }
-
     let (mut plan, _) = crate::plan::parse(&written.text);
+    let plans = [&one.plan, &other.plan, &plan];
+    let taken = plans
+        .iter()
+        .flat_map(|plan| &plan.actions)
+        .find(|action| action.kind.artifact().is_some());
+    if let Some(taken) = taken {
+        let path = taken.kind.target();
+        let problem = format!(
+            "one of them changes the encoding, mode or binary content of {}",
+            sanitize_line(&path)
+        );
+        return Err(refused(one, other, &problem));
+    }
     // A plan without changes of files has a message instead.
     plan.actions.retain(|action| action.kind.path().is_some());
     let commands = [one, other].into_iter().flat_map(|lane| &lane.plan.actions);

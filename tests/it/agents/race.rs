@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::plans::{create, edit, plan};
+use crate::plans::{create, edit, plan, replace};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
@@ -442,6 +442,29 @@ fn two_plans_that_change_no_line_in_common_become_one_turn() {
         "{turns}"
     );
     repo.done(&["verify"]);
+}
+
+#[test]
+fn plans_that_change_an_encoding_are_not_combined_and_the_file_is_named() {
+    let repo = project();
+    repo.write("latin.txt", b"caf\xe9\n");
+    let overwrite = replace("latin.txt", "café\n");
+    repo.put(repo.beside("one.md"), plan("Change latin", &[overwrite]));
+    repo.done(&["new", "demo"]);
+    let args = [
+        "race",
+        "x",
+        "a.txt",
+        "latin.txt",
+        "--with",
+        "one,two",
+        "--pick",
+        "1+2",
+    ];
+    repo.teddy(&args).check(
+        1,
+        &["cannot be combined: one of them changes the encoding, mode or binary content of latin.txt"],
+    );
 }
 
 #[test]
