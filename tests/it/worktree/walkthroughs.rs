@@ -222,6 +222,43 @@ fn in_a_copy_an_editable_install_is_that_of_the_copy() {
     out.check(1, &["`.venv` has modules of your checkout"]);
 }
 
+/// An environment with an editable install, of which only the path file matters here.
+fn with_path_file() -> TestRepo {
+    let repo = TestRepo::new()
+        .file(".gitignore", ".venv/\n*.egg-info/\n")
+        .file("a.txt", "a\n")
+        .file("src/calc/__init__.py", "");
+    let top = repo.path().canonicalize().unwrap();
+    let top = top.display();
+    let paths = format!("{top}/src\n{top}/../beside\n{top}/nul\0\n");
+    repo.write(".venv/lib/python3.11/site-packages/calc.pth", paths);
+    repo
+}
+
+/// Regression: a path with a NUL byte let no command start, and `..` led out of the worktree.
+#[test]
+fn python_gets_only_directories_in_a_copy() {
+    let repo = with_path_file();
+    repo.commit("init");
+    repo.done(&["new", "s"]);
+    run(&repo, CHECKOUT, "echo \"$PYTHONPATH\" > seen").check(0, &["`.venv` has modules"]);
+    let seen = repo.read("seen");
+    assert!(seen.ends_with("/src\n") && !seen.contains(':'), "{seen}");
+}
+
+/// Regression: the user's present version was recorded as a change by the commands.
+#[test]
+fn a_tracked_package_description_is_that_of_the_turn() {
+    let repo = with_path_file();
+    repo.write("src/calc.egg-info/PKG-INFO", "Name: calc\n");
+    repo.git(&["add", "-f", "src/calc.egg-info"]);
+    repo.commit("init");
+    repo.done(&["new", "s"]);
+    run(&repo, CHECKOUT, "echo b > a.txt").check(0, &[]);
+    repo.write("src/calc.egg-info/PKG-INFO", "Name: other\n");
+    repo.done(&["verify", "--rerun", "1", "-y", "-c", CHECKOUT]);
+}
+
 /// Bug: as in a copy. An overlay is not mounted over objects that commands borrow.
 #[test]
 fn in_an_overlay_at_another_path_an_editable_install_is_that_of_the_overlay() {
