@@ -3,6 +3,8 @@
 
 use std::process::Command;
 
+use teddy::host::sandbox::{Availability, availability};
+
 use crate::plans::{create, edit, execute, plan};
 use crate::scripted_agent::scripted_command;
 use crate::support::overlay::{CHECKOUT, OVERLAY, overlays, run};
@@ -233,6 +235,47 @@ fn with_path_file() -> TestRepo {
     let paths = format!("{top}/src\n{top}/../beside\n{top}/nul\0\n");
     repo.write(".venv/lib/python3.11/site-packages/calc.pth", paths);
     repo
+}
+
+/// Regression: a `sitecustomize.py` that a command had left in the worktree ran in an agent in Python,
+/// with its keys and the network.
+#[test]
+fn only_an_agent_that_is_no_python_program_gets_the_modules_of_a_copy() {
+    let repo = with_path_file();
+    repo.commit("init");
+    let dir = repo.beside("agent");
+    std::fs::create_dir(&dir).unwrap();
+    let agent = scripted_command(&dir, "echo \"$PYTHONPATH\" > seen; echo Done.");
+    let agent = agent.display();
+    repo.configure(&format!(
+        "models:\n  codex: {{ kind: agent, id: codex, run: [{agent}] }}\n  aider: {{ kind: agent, id: aider, run: [{agent}] }}\n  other: {{ kind: agent, run: [{agent}] }}\n"
+    ));
+    repo.done(&["new", "s"]);
+    let seen = |model: &str, sandbox: &str| {
+        let ask = ["plan", "--model", model, "-m", "look"];
+        let out = repo.teddy(&[&ask[..], &["-c", sandbox, "-c", CHECKOUT]].concat());
+        out.check(0, &[]);
+        repo.done(&["execute", "-y"]);
+        let notes = out.stderr.matches("does not get the modules").count();
+        let seen = repo.read("seen");
+        repo.done(&["undo"]);
+        (
+            seen.trim_end()
+                .rsplit('/')
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+            notes,
+        )
+    };
+    let (on, off) = ("execute.sandbox=on", "execute.sandbox=off");
+    let is_confined = !matches!(availability(), Availability::None(_));
+    assert_eq!(seen("aider", on), (String::new(), 1));
+    assert_eq!(seen("other", on), (String::new(), 1));
+    assert_eq!(seen("codex", off), (String::new(), 1));
+    if is_confined {
+        assert_eq!(seen("codex", on), ("src".to_owned(), 0));
+    }
 }
 
 /// Regression: a path with a NUL byte let no command start, and `..` led out of the worktree.
