@@ -63,6 +63,8 @@ pub struct AgentNeeds {
     /// Prefixes of files at the top of the worktree that are the agent's notes and not its work,
     /// such as `.aider.`.
     pub leaves: Vec<String>,
+    /// It can be a Python program, which imports modules from `PYTHONPATH` when it starts.
+    pub can_be_python: bool,
 }
 
 #[derive(Debug, Clone)]

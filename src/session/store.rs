@@ -436,6 +436,15 @@ impl Store<'_> {
         }
     }
 
+    /// As [`Store::draft`], but another user's draft is left out.
+    pub fn own_draft(&self, tip: &Turn) -> anyhow::Result<Draft> {
+        let own = Journal::new(&self.repository.teddy_dir()).own_drafts(&tip.session);
+        match self.saved_draft(tip)? {
+            Some(commit) if own.contains(&commit.id) => self.read_draft(commit.id, commit.tree),
+            _ => self.fresh_draft(tip),
+        }
+    }
+
     pub fn saved_draft(&self, tip: &Turn) -> anyhow::Result<Option<Commit>> {
         // A fetched session is read-only, and a plan in it must not run.
         if tip.session.remote().is_some() {

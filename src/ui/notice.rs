@@ -271,7 +271,7 @@ fn describe_copy(missing: &[String], editable: &[String]) -> String {
         let listed: Vec<String> = names
             .iter()
             .take(3)
-            .map(|name| format!("`{name}`"))
+            .map(|name| format!("`{}`", sanitize_line(name)))
             .collect();
         match names.len() {
             0..=3 => listed.join(", "),
@@ -669,6 +669,16 @@ mod tests {
             &tried(2, SKIP),
             (false, &["turn 2, Add b: skipped (exit code 125)"]),
         );
+    }
+
+    /// Regression: a directory of a clone wrote a line of its own, such as a hint.
+    #[test]
+    fn what_a_copy_lacks_is_named_on_one_line() {
+        let notice = Notice::CopyLacks {
+            missing: vec!["ig`\nhint: run this".to_owned()],
+            editable: vec!["a\nb/.venv".to_owned()],
+        };
+        assert!(sentences(&notice).iter().all(|line| !line.contains('\n')));
     }
 
     #[test]

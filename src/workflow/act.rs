@@ -146,7 +146,16 @@ impl WorktreeEnv<'_, '_> {
             .launcher(model, opened)
             .map_err(|error| self.trouble(error))?;
         let is_confined = launcher.policy.is_some();
-        let variables = confine::variables(self.project, worktree, launcher.policy.as_ref());
+        let mut variables = confine::variables(self.project, worktree, launcher.policy.as_ref());
+        // A `sitecustomize.py` of the project would run in the agent itself, with its keys. Without a
+        // sandbox, the agent asks before it runs anything, but starts servers in Python without asking.
+        if !is_confined || model.needs().can_be_python {
+            let count = variables.len();
+            variables.retain(|(name, _)| name != confine::PYTHON_PATH);
+            if variables.len() < count {
+                self.report_denied([NO_MODULES.to_owned()]);
+            }
+        }
         let conversation = EarlierTalk::of(self, model.name(), &worktree.path)
             .map_err(|error| self.trouble(error))?;
         let further = conversation.as_ref().map(|it| it.further(self, request));
@@ -488,6 +497,8 @@ fn report_agent_settings(env: &WorktreeEnv<'_, '_>) -> anyhow::Result<()> {
     }
     Ok(())
 }
+
+const NO_MODULES: &str = "the agent does not get the modules of its worktree in `PYTHONPATH`, because it would run them itself: tests that it runs use those that `pip install -e` has installed, or fail if the sandbox hides them";
 
 /// Forwards events to the user and stops the program when its budget is used up.
 struct WatchingUser<'a, 'u> {

@@ -139,7 +139,7 @@ pub fn variables(
 }
 
 /// Comes before the path files of an environment.
-const PYTHON_PATH: &str = "PYTHONPATH";
+pub const PYTHON_PATH: &str = "PYTHONPATH";
 
 /// Names for the directories of a run, in what is recorded and shown of its output.
 pub fn aliases(project: &Project, worktree: &Path) -> PathAliases {

@@ -1,7 +1,7 @@
 //! A turn without a plan: a restore, a pick, a landing, recorded work, an archived change.
 //!
 //! It moves the user's files from one recorded state to another. The session's prompt and context
-//! lists stay, and a waiting answer of the model is archived in it.
+//! lists stay, and a waiting answer of the model is archived in it. Another user's draft is left behind.
 
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::{self, Expected};
@@ -32,7 +32,7 @@ impl<'a> FilesTurn<'a> {
         status: Status,
         recorded: &RecordedFiles,
     ) -> anyhow::Result<FilesTurn<'a>> {
-        let mut draft = Store { repository }.draft(tip)?;
+        let mut draft = Store { repository }.own_draft(tip)?;
         draft.archive_answer();
         draft.begin();
         let meta = Meta {

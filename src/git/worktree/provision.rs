@@ -7,7 +7,7 @@
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context;
 use gix::bstr::ByteSlice;
@@ -194,6 +194,12 @@ impl<'a> Walker<'a> {
             ignored: false,
         }];
 
+        // The worktree has what git tracks in a directory, even if it ignores the directory.
+        let is_tracked = |dir: &[u8]| {
+            let inside = [dir, b"/"].concat();
+            index.prefixed_entries(inside.as_bstr()).is_some()
+        };
+
         // Ignored directories that no pattern names as a whole.
         let mut outermost = Vec::new();
         while let Some(dir) = dirs.pop() {
@@ -218,7 +224,8 @@ impl<'a> Walker<'a> {
                 if entry.ignored && self.link.fits(&entry) {
                     self.link_to(&entry.path)?;
                 } else if entry.ignored
-                    && (self.copy.fits(&entry) || !dir.ignored && entry.is_package_info())
+                    && (self.copy.fits(&entry)
+                        || !dir.ignored && entry.is_package_info() && !is_tracked(&entry.path))
                 {
                     self.copy(entry)?;
                 } else if entry.ignored && !dir.ignored && self.is_linked_dependency(&entry) {
@@ -239,7 +246,8 @@ impl<'a> Walker<'a> {
                 |path: &Vec<u8>| path.starts_with(&[&dir.path, b"/".as_slice()].concat());
             let provisioned = &self.provisioned;
             let mut paths = provisioned.copied.iter().chain(&provisioned.linked);
-            if !paths.any(is_below) {
+            let is_there = self.to.is_none() && is_tracked(&dir.path);
+            if !is_there && !paths.any(is_below) {
                 self.link_or_miss(&dir)?;
             }
         }
@@ -265,10 +273,14 @@ impl<'a> Walker<'a> {
     fn note_modules(&mut self, environment: &Path, shown: &[u8]) {
         let mut modules = editable_modules(environment, self.from);
         let count = modules.dirs.len();
-        // Only such a path can be in `PYTHONPATH`.
+        // Only such a path can be in `PYTHONPATH`, and is in the worktree.
         let is_usable = |dir: &PathBuf| {
             let path = self.at.join(dir);
-            path.to_str().is_some_and(|path| !path.contains(':'))
+            let is_inside = dir
+                .components()
+                .all(|it| matches!(it, Component::Normal(_)));
+            let path = path.to_str().filter(|path| !path.contains([':', '\0']));
+            is_inside && path.is_some()
         };
         modules.dirs.retain(is_usable);
         if modules.has_others || modules.dirs.len() < count {

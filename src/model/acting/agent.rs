@@ -267,6 +267,7 @@ fn needs(settings: &ModelConfig, preset: Option<&AgentPreset>) -> Result<AgentNe
             .collect::<Result<_, _>>()?,
         keys,
         leaves: own(preset.map_or(&[], |preset| preset.leaves)),
+        can_be_python: preset.is_none_or(|preset| preset.is_python),
     })
 }
 

@@ -31,6 +31,7 @@ pub struct AgentPreset {
     pub facts: &'static [(&'static str, &'static str)],
     /// Every one of its modes asks questions.
     pub always_asks: bool,
+    pub is_python: bool,
     pub resumes: bool,
     /// What the tokens that it reports cover.
     pub tokens: UsageScope,
@@ -58,6 +59,7 @@ const PLAIN: AgentPreset = AgentPreset {
     history: "",
     facts: &[],
     always_asks: false,
+    is_python: false,
     resumes: true,
     tokens: UsageScope::Call,
     cost: UsageScope::Call,
@@ -168,6 +170,7 @@ pub const ACP: [AgentPreset; 7] = [
         unconfined_mode: "ask",
         state: &["~/.vibe"],
         keys: &["MISTRAL_API_KEY"],
+        is_python: true,
         tokens: UsageScope::Conversation,
         install: "python -m pip install mistral-vibe",
         login: "run `vibe --setup`, or set MISTRAL_API_KEY",
@@ -359,6 +362,7 @@ pub const COMMANDS: [AgentPreset; 5] = [
         keys: PROVIDER_KEYS,
         leaves: &[".aider."],
         history: "aider.chat",
+        is_python: true,
         resumes: false,
         install: "python -m pip install aider-install && aider-install",
         login: "set the key of your provider, such as ANTHROPIC_API_KEY",

@@ -69,7 +69,7 @@ pub(super) fn write_restore_turn(
     } = writing;
     let repository = &project.repository;
     let from = if options.files_only { tip } else { goal.turn };
-    let stripped = writing.strip_waiting_message(&project.store().draft(tip)?);
+    let stripped = writing.strip_waiting_message(&project.store().own_draft(tip)?);
     let requests = requests::requests_back_at(project, tip, &stripped, from)?;
 
     let mut turn = FilesTurn::begin(repository, tip, Status::Restored, recorded)?;
@@ -182,7 +182,7 @@ fn has_same_context(
     writing: &RestoreTurn<'_>,
 ) -> anyhow::Result<bool> {
     let (repository, turn) = (&project.repository, writing.goal.turn);
-    let draft = project.store().draft(tip)?;
+    let draft = project.store().own_draft(tip)?;
     for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
         let target = turn.text(repository, &in_next(name))?.unwrap_or_default();
         if draft.artifacts.text_or_empty(name) != target {

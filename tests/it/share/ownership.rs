@@ -179,6 +179,34 @@ fn t26_a_draft_without_a_record_changes_no_owner_of_a_turn() {
     assert!(shows_ignored(&repo, "theirs"));
 }
 
+/// Regression: a turn of the user's took the context list of a draft that came as a ref, so the next
+/// input showed a file that git ignores.
+#[test]
+fn t26_a_turn_without_a_plan_leaves_another_users_draft_behind() {
+    let own = || {
+        let repo = TestRepo::new()
+            .file("a.txt", "a\n")
+            .file(".gitignore", "ignored.txt\n");
+        repo.commit("init");
+        repo.write("ignored.txt", "for this machine\n");
+        repo.workflow().new_session("s").done();
+        repo.workflow().run_plan(&makes("one.txt"));
+        repo.workflow().add(&["ignored.txt"]);
+        // As if it was fetched.
+        std::fs::remove_dir_all(repo.path().join(".git/teddy/own-drafts")).unwrap();
+        assert!(!shows_ignored(&repo, "s"));
+        repo.write("a.txt", "b\n");
+        repo
+    };
+    for args in [&["record", "-m", "mine"][..], &["restore", "0"], &["undo"]] {
+        let repo = own();
+        repo.done(args);
+        assert!(!shows_ignored(&repo, "s"), "{args:?}");
+        let list = repo.git(&["show", "refs/teddy/sessions/s:session.context"]);
+        assert!(!list.contains("ignored.txt"), "{args:?}: {list}");
+    }
+}
+
 /// Regression: a kill between the ref and the record made the user's own turns another user's.
 #[test]
 fn t26_a_kill_changes_no_owner() {

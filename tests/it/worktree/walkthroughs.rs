@@ -3,6 +3,8 @@
 
 use std::process::Command;
 
+use teddy::host::sandbox::{Availability, availability};
+
 use crate::plans::{create, edit, execute, plan};
 use crate::scripted_agent::scripted_command;
 use crate::support::overlay::{CHECKOUT, OVERLAY, overlays, run};
@@ -220,6 +222,84 @@ fn in_a_copy_an_editable_install_is_that_of_the_copy() {
     let more = ["-c", CHECKOUT, "-c", &format!("worktree.root={root}")];
     let out = repo.teddy(&[&["execute", "../plan.md", "-y"], &more[..]].concat());
     out.check(1, &["`.venv` has modules of your checkout"]);
+}
+
+/// An environment with an editable install, of which only the path file matters here.
+fn with_path_file() -> TestRepo {
+    let repo = TestRepo::new()
+        .file(".gitignore", ".venv/\n*.egg-info/\n")
+        .file("a.txt", "a\n")
+        .file("src/calc/__init__.py", "");
+    let top = repo.path().canonicalize().unwrap();
+    let top = top.display();
+    let paths = format!("{top}/src\n{top}/../beside\n{top}/nul\0\n");
+    repo.write(".venv/lib/python3.11/site-packages/calc.pth", paths);
+    repo
+}
+
+/// Regression: a `sitecustomize.py` that a command had left in the worktree ran in an agent in Python,
+/// with its keys and the network.
+#[test]
+fn only_an_agent_that_is_no_python_program_gets_the_modules_of_a_copy() {
+    let repo = with_path_file();
+    repo.commit("init");
+    let dir = repo.beside("agent");
+    std::fs::create_dir(&dir).unwrap();
+    let agent = scripted_command(&dir, "echo \"$PYTHONPATH\" > seen; echo Done.");
+    let agent = agent.display();
+    repo.configure(&format!(
+        "models:\n  codex: {{ kind: agent, id: codex, run: [{agent}] }}\n  aider: {{ kind: agent, id: aider, run: [{agent}] }}\n  other: {{ kind: agent, run: [{agent}] }}\n"
+    ));
+    repo.done(&["new", "s"]);
+    let seen = |model: &str, sandbox: &str| {
+        let ask = ["plan", "--model", model, "-m", "look"];
+        let out = repo.teddy(&[&ask[..], &["-c", sandbox, "-c", CHECKOUT]].concat());
+        out.check(0, &[]);
+        repo.done(&["execute", "-y"]);
+        let notes = out.stderr.matches("does not get the modules").count();
+        let seen = repo.read("seen");
+        repo.done(&["undo"]);
+        (
+            seen.trim_end()
+                .rsplit('/')
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+            notes,
+        )
+    };
+    let (on, off) = ("execute.sandbox=on", "execute.sandbox=off");
+    let is_confined = !matches!(availability(), Availability::None(_));
+    assert_eq!(seen("aider", on), (String::new(), 1));
+    assert_eq!(seen("other", on), (String::new(), 1));
+    assert_eq!(seen("codex", off), (String::new(), 1));
+    if is_confined {
+        assert_eq!(seen("codex", on), ("src".to_owned(), 0));
+    }
+}
+
+/// Regression: a path with a NUL byte let no command start, and `..` led out of the worktree.
+#[test]
+fn python_gets_only_directories_in_a_copy() {
+    let repo = with_path_file();
+    repo.commit("init");
+    repo.done(&["new", "s"]);
+    run(&repo, CHECKOUT, "echo \"$PYTHONPATH\" > seen").check(0, &["`.venv` has modules"]);
+    let seen = repo.read("seen");
+    assert!(seen.ends_with("/src\n") && !seen.contains(':'), "{seen}");
+}
+
+/// Regression: the user's present version was recorded as a change by the commands.
+#[test]
+fn a_tracked_package_description_is_that_of_the_turn() {
+    let repo = with_path_file();
+    repo.write("src/calc.egg-info/PKG-INFO", "Name: calc\n");
+    repo.git(&["add", "-f", "src/calc.egg-info"]);
+    repo.commit("init");
+    repo.done(&["new", "s"]);
+    run(&repo, CHECKOUT, "echo b > a.txt").check(0, &[]);
+    repo.write("src/calc.egg-info/PKG-INFO", "Name: other\n");
+    repo.done(&["verify", "--rerun", "1", "-y", "-c", CHECKOUT]);
 }
 
 /// Bug: as in a copy. An overlay is not mounted over objects that commands borrow.
