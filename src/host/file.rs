@@ -108,6 +108,13 @@ impl Root {
         }
     }
 
+    /// Returns the number of further hard links of a regular file. 0 if it does not exist.
+    pub fn other_links(&self, path: &Path) -> u64 {
+        let info = self.entry(path).ok().flatten();
+        let file = info.filter(|info| matches!(info.kind, FileKind::File(_)));
+        file.map_or(0, |info| info.links.saturating_sub(1))
+    }
+
     fn open_regular(&self, path: &Path) -> io::Result<(std::fs::File, u64)> {
         let regular = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         // Opening a device can have side effects, so the type is checked first. It is checked again

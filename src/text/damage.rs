@@ -171,12 +171,10 @@ impl Damage {
             Damage::Renamed { from } => {
                 format!("it is `{}` under another name", sanitize_line(from))
             }
-            Damage::BytesLost { bytes: 1 } => {
-                "1 byte that is not UTF-8 became U+FFFD, and what it was is lost".to_owned()
+            Damage::BytesLost { bytes: 1 } => "1 byte that is not UTF-8 became U+FFFD".to_owned(),
+            Damage::BytesLost { bytes } => {
+                format!("{bytes} bytes that are not UTF-8 became U+FFFD")
             }
-            Damage::BytesLost { bytes } => format!(
-                "{bytes} bytes that are not UTF-8 became U+FFFD, and what they were is lost"
-            ),
             Damage::Reencoded { from: None } => "the encoding changes to UTF-8".to_owned(),
             Damage::Reencoded { from: Some(from) } => {
                 format!("the encoding changes from {from} to UTF-8")
@@ -462,12 +460,12 @@ mod tests {
             (
                 b"caf\xe9 d\xe9j\xe0\n",
                 "caf\u{fffd} d\u{fffd}j\u{fffd}\n".as_bytes(),
-                &["3 bytes that are not UTF-8 became U+FFFD, and what they were is lost"],
+                &["3 bytes that are not UTF-8 became U+FFFD"],
             ),
             (
                 b"caf\xe9\n",
                 "caf\u{fffd}\n".as_bytes(),
-                &["1 byte that is not UTF-8 became U+FFFD, and what it was is lost"],
+                &["1 byte that is not UTF-8 became U+FFFD"],
             ),
             (
                 b"caf\xe9\n",

@@ -11,7 +11,7 @@ use std::path::Path;
 use crate::git::diff::{self, TreeChange};
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId, read};
 use crate::git::repository::Repository;
-use crate::host::file::{FileKind, Root};
+use crate::host::file::Root;
 use crate::text::damage::{Damage, FileDamage, FileFacts, damage};
 use crate::text::path::{RepoPath, lossy};
 use crate::workflow::validation::state_mode;
@@ -51,7 +51,7 @@ pub fn find_damage(
                 mode.into_iter().for_each(&mut add);
                 let facts = FileFacts {
                     other_links: disk.map_or(0, |disk| {
-                        other_links(disk, Path::new(OsStr::from_bytes(&change.path)))
+                        disk.other_links(Path::new(OsStr::from_bytes(&change.path)))
                     }),
                     is_marked_generated: marked.contains(&change.path),
                 };
@@ -68,13 +68,6 @@ pub fn find_damage(
         }
     }
     Ok(found)
-}
-
-/// Returns the number of further hard links of a file. 0 if it does not exist.
-pub fn other_links(disk: &Root, path: &Path) -> u64 {
-    let info = disk.entry(path).ok().flatten();
-    let file = info.filter(|info| matches!(info.kind, FileKind::File(_)));
-    file.map_or(0, |info| info.links.saturating_sub(1))
 }
 
 fn content_damage(

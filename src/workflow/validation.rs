@@ -30,7 +30,6 @@ use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::workflow::context::lists::{self, ContextLists};
 use crate::workflow::context::pages;
-use crate::workflow::damage::other_links;
 use crate::workflow::model::agents;
 
 /// Among the mistakes of a turn: rejected for text next to commands.
@@ -402,7 +401,7 @@ impl Facts for Snapshotted<'_> {
         let name = path.as_str().as_bytes();
         let marked = read::marked_generated(self.repository, self.tree, std::iter::once(name));
         FileFacts {
-            other_links: other_links(self.workspace, Path::new(path.as_str())),
+            other_links: self.workspace.other_links(Path::new(path.as_str())),
             // Attributes that cannot be read mark no file.
             is_marked_generated: marked.is_ok_and(|marked| marked.contains(name)),
         }

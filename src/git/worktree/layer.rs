@@ -448,6 +448,16 @@ struct LayerDir {
     names: Vec<(OsString, LayerEntry)>,
 }
 
+impl LayerDir {
+    /// Paths of its names, in the same order.
+    fn paths(&self) -> Vec<Vec<u8>> {
+        let names = self.names.iter();
+        names
+            .map(|(name, _)| child_path(&self.path, name))
+            .collect()
+    }
+}
+
 /// Lists a directory of a layer; `None` if it is unreadable or too deep. What a command made
 /// unreadable or read-only becomes readable and removable, if the parent directory was listed
 /// before: git records no such permissions, and they must not block the next turn.

@@ -58,13 +58,13 @@ impl From<ModelError> for RequestFailure {
 }
 
 /// Returns the complete answer.
-fn ask(plan_request: PlanRequest<'_, '_>, user: &mut dyn User) -> anyhow::Result<String> {
-    let PlanRequest {
-        session,
-        recorded,
-        source,
-        weight,
-    } = plan_request;
+fn ask(
+    session: &mut OpenSession<'_>,
+    recorded: &RecordedFiles,
+    source: PlanSource,
+    weight: TokenEstimate,
+    user: &mut dyn User,
+) -> anyhow::Result<String> {
     // Save before the request, so that the user's message survives any way the wait can end.
     session.save_draft()?;
     let OpenSession {
@@ -433,15 +433,7 @@ pub fn ask_watching(
         weight,
     } = plan_request;
     let program = asked_program(&source);
-    let answer = ask(
-        PlanRequest {
-            session: &mut *session,
-            recorded,
-            source,
-            weight,
-        },
-        user,
-    );
+    let answer = ask(session, recorded, source, weight, user);
     // If the snapshot fails, the next command that takes one reports why.
     let now = program.and_then(|model| {
         let now = session.record_files(&[], user).ok()?;

@@ -46,7 +46,7 @@ fn record_names_what_a_program_did_besides() {
     --- stderr
     warning: `Cargo.lock`: a tool generates this file
     warning: `dos.txt`: line ends change from CRLF to LF in 2 lines
-    warning: `latin.txt`: 1 byte that is not UTF-8 became U+FFFD, and what it was is lost
+    warning: `latin.txt`: 1 byte that is not UTF-8 became U+FFFD
     warning: `new.txt`: it is `old.txt` under another name
     warning: `run.sh`: it becomes executable
     Recorded as turn 1: 6 files changed.
@@ -146,7 +146,7 @@ echo '# 2' >Cargo.lock";
     --- stderr
     warning: `Cargo.lock`: a tool generates this file
     warning: `dos.txt`: line ends change from CRLF to LF in 2 lines
-    warning: `latin.txt`: 1 byte that is not UTF-8 became U+FFFD, and what it was is lost
+    warning: `latin.txt`: 1 byte that is not UTF-8 became U+FFFD
     warning: `new.txt`: it is `old.txt` under another name
     warning: `run.sh`: it becomes executable
     ");

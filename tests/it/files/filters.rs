@@ -442,7 +442,7 @@ fn damage_to_encoding_and_line_ends_is_named_before_approval() {
         +b
      Action Plan:
       - TAKE: 1 file
-        ⚠ a.php: 3 bytes that are not UTF-8 became U+FFFD, and what they were is lost
+        ⚠ a.php: 3 bytes that are not UTF-8 became U+FFFD
       - EDIT: 1 file
         ⚠ b.vb: the byte order mark is removed
         ⚠ b.vb: line ends change from CRLF to LF in 1 line

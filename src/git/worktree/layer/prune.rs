@@ -45,11 +45,7 @@ pub(super) fn prune_files(
             continue;
         };
 
-        let paths: Vec<Vec<u8>> = dir
-            .names
-            .iter()
-            .map(|(name, _)| child_path(&path, name))
-            .collect();
+        let paths = dir.paths();
         let path_set: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
         // Skip trees that a power cut damaged: nothing in the layer is precious.
         let earlier = recorded

@@ -181,11 +181,7 @@ impl LayerScan<'_> {
                 self.check_lower(&dir.path, &dir.names, &mut names);
             }
 
-            let paths: Vec<Vec<u8>> = dir
-                .names
-                .iter()
-                .map(|(name, _)| child_path(&path, name))
-                .collect();
+            let paths = dir.paths();
             let path_set: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
             let recorded = self.worktree.repository.entries_at(self.base, &path_set)?;
             for ((_, entry), path) in dir.names.iter().zip(&paths) {
