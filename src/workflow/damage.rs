@@ -1,7 +1,7 @@
 //! Damage to files between two states of a project: what a program changed besides the text.
 //!
-//! The damage to one file is `text::damage`. Here are the changes that need both trees: the mode of
-//! a file, and a file that is under another name now.
+//! [`text::damage`](crate::text::damage) compares the contents of one file. This module adds the
+//! changes that need both trees: modes and renames.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -16,7 +16,7 @@ use crate::text::damage::{Damage, FileDamage, FileFacts, damage};
 use crate::text::path::{RepoPath, lossy};
 use crate::workflow::validation::state_mode;
 
-/// Changed files that are read. Others are not checked.
+/// Changed files beyond this number are not checked.
 const MAX_FILES: usize = 500;
 
 /// Damage to the files that differ between two trees.
