@@ -41,7 +41,7 @@ impl Documents {
         paths
     }
 
-    /// How many tasks are done, of how many.
+    /// Number of completed tasks, and of all tasks.
     pub fn progress(&self) -> (usize, usize) {
         let tasks = tasks::read(self.text(tasks::FILE));
         let done = tasks.iter().filter(|task| task.is_done).count();

@@ -162,7 +162,7 @@ mod tests {
             .collect();
         assert_eq!(actual.join(" "), expected, "from {phase:?}");
 
-        // A challenge or review decides nothing without a verdict, and no other step has one.
+        // A challenge or review needs a verdict, and no other step has one.
         for (step, verdict) in plain
             .map(|step| (step, Some(ReviewVerdict::Approved)))
             .into_iter()

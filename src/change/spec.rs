@@ -90,7 +90,7 @@ pub(super) fn check(_: &str, sections: &[DocumentSection], findings: &mut Findin
                 format!("there are two requirements R{number}"),
             );
         } else if section.body.trim().is_empty() {
-            findings.high(section.line, format!("requirement R{number} says nothing"));
+            findings.high(section.line, format!("requirement R{number} has no text"));
         }
     }
 
@@ -146,7 +146,7 @@ mod tests {
     use crate::change::shape::DocumentKind;
 
     /// A valid spec.
-    const GOOD: &str = "# Spec: Greeting\n\n## Overview\nThe program greets whoever it is told to greet, and the world otherwise.\n\n\
+    const GOOD: &str = "# Spec: Greeting\n\n## Overview\nThe program greets the person that you name, and the world otherwise.\n\n\
         ## Requirements\n\n### R1: Name\nIt takes a name.\n\n### R2: World\nWithout one it greets the world.\n\n\
         ## Acceptance Criteria\n\n### Scenario: Ada\n- **WHEN** `greet.sh Ada` runs\n- **THEN** it prints `Hello, Ada!`\n";
 
@@ -168,7 +168,7 @@ mod tests {
             &["specs/greeting.md:1: error: has no title `# Spec: ...`"],
         );
         check(
-            &GOOD.replace("The program greets whoever it is told to greet, and ", ""),
+            &GOOD.replace("The program greets the person that you name, and ", ""),
             &["specs/greeting.md:3: error: `## Overview` has fewer than 50 characters"],
         );
     }
@@ -187,7 +187,7 @@ mod tests {
         );
         check(
             &GOOD.replace("It takes a name.\n", ""),
-            &["specs/greeting.md:8: error: requirement R1 says nothing"],
+            &["specs/greeting.md:8: error: requirement R1 has no text"],
         );
         check(&GOOD.replace("R1: Name", "R1 - Name"), &[]);
     }

@@ -30,7 +30,7 @@ enum ChangeCommand {
     /// Plan a change: write the proposal, specs and tasks, then challenge and revise them until
     /// they pass
     ///
-    /// Goes on where the change stands. After `change.planning_iterations` reproposals the decision
+    /// Continues from the phase of the change. After `change.planning_iterations` reproposals the decision
     /// is yours: on a terminal you are asked, otherwise `teddy change approve` records it.
     #[command(
         after_help = "Examples:\n  teddy change plan add-auth 'People log in with a password'\n  teddy change plan add-auth\n  teddy change plan add-auth --json"
@@ -38,7 +38,7 @@ enum ChangeCommand {
     Plan(steps::ProposalArgs),
     /// Implement a change: run the open tasks as turns of its session, then review and fix
     ///
-    /// Goes on where it stopped. Each plan is shown for approval as in `teddy execute`.
+    /// Continues where it stopped. Each plan is shown for approval as in `teddy execute`.
     #[command(
         after_help = "Examples:\n  teddy change impl add-auth\n  teddy change impl add-auth -y\n  teddy -s change/add-auth log\n\nExit codes: 0 complete, 1 not complete, 3 a plan was rejected, 4 a result overlaps with your own edits, 5 the model waits for your answer"
     )]

@@ -288,7 +288,7 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
         app.note("The result is in the turn: `teddy restore @ --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side.");
     }
 
-    // An answer in words is shown when its turn is recorded.
+    // A prose answer is shown when its turn is recorded.
     let replanned = recorded.replanned();
     if let Some(planned) = replanned.filter(|planned| planned.answer.is_none()) {
         app.note(&match planned.title.as_str() {

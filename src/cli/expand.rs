@@ -102,7 +102,7 @@ fn first_word(arguments: &[OsString]) -> Option<usize> {
 /// Global options without a value.
 const FLAGS: [&str; 5] = ["-q", "--quiet", "-v", "--verbose", "--json"];
 
-/// Returns the word that names the command, if only global options precede it.
+/// Returns the name of the command, if only global options precede it.
 pub(super) fn command_word(arguments: &[OsString]) -> Option<&str> {
     let at = first_word(arguments)?;
     let is_global = |word: &OsString| {

@@ -18,7 +18,7 @@ use crate::workflow::hooks::hook_file::{HookChange, HookFile, HookForm};
 use crate::workflow::hooks::take::begin_notify;
 use crate::workflow::hooks::{HookedAgent, hooks_dir};
 
-/// Make a turn of each prompt to an agent that you drive
+/// Record a turn for each prompt to an agent that you run
 ///
 /// Adds an entry to the agent's own settings, or removes it. With it, each prompt becomes a turn of
 /// a session for the agent's conversation: your prompt, an excerpt of the transcript, and the

@@ -1,4 +1,4 @@
-//! `teddy race`: asks several models the same and compares their plans.
+//! `teddy race`: asks several models for a plan and compares their plans.
 
 pub(super) mod lane;
 
@@ -31,7 +31,7 @@ const UNKNOWN: &str = "-";
 /// Keys that select a lane.
 const KEYS: &[u8] = b"123456789";
 
-/// Ask several models the same, compare, and review one
+/// Ask several models, compare their plans, and review one
 ///
 /// Each model works from the same snapshot of your files, in a session and a worktree of its own;
 /// models that edit files themselves and models that write plans can take part together. Nothing

@@ -22,7 +22,7 @@ use crate::workflow::record::{
     take_back_start,
 };
 
-/// Make a turn of changes that were made without TeDDy
+/// Record changes made without TeDDy as a turn
 ///
 /// Records the difference between the session's newest turn and your files as they are now: what
 /// an agent did that you drive yourself, or your own edits. Nothing is run and no file is changed;

@@ -36,7 +36,7 @@ pub(super) struct Args {
     overlap: bool,
 }
 
-/// In columns. Less of a title says nothing.
+/// In columns. A shorter title is not useful.
 const MIN_TITLE: usize = 8;
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {

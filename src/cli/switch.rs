@@ -35,7 +35,7 @@ pub(super) struct Args {
     /// The session's name; if omitted, choose one from a list
     #[arg(add = complete::with(complete::all_sessions))]
     name: Option<String>,
-    /// Take over a session from elsewhere, with its pending plan; the one in use if omitted
+    /// Accept another user's session, with its pending plan; the one in use if omitted
     #[arg(long)]
     adopt: bool,
 }

@@ -174,6 +174,6 @@ mod tests {
         std::fs::write(teddy.join("prompts/new.xml"), b"\xff").expect("a file");
         let one = files(&teddy);
         std::fs::write(teddy.join("prompts/new.xml"), b"\xfe").expect("a file");
-        assert_ne!(one, files(&teddy), "bytes that are no text count too");
+        assert_ne!(one, files(&teddy), "bytes that are not text count too");
     }
 }

@@ -180,7 +180,7 @@ mod tests {
             "models: {any: {extra: {a: {b: 1}}, price: {input: 1, output: 2}, headers: {X-A: b}}}",
             None,
         );
-        check("change: {roles: {nobody: x}}", None);
+        check("change: {roles: {painter: x}}", None);
         check("execute: 5", None);
     }
 

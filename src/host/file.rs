@@ -370,7 +370,7 @@ pub fn sync_whole(inside: &Path) -> io::Result<bool> {
 
 /// Returns whether [`sync_whole`] works on this system.
 pub fn can_sync_whole() -> bool {
-    // Has nothing to flush.
+    // `/proc` has nothing to flush.
     sync_whole(Path::new("/proc")).unwrap_or(false)
 }
 

@@ -295,7 +295,7 @@ fn is_secret(name: &str, value: &str) -> bool {
         || secret::find_secret(value).is_some()
 }
 
-/// Returns whether a name in capitals, with `_` between its words, is that of a secret.
+/// Returns whether a name in capitals with underscores is that of a secret.
 pub fn is_secret_name(name: &str) -> bool {
     if HARMLESS.contains(&name) || HARMLESS_STARTS.iter().any(|start| name.starts_with(start)) {
         return false;

@@ -104,7 +104,7 @@ pub struct ConversationTotals {
     pub usage: Option<TokenUsage>,
     /// Cost in US dollars.
     pub cost: Option<f64>,
-    /// The reported cost is that of the last call: the agent has lost its totals before.
+    /// The reported cost covers only the last call, because the agent lost its earlier totals.
     pub counts_anew: bool,
 }
 
@@ -129,8 +129,8 @@ struct CallCost {
 }
 
 impl UsageScope {
-    /// Cost of this call, and what to remember as the total. `earlier` is `None` in a new
-    /// conversation. `is_same_anew`: an agent that reports the same total again counts anew.
+    /// Cost of this call, and the total to record. `earlier` is `None` in a new conversation.
+    /// `is_same_anew`: an agent that reports the same total again restarted its count.
     fn cost(
         self,
         reported: Option<f64>,
@@ -436,7 +436,7 @@ mod tests {
 
     /// Regression: the third of three calls with equal costs had none.
     #[test]
-    fn an_agent_that_counts_anew_is_recognized() {
+    fn an_agent_that_restarts_its_count_is_recognized() {
         let reported = [0.75, 0.25, 0.25, 0.5];
         assert_eq!(costs(reported, true), reported.map(Some));
         assert_eq!(costs(reported, false), reported.map(Some));
@@ -446,7 +446,7 @@ mod tests {
     /// Regression: a call of a free model cost as much as the conversation, and so did each call
     /// after one without a known price.
     #[test]
-    fn a_call_without_a_cost_is_no_sign_that_an_agent_counts_anew() {
+    fn a_call_without_a_cost_does_not_restart_the_count() {
         assert_eq!(costs([0.75, 0.75, 1.0], false), [0.75, 0.0, 0.25].map(Some));
         for is_same_anew in [false, true] {
             let calls = costs([0.0, 0.0, 0.5, 0.75], is_same_anew);

@@ -495,7 +495,7 @@ mod source_tests {
         );
         check(
             "{kind: openai, id: x, base_url: 'http://a.example/v1', api_key_env: KEY}",
-            Err("the key of model `m` would go unencrypted to http://a.example: use https"),
+            Err("the key of model `m` would be sent unencrypted to http://a.example: use https"),
         );
     }
 

@@ -115,9 +115,9 @@ mod tests {
         assert_eq!(found, expected, "{modes:?}");
     }
 
-    /// Regression: it was that of the last action.
+    /// Regression: only the last action counted.
     #[test]
-    fn the_change_of_a_mode_is_that_of_all_actions() {
+    fn the_mode_changes_of_all_actions_are_combined() {
         use StateMode::{Executable, Link, Plain};
         check(&[Plain, Executable], &[Damage::BecomesExecutable]);
         check(&[Plain, Executable, Plain], &[]);

@@ -60,7 +60,7 @@ impl ModeChange {
         }
     }
 
-    /// Returns what it does to the file.
+    /// Returns the damage to the file.
     pub fn damage(self) -> Option<Damage> {
         self.before?.damage_by(self.after?)
     }
@@ -79,7 +79,7 @@ impl StateMode {
         }
     }
 
-    /// Returns what the change to another kind does to the file.
+    /// Returns the damage that a change to another kind does.
     pub fn damage_by(self, new: StateMode) -> Option<Damage> {
         match (self, new) {
             _ if self == new => None,

@@ -357,7 +357,7 @@ mod tests {
     fn check(pattern: &str, text: &str, expected: &[(usize, &str)]) {
         let pattern = LinePattern::new(pattern, false, false).unwrap();
         let Searched::Lines(lines) = pattern.search(text.as_bytes()) else {
-            panic!("`{text}` is no text")
+            panic!("`{text}` is not text")
         };
         let actual: Vec<_> = lines
             .iter()

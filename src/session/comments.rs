@@ -136,8 +136,8 @@ impl LineComment {
         }
     }
 
-    /// Returns the last of the lines that are in the place of its own, counted from 1. `None` if
-    /// there are none, or the place cannot be found.
+    /// Returns the number of the last line of those that replaced the commented ones. `None` if no
+    /// line did, or if the place cannot be found.
     fn last_in_place(&self, lines: &[String]) -> Option<usize> {
         let start = match self.before.as_slice() {
             [] => Some(0),

@@ -65,8 +65,8 @@ impl Pending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnTip {
     pub turn: CommitId,
-    /// The newest turn before it that another user made and this one did not accept. Those before it
-    /// are not accepted, either.
+    /// The newest turn before it that another user made and this one did not accept. This user did
+    /// not accept the turns before that one, either.
     pub foreign: Option<CommitId>,
     /// The context list can have entries from another user's draft.
     pub has_foreign_context: bool,
@@ -211,7 +211,8 @@ impl Journal {
         }
     }
 
-    /// Also the copy of a session's tip from which recovery repairs a damaged ref.
+    /// Records which turns at the tip of a session are the user's. Recovery repairs a damaged ref
+    /// from this record.
     pub fn record_tips(&self, session: &SessionName, tips: &[OwnTip]) -> std::io::Result<()> {
         let path = self.tip_path(session.as_str());
         make_dirs(path.parent().unwrap_or(&self.dir))?;
@@ -219,7 +220,7 @@ impl Journal {
         write_atomic(&path, text.as_bytes())
     }
 
-    /// Changes no record of another turn than `tip`.
+    /// No effect if `tip` has no record.
     pub fn record_foreign_context(
         &self,
         session: &SessionName,

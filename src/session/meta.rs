@@ -379,7 +379,7 @@ pub struct Acted {
         deserialize_with = "limited::dollars"
     )]
     pub total_cost: Option<f64>,
-    /// `total_cost` is that of the last call, and so is what the program reports next.
+    /// `total_cost` covers only the last call: the program restarts its count in each.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counts_anew: bool,
     /// Tokens of the whole conversation, if the program reports them.

@@ -546,7 +546,7 @@ impl Store<'_> {
             .commit
             .is_some_and(|saved| !own_drafts.contains(&saved))
         {
-            // The context lists of another user's draft stay.
+            // The new draft keeps the context lists of another user's draft.
             journal.record_foreign_context(&tip.session, tip.commit)?;
         }
         // Before the ref moves, because a plan with an unrecorded origin does not run.

@@ -358,7 +358,7 @@ mod tests {
     fn promise_d3_c7_what_is_escaped_in_a_pattern_fits_as_it_is() {
         let fits = |pattern: &str, path: &str| {
             let Ok(ListEntry::Pattern(pattern)) = ListEntry::read(pattern) else {
-                panic!("{pattern} is no pattern")
+                panic!("{pattern} is not a pattern")
             };
             pattern.matcher().expect("a good pattern").is_match(path)
         };

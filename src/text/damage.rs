@@ -169,7 +169,7 @@ impl Damage {
             Damage::BecomesLink => "it becomes a link".to_owned(),
             Damage::LinkReplaced => "the link becomes a file".to_owned(),
             Damage::Renamed { from } => {
-                format!("it is `{}` under another name", sanitize_line(from))
+                format!("it was renamed from `{}`", sanitize_line(from))
             }
             Damage::BytesLost { bytes: 1 } => "1 byte that is not UTF-8 became U+FFFD".to_owned(),
             Damage::BytesLost { bytes } => {
@@ -207,7 +207,7 @@ impl Damage {
         }
     }
 
-    /// Returns whether `keep_bytes` can take it back and keep the change of the text.
+    /// Returns whether `keep_bytes` can revert the damage and keep the change of the text.
     pub fn is_of_bytes(&self) -> bool {
         matches!(
             self,
@@ -223,7 +223,7 @@ impl Damage {
         )
     }
 
-    /// Returns it with the file that it is about.
+    /// Returns the damage with its file.
     pub fn to_file(&self, path: &str) -> FileDamage {
         FileDamage {
             path: path.to_owned(),
@@ -242,7 +242,7 @@ pub fn damage_to_files(files: &[FileChange<'_>]) -> Vec<(usize, Damage)> {
         .collect();
     let of_file = |file: &FileChange<'_>| match (file.before, file.after) {
         (Some(before), Some(after)) => {
-            // The target of a link is no text of the file.
+            // The target of a link is not text of the file.
             let is_link = matches!(file.mode, Some(Damage::BecomesLink | Damage::LinkReplaced));
             let path = RepoPath::parse(file.path).ok().filter(|_| !is_link);
             let content = path.map(|path| damage(&path, before, after, file.facts));
@@ -618,7 +618,7 @@ mod tests {
         assert_eq!(
             shown,
             [
-                "renamed new.sh: it is `old\\u{1b}.sh` under another name",
+                "renamed new.sh: it was renamed from `old\\u{1b}.sh`",
                 "mode run.sh: it is no longer executable",
                 "mode link: the link becomes a file",
                 "mode Cargo.lock: it becomes a link",

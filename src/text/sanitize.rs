@@ -147,7 +147,7 @@ enum Shape {
 }
 
 fn show(text: &str, shape: Shape) -> Cow<'_, str> {
-    // Most text, and the long lines of minified files.
+    // The fast path for most text, including the long lines of minified files.
     if is_harmless(text) {
         return Cow::Borrowed(text);
     }
@@ -164,7 +164,7 @@ fn show(text: &str, shape: Shape) -> Cow<'_, str> {
 /// Returns whether the text is visible ASCII for certain, without long runs of spaces. Reads eight
 /// bytes at a time: a line of a minified file has megabytes.
 fn is_harmless(text: &str) -> bool {
-    /// In words. The run can continue before and after them.
+    /// Counted in blocks of eight bytes. The run can extend beyond the first and last one.
     const MAX_BLANK_WORDS: usize = MAX_BLANKS / 8 - 2;
     let each = |byte: u8| u64::from_ne_bytes([byte; 8]);
     // The highest bit of each byte that is below `least`; exact if all bytes are ASCII.
@@ -315,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_eight_bytes_hide_nothing() {
+    fn eight_bytes_at_a_time_miss_no_character() {
         for c in (0..=0x7f_u8).chain([0xe9]).map(char::from) {
             for at in 0..10 {
                 let text = format!("{}{c}{}", "a".repeat(at), "b".repeat(9 - at));

@@ -307,7 +307,7 @@ impl User for AcpUser<'_> {
         let call = match question.tool.as_str() {
             "" => {
                 self.unnamed += 1;
-                // Unlike the id of any other call.
+                // Unique: editors take calls with the same id for one.
                 format!("{}.{}", self.prefix, self.unnamed)
             }
             tool => self.call_id(tool),

@@ -1,8 +1,7 @@
 //! Terminal prompts below the existing output: a single key, yes and no, a choice, or text.
 //!
-//! None of them takes a key that was typed before it was visible, if its caller calls
-//! [`terminal::forget_typed`]; a paste is never an answer; ctrl-z suspends the program, except in a
-//! choice.
+//! A caller that calls [`terminal::forget_typed`] first discards keys that were typed before the
+//! prompt was visible. A paste is never an answer. Ctrl-z suspends the program, except in a choice.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -416,8 +415,8 @@ pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
         Some(terminal) => Term::read_write_pair(terminal.try_clone()?, terminal.try_clone()?),
         None => Term::stderr(),
     };
-    // Before dialoguer enters it: in between, a ctrl-c would arrive as a signal, and dialoguer would
-    // wait for a key forever.
+    // Enter raw mode before dialoguer does. In between, a ctrl-c would arrive as a signal, and
+    // dialoguer would wait for a key forever.
     let _raw = RawMode::enter()?;
     terminal::keep_line_ends()?;
     terminal::forget_typed()?;
@@ -440,7 +439,7 @@ pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
         // dialoguer leaves the cursor hidden if it is interrupted.
         screen.show_cursor()?;
         let chosen = chosen.map_err(|dialoguer::Error::IO(error)| error)?;
-        // The enter in a pasted text is no answer.
+        // An enter key in pasted text must not choose.
         if !terminal::discard_input()? {
             return Ok(chosen);
         }

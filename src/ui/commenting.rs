@@ -32,8 +32,8 @@ pub const HELP: [(&str, &str); 15] = [
     ("↑ ↓  k j", "move"),
     ("PgUp PgDn", "move by a page, as do b and space"),
     ("home end  g G", "to the first, to the last"),
-    ("] [", "to the next hunk, to the one before"),
-    ("} {", "to the next file, to the one before"),
+    ("] [", "to the next or previous hunk"),
+    ("} {", "to the next or previous file"),
     ("→ ←  l h, tab", "show or hide the lines of the file"),
     (
         "w",
@@ -44,7 +44,7 @@ pub const HELP: [(&str, &str); 15] = [
     ("u", "take the comment back"),
     ("s", "decline the plan, and send the comments"),
     ("/", "search; n and N go to the next and the one before"),
-    ("ctrl-z", "suspend; fg comes back here"),
+    ("ctrl-z", "suspend; fg resumes"),
     ("?", "this help"),
     ("q, esc", "back; comments that are not sent are kept"),
 ];
@@ -60,7 +60,7 @@ pub struct Commenting {
     /// All lines of a file instead of its difference, if the user wants to see them.
     whole: Vec<Option<Vec<NumberedLine>>>,
     comments: Vec<LineComment>,
-    /// Comments on the previous plan, which are shown only.
+    /// Comments on the previous plan, which cannot be edited.
     earlier: Vec<FollowedComment>,
     rows: Vec<DiffRow>,
     list: List,
@@ -133,7 +133,7 @@ impl Commenting {
         screen
     }
 
-    /// Shows comments on the previous plan below what is in the place of their lines.
+    /// Shows comments on the previous plan below the lines that are now in their place.
     #[must_use]
     pub fn with_earlier(mut self, earlier: &[FollowedComment]) -> Commenting {
         let row = self.row();
@@ -261,7 +261,7 @@ impl Commenting {
             return Err("move to a line of a file first");
         };
         if file.after.is_none() {
-            return Err("a file that has no text after the plan can have no comment on a line");
+            return Err("the lines of a file without text after the plan cannot have comments");
         }
         let (Some(first), Some(last)) = (lines.iter().min(), lines.iter().max()) else {
             return Err("only a line that the file has after the plan can have a comment");

@@ -24,7 +24,7 @@ use crate::workflow::user::{Approved, ResourceContent, ReviewRequest};
 /// In columns. Wider than any screen; the preview shows the whole text.
 const MAX_LABEL: usize = 500;
 
-const NOTHING_TO_KEEP: &str = "no byte that can be kept changes besides the text";
+const NOTHING_TO_KEEP: &str = "the plan changes no encoding, line ends or mode that can be kept";
 
 /// An action without and with the bytes that the user keeps.
 #[derive(Debug, Clone)]

@@ -318,7 +318,7 @@ fn fit_row(start: StyledLine, label: StyledLine, marks: StyledLine, width: usize
 /// Minimum height to show a title.
 const MIN_HEIGHT_TITLE: u16 = 9;
 
-/// Areas of a screen with a list and what is selected in it. An area that does not fit is empty.
+/// Areas of a screen with a list and a preview. An area that does not fit is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Panes {
     /// One line at the top.
@@ -326,7 +326,7 @@ pub struct Panes {
     pub list: Rect,
     /// A column or line between list and preview.
     pub divider: Rect,
-    /// What is selected.
+    /// Preview of the selected row.
     pub side: Rect,
     /// The line above the keys.
     pub status: Rect,

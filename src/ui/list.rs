@@ -1,7 +1,7 @@
 //! Cursor, scroll position and search in the rows of a screen, without a terminal.
 //!
-//! A list knows the number of rows, not the rows themselves. Every full screen and
-//! [`choose`](super::ask::choose) use it, so a key does the same in all of them.
+//! A list knows the number of rows, not the rows themselves. All full screens use it, so a key does
+//! the same in each.
 
 use std::ops::Range;
 
@@ -180,7 +180,7 @@ impl List {
         let lowercase = query.to_lowercase();
         match rows.find(|at| text(*at).to_lowercase().contains(&lowercase)) {
             Some(at) => self.go_to(at),
-            None => return ListResponse::Missing(format!("`{query}` is not in what is shown")),
+            None => return ListResponse::Missing(format!("`{query}` was not found")),
         }
         ListResponse::Taken
     }
@@ -294,7 +294,7 @@ mod tests {
         check("/row\nnN", 0);
         check("/row\nN", 9);
         check("/row\nNn", 0);
-        // A text cannot have its last rows at the top; the search goes on all the same.
+        // A text cannot scroll its last rows to the top, but the search reaches them.
         check("/row 7\nn/row\nnn", 9);
         check("/none\n", 0);
     }
@@ -308,13 +308,13 @@ mod tests {
         for key in [Key::Char('/'), Key::Char('x'), Key::Char(' ')] {
             assert_eq!(press(key), ListResponse::Taken);
         }
-        let missing = "`x ` is not in what is shown".to_owned();
+        let missing = "`x ` was not found".to_owned();
         assert_eq!(press(Key::Enter), ListResponse::Missing(missing));
         assert_eq!(press(Key::Char('x')), ListResponse::Ignored);
     }
 
     #[test]
-    fn fewer_rows_leave_no_gap_and_no_cursor_outside() {
+    fn a_shorter_list_has_no_gap_and_a_visible_cursor() {
         let mut list = List::default();
         list.fit(10, 4);
         list.go_to(9);
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_can_be_taken_back_and_given_up() {
+    fn a_search_text_can_be_edited_and_cancelled() {
         let search = Search::begin()
             .press(&Key::Char('a'))
             .and_then(|search| search.press(&Key::Backspace));

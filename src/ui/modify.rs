@@ -51,7 +51,7 @@ const HELP: [(&str, &str); 23] = [
     ("c", "comment on lines of the differences"),
     (
         "B",
-        "keep your bytes: encoding, line ends and mode of what stays; again to take it back; on a heading: in all files",
+        "keep your encoding, line ends and mode; again to take it back; on a heading: in all files",
     ),
     ("J K", "scroll the preview"),
     ("/", "search; n and N go to the next and the one before"),
@@ -65,7 +65,7 @@ const HELP: [(&str, &str); 23] = [
         "back to the summary, which shows what is switched on",
     ),
     ("q", "leave; the plan waits"),
-    ("ctrl-z", "suspend; fg comes back here"),
+    ("ctrl-z", "suspend; fg resumes"),
     ("?", "this help"),
     ("[✓], [ ]", "runs; does not run"),
     (

@@ -287,13 +287,13 @@ fn describe_copy(missing: &[String], editable: &[String]) -> String {
     }
     if !editable.is_empty() {
         parts.push(format!(
-            "{} has modules of your checkout (`pip install -e`): commands use those instead of the ones there, or fail if the sandbox hides them; `worktree.setup` can install the ones there",
+            "{} has modules of your checkout (`pip install -e`): commands use them instead of those in the worktree, or fail if the sandbox hides them; `worktree.setup` can install those in the worktree",
             quoted(editable)
         ));
     }
-    // An overlay lacks nothing, and can be at another path as well.
+    // An overlay has all files, but can be mounted at another path.
     let place = match missing.is_empty() {
-        true => "at another path than that of your files",
+        true => "at a different path than your files",
         false => "in a copy of your files",
     };
     format!("commands run {place}: {}", parts.join("; "))

@@ -41,9 +41,9 @@ const HELP: [(&str, &str); 8] = [
     ("↑ ↓  k j, enter", "scroll by a line"),
     ("PgUp PgDn", "scroll by a page, as do b and space"),
     ("home end  g G", "to the start, to the end"),
-    ("/", "search, upper and lower case alike"),
-    ("n N", "to the next match, to the one before"),
-    ("ctrl-z", "suspend; fg comes back here"),
+    ("/", "search, ignoring case"),
+    ("n N", "to the next or previous match"),
+    ("ctrl-z", "suspend; fg resumes"),
     ("?", "this help"),
     ("q, esc", "back"),
 ];
@@ -110,7 +110,7 @@ impl Pager {
             return true;
         }
         if let Some(help) = &mut self.help {
-            // The keys of the keys are the same.
+            // The list of keys has the same keys.
             if *key == Key::Char('?') || help.press(key) {
                 self.help = None;
             }
@@ -153,12 +153,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_nowhere_is_said_until_the_next_key() {
+    fn a_failed_search_is_reported_until_the_next_key() {
         let mut pager = pager(["line".to_owned()].into_iter(), 40, 4);
         for key in [Key::Char('/'), Key::Char('n'), Key::Char('o'), Key::Enter] {
             assert!(!pager.press(&key));
         }
-        assert_eq!(pager.footer().text(), "`no` is not in what is shown");
+        assert_eq!(pager.footer().text(), "`no` was not found");
         pager.press(&Key::Down);
         assert!(pager.footer().text().starts_with("1/1 "));
     }
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resize_wraps_anew_and_keeps_the_place() {
+    fn a_resize_rewraps_the_text_and_keeps_the_position() {
         let lines = (0..10).map(|n| format!("{n}{}", "x".repeat(9)));
         let mut pager = pager(lines, 10, 2);
         for _ in 0..5 {

@@ -245,7 +245,7 @@ impl<W: Write> Progress<W> {
 }
 
 impl PendingAnswer {
-    /// Returns whether the status line is to be written again, and takes note of it.
+    /// Returns whether the status line must be written again, and records the time if so.
     fn is_due(&mut self) -> bool {
         let is_due = self
             .written

@@ -135,7 +135,7 @@ pub enum InputCommand {
     Earlier,
     /// Replace the text by the next one in the history.
     Later,
-    /// Complete the word before the cursor.
+    /// Complete the last word before the cursor.
     Complete,
 }
 
@@ -151,7 +151,7 @@ pub struct Layout {
 }
 
 impl InputCommand {
-    /// Returns whether the command replaces the text, and the prompt goes on.
+    /// Returns whether the command replaces the text without ending the prompt.
     pub fn is_replacing(self) -> bool {
         matches!(
             self,
@@ -283,7 +283,7 @@ impl TextInput {
         start + inside.unwrap_or(line.len())
     }
 
-    /// Replaces the word before the cursor by the common prefix of all candidates. Adds a space
+    /// Replaces the last word before the cursor by the common prefix of all candidates. Adds a space
     /// after a single candidate. Returns whether the text changed.
     pub fn complete(&mut self, candidates: &[String]) -> bool {
         let Some(first) = candidates.first() else {

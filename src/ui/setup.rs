@@ -103,7 +103,7 @@ pub fn note(name: &str) -> Option<&'static str> {
 
 pub fn plain(name: &str, address: &str) -> String {
     let address = sanitize_line(address);
-    format!("The key of {name} would go unencrypted to {address}. Use it anyway?")
+    format!("The key of {name} would be sent unencrypted to {address}. Use it anyway?")
 }
 
 /// Returns the question before a trial request that costs money.

@@ -146,8 +146,7 @@ impl<'a> Summary<'a> {
         lines
     }
 
-    /// Keys that the prompt does not name, folded to the width. Empty for a reader without keys.
-    /// Returns the keys that decide nothing, so the prompt omits them.
+    /// Returns the keys that the prompt omits, wrapped to the width. Empty for a reader without keys.
     fn more_keys(&self, width: usize) -> Vec<StyledLine> {
         if self.audience == Audience::Informed {
             return Vec::new();

@@ -203,8 +203,8 @@ pub fn forget_typed() -> io::Result<()> {
     Ok(())
 }
 
-/// Discards input that follows a key at once. Returns whether there was any. For keys that something
-/// else than the event reader read.
+/// Discards input that arrived together with a key, and returns whether there was any. For keys that
+/// a library read instead of the event reader.
 pub fn discard_input() -> io::Result<bool> {
     let stdin = io::stdin();
     let mut ends = [PollFd::new(&stdin, PollFlags::IN)];
@@ -234,7 +234,7 @@ impl BurstGuard {
         Ok(is_first && is_last)
     }
 
-    /// Takes note of input that waits behind a key that decided nothing.
+    /// Records whether more input followed a key that did not decide anything.
     pub fn take(&mut self) -> io::Result<()> {
         self.is_in_burst = has_more(Duration::ZERO)?;
         Ok(())
@@ -321,12 +321,12 @@ impl Full {
     }
 
     pub fn draw(&mut self, render: impl FnOnce(&mut ratatui::Frame<'_>)) -> io::Result<()> {
-        // A key that waits already was not typed at what is drawn now.
+        // A key that is already waiting was typed before this was visible.
         self.burst.take()?;
         self.screen.draw(render).map(drop)
     }
 
-    /// Waits for the next key, and handles those of the terminal.
+    /// Waits for the next key, and handles the keys of [`Full::handle`].
     pub fn next_key(&mut self) -> io::Result<Key> {
         let key = next_key()?;
         self.handle(&key)?;
@@ -357,8 +357,8 @@ impl Full {
         Ok(())
     }
 
-    /// Leaves the full screen for prompts, and redraws afterwards. Keys that were typed in or behind
-    /// an editor are discarded: they must not approve what it changed.
+    /// Leaves the full screen for prompts, and redraws afterwards. Discards keys that were typed while
+    /// an editor ran: they must not approve its changes.
     pub fn outside_full_screen<T>(&mut self, work: impl FnOnce() -> T) -> io::Result<T> {
         leave_full();
         let result = work();
@@ -375,7 +375,7 @@ impl Drop for Full {
     }
 }
 
-/// Lets the terminal begin a new line at a line feed, as code that expects no raw mode assumes.
+/// Makes a line feed start at the left again. dialoguer expects that, and raw mode turns it off.
 pub fn keep_line_ends() -> io::Result<()> {
     let mut modes = tcgetattr(io::stdin())?;
     modes.output_modes |= OutputModes::OPOST;

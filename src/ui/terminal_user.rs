@@ -51,7 +51,7 @@ const KEYS: [(char, &str); 10] = [
     ('c', "comment on lines of the differences"),
     (
         BYTES_KEY,
-        "keep your bytes in all files: encoding, line ends and mode of what stays",
+        "keep your encoding, line ends and mode in all files",
     ),
     ('e', "edit the plan in your editor"),
     (

@@ -260,33 +260,33 @@ mod tests {
 
     #[test]
     fn a_row_fits_screens_of_any_width() {
-        let title = "Greet everybody by their name, in their language";
+        let title = "Greet all users by their name, in their language";
         check(
             title,
             None,
-            "   3 9e3779b1 2026-01-23 10:00 executed Greet everybody by their name, in their language (2 files, $0.02, anthropic:claude)",
+            "   3 9e3779b1 2026-01-23 10:00 executed Greet all users by their name, in their language (2 files, $0.02, anthropic:claude)",
         );
         check(
             title,
             Some(200),
-            "   3 9e3779b1 2026-01-23 executed Greet everybody by their name, in their language (2 files, $0.02, anthropic:claude)",
+            "   3 9e3779b1 2026-01-23 executed Greet all users by their name, in their language (2 files, $0.02, anthropic:claude)",
         );
         check(
             title,
             Some(80),
-            "   3 9e3779b1 2026-01-23 executed Greet everybody by their… (2 files, $0.02)",
+            "   3 9e3779b1 2026-01-23 executed Greet all users by their… (2 files, $0.02)",
         );
         check(
             title,
             Some(60),
-            "   3 9e3779b1 2026-01-23 executed Greet everybody by their…",
+            "   3 9e3779b1 2026-01-23 executed Greet all users by their…",
         );
         check(
             title,
             Some(50),
-            "   3 9e3779b1 executed Greet everybody by their…",
+            "   3 9e3779b1 executed Greet all users by their…",
         );
-        check(title, Some(40), "   3 9e3779b1 Greet everybody by their…");
+        check(title, Some(40), "   3 9e3779b1 Greet all users by their…");
         check(
             "日本語で挨拶する",
             Some(60),

@@ -380,7 +380,7 @@ impl EarlierTalk {
         let Some(id) = acted.conversation.clone().filter(|_| is_here) else {
             return Ok(None);
         };
-        // Another user could have the program continue any conversation of this one's.
+        // Otherwise a turn of another user could name any conversation of this user's.
         if !env.project.checkout().is_own_turn(env.tip)? {
             return Ok(None);
         }

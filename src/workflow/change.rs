@@ -199,7 +199,7 @@ impl<'a> OpenChange<'a> {
         refs::move_to(repository, &reference, expected, commit, &log).map_err(
             |error| match error {
                 MoveError::Moved { .. } => anyhow::anyhow!(
-                    "change `{}` got another step meanwhile; nothing was changed",
+                    "another process added a step to change `{}`; nothing was changed",
                     before.id
                 ),
                 MoveError::Store(error) => error,

@@ -388,7 +388,7 @@ const NETWORK_ERRORS: [&str; 13] = [
     "dial tcp",
 ];
 
-/// What programs say that were denied a file.
+/// Error messages of programs that were denied a file.
 pub(super) const FILE_ERRORS: [&str; 6] = [
     "Permission denied",
     "permission denied",
@@ -398,7 +398,7 @@ pub(super) const FILE_ERRORS: [&str; 6] = [
     "EROFS",
 ];
 
-/// Those of them that only a write gets.
+/// Those of [`FILE_ERRORS`] that only a write causes.
 pub(super) const READ_ONLY_ERRORS: [&str; 3] =
     ["Read-only file system", "read-only file system", "EROFS"];
 

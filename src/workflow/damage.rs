@@ -1,7 +1,7 @@
 //! Damage to files between two states of a project: what a program changed besides the text.
 //!
-//! The damage to one file is `text::damage`. Here are the changes that need both trees: the mode of
-//! a file, and a file that is under another name now.
+//! [`text::damage`](crate::text::damage) compares the contents of one file. This module adds the
+//! changes that need both trees: modes and renames.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

@@ -228,11 +228,11 @@ struct ResumeLoop<'a> {
     turns: u32,
     /// Turns in a row that only read and ran without approval.
     reads: u32,
-    /// The model wrote the plan of the turn before once more.
+    /// The model repeated the plan of the previous turn.
     repeats: bool,
     /// The last call of the model failed, and the user has not said yet what to do.
     has_failed: bool,
-    /// The prose answer is on the screen, from before a command at the prompt.
+    /// The prose answer was shown already, before a command at the prompt.
     has_shown_answer: bool,
     last: Option<Box<RecordedTurn>>,
     waiting: Option<WaitingPlan>,

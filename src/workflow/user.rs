@@ -114,7 +114,7 @@ pub struct Choice<'a> {
     pub label: &'a str,
 }
 
-/// Once, for the rest of the turn, and no.
+/// Allows once, allows for the rest of the turn, denies.
 const PERMISSION_CHOICES: [Choice<'static>; 3] = [
     Choice {
         key: 'y',
@@ -391,7 +391,7 @@ pub enum Notice {
     WorktreeDiskFull(String),
     /// Found in the repository.
     AgentSettings(Vec<String>),
-    /// What was denied to an agent, as a sentence.
+    /// A path or variable that was denied to an agent, as a sentence.
     AgentDenied(String),
     /// A server read only a part of the input.
     InputCut {

@@ -1,8 +1,9 @@
-//! Tells the turns that this user made or accepted from those of others.
+//! Distinguishes turns that this user made or accepted from turns of other users.
 //!
-//! Turns of others arrive as refs. What this user recorded is in the git directory, which no fetch,
-//! clone or import copies. The user's own turns can follow turns of others, so [`OwnTip::foreign`]
-//! separates the two; only an adoption removes it. Without a record, all turns count as others'.
+//! Turns of other users arrive as refs. The record of the user's own turns is in the git directory, and
+//! no fetch, clone or import copies it. Own turns can follow turns of another user, so
+//! [`OwnTip::foreign`] separates the two; only an adoption removes it. Without a record, no turn is the
+//! user's.
 
 use crate::git::history;
 use crate::git::object::CommitId;
@@ -48,11 +49,11 @@ impl Checkout<'_> {
             && saved.is_none_or(|saved| own_drafts.contains(&saved.id)))
     }
 
-    /// Records a turn that the user makes, which accepts none before it. `tip` is the newest turn of
-    /// the session. Called before the ref moves, so that a crash makes no turn of the user's another
-    /// user's: the record of `tip` stays until the next turn.
+    /// Records a turn as the user's. It does not accept the turns before it. `tip` is the newest turn
+    /// of the session.
     ///
-    /// The record is also the copy from which recovery repairs a damaged ref.
+    /// Called before the ref moves, and keeps the record of `tip`: after a crash, the ref is at a
+    /// recorded turn either way. Recovery repairs a damaged ref from this record.
     pub fn record_own(
         &self,
         session: &SessionName,
@@ -93,8 +94,8 @@ impl Checkout<'_> {
         }?)
     }
 
-    /// Records a session that starts at `turn`. It is the user's as far as the turn is. Called before
-    /// the ref is made.
+    /// Records a new session that starts at `turn`, if the turn is the user's. Called before the ref
+    /// is created.
     pub fn record_branch(&self, turn: &Turn, name: &SessionName) -> anyhow::Result<()> {
         let tip = self.store().tip_id(&turn.session)?;
         if self.is_own_turn(turn)?

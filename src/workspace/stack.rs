@@ -95,7 +95,7 @@ impl<'a> Stacks<'a> {
             };
             for turn in store.history(tip).take(MAX_BACK) {
                 let turn = turn?;
-                // Nor were the turns of others in a session of this user's.
+                // Another user's turns were never applied here, even in a session with own turns.
                 if journal.is_adopted(turn.commit) || own.foreign == Some(turn.commit) {
                     break;
                 }

@@ -265,7 +265,7 @@ fn a_cut_right_after_a_turn_of_few_files_or_many_keeps_all_of_them() {
 
 /// Bug: without `syncfs`, the turn flushed only its objects, and its overlay flushes nothing.
 #[test]
-fn a_cut_right_after_a_turn_keeps_the_ignored_files_of_its_commands() {
+fn a_power_cut_after_a_turn_keeps_the_ignored_files_of_its_commands() {
     for system in SYSTEMS {
         let Some(mut disk) = Disk::new() else { return };
         let repo = project(&disk);

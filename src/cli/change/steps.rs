@@ -99,7 +99,7 @@ pub(super) struct ImplementArgs {
     /// The change
     #[arg(add = complete::with(complete::changes))]
     id: String,
-    /// Answer what the model asks, or say more about the next task; `-` reads standard input
+    /// Answer the model's question, or add to the next task; `-` reads standard input
     #[arg(short, long, value_name = "TEXT")]
     message: Option<String>,
     /// Approve every plan
@@ -235,7 +235,7 @@ fn next(planned: &PlannedChange, user: &mut dyn User) -> anyhow::Result<Option<c
             vec![implement, view, go_on],
         ),
         ChangePhase::Proposed => (
-            "Significant issues remain; have a look at them.",
+            "Significant issues remain; read them first.",
             vec![view, go_on, implement],
         ),
         _ => return Ok(None),
@@ -578,7 +578,7 @@ pub(super) fn archive(args: ArchiveArgs, app: &mut App) -> anyhow::Result<ExitCo
         }
         app.note(&match archived.turn {
             Some(turn) => format!("Turn {turn} has the specs, and the change is not archived yet. Move the obstacle, then archive again."),
-            None => "Nothing was written. `--ours`, `--theirs` or `--markers` says which side counts there.".to_owned(),
+            None => "Nothing was written. `--ours`, `--theirs` or `--markers` resolves the conflict.".to_owned(),
         });
     }
 

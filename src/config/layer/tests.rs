@@ -141,7 +141,7 @@ fn a_wrong_value_is_named_by_its_key() {
         ("replan.max".to_owned(), "many".to_owned()),
     ];
     let error = merge(&[Layer::from_pairs(CALL, &pairs).expect("valid pairs")])
-        .expect_err("many is no number");
+        .expect_err("`many` is not a number");
     assert_eq!(
         (error.is_of_call(), error.to_string().as_str()),
         (
@@ -149,7 +149,7 @@ fn a_wrong_value_is_named_by_its_key() {
             "-c replan.max: must be a whole number that is not negative, not `many`"
         )
     );
-    let error = merge(&[layer("replan: {max: many}")]).expect_err("many is no number");
+    let error = merge(&[layer("replan: {max: many}")]).expect_err("`many` is not a number");
     assert_eq!(
         (
             error.is_of_call(),

@@ -144,7 +144,7 @@ fn damaged_objects(repository: &Repository) -> Vec<(String, PathBuf)> {
     found.into_iter().flatten().collect()
 }
 
-/// Returns the names of the files in a directory that don't begin as git's compressed objects do.
+/// Returns the names of the files in a directory without the header of a compressed object.
 fn damaged_files(dir: &Path) -> io::Result<Vec<String>> {
     let dir = OwnedFd::from(File::open(dir)?);
     let mut damaged = Vec::new();

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::host::file::read_regular_text;
 
-/// Where an environment has the files that add directories to the module path.
+/// Directory of the files that extend an environment's module path.
 const SITE_PACKAGES: &str = "site-packages";
 const MAX_PATH_FILE: u64 = 64 << 10;
-/// Start of the line of a module finder that says where each package is.
+/// Start of the line with the package locations in a module finder.
 const MAPPING: &str = "MAPPING";
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,8 @@ pub(super) fn editable_modules(environment: &Path, workspace: &Path) -> Editable
     let mut modules = EditableModules::default();
     for path in entries.map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default().as_bytes();
-        // Of old versions of setuptools, and of new ones for a layout that a path file cannot describe.
+        // Old versions of setuptools write `.egg-link`. New ones write a finder if a path file cannot
+        // describe the layout.
         let is_path_file = name.ends_with(b".pth") || name.ends_with(b".egg-link");
         let is_finder = name.starts_with(b"__editable__") && name.ends_with(b".py");
         if is_path_file || is_finder {
@@ -87,7 +88,7 @@ fn dir_of_module(path: &Path, name: &str) -> Option<PathBuf> {
     above.filter(|_| path.ends_with(&parts))
 }
 
-/// Returns whether a text has the path of a directory, or of something in it.
+/// Returns whether a text contains the path of a directory, or of a file in it.
 fn names_dir(text: &str, dir: &Path) -> bool {
     let Some(dir) = dir.to_str().filter(|dir| !dir.is_empty()) else {
         return false;

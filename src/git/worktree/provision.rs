@@ -174,7 +174,7 @@ impl<'a> Walker<'a> {
 
     fn provision(mut self, workspace: &Repository) -> anyhow::Result<ProvisionedFiles> {
         self.walk(workspace)?;
-        // One in the project is linked.
+        // The walk finds an environment in the project.
         let active = env::var_os(ACTIVE_ENVIRONMENT).map(PathBuf::from);
         if let Some(active) = active.filter(|dir| !dir.starts_with(workspace.workdir())) {
             self.note_modules(&active, active.as_os_str().as_bytes());

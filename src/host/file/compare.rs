@@ -14,7 +14,7 @@ use crate::host::file::failure;
 use crate::host::lease::Writers;
 
 /// Replaces a file that has exactly the bytes `expected`, or removes it if `new` is `None`. Keeps
-/// its permissions. Returns `false` and changes nothing if the file has other bytes, or if a program
+/// its permissions. Returns `false` without a change if the file has other bytes, or if a program
 /// has it open for writing. Limitation: on a file system that cannot exchange two names, a save
 /// between the comparison and the rename is lost.
 pub fn replace_if(

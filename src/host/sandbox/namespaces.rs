@@ -8,7 +8,7 @@
 //! the command gets its own.
 //!
 //! Without root this needs a user namespace, in which the user keeps uid and gid, and files of other
-//! users appear to belong to `nobody`.
+//! users appear to belong to uid 65534.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
@@ -41,7 +41,7 @@ const FIRST_UNPRIVILEGED_PORT: &str = "/proc/sys/net/ipv4/ip_unprivileged_port_s
 
 /// Makes everything but the writable paths of a policy read-only, mounts a tmpfs on each of the
 /// `private` directories and a private `/dev/pts`, and enters a network of its own if the network is
-/// off. Removes from the policy hidden paths that are no longer there. Returns no isolation if the
+/// off. Removes from the policy hidden paths that no longer exist. Returns no isolation if the
 /// system allows no namespace.
 ///
 /// After an error the process is in an undefined state and must exit. It must have a single thread.
@@ -72,7 +72,7 @@ pub(super) fn isolate(policy: &mut Policy, private: &[PathBuf]) -> Result<Isolat
         mount_private(dir, &opened)?;
     }
     // Of a hidden directory above an opened path, only that path is left. If it were still hidden,
-    // commands could make nothing new in the private directory.
+    // commands could not create files in the private directory.
     hidden.retain(|path| {
         let is_below = |dir: &PathBuf| path != dir && path.starts_with(dir);
         !private.iter().any(|dir| path.starts_with(dir)) || opened.iter().any(is_below)
@@ -86,8 +86,8 @@ pub(super) fn isolate(policy: &mut Policy, private: &[PathBuf]) -> Result<Isolat
     })
 }
 
-/// Mounts a tmpfs on a directory. Of what was in it, only the `opened` paths stay, for example those
-/// of a project in `/dev/shm`.
+/// Mounts a tmpfs on a directory. Only the `opened` paths in it stay visible, for example those of a
+/// project in `/dev/shm`.
 fn mount_private(dir: &Path, opened: &[PathBuf]) -> Result<(), String> {
     let inside = opened.iter().filter(|path| path.starts_with(dir));
     let open = |path: &PathBuf| -> Result<(PathBuf, OwnedFd), String> {

@@ -24,8 +24,8 @@ pub struct AgentPreset {
     pub variables: &'static [(&'static str, &'static str)],
     /// Prefixes of its own notes at the top of the worktree.
     pub leaves: &'static [&'static str],
-    /// Name of its chat history in the temporary directory. Its last answer is the message, because
-    /// its output has other lines, too. Empty for the output.
+    /// Name of its chat history in the temporary directory. The last answer in it is the message,
+    /// because the output has other lines, too. If empty, the output is the message.
     pub history: &'static str,
     /// Names and rules.
     pub facts: &'static [(&'static str, &'static str)],
@@ -37,8 +37,8 @@ pub struct AgentPreset {
     pub tokens: UsageScope,
     /// What the cost that it reports covers.
     pub cost: UsageScope,
-    /// Keeps its totals in a file that it does not always have. Without it, it counts anew: the
-    /// total is smaller, or the same after further work.
+    /// The agent keeps its totals in a file that can be missing. Then it counts from zero: the total
+    /// is smaller, or the same after further work.
     pub loses_totals: bool,
     /// Command to install it.
     pub install: &'static str,

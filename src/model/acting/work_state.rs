@@ -40,7 +40,7 @@ pub(super) struct WorkState<'a> {
     cost: Option<f64>,
     /// Totals of the resumed conversation before this call. `None` in a new one.
     pub(super) earlier: Option<ConversationTotals>,
-    /// Says what reported numbers cover.
+    /// Determines what reported numbers cover.
     pub(super) agent: Option<&'a AgentSettings>,
 }
 
@@ -186,8 +186,8 @@ impl WorkState<'_> {
     }
 }
 
-/// A part of a tool call that is a difference. `None` if it is none, too long, or of a path that is
-/// shown in another way: an editor takes it for that file's.
+/// The difference in a part of a tool call. `None` if there is none, if it is too long, or if its path
+/// is not displayed unchanged: an editor would take it for another file.
 fn proposed_text(part: &Value) -> Option<ProposedText> {
     let text = |key: &str| part[key].as_str().filter(|text| text.len() <= MAX_MESSAGE);
     let old = match &part["oldText"] {
@@ -269,7 +269,7 @@ mod tests {
         }
 
         fn permission(&mut self, _: &PermissionQuestion) -> PermissionAnswer {
-            panic!("nobody asks")
+            panic!("unexpected permission request")
         }
 
         fn stopped(&self) -> bool {
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_message_is_what_came_behind_the_last_tool() {
+    fn the_last_message_is_the_text_after_the_last_tool() {
         let work = after(&[
             piece("I will."),
             tool("completed"),
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_not_glued_together() {
+    fn messages_stay_separate() {
         let thought =
             json!({ "sessionUpdate": "agent_thought_chunk", "content": { "text": "Hm" } });
         assert_eq!(
@@ -325,9 +325,9 @@ mod tests {
         assert_eq!(work.message, "Two.");
     }
 
-    /// Regression: a cut path was that of another file for an editor.
+    /// Regression: an editor took a truncated path for another file.
     #[test]
-    fn a_difference_is_that_of_a_path_which_is_shown_as_it_is() {
+    fn a_difference_needs_a_path_that_is_displayed_unchanged() {
         let part = |path: &str| json!({ "type": "diff", "path": path, "newText": "x" });
         let long = format!("/{}", "a".repeat(400));
         let parts = ["/work/a b", &long, "/work/a\u{202e}", " /work/a"].map(part);
@@ -338,14 +338,14 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_at_work_may_be_silent() {
+    fn a_running_tool_can_be_silent() {
         assert!(after(&[tool("in_progress")]).has_tool);
         assert!(!after(&[tool("in_progress"), tool("completed")]).has_tool);
         assert!(!after(&[tool("in_progress"), piece("a")]).has_tool);
     }
 
     #[test]
-    fn what_is_unknown_or_broken_is_passed_over() {
+    fn unknown_and_invalid_updates_are_ignored() {
         let work = after(&[
             json!(3),
             json!({ "sessionUpdate": "new" }),
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_shows_what_was_told_before() {
+    fn a_question_shows_the_tool_call_reported_before() {
         let mut work = after(&[tool("pending")]);
         let question = work.question(&json!({ "toolCall": {
             "toolCallId": "1", "rawInput": { "command": ["rm", "\u{1b}[2J"] }, "locations": [{ "path": "/w/a" }],

@@ -162,13 +162,13 @@ pub fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Fails if a key would go unencrypted beyond this machine and its private network.
+/// Fails if a key would be sent unencrypted beyond this machine and its private network.
 pub fn check_encryption(name: &str, url: &Url) -> Result<(), ModelError> {
     if url.scheme() == "https" || is_near(url) {
         return Ok(());
     }
     Err(ModelError::Settings(format!(
-        "the key of model `{name}` would go unencrypted to {}: use https",
+        "the key of model `{name}` would be sent unencrypted to {}: use https",
         origin(url)
     )))
 }
@@ -275,7 +275,7 @@ mod tests {
         let error = fetch(&with_key_env(), "http://models.example/v1", Some(SECRET)).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the key of model `m` would go unencrypted to http://models.example: use https"
+            "the key of model `m` would be sent unencrypted to http://models.example: use https"
         );
     }
 

@@ -69,7 +69,7 @@ pub trait Behavior {
         Vec::new()
     }
 
-    /// Returns the change of its file's mode, if the action says.
+    /// Returns how the action changes the mode of its file, if known.
     fn mode_change(&self) -> ModeChange {
         ModeChange::default()
     }

@@ -120,7 +120,7 @@ pub fn is_misread(field: &Field, row: &'static ActionRow) -> bool {
 }
 
 /// Returns whether a field that changes what its action does follows within a value. A longer value
-/// is not searched, because any of its words could begin one.
+/// is not searched, because a field could start at any word in it.
 fn holds_field(value: &str, row: &'static ActionRow) -> bool {
     value.len() <= MAX_VALUE
         && value

@@ -44,7 +44,7 @@ fn begins(text: &str) -> bool {
     decorated && first.starts_with(|c: char| !c.is_lowercase())
 }
 
-/// Returns whether text ends like a sentence or has enough words.
+/// Returns whether text ends like a sentence or has at least `MIN_WORDS` words.
 fn ends(text: &str) -> bool {
     let last = text.trim_end_matches(|c: char| {
         "*_\"'”’`".contains(c) || (!c.is_ascii() && !c.is_alphanumeric() && !ENDS.contains(&c))

@@ -278,7 +278,7 @@ mod tests {
             assert_eq!(reading.prose.zip(said), expected, "{reply}");
             assert_eq!(reading.prose.is_some(), reading.diagnostics.is_empty());
         };
-        let asks = "Sure! I would add `login.html`.\n\nShall I go on?";
+        let asks = "Sure! I would add `login.html`.\n\nShall I continue?";
         check(asks, Some((ProseKind::Question, asks)));
         let tells = "It has one already:\n\n```html\n<form>?\n```";
         check(tells, Some((ProseKind::Statement, tells)));

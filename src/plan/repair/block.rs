@@ -1,4 +1,5 @@
-//! Steps inside a block: a token is content, an inner fence, or the end of the block.
+//! Steps inside a block: a token belongs to the content, opens or closes an inner fence, or ends the
+//! block.
 
 use super::cost::{self, Cost};
 use super::state::{
@@ -167,7 +168,7 @@ fn looks_like_plan(block: &OpenBlock) -> bool {
     block.lookalikes & !(lookalike::LABEL | lookalike::DOCUMENT) != 0
 }
 
-/// Emits the steps in which a fence is content.
+/// Emits the steps that keep a fence as content.
 fn keep_as_content(
     state: GrammarState,
     block: OpenBlock,
@@ -238,7 +239,7 @@ fn rivalry(block: &OpenBlock, fence: Fence) -> Cost {
     }
 }
 
-/// Returns the step in which plan structure is content.
+/// Returns the step that keeps plan structure as content.
 fn look_alike(state: GrammarState, block: OpenBlock, token: &Token) -> GrammarStep {
     let (bit, price) = match (state.position, token.kind) {
         (GrammarPosition::Start, _) => (0, 0),

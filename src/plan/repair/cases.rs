@@ -72,7 +72,7 @@ pub(super) const UNCHANGED: [(&str, &str, Level); 46] = [
     ("F14: a nested list", "{head}{execute}- **Expected Outcome:** e\n- **cwd:** sub/dir\n- **env:**\n    - `VAR1`: \"value1\"\n    - `VAR2`: \"value2\"\n````shell\nmake\n````\n", Clean),
     ("F15: underscores in a path", "{head}### `READ`\n- **Resource:** src/__main__.py\n- **Description:** Do it.\n", Clean),
     ("F16: a rule between actions", "{head}{read}\n---\n\n{read}- **Description:** Do it.\n", Clean),
-    ("F17: an underlined line in a message is no section", "{head}### `CHAT_WITH_USER`\nGood morning\n---\n\n{read}- **Description:** Do it.\n", Clean),
+    ("F17: an underlined line in a message does not start a section", "{head}### `CHAT_WITH_USER`\nGood morning\n---\n\n{read}- **Description:** Do it.\n", Clean),
     ("F18: a heading with broken marks", "{head}### `READ**\n- **Resource:** [third](/third)\n", Clean),
     ("F19: a path with a blank", "{head}### `READ`\n- **Resource:** [my file.md](/my file.md)\n- **Description:** Do it.\n", Clean),
     ("F20: a path in angle brackets", "{head}### `READ`\n- **Resource:** [my file.md](</my file.md>)\n- **Description:** Do it.\n", Clean),

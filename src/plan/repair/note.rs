@@ -200,7 +200,7 @@ pub(super) fn swallowed_action(lines: &[ReplyLine<'_>], body: &Range<usize>) -> 
     None
 }
 
-/// Reports that a heading or label is content.
+/// Reports a heading or label that was kept as content.
 fn hidden_note(lines: &[ReplyLine<'_>], at: usize, body: &Range<usize>) -> Note {
     let kind = if matches!(lines[at].kind, LineKind::Label(_)) {
         "label and its block"

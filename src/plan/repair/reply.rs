@@ -1,6 +1,6 @@
 //! Classifies the lines of a reply for the plan grammar, each with the lines around it.
 //!
-//! The pass decides whether a line has that role or is content.
+//! The pass decides whether a line has that role or belongs to the content.
 
 use super::Spelling;
 use crate::plan::line::prose::is_prose;

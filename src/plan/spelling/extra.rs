@@ -1,8 +1,8 @@
 //! Blocks behind the one that an action asks for: what a command prints, a footer for a program, more
 //! lines of the same script.
 //!
-//! A fence inside of a here-document or a string is content (RP14), so a block counts as one of its own
-//! only if the code above it is over.
+//! A fence inside of a here-document or a string belongs to it (RP14), so a block is separate only if
+//! the code above it has ended.
 
 use std::ops::Range;
 

@@ -265,8 +265,8 @@ fn role(
     }
 }
 
-/// Returns whether the words that are left out at a line are inside a command, directly after it, or
-/// directly before one that only its spelling makes a command.
+/// Returns whether the text that is left out at a line is inside a command, directly after it, or
+/// directly before an action that is a command only by its spelling.
 pub(super) fn is_beside_command(passages: &[Passage], line: usize) -> bool {
     let Some(at) = passages.iter().rposition(|passage| passage.line <= line) else {
         return false;

@@ -200,8 +200,8 @@ fn p35_what_a_command_says_of_itself_is_no_word_beside_it() {
         "### `EXECUTE`\n- **Description:** d\n- **Expected Outcome:** o\n- **Timeout:** 2 minutes\n```sh\nls\n```\n",
         "### Run the tests\n- **Description:** Run the tests.\n```sh\nls\n```\n",
         "### EXECUTE - Run the tests\n- **Description:** Run the tests.\n```sh\nls\n```\n",
-        "### `EXECUTE`\n- **Description:** a long one\n  that goes on\n```sh\nls\n```\n",
-        "### `EXECUTE`\n- **Description:** a long one that\ngoes on\n```sh\nls\n```\n",
+        "### `EXECUTE`\n- **Description:** a long one\n  that continues\n```sh\nls\n```\n",
+        "### `EXECUTE`\n- **Description:** a long one that\ncontinues\n```sh\nls\n```\n",
         "### `EXECUTE`\n- **Language:** bash\n- **Beschreibung:** Tests.\n```sh\nls\n```\n",
         "### `READ`\n- **Resource:** a\n\nThen we run the tests.\n\n### `EXECUTE`\n- **Description:** d\n```sh\nls\n```\n",
     ] {

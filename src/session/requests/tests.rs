@@ -156,7 +156,7 @@ fn handed_on(turns: u64, limit: usize, text: impl Fn(u64) -> String) -> Vec<usiz
 #[test]
 fn promise_c1_the_requests_of_two_thousand_turns_cost_bounded_linear_work() {
     for text in [
-        |_: u64| "go on".to_owned(),
+        |_: u64| "continue".to_owned(),
         |turn: u64| "please\n".repeat(usize::try_from(turn % 40).unwrap()),
     ] {
         let sums = handed_on(2000, 1 << 10, text);

@@ -105,7 +105,7 @@ const KEY_HELP: [(&str, &str); 27] = [
     ("z", "give the turn the whole screen, and back"),
     ("/", "in the tree: search requests, plans, reports, outputs"),
     ("", "of all sessions; in the turn: search its text"),
-    ("n N", "to the next match, to the one before"),
+    ("n N", "to the next or previous match"),
     ("m", "mark a turn; two can be compared"),
     ("C", "compare the two marked turns, or one with this"),
     ("c", "comment on the plan that waits: opens its review"),
@@ -117,7 +117,7 @@ const KEY_HELP: [(&str, &str); 27] = [
     ("l", "land: commit what turns did to your branch"),
     ("", "u, r and l show what would change, and ask"),
     ("ctrl-l", "draw the screen anew"),
-    ("ctrl-z", "suspend; fg comes back here"),
+    ("ctrl-z", "suspend; fg resumes"),
     ("?", "this help"),
     ("q, ctrl-c", "back to the tree, then leave; leave at once"),
 ];

@@ -474,7 +474,7 @@ mod tests {
     fn the_request_stands_beside_the_answer_where_there_is_room() {
         let turn_view = TurnView {
             head: vec![StyledLine::plain("turn demo:1")],
-            message: block(Tone::Plain, "Greet everybody"),
+            message: block(Tone::Plain, "Greet all users"),
             answer: block(Tone::Plain, "# Greet\nBy name"),
             ..TurnView::default()
         };
@@ -484,7 +484,7 @@ mod tests {
                 "turn demo:1",
                 "",
                 "Request                        │ Answer",
-                "Greet everybody                │ # Greet",
+                "Greet all users                │ # Greet",
                 "                               │ By name",
             ]
         );
@@ -494,7 +494,7 @@ mod tests {
                 "turn demo:1",
                 "",
                 "Request",
-                "Greet everybody",
+                "Greet all users",
                 "",
                 "Answer",
                 "# Greet",

@@ -199,7 +199,7 @@ fn a_search_goes_on_and_back_and_says_when_there_is_nothing() {
     assert_eq!(press(list(), "/a\nnN").0.list.cursor(), 1);
     assert_eq!(
         press(list(), "/zzz\n").0.notice.as_deref(),
-        Some("`zzz` is not in what is shown")
+        Some("`zzz` was not found")
     );
 }
 

@@ -175,7 +175,7 @@ fn a_whole_file_has_its_changed_lines_marked_and_takes_comments() {
         [notice("w"), notice("jjc")].map(Option::unwrap),
         [
             "this file has no text after the plan",
-            "a file that has no text after the plan can have no comment on a line"
+            "the lines of a file without text after the plan cannot have comments"
         ]
     );
 }
@@ -219,7 +219,7 @@ fn a_thousand_comments_are_shown_and_no_more_can_be_written() {
 }
 
 #[test]
-fn cm4_comments_on_the_previous_plan_are_beside_what_became_of_their_lines() {
+fn cm4_comments_on_the_previous_plan_are_shown_with_their_lines() {
     let text = "1\nII\n3\nIV\n5\n6\n";
     let path = |name: &str| RepoPath::parse(name).unwrap();
     let earlier = [
@@ -260,7 +260,7 @@ fn cm4_comments_on_the_previous_plan_are_beside_what_became_of_their_lines() {
 }
 
 #[test]
-fn deleted_and_binary_files_have_no_lines_for_comments() {
+fn deleted_and_binary_files_have_no_lines_to_comment_on() {
     let without_text = |path: &str| ReviewedFile {
         after: None,
         ..file(path, "x\n", "")
@@ -271,7 +271,7 @@ fn deleted_and_binary_files_have_no_lines_for_comments() {
     };
     let files = vec![without_text("gone.rs"), binary];
     let screen = fitted(files, Vec::new());
-    let notice = "a file that has no text after the plan can have no comment on a line";
+    let notice = "the lines of a file without text after the plan cannot have comments";
     for keys in ["jjc", "Gc"] {
         let screen = press(screen.clone(), keys, "x");
         assert_eq!(screen.notice.as_deref(), Some(notice));

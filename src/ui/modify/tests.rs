@@ -168,7 +168,7 @@ fn a_resource_that_the_plan_writes_is_shown_as_the_plan_leaves_it() {
 }
 
 #[test]
-fn the_bytes_of_one_file_or_of_all_are_kept_and_given_up_again() {
+fn the_bytes_of_one_or_all_files_can_be_kept_and_replaced_again() {
     let head = "# T\n\n## Rationale\n````\nr\n````\n\n## Action Plan\n\n";
     let create = |path: &str, text: &str| {
         format!(
@@ -218,7 +218,7 @@ fn the_bytes_of_one_file_or_of_all_are_kept_and_given_up_again() {
     modify.take(&Key::Char('B'), &proposal).unwrap();
     assert_eq!(
         modify.list.notice.as_deref(),
-        Some("no byte that can be kept changes besides the text")
+        Some("the plan changes no encoding, line ends or mode that can be kept")
     );
 }
 

@@ -103,7 +103,7 @@ fn tones_become_escape_sequences() {
 }
 
 #[test]
-fn the_width_of_a_long_text_is_that_of_its_parts() {
+fn the_width_of_a_long_text_is_the_sum_of_its_parts() {
     for text in [
         "",
         "abc",

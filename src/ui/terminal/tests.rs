@@ -14,7 +14,7 @@ const PANICS: &str = "TEDDY_TEST_PANICS";
 fn a_panic_on_a_full_screen_gives_the_terminal_back_before_it_prints() {
     if env::is_set(PANICS) {
         let _full = Full::enter().unwrap();
-        panic!("the words of the panic");
+        panic!("the message of the panic");
     }
 
     let pty = native_pty_system()
@@ -57,7 +57,7 @@ fn a_panic_on_a_full_screen_gives_the_terminal_back_before_it_prints() {
     let screen = screen.screen();
     assert!(!screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste());
     assert!(
-        screen.contents().contains("the words of the panic"),
+        screen.contents().contains("the message of the panic"),
         "{}",
         screen.contents()
     );

@@ -1,7 +1,7 @@
-//! Names what an agent was denied, and the setting that grants it.
+//! Reports paths and variables that an agent was denied, with the setting that grants them.
 //!
-//! The only evidence is what the agent and its tools print. A path counts if the user can write it and
-//! the sandbox does not let the agent, and a variable if the user has it and the agent did not get it.
+//! The only evidence is the output of the agent and its tools. A path counts if the user can write it
+//! and the sandbox denies it to the agent. A variable counts if only the user's environment has it.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -17,22 +17,22 @@ use crate::model::acting::AgentNeeds;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::confine::{FILE_ERRORS, READ_ONLY_ERRORS};
 
-/// Paths, and variables, that are named at most.
+/// Maximum number of paths, and of variables, in a hint.
 const MAX_NAMED: usize = 3;
 
 /// A quoted path, or one without spaces.
 const PATH: &str = r#"["'`‘“](/[^"'`’”]+)|(?:^|[\s:=(])(/[^\s:'"`,)]+)"#;
 
-/// Where nothing is a file of the user's.
+/// Directories without files of the user.
 const DEVICES: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 const WRITABLE: &str = "`state` in the model's entry names what it can write besides the worktree";
 
-/// Hints for what an agent or its tools printed, one per cause.
+/// Hints for the output of an agent or its tools, one per cause.
 pub(super) fn explain_paths(policy: &Policy, printed: &str) -> Vec<String> {
     let path = Regex::new(PATH).expect("the expression is valid");
     let denied = printed.lines().filter_map(|line| denied_path(&path, line));
-    // The agent decides what is printed, so this must not name a secret of the user's.
+    // The agent chooses its output, so a hint must not suggest to grant it a secret.
     let denied = denied.filter(|(_, path)| is_refused_by(policy, Path::new(path)));
     let denied: BTreeSet<(bool, &str)> = denied.collect();
     let names_of = |read_only: bool| {
@@ -50,7 +50,7 @@ pub(super) fn explain_paths(policy: &Policy, printed: &str) -> Vec<String> {
     written.into_iter().chain(used).collect()
 }
 
-/// Whether the user can write the path, and the sandbox does not let the agent.
+/// Whether the user can write the path and the sandbox denies it to the agent.
 fn is_refused_by(policy: &Policy, path: &Path) -> bool {
     // With `..`, the path can be in any of these directories.
     if path.components().any(|part| part == Component::ParentDir) {
@@ -83,8 +83,8 @@ fn user_can_write(path: &Path) -> bool {
     allowed == Some(true)
 }
 
-/// The first path behind the error of a line, else the last one before it, and whether the error
-/// is that of a read-only file system.
+/// The first path after the error message in a line, or else the last one before it. Also whether
+/// the error is that of a read-only file system.
 fn denied_path<'l>(path: &Regex, line: &'l str) -> Option<(bool, &'l str)> {
     let found = |error: &&'static str| line.find(*error).map(|at| (at, *error));
     let (at, error) = FILE_ERRORS.iter().find_map(found)?;
@@ -96,7 +96,7 @@ fn denied_path<'l>(path: &Regex, line: &'l str) -> Option<(bool, &'l str)> {
     Some((READ_ONLY_ERRORS.contains(&error), name.as_str()))
 }
 
-/// Hint for what an agent printed that failed. `None` if it names no variable that it did not get.
+/// Hint for the output of a failed agent. `None` if it names no withheld variable.
 pub(super) fn explain_variables(needs: &AgentNeeds, printed: &str) -> Option<String> {
     let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     let words = printed.split(|c| !is_name(c));
@@ -109,7 +109,7 @@ pub(super) fn explain_variables(needs: &AgentNeeds, printed: &str) -> Option<Str
     let withheld: BTreeSet<&str> = withheld.collect();
     let names = quoted(withheld.iter().map(|name| (*name).to_owned()))?;
     Some(format!(
-        "the agent did not get {names}; `api_key_env` in the model's entry passes a variable on"
+        "the agent's environment lacks {names}; `api_key_env` in the model's entry passes a variable"
     ))
 }
 
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_path_that_was_denied_is_named() {
+    fn the_denied_path_is_reported() {
         for (printed, path) in [
             ("sh: 1: cannot create {d}/x: Permission denied", "`{d}/x`"),
             ("/bin/sh: {d}/x: Permission denied", "`{d}/x`"),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_is_named_as_such_and_each_cause_alone() {
+    fn writes_and_other_uses_have_separate_hints() {
         let printed = "touch: cannot touch ‘{d}/a b’: Read-only file system\n\
                        cat: {d}/x: Permission denied";
         check(printed, &[(WRITTEN, "`{d}/a b`"), (USED, "`{d}/x`")]);
@@ -204,7 +204,7 @@ mod tests {
         check("Permission denied (publickey).", &[]);
     }
 
-    /// Regression: an agent had its user open a directory with keys to it.
+    /// Regression: a hint suggested to grant the agent a directory with keys.
     #[test]
     fn a_hidden_path_is_not_named() {
         check("cat: {d}/secret/key: Permission denied", &[]);

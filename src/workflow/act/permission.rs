@@ -1,4 +1,4 @@
-//! An agent's permission question, as the user reads it.
+//! Text of an agent's permission question.
 
 use crate::model::acting::PermissionQuestion;
 

@@ -157,7 +157,7 @@ pub fn approve(open: &mut OpenChange<'_>, reason: &str) -> anyhow::Result<()> {
         return Err(error_with_hint(
             "an approval against a verdict needs a reason",
             format!(
-                "`teddy change approve {} --reason '<why>'` says it",
+                "`teddy change approve {} --reason '<why>'` gives one",
                 open.change.id
             ),
         ));

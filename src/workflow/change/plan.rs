@@ -284,7 +284,7 @@ fn replace(
     open.save(step, entry, &title, &[])
 }
 
-/// The proposal keeps its reviews. Specs that it does not name any more are dropped.
+/// The proposal keeps its reviews. Specs that it no longer names are dropped.
 fn replace_documents(documents: &mut Documents, files: Vec<(String, String)>) {
     let revised = files.iter().any(|(path, _)| path == proposal::FILE);
     let (_, reviews) = review::split(documents.text(proposal::FILE));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn only_documents_of_a_change_are_taken() {
+    fn only_documents_of_a_change_are_accepted() {
         let id = ChangeId::parse("a").unwrap();
         let answer = |path: &str| format!("<file path=\"{path}\">\nx\n</file>\n");
         for path in [

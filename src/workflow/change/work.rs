@@ -146,7 +146,7 @@ fn files_of<'a>(tasks: impl IntoIterator<Item = &'a Task>, except: &str) -> Vec<
         .collect()
 }
 
-/// Whether the last review wants a fix, and has none yet.
+/// Whether the last review requires a fix that was not made yet.
 pub(super) fn is_fix_due(change: &Change) -> bool {
     let Some((at, entry)) = change.state.last(ChangeStep::Review) else {
         return false;
@@ -155,7 +155,7 @@ pub(super) fn is_fix_due(change: &Change) -> bool {
     entry.verdict == Some(ReviewVerdict::NeedsRevision) && fix.is_none_or(|(fix, _)| fix < at)
 }
 
-/// If necessary.
+/// No effect if the session exists.
 pub(super) fn create_work_session(
     project: &Project,
     change: &Change,

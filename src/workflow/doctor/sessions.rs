@@ -73,7 +73,7 @@ fn check_set_aside(project: &Project) -> Option<HealthCheck> {
 
     let name = |item: &SetAside| format!("`{}`", sanitize_line(&item.name));
     let names = first_names(items.iter().map(name), MOST);
-    let reason = format!("recovery quarantined what it could not use: {names}");
+    let reason = format!("recovery quarantined files that it could not use: {names}");
     let remedy = "teddy doctor --fix --put-back  # puts back what is sound";
     Some(HealthCheck::note("set-aside", reason).remedy(remedy))
 }

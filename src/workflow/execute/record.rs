@@ -141,7 +141,7 @@ impl RanTurn<'_> {
         let after = self.commit(base, tree)?;
         // Only paths that the plan changed matter. Other edits of the user's do not require a new
         // snapshot.
-        let now = match self.is_still_so(tree)? {
+        let now = match self.is_unchanged(tree)? {
             true => planned.recorded.clone(),
             false => transaction.record(&project.checkout(), tip, &forced(&approved.plan))?,
         };
@@ -194,7 +194,7 @@ impl RanTurn<'_> {
     }
 
     /// Compares only the paths in which `tree` differs from the reviewed files.
-    fn is_still_so(&self, tree: TreeId) -> anyhow::Result<bool> {
+    fn is_unchanged(&self, tree: TreeId) -> anyhow::Result<bool> {
         let (planned, repository) = (&self.planned, &self.planned.session.project.repository);
         let changes = diff::changes(repository, planned.recorded.tree, tree)?;
         let paths: Vec<_> = changes.into_iter().map(|change| change.path).collect();

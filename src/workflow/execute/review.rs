@@ -88,7 +88,7 @@ impl<'p> PlannedTurn<'p> {
             // The plan runs on the reviewed snapshot in any case. An editor that saves all the time
             // must not block it; its saves are merged with the result.
             let is_last = user.approves_unseen() || review_number == MAX_REVIEWS;
-            if is_last || self.is_still_so(&chosen)? {
+            if is_last || self.is_unchanged(&chosen)? {
                 return Ok(Reviewed::Approved(Box::new(
                     self.approve(chosen, options, user),
                 )));
@@ -144,7 +144,7 @@ impl<'p> PlannedTurn<'p> {
         }
     }
 
-    fn is_still_so(&self, approved: &Approved) -> anyhow::Result<bool> {
+    fn is_unchanged(&self, approved: &Approved) -> anyhow::Result<bool> {
         if self.recorded.is_fresh() {
             return Ok(true);
         }

@@ -604,7 +604,7 @@ mod tests {
     fn work_ends_with_the_last_line_before_the_next_prompt() {
         let check = |lines: &str, seconds: Option<i64>| {
             let expected = seconds.map(|seconds| seconds * SECOND);
-            assert_eq!(last_time(lines, "go on"), expected, "{lines}");
+            assert_eq!(last_time(lines, "continue"), expected, "{lines}");
         };
         let line = |time: u32, text: &str| {
             format!(
@@ -613,8 +613,8 @@ mod tests {
         };
         let interrupted = line(5, "[Request interrupted by user]");
         check(&(line(1, "x") + &interrupted), Some(5));
-        check(&(interrupted + &line(9, "go on")), Some(5));
-        check(&line(9, "go on"), None);
+        check(&(interrupted + &line(9, "continue")), Some(5));
+        check(&line(9, "continue"), None);
         check("{}\n{\n\nx", None);
     }
 }

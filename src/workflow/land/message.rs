@@ -407,7 +407,10 @@ mod tests {
             "Form\n\nadd a form add a form add a form add a form add a form add a form add a\n\
              form add a form\n",
         );
-        let two = [turn(1, "Add a form", "please"), turn(2, "Test it", "go on")];
+        let two = [
+            turn(1, "Add a form", "please"),
+            turn(2, "Test it", "continue"),
+        ];
         check(&two, "Please\n\n- Add a form\n- Test it\n");
         let many: Vec<TurnSummary> = (1..=22).map(|n| turn(n, "Go on", "make it")).collect();
         let titles = "- Go on\n".repeat(20);
@@ -423,8 +426,8 @@ mod tests {
         }
         check("Can you please add a flag?", Some("Add a flag"));
         check(
-            "--verbose shall print more",
-            Some("--verbose shall print more"),
+            "--verbose should print more",
+            Some("--verbose should print more"),
         );
         check("src/a.rs: rename it!", Some("src/a.rs: rename it"));
         check("iPhone styles", Some("iPhone styles"));

@@ -292,9 +292,9 @@ fn what_an_agent_behind_it_does_and_asks_reaches_the_editor() {
     editor.leave();
 }
 
-/// Regression: an editor takes calls with the same id for one.
+/// Regression: editors take calls with the same id for one.
 #[test]
-fn questions_without_a_call_are_different_calls() {
+fn permission_requests_without_a_call_have_different_ids() {
     let repo = project();
     let work = "ask 'one' execute ''; ask 'two' execute ''; message 'Done.'";
     crate::scripted_agent::use_scripted_agent(&repo, work);
@@ -307,7 +307,7 @@ fn questions_without_a_call_are_different_calls() {
 }
 
 #[test]
-fn an_agent_that_asks_is_ended_if_the_prompt_is_cancelled_or_the_editor_leaves() {
+fn an_agent_with_an_open_question_ends_if_the_prompt_is_cancelled_or_the_editor_exits() {
     let repo = project();
     let dir = repo.beside("agent");
     std::fs::create_dir_all(&dir).unwrap();

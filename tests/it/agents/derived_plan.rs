@@ -207,7 +207,7 @@ fn p40_the_review_names_what_a_take_does_and_what_is_risky_about_it() {
     for line in [
         "link becomes a link out of the project, to `../elsewhere`",
         "run.sh: it becomes executable",
-        "new/only.txt: it is `old/only.txt` under another name",
+        "new/only.txt: it was renamed from `old/only.txt`",
         "old/only.txt is removed (6 bytes)",
         "bin.dat  file, 2 bytes → file, 3 bytes",
         "link  symbolic link, 5 bytes → symbolic link to `../elsewhere`",

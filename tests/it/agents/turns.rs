@@ -127,7 +127,7 @@ fn the_user_looks_at_each_file_and_switches_one_off() {
     assert!(is_there("one.txt") != is_there("two.txt"));
 }
 
-/// Whether the last request resumed a conversation, and told the agent what became of its changes.
+/// Whether the last request resumed a conversation, and reported the result of the agent's changes.
 fn prompt(repo: &TestRepo) -> (bool, bool) {
     let told = repo.git(&["show", "refs/teddy/drafts/demo:meta.yaml"]);
     let files = repo.git(&["ls-tree", "--name-only", "refs/teddy/drafts/demo"]);
@@ -197,9 +197,9 @@ fn the_users_files_can_be_neither_written_nor_read() {
     assert_eq!(stolen, "");
 }
 
-/// What it writes after its last message is in the plan as a whole, or not at all.
+/// Files that it writes after its last message are in the plan completely or not at all.
 #[test]
-fn an_agent_that_writes_while_it_ends_is_planned_as_it_ended() {
+fn files_written_while_an_agent_exits_are_planned_completely_or_not_at_all() {
     let repo = project(
         "trap 'seq 20000 > late.txt' EXIT; echo 1 > one.txt; message 'Made one. There is more to come.'",
     );
@@ -218,7 +218,7 @@ fn an_agent_that_writes_while_it_ends_is_planned_as_it_ended() {
 }
 
 #[test]
-fn what_an_agent_was_denied_is_named_with_its_setting() {
+fn denied_paths_and_variables_are_reported_with_their_setting() {
     let failed_tool = r#"why=$(touch "$OUTSIDE" 2>&1)
 update '{"sessionUpdate":"tool_call","toolCallId":"1","title":"touch","kind":"execute","status":"failed","content":[{"type":"content","content":{"type":"text","text":"'"$why"'"}}]}'"#;
     let repo = TestRepo::new().file("a.txt", "one\n");
@@ -246,7 +246,7 @@ update '{"sessionUpdate":"tool_call","toolCallId":"1","title":"touch","kind":"ex
         &[
             &denied,
             setting,
-            "the agent did not get `MINE_API_KEY`; `api_key_env` in the model's entry passes",
+            "the agent's environment lacks `MINE_API_KEY`; `api_key_env` in the model's entry passes",
         ],
     );
 }

@@ -12,7 +12,7 @@ use crate::screen::Screen;
 
 /// Limit for the number of commands that a new user types.
 const MAX_COMMANDS: usize = 2;
-/// Limit for the number of keys besides.
+/// Maximum number of other keys.
 const MAX_KEYS: usize = 3;
 /// Time limit, without the time that the user spends.
 const MAX_TIME: Duration = Duration::from_secs(120);
@@ -57,16 +57,16 @@ impl Newcomer {
         self.machine.screen(args, &variables)
     }
 
-    fn presses(&mut self, screen: &mut Screen, key: &str) {
+    fn press(&mut self, screen: &mut Screen, key: &str) {
         self.keys += 1;
         screen.press(key);
     }
 
     /// Waits for the list and chooses the selected model.
-    fn chooses(&mut self, screen: &mut Screen) {
+    fn choose(&mut self, screen: &mut Screen) {
         screen.wait_for("manual ");
         screen.settled();
-        self.presses(screen, "\r");
+        self.press(screen, "\r");
         screen.wait_for("It answers: ready");
     }
 
@@ -74,12 +74,12 @@ impl Newcomer {
     fn approves_and_lands(mut self, mut screen: Screen) {
         screen.wait_for("(a)pprove /");
         screen.settled();
-        self.presses(&mut screen, "a");
+        self.press(&mut screen, "a");
         screen.wait_for("Updated your files: form.txt (new)");
         screen.wait_for("The form is there.");
         screen.wait_for("turn 2: what should be done?");
         screen.settled();
-        self.presses(&mut screen, "\x04");
+        self.press(&mut screen, "\x04");
         assert_eq!(screen.end(), 0, "{}", screen.shown());
 
         let mut screen = self.types(&["land", "-m", "Add a form"]);
@@ -116,7 +116,7 @@ fn with_a_program_two_commands_lead_to_a_landed_change() {
     );
     let mut newcomer = Newcomer::new(machine.model("claude", "2.1.0", &script), Vec::new());
     let mut screen = newcomer.types(&["start", "add a form"]);
-    newcomer.chooses(&mut screen);
+    newcomer.choose(&mut screen);
     newcomer.approves_and_lands(screen);
 }
 
@@ -129,7 +129,7 @@ fn with_a_server_on_this_machine_two_commands_lead_to_a_landed_change() {
     ]);
     let mut newcomer = Newcomer::new(Machine::new().server(&fake), Vec::new());
     let mut screen = newcomer.types(&["start", "add a form"]);
-    newcomer.chooses(&mut screen);
+    newcomer.choose(&mut screen);
     newcomer.approves_and_lands(screen);
 }
 
@@ -146,6 +146,6 @@ fn with_a_key_two_commands_lead_to_a_landed_change() {
     ];
     let mut newcomer = Newcomer::new(Machine::new(), variables);
     let mut screen = newcomer.types(&["start", "add a form"]);
-    newcomer.chooses(&mut screen);
+    newcomer.choose(&mut screen);
     newcomer.approves_and_lands(screen);
 }

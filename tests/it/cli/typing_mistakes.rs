@@ -85,7 +85,7 @@ fn a_command_of_another_tool_leads_to_ours() {
 }
 
 #[test]
-fn a_group_of_commands_alone_is_answered_with_its_help_and_no_hint() {
+fn a_command_group_alone_prints_its_help_without_a_hint() {
     let out = project().teddy(&["change"]);
     out.check(2, &["Usage: teddy change", "teddy change archive add-auth"]);
     assert!(!out.stderr.contains("hint:"), "{out}");

@@ -47,7 +47,7 @@ fn record_names_what_a_program_did_besides() {
     warning: `Cargo.lock`: a tool generates this file
     warning: `dos.txt`: line ends change from CRLF to LF in 2 lines
     warning: `latin.txt`: 1 byte that is not UTF-8 became U+FFFD
-    warning: `new.txt`: it is `old.txt` under another name
+    warning: `new.txt`: it was renamed from `old.txt`
     warning: `run.sh`: it becomes executable
     Recorded as turn 1: 6 files changed.
     ");
@@ -89,7 +89,7 @@ fn record_names_the_other_kinds_of_damage_and_json_has_them_all() {
 }
 
 #[test]
-fn a_review_has_its_damage_as_a_value_and_shows_it_with_the_key_that_takes_it_back() {
+fn a_review_shows_damage_with_the_key_that_reverts_it_and_json_has_it() {
     let repo = project();
     repo.workflow().add(&["dos.txt", "Cargo.lock"]);
     let text = plan(
@@ -147,7 +147,7 @@ echo '# 2' >Cargo.lock";
     warning: `Cargo.lock`: a tool generates this file
     warning: `dos.txt`: line ends change from CRLF to LF in 2 lines
     warning: `latin.txt`: 1 byte that is not UTF-8 became U+FFFD
-    warning: `new.txt`: it is `old.txt` under another name
+    warning: `new.txt`: it was renamed from `old.txt`
     warning: `run.sh`: it becomes executable
     ");
     repo.workflow().undo(1).done();
@@ -205,9 +205,9 @@ fn hard_links_and_marked_files_are_named_before_and_after_they_change() {
     );
 }
 
-/// Regression: all empty files were the same one under another name.
+/// Regression: any new empty file counted as a rename of any deleted one.
 #[test]
-fn an_empty_file_is_not_another_one() {
+fn an_empty_file_is_not_a_rename_of_another_one() {
     let repo = TestRepo::new().file("old.txt", "");
     repo.commit("base");
     repo.workflow().new_session("demo").done();

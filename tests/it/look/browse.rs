@@ -89,7 +89,7 @@ fn the_tree_and_the_parts_of_a_turn_are_shown() {
     press(&mut screen, "3", "Hello, Ada!");
     press(&mut screen, "4", "greet.sh");
     press(&mut screen, "5", "turn_id:");
-    press(&mut screen, "?", "suspend; fg comes back here");
+    press(&mut screen, "?", "suspend; fg resumes");
     press(&mut screen, "qq", "1 ✓ Greet by name");
     screen.press("q");
     assert_eq!(screen.end(), 0);

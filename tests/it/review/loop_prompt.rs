@@ -211,7 +211,7 @@ fn enter_goes_on_where_something_is_left_to_do() {
 }
 
 #[test]
-fn a_failed_test_is_fixed_with_three_keys_from_the_request_on() {
+fn a_failed_test_is_fixed_with_three_keys_after_the_request() {
     let repo = project();
     let test = "grep -qx three a.txt";
     repo.reply(&plan("Look", &[read("a.txt")]))

@@ -1,5 +1,5 @@
-//! Turns of this user's on a session of another one's: they count, and what came before does not until
-//! the session is adopted.
+//! Own turns on another user's session: they count as the user's, and the earlier ones don't until the
+//! user adopts the session.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,12 +21,12 @@ fn project() -> TestRepo {
     repo.write("ignored.txt", "for this machine\n");
     repo.workflow().new_session("theirs").done();
     repo.workflow().add(&["ignored.txt"]);
-    repo.workflow().run_plan(&makes("one.txt"));
-    repo.workflow().run_plan(&makes("two.txt"));
+    repo.workflow().run_plan(&create_plan("one.txt"));
+    repo.workflow().run_plan(&create_plan("two.txt"));
     repo
 }
 
-fn makes(path: &str) -> String {
+fn create_plan(path: &str) -> String {
     plan(path, &[create(path, "made\n")])
 }
 
@@ -62,7 +62,7 @@ fn t26_a_turn_on_another_users_session_adopts_none_before_it() {
     let repo = project();
     assert!(shows_ignored(&repo, "theirs"));
     forget_owner(&repo);
-    repo.workflow().run_plan(&makes("three.txt"));
+    repo.workflow().run_plan(&create_plan("three.txt"));
 
     assert_eq!(own_turns(&repo, "theirs"), [false, false, false, true]);
     assert!(!shows_ignored(&repo, "theirs"));
@@ -90,7 +90,7 @@ fn a_turn_on_another_users_session_has_no_model_of_an_earlier_session() {
     project.journal().record_model(&name, "command:x").unwrap();
     assert_eq!(project.session_model(&name).as_deref(), Some("command:x"));
     forget_owner(&repo);
-    repo.workflow().run_plan(&makes("three.txt"));
+    repo.workflow().run_plan(&create_plan("three.txt"));
     assert_eq!(project.session_model(&name), None);
 }
 
@@ -98,7 +98,7 @@ fn a_turn_on_another_users_session_has_no_model_of_an_earlier_session() {
 #[test]
 fn another_users_turn_does_not_choose_the_model_of_its_retry() {
     let repo = project();
-    std::fs::write(repo.beside("answer.md"), makes("three.txt")).unwrap();
+    std::fs::write(repo.beside("answer.md"), create_plan("three.txt")).unwrap();
     let model = format!("command:cat '{}'", repo.beside("answer.md").display());
     repo.teddy(&["plan", "-m", "go", "--model", &model])
         .check(0, &["three.txt"]);
@@ -114,7 +114,7 @@ fn another_users_turn_does_not_choose_the_model_of_its_retry() {
 }
 
 #[test]
-fn a_revision_of_another_users_turn_is_not_the_users() {
+fn a_git_revision_does_not_make_another_users_turn_own() {
     let repo = project();
     forget_owner(&repo);
     let id = repo.git(&["rev-parse", "teddy/sessions/theirs"]);
@@ -129,7 +129,9 @@ fn a_revision_of_another_users_turn_is_not_the_users() {
 #[test]
 fn an_edit_of_the_context_does_not_adopt_a_waiting_plan() {
     let repo = project();
-    repo.workflow().plan_from("go", &makes("three.txt")).done();
+    repo.workflow()
+        .plan_from("go", &create_plan("three.txt"))
+        .done();
     forget_owner(&repo);
     let edited = repo.printed(&["context", "add", "a.txt"]);
     assert!(edited.contains("is not recorded as yours"), "{edited}");
@@ -138,12 +140,12 @@ fn an_edit_of_the_context_does_not_adopt_a_waiting_plan() {
 }
 
 #[test]
-fn a_plan_behind_another_users_draft_does_not_adopt_its_context() {
+fn a_plan_after_another_users_draft_does_not_adopt_its_context() {
     let repo = project();
     repo.workflow().add(&["a.txt"]);
     std::fs::remove_dir_all(repo.path().join(".git/teddy/own-drafts")).unwrap();
     assert!(!shows_ignored(&repo, "theirs"));
-    repo.workflow().run_plan(&makes("three.txt"));
+    repo.workflow().run_plan(&create_plan("three.txt"));
     assert!(!shows_ignored(&repo, "theirs"));
     repo.workflow().adopt("theirs").done();
     assert!(shows_ignored(&repo, "theirs"));
@@ -190,7 +192,7 @@ fn t26_a_turn_without_a_plan_leaves_another_users_draft_behind() {
         repo.commit("init");
         repo.write("ignored.txt", "for this machine\n");
         repo.workflow().new_session("s").done();
-        repo.workflow().run_plan(&makes("one.txt"));
+        repo.workflow().run_plan(&create_plan("one.txt"));
         repo.workflow().add(&["ignored.txt"]);
         // As if it was fetched.
         std::fs::remove_dir_all(repo.path().join(".git/teddy/own-drafts")).unwrap();
@@ -221,7 +223,7 @@ fn t26_a_kill_changes_no_owner() {
         let is_earlier = |point: &&str| *point != "before-objects-sync";
         let mut killed = BTreeSet::new();
         for point in POINTS.into_iter().skip_while(is_earlier) {
-            std::fs::write(&files, makes(&format!("{point}.txt"))).unwrap();
+            std::fs::write(&files, create_plan(&format!("{point}.txt"))).unwrap();
             for plan in [&asks, &files] {
                 let mut run = repo.teddy_command(&["execute", plan.to_str().unwrap(), "-y"]);
                 run.current_dir(repo.path());
@@ -300,7 +302,7 @@ impl World {
         let new = format!("session-n{}", self.steps);
         match *step {
             Step::Turn(_) => {
-                workflow().run_plan(&makes(&format!("made-{}.txt", self.steps)));
+                workflow().run_plan(&create_plan(&format!("made-{}.txt", self.steps)));
                 own.push(true);
             }
             Step::Undo(_) => {
@@ -346,7 +348,7 @@ impl World {
     fn check(&self, step: &Step) {
         for (name, own) in &self.sessions {
             assert_eq!(&own_turns(&self.repo, name), own, "{name} after {step:?}");
-            // A list from before the entry was added shows nothing either.
+            // A list saved before the entry was added does not show the file, either.
             let is_own = own.iter().all(|own| *own);
             assert!(
                 is_own || !shows_ignored(&self.repo, name),

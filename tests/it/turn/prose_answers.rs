@@ -163,7 +163,7 @@ fn t25_plan_shows_the_answer_and_keeps_it_as_a_turn() {
 }
 
 #[test]
-fn t25_an_answer_to_a_declined_plan_is_shown_and_kept_as_a_turn() {
+fn t25_an_answer_to_a_declined_plan_is_shown_and_recorded_as_a_turn() {
     let repo = project();
     repo.reply(&make_b()).reply(TELLS);
     repo.workflow().plan("make b").done();

@@ -91,9 +91,9 @@ fn p42_words_beside_a_command_wait_for_a_person() {
     );
 }
 
-/// Bug: a no-break space in front of the words counted as a bullet.
+/// Bug: a no-break space before the text counted as a bullet.
 #[test]
-fn p42_words_below_a_field_wait_whatever_space_is_in_front_of_them() {
+fn p42_prose_below_a_field_needs_an_answer_despite_leading_space() {
     let repo = project();
     for space in ["", "\u{a0}"] {
         let words = format!("{space}{}\n", WORDS[0]);

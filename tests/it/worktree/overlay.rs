@@ -378,7 +378,7 @@ fn a_layer_that_was_mounted_when_the_system_stopped_is_replaced() {
     };
     stop_while("echo o > target/o");
     run(&repo, OVERLAY, "test ! -e target/o && echo p > target/p").check(0, &[]);
-    // Unmounted in time.
+    // The overlay was unmounted before the system stopped.
     std::fs::write(&boot, "an earlier one").unwrap();
     run(&repo, OVERLAY, "cat target/p").check(0, &[]);
     stop_while("echo o > target/o");

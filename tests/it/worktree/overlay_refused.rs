@@ -689,7 +689,7 @@ fn where_namespaces_are_forbidden_dependencies_are_linked_and_the_rest_is_named(
     let out = forbidden(&["execute", "../plan.md", "-y"]);
     out.check(
         0,
-        &["commands run in a copy of your files: without `target`, which git ignores; `worktree.copy` or `worktree.link` provides such directories; `.venv` has modules of your checkout (`pip install -e`): commands use those instead of the ones there, or fail if the sandbox hides them; `worktree.setup` can install the ones there"],
+        &["commands run in a copy of your files: without `target`, which git ignores; `worktree.copy` or `worktree.link` provides such directories; `.venv` has modules of your checkout (`pip install -e`): commands use them instead of those in the worktree, or fail if the sandbox hides them; `worktree.setup` can install those in the worktree"],
     );
     assert_eq!(repo.read("seen"), format!("1\n2\n{path_line}"));
     assert_eq!(repo.read("node_modules/dep/index.js"), "1\n");

@@ -178,7 +178,7 @@ fn without_network_a_script_has_one_of_its_own() {
 
 /// Bug: nothing else could be made in such a directory, so Python's `multiprocessing` failed.
 #[test]
-fn a_project_in_a_private_directory_stays_there_alone() {
+fn only_the_project_stays_in_a_private_directory() {
     let memory = PathBuf::from("/dev/shm");
     let Ok(folder) = tempfile::tempdir_in(&memory) else {
         return crate::support::skipped("no shared memory here");

@@ -185,7 +185,7 @@ fn a_python_project_with_an_editable_install_is_tested_by_every_kind_of_run() {
 
 /// Bug: Python imported the modules of the checkout, which the sandbox hides, so each test failed.
 #[test]
-fn in_a_copy_an_editable_install_is_that_of_the_copy() {
+fn an_editable_install_imports_the_modules_of_the_copy() {
     let repo = TestRepo::new()
         .file(".gitignore", ".venv/\n*.egg-info/\n")
         .file("src/calc/__init__.py", "def add(a, b): return a + b\n");
@@ -197,7 +197,7 @@ fn in_a_copy_an_editable_install_is_that_of_the_copy() {
     repo.write("src/calc.egg-info/PKG-INFO", "Name: calc\nVersion: 0.1\n");
     let script = "import calc, importlib.metadata; print(calc.add(1, 2), importlib.metadata.version('calc'), calc.__file__)";
     let edited = edit("src/calc/__init__.py", "a + b", "a - b");
-    // As each build of the package.
+    // Each build of the package does this.
     let build = "echo 'Summary: x' >> src/calc.egg-info/PKG-INFO";
     let command = execute(&format!(
         "{build} && .venv/bin/python -B -c \"{script}\" > seen"
@@ -304,7 +304,7 @@ fn a_tracked_package_description_is_that_of_the_turn() {
 
 /// Bug: as in a copy. An overlay is not mounted over objects that commands borrow.
 #[test]
-fn in_an_overlay_at_another_path_an_editable_install_is_that_of_the_overlay() {
+fn an_editable_install_imports_the_modules_of_an_overlay_at_another_path() {
     if !overlays() {
         return skipped("no overlays here");
     }

@@ -44,7 +44,7 @@ fn picture(screen: &Screen, name: &str, title: &str) {
 }
 
 #[test]
-fn the_pictures_of_the_review_show_what_it_prints() {
+fn pictures_of_the_review_match_the_program() {
     let repo = project();
     use_scripted_agent(&repo, FIRST);
     repo.done(&["plan", "-m", "load the configuration from a file"]);

@@ -212,7 +212,7 @@ mod tests {
         let open = |at: usize| Repository::open(dirs[at].path()).unwrap();
         let keep = |repository: &Repository| {
             let batch = batch::begin_batch(repository);
-            batch.blob(b"needed by nobody").unwrap();
+            batch.blob(b"unneeded").unwrap();
             batch.finish().unwrap();
             keep_files(repository)
         };

@@ -17,13 +17,13 @@ use crate::host::file::{Root, remove_below};
 use crate::host::overlay::clear_opaque;
 use crate::text::path::FOREIGN_CONTROL_DIRS;
 
-/// Names of a layer that are read to find changed ignored files, so that a large build directory does
+/// Maximum number of names to read in a search for changed ignored files. A large build directory must
 /// not delay the turn.
 pub(super) const MAX_IGNORED: usize = 2_000;
 
-/// Removes everything that git does not ignore, and whiteouts of secrets, which are searched again:
-/// those with the name of one, and `hidden` ones.
-/// Files of the `recorded` trees are removed even if git ignores them by now.
+/// Removes everything that git does not ignore, and the whiteouts of secrets: names of secrets and
+/// `hidden` paths. The next run searches for secrets again. Files of the `recorded` trees are removed
+/// even if git ignores them by now.
 pub(super) fn prune_files(
     user: &Repository,
     lower: &LowerFiles<'_>,

@@ -159,7 +159,7 @@ fn spent_credit_and_a_wrong_key_are_not_asked_again() {
 fn nobody_at_the_address_is_said() {
     let fake = Fake::start(vec![]);
     let error = ask(&model(&fake, |remote| {
-        remote.note = Rc::new(|text| panic!("it is not there, and asked again: {text}"));
+        remote.note = Rc::new(|text| panic!("a missing server was asked again: {text}"));
         remote.url = endpoint(&Url::parse("http://127.0.0.1:1").unwrap(), "v1");
     }))
     .unwrap_err();

@@ -42,7 +42,7 @@ fn describe_take(take: &TakePath, step: &Step) -> Vec<String> {
             becomes.mode,
             link_target(step).unwrap_or_default()
         ),
-        // What the user keeps changes the mode, and mostly the size.
+        // Kept bytes restore the mode and usually change the size.
         _ if take.keep_bytes => {
             let mode = take.previous.as_ref().map_or(becomes.mode, |was| was.mode);
             let length = step.after.as_ref().map(|after| after.len() as u64);

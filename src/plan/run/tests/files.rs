@@ -127,7 +127,7 @@ fn an_edit_keeps_the_mode_and_leaves_hard_links_alone() {
     fs::hard_link(&file, &other).expect("the link can be made");
     world.run(vec![edit("src/a.rs", &[("one\n", "1\n")])], &[]);
     assert_eq!(
-        fs::metadata(&file).expect("the file is there").mode() & 0o777,
+        fs::metadata(&file).expect("the file exists").mode() & 0o777,
         0o755
     );
     assert_eq!(world.get("src/a.rs").as_deref(), Some("1\ntwo\nthree\n"));
@@ -168,7 +168,7 @@ fn no_action_goes_through_a_link_or_into_another_repository() {
     );
     assert_eq!(
         fs::read_dir(external.path())
-            .expect("the folder is there")
+            .expect("the directory exists")
             .count(),
         1
     );

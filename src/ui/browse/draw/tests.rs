@@ -41,7 +41,7 @@ fn screen(size: (u16, u16), keys: &[Key]) -> String {
     let commit = browser.commit().unwrap();
     let turn_view = TurnView {
         head: vec![StyledLine::of(Tone::Accent, "turn demo:6")],
-        message: block(Tone::Plain, "Land what is there"),
+        message: block(Tone::Plain, "Land what was done"),
         answer: block(Tone::Plain, "# Land\n\nIt is done."),
         input: vec![("src/greet.rs".to_owned(), Some(1200), None)],
         ..TurnView::default()
