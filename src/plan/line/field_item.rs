@@ -6,7 +6,7 @@ use crate::text::markdown::Lines;
 use crate::text::markdown::{BlockKind, Item, columns};
 
 /// Known keys, as the format spells them.
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 20] = [
     "Status",
     "Plan Type",
     "Agent",
@@ -22,6 +22,7 @@ const KEYS: [&str; 19] = [
     "Overwrite",
     "Final Newline",
     "Line Endings",
+    "Keep Bytes",
     "Handoff Resources",
     "Becomes",
     "Artifact",
