@@ -4,7 +4,6 @@
 
 use std::fmt::Write as _;
 use std::ops::Range;
-use std::time::{Duration, Instant};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -191,15 +190,8 @@ fn long_runs_are_counted_as_by_tiktoken_rs() {
 
 #[test]
 fn promise_d9_a_million_in_a_row_are_counted() {
-    let check = |text: &str, expected: usize| {
-        let start = Instant::now();
-        assert_eq!(count(text), expected);
-        assert!(
-            start.elapsed() < Duration::from_secs(30),
-            "{:?}",
-            &text[..9]
-        );
-    };
+    // Quadratic in time, it would take hours in `worlds`, and the watchdog would end it.
+    let check = |text: &str, expected: usize| assert_eq!(count(text), expected);
     check(&" ".repeat(1_280_000 / SHARE), 10_000 / SHARE);
     check(&"a".repeat(1_000_000 / SHARE), 125_000 / SHARE);
     check(&" \u{3000}\n".repeat(100_000 / SHARE), 200_000 / SHARE);
