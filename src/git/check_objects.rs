@@ -54,7 +54,7 @@ pub fn find_damaged(
         }
     }
 
-    let blobs = map_parallel(repository, queue.blobs, |repository, _, blobs| {
+    let blobs = map_parallel(repository, queue.blobs, |repository, blobs| {
         let wrong = blobs
             .into_iter()
             .filter_map(|id| read_blob(repository, id).err());

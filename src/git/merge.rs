@@ -21,6 +21,7 @@ use super::repository::Repository;
 use crate::git::diff;
 use crate::git::object::writer::Sink;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
+use crate::git::path_handle::parent_dirs;
 
 /// Maximum size of a file that is merged by line. Three versions of it are in memory.
 const MAX_MERGED: u64 = 32 << 20;
@@ -135,7 +136,7 @@ fn merge_common(
             continue;
         };
         let result = match (&our.new, &their.new) {
-            (Some(o), Some(t)) if is_file(o) && is_file(t) => {
+            (Some(o), Some(t)) if o.mode.is_file() && t.mode.is_file() => {
                 let platform = match &mut platform {
                     Some(platform) => platform,
                     none => none.insert(merge_platform(repository)?),
@@ -146,7 +147,7 @@ fn merge_common(
                     platform,
                     path,
                     [
-                        our.old.as_ref().filter(|old| is_file(old)),
+                        our.old.as_ref().filter(|old| old.mode.is_file()),
                         Some(o),
                         Some(t),
                     ],
@@ -353,7 +354,7 @@ fn dir_file_conflicts(ours: &SideChanges, theirs: &SideChanges) -> BTreeSet<Vec<
     let mut paths = BTreeSet::new();
     for (one, other) in [(ours, theirs), (theirs, ours)] {
         for (path, _) in one.iter().filter(|(_, change)| change.new.is_some()) {
-            for parent in parents(path) {
+            for parent in parent_dirs(path) {
                 if other.get(parent).is_some_and(|change| change.new.is_some()) {
                     paths.extend([path.clone(), parent.to_owned()]);
                 }
@@ -362,17 +363,6 @@ fn dir_file_conflicts(ours: &SideChanges, theirs: &SideChanges) -> BTreeSet<Vec<
     }
 
     paths
-}
-
-fn parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    path.iter()
-        .enumerate()
-        .filter(|(_, byte)| **byte == b'/')
-        .map(|(at, _)| &path[..at])
-}
-
-fn is_file(entry: &TreeEntry) -> bool {
-    matches!(entry.mode, EntryMode::File | EntryMode::Executable)
 }
 
 /// Merges one value of base, ours and theirs. `None` if both sides changed it.

@@ -14,30 +14,29 @@ const MIN_PART: usize = 256;
 const MOST: usize = 8;
 
 /// Runs `work` on consecutive parts of `items` and returns the results in order. Each part gets a
-/// handle of the repository and the index of its first item. After an error, the other parts still
-/// run.
+/// handle of the repository. After an error, the other parts still run.
 pub fn map_parallel<T: Send, R: Send>(
     repository: &Repository,
     items: Vec<T>,
-    work: impl Fn(&Repository, usize, Vec<T>) -> anyhow::Result<R> + Sync,
+    work: impl Fn(&Repository, Vec<T>) -> anyhow::Result<R> + Sync,
 ) -> anyhow::Result<Vec<R>> {
     let threads = threads(items.len());
     if threads == 1 {
-        return Ok(vec![work(repository, 0, items)?]);
+        return Ok(vec![work(repository, items)?]);
     }
 
     let shared = repository.gix.clone().into_sync();
     let (workdir, common) = (&repository.workdir, &repository.common);
     let read_only = repository.read_only;
     let staged = writer::staged_objects(repository);
-    let run = |(start, part): (usize, Vec<T>)| {
+    let run = |part: Vec<T>| {
         let gix = shared.to_thread_local();
         let mut own = Repository::of(gix, workdir.clone(), common.clone(), read_only)
             .map_err(|format| anyhow::anyhow!("the refs are stored as `{format}`"))?;
         // Each handle has its own object memory, so staged objects are copied into it.
         own.gix.objects.enable_object_memory();
         writer::put_in_memory(&own, staged.iter().cloned())?;
-        work(&own, start, part)
+        work(&own, part)
     };
 
     let outcomes = parallel_map(parts(items, threads), run);
@@ -51,18 +50,14 @@ pub(in crate::git) fn threads(items: usize) -> usize {
     }
 }
 
-/// Splits items into parts, each with the index of its first item.
-fn parts<T>(mut items: Vec<T>, count: usize) -> Vec<(usize, Vec<T>)> {
+fn parts<T>(mut items: Vec<T>, count: usize) -> Vec<Vec<T>> {
     let length = items.len().div_ceil(count).max(1);
     let mut parts = Vec::new();
-    let mut start = 0;
     while items.len() > length {
         let tail = items.split_off(length);
-        parts.push((start, std::mem::replace(&mut items, tail)));
-        start += length;
+        parts.push(std::mem::replace(&mut items, tail));
     }
-
-    parts.push((start, items));
+    parts.push(items);
     parts
 }
 
@@ -70,23 +65,12 @@ fn parts<T>(mut items: Vec<T>, count: usize) -> Vec<(usize, Vec<T>)> {
 mod tests {
     use super::*;
 
-    #[track_caller]
-    fn check(items: usize, count: usize, expected: &[(usize, usize)]) {
-        let parts = parts((0..items).collect(), count);
-        let actual: Vec<_> = parts
-            .iter()
-            .map(|(start, part)| (*start, part.len()))
-            .collect();
-        assert_eq!(actual, expected);
-        let all: Vec<usize> = parts.into_iter().flat_map(|(_, part)| part).collect();
-        assert_eq!(all, (0..items).collect::<Vec<_>>());
-    }
-
     #[test]
     fn items_are_divided_in_their_order() {
-        check(0, 2, &[(0, 0)]);
-        check(1, 2, &[(0, 1)]);
-        check(5, 2, &[(0, 3), (3, 2)]);
-        check(8, 3, &[(0, 3), (3, 3), (6, 2)]);
+        let parts = |items: usize, count| parts((0..items).collect(), count);
+        assert_eq!(parts(0, 2), [[]; 1]);
+        assert_eq!(parts(1, 2), [[0]]);
+        assert_eq!(parts(5, 2), [vec![0, 1, 2], vec![3, 4]]);
+        assert_eq!(parts(8, 3), [vec![0, 1, 2], vec![3, 4, 5], vec![6, 7]]);
     }
 }

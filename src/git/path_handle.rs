@@ -26,6 +26,11 @@ use crate::git::object::large::Stored;
 use crate::host::file;
 use crate::host::file::{Mounts, open_beneath};
 
+/// Returns the directories above a path, innermost first, without the top.
+pub(in crate::git) fn parent_dirs(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.rfind_iter(b"/").map(|end| &path[..end])
+}
+
 /// Paths with more directories are resolved step by step.
 const DEEP: usize = 64;
 
@@ -449,6 +454,17 @@ impl OnDisk {
 
     pub(in crate::git) fn is_dir(&self) -> bool {
         matches!(self, OnDisk::Dir)
+    }
+
+    /// The content of a file that is not large.
+    pub(in crate::git) fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            OnDisk::File {
+                body: FileBody::Bytes(bytes),
+                ..
+            } => Some(bytes),
+            _ => None,
+        }
     }
 }
 

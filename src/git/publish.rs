@@ -1,21 +1,33 @@
 //! Updates the user's files from one tree to another without losing a byte.
 //!
-//! For each path:
+//! A file has two versions under one name, and the swap is atomic, so one of the two always has a
+//! temporary name next to it (`.teddy-tmp-*`):
 //!
-//! 1. The file on disk is compared with the old tree, and the kernel is asked whether a process has
-//!    it open for writing. Either makes the path a conflict.
-//! 2. The new version is staged next to it and swapped in with one rename, so the file is old or
-//!    new and never torn.
-//! 3. The displaced old version is compared again. If it changed in between or a process has it
-//!    open, it is swapped back.
-//! 4. The old version then moves to `undo/displaced` until the next command, because a program that
-//!    resolved the name before the swap can still write to it.
+//! - Before the swap the new version is *staged* (`staged`). It gets its name by one rename, or is
+//!   discarded.
+//! - After the swap the old version is *displaced* (`displaced`), as is a deleted file. It is
+//!   settled: moved to `undo/displaced`, or back to its name if it changed in between.
 //!
-//! A run that was interrupted is finished by running it again. Paths outside the two trees are
-//! never touched: ignored files, nested repositories, and what no snapshot includes.
+//! The steps of a publication, each for all paths before the next:
 //!
-//! Limitations: step 1 and 3 need leases (Linux, own files, a local file system); step 4 needs
-//! `.git` on the same file system. See docs/decisions/0012-late-writes.md.
+//! 1. Classify: the file on disk is compared with the old tree, and the kernel is asked whether a
+//!    process has it open for writing. Either makes the path a conflict.
+//! 2. Stage the new versions and flush them.
+//! 3. Delete, and settle what that displaced, so that directories become empty.
+//! 4. Swap the staged files in. The file is old or new and never torn.
+//! 5. Settle: the displaced old version is compared again. If it changed or a process has it open,
+//!    it is swapped back. Otherwise it stays in `undo/displaced` until the next command, because a
+//!    program that resolved the name before the swap can still write to it.
+//! 6. Flush the names.
+//!
+//! Recovery from a crash: run it again, which skips what is applied, then [`discard_temporaries`]
+//! disposes of staged and displaced files by their content. [`clear_displaced`] runs at the next
+//! command. Content that is not as expected always moves to `undo/rescued`, never away. Paths
+//! outside the two trees are never touched: ignored files, nested repositories, and what no
+//! snapshot includes.
+//!
+//! Limitations: steps 1 and 5 need leases (Linux, own files, a local file system); `undo/displaced`
+//! needs `.git` on the same file system. See docs/decisions/0012-late-writes.md.
 //!
 //! # Example
 //!
@@ -30,7 +42,7 @@
 //! # };
 //! # git(&["init", "-q", "-b", "main"])?;
 //! # let repository = Repository::discover(dir.path(), None)?;
-//! use teddy::git::publish::{Guard, publish};
+//! use teddy::git::publish::{Conflict, Guard, publish};
 //! use teddy::git::snapshot::limits::SnapshotLimits;
 //! use teddy::git::snapshot::take_snapshot;
 //! use teddy::host::file::read_regular_text;
@@ -50,132 +62,69 @@
 //! // A file that is not as the old tree has it is a conflict, and stays.
 //! std::fs::write(&file, "three\n")?;
 //! let published = publish(&repository, versions[1], versions[0], &guard)?;
-//! assert_eq!(published.conflicts, [b"a.txt".to_vec()]);
+//! assert_eq!(published.conflicts[b"a.txt".as_slice()], Conflict::Changed);
 //! assert_eq!(read_regular_text(&file, 100)?, "three\n");
 //! # Ok::<(), anyhow::Error>(())
 //! ```
 
-mod apply;
-mod classify;
-pub mod displaced_files;
+mod displaced;
+mod staged;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
+use std::mem;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
 
-use crate::git::publish::apply::DisplacedFile;
-use classify::PublishStep;
+pub(in crate::git) use displaced::keep_replaced_bytes;
+pub use displaced::{Conflict, Salvaged, clear_displaced};
+pub use staged::{Guard, OverlapRule};
 
-use super::diff::TreeChange;
-use super::parallel;
-use super::path_handle::{IfMissing, PathHandle, RecentLookup, Top, WalkResult};
+use super::diff::{self, TreeChange};
+use super::path_handle::{self, IfMissing, Top, WalkResult, parent_dirs};
+use super::private_files::{self, PrivateFiles};
 use super::repository::Repository;
 use super::sparse::Hidden;
-use super::version::TreeVersion;
 use crate::git::keep::durable;
 use crate::git::object::{EntryMode, TreeId};
-use crate::git::private_files::{self, PrivateFiles};
-use crate::git::{diff, path_handle, version};
+use crate::git::parallel;
+use crate::host::fault;
 use crate::host::file::sync_whole;
+use displaced::{Displaced, MOST_OPEN, Shared, TemporaryFiles};
+use staged::{Part, Staged, Staging, Step, Verdict};
 
-/// Options of a publication.
-#[derive(Debug, Clone, Default)]
-pub struct Guard {
-    /// Part of each temporary name; letters, digits and `-` only.
-    pub operation: String,
-    /// Files and directories that no snapshot includes. They are never changed.
-    pub untouchable: BTreeSet<Vec<u8>>,
-    /// What to do if a path differs from the old tree.
-    pub overlap: OverlapRule,
-    /// Whether the result must survive a power cut once [`publish`] returns.
-    pub durable: bool,
-    /// Whether a change that does not fit the bytes on disk replaces them; they are kept in
-    /// `undo/replaced`.
-    pub overwrite: bool,
-}
-
-/// What to do about a conflict: a path that differs from both the old and the new tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OverlapRule {
-    /// Write no file at all.
-    #[default]
-    Stop,
-    /// Skip the path and write the others; used to finish an interrupted publication.
-    PassOver,
-}
-
-/// Result of a publication. All lists are sorted by path.
+/// Result of a publication. Lists are sorted by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Published {
     pub written: Vec<Vec<u8>>,
     pub deleted: Vec<Vec<u8>>,
-    /// Paths left unchanged because they differ from both trees.
-    pub conflicts: Vec<Vec<u8>>,
-    /// Subset of `conflicts` that another process has open for writing.
-    pub busy: Vec<Vec<u8>>,
-    /// Subset of `conflicts` that the user has no permission to change, because of the file or its
-    /// directory.
-    pub unwritable: Vec<Vec<u8>>,
-    /// Subset of `conflicts` whose bytes on disk git does not store and the change does not fit.
-    pub unfit: Vec<Vec<u8>>,
-    /// Subset of `conflicts` that are new and whose name differs from an existing one in case only, if
-    /// git ignores case.
-    pub case_collisions: Vec<Vec<u8>>,
-    /// Errors of conflicts whose new version could not be made, for example by a filter.
-    pub failed: BTreeMap<Vec<u8>, String>,
+    /// Paths left unchanged.
+    pub conflicts: BTreeMap<Vec<u8>, Conflict>,
     /// Files with unknown content that were moved out of the way.
     pub salvaged: Vec<Salvaged>,
 }
 
-/// A file with unexpected content that was found under one of our temporary names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Salvaged {
-    pub path: Vec<u8>,
-    /// Where the file is now, below `undo/rescued`.
-    pub saved_as: PathBuf,
-}
-
 impl Published {
-    fn add(&mut self, part: Published) {
-        self.written.extend(part.written);
-        self.deleted.extend(part.deleted);
-        self.conflicts.extend(part.conflicts);
-        self.busy.extend(part.busy);
-        self.unwritable.extend(part.unwritable);
-        self.unfit.extend(part.unfit);
-        self.case_collisions.extend(part.case_collisions);
-        self.failed.extend(part.failed);
-        self.salvaged.extend(part.salvaged);
+    pub fn conflict_paths(&self) -> Vec<Vec<u8>> {
+        self.conflicts.keys().cloned().collect()
     }
 }
 
 struct Publisher<'repo> {
     repository: &'repo Repository,
-    top: Arc<Top>,
-    recent: RecentLookup,
     from: TreeId,
     to: TreeId,
-    /// Converts the old tree's entries to their form on disk, with filters applied.
-    old: TreeVersion<'repo>,
-    new: TreeVersion<'repo>,
-    /// Finds case collisions; used if the file system ignores case.
-    case_collisions: CaseCollisions,
     guard: &'repo Guard,
-    /// Directories to flush at the end, relative to the top. `None` if there are too many to flush
-    /// one by one.
-    dirs: Option<BTreeSet<PathBuf>>,
-    flush: Flush,
-    /// Displaced files that `finish_displaced` has yet to compare.
-    displaced_files: Vec<DisplacedFile>,
-    /// Number of temporary names used; the next name counts on from it.
-    names: usize,
-    undo_dir: Option<PathHandle>,
-    undo_count: usize,
+    changes: Vec<TreeChange>,
+    /// Directories to flush at the end. `None` if there are too many to flush one by one.
+    dirs: Option<BTreeSet<Vec<u8>>>,
+    part: Part<'repo>,
+    /// Displaced files to be settled.
+    displaced: Vec<Displaced>,
     published: Published,
 }
 
@@ -190,23 +139,22 @@ pub fn publish(
     to: TreeId,
     guard: &Guard,
 ) -> anyhow::Result<Published> {
-    let (mut publisher, changes) = publisher(repository, from, to, guard)?;
-    if changes.is_empty() {
-        return Ok(Published::default());
+    let mut publisher = Publisher::new(repository, from, to, guard)?;
+    let mut steps = publisher.judge_all()?;
+    if !publisher.changes.is_empty() && !publisher.must_stop() {
+        close_private(repository, &mut steps)?;
+        publisher.apply(steps)?;
     }
 
-    let mut steps = publisher.classify_changes(&changes)?;
-    if guard.overlap == OverlapRule::Stop && !publisher.published.conflicts.is_empty() {
-        return Ok(publisher.finish());
-    }
-
-    close_private(repository, &mut steps)?;
-    publisher.apply(steps)?;
-    Ok(publisher.finish())
+    let mut published = publisher.published;
+    published.written.sort();
+    published.deleted.sort();
+    published.salvaged.append(&mut publisher.part.files.rescued);
+    Ok(published)
 }
 
 /// Closes new files to others if they are noted as private, and notes those that are to be deleted.
-fn close_private(repository: &Repository, steps: &mut [PublishStep]) -> anyhow::Result<()> {
+fn close_private(repository: &Repository, steps: &mut [Step]) -> anyhow::Result<()> {
     let mut private = PrivateFiles::of(repository);
     for step in steps {
         let path = &step.change.path;
@@ -221,181 +169,286 @@ fn close_private(repository: &Repository, steps: &mut [PublishStep]) -> anyhow::
     private.save().context("noting which files are private")
 }
 
-/// Clears the old side of changes to files that a sparse checkout leaves out, because they do not
-/// exist on disk.
-fn show_hidden(repository: &Repository, changes: &mut [TreeChange]) -> anyhow::Result<()> {
-    let hidden = Hidden::of(repository)?;
-    let changes = changes.iter_mut().filter(|change| hidden.has(&change.path));
-    changes.for_each(|change| change.old = None);
-    Ok(())
-}
-
-fn publisher<'repo>(
-    repository: &'repo Repository,
+/// Removes the temporary files of an interrupted publication. No other publication may run.
+///
+/// A file whose content is in neither tree is a save of the user's that was displaced. It moves to
+/// `undo/rescued` and is returned.
+pub fn discard_temporaries(
+    repository: &Repository,
     from: TreeId,
     to: TreeId,
-    guard: &'repo Guard,
-) -> anyhow::Result<(Publisher<'repo>, Vec<TreeChange>)> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    anyhow::ensure!(
-        guard.operation.bytes().all(plain),
-        "`{}` cannot be part of a file name",
-        guard.operation
-    );
-    let mut changes = diff::changes(repository, from, to)?;
-    show_hidden(repository, &mut changes)?;
-    let paths = || changes.iter().map(|change| change.path.as_slice());
-    let persists = |dir: &Path| dir_persists(repository, [from, to], dir);
-    let publisher = Publisher {
-        repository,
-        top: Arc::new(Top::open(repository.workdir())?),
-        recent: RecentLookup::default(),
-        from,
-        to,
-        old: version::tree_version(repository, from, paths())?,
-        new: version::tree_version(repository, to, paths())?,
-        case_collisions: CaseCollisions::default(),
-        guard,
-        dirs: changed_dirs(paths(), persists)?,
-        flush: Flush::None,
-        displaced_files: Vec::new(),
-        names: 0,
-        undo_dir: None,
-        undo_count: 0,
-        published: Published::default(),
-    };
-
-    Ok((publisher, changes))
+    guard: &Guard,
+) -> anyhow::Result<Vec<Salvaged>> {
+    let Publisher {
+        changes, mut part, ..
+    } = Publisher::new(repository, from, to, guard)?;
+    let prefix = part.files.shared.prefix().into_bytes();
+    let entries = changes.iter().flat_map(|change| [&change.old, &change.new]);
+    let ids: HashSet<_> = entries.flatten().map(|entry| entry.id).collect();
+    let dirs = changes.iter().flat_map(|change| dirs_of(&change.path));
+    for dir in dirs.collect::<BTreeSet<_>>() {
+        let WalkResult::Handle(inside) = part
+            .files
+            .shared
+            .top
+            .walk(&below(dir, b"x"), IfMissing::Stop)?
+        else {
+            continue;
+        };
+        let mut names = inside.siblings()?;
+        names.retain(|name| name.starts_with(&prefix));
+        for name in &names {
+            part.sweep(&inside.sibling(name), &below(dir, name), &changes, &ids)?;
+        }
+        // The temporary file kept its directory from being removed.
+        if !names.is_empty() {
+            part.files.remove_empty_dirs(&below(dir, b"x"))?;
+        }
+    }
+    Ok(part.files.rescued)
 }
 
-impl Publisher<'_> {
-    /// Runs `work` on parts of `items` in parallel and merges their results.
-    ///
-    /// `paths` returns the paths that a part needs of the two trees.
-    fn run_parallel<T: Send, R: Send>(
+/// Returns the directories above a path, innermost first. The last one is the top, which is empty.
+fn dirs_of(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    parent_dirs(path).chain([b"".as_slice()])
+}
+
+/// Returns the path of a name in a directory, which is empty for the top.
+fn below(dir: &[u8], name: &[u8]) -> Vec<u8> {
+    match dir {
+        b"" => name.to_vec(),
+        _ => [dir, b"/", name].concat(),
+    }
+}
+
+impl<'repo> Publisher<'repo> {
+    fn new(
+        repository: &'repo Repository,
+        from: TreeId,
+        to: TreeId,
+        guard: &'repo Guard,
+    ) -> anyhow::Result<Publisher<'repo>> {
+        let shared = Arc::new(Shared::open(repository, &guard.operation)?);
+        let files = TemporaryFiles::new(repository, shared);
+        let mut changes = diff::changes(repository, from, to)?;
+        // Files that a sparse checkout leaves out do not exist on disk.
+        let hidden = Hidden::of(repository)?;
+        let absent = changes.iter_mut().filter(|change| hidden.has(&change.path));
+        absent.for_each(|change| change.old = None);
+        let paths = changes.iter().map(|change| change.path.as_slice());
+        let persists = |dir: &[u8]| dir_persists(repository, from, to, dir);
+        Ok(Publisher {
+            repository,
+            from,
+            to,
+            guard,
+            dirs: changed_dirs(paths.clone(), persists)?,
+            part: Part::new(files, from, to, guard, paths)?,
+            changes,
+            displaced: Vec::new(),
+            published: Published::default(),
+        })
+    }
+
+    fn must_stop(&self) -> bool {
+        self.guard.overlap == OverlapRule::Stop && !self.published.conflicts.is_empty()
+    }
+
+    fn conflict(&mut self, path: Vec<u8>, conflict: Conflict) {
+        self.published.conflicts.insert(path, conflict);
+    }
+
+    /// Runs `work` on each item, in parallel if there are many. A thread stops at its first error;
+    /// the results until then are returned too. `path` is what `work` needs of the two trees.
+    fn each<T: Send, R: Send>(
         &mut self,
         items: Vec<T>,
-        paths: impl Fn(&[T]) -> Vec<&[u8]> + Sync,
-        work: impl Fn(&mut Publisher<'_>, Vec<T>) -> R + Sync,
-    ) -> anyhow::Result<Vec<R>> {
-        let count = items.len();
-        if parallel::threads(count) == 1 {
-            return Ok(vec![work(self, items)]);
+        path: impl Fn(&T) -> Option<&[u8]> + Sync,
+        work: impl Fn(&mut Part<'_>, T) -> anyhow::Result<R> + Sync,
+    ) -> anyhow::Result<(Vec<R>, anyhow::Result<()>)> {
+        let run = |part: &mut Part<'_>, items: Vec<T>| {
+            let mut results = Vec::new();
+            let mut items = items.into_iter();
+            let outcome = items.try_for_each(|item| {
+                results.push(work(part, item)?);
+                Ok(())
+            });
+            (results, outcome)
+        };
+        if parallel::threads(items.len()) == 1 {
+            return Ok(run(&mut self.part, items));
         }
 
-        let (guard, flush, top) = (self.guard, self.flush, &self.top);
-        let (from, to, names, away) = (self.from, self.to, self.names, self.undo_count);
-        let outcomes =
-            parallel::map_parallel(self.repository, items, |repository, start, part| {
-                let concerned = paths(&part);
-                let mut publisher = Publisher {
-                    repository,
-                    top: Arc::clone(top),
-                    recent: RecentLookup::default(),
-                    from,
-                    to,
-                    old: version::tree_version(repository, from, concerned.iter().copied())?,
-                    new: version::tree_version(repository, to, concerned.iter().copied())?,
-                    case_collisions: CaseCollisions::default(),
-                    guard,
-                    dirs: None,
-                    flush,
-                    displaced_files: Vec::new(),
-                    // Parts can pick the same name. That is safe: a name that exists is skipped, never
-                    // overwritten.
-                    names: names + start,
-                    undo_dir: None,
-                    undo_count: away + start,
-                    published: Published::default(),
-                };
-
-                drop(concerned);
-                let outcome = work(&mut publisher, part);
-                Ok((outcome, publisher.published))
-            })?;
-
-        (self.names, self.undo_count) = (names + count, away + count);
-        Ok(outcomes
-            .into_iter()
-            .map(|(outcome, published)| {
-                self.published.add(published);
-                outcome
-            })
-            .collect())
+        let (shared, from, to, guard) = (&self.part.files.shared, self.from, self.to, self.guard);
+        let parts = parallel::map_parallel(self.repository, items, |repository, items| {
+            let files = TemporaryFiles::new(repository, Arc::clone(shared));
+            let mut part = Part::new(files, from, to, guard, items.iter().filter_map(&path))?;
+            let done = run(&mut part, items);
+            Ok((done, part.files.rescued))
+        })?;
+        let (mut all, mut first) = (Vec::new(), Ok(()));
+        for ((results, outcome), rescued) in parts {
+            all.extend(results);
+            first = first.and(outcome);
+            self.part.files.rescued.extend(rescued);
+        }
+        Ok((all, first))
     }
 
-    fn finish(mut self) -> Published {
-        let published = &mut self.published;
-        for paths in [
-            &mut published.written,
-            &mut published.deleted,
-            &mut published.conflicts,
-            &mut published.busy,
-            &mut published.unwritable,
-            &mut published.unfit,
-            &mut published.case_collisions,
-        ] {
-            paths.sort();
-            paths.dedup();
+    /// Classifies all changes, records the conflicts and returns the applicable steps.
+    ///
+    /// Deletions are classified first: a new file can replace a directory only if everything in the
+    /// directory is deleted.
+    fn judge_all(&mut self) -> anyhow::Result<Vec<Step>> {
+        let (deletions, others): (Vec<_>, Vec<_>) =
+            (self.changes.iter().cloned()).partition(|change| change.new.is_none());
+        let mut leaving = BTreeSet::new();
+        let mut steps = Vec::new();
+        for changes in [deletions, others] {
+            let judge = |part: &mut Part<'_>, change: TreeChange| {
+                Ok((part.judge(&change, &leaving)?, change))
+            };
+            let (judged, outcome) = self.each(changes, |change| Some(&change.path), judge)?;
+            outcome?;
+            for (verdict, change) in judged {
+                match verdict {
+                    Verdict::Conflict(conflict) => {
+                        self.conflict(change.path, conflict);
+                        continue;
+                    }
+                    Verdict::Nothing => {}
+                    Verdict::Proceed(step) => steps.push(*step),
+                }
+                if change.new.is_none() {
+                    leaving.insert(change.path);
+                }
+            }
+        }
+        Ok(steps)
+    }
+
+    /// Stages new versions, deletes, then swaps the staged files in.
+    ///
+    /// After an error the files that are not swapped in yet are discarded. Displaced files are
+    /// settled in any case.
+    fn apply(&mut self, steps: Vec<Step>) -> anyhow::Result<()> {
+        let mut staged = Vec::new();
+        let outcome = self.stage_and_swap(steps, &mut staged);
+        for staged in &staged {
+            // The next run sweeps what cannot be removed now.
+            let _ = self.part.discard(staged);
+        }
+        // Even after an error: displaced files must not stay under temporary names.
+        self.settle()?;
+        outcome?;
+        self.flush_names()
+    }
+
+    /// `staged` is an out parameter: the caller discards what it still contains.
+    fn stage_and_swap(&mut self, steps: Vec<Step>, staged: &mut Vec<Staged>) -> anyhow::Result<()> {
+        let (deletions, writes): (Vec<_>, Vec<_>) =
+            (steps.into_iter()).partition(|step| step.change.new.is_none());
+        let flush = self.choose_flush(writes.len());
+        let deferred = self.stage(writes, flush, staged)?;
+        if self.must_stop() {
+            return Ok(());
+        }
+        // Before the first swap: a power cut after it must not find an empty file.
+        self.flush_staged(flush, staged)?;
+        fault::point("publish-prepared")?;
+
+        // Deletions come first: a new file can need the name of a deleted directory, or the other
+        // way round.
+        let mut emptied = BTreeSet::new();
+        for step in deletions {
+            let path = step.change.path.clone();
+            let is_open = self.displaced.len() < MOST_OPEN;
+            emptied.extend(parent_dirs(&path).next().map(<[u8]>::to_vec));
+            match self.part.delete(step, is_open)? {
+                Ok(None) => {}
+                Ok(Some(file)) => {
+                    self.displaced.push(file);
+                    self.published.deleted.push(path);
+                }
+                Err(conflict) => self.conflict(path, conflict),
+            }
+        }
+        // Displaced files must leave their directories, otherwise these are not empty.
+        self.settle()?;
+        // Subdirectories first, and each directory once: checking that a directory is empty can make
+        // the kernel scan all names that it ever had.
+        for dir in emptied.iter().rev() {
+            self.part.files.remove_empty_dirs(&below(dir, b"x"))?;
         }
 
-        self.published
+        // The others are flushed already, so these are flushed one by one.
+        let flush = self.choose_flush(0);
+        for step in self.stage(deferred, flush, staged)? {
+            self.conflict(step.change.path, Conflict::Changed);
+        }
+
+        // Taken one by one: after an error, `staged` has what the caller must discard.
+        while let Some(next) = staged.pop() {
+            let path = next.file.path.clone();
+            match self.part.swap_in(next)? {
+                Ok(file) => {
+                    self.displaced.extend(file);
+                    self.published.written.push(path);
+                }
+                Err(conflict) => self.conflict(path, conflict),
+            }
+        }
+        Ok(())
     }
 
-    fn walk(&mut self, path: &[u8], missing: IfMissing) -> std::io::Result<WalkResult> {
-        self.recent.walk(&self.top, path, missing)
-    }
-
-    fn conflict(&mut self, path: &[u8]) {
-        self.published.conflicts.push(path.to_vec());
-    }
-}
-
-fn cannot_write(path: &[u8]) -> String {
-    format!("cannot write `{}`", String::from_utf8_lossy(path))
-}
-
-/// Names of directories, each directory read once.
-#[derive(Debug, Default)]
-struct CaseCollisions {
-    /// Directory -> lower-case name -> names.
-    dirs: HashMap<Vec<u8>, HashMap<String, Vec<Vec<u8>>>>,
-}
-
-impl CaseCollisions {
-    /// Returns whether the path's directory has another name that differs only in case and is not
-    /// to be deleted.
-    fn has(
+    /// Stages new versions. Returns the steps whose directory cannot be created yet.
+    fn stage(
         &mut self,
-        handle: &PathHandle,
-        path: &[u8],
-        leaving: &BTreeSet<Vec<u8>>,
-    ) -> io::Result<bool> {
-        let name = handle.name();
-        let dir = &path[..path.len() - name.len()];
-        if !self.dirs.contains_key(dir) {
-            self.dirs
-                .insert(dir.to_vec(), group_by_lowercase(handle.siblings()?));
+        steps: Vec<Step>,
+        flush: Flush,
+        staged: &mut Vec<Staged>,
+    ) -> anyhow::Result<Vec<Step>> {
+        let stage = |part: &mut Part<'_>, step: Step| {
+            let path = step.change.path.clone();
+            Ok((path, part.stage(step, flush == Flush::Each)?))
+        };
+        let (results, outcome) = self.each(steps, |step| Some(&step.change.path), stage)?;
+        let mut deferred = Vec::new();
+        for (path, staging) in results {
+            match staging {
+                Staging::Ready(file) => staged.push(*file),
+                Staging::Deferred(step) => deferred.push(*step),
+                Staging::Conflict(conflict) => self.conflict(path, conflict),
+            }
         }
-
-        let same = self.dirs[dir].get(&lowercase(name));
-        Ok(same
-            .into_iter()
-            .flatten()
-            .any(|other| other != name && !leaving.contains(&[dir, other.as_slice()].concat())))
+        outcome?;
+        Ok(deferred)
     }
-}
 
-fn group_by_lowercase(names: Vec<Vec<u8>>) -> HashMap<String, Vec<Vec<u8>>> {
-    let mut groups: HashMap<String, Vec<Vec<u8>>> = HashMap::new();
-    for name in names {
-        groups.entry(lowercase(&name)).or_default().push(name);
+    /// Settles the displaced files. Those that get their name back are conflicts.
+    fn settle(&mut self) -> anyhow::Result<()> {
+        let files = mem::take(&mut self.displaced);
+        // Displaced files are compared with their own mark, so the trees are not needed.
+        let settle = |part: &mut Part<'_>, file: Displaced| {
+            Ok(part
+                .files
+                .settle(&file)?
+                .map(|conflict| (file.path, conflict)))
+        };
+        let (returned, outcome) = self.each(files, |_| None, settle)?;
+        let returned: BTreeMap<_, _> = returned.into_iter().flatten().collect();
+        if !returned.is_empty() {
+            let published = &mut self.published;
+            published
+                .written
+                .retain(|path| !returned.contains_key(path));
+            published
+                .deleted
+                .retain(|path| !returned.contains_key(path));
+            published.conflicts.extend(returned);
+        }
+        outcome
     }
-    groups
-}
-
-fn lowercase(name: &[u8]) -> String {
-    String::from_utf8_lossy(name).to_lowercase()
 }
 
 // Flushes, so that a power cut leaves each file old or new, never empty, and leaves it new once
@@ -417,64 +470,69 @@ enum Flush {
 /// Above this number of files, or of directories, one `syncfs` replaces the single flushes.
 const MAX_SINGLE_FLUSHES: usize = 8;
 
-fn choose_flush(publisher: &Publisher<'_>, count: usize) -> Flush {
-    match (publisher.guard.durable, count > MAX_SINGLE_FLUSHES) {
-        (false, _) => Flush::None,
-        (true, false) => Flush::Each,
-        (true, true) => Flush::FileSystem,
-    }
-}
+const FLUSH_ACTION: &str = "making the files durable";
 
-/// Flushes staged files, given as pairs of a path and the temporary name next to it. Without this,
-/// a power cut after a swap can leave empty files.
-fn flush_staged<'p>(
-    publisher: &Publisher<'_>,
-    prepared: impl Iterator<Item = (&'p [u8], &'p [u8])>,
-) -> anyhow::Result<()> {
-    if publisher.flush != Flush::FileSystem
-        || sync_whole(publisher.repository.workdir()).context(FLUSH_ACTION)?
-    {
-        return Ok(());
-    }
-    for (path, temporary) in prepared {
-        if let WalkResult::Handle(handle) = publisher.top.walk(path, IfMissing::Stop)? {
-            path_handle::sync_contents(&handle.sibling(temporary)).context(FLUSH_ACTION)?;
+impl Publisher<'_> {
+    fn choose_flush(&self, count: usize) -> Flush {
+        match (self.guard.durable, count > MAX_SINGLE_FLUSHES) {
+            (false, _) => Flush::None,
+            (true, false) => Flush::Each,
+            (true, true) => Flush::FileSystem,
         }
     }
 
-    Ok(())
+    /// Flushes staged files. Without this, a power cut after a swap can leave empty files.
+    fn flush_staged(&self, flush: Flush, staged: &[Staged]) -> anyhow::Result<()> {
+        if flush != Flush::FileSystem
+            || sync_whole(self.repository.workdir()).context(FLUSH_ACTION)?
+        {
+            return Ok(());
+        }
+        for Staged { file, .. } in staged {
+            let walked = self
+                .part
+                .files
+                .shared
+                .top
+                .walk(&file.path, IfMissing::Stop)?;
+            if let WalkResult::Handle(handle) = walked {
+                path_handle::sync_contents(&handle.sibling(&file.temporary))
+                    .context(FLUSH_ACTION)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Flushes the directories of all changed names, including names that an earlier run changed
+    /// before it crashed.
+    fn flush_names(&self) -> anyhow::Result<()> {
+        if !self.guard.durable {
+            return Ok(());
+        }
+
+        let top = &self.part.files.shared.top;
+        let is_away = flush_displaced_dir(self.repository).context(FLUSH_ACTION)?;
+        if let Some(dirs) = &self.dirs
+            && flush_dirs(top, dirs).context(FLUSH_ACTION)?
+            && is_away
+        {
+            return Ok(());
+        }
+        // Without `syncfs`, the single flushes above are all that is possible.
+        if sync_whole(self.repository.workdir()).context(FLUSH_ACTION)? || self.dirs.is_some() {
+            return Ok(());
+        }
+
+        // No `syncfs` on this system: flush directories one by one, however many.
+        let dirs = self.changes.iter().flat_map(|change| dirs_of(&change.path));
+        flush_dirs(top, &dirs.map(<[u8]>::to_vec).collect()).context(FLUSH_ACTION)?;
+        Ok(())
+    }
 }
 
-/// Flushes the directories of all changed names, including names that an earlier run changed before
-/// it crashed.
-fn flush_names(publisher: &Publisher<'_>) -> anyhow::Result<()> {
-    if !publisher.guard.durable {
-        return Ok(());
-    }
-
-    let is_away = flush_displaced_dir(publisher).context(FLUSH_ACTION)?;
-    if let Some(dirs) = &publisher.dirs
-        && flush_dirs(publisher, dirs).context(FLUSH_ACTION)?
-        && is_away
-    {
-        return Ok(());
-    }
-    // Without `syncfs`, the single flushes above are all that is possible.
-    if sync_whole(publisher.repository.workdir()).context(FLUSH_ACTION)? || publisher.dirs.is_some()
-    {
-        return Ok(());
-    }
-
-    // No `syncfs` on this system: flush directories one by one, however many.
-    let changes = diff::changes(publisher.repository, publisher.from, publisher.to)?;
-    let paths = changes.iter().map(|change| change.path.as_slice());
-    flush_dirs(publisher, &all_parent_dirs(paths)).context(FLUSH_ACTION)?;
-    Ok(())
-}
-
-fn flush_displaced_dir(publisher: &Publisher<'_>) -> io::Result<bool> {
-    match Top::open(&publisher.repository.teddy_dir()) {
-        Ok(top) => flush_dir(&top, b"undo/displaced/"),
+fn flush_displaced_dir(repository: &Repository) -> io::Result<bool> {
+    match Top::open(&repository.teddy_dir()) {
+        Ok(top) => flush_dir(&top, b"undo/displaced"),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
         Err(error) => Err(error),
     }
@@ -482,14 +540,10 @@ fn flush_displaced_dir(publisher: &Publisher<'_>) -> io::Result<bool> {
 
 /// Flushes directories one by one. Returns `false` if one could not be flushed: a symlink replaced
 /// it, it is not readable, or its file system cannot flush it.
-fn flush_dirs(publisher: &Publisher<'_>, dirs: &BTreeSet<PathBuf>) -> io::Result<bool> {
+fn flush_dirs(top: &Top, dirs: &BTreeSet<Vec<u8>>) -> io::Result<bool> {
     let mut is_durable = true;
     for dir in dirs {
-        let mut inside = dir.as_os_str().as_bytes().to_vec();
-        if !inside.is_empty() {
-            inside.push(b'/');
-        }
-        is_durable &= flush_dir(&publisher.top, &inside)?;
+        is_durable &= flush_dir(top, dir)?;
     }
     Ok(is_durable)
 }
@@ -497,7 +551,7 @@ fn flush_dirs(publisher: &Publisher<'_>, dirs: &BTreeSet<PathBuf>) -> io::Result
 /// Flushes one directory below `top` without following symlinks. A missing directory counts as
 /// flushed.
 fn flush_dir(top: &Top, dir: &[u8]) -> io::Result<bool> {
-    match top.walk(&[dir, b"x"].concat(), IfMissing::Stop)? {
+    match top.walk(&below(dir, b"x"), IfMissing::Stop)? {
         WalkResult::Handle(handle) => path_handle::sync_parent_dir(&handle),
         WalkResult::Missing => Ok(true),
         WalkResult::Blocked(_)
@@ -507,21 +561,18 @@ fn flush_dir(top: &Top, dir: &[u8]) -> io::Result<bool> {
     }
 }
 
-const FLUSH_ACTION: &str = "making the files durable";
-
 /// Returns the directories whose entries change: the parents of the paths, and the parent of each
 /// directory that is itself new or removed (`persists` returns false). `None` if there are more
 /// than `MAX_SINGLE_FLUSHES`.
 fn changed_dirs<'p>(
     paths: impl Iterator<Item = &'p [u8]>,
-    persists: impl Fn(&Path) -> anyhow::Result<bool>,
-) -> anyhow::Result<Option<BTreeSet<PathBuf>>> {
+    persists: impl Fn(&[u8]) -> anyhow::Result<bool>,
+) -> anyhow::Result<Option<BTreeSet<Vec<u8>>>> {
     let mut dirs = BTreeSet::new();
     for path in paths {
-        for dir in parent_dirs(path) {
-            let is_known = dirs.contains(&dir);
-            let is_last = is_known || dir.as_os_str().is_empty() || persists(&dir)?;
-            dirs.insert(dir);
+        for dir in dirs_of(path) {
+            let is_last = dirs.contains(dir) || dir.is_empty() || persists(dir)?;
+            dirs.insert(dir.to_vec());
             if is_last {
                 break;
             }
@@ -538,15 +589,20 @@ fn changed_dirs<'p>(
 /// Both trees must have it. That is not enough: a sparse checkout leaves directories out, so the
 /// user or a killed run can have created it just now. So its parent must not have changed recently
 /// either.
-fn dir_persists(repository: &Repository, trees: [TreeId; 2], dir: &Path) -> anyhow::Result<bool> {
-    for tree in trees {
-        let entry = repository.entry(tree, dir.as_os_str().as_bytes())?;
+fn dir_persists(
+    repository: &Repository,
+    from: TreeId,
+    to: TreeId,
+    dir: &[u8],
+) -> anyhow::Result<bool> {
+    for tree in [from, to] {
+        let entry = repository.entry(tree, dir)?;
         if entry.is_none_or(|entry| entry.mode != EntryMode::Tree) {
             return Ok(false);
         }
     }
 
-    let inside = repository.workdir().join(dir);
+    let inside = repository.workdir().join(Path::new(OsStr::from_bytes(dir)));
     let is_there = inside
         .symlink_metadata()
         .is_ok_and(|metadata| metadata.is_dir());
@@ -555,65 +611,18 @@ fn dir_persists(repository: &Repository, trees: [TreeId; 2], dir: &Path) -> anyh
     Ok(is_there && parent.is_some_and(|parent| !durable::is_recent(&parent)))
 }
 
-fn all_parent_dirs<'p>(paths: impl Iterator<Item = &'p [u8]>) -> BTreeSet<PathBuf> {
-    paths.flat_map(parent_dirs).collect()
-}
-
-/// Returns the ancestors of a path, innermost first. The last one is the empty path, the top.
-fn parent_dirs(path: &[u8]) -> impl Iterator<Item = PathBuf> {
-    let above = Path::new(OsStr::from_bytes(path)).ancestors().skip(1);
-    above.map(Path::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::git::path_handle::{IfMissing, Top, WalkResult};
-
-    #[test]
-    fn a_folder_is_read_once_for_all_its_names() {
-        let outer = tempfile::tempdir().unwrap();
-        std::fs::create_dir(outer.path().join("d")).unwrap();
-        for name in ["d/Read", "d/other", "top"] {
-            std::fs::write(outer.path().join(name), "").unwrap();
-        }
-        let top = Top::open(outer.path()).unwrap();
-        let mut collisions = CaseCollisions::default();
-        let mut has = |path: &str, leaving: &[&str]| {
-            let leaving = leaving
-                .iter()
-                .map(|path| path.as_bytes().to_vec())
-                .collect();
-            let WalkResult::Handle(handle) = top.walk(path.as_bytes(), IfMissing::Stop).unwrap()
-            else {
-                panic!("`{path}` has a folder")
-            };
-            collisions.has(&handle, path.as_bytes(), &leaving).unwrap()
-        };
-
-        assert!(has("d/READ", &[]));
-        assert!(!has("d/READ", &["d/Read"]));
-        assert!(!has("d/Read", &[]));
-        assert!(has("Top", &[]));
-        assert!(!has("Other", &[]));
-        // The directory is not read again.
-        std::fs::write(outer.path().join("d/Late"), "").unwrap();
-        assert!(!has("d/late", &[]));
-    }
-}
-
-#[cfg(test)]
-mod durable_tests {
     use super::*;
     use crate::git::sample;
 
     #[track_caller]
     fn check(paths: &[&str], expected: &[&str]) {
         // A directory named "new" is created, and so is everything in it.
-        let persists = |dir: &Path| Ok(dir.iter().all(|part| part != "new"));
+        let persists = |dir: &[u8]| Ok(!dir.split(|&byte| byte == b'/').any(|part| part == b"new"));
         let paths_of = paths.iter().map(|path| path.as_bytes());
         let actual = changed_dirs(paths_of, persists).unwrap().unwrap();
-        let expected = expected.iter().map(PathBuf::from).collect();
+        let expected = expected.iter().map(|dir| dir.as_bytes().to_vec()).collect();
         assert_eq!(actual, expected, "{paths:?}");
     }
 
@@ -633,7 +642,7 @@ mod durable_tests {
         gix::init(outer.path()).unwrap();
         let repository = Repository::open(outer.path()).unwrap();
         let tree = sample::write(&repository, &[("d/e/f".to_owned(), 1)].into());
-        let persists = |dir: &str| dir_persists(&repository, [tree; 2], Path::new(dir)).unwrap();
+        let persists = |dir: &str| dir_persists(&repository, tree, tree, dir.as_bytes()).unwrap();
         assert!(!persists("d") && !persists("d/e"));
         std::fs::create_dir_all(outer.path().join("d/e")).unwrap();
         assert!(!persists("d") && !persists("d/e"));
@@ -648,10 +657,10 @@ mod durable_tests {
         let top = Top::open(&outer.path().join("top")).unwrap();
         for (dir, expected) in [
             ("", true),
-            ("a/", true),
-            ("a/b/", true),
-            ("gone/", true),
-            ("link/", false),
+            ("a", true),
+            ("a/b", true),
+            ("gone", true),
+            ("link", false),
         ] {
             let actual = flush_dir(&top, dir.as_bytes()).unwrap();
             assert_eq!(actual, expected, "`{dir}`");

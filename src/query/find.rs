@@ -176,7 +176,7 @@ pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
     }
 
     let turns: Vec<(usize, &ChainTurn)> = chains.turns.iter().enumerate().collect();
-    let files = map_parallel(&project.repository, turns, |repository, _, turns| {
+    let files = map_parallel(&project.repository, turns, |repository, turns| {
         let listed = turns
             .into_iter()
             .map(|(at, turn)| files_of(repository, query, at, turn));
@@ -188,7 +188,7 @@ pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
     let mut visited = HashSet::new();
     let blobs = files.iter().map(|file| file.blob);
     let blobs: Vec<BlobId> = blobs.filter(|blob| visited.insert(*blob)).collect();
-    let searched = map_parallel(&project.repository, blobs, |repository, _, blobs| {
+    let searched = map_parallel(&project.repository, blobs, |repository, blobs| {
         let searched = blobs.into_iter().map(|blob| {
             let result = match repository.blob_size(blob)? > MAX_BYTES {
                 true => Searched::Skipped("it is larger than 64 MiB"),

@@ -374,7 +374,7 @@ impl Store<'_> {
         &self,
         sessions: Vec<(SessionName, CommitId)>,
     ) -> anyhow::Result<Vec<SessionTip>> {
-        let parts = map_parallel(self.repository, sessions, |repository, _, part| {
+        let parts = map_parallel(self.repository, sessions, |repository, part| {
             let tips = part
                 .into_iter()
                 .filter_map(|(session, id)| read_session_tip(repository, session, id));

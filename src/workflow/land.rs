@@ -358,7 +358,7 @@ fn apply_recording(recording: Recording, outcome: &mut LandResult, user: &mut dy
     outcome.overlaps = lossy_paths(&recording.overlaps);
     outcome
         .overlaps
-        .extend(lossy_paths(&completed.published.conflicts));
+        .extend(lossy_paths(&completed.published.conflict_paths()));
     if let Some(error) = recording.draft_lost {
         user.report(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
     }

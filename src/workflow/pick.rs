@@ -187,7 +187,9 @@ fn carry_out(
         commit, published, ..
     } = transaction.complete(&checkout, &tip.session, &next, Some(&files))?;
 
-    result.overlaps.extend(lossy_paths(&published.conflicts));
+    result
+        .overlaps
+        .extend(lossy_paths(&published.conflict_paths()));
     result.obstacles.extend(obstacles(&published));
     result.picked.push(PickedTurn {
         recorded: Some(tip.number() + 1),

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 
 use crate::git::keep::protect::{MergePolicy, ProtectedObjects};
 use crate::git::object::{CommitId, TreeId, writer};
-use crate::git::publish::{Guard, OverlapRule, Published};
+use crate::git::publish::{Conflict, Guard, OverlapRule, Published};
 use crate::git::refs::{self, Expected, MoveError};
 use crate::git::repository::Repository;
 use crate::git::snapshot as files;
@@ -187,7 +187,13 @@ impl CommittedTurn<'_> {
         if !published.conflicts.is_empty() {
             // Files that were updated despite conflicts elsewhere can be undone.
             let is_there = !(published.written.is_empty() && published.deleted.is_empty());
-            (tip, publication) = record_overlaps(checkout, session, tip, &published, is_there)?;
+            (tip, publication) = record_overlaps(
+                checkout,
+                session,
+                tip,
+                &published.conflict_paths(),
+                is_there,
+            )?;
         }
 
         note_publication(
@@ -216,7 +222,7 @@ pub fn record_overlaps(
     checkout: &Checkout<'_>,
     session: &SessionName,
     tip: CommitId,
-    published: &Published,
+    conflicts: &[Vec<u8>],
     synced: bool,
 ) -> anyhow::Result<(CommitId, Option<CommitId>)> {
     let turn = Turn::read(checkout.repository, session, tip)?;
@@ -225,13 +231,13 @@ pub fn record_overlaps(
     };
     let workspace = Workspace {
         synced,
-        overlaps: lossy_paths(&published.conflicts),
+        overlaps: lossy_paths(conflicts),
         ..workspace
     };
 
     let stacks = stacks(checkout.repository);
     let publication = match stacks.own(&turn)? {
-        Some((id, _)) => Some(amend(&stacks, id, synced, &published.conflicts)?),
+        Some((id, _)) => Some(amend(&stacks, id, synced, conflicts)?),
         None => turn.publication,
     };
     let amended = checkout
@@ -398,14 +404,10 @@ pub fn publish(
     guard: &Guard,
 ) -> anyhow::Result<Published> {
     let mut published = publish::publish(repository, files.from, files.to, guard)?;
-    published.conflicts.extend(
-        published
-            .salvaged
-            .iter()
-            .map(|rescued| rescued.path.clone()),
-    );
-    published.conflicts.sort();
-    published.conflicts.dedup();
+    for rescued in &published.salvaged {
+        let conflict = published.conflicts.entry(rescued.path.clone());
+        conflict.or_insert(Conflict::Changed);
+    }
     Ok(published)
 }
 

@@ -89,9 +89,8 @@ pub fn record_applied(
     let before = [read(checkout, KEPT)?, read(checkout, MADE)?];
     let [mut stored, mut made_files] = before.clone();
     let mut applied = Vec::new();
-    let conflicts: BTreeSet<&Vec<u8>> = published.conflicts.iter().collect();
     for change in diff::changes(checkout, files.from, files.to)? {
-        if conflicts.contains(&change.path) {
+        if published.conflicts.contains_key(&change.path) {
             continue;
         }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::git::object::CommitId;
-use crate::git::publish::Published;
+use crate::git::publish::{Conflict, Published};
 use crate::session::meta::NotCaptured;
 use crate::session::name::SessionName;
 use crate::workspace::drift::Drift;
@@ -120,27 +120,24 @@ impl FileObstacle {
     }
 }
 
-/// The obstacles of a publication, other than merge conflicts.
+/// The obstacles of a publication, other than merge conflicts, sorted by kind.
 pub fn obstacles(published: &Published) -> Vec<FileObstacle> {
-    let busy = published.busy.iter().cloned().map(FileObstacle::Busy);
-    let read_only = published
-        .unwritable
-        .iter()
-        .cloned()
-        .map(FileObstacle::ReadOnly);
-    let unfit = published.unfit.iter().cloned().map(FileObstacle::Unfit);
-    let collisions = published
-        .case_collisions
-        .iter()
-        .cloned()
-        .map(FileObstacle::CaseCollision);
-    let failed = published
-        .failed
-        .iter()
-        .map(|(path, why)| FileObstacle::Failed {
-            path: path.clone(),
-            why: why.clone(),
-        });
+    let mut conflicts: Vec<_> = published.conflicts.iter().collect();
+    conflicts.sort_by_key(|(_, conflict)| *conflict);
+    let conflicts = conflicts.into_iter().filter_map(|(path, conflict)| {
+        let path = path.clone();
+        Some(match conflict {
+            Conflict::Changed => return None,
+            Conflict::Busy => FileObstacle::Busy(path),
+            Conflict::Unwritable => FileObstacle::ReadOnly(path),
+            Conflict::Unfit => FileObstacle::Unfit(path),
+            Conflict::CaseCollision => FileObstacle::CaseCollision(path),
+            Conflict::Failed(why) => FileObstacle::Failed {
+                path,
+                why: why.clone(),
+            },
+        })
+    });
     let rescued = published
         .salvaged
         .iter()
@@ -148,11 +145,5 @@ pub fn obstacles(published: &Published) -> Vec<FileObstacle> {
             path: rescued.path.clone(),
             saved_copy: rescued.saved_as.clone(),
         });
-
-    busy.chain(read_only)
-        .chain(unfit)
-        .chain(collisions)
-        .chain(failed)
-        .chain(rescued)
-        .collect()
+    conflicts.chain(rescued).collect()
 }

@@ -12,7 +12,7 @@ use crate::git::keep::damaged;
 use crate::git::keep::pack::keep;
 use crate::git::keep::store_access::{self, ReadExtent, is_lost};
 use crate::git::object::{CommitId, writer};
-use crate::git::publish::{Guard, OverlapRule, Published, displaced_files};
+use crate::git::publish::{self, Conflict, Guard, OverlapRule, Published};
 use crate::git::refs::repair::{ForeignLock, RefScan};
 use crate::git::repository::Repository;
 use crate::git::worktree::{self, registered};
@@ -132,7 +132,7 @@ fn set_damaged_objects_aside(
 /// Deletes displaced files; rescues and reports those that a process wrote to since.
 fn clear_displaced(repository: &Repository, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
     let published = Published {
-        salvaged: displaced_files::clear_displaced(repository)?,
+        salvaged: publish::clear_displaced(repository)?,
         ..Published::default()
     };
     report_obstacles(&published, notify);
@@ -338,11 +338,8 @@ fn resume_publishing(
     let mut published = publish(repository, &files, &how)?;
 
     fault::point("recover-published")?;
-    published
-        .salvaged
-        .extend(displaced_files::discard_temporaries(
-            repository, files.from, files.to, &how,
-        )?);
+    let rescued = publish::discard_temporaries(repository, files.from, files.to, &how)?;
+    published.salvaged.extend(rescued);
     forced_files::record_applied(&checkout.limits, repository, &files, &published)?;
     fault::point("recover-swept")?;
     notify(FilesNotice::TurnFinished {
@@ -350,23 +347,16 @@ fn resume_publishing(
         files: published.written.len() + published.deleted.len(),
     });
 
-    let reported: HashSet<_> = (published.busy.iter())
-        .chain(&published.unwritable)
-        .chain(&published.unfit)
-        .chain(&published.case_collisions)
-        .collect();
-    for path in published
-        .conflicts
-        .iter()
-        .filter(|path| !reported.contains(path))
-    {
-        notify(FilesNotice::ChangedMeanwhile(path.clone()));
+    for (path, conflict) in &published.conflicts {
+        if matches!(conflict, Conflict::Changed | Conflict::Failed(_)) {
+            notify(FilesNotice::ChangedMeanwhile(path.clone()));
+        }
     }
 
     report_obstacles(&published, notify);
     // An unreadable path must not block recovery; count all conflicts as unapplied.
-    let unapplied = find_unapplied(checkout, repository, &files, &published.conflicts)
-        .unwrap_or_else(|_| published.conflicts.clone());
+    let conflicts = published.conflict_paths();
+    let unapplied = find_unapplied(checkout, repository, &files, &conflicts).unwrap_or(conflicts);
     let publication = record_late_overlaps(checkout, session, pending, unapplied)?;
 
     complete::note_publication(
@@ -385,28 +375,20 @@ fn record_late_overlaps(
     pending: &Pending,
     unapplied: Vec<Vec<u8>>,
 ) -> anyhow::Result<Option<CommitId>> {
-    let published = Published {
-        conflicts: unapplied,
-        ..Published::default()
-    };
-    if published.conflicts.is_empty() {
+    if unapplied.is_empty() {
         return Ok(pending.published);
     }
 
     if refs::read(checkout.repository, &session.reference())? == Some(pending.commit) {
         let recorded =
-            complete::record_overlaps(checkout, session, pending.commit, &published, true)?;
+            complete::record_overlaps(checkout, session, pending.commit, &unapplied, true)?;
         return Ok(recorded.1);
     }
 
     match pending.published {
-        Some(id) if Publication::read(checkout.repository, id)?.is_some() => amend(
-            &complete::stacks(checkout.repository),
-            id,
-            true,
-            &published.conflicts,
-        )
-        .map(Some),
+        Some(id) if Publication::read(checkout.repository, id)?.is_some() => {
+            amend(&complete::stacks(checkout.repository), id, true, &unapplied).map(Some)
+        }
         _ => Ok(None),
     }
 }

@@ -76,6 +76,13 @@ pub enum EntryMode {
     Gitlink,
 }
 
+impl EntryMode {
+    /// Returns whether it is a regular file.
+    pub fn is_file(self) -> bool {
+        matches!(self, EntryMode::File | EntryMode::Executable)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeEntry {
     pub mode: EntryMode,

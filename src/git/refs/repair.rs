@@ -79,7 +79,7 @@ fn seemingly_broken(repository: &Repository, scan: RefScan) -> anyhow::Result<Ve
     }
 
     let count = listed.len();
-    let unreadable = map_parallel(repository, listed, |repository, _, part| {
+    let unreadable = map_parallel(repository, listed, |repository, part| {
         let is_sound = |one: &Reference| is_intact(repository, &one.name, one.target);
         let unreadable = part.into_iter().filter(|one| !is_sound(one));
         Ok(unreadable.map(|one| one.name).collect::<Vec<_>>())

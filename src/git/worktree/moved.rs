@@ -21,9 +21,9 @@ use super::{SessionWorktree, index};
 use crate::git::diff::{self, TreeChange};
 use crate::git::keep::damaged::FsTime;
 use crate::git::object::large::{self, LARGE};
-use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
+use crate::git::object::{BlobId, TreeEntry, TreeId};
 use crate::git::path_handle::{IfMissing, Top, WalkResult};
-use crate::git::publish::displaced_files;
+use crate::git::publish;
 use crate::git::repository::Repository;
 use crate::git::version::{self, TreeVersion};
 use crate::git::worktree::layer::LayerIndex;
@@ -316,11 +316,10 @@ pub fn keep_unstored(
     to: TreeId,
 ) -> anyhow::Result<()> {
     let changes = diff::changes(repository, from, to)?;
-    let is_file = |entry: &TreeEntry| matches!(entry.mode, EntryMode::File | EntryMode::Executable);
     let files: Vec<(&[u8], TreeEntry)> = changes
         .iter()
         .filter_map(|change| Some((change.path.as_slice(), change.new.clone()?)))
-        .filter(|(_, entry)| is_file(entry))
+        .filter(|(_, entry)| entry.mode.is_file())
         .collect();
     if files.is_empty() {
         return Ok(());
@@ -330,7 +329,7 @@ pub fn keep_unstored(
     let mut version = version::tree_version(repository, to, files.iter().map(|(path, _)| *path))?;
     for (path, entry) in &files {
         if let Some(bytes) = read_unstored(repository, &root, &mut version, path, entry)? {
-            displaced_files::keep_replaced_bytes(repository, entry.id, path, &bytes)?;
+            publish::keep_replaced_bytes(repository, entry.id, path, &bytes)?;
         }
     }
     Ok(())

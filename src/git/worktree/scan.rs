@@ -16,7 +16,7 @@ use gix::index::entry::{Flags, Mode, Stage, Stat};
 use gix::index::{Entry, State};
 use rustix::fs::{AtFlags, Dir, FileType, Mode as Permissions, OFlags};
 
-use crate::git::path_handle::{IfMissing, Top, WalkResult};
+use crate::git::path_handle::{IfMissing, Top, WalkResult, parent_dirs};
 use crate::git::stat::{NameKind, as_in_index, stat_name};
 use crate::host::file::{Mounts, open_beneath};
 use crate::host::threads::{cores, parallel_map};
@@ -372,12 +372,5 @@ pub(super) fn is_special_file(kind: rustix::fs::FileType) -> bool {
 
 /// Returns the parent directory; `None` at the top.
 pub(super) fn parent_dir(path: &[u8]) -> Option<&[u8]> {
-    path.iter()
-        .rposition(|&byte| byte == b'/')
-        .map(|at| &path[..at])
-}
-
-/// Returns the parent directories, innermost first.
-pub(super) fn parent_dirs(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    std::iter::successors(parent_dir(path), |dir| parent_dir(dir))
+    parent_dirs(path).next()
 }

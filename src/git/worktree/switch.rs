@@ -420,33 +420,28 @@ impl TargetCheck<'_> {
     ) -> anyhow::Result<Writes> {
         let (top, old, same) = (self.top, self.old, self.same);
         let (tree, index) = (self.tree, &*new);
-        let results = map_parallel(
-            self.repository,
-            differing.to_vec(),
-            |repository, _, part| {
-                let paths = part.iter().map(|&at| index.entry(at).path(index).to_vec());
-                let paths: Vec<Vec<u8>> = paths.collect();
-                let mut checker = TargetChecker {
-                    repository,
-                    top,
-                    tree,
-                    paths: &paths,
-                    version: None,
+        let results = map_parallel(self.repository, differing.to_vec(), |repository, part| {
+            let paths = part.iter().map(|&at| index.entry(at).path(index).to_vec());
+            let paths: Vec<Vec<u8>> = paths.collect();
+            let mut checker = TargetChecker {
+                repository,
+                top,
+                tree,
+                paths: &paths,
+                version: None,
+            };
+            let check = |(at, path): (usize, &Vec<u8>)| {
+                let before = old.entry_index_by_path_and_stage(path.as_bstr(), Stage::Unconflicted);
+                // A file that equals the old index does not equal the new tree.
+                let occupancy = match before.is_some_and(|before| same[before]) {
+                    true => Occupancy::Occupied,
+                    false => checker.at(path, index.entry(at))?,
                 };
-                let check = |(at, path): (usize, &Vec<u8>)| {
-                    let before =
-                        old.entry_index_by_path_and_stage(path.as_bstr(), Stage::Unconflicted);
-                    // A file that equals the old index does not equal the new tree.
-                    let occupancy = match before.is_some_and(|before| same[before]) {
-                        true => Occupancy::Occupied,
-                        false => checker.at(path, index.entry(at))?,
-                    };
-                    Ok((at, occupancy))
-                };
-                let checked = part.into_iter().zip(&paths).map(check);
-                checked.collect::<anyhow::Result<Vec<_>>>()
-            },
-        )?;
+                Ok((at, occupancy))
+            };
+            let checked = part.into_iter().zip(&paths).map(check);
+            checked.collect::<anyhow::Result<Vec<_>>>()
+        })?;
 
         let mut writes = Writes::default();
         for (at, occupancy) in results.into_iter().flatten() {

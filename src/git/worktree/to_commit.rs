@@ -13,10 +13,10 @@ use super::switch::{Switch, remove_empty_dirs, remove_file};
 use super::{Extent, SessionWorktree, WorktreeTarget};
 use crate::git::diff::{self, TreeChange};
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
-use crate::git::path_handle::{IfMissing, Top, WalkResult};
+use crate::git::path_handle::{IfMissing, Top, WalkResult, parent_dirs};
 use crate::git::repository::Repository;
 use crate::git::worktree::index::{hide_sparse, retain_visible_dirs};
-use crate::git::worktree::scan::{check_paths, parent_dir, parent_dirs, with_rule_files};
+use crate::git::worktree::scan::{check_paths, parent_dir, with_rule_files};
 use crate::git::{During, version};
 use crate::host::fault;
 

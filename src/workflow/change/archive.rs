@@ -22,7 +22,7 @@ use crate::project::Project;
 use crate::session::artifact;
 use crate::session::meta::{Meta, Status};
 use crate::session::turn::{Turn, archive_title};
-use crate::text::path::lossy;
+use crate::text::path::lossy_paths;
 use crate::workflow::open_session::EnteredSession;
 use crate::workflow::restore::OnOverlap;
 use crate::workspace::complete::SessionMove;
@@ -92,7 +92,7 @@ fn merge_specs(
         Fit::Overlap(paths, ways) => {
             let to = match on_overlap {
                 OnOverlap::Stop => {
-                    archived.conflicts = lossy_all(&paths);
+                    archived.conflicts = lossy_paths(&paths);
                     return Ok(());
                 }
                 OnOverlap::Ours => ways.ours,
@@ -118,14 +118,10 @@ fn merge_specs(
     if published.conflicts.is_empty() {
         archived.done = summary;
     } else {
-        archived.conflicts = lossy_all(&published.conflicts);
+        archived.conflicts = lossy_paths(&published.conflict_paths());
         archived.turn = Some(tip.number() + 1);
     }
     Ok(())
-}
-
-fn lossy_all(paths: &[Vec<u8>]) -> Vec<String> {
-    paths.iter().map(|path| lossy(path)).collect()
 }
 
 /// Base and target of the merge: the user's tree with the specs from the start of the change, and

@@ -92,7 +92,7 @@ impl EndedTurn<'_> {
             let _ = register_worktree(&project.repository, &folder, self.workspace.after);
         }
         let mut overlaps = self.workspace.overlaps.clone();
-        overlaps.extend(lossy_paths(&result.conflicts));
+        overlaps.extend(lossy_paths(&result.conflict_paths()));
         let has_arrived = overlaps.is_empty() && meta.status != Status::Interrupted;
         let applied = if has_arrived {
             list_applied_files(&project.repository, &self.workspace)?

@@ -98,7 +98,7 @@ pub(super) fn still_landed(
 impl RestoreResult {
     /// Some files could not be written: reports what really changed.
     pub(super) fn add_unapplied(&mut self, published: &Published) {
-        self.overlaps = lossy_paths(&published.conflicts);
+        self.overlaps = lossy_paths(&published.conflict_paths());
         self.written = lossy_paths(&published.written);
         self.deleted = lossy_paths(&published.deleted);
         self.conflicts.retain(|path| self.written.contains(path));

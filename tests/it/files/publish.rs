@@ -6,9 +6,7 @@ use std::path::Path;
 use crate::support::TestRepo;
 use teddy::git::object::TreeId;
 use teddy::git::publish;
-use teddy::git::publish::displaced_files;
-
-use teddy::git::publish::{Guard, OverlapRule, Published};
+use teddy::git::publish::{Conflict, Guard, OverlapRule, Published};
 
 fn guard(overlap: OverlapRule) -> Guard {
     Guard {
@@ -120,7 +118,7 @@ fn every_kind_of_change_is_published_and_can_be_taken_back() {
     );
     let published = publish(&repo, from, to);
     assert_eq!(tree(&repo), to);
-    assert_eq!(text(&published.conflicts), [""; 0]);
+    assert_eq!(text(&published.conflict_paths()), [""; 0]);
     assert_eq!(
         text(&published.deleted),
         ["deep/er/deleted", "deleted", "from-folder/a/b", "to-folder"]
@@ -169,7 +167,7 @@ fn nothing_is_written_when_one_path_is_not_as_expected() {
     repo.write("b", "mine");
     let published = publish(&repo, from, to);
     assert_eq!(
-        (text(&published.written), text(&published.conflicts)),
+        (text(&published.written), text(&published.conflict_paths())),
         (vec![], vec!["b".to_owned()])
     );
     assert_eq!(
@@ -180,7 +178,7 @@ fn nothing_is_written_when_one_path_is_not_as_expected() {
     let published =
         publish::publish(&repo.open(), from, to, &guard(OverlapRule::PassOver)).unwrap();
     assert_eq!(text(&published.written), ["a", "c"]);
-    assert_eq!(text(&published.conflicts), ["b"]);
+    assert_eq!(text(&published.conflict_paths()), ["b"]);
     assert_eq!(
         (repo.read("a"), repo.read("b")),
         ("2".to_owned(), "mine".to_owned())
@@ -193,7 +191,7 @@ fn check_conflict(path: &str, user: impl Fn(&TestRepo), expected: &[&str]) {
     let (from, to) = trees(&repo, |r| r.write(path, "1"), |r| r.write(path, "2"));
     user(&repo);
     let published = publish(&repo, from, to);
-    assert_eq!(text(&published.conflicts), expected);
+    assert_eq!(text(&published.conflict_paths()), expected);
     assert_eq!(leftovers(&repo.path()), [""; 0]);
 }
 
@@ -232,13 +230,8 @@ fn a_file_that_a_program_has_open_for_writing_is_left_to_it() {
     );
     let mut files = ["a", "gone"].map(|path| held_open(&repo, path));
     let published = publish(&repo, from, to);
-    assert_eq!(
-        (text(&published.conflicts), text(&published.busy)),
-        (
-            vec!["a".into(), "gone".into()],
-            vec!["a".into(), "gone".into()]
-        )
-    );
+    let busy = |path: &str| (path.as_bytes().to_vec(), Conflict::Busy);
+    assert_eq!(published.conflicts, ["a", "gone"].map(busy).into());
     assert_eq!(
         repo.read("b"),
         "1",
@@ -247,7 +240,7 @@ fn a_file_that_a_program_has_open_for_writing_is_left_to_it() {
     let published =
         publish::publish(&repo.open(), from, to, &guard(OverlapRule::PassOver)).unwrap();
     assert_eq!(
-        (text(&published.written), text(&published.conflicts)),
+        (text(&published.written), text(&published.conflict_paths())),
         (vec!["b".into()], vec!["a".into(), "gone".into()])
     );
     for file in &mut files {
@@ -273,7 +266,7 @@ fn what_was_replaced_is_put_away_and_a_late_write_to_it_is_kept() {
         },
     );
     // Remove what `trees` displaced.
-    displaced_files::clear_displaced(&repo.open()).unwrap();
+    publish::clear_displaced(&repo.open()).unwrap();
     publish(&repo, from, to);
     let folder = repo.path().join(".git/teddy/undo/displaced");
     let away = |end: &str| {
@@ -292,7 +285,7 @@ fn what_was_replaced_is_put_away_and_a_late_write_to_it_is_kept() {
     open(".late").write_all(b" save").unwrap();
     open(".deleted").write_all(b" save").unwrap();
     let writer = open(".open");
-    let mut rescued = displaced_files::clear_displaced(&repo.open()).unwrap();
+    let mut rescued = publish::clear_displaced(&repo.open()).unwrap();
     rescued.sort_by(|a, b| a.path.cmp(&b.path));
     let kept: Vec<_> = rescued
         .iter()
@@ -317,7 +310,7 @@ fn what_was_replaced_is_put_away_and_a_late_write_to_it_is_kept() {
         "what somebody may still write to stays"
     );
     drop(writer);
-    assert_eq!(displaced_files::clear_displaced(&repo.open()).unwrap(), []);
+    assert_eq!(publish::clear_displaced(&repo.open()).unwrap(), []);
     assert!(away(".open").is_none());
 }
 
@@ -330,7 +323,7 @@ fn a_folder_that_became_a_link_is_not_written_through() {
     std::fs::write(outside.join("a"), "1").unwrap();
     repo.remove("d");
     symlink(&outside, repo.path().join("d")).unwrap();
-    assert_eq!(text(&publish(&repo, from, to).conflicts), ["d/a"]);
+    assert_eq!(text(&publish(&repo, from, to).conflict_paths()), ["d/a"]);
     assert_eq!(std::fs::read_to_string(outside.join("a")).unwrap(), "1");
 }
 
@@ -343,7 +336,7 @@ fn a_folder_with_ignored_files_is_not_replaced() {
         |r| (r.remove("out"), r.write("out", "file")).1,
     );
     repo.write("out/cache.o", "mine");
-    assert_eq!(text(&publish(&repo, from, to).conflicts), ["out"]);
+    assert_eq!(text(&publish(&repo, from, to).conflict_paths()), ["out"]);
     assert_eq!(
         (repo.read("out/a"), repo.read("out/cache.o")),
         ("1".to_owned(), "mine".to_owned())
@@ -374,7 +367,7 @@ fn an_uncaptured_path_is_not_touched() {
         },
     )
     .unwrap();
-    assert_eq!(text(&published.conflicts), ["big/file"]);
+    assert_eq!(text(&published.conflict_paths()), ["big/file"]);
 }
 
 #[test]
@@ -451,8 +444,8 @@ fn a_name_that_differs_only_in_case_is_a_conflict_where_case_is_ignored() {
     repo.git(&["config", "core.ignoreCase", "true"]);
     repo.write("name", "mine");
     let published = publish(&repo, from, to);
-    assert_eq!(text(&published.conflicts), ["Name"]);
-    assert_eq!(text(&published.case_collisions), ["Name"]);
+    let collision = (b"Name".to_vec(), Conflict::CaseCollision);
+    assert_eq!(published.conflicts, [collision].into());
 }
 
 #[test]
@@ -490,8 +483,7 @@ fn temporary_files_of_an_interrupted_run_are_swept() {
     repo.write("d/.teddy-tmp-test-3", "the user's save");
     repo.write("d/.teddy-tmp-other-1", "1");
     let rescued =
-        displaced_files::discard_temporaries(&repo.open(), from, to, &guard(OverlapRule::Stop))
-            .unwrap();
+        publish::discard_temporaries(&repo.open(), from, to, &guard(OverlapRule::Stop)).unwrap();
     assert_eq!(rescued.len(), 1);
     assert_eq!(
         std::fs::read_to_string(&rescued[0].saved_as).unwrap(),
@@ -511,8 +503,7 @@ fn a_folder_goes_with_the_last_file_that_was_moved_aside_in_it() {
     let (from, to) = trees(&repo, |r| r.write("d/e/a", "1"), |r| r.remove("d"));
     publish(&repo, from, to);
     repo.write("d/e/.teddy-tmp-test-1", "1");
-    displaced_files::discard_temporaries(&repo.open(), from, to, &guard(OverlapRule::Stop))
-        .unwrap();
+    publish::discard_temporaries(&repo.open(), from, to, &guard(OverlapRule::Stop)).unwrap();
     assert!(!repo.path().join("d").exists());
 }
 
@@ -560,10 +551,8 @@ fn what_may_not_be_written_to_is_named_before_anything_is_written() {
         chmod(&repo, "d", mode);
         let published = publish(&repo, from, to);
         chmod(&repo, "d", 0o755);
-        assert_eq!(
-            (text(&published.conflicts), text(&published.unwritable)),
-            (vec![expected.to_owned()], vec![expected.to_owned()])
-        );
+        let unwritable = (expected.as_bytes().to_vec(), Conflict::Unwritable);
+        assert_eq!(published.conflicts, [unwritable].into());
         assert_eq!(repo.read("a"), "1");
         assert_eq!(leftovers(&repo.path()), [""; 0]);
     };
@@ -588,7 +577,7 @@ fn many_files_are_published_on_every_core_as_they_are_on_one() {
             });
         },
     );
-    displaced_files::clear_displaced(&repo.open()).unwrap();
+    publish::clear_displaced(&repo.open()).unwrap();
     // A conflict in each part of the parallel work, and a file that is open for writing.
     repo.write(&path(1), "mine");
     repo.write(&path(1_298), "mine");
@@ -602,7 +591,7 @@ fn many_files_are_published_on_every_core_as_they_are_on_one() {
         expected.push(path(16));
     }
     expected.sort();
-    assert_eq!(text(&published.conflicts), expected);
+    assert_eq!(text(&published.conflict_paths()), expected);
     let concerned = |at: usize| {
         let name = if at % 10 == 9 {
             format!("made/{at}")
@@ -635,6 +624,6 @@ fn many_files_are_published_on_every_core_as_they_are_on_one() {
     let away = repo.path().join(".git/teddy/undo/displaced");
     let count = || std::fs::read_dir(&away).unwrap().count();
     assert_eq!(count(), of(0..=8).len(), "what was replaced is put away");
-    assert_eq!(displaced_files::clear_displaced(&repo.open()).unwrap(), []);
+    assert_eq!(publish::clear_displaced(&repo.open()).unwrap(), []);
     assert_eq!(count(), 0);
 }

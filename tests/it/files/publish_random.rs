@@ -9,7 +9,6 @@ use crate::support::TestRepo;
 use teddy::git::object::TreeId;
 use teddy::git::object::batch;
 use teddy::git::publish;
-use teddy::git::publish::displaced_files;
 
 use teddy::git::publish::{Guard, OverlapRule};
 
@@ -84,7 +83,7 @@ fn round(repo: &TestRepo, (number, (from, to)): (u64, (TreeId, TreeId)), longest
         publish::publish(&repository, from, to, &guard(OverlapRule::Stop)).unwrap()
     });
     // The next command finds a save to a displaced file.
-    let late = displaced_files::clear_displaced(&repository).unwrap();
+    let late = publish::clear_displaced(&repository).unwrap();
     let rescued = published
         .salvaged
         .iter()
@@ -216,8 +215,7 @@ fn a_killed_publication_is_finished_by_the_next() {
         halfway += u64::from(tree != from && tree != to);
         let repository = repo.open();
         publish::publish(&repository, from, to, &guard(OverlapRule::PassOver)).unwrap();
-        displaced_files::discard_temporaries(&repository, from, to, &guard(OverlapRule::PassOver))
-            .unwrap();
+        publish::discard_temporaries(&repository, from, to, &guard(OverlapRule::PassOver)).unwrap();
         assert_eq!(repo.tree().parse::<TreeId>().unwrap(), to, "round {round}");
         publish::publish(&repository, to, from, &guard(OverlapRule::Stop)).unwrap();
     }

@@ -15,7 +15,7 @@ use anyhow::Context as _;
 
 use crate::git::diff;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
-use crate::git::path_handle::{IfMissing, NameState, PathHandle, Top, WalkResult};
+use crate::git::path_handle::{IfMissing, NameState, PathHandle, Top, WalkResult, parent_dirs};
 use crate::git::repository::Repository;
 use crate::git::sparse::Hidden;
 use crate::git::version::{self, TreeVersion};
@@ -62,17 +62,14 @@ pub fn pin(
     paths: &[Vec<u8>],
 ) -> anyhow::Result<()> {
     for path in paths {
-        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-        ends.for_each(|(end, _)| open_dir(root, &path[..end]));
+        let dirs: Vec<_> = parent_dirs(path).collect();
+        dirs.iter().rev().for_each(|dir| open_dir(root, dir));
     }
 
     let hidden = Hidden::of(user)?;
     let asked: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
     let mut files = user.entries_at(tree, &asked)?;
-    files.retain(|path, entry| {
-        let is_file = matches!(entry.mode, EntryMode::File | EntryMode::Executable);
-        is_file && !hidden.has(path)
-    });
+    files.retain(|path, entry| entry.mode.is_file() && !hidden.has(path));
     if files.is_empty() {
         return Ok(());
     }
