@@ -163,9 +163,7 @@ pub enum ModelError {
         /// The answer so far.
         partial: String,
     },
-    /// The model called a tool.
     CalledTool {
-        /// Name of the tool.
         tool: String,
         /// The answer so far.
         partial: String,
@@ -258,6 +256,17 @@ pub enum ModelError {
 }
 
 impl ModelAnswer {
+    /// Creates a complete answer of a model that reports nothing about it.
+    pub(crate) fn unmeasured(text: String, model: impl Into<String>) -> ModelAnswer {
+        ModelAnswer {
+            text,
+            model: model.into(),
+            usage: TokenUsage::default(),
+            cost: None,
+            finish: Finish::Stop,
+        }
+    }
+
     /// An incomplete answer is never executed.
     pub fn is_complete(&self) -> bool {
         self.finish == Finish::Stop

@@ -11,13 +11,11 @@ pub mod encoding;
 pub mod fence;
 pub mod git_file;
 pub mod hint;
-mod home_path;
 pub mod json_edit;
 pub mod keep_bytes;
 mod key_shape;
 pub mod language;
 pub mod leak;
-pub mod line;
 
 pub mod link;
 pub mod markdown;

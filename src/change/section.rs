@@ -2,8 +2,7 @@
 //!
 //! Uses the Markdown parser, so headings in code blocks don't count.
 
-use crate::text::markdown::Lines;
-use crate::text::markdown::{self, BlockKind, MarkdownBlock};
+use crate::text::markdown::{self, BlockKind, Lines, MarkdownBlock};
 
 /// The content ends at the next heading of the same or a higher level.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -100,7 +100,6 @@ pub struct EarlierConversation {
 /// Usage of a whole conversation, as its agent reports it. `None` if it doesn't.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ConversationTotals {
-    /// Token counts.
     pub usage: Option<TokenUsage>,
     /// Cost in US dollars.
     pub cost: Option<f64>,
@@ -111,12 +110,10 @@ pub struct ConversationTotals {
 /// What a reported number covers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum UsageScope {
-    /// The call.
     #[default]
     Call,
     /// Only the last step of the call.
     LastStep,
-    /// All calls of the conversation.
     Conversation,
 }
 
@@ -324,7 +321,6 @@ pub enum PermissionGiver {
     Nobody,
 }
 
-/// As reported by the agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AgentResult {
     /// The last one, complete.
@@ -339,7 +335,6 @@ pub struct AgentResult {
     pub cost: Option<f64>,
     /// Usage of the whole conversation.
     pub totals: ConversationTotals,
-    /// Reason for the end.
     pub stop: StopReason,
     /// Contents of `transcript.jsonl`.
     pub transcript: Vec<u8>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::job::{JobEnvironment, ProgramJob};
 use super::settings::ModelConfig;
-use super::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage};
+use super::{Model, ModelAnswer, ModelError, ModelRequest};
 use crate::host::process;
 
 const TIMEOUT: Duration = Duration::from_secs(1800);
@@ -117,13 +117,7 @@ impl Model for CommandModel {
         }
 
         // A program reports neither usage nor truncation. Its exit code is all there is.
-        Ok(ModelAnswer {
-            text: finished.stdout,
-            model: self.name.clone(),
-            usage: TokenUsage::default(),
-            cost: None,
-            finish: Finish::Stop,
-        })
+        Ok(ModelAnswer::unmeasured(finished.stdout, self.name.as_str()))
     }
 }
 

@@ -187,7 +187,6 @@ impl FoundModels {
             .collect()
     }
 
-    /// Returns the server that stands in for a service.
     fn gateway(&self, service: &str) -> Option<&FoundServer> {
         let mut servers = self.servers.iter();
         servers.find(|server| server.address.gateway.is_some() && server.address.name == service)

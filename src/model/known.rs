@@ -168,7 +168,6 @@ pub const SERVERS: [LocalServer; 4] = [
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct KnownProgram {
-    /// Name of the executable.
     pub name: &'static str,
     /// Name of the product.
     pub title: &'static str,

@@ -5,7 +5,7 @@
 use std::io;
 use std::rc::Rc;
 
-use super::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage};
+use super::{Model, ModelAnswer, ModelError, ModelRequest};
 
 /// For example copies the prompt to the clipboard.
 pub type Give = dyn Fn(&str) -> io::Result<()>;
@@ -58,13 +58,7 @@ impl Model for Manual {
         }
 
         watch(&text);
-        Ok(ModelAnswer {
-            text,
-            model: "manual".into(),
-            usage: TokenUsage::default(),
-            cost: None,
-            finish: Finish::Stop,
-        })
+        Ok(ModelAnswer::unmeasured(text, "manual"))
     }
 }
 

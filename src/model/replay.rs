@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage};
+use super::{Model, ModelAnswer, ModelError, ModelRequest};
 
 use crate::host::file::read_regular_text;
 
@@ -106,13 +106,7 @@ impl Model for Replay {
         }
 
         watch(&text);
-        Ok(ModelAnswer {
-            text,
-            model: "replay".into(),
-            usage: TokenUsage::default(),
-            cost: None,
-            finish: Finish::Stop,
-        })
+        Ok(ModelAnswer::unmeasured(text, "replay"))
     }
 }
 

@@ -47,7 +47,6 @@ pub struct ActionRow {
     pub other_keys: &'static [OtherKeys],
     /// What follows the field list.
     pub shape: BodyShape,
-    /// The group in which the summary counts it.
     pub group: SummaryGroup,
     /// Unit in the summary: singular and plural.
     pub unit: (&'static str, &'static str),
@@ -55,9 +54,6 @@ pub struct ActionRow {
     pub counts_targets: bool,
     /// Parses the action; `None`, with a diagnostic, if it is malformed.
     pub read: fn(&mut Body<'_>) -> Option<ActionKind>,
-    /// Generates a random value, for the property tests of all actions.
-    #[cfg(test)]
-    pub sample: fn() -> proptest::strategy::BoxedStrategy<ActionKind>,
 }
 
 /// A key of the format, and the keys that models use instead.
@@ -126,7 +122,6 @@ macro_rules! actions {
         /// The actions, in the order in which messages list them.
         pub static ROWS: &[&ActionRow] = &[$(&$file::ROW),*];
 
-        /// An action's value.
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub enum ActionKind {
             $($(#[$doc])* $value($file::$value),)*

@@ -32,7 +32,6 @@ impl Diagnostic {
         }
     }
 
-    /// Sets the hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Diagnostic {
         self.hint = Some(hint.into());

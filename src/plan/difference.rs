@@ -29,12 +29,12 @@ use crate::plan::render::render;
 use crate::plan::repair::Level;
 use crate::plan::state::Imprint;
 use crate::plan::validate::{Entry, Facts, written};
+use crate::text::damage::renames;
 use crate::text::link;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::text::sanitize::sanitize_line;
 
-/// Change of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeChange {
     /// Path from the project root.
@@ -45,10 +45,8 @@ pub struct MadeChange {
     pub after: Option<FileState>,
 }
 
-/// Text from the agent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AgentText<'a> {
-    /// Title of the plan.
     pub title: &'a str,
     /// The agent's last message.
     pub rationale: &'a str,
@@ -57,7 +55,6 @@ pub struct AgentText<'a> {
 /// A generated plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WrittenPlan {
-    /// Text of the plan.
     pub text: String,
     /// Artifacts that its TAKEs refer to, such as `taken/01`, with their bytes.
     pub taken_bytes: Vec<(String, Vec<u8>)>,
@@ -69,16 +66,6 @@ pub struct WrittenPlan {
 /// Writes the plan for an agent's changes.
 pub fn plan_of(changes: &[MadeChange], author: &AgentText<'_>) -> WrittenPlan {
     plan_with_takes(changes, author, &BTreeSet::new())
-}
-
-/// Like [`plan_of`], with a TAKE for each path of `whole`. The caller lists paths for which
-/// validation in the project rejected CREATE or EDIT.
-pub fn plan_with_takes(
-    changes: &[MadeChange],
-    author: &AgentText<'_>,
-    take_paths: &BTreeSet<Vec<u8>>,
-) -> WrittenPlan {
-    write_plan(changes, author, take_paths)
 }
 
 /// Content of a plan's artifacts, by name.
@@ -278,8 +265,9 @@ struct ChosenAction<'a> {
     note: Option<String>,
 }
 
-/// Writes the plan, with a TAKE for each path of `whole`.
-fn write_plan(
+/// Like [`plan_of`], with a TAKE for each of some paths. The caller lists those for which validation
+/// in the project rejected CREATE or EDIT.
+pub fn plan_with_takes(
     changes: &[MadeChange],
     author: &AgentText<'_>,
     take_paths: &BTreeSet<Vec<u8>>,
@@ -385,27 +373,16 @@ fn text_size(kind: &ActionKind) -> usize {
 
 /// Returns notes on files that were renamed without changes, by path.
 fn rename_notes<'a>(changes: &[&'a MadeChange]) -> BTreeMap<&'a [u8], String> {
-    let mut removed: BTreeMap<(usize, String), &[u8]> = BTreeMap::new();
-    let key = |state: &FileState| (state.bytes.len(), Imprint::of(&state.bytes).hash);
-    for change in changes {
-        if let (Some(before), None) = (&change.before, &change.after) {
-            removed.entry(key(before)).or_insert(&change.path);
-        }
-    }
-
+    let bytes = |state: &'a Option<FileState>| state.as_ref().map(|state| &*state.bytes);
+    let sides = changes
+        .iter()
+        .map(|change| (bytes(&change.before), bytes(&change.after)));
     let quoted = |path: &[u8]| format!("`{}`", String::from_utf8_lossy(path).replace('`', "'"));
     let mut notes = BTreeMap::new();
-    for change in changes {
-        let (None, Some(after)) = (&change.before, &change.after) else {
-            continue;
-        };
-        if after.bytes.is_empty() || removed.is_empty() {
-            continue;
-        }
-        if let Some(from) = removed.remove(&key(after)) {
-            notes.insert(from, format!("renamed to {}", quoted(&change.path)));
-            notes.insert(&*change.path, format!("renamed from {}", quoted(from)));
-        }
+    for (old, new) in renames(sides) {
+        let (old, new) = (&*changes[old].path, &*changes[new].path);
+        notes.insert(old, format!("renamed to {}", quoted(new)));
+        notes.insert(new, format!("renamed from {}", quoted(old)));
     }
     notes
 }

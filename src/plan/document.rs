@@ -5,7 +5,6 @@ use crate::plan::field::Field;
 use crate::plan::memo;
 use crate::text::path::RepoPath;
 
-/// A parsed plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
     /// Text of the level 1 heading.
@@ -16,7 +15,6 @@ pub struct Plan {
     pub rationale: String,
     /// Proposed changes of the long-term memory.
     pub memos: Vec<memo::MemoChange>,
-    /// The actions, in order.
     pub actions: Vec<Action>,
 }
 

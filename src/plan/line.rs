@@ -18,7 +18,6 @@ use crate::text::markdown::{columns, heading_text};
 /// Longest key, in bytes.
 const MAX_KEY: usize = 60;
 
-/// A section of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Section {
     /// `## Rationale`
@@ -85,7 +84,6 @@ pub fn unlisted(line: &str) -> &str {
         .map_or(text, |tail| tail.trim_start_matches([' ', '\t']))
 }
 
-/// Returns whether a line has a bullet.
 pub fn is_listed(line: &str) -> bool {
     unlisted(line).len() < line.len() - indent_of(line).len()
 }
@@ -95,7 +93,6 @@ pub fn indent_of(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// A label of an EDIT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Label {
     /// `FIND:`
@@ -213,7 +210,6 @@ pub fn is_fence(line: &str) -> bool {
     line.starts_with("```") || line.starts_with("~~~")
 }
 
-/// Classification of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineKind {
     Blank,
@@ -263,9 +259,7 @@ impl Fence {
 pub enum Info {
     /// Empty: the fence can close a block.
     Bare,
-    /// The language of a document.
     Document,
-    /// The language of code.
     Code,
     /// Not a language: more likely text after a closing fence.
     Odd,

@@ -16,7 +16,6 @@ pub struct MemoChange {
     pub line: usize,
     /// Adds or removes the memo.
     pub verb: Verb,
-    /// The memo.
     pub text: String,
     /// Text after ` # `; shown, never stored.
     pub comment: Option<String>,

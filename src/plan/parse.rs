@@ -21,10 +21,9 @@ use super::diagnostic::{Diagnostic, in_order, quote};
 use super::document::Plan;
 use super::line::{self, Section, looks_like_border};
 
-use crate::text::fence::{self, split_lines};
-use crate::text::markdown::Lines;
+use crate::text::fence::{FenceTracker, split_lines};
 use crate::text::markdown::{
-    self, BlockKind, Document, MAX_NESTING, MarkdownBlock, MarkdownCode, heading_text,
+    self, BlockKind, Document, Lines, MAX_NESTING, MarkdownBlock, heading_text,
 };
 
 /// Largest plan that is parsed, in bytes (P22).
@@ -373,10 +372,8 @@ fn unclosed_fences(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Diagnosti
             .unwrap_or_default();
         let message = format!("the code block that opens here is never closed{tail}");
 
-        Diagnostic::new(range.start, message).hint(format!(
-            "close it with {} alone on a line",
-            fence_text(code)
-        ))
+        let fence: String = code.fence().chars().take(80).collect();
+        Diagnostic::new(range.start, message).hint(format!("close it with {fence} alone on a line"))
     })
     .collect()
 }
@@ -418,10 +415,6 @@ fn first_nul(text: &str) -> Option<Diagnostic> {
     )
 }
 
-fn fence_text(code: &MarkdownCode) -> String {
-    std::iter::repeat_n(code.fence_char.unwrap_or('`'), code.fence_len.min(80)).collect()
-}
-
 // Size limits of a plan (P22), each reported as a single mistake.
 //
 // Size and number of actions are checked before parsing, in one pass over the lines.
@@ -447,7 +440,6 @@ pub fn over_limit(text: &str) -> Option<Diagnostic> {
     }
 }
 
-/// Returns a diagnostic if there are too many actions.
 fn too_many_actions(number: usize) -> Option<Diagnostic> {
     (number > MAX_ACTIONS).then(|| {
         Diagnostic::new(1, format!("the plan has over {MAX_ACTIONS} actions"))
@@ -475,28 +467,11 @@ fn over_structure_limit(document: &Document) -> Option<Diagnostic> {
 
 /// Counts action headings outside fences, judging by single lines. Stops beyond the limit.
 fn count_action_headings(text: &str) -> usize {
-    let mut open: Option<(u8, usize)> = None;
-    let mut total = 0;
-    for line in split_lines(text) {
-        if total > MAX_ACTIONS {
-            break;
-        }
-
-        match (fence::read(line.text), open) {
-            (Some(fence), None) => open = Some((fence.mark, fence.len)),
-            (Some(fence), Some((mark, len)))
-                if fence.mark == mark && fence.len >= len && fence.info.is_empty() =>
-            {
-                open = None
-            }
-            (None, None) if line.text.starts_with("###") && is_action_heading(line.text) => {
-                total += 1
-            }
-            _ => {}
-        }
-    }
-
-    total
+    let mut fences = FenceTracker::default();
+    let outside = split_lines(text).filter(|line| !fences.is_code(line.text));
+    let headings =
+        outside.filter(|line| line.text.starts_with("###") && is_action_heading(line.text));
+    headings.take(MAX_ACTIONS + 1).count()
 }
 
 fn is_action_heading(line: &str) -> bool {

@@ -29,8 +29,7 @@ use crate::plan::repair::{Spelling, is_cut_off, repair_as};
 use crate::plan::spelling::edits::SpellingNote;
 use crate::plan::spelling::markup::unwrapped_plan;
 use crate::text::fence::{self, TextLine, split_lines};
-use crate::text::markdown::Lines;
-use crate::text::markdown::{self, BlockKind, MarkdownBlock};
+use crate::text::markdown::{self, BlockKind, Lines, MarkdownBlock};
 use crate::text::path::RepoPath;
 use crate::text::{counted, link};
 
@@ -309,8 +308,7 @@ fn unwrapped(text: &str) -> Cow<'_, str> {
     };
 
     let closes = |line: &TextLine<'_>| {
-        fence::read(line.text)
-            .is_some_and(|f| f.mark == opener.mark && f.len >= opener.len && f.info.is_empty())
+        fence::read(line.text).is_some_and(|fence| fence.closes(opener.mark, opener.len))
     };
     // A code block of the plan can also start with `# `. It has a border above it, or ends before
     // the next border.
@@ -423,7 +421,6 @@ fn notes_of_command(action: &Action, lines: &Lines<'_>) -> Vec<Note> {
 // A model that misplaced a fence sees nothing wrong in its own text. The outline shows it how
 // Markdown parsed the text, and marks the blocks with diagnostics.
 
-/// Blocks listed.
 const MAX_OUTLINE_BLOCKS: usize = 500;
 
 /// Returns the outline of a text, with marks for its diagnostics. Empty for a text over the size
@@ -438,9 +435,7 @@ pub fn outline(text: &str, wrong: &[Diagnostic]) -> String {
     let blocks = markdown::blocks(&text);
     let mut out = String::new();
     for (index, block) in blocks.iter().take(MAX_OUTLINE_BLOCKS).enumerate() {
-        let mistaken = wrong
-            .iter()
-            .any(|w| (block.first..=block.last).contains(&w.line));
+        let mistaken = wrong.iter().any(|w| block.lines().contains(&w.line));
         let mark = if mistaken { '✗' } else { '✓' };
         out.push_str(&format!(
             "[{mark}] [{index:03}] line {}: {}\n",

@@ -7,12 +7,10 @@
 use super::action::{Action, border, write_block};
 use super::document::Plan;
 use super::field::Field;
-use super::line::Section;
-use super::line::field_item;
+use super::line::{Section, field_item};
 use super::memo;
 use crate::text::markdown::heading_text;
 
-/// Renders a plan.
 pub fn render(plan: &Plan) -> String {
     let mut out = format!("# {}\n", title(&plan.title));
     for field in &plan.fields {

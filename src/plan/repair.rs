@@ -133,7 +133,6 @@ impl Repaired {
 /// A reply after repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repaired {
-    /// Text of the plan.
     pub text: String,
     /// Amount of guessing.
     pub level: Level,

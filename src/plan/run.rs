@@ -13,7 +13,7 @@ use super::action::Action;
 use super::document::Plan;
 use crate::host::file::{Root, reason};
 use crate::host::{fault, shell};
-use crate::plan::action::execute::command::Execute;
+use crate::plan::action::behavior::Execute;
 use crate::text::diff;
 use crate::text::edit::MatchPlace;
 use crate::text::path::RepoPath;
@@ -22,7 +22,6 @@ use crate::text::sanitize::sanitize_line;
 
 /// Context in which a plan runs.
 pub struct Stage<'a> {
-    /// The worktree.
     pub root: &'a Root,
     /// Access to everything else.
     pub tools: &'a mut dyn Tools,
@@ -31,7 +30,6 @@ pub struct Stage<'a> {
 /// A finished command.
 #[derive(Debug)]
 pub struct Executed {
-    /// Its result.
     pub finished: shell::FinishedScript,
     /// How to permit an access that the sandbox denied, or why a message about it is harmless.
     pub hint: Option<&'static str>,
@@ -68,7 +66,6 @@ pub trait Tools {
 /// Result of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ran {
-    /// One outcome per action.
     pub outcomes: Vec<Outcome>,
     /// Set if an action failed without permission to.
     pub failed: bool,
@@ -187,7 +184,6 @@ fn is_allowed(action: &Action, outcome: &Outcome) -> bool {
 #[serde(rename_all = "lowercase")]
 pub enum Ending {
     Success,
-    /// Failed.
     Failure,
     /// Not attempted: deselected by the user, or an earlier action failed.
     Skipped,
@@ -235,7 +231,6 @@ impl Outcome {
         }
     }
 
-    /// Returns a failure.
     pub fn failure(detail: impl Into<String>) -> Outcome {
         Outcome::of(Ending::Failure, detail)
     }
@@ -260,20 +255,15 @@ pub enum Effect {
         agent: String,
         /// Its full context.
         resources: Vec<Resource>,
-        /// Message to the agent.
         message: String,
     },
     Conclude {
         /// Resources added to the caller's context.
         resources: Vec<Resource>,
-        /// Message to the caller.
         message: String,
     },
     /// CHAT_WITH_USER: waits for the user's answer.
-    Chat {
-        /// The Markdown.
-        message: String,
-    },
+    Chat { message: String },
 }
 
 /// Largest texts for which a diff is kept, in bytes.

@@ -18,7 +18,6 @@ pub enum StateMode {
     Link,
 }
 
-/// State of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileState {
     pub mode: StateMode,
@@ -29,7 +28,6 @@ pub struct FileState {
 /// Size and hash, to recognize content that is not at hand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imprint {
-    /// Size in bytes.
     pub size: u64,
     /// SHA-256, 64 lower-case hexadecimal digits.
     pub hash: String,
@@ -60,7 +58,6 @@ impl ModeChange {
         }
     }
 
-    /// Returns the damage to the file.
     pub fn damage(self) -> Option<Damage> {
         self.before?.damage_by(self.after?)
     }

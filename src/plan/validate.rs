@@ -10,7 +10,6 @@
 //! blank FIND, a REPLACE that equals it, a file of the snapshot that is in no context list, a
 //! forbidden variable, memos, agents, a search without an engine, an action after a hand-over.
 
-mod git_file;
 pub mod simulated_files;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,9 +24,10 @@ use crate::plan::diagnostic::quote;
 use crate::plan::memo::{MemoChange, Verb};
 use crate::text::damage::FileFacts;
 use crate::text::edit::MatchPlace;
+use crate::text::git_file::refused;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
-use crate::text::sanitize::sanitize_line;
+use crate::text::sanitize::{excerpt, sanitize_line};
 
 /// Characters of the target in a diagnostic's label.
 const MAX_LABEL: usize = 80;
@@ -42,9 +42,7 @@ pub enum Entry {
         /// Content as on disk, line endings included.
         bytes: Vec<u8>,
     },
-    /// A directory.
     Dir,
-    /// A symbolic link.
     Link,
     /// A submodule or an embedded repository.
     Repository,
@@ -68,7 +66,6 @@ pub trait Facts {
     fn is_from_agent(&self) -> bool {
         false
     }
-    /// Returns the current memos.
     fn memos(&self) -> &[String];
     /// Returns the agents that INVOKE can name.
     fn agents(&self) -> BTreeSet<String>;
@@ -108,7 +105,6 @@ pub enum ReadOnlyTarget {
     Dir,
 }
 
-/// Result of the simulation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Simulation {
     /// All diagnostics, by line.
@@ -212,14 +208,11 @@ fn refuse_grants(plan: &Plan, simulation: &mut Simulation) {
     for (action, step) in plan.actions.iter().zip(&mut simulation.steps) {
         if action.kind.command().is_some_and(|execute| execute.network) {
             step.wrong = true;
-            simulation.diagnostics.push(Diagnostic {
-                line: action.line,
-                action: label(action),
-                message: "only the user grants a command the network, in the review".to_owned(),
-                hint: Some(
-                    "leave `Network` out, and say in the description why it is needed".to_owned(),
-                ),
-            });
+            let mistake = Mistake::new(
+                "only the user grants a command the network, in the review",
+                "leave `Network` out, and say in the description why it is needed",
+            );
+            simulation.diagnostics.push(mistake.of(action, action.line));
         }
     }
 }
@@ -252,13 +245,29 @@ fn validate_actions<'a>(plan: &'a Plan, facts: &'a dyn Facts) -> anyhow::Result<
         });
         if check_name(&mut validator, action)? {
             action.kind.check(&mut validator, action)?;
-            git_file::check(&mut validator, action);
+            check_git_file(&mut validator, action);
             note_file_facts(&mut validator, action);
         }
     }
 
     check_handover_order(&mut validator);
     Ok(validator)
+}
+
+/// Reports a content that git refuses in a file of this name (P45). A file that git refuses already
+/// can be changed.
+fn check_git_file(validator: &mut Validator<'_>, action: &Action) {
+    let Some(path) = action.kind.path() else {
+        return;
+    };
+    let step = validator.step();
+    let reason = |bytes: &Option<Vec<u8>>| refused(path.file_name(), bytes.as_deref()?);
+    let why = reason(&step.after).filter(|_| reason(&step.before).is_none());
+    if let Some(why) = why {
+        let message = format!("`{}`: {why}", sanitize_line(path.as_str()));
+        let hint = "`git fsck --strict` and servers refuse such a file; write another content";
+        validator.refuse_unless_fixable(action, action.line, Mistake::new(message, hint));
+    }
 }
 
 /// A read-only file is replaced like any other, and so is a hard link, which their owner might not
@@ -280,13 +289,8 @@ fn note_file_facts(validator: &mut Validator<'_>, action: &Action) {
 pub fn label(action: &Action) -> String {
     let target = action.kind.target();
     let rendered = sanitize_line(&target);
-    let short: String = rendered.chars().take(MAX_LABEL).collect();
-    let ellipsis = if short.len() < rendered.len() {
-        "…"
-    } else {
-        ""
-    };
-    format!("{} {short}{ellipsis}", action.kind.name())
+    let short = excerpt(&rendered, MAX_LABEL);
+    format!("{} {short}", action.kind.name())
         .trim_end()
         .to_owned()
 }
@@ -298,11 +302,19 @@ pub struct Mistake {
 }
 
 impl Mistake {
-    /// Creates a mistake with a hint.
     pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Mistake {
         Mistake {
             message: message.into(),
             hint: Some(hint.into()),
+        }
+    }
+
+    fn of(self, action: &Action, line: usize) -> Diagnostic {
+        Diagnostic {
+            line,
+            action: label(action),
+            message: self.message,
+            hint: self.hint,
         }
     }
 }
@@ -327,13 +339,7 @@ impl Validator<'_> {
     /// Reports a mistake that no command can fix.
     pub fn refuse(&mut self, action: &Action, line: usize, mistake: Mistake) {
         self.step().wrong = true;
-        let (message, hint) = (mistake.message, mistake.hint);
-        self.simulation.diagnostics.push(Diagnostic {
-            line,
-            action: label(action),
-            message,
-            hint,
-        });
+        self.simulation.diagnostics.push(mistake.of(action, line));
     }
 
     /// Reports a mistake unless an earlier EXECUTE could fix it.
@@ -434,14 +440,11 @@ fn check_nul(plan: &Plan, simulation: &mut Simulation) {
         step.wrong = true;
         step.after = None;
         let message = format!("{part} has a NUL character");
-        let hint = Some("make binary files with EXECUTE, as with `base64 -d`".to_owned());
-
-        simulation.diagnostics.push(Diagnostic {
-            line: action.line,
-            action: label(action),
+        let mistake = Mistake::new(
             message,
-            hint,
-        });
+            "make binary files with EXECUTE, as with `base64 -d`",
+        );
+        simulation.diagnostics.push(mistake.of(action, action.line));
     }
 }
 
@@ -453,12 +456,8 @@ fn check_handover_order(validator: &mut Validator<'_>) {
     let mut refuse = |n: usize, message: String, hint: &str| {
         let action = &plan.actions[n];
         validator.simulation.steps[n].wrong = true;
-        validator.simulation.diagnostics.push(Diagnostic {
-            line: action.line,
-            action: label(action),
-            message,
-            hint: Some(hint.to_owned()),
-        });
+        let mistake = Mistake::new(message, hint).of(action, action.line);
+        validator.simulation.diagnostics.push(mistake);
     };
 
     for &n in leaving.iter().skip(1) {
@@ -517,25 +516,32 @@ pub fn check_resource_exists(
     Ok(())
 }
 
+/// Returns the mistake of an action on a missing file, with the names of similar files or else the
+/// given hint.
+pub fn missing_file(
+    validator: &Validator<'_>,
+    path: &RepoPath,
+    otherwise: &str,
+) -> anyhow::Result<Mistake> {
+    let names = validator.files.names_like(path)?;
+    let names: Vec<String> = names
+        .iter()
+        .map(|name| format!("`{}`", sanitize_line(name)))
+        .collect();
+    let hint = match names.as_slice() {
+        [] => otherwise.to_owned(),
+        names => format!("there is {}", names.join(" and ")),
+    };
+    let message = format!("there is no file `{}`", sanitize_line(path.as_str()));
+    Ok(Mistake::new(message, hint))
+}
+
 fn missing_resource(validator: &Validator<'_>, path: &RepoPath) -> anyhow::Result<Option<Mistake>> {
     let rendered = sanitize_line(path.as_str());
     let entry = validator.files.look_up(path)?;
     Ok(match entry {
         Lookup::File(_) | Lookup::Dir => None,
-        Lookup::Absent => {
-            let names = validator.files.names_like(path)?;
-            let names: Vec<String> = names
-                .iter()
-                .map(|name| format!("`{}`", sanitize_line(name)))
-                .collect();
-            let hint = if names.is_empty() {
-                STRUCTURE_HINT.to_owned()
-            } else {
-                format!("there is {}", names.join(" and "))
-            };
-
-            Some(Mistake::new(format!("there is no file `{rendered}`"), hint))
-        }
+        Lookup::Absent => Some(missing_file(validator, path, STRUCTURE_HINT)?),
         Lookup::Other(_) | Lookup::Blocked(..) => {
             let obstacle = validator.files.obstacle(path, &entry)?.unwrap_or_default();
             let destination = validator.files.destination(path, &entry)?;

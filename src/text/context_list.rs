@@ -22,7 +22,6 @@ const BLANKS: [char; 5] = ['\u{feff}', ' ', '\t', '\r', '\n'];
 pub struct ContextList {
     /// The entries, in order and without duplicates.
     pub entries: Vec<ListEntry>,
-    /// The invalid lines.
     pub wrong: Vec<BadLine>,
 }
 
@@ -37,7 +36,6 @@ pub struct BadLine {
     pub reason: String,
 }
 
-/// An entry of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ListEntry {
     /// A file, directory, web page or artifact.
@@ -163,7 +161,6 @@ fn relative(path: &str) -> &str {
         .unwrap_or(path)
 }
 
-/// Parses a list.
 pub fn read(text: &str) -> ContextList {
     let mut listed = ContextList::default();
     let mut unique = HashSet::new();
@@ -185,7 +182,6 @@ pub fn read(text: &str) -> ContextList {
     listed
 }
 
-/// Renders a list.
 pub fn write(entries: &[ListEntry]) -> String {
     entries
         .iter()

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::counted;
-use super::line::{Line, lines};
+use super::keep_bytes::{Line, lines};
 use super::path::RepoPath;
 use super::sanitize::sanitize_line;
 
@@ -233,34 +233,48 @@ impl Damage {
     }
 }
 
+/// Returns the files that were renamed without another change, as indexes of the old and the new path.
+/// A deleted file is renamed at most once; an empty file is no evidence.
+pub fn renames<'a>(
+    changes: impl Iterator<Item = (Option<&'a [u8]>, Option<&'a [u8]>)> + Clone,
+) -> Vec<(usize, usize)> {
+    let mut deleted: HashMap<&[u8], usize> = HashMap::new();
+    for (index, change) in changes.clone().enumerate() {
+        if let (Some(before), None) = change {
+            deleted.entry(before).or_insert(index);
+        }
+    }
+    let renamed = |(index, change)| match change {
+        (None, Some(after)) if !<[u8]>::is_empty(after) => Some((deleted.remove(after)?, index)),
+        _ => None,
+    };
+    changes.enumerate().filter_map(renamed).collect()
+}
+
 /// Returns the damage to each file of a change, by its index.
 pub fn damage_to_files(files: &[FileChange<'_>]) -> Vec<(usize, Damage)> {
-    let deleted = files.iter().filter(|file| file.after.is_none());
-    let deleted: HashMap<&[u8], &str> = deleted
-        .filter_map(|file| Some((file.before?, file.path)))
-        .filter(|(bytes, _)| !bytes.is_empty())
-        .collect();
-    let of_file = |file: &FileChange<'_>| match (file.before, file.after) {
-        (Some(before), Some(after)) => {
-            // The target of a link is not text of the file.
-            let is_link = matches!(file.mode, Some(Damage::BecomesLink | Damage::LinkReplaced));
-            let path = RepoPath::parse(file.path).ok().filter(|_| !is_link);
-            let content = path.map(|path| damage(&path, before, after, file.facts));
-            let mode = file.mode.clone().into_iter();
-            mode.chain(content.unwrap_or_default()).collect()
-        }
-        (None, Some(after)) => match deleted.get(after) {
-            Some(from) => vec![Damage::Renamed {
-                from: (*from).to_owned(),
-            }],
-            None => Vec::new(),
-        },
-        (_, None) => Vec::new(),
+    let renames = renames(files.iter().map(|file| (file.before, file.after)));
+    let renamed = renames.into_iter().map(|(old, new)| {
+        let from = files[old].path.to_owned();
+        (new, Damage::Renamed { from })
+    });
+    let of_file = |file: &FileChange<'_>| -> Vec<Damage> {
+        let (Some(before), Some(after)) = (file.before, file.after) else {
+            return Vec::new();
+        };
+        // The target of a link is not text of the file.
+        let is_link = matches!(file.mode, Some(Damage::BecomesLink | Damage::LinkReplaced));
+        let path = RepoPath::parse(file.path).ok().filter(|_| !is_link);
+        let content = path.map(|path| damage(&path, before, after, file.facts));
+        let mode = file.mode.clone().into_iter();
+        mode.chain(content.unwrap_or_default()).collect()
     };
-    let files = files.iter().enumerate();
-    files
-        .flat_map(|(index, file)| of_file(file).into_iter().map(move |one| (index, one)))
-        .collect()
+    let edited = files.iter().enumerate();
+    let edited =
+        edited.flat_map(|(index, file)| of_file(file).into_iter().map(move |one| (index, one)));
+    let mut all: Vec<(usize, Damage)> = edited.chain(renamed).collect();
+    all.sort_by_key(|(index, _)| *index);
+    all
 }
 
 /// Returns what an edit of a file did besides changing its text, most severe first.

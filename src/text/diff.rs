@@ -37,7 +37,6 @@ pub enum LineChange {
     Added,
 }
 
-/// A line of a preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffLine {
     /// Whether it was kept, removed or added.
@@ -119,7 +118,6 @@ fn counted(ops: &[DiffOp]) -> Counts {
     counts
 }
 
-/// A hunk of a preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hunk {
     /// Its lines in the old text, from 0.

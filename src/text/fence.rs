@@ -24,6 +24,35 @@ pub struct FenceLine<'a> {
     pub info: &'a str,
 }
 
+impl FenceLine<'_> {
+    /// Returns whether it closes a block that a fence of this character and length opened.
+    pub fn closes(&self, mark: u8, len: usize) -> bool {
+        self.mark == mark && self.len >= len && self.info.is_empty()
+    }
+}
+
+/// Tells the lines of code blocks from other lines, given in order.
+#[derive(Debug, Default)]
+pub struct FenceTracker {
+    /// Character and length of the open fence.
+    open: Option<(u8, usize)>,
+}
+
+impl FenceTracker {
+    /// Returns whether the next line belongs to a code block, fences included.
+    pub fn is_code(&mut self, line: &str) -> bool {
+        let fence = read(line);
+        let Some((mark, len)) = self.open else {
+            self.open = fence.map(|fence| (fence.mark, fence.len));
+            return fence.is_some();
+        };
+        if fence.is_some_and(|fence| fence.closes(mark, len)) {
+            self.open = None;
+        }
+        true
+    }
+}
+
 /// Splits a text into lines. A final line end does not start another line.
 pub fn split_lines(text: &str) -> impl Iterator<Item = TextLine<'_>> {
     let mut remaining = text;

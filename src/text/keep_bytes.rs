@@ -10,7 +10,6 @@ use std::collections::HashSet;
 
 use super::diff;
 use super::encoding::{ByteOrder, utf16_text};
-use super::line::{Line, lines};
 
 /// Of both versions together. The result must be the same in the review and in the run, so there is
 /// no limit of time.
@@ -21,7 +20,6 @@ const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Stands for bytes that an edit could not decode.
 const REPLACEMENT: char = '\u{fffd}';
 
-/// Encoding of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Encoding {
     Utf8,
@@ -288,6 +286,29 @@ fn is_reading(old: &[u8], run: &[u8]) -> bool {
     is_lost || text.chars().eq(old.iter().map(|&byte| char::from(byte)))
 }
 
+/// A line without its end, and the end: `\n`, `\r\n`, or nothing for the last line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line<'a> {
+    pub text: &'a [u8],
+    pub end: &'a [u8],
+}
+
+/// Splits a text into its lines. A text without bytes has none.
+pub fn lines(text: &[u8]) -> Vec<Line<'_>> {
+    let lines = text.split_inclusive(|&byte| byte == b'\n');
+    lines
+        .map(|line| {
+            let length = match line {
+                [.., b'\r', b'\n'] => 2,
+                [.., b'\n'] => 1,
+                _ => 0,
+            };
+            let (text, end) = line.split_at(line.len() - length);
+            Line { text, end }
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -420,5 +441,26 @@ mod tests {
             prop_assert_eq!(&kept, &expected);
             prop_assert_eq!(damage(&RepoPath::parse("a").unwrap(), &old, &kept, FileFacts::default()), vec![]);
         }
+    }
+}
+
+#[cfg(test)]
+mod line_tests {
+    use super::*;
+
+    #[test]
+    fn each_line_keeps_the_bytes_of_its_end() {
+        let split: Vec<(&[u8], &[u8])> = lines(b"a\r\n\nb\r\r\n\r")
+            .iter()
+            .map(|line| (line.text, line.end))
+            .collect();
+        let expected: [(&[u8], &[u8]); 4] = [
+            (b"a", b"\r\n"),
+            (b"", b"\n"),
+            (b"b\r", b"\r\n"),
+            (b"\r", b""),
+        ];
+        assert_eq!(split, expected);
+        assert_eq!(lines(b""), []);
     }
 }

@@ -655,7 +655,6 @@ fn is_credential(credential: &str, before: &str) -> bool {
         && !placeholders.iter().any(|word| lower.contains(word))
 }
 
-/// Decodes base64.
 fn decoded(text: &str) -> Option<Vec<u8>> {
     let (mut bits, mut count, mut bytes) = (0u32, 0, Vec::new());
     for byte in text.trim_end_matches('=').bytes() {

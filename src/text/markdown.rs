@@ -7,7 +7,7 @@
 //! The result is never deeper than [`MAX_NESTING`], so walking or dropping it cannot overflow the
 //! stack.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::time::{Duration, Instant};
 
 use comrak::nodes::{AstNode, NodeCodeBlock, NodeValue};
@@ -42,7 +42,21 @@ pub struct MarkdownBlock {
     pub node: BlockKind,
 }
 
-/// Kind of a block.
+impl MarkdownBlock {
+    /// Returns its line numbers.
+    pub fn lines(&self) -> RangeInclusive<usize> {
+        self.first..=self.last
+    }
+
+    /// Returns the code of a fenced block; `None` for any other block.
+    pub fn fenced(&self) -> Option<&MarkdownCode> {
+        match &self.node {
+            BlockKind::Code(code) if code.fence_char.is_some() => Some(code),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockKind {
     Heading {
@@ -74,7 +88,6 @@ pub enum BlockKind {
 /// A code block, fenced or indented.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MarkdownCode {
-    /// The info string, decoded.
     pub info: String,
     /// Character of the fence. `None` for an indented block.
     pub fence_char: Option<char>,
@@ -88,7 +101,13 @@ pub struct MarkdownCode {
     pub line_range: Range<usize>,
 }
 
-/// An item of a list.
+impl MarkdownCode {
+    /// Returns its opening fence.
+    pub fn fence(&self) -> String {
+        std::iter::repeat_n(self.fence_char.unwrap_or('`'), self.fence_len).collect()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     /// Line of its marker, from 1.
@@ -207,7 +226,6 @@ struct Frame {
     span: (usize, usize),
     /// For the document and items.
     blocks: Vec<MarkdownBlock>,
-    /// For lists.
     items: Vec<Item>,
 }
 
@@ -454,7 +472,6 @@ pub struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// Splits a text.
     pub fn new(text: &'a str) -> Lines<'a> {
         let bytes = text.as_bytes();
         let mut starts = vec![0];
@@ -492,6 +509,11 @@ impl<'a> Lines<'a> {
     /// Returns a line by its number, from 1, with its end. Empty if it does not exist.
     pub fn raw(&self, number: usize) -> &'a str {
         self.span(number..number + 1)
+    }
+
+    /// Returns several lines without their ends.
+    pub fn texts(&self, numbers: RangeInclusive<usize>) -> Vec<&'a str> {
+        numbers.map(|number| self.get(number)).collect()
     }
 
     /// Returns a range of lines by their numbers, from 1, with their ends.

@@ -37,7 +37,7 @@ pub fn sanitize_blanks(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped.collect())
 }
 
-/// Like [`visible`], but keeps tabs, so that the line can be copied.
+/// Like [`sanitize_line`], but keeps tabs, so that the line can be copied.
 pub fn sanitize_tabbed(text: &str) -> String {
     text.split('\t')
         .map(sanitize_line)
@@ -53,7 +53,16 @@ pub fn excerpt(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// Like [`visible`], but keeps newlines.
+/// Like [`excerpt`], but ends at a word if one ends in the second half.
+pub fn excerpt_at_word(text: &str, most: usize) -> Cow<'_, str> {
+    let Some((end, _)) = text.char_indices().nth(most) else {
+        return Cow::Borrowed(text);
+    };
+    let word_end = text[..end].rfind(' ').filter(|at| *at > end / 2);
+    Cow::Owned(format!("{}…", &text[..word_end.unwrap_or(end)]))
+}
+
+/// Like [`sanitize_line`], but keeps newlines.
 pub fn sanitize_block(text: &str) -> Cow<'_, str> {
     show(text, Shape::Block)
 }

@@ -43,7 +43,6 @@ pub struct EditorCommand {
     pub hint: &'static str,
 }
 
-/// The [`User`] of an ACP client.
 pub struct AcpUser<'a> {
     wire: &'a mut AcpWire,
     session: String,

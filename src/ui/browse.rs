@@ -39,14 +39,11 @@ impl std::fmt::Display for TurnAddress {
 pub enum BrowseAction {
     /// Start a session at a turn.
     Branch(TurnAddress),
-    /// Undo the turns after this one.
     Undo(TurnAddress),
-    /// Restore the files to a turn.
     Restore(TurnAddress),
     Land(TurnAddress),
     /// Review the plan that waits in a session, where comments on its lines are written.
     Review(SessionName),
-    /// Open a file as of a turn.
     Open(Box<ChangedFile>),
     /// Copy text to the clipboard.
     Copy(String),

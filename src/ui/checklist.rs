@@ -8,7 +8,6 @@ use super::key::Key;
 use super::list::{List, ListResponse};
 use super::style::StyledLine;
 
-/// State of the checklist.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Checklist {
     /// Memos first, then actions.
@@ -66,7 +65,6 @@ pub enum ChecklistRow {
     Memos,
     /// Heading above the actions.
     Actions,
-    /// An item, by its index.
     Item(usize),
     /// A pair, by the indices of its item and itself.
     Pair(usize, usize),
@@ -77,7 +75,6 @@ pub enum ChecklistRow {
 pub enum ChecklistCommand {
     /// Run everything that is switched on.
     Run,
-    /// Return to the summary.
     Back,
     /// Decline the plan.
     Skip,
@@ -171,7 +168,6 @@ impl Checklist {
         problems.into_iter().next()
     }
 
-    /// Handles a key.
     pub fn press(&mut self, key: &Key) -> Option<ChecklistCommand> {
         self.notice = None;
         let rows = self.rows();

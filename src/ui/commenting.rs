@@ -70,13 +70,11 @@ pub struct Commenting {
     pub notice: Option<String>,
 }
 
-/// A row of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DiffRow {
     File(usize),
     /// A line of a file's difference.
     Line(usize, usize),
-    /// A comment, by its index.
     Comment(usize),
     /// A comment on the previous plan, by its index.
     Earlier(usize),
@@ -162,7 +160,6 @@ impl Commenting {
         self.list.fit(self.rows.len(), height);
     }
 
-    /// Handles a key.
     pub fn press(&mut self, key: &Key) -> Option<CommentingCommand> {
         self.notice = None;
         let mut list = std::mem::take(&mut self.list);

@@ -40,7 +40,6 @@ pub fn unified(change: &FileVersions<'_>) -> Vec<StyledLine> {
     lines
 }
 
-/// A rendered diff.
 #[derive(Debug, Clone, Default)]
 pub struct RenderedDifference {
     /// Added and removed lines. Zero for binary files.

@@ -1,8 +1,8 @@
 //! Describes how the user's files differ from the newest turn.
 
-use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::{shell_operand, shell_word};
+use crate::text::{counted, first_names};
 use crate::workspace::drift::{Drift, MissingChange, NO_RECORD, NotBrought, TurnName, WhyMissing};
 
 /// Turns or files named in one sentence.
@@ -46,10 +46,11 @@ pub fn sentences(drift: &Drift, tip: u64) -> Vec<String> {
 
     sentences.extend(other_turns(drift, tip));
     if let Some(NotBrought { turn, files }) = &drift.not_brought {
-        let files = list_names(
+        let files = first_names(
             files
                 .iter()
                 .map(|file| format!("`{}`", sanitize_line(file))),
+            MAX_NAMED,
         );
         sentences.push(format!(
             "the result of turn {turn} is not in your files ({files}); `teddy restore {turn} --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side"
@@ -57,11 +58,12 @@ pub fn sentences(drift: &Drift, tip: u64) -> Vec<String> {
     }
 
     if !drift.marked.is_empty() {
-        let files = list_names(
+        let files = first_names(
             drift
                 .marked
                 .iter()
                 .map(|file| format!("`{}`", sanitize_line(file))),
+            MAX_NAMED,
         );
         sentences.push(format!("conflict markers are in {files}"));
     }
@@ -113,7 +115,7 @@ pub fn list_of(turns: &[TurnName]) -> String {
         numbers.sort_unstable();
         format!("{} of {}", numbered(&numbers), sanitize_line(session))
     };
-    list_names(sessions.into_iter().map(name))
+    first_names(sessions.into_iter().map(name), MAX_NAMED)
 }
 
 fn numbered(numbers: &[u64]) -> String {
@@ -138,16 +140,6 @@ fn numbered(numbers: &[u64]) -> String {
 
 fn is_run(numbers: &[u64]) -> bool {
     numbers.windows(2).all(|pair| pair[1] == pair[0] + 1)
-}
-
-/// Lists the first names, and how many more there are.
-fn list_names(names: impl ExactSizeIterator<Item = String>) -> String {
-    let more = names.len().saturating_sub(MAX_NAMED);
-    let mut text = names.take(MAX_NAMED).collect::<Vec<_>>().join(", ");
-    if more > 0 {
-        text.push_str(&format!(" and {more} more"));
-    }
-    text
 }
 
 fn sentence(text: &str) -> String {
@@ -209,8 +201,7 @@ fn describe_missing_change(missing: &MissingChange, turn_name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace::drift::OtherBranch;
-    use crate::workspace::drift::{MissingChange, WhyMissing};
+    use crate::workspace::drift::{MissingChange, OtherBranch, WhyMissing};
 
     #[test]
     fn what_is_missing_is_listed_behind_the_rest() {

@@ -13,8 +13,7 @@ use super::editor::{self, Choices, EditorUse};
 use super::style::{Paint, StyledLine, Tone, block};
 use super::{preview, summary};
 use crate::host::editor::{Editor, MAX_EDITED};
-use crate::host::file::read_regular_text;
-use crate::host::file::temporary_dir;
+use crate::host::file::{read_regular_text, temporary_dir};
 use crate::host::screen;
 use crate::plan::action::behavior::{Editable, UserEdit};
 use crate::plan::action::{Action, ActionKind};
@@ -30,7 +29,6 @@ const EDIT_OR_CLOSE: [(char, &str); 2] = [('e', "change it"), ('c', "close it; n
 
 /// Prompts and editor, as the editing dialogs need them.
 pub trait EditingPrompts {
-    /// Prints lines.
     fn show(&mut self, lines: &[StyledLine]);
     /// Asks for one of `keys`, each with what it does. Leaving chooses the last one.
     fn key(&mut self, question: &str, keys: &[(char, &str)]) -> io::Result<char>;

@@ -5,7 +5,6 @@ use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModif
 /// A key press or another event of the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
-    /// A character.
     Char(char),
     /// A lowercase character with ctrl.
     Ctrl(char),
@@ -14,18 +13,13 @@ pub enum Key {
     Enter,
     /// Enter with alt or shift.
     AltEnter,
-    /// Escape.
     Esc,
     Tab,
     /// Tab with shift.
     BackTab,
-    /// Arrow up.
     Up,
-    /// Arrow down.
     Down,
-    /// Arrow left.
     Left,
-    /// Arrow right.
     Right,
     PageUp,
     PageDown,

@@ -69,7 +69,6 @@ impl List {
         self.cursor
     }
 
-    /// Returns the visible rows.
     pub fn visible(&self) -> Range<usize> {
         self.top..(self.top + self.height).min(self.count)
     }

@@ -77,11 +77,8 @@ struct OpenCodeBlock {
 /// Tracks the open code block across lines.
 fn styled(line: &str, block: &mut Option<OpenCodeBlock>) -> StyledLine {
     let fence = fence::read(line);
-    let closes = |open: &OpenCodeBlock| {
-        fence.is_some_and(|fence| {
-            fence.mark == open.mark && fence.len >= open.length && fence.info.is_empty()
-        })
-    };
+    let closes =
+        |open: &OpenCodeBlock| fence.is_some_and(|fence| fence.closes(open.mark, open.length));
     let trimmed = line.trim_start();
 
     match (block.as_ref(), fence) {

@@ -20,12 +20,10 @@ pub fn rejected(file: Option<&str>, diagnostics: &[Diagnostic]) -> Vec<StyledLin
         .collect()
 }
 
-/// Returns a list of diagnostics.
 pub fn listed(diagnostics: &[Diagnostic]) -> Vec<StyledLine> {
     diagnostics.iter().flat_map(diagnostic).collect()
 }
 
-/// Returns one diagnostic.
 pub fn diagnostic(diagnostic: &Diagnostic) -> Vec<StyledLine> {
     placed(artifact::PLAN, diagnostic)
 }

@@ -8,11 +8,10 @@ use crate::git::object::CommitId;
 use crate::session::artifact;
 use crate::session::input::ListScope;
 use crate::session::meta::NotCaptured;
-use crate::text::counted;
-use crate::text::grouped;
 use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::{shell_operand, shell_word};
+use crate::text::{counted, first_names, grouped};
 use crate::workflow::land::turns;
 use crate::workflow::restore::outcome::{RestoreNote, UndoneCommit};
 use crate::workflow::user::{LargeEntry, NoReplan, Notice};
@@ -89,7 +88,6 @@ fn is_files_warning(notice: &FilesNotice) -> bool {
     )
 }
 
-/// Returns the lines of a notice.
 pub fn lines(notice: &Notice) -> Vec<StyledLine> {
     let tone = if is_warning(notice) {
         Tone::Warning
@@ -249,34 +247,21 @@ fn sentences(notice: &Notice) -> Vec<String> {
 }
 
 fn changed_during_call(model: &str, paths: &[String]) -> String {
-    let names: Vec<_> = paths
-        .iter()
-        .take(MAX_FILES)
-        .map(|path| sanitize_line(path))
-        .collect();
-    let more = match paths.len().saturating_sub(MAX_FILES) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+    let paths = paths.iter().map(|path| sanitize_line(path).into_owned());
+    let names = first_names(paths, MAX_FILES);
     let model = sanitize_line(model);
     format!(
-        "your files changed while the model `{model}` was asked: {}{more}. If it did that, `teddy record --by {model}` makes a turn of it, which can be undone; a model of `kind: agent` works in a worktree of its own",
-        names.join(", ")
+        "your files changed while the model `{model}` was asked: {names}. If it did that, `teddy record --by {model}` makes a turn of it, which can be undone; a model of `kind: agent` works in a worktree of its own"
     )
 }
 
 /// Names at most three directories.
 fn describe_copy(missing: &[String], editable: &[String]) -> String {
     let quoted = |names: &[String]| {
-        let listed: Vec<String> = names
+        let names = names
             .iter()
-            .take(3)
-            .map(|name| format!("`{}`", sanitize_line(name)))
-            .collect();
-        match names.len() {
-            0..=3 => listed.join(", "),
-            more => format!("{} and {} more", listed.join(", "), more - 3),
-        }
+            .map(|name| format!("`{}`", sanitize_line(name)));
+        first_names(names, 3)
     };
     let mut parts = Vec::new();
     if !missing.is_empty() {
@@ -518,7 +503,6 @@ pub fn left_out(files: &[NotCaptured], how: &str) -> Vec<String> {
 
 const SHORT_ID_LENGTH: usize = 8;
 
-/// Returns the text of a note.
 pub fn restore_note(note: &RestoreNote) -> String {
     match note {
         RestoreNote::NoRecord => NO_RECORD.to_owned(),

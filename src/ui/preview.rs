@@ -14,7 +14,6 @@ use crate::plan::validate::Step;
 use crate::text::resource::Resource;
 use crate::workflow::user::ResourceContent;
 
-/// Returns the preview of a row.
 pub fn lines(draft: &EditedPlan, list: &Checklist, row: ChecklistRow) -> Vec<StyledLine> {
     match row {
         ChecklistRow::Memos => vec![StyledLine::plain(

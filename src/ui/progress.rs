@@ -17,8 +17,9 @@ use crate::host::clock;
 use crate::model::acting::AgentProgress;
 use crate::plan::action::ROWS;
 use crate::plan::run::{Ending, Outcome};
+use crate::text::fence::FenceTracker;
 use crate::text::sanitize::strip_ansi;
-use crate::text::{counted, fence, grouped};
+use crate::text::{counted, grouped};
 use crate::workflow::user::{Estimate, Event};
 
 /// Minimum interval between updates of the status line.
@@ -443,8 +444,7 @@ pub struct PlanScan {
     parsed: usize,
     /// Bytes received so far.
     length: usize,
-    /// Mark and length of the open fence.
-    fence: Option<(u8, usize)>,
+    fences: FenceTracker,
     actions: usize,
 }
 
@@ -456,7 +456,7 @@ impl PlanScan {
         let complete = fresh.rfind('\n').map_or(0, |at| at + 1);
         self.parsed += complete;
         for line in fresh[..complete].lines() {
-            if !self.in_block(line) && is_action(line) {
+            if !self.fences.is_code(line) && is_action(line) {
                 self.actions += 1;
             }
         }
@@ -475,24 +475,6 @@ impl PlanScan {
     /// Returns the approximate number of tokens so far.
     pub fn tokens(&self) -> usize {
         self.length / BYTES_PER_TOKEN
-    }
-
-    /// Returns whether the line belongs to a code block, fences included.
-    fn in_block(&mut self, line: &str) -> bool {
-        let fence = fence::read(line);
-        match self.fence {
-            Some((mark, length)) => {
-                let closes = fence.is_some_and(|fence| {
-                    fence.mark == mark && fence.len >= length && fence.info.is_empty()
-                });
-                self.fence = self.fence.filter(|_| !closes);
-                true
-            }
-            None => {
-                self.fence = fence.map(|fence| (fence.mark, fence.len));
-                fence.is_some()
-            }
-        }
     }
 }
 

@@ -49,7 +49,6 @@ pub struct PromptText<'a> {
 }
 
 impl PromptText<'_> {
-    /// Returns help for a new prompt.
     pub fn new<'a>(help: &'a PromptHelp, typed: &'a [String]) -> PromptText<'a> {
         PromptText {
             help,
@@ -129,7 +128,6 @@ pub enum InputCommand {
     Quit,
     /// Continue in an editor.
     Editor,
-    /// Suspend the program.
     Suspend,
     /// Replace the text by the previous one in the history.
     Earlier,
@@ -169,12 +167,10 @@ impl TextInput {
         }
     }
 
-    /// Returns the text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Handles a key.
     pub fn press(&mut self, key: &Key) -> Option<InputCommand> {
         match key {
             Key::Enter if self.text[..self.cursor].ends_with('\\') => {

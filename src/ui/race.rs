@@ -11,7 +11,6 @@ use crate::workflow::race::{LaneRow, LaneState, Spectator};
 /// Minimum interval between redraws.
 const REFRESH: Duration = Duration::from_millis(200);
 
-/// Table of a running race.
 pub struct RaceTable<W: Write> {
     out: W,
     style: OutputStyle,

@@ -5,9 +5,8 @@ use std::time::Duration;
 use super::style::{StyledLine, Tone};
 use crate::config::settings::Settings;
 use crate::model::ModelError;
-use crate::model::discovery::FoundModels;
-use crate::model::discovery::ModelOffer;
 use crate::model::discovery::server::FoundServer;
+use crate::model::discovery::{FoundModels, ModelOffer};
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::setup::TriedModel;
 
@@ -59,7 +58,6 @@ pub fn describe_detected(detected: &FoundModels, configured: Option<&str>) -> Ve
     lines
 }
 
-/// Returns the configured models.
 pub fn configured(settings: &Settings, file: &str) -> Vec<StyledLine> {
     let chosen = settings.model.as_deref();
     let mut lines = vec![match chosen {
@@ -215,10 +213,9 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::model::discovery::FoundAgent;
-    use crate::model::discovery::FoundKey;
     use crate::model::discovery::program::FoundProgram;
     use crate::model::discovery::server::parse_address;
+    use crate::model::discovery::{FoundAgent, FoundKey};
     use crate::model::known::{ANTHROPIC, KnownProgram};
 
     /// A usable program, a refused one, a key and a server.

@@ -27,9 +27,7 @@ pub enum Tone {
     Strong,
     /// Less important text.
     Faint,
-    /// An added line.
     Added,
-    /// A removed line.
     Removed,
     /// The changed part of an added line.
     AddedPart,
@@ -46,7 +44,6 @@ pub enum Tone {
 /// Text of one tone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StyledSpan {
-    /// Tone of the text.
     pub tone: Tone,
     /// Contains no deceptive characters.
     text: String,
@@ -95,7 +92,6 @@ impl ColorChoice {
 }
 
 impl StyledSpan {
-    /// Returns the text.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -107,7 +103,6 @@ impl StyledLine {
         StyledLine::default().with(tone, text)
     }
 
-    /// Returns a line of plain text.
     pub fn plain(text: &str) -> StyledLine {
         StyledLine::of(Tone::Plain, text)
     }
@@ -150,12 +145,10 @@ impl StyledLine {
         self
     }
 
-    /// Returns the spans.
     pub fn spans(&self) -> &[StyledSpan] {
         &self.spans
     }
 
-    /// Returns the width in columns.
     pub fn width(&self) -> usize {
         self.columns
     }

@@ -75,7 +75,6 @@ pub struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
-    /// Prepares the summary of a proposal.
     pub fn new(proposal: &'a ReviewRequest<'a>, audience: Audience) -> Summary<'a> {
         let damage = plan_damage(proposal.plan, proposal.simulation);
         Summary {
@@ -550,7 +549,12 @@ fn commands_json(commands: CommandCounts) -> Value {
 fn action_json(proposal: &ReviewRequest<'_>, index: usize) -> Value {
     let kind = &proposal.plan.actions[index].kind;
     let mut value = json!({ "index": index, "kind": kind.name(), "target": kind.target(), "description": proposal.plan.actions[index].description() });
-    for (key, contents) in kind.json(changed(proposal, index)) {
+    if kind.path().is_some() {
+        let counts = changed(proposal, index);
+        value["added"] = counts.added.into();
+        value["removed"] = counts.removed.into();
+    }
+    for (key, contents) in kind.json() {
         value[key] = contents;
     }
     value

@@ -78,7 +78,6 @@ pub fn stdout_width() -> Option<usize> {
     is_stdout().then(|| terminal_size().width)
 }
 
-/// Returns the size of the terminal.
 pub fn terminal_size() -> TextArea {
     match size() {
         Ok((width, height)) if width > 0 && height > 0 => TextArea {
@@ -89,7 +88,6 @@ pub fn terminal_size() -> TextArea {
     }
 }
 
-/// Waits for the next key.
 pub fn next_key() -> io::Result<Key> {
     loop {
         if let Some(key) = key_within(PATIENCE)? {
@@ -283,7 +281,6 @@ fn enter_again(raw: bool, full: bool) -> io::Result<()> {
 }
 
 impl RawMode {
-    /// Enters raw mode.
     pub fn enter() -> io::Result<RawMode> {
         restore_before_panics();
         let is_outermost = !RAW.load(Ordering::SeqCst);
@@ -303,7 +300,6 @@ impl Drop for RawMode {
 }
 
 impl Full {
-    /// Enters the full screen.
     pub fn enter() -> io::Result<Full> {
         let raw = RawMode::enter()?;
         enter_full()?;

@@ -18,8 +18,7 @@ use super::summary::{self, Audience, Summary};
 use super::terminal::{self, Full, RawMode};
 use super::{editing, markdown};
 use crate::host::editor::Editor;
-use crate::host::file::temporary_dir;
-use crate::host::file::write_atomic;
+use crate::host::file::{temporary_dir, write_atomic};
 use crate::host::{clipboard, interrupt, screen};
 use crate::plan::Plan;
 use crate::project::ManualIo;
@@ -70,7 +69,6 @@ const BYTES_KEY: char = 'B';
 /// Stands above an answer of the model in prose.
 pub const PROSE_HEADING: &str = "The model answered without a plan:";
 
-/// Options of the user.
 #[derive(Debug, Clone, Default)]
 pub struct UserOptions {
     /// `-y`: run plans without asking. Messages are still asked for.

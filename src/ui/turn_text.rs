@@ -92,7 +92,6 @@ fn finish_log_line(start: StyledLine, title: &str, facts: &[String], notes: &str
         .with(Tone::Warning, notes)
 }
 
-/// Returns the color of a status.
 pub fn status_tone(status: Status) -> Tone {
     match status {
         Status::Executed

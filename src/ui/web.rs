@@ -1,19 +1,32 @@
 //! Web server and HTML export of sessions: access control, addresses, pages.
 
 pub mod files;
-pub mod pages;
 
 use std::path::PathBuf;
 
-use pages::ProjectPages;
+use anyhow::Context as _;
 
-use crate::git::refs;
-use crate::host::serve::is_same_token;
-use crate::host::serve::{PageAnswer, PageRequest, plain};
+use crate::git::{diff, refs};
+use crate::host::serve::{PageAnswer, PageRequest, is_same_token, plain};
+use crate::plan;
 use crate::project::{Project, ProjectOptions, UserDirs};
+use crate::query::find::{LinePattern, Query, TurnPart, find};
+use crate::query::history::remote_rows;
+use crate::query::view::timeline::{session_page, timeline};
+use crate::query::view::turn_page::{ChangedFile, FileView, PathChange, turn_page};
+use crate::session::artifact;
+use crate::session::name::SessionName;
 use crate::text::digest;
-use crate::ui::html::layout::{ICON, POLICY, PageLocation, PageMode, SCRIPT, STYLE, trouble};
-use crate::ui::web::pages::{WebPage, parse_page};
+use crate::ui::html::changes::Changes;
+use crate::ui::html::compare::{self, Compared};
+use crate::ui::html::layout::{self, ICON, POLICY, PageLocation, PageMode, SCRIPT, STYLE, trouble};
+use crate::ui::html::search::{self, ShownSearch};
+use crate::ui::html::session;
+use crate::ui::html::sessions::{self, Overview};
+use crate::ui::html::turn::{self, ShownTurn};
+use crate::ui::html::waiting::{self, ShownPlan};
+use crate::workflow::compare::sides;
+use crate::workflow::dry_run::dry_run;
 
 // Answers the requests of the web server. Read-only.
 //
@@ -27,18 +40,15 @@ const TEDDY_REFS: &str = "refs/teddy/";
 pub struct Site {
     /// Access control.
     pub guard: WebGuard,
-    /// Name of the project.
     pub name: String,
     /// Directory of the project.
     pub dir: PathBuf,
-    /// Directories of the user.
     pub user_dirs: UserDirs,
     /// Options from the command line.
     pub options: ProjectOptions,
 }
 
 impl Site {
-    /// Answers a request.
     pub fn answer(&self, asked: &PageRequest) -> PageAnswer {
         with_security_headers(match self.guard.inside(asked) {
             Ok(path) => self.page(path, &asked.query),
@@ -196,6 +206,293 @@ pub fn with_security_headers(mut answered: PageAnswer) -> PageAnswer {
     answered
 }
 
+/// Files in the comparison of two turns.
+const MAX_FILES: usize = 1000;
+
+pub struct ProjectPages<'a> {
+    pub project: &'a Project,
+    pub name: &'a str,
+}
+
+impl ProjectPages<'_> {
+    /// Renders the list of sessions.
+    pub fn sessions(&self) -> anyhow::Result<String> {
+        let overview = Overview {
+            project: self.name,
+            timeline: &timeline(self.project, None)?,
+            remote: &remote_rows(self.project)?,
+        };
+        Ok(sessions::sessions(
+            PageLocation::first(PageMode::Live),
+            &overview,
+        ))
+    }
+
+    /// Renders the page of a session.
+    pub fn session(&self, session: &SessionName) -> anyhow::Result<String> {
+        let page = session_page(self.project, session)?;
+        let location = PageLocation::of(session, PageMode::Live);
+        let store = self.project.store();
+        let draft = store.tip(session).and_then(|tip| store.draft(&tip));
+        // The page of a plan that cannot be read says why.
+        let has_plan = draft.map_or(true, |draft| draft.is_planned());
+        Ok(session::session(location, self.name, &page, has_plan))
+    }
+
+    /// Renders the page of the plan that waits.
+    pub fn plan(&self, session: &SessionName) -> anyhow::Result<String> {
+        let store = self.project.store();
+        let tip = store.tip(session)?;
+        let draft = store.draft(&tip)?;
+        let run = dry_run(self.project, &tip, &draft)?;
+        let files: Vec<ChangedFile> = run
+            .files
+            .iter()
+            .take(MAX_FILES)
+            .map(|(path, file)| {
+                let change = match (&file.before, &file.after) {
+                    (None, _) => PathChange::Added,
+                    (_, None) => PathChange::Removed,
+                    _ => PathChange::Modified,
+                };
+                ChangedFile::planned(path, change)
+            })
+            .collect();
+        let written = draft.artifacts.text_or_empty(artifact::PLAN);
+        let mistakes: Vec<String> = run
+            .diagnostics
+            .iter()
+            .map(|mistake| mistake.message.clone())
+            .collect();
+        let shown = ShownPlan {
+            project: self.name,
+            session,
+            in_use: self.project.session().is_ok_and(|used| used == *session),
+            number: draft.meta.number,
+            title: &plan::parse(&written).0.title,
+            digest: &digest(&written),
+            changes: Changes {
+                files: &files,
+                left_out: run.files.len() - files.len(),
+                load: &|file: &ChangedFile| {
+                    let file = run.files.get(&file.path);
+                    let before = file.and_then(|file| file.before.as_deref());
+                    let after = file.and_then(|file| file.after.as_deref());
+                    (FileView::of_version(before), FileView::of_version(after))
+                },
+            },
+            commands: run.commands,
+            mistakes: &mistakes,
+        };
+        Ok(waiting::waiting(
+            PageLocation::of(session, PageMode::Live),
+            &shown,
+        ))
+    }
+
+    /// Renders the page of a turn.
+    pub fn turn(&self, session: &SessionName, number: u64) -> anyhow::Result<String> {
+        let store = self.project.store();
+        let turn = store.turn(session, &number.to_string())?;
+        let page = turn_page(self.project, &turn)?;
+        let repository = &self.project.repository;
+        // If the tip is damaged, older turns can still be shown.
+        let last = store.tip(session).map_or(number, |tip| tip.number());
+        let shown_turn = ShownTurn {
+            project: self.name,
+            session,
+            page: &page,
+            neighbors: [
+                number
+                    .checked_sub(1)
+                    .map(|at| layout::turn_page(session, at)),
+                (number < last).then(|| layout::turn_page(session, number + 1)),
+            ],
+            load: &|file: &ChangedFile| (file.before(repository), file.after(repository)),
+        };
+        Ok(turn::turn(
+            PageLocation::of(session, PageMode::Live),
+            &shown_turn,
+        ))
+    }
+
+    /// Renders the comparison of two turns.
+    pub fn compare(&self, names: &[String]) -> anyhow::Result<String> {
+        let names = names.get(..2).context("Mark two turns to compare them.")?;
+        let sides = sides(self.project, names)?;
+        let [a, b] = sides.as_slice() else {
+            anyhow::bail!("two sides are compared")
+        };
+        let repository = &self.project.repository;
+        let changes = diff::changes(repository, a.tree, b.tree)?;
+        let left_out = changes.len().saturating_sub(MAX_FILES);
+        let files: Vec<ChangedFile> = changes
+            .into_iter()
+            .take(MAX_FILES)
+            .map(ChangedFile::of)
+            .collect();
+
+        let compared = Compared {
+            project: self.name,
+            sides: &sides,
+            changes: Changes {
+                files: &files,
+                left_out,
+                load: &|file: &ChangedFile| (file.before(repository), file.after(repository)),
+            },
+        };
+        Ok(compare::compare(
+            PageLocation::first(PageMode::Live),
+            &compared,
+        ))
+    }
+
+    /// Renders the search page. An invalid pattern is reported on the page.
+    pub fn search(&self, request: &WebSearch) -> anyhow::Result<String> {
+        let pattern = LinePattern::new(&request.text, !request.has_case, false);
+        let mut searched = ShownSearch {
+            project: self.name,
+            text: &request.text,
+            parts: &request.parts,
+            has_case: request.has_case,
+            result: None,
+        };
+        let location = PageLocation::first(PageMode::Live);
+        let pattern = match pattern {
+            _ if request.text.is_empty() => return Ok(search::search(location, &searched)),
+            Ok(pattern) => pattern,
+            Err(why) => {
+                searched.result = Some(Err(format!("This is not a regular expression: {why}")));
+                return Ok(search::search(location, &searched));
+            }
+        };
+
+        let query = Query {
+            pattern,
+            parts: request.parts.clone(),
+            path: None,
+            session: None,
+        };
+        let results = find(self.project, &query)?;
+        searched.result = Some(Ok((&results, &query.pattern)));
+        Ok(search::search(location, &searched))
+    }
+}
+
+/// In characters.
+const MAX_PATTERN: usize = 1000;
+
+/// A page or a file of the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WebPage {
+    Sessions,
+    Session(SessionName),
+    Turn(SessionName, u64),
+    /// The plan that waits.
+    Plan(SessionName),
+    /// Comparison of turns.
+    Compare(Vec<String>),
+    Search(WebSearch),
+    /// Digest of the current state, which the script polls.
+    State,
+    Style,
+    Script,
+    Icon,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebSearch {
+    pub text: String,
+    pub parts: Vec<TurnPart>,
+    /// Whether the search is case-sensitive.
+    pub has_case: bool,
+}
+
+/// Parses an address below the secret path. Returns `None` if it is not valid.
+pub fn parse_page(path: &str, query: &str) -> Option<WebPage> {
+    match path {
+        "" | "index.html" => return Some(WebPage::Sessions),
+        "state" => return Some(WebPage::State),
+        "style.css" => return Some(WebPage::Style),
+        "live.js" => return Some(WebPage::Script),
+        "icon.svg" => return Some(WebPage::Icon),
+        "find.html" => return Some(WebPage::Search(parse_search(query))),
+        "compare.html" => {
+            let turns = query_fields(query)
+                .into_iter()
+                .filter(|(name, _)| name == "t");
+            return Some(WebPage::Compare(turns.map(|(_, value)| value).collect()));
+        }
+        _ => {}
+    }
+
+    let path = percent_decode(path.strip_prefix("s/")?, false)?;
+    let (session, page) = path.rsplit_once('/')?;
+    // Also rejects `..`: the name must be a valid session name.
+    let session = SessionName::from_address(session).ok()?;
+    match page {
+        "" | "index.html" => Some(WebPage::Session(session)),
+        layout::PLAN_PAGE => Some(WebPage::Plan(session)),
+        page => Some(WebPage::Turn(
+            session,
+            page.strip_suffix(".html")?.parse().ok()?,
+        )),
+    }
+}
+
+fn parse_search(query: &str) -> WebSearch {
+    let fields = query_fields(query);
+    let value = |name: &str| {
+        fields
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value)
+    };
+    let is_asked = |name: &str| {
+        fields
+            .iter()
+            .any(|(key, value)| key == "in" && value == name)
+    };
+    let parts = search::PARTS.iter().filter(|(_, name)| is_asked(name));
+    let mut parts: Vec<TurnPart> = parts.map(|(part, _)| *part).collect();
+    if parts.is_empty() {
+        // A form without a checked box searches the default parts.
+        parts = search::DEFAULT.to_vec();
+    }
+
+    let text = value("q").map_or("", String::as_str);
+    WebSearch {
+        text: text.chars().take(MAX_PATTERN).collect(),
+        parts,
+        has_case: value("case").is_some(),
+    }
+}
+
+fn query_fields(query: &str) -> Vec<(String, String)> {
+    let pair = |part: &str| {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        Some((percent_decode(name, true)?, percent_decode(value, true)?))
+    };
+    query.split('&').filter_map(pair).collect()
+}
+
+/// Percent-decodes text. `None` if the result is not valid UTF-8. In a form, `+` is a space.
+fn percent_decode(text: &str, is_form: bool) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut input = text.bytes();
+    while let Some(byte) = input.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digits = [input.next()?, input.next()?];
+                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+            }
+            b'+' if is_form => b' ',
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,5 +539,66 @@ mod tests {
             check(Some(host), "/w0rd/", Err(403));
         }
         check(None, "/w0rd/", Err(403));
+    }
+}
+
+#[cfg(test)]
+mod pages_tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, expected: Option<WebPage>) {
+        assert_eq!(parse_page(path, ""), expected, "{path}");
+    }
+
+    #[test]
+    fn an_address_means_a_page_or_nothing() {
+        let name = |text| SessionName::from_address(text).unwrap();
+        check("", Some(WebPage::Sessions));
+        check("s/demo/", Some(WebPage::Session(name("demo"))));
+        check("s/demo/index.html", Some(WebPage::Session(name("demo"))));
+        check(
+            "s/change/a-b/12.html",
+            Some(WebPage::Turn(name("change/a-b"), 12)),
+        );
+        check(
+            "s/o%22x/demo/0.html",
+            Some(WebPage::Turn(name("o\"x/demo"), 0)),
+        );
+        check("s/demo/plan.html", Some(WebPage::Plan(name("demo"))));
+        for nothing in [
+            "s/demo",
+            "s/",
+            "s//1.html",
+            "s/../1.html",
+            "s/demo/x.html",
+            "s/plan.html",
+            "s/demo/-1.html",
+            "s/demo/1",
+            "../style.css",
+            "s/%ff/1.html",
+            "s/%2/1.html",
+            "s/DEMO/1.html",
+            "s/demo/99999999999999999999.html",
+        ] {
+            check(nothing, None);
+        }
+    }
+
+    #[test]
+    fn a_form_says_what_is_searched_for() {
+        let Some(WebPage::Search(search)) =
+            parse_page("find.html", "q=a+%2B%C3%A9&in=plan&in=x&case=1")
+        else {
+            panic!("it is a search")
+        };
+        assert_eq!(search.text, "a +é");
+        assert_eq!(
+            (search.parts, search.has_case),
+            (vec![TurnPart::Plan], true)
+        );
+        let compared = parse_page("compare.html", "t=a%3A1&t=a%3A2&x=y&t=%zz");
+        let names = ["a:1", "a:2"].map(str::to_owned).to_vec();
+        assert_eq!(compared, Some(WebPage::Compare(names)));
     }
 }

@@ -3,23 +3,20 @@
 //! One call is one conversation: initialize, open or resume a session, set the mode, send the
 //! prompt, end the agent. The agent works with its own tools only, inside the sandbox.
 
-mod message;
 mod talk;
 
 use serde_json::{Value, json};
 
-use message::{NO_METHOD, NOT_LOGGED_IN, RpcFailure};
-pub(super) use message::{initialize_params, request};
-use talk::{Talk, TalkError};
+use talk::{NO_METHOD, NOT_LOGGED_IN, RpcFailure, Talk, TalkError};
+pub(super) use talk::{initialize_params, request};
 
 use super::agent::{AgentSettings, private_dir};
 use super::agent_output::MAX_LINE;
 use super::clock::{AgentClock, check_survivors, too_much};
 use super::facts::is_id;
-use super::mcp;
 use super::{
     ACP_VERSION, ActingModel, AgentFailure, AgentHost, AgentIdentity, AgentLimits, AgentNeeds,
-    AgentProgress, AgentResult, AgentTask, StopReason,
+    AgentProgress, AgentResult, AgentTask, StopReason, mcp,
 };
 use crate::host::dialogue::{Dialogue, DialogueDir, DialogueOrder};
 use crate::model::ModelError;

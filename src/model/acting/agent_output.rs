@@ -1,6 +1,6 @@
 //! Splits output into lines of bounded length, and sanitizes parts of it for display.
 
-use crate::text::sanitize::{sanitize_block, sanitize_line, strip_ansi};
+use crate::text::sanitize::{excerpt_at_word, sanitize_block, sanitize_line, strip_ansi};
 use crate::text::secret::{redact, redact_values};
 
 /// In bytes.
@@ -50,15 +50,7 @@ pub(super) fn sanitize_label(text: &str) -> String {
     // Redact before truncating: a truncated key can't be recognized.
     let begin: String = text.trim().chars().take(10 * MAX_LABEL).collect();
     let clean = redact(&begin);
-    let mut short: String = clean.chars().take(MAX_LABEL).collect();
-    if short.len() < clean.len() {
-        // At a word, if one ends in the second half.
-        if let Some(end) = short.rfind(' ').filter(|end| *end > short.len() / 2) {
-            short.truncate(end);
-        }
-        short.push('…');
-    }
-    sanitize_line(&short).into_owned()
+    sanitize_line(&excerpt_at_word(&clean, MAX_LABEL)).into_owned()
 }
 
 /// The last answer in a chat history of aider, without its blocks of code: they are in the files.

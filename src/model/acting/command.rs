@@ -17,8 +17,7 @@ use super::{
     AgentResult, AgentTask, ConversationTotals, StopReason,
 };
 use crate::host::dialogue::{Dialogue, DialogueDir, DialogueEnding, DialogueEvent, DialogueOrder};
-use crate::model::acting::agent_output::Complaints;
-use crate::model::acting::agent_output::sanitize_label;
+use crate::model::acting::agent_output::{Complaints, sanitize_label};
 use crate::model::acting::json_line::updates_of;
 use crate::model::acting::transcript::{Speaker, TranscriptRecorder};
 use crate::model::{ModelError, TokenUsage};

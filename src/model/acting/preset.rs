@@ -18,7 +18,6 @@ pub struct AgentPreset {
     pub unconfined_mode: &'static str,
     /// Paths that it writes besides its worktree.
     pub state: &'static [&'static str],
-    /// Variables.
     pub keys: &'static [&'static str],
     /// To set in a sandbox.
     pub variables: &'static [(&'static str, &'static str)],
@@ -40,7 +39,6 @@ pub struct AgentPreset {
     /// The agent keeps its totals in a file that can be missing. Then it counts from zero: the total
     /// is smaller, or the same after further work.
     pub loses_totals: bool,
-    /// Command to install it.
     pub install: &'static str,
     /// For error messages.
     pub login: &'static str,

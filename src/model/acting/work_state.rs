@@ -25,13 +25,11 @@ const MAX_PATHS: usize = 10;
 
 #[derive(Debug, Default)]
 pub(super) struct WorkState<'a> {
-    /// The last message.
     pub(super) message: String,
     /// `true` after a tool use or a thought: the next text starts a new message.
     is_ended: bool,
     /// The agent's id of the message. Empty if it has none.
     message_id: String,
-    /// Tools by id.
     tools: HashMap<String, ToolUse>,
     /// A running tool can be silent for long.
     pub(super) has_tool: bool,

@@ -1,19 +1,18 @@
 //! Trait that every action implements: check, run, preview, report, edit.
 //!
 //! Each action implements it in its own file. Previews and reports are described in terms of the
-//! plan (a diff, a command, a message); the caller decides how to lay them out.
+//! plan (a diff, a command, a message); the caller decides how to lay them out. The values of an EDIT
+//! and an EXECUTE are defined here because the trait gives access to them.
+
+use std::time::Duration;
 
 use serde_json::Value;
 
-use super::edit::pair::Pair;
-use super::execute::command::Execute;
 use super::{Action, ActionKind, ActionRow};
 use crate::plan::field::Field;
-use crate::plan::run::ActionError;
-use crate::plan::run::{Outcome, Stage};
+use crate::plan::run::{ActionError, Outcome, Stage};
 use crate::plan::state::ModeChange;
 use crate::plan::validate::{Step, Validator};
-use crate::text::diff::Counts;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 
@@ -31,10 +30,17 @@ pub trait Behavior {
 
     /// Returns its target as one line: a path, a URL, an agent, or the first line of a command,
     /// query or message.
-    fn target(&self) -> String;
+    fn target(&self) -> String {
+        let path = self.path().map(ToString::to_string);
+        let resource = || self.resource().map(ToString::to_string);
+        let message = || first_message_line(self.message().unwrap_or_default());
+        path.or_else(resource).unwrap_or_else(message)
+    }
 
     /// Validates the action and applies it to the simulated files.
-    fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()>;
+    fn check(&self, _validator: &mut Validator<'_>, _action: &Action) -> anyhow::Result<()> {
+        Ok(())
+    }
 
     /// Runs the action in the worktree.
     fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError>;
@@ -44,12 +50,14 @@ pub trait Behavior {
 
     /// Returns its item in the summary of a plan.
     fn summary(&self) -> SummaryItem<'_> {
-        SummaryItem::Target
+        match self.path() {
+            Some(_) => SummaryItem::ChangedFile,
+            None => SummaryItem::Target,
+        }
     }
 
-    /// Returns its properties in the JSON summary, besides name, target and description. `counts`
-    /// holds the added and removed lines of its file.
-    fn json(&self, _counts: Counts) -> Vec<(&'static str, Value)> {
+    /// Returns its properties in the JSON summary, besides name, target and description.
+    fn json(&self) -> Vec<(&'static str, Value)> {
         let message = self.message().map(|text| ("message", text.into()));
         message.into_iter().collect()
     }
@@ -75,7 +83,9 @@ pub trait Behavior {
     }
 
     /// Returns all texts that the model wrote. The review searches them for invisible characters.
-    fn texts(&self) -> Vec<&str>;
+    fn texts(&self) -> Vec<&str> {
+        self.message().into_iter().collect()
+    }
 
     /// Names a text of the action that contains a NUL character and must not.
     fn text_with_nul(&self) -> Option<&'static str> {
@@ -84,7 +94,10 @@ pub trait Behavior {
 
     /// Returns the part that the user can edit in the review.
     fn editable(&self) -> Editable<'_> {
-        Editable::Nothing
+        match self.message() {
+            Some(message) => Editable::Text(message.to_owned()),
+            None => Editable::Nothing,
+        }
     }
 
     /// Returns the action with the user's edit applied.
@@ -141,7 +154,6 @@ pub trait Behavior {
         None
     }
 
-    /// Returns the command to run.
     fn command(&self) -> Option<&Execute> {
         None
     }
@@ -170,12 +182,6 @@ pub trait Behavior {
         false
     }
 
-    /// Describes the action in one line, for comparison in tests.
-    #[cfg(test)]
-    fn describe(&self) -> String {
-        format!("{} {}", self.name(), self.target())
-    }
-
     /// Returns its name as the format spells it.
     fn name(&self) -> &'static str {
         self.row().name
@@ -197,12 +203,63 @@ pub trait Behavior {
     }
 }
 
-/// Part of the preview of an action.
+/// A FIND and its REPLACE.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// Line of the FIND label in the plan, from 1.
+    pub line: usize,
+    /// Text of the FIND block; empty, or ends with a line ending.
+    pub find: String,
+    /// Text of the REPLACE block.
+    pub replace: String,
+    /// Info string of the FIND block.
+    pub language: String,
+}
+
+/// A command to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Execute {
+    /// The script, as passed to a shell or to the program of its `#!` line.
+    pub command: String,
+    /// Info string of the block.
+    pub language: String,
+    /// Working directory; the project root if `None`.
+    pub cwd: Option<RepoPath>,
+    /// Variables for this command only.
+    pub env: Vec<(String, String)>,
+    pub expected_outcome: String,
+    /// `- **Allow Failure:** true`: a nonzero exit code does not stop the plan.
+    pub allow_failure: bool,
+    /// `- **Timeout:** 30`: the command's own time limit.
+    pub timeout: Option<Duration>,
+    /// `- **Network:** true`: the user has granted this command the network in the review. A mistake
+    /// in a plan that was not reviewed.
+    pub network: bool,
+}
+
+impl Execute {
+    /// Describes everything that differs from a command in the root without a time limit.
+    pub fn settings(&self) -> Vec<String> {
+        let dir = self.cwd.as_ref().map(|cwd| format!("in {cwd}"));
+        let env = self
+            .env
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"));
+        let limit = self
+            .timeout
+            .map(|limit| format!("at most {} s", limit.as_secs()));
+        let failure = self.allow_failure.then(|| "may fail".to_owned());
+        let network = self.network.then(|| "with the network".to_owned());
+        let settings = dir.into_iter().chain(env).chain(limit);
+
+        settings.chain(failure).chain(network).collect()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PreviewPart<'a> {
     /// Change of a file. `None` means that the file does not exist.
     Difference {
-        /// The file.
         path: &'a RepoPath,
         /// Content before the action.
         before: Option<&'a [u8]>,
@@ -237,20 +294,17 @@ pub enum SummaryItem<'a> {
     Target,
     /// The target, with the number of added and removed lines.
     ChangedFile,
-    /// The full command.
     Command(&'a Execute),
     /// One line per text.
     Lines(&'a [String]),
 }
 
-/// Part of the report of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReportPart<'a> {
     /// A fenced text.
     Block {
         /// Caption above the block.
         caption: Option<&'static str>,
-        /// The info string.
         language: &'static str,
         text: &'a str,
     },
@@ -267,14 +321,12 @@ pub enum Editable<'a> {
     Text(String),
     /// Path and content of a new file.
     NewFile {
-        /// The proposed path.
         path: &'a RepoPath,
         /// The proposed content.
         text: &'a str,
     },
     /// The whole file after the action.
     FinalVersion {
-        /// The file.
         path: &'a RepoPath,
     },
 }
@@ -285,11 +337,7 @@ pub enum UserEdit<'a> {
     /// Another text; never blank.
     Text(&'a str),
     /// Another path or content for a new file.
-    NewFile {
-        path: RepoPath,
-        /// The content.
-        text: String,
-    },
+    NewFile { path: RepoPath, text: String },
     /// Another final content than the pairs produce.
     FinalVersion {
         /// The file before the action.

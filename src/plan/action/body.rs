@@ -9,11 +9,9 @@ use std::ops::Range;
 use super::ActionRow;
 use crate::plan::diagnostic::{Diagnostic, quote};
 use crate::plan::field::Field;
-use crate::plan::line::field_item;
-use crate::plan::line::{self, Label};
+use crate::plan::line::{self, Label, field_item};
 use crate::text::link;
-use crate::text::markdown::Lines;
-use crate::text::markdown::{BlockKind, Item, MarkdownBlock, MarkdownCode};
+use crate::text::markdown::{BlockKind, Item, Lines, MarkdownBlock, MarkdownCode};
 use crate::text::path::{PathError, RepoPath};
 use crate::text::resource::{Resource, is_url};
 
@@ -542,7 +540,6 @@ impl Body<'_> {
         }
     }
 
-    /// Reports a misplaced part.
     pub fn misplaced(&mut self, part: &BodyPart) {
         let name = self.row.name;
         match part {

@@ -7,8 +7,7 @@ use std::collections::BTreeSet;
 
 use super::ActionRow;
 use crate::plan::line::{self, Section, field_item, looks_like_border, name};
-use crate::text::markdown::Lines;
-use crate::text::markdown::{self, BlockKind, MarkdownBlock, MarkdownCode};
+use crate::text::markdown::{self, BlockKind, Lines, MarkdownBlock};
 
 /// A heading that ends the text above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,68 +118,7 @@ pub fn write_message(message: &str, out: &mut String) {
         .map(|(_, code)| code)
         .find(|code| !code.is_closed)
     {
-        close(code, out);
-    }
-}
-
-fn close(code: &MarkdownCode, out: &mut String) {
-    out.extend(std::iter::repeat_n(
-        code.fence_char.unwrap_or('`'),
-        code.fence_len,
-    ));
-    out.push('\n');
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(text: &str, borders: &[usize], expected_hidden: &[usize]) {
-        let (lines, blocks) = (Lines::new(text), markdown::blocks(text));
-        let actual: Vec<usize> = (0..blocks.len())
-            .filter(|&i| border(&lines, &blocks, i).is_some())
-            .map(|i| blocks[i].first)
-            .collect();
-        assert_eq!(actual, borders, "borders of {text:?}");
-        assert_eq!(
-            hidden(&lines, &blocks),
-            expected_hidden,
-            "hidden in {text:?}"
-        );
-    }
-
-    #[test]
-    fn headings_of_the_format_are_borders_and_others_are_words() {
-        check(
-            "# T\n\n## Memos\n\n## Words\n\n### `READ`\n\n### Options\n- a\n\n### `DELETE`\n- **File Path:** x\n",
-            &[1, 3, 7, 12],
-            &[],
-        );
-        check("#### `READ`\n", &[1], &[]);
-        check("text\n---\n\n```\n### `READ`\n```\n", &[], &[]);
-    }
-
-    #[test]
-    fn p18_a_heading_that_markdown_reads_as_something_else_is_found() {
-        check("<!--\n### `READ`\n-->\n", &[], &[2]);
-        check("- a\n\n  ### `READ`\n", &[], &[3]);
-        check("###`READ`\n", &[], &[1]);
-        check("###\u{a0}`READ`\n", &[], &[1]);
-        check("x\n\n    ### `READ`\n", &[], &[3]);
-        check("<details>\n## Action Plan\n", &[], &[2]);
-    }
-
-    #[test]
-    fn a_written_message_holds_no_border() {
-        for (message, expected) in [
-            ("### `READ`", "\\### `READ`\n"),
-            ("```\n### `READ`\n```", "```\n### `READ`\n```\n"),
-            ("# x\n~~~~\ny", "\\# x\n~~~~\ny\n~~~~\n"),
-            ("<!--\n### READ", "<!--\n\\### READ\n"),
-        ] {
-            let mut out = String::new();
-            write_message(message, &mut out);
-            assert_eq!(out, expected);
-        }
+        out.push_str(&code.fence());
+        out.push('\n');
     }
 }

@@ -1,13 +1,12 @@
 //! CHAT_WITH_USER: sends a message to the user and waits for the answer.
 
-use super::behavior::{Behavior, Editable, PreviewPart, UserEdit, first_message_line};
+use super::behavior::{Behavior, PreviewPart, UserEdit};
 use super::body::Body;
-use super::{Action, ActionKind, ActionRow};
+use super::{ActionKind, ActionRow};
 use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::field::Field;
-use crate::plan::run::ActionError;
-use crate::plan::run::{Effect, Outcome, Stage};
-use crate::plan::validate::{Step, Validator};
+use crate::plan::run::{ActionError, Effect, Outcome, Stage};
+use crate::plan::validate::Step;
 
 /// Table entry of CHAT_WITH_USER.
 pub static ROW: ActionRow = ActionRow {
@@ -21,11 +20,8 @@ pub static ROW: ActionRow = ActionRow {
     unit: ("message", "messages"),
     counts_targets: false,
     read: |body| read(body).map(ActionKind::from),
-    #[cfg(test)]
-    sample,
 };
 
-/// A message to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatWithUser {
     /// Markdown as in the plan, without blank lines at its ends.
@@ -41,16 +37,8 @@ impl Behavior for ChatWithUser {
         Vec::new()
     }
 
-    fn target(&self) -> String {
-        first_message_line(&self.message)
-    }
-
     fn message(&self) -> Option<&str> {
         Some(&self.message)
-    }
-
-    fn check(&self, _judge: &mut Validator<'_>, _action: &Action) -> anyhow::Result<()> {
-        Ok(())
     }
 
     fn perform(&self, _stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
@@ -70,22 +58,9 @@ impl Behavior for ChatWithUser {
         true
     }
 
-    fn texts(&self) -> Vec<&str> {
-        vec![&self.message]
-    }
-
-    fn editable(&self) -> Editable<'_> {
-        Editable::Text(self.message.clone())
-    }
-
     fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
         let message = edit.message()?;
         Some(ChatWithUser { message }.into())
-    }
-
-    #[cfg(test)]
-    fn describe(&self) -> String {
-        format!("CHAT {:?}", self.message)
     }
 }
 
@@ -93,14 +68,4 @@ fn read(body: &mut Body<'_>) -> Option<ChatWithUser> {
     Some(ChatWithUser {
         message: body.message()?,
     })
-}
-
-#[cfg(test)]
-fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
-    use proptest::prelude::*;
-
-    let message = crate::plan::samples::message();
-    message
-        .prop_map(|message| ChatWithUser { message }.into())
-        .boxed()
 }

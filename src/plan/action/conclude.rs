@@ -1,15 +1,13 @@
 //! CONCLUDE: returns to the calling agent.
 
-use super::behavior::{Behavior, Editable, PreviewPart, UserEdit, first_message_line};
+use super::behavior::{Behavior, PreviewPart, UserEdit};
 use super::body::Body;
 use super::{Action, ActionKind, ActionRow, resource_list};
 use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::field::Field;
 use crate::plan::line::key::HANDOFF_KEYS;
-use crate::plan::run::ActionError;
-use crate::plan::run::{Effect, Outcome, Stage};
-use crate::plan::validate::check_resource_exists;
-use crate::plan::validate::{Step, Validator};
+use crate::plan::run::{ActionError, Effect, Outcome, Stage};
+use crate::plan::validate::{Step, Validator, check_resource_exists};
 use crate::text::resource::Resource;
 
 /// Table entry of CONCLUDE.
@@ -24,11 +22,8 @@ pub static ROW: ActionRow = ActionRow {
     unit: ("message", "messages"),
     counts_targets: false,
     read: |body| read(body).map(ActionKind::from),
-    #[cfg(test)]
-    sample,
 };
 
-/// A return to the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conclude {
     /// Resources added to the caller's context.
@@ -47,10 +42,6 @@ impl Behavior for Conclude {
             .into_iter()
             .chain([Field::new("Description", "")])
             .collect()
-    }
-
-    fn target(&self) -> String {
-        first_message_line(&self.message)
     }
 
     fn message(&self) -> Option<&str> {
@@ -87,14 +78,6 @@ impl Behavior for Conclude {
         true
     }
 
-    fn texts(&self) -> Vec<&str> {
-        vec![&self.message]
-    }
-
-    fn editable(&self) -> Editable<'_> {
-        Editable::Text(self.message.clone())
-    }
-
     fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
         let message = edit.message()?;
         Some(
@@ -104,12 +87,6 @@ impl Behavior for Conclude {
             }
             .into(),
         )
-    }
-
-    #[cfg(test)]
-    fn describe(&self) -> String {
-        let resources = crate::plan::samples::list(&self.resources);
-        format!("CONCLUDE [{resources}] {:?}", self.message)
     }
 }
 
@@ -125,14 +102,4 @@ fn read(body: &mut Body<'_>) -> Option<Conclude> {
         resources,
         message: body.message()?,
     })
-}
-
-#[cfg(test)]
-fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
-    use crate::plan::samples;
-    use proptest::prelude::*;
-
-    (samples::resources(), samples::message())
-        .prop_map(|(resources, message)| Conclude { resources, message }.into())
-        .boxed()
 }

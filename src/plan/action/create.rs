@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use serde_json::Value;
-
-use super::behavior::{Behavior, Editable, PreviewPart, SummaryItem, UserEdit};
+use super::behavior::{Behavior, Editable, PreviewPart, UserEdit};
 use super::body::Body;
 use super::take::KEEP_BYTES;
 use super::{Action, ActionKind, ActionRow, write_block};
@@ -15,19 +13,14 @@ use crate::plan::diagnostic::quote;
 use crate::plan::field::Field;
 use crate::plan::line::key::PATH_KEYS;
 use crate::plan::run;
-use crate::plan::run::ActionError;
-use crate::plan::run::MAX_COMPARED_TEXT;
-use crate::plan::run::{Ending, Outcome, Stage};
-use crate::plan::validate::elision_mistake;
+use crate::plan::run::{ActionError, Ending, MAX_COMPARED_TEXT, Outcome, Stage};
 use crate::plan::validate::simulated_files::Lookup;
-use crate::plan::validate::{Mistake, Step, Validator};
-use crate::text::counted;
-use crate::text::diff::Counts;
+use crate::plan::validate::{Mistake, Step, Validator, elision_mistake};
 use crate::text::elision::elided;
 use crate::text::keep_bytes::keep_bytes;
-use crate::text::link;
 use crate::text::path::RepoPath;
 use crate::text::sanitize::sanitize_line;
+use crate::text::{counted, link};
 
 /// Table entry of CREATE.
 pub static ROW: ActionRow = ActionRow {
@@ -48,11 +41,8 @@ pub static ROW: ActionRow = ActionRow {
     unit: ("file", "files"),
     counts_targets: false,
     read: |body| read(body).map(ActionKind::from),
-    #[cfg(test)]
-    sample,
 };
 
-/// A file to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Create {
     pub path: RepoPath,
@@ -100,10 +90,6 @@ impl Behavior for Create {
         } else {
             write_block(&self.text, &self.language, out);
         }
-    }
-
-    fn target(&self) -> String {
-        self.path.to_string()
     }
 
     fn path(&self) -> Option<&RepoPath> {
@@ -232,17 +218,6 @@ impl Behavior for Create {
         kept.into_iter().chain([difference]).collect()
     }
 
-    fn summary(&self) -> SummaryItem<'_> {
-        SummaryItem::ChangedFile
-    }
-
-    fn json(&self, counts: Counts) -> Vec<(&'static str, Value)> {
-        vec![
-            ("added", counts.added.into()),
-            ("removed", counts.removed.into()),
-        ]
-    }
-
     fn risks(&self, step: &Step) -> Vec<String> {
         let replaced = step.replaced_lines().map(|lines| {
             let path = &self.path;
@@ -283,15 +258,6 @@ impl Behavior for Create {
 
     fn keeps_bytes_mut(&mut self) -> Option<&mut bool> {
         Some(&mut self.keep_bytes)
-    }
-
-    #[cfg(test)]
-    fn describe(&self) -> String {
-        let mark = if self.overwrite { "!" } else { "" };
-        format!(
-            "CREATE {} {:?} {}{mark}",
-            self.path, self.text, self.language
-        )
     }
 }
 
@@ -401,25 +367,4 @@ fn is_crlf(text: &str) -> bool {
 
 fn with_crlf(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\n', "\r\n")
-}
-
-#[cfg(test)]
-fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
-    use crate::plan::samples;
-    use proptest::prelude::*;
-
-    let flags = any::<[bool; 2]>();
-    (samples::path(), samples::file(), flags)
-        .prop_map(|(path, text, [overwrite, keep_bytes])| {
-            let language = "md".to_owned();
-            let create = Create {
-                path,
-                text,
-                language,
-                overwrite,
-                keep_bytes,
-            };
-            create.into()
-        })
-        .boxed()
 }

@@ -1,34 +1,28 @@
 //! EDIT: replaces exact, unique places of a file.
 
 mod check;
-pub mod pair;
 
 use std::path::Path;
 
-use serde_json::Value;
-
+pub use super::behavior::Pair;
 use check::readable_text;
-pub use pair::Pair;
 
-use super::behavior::{Behavior, Editable, PreviewPart, SummaryItem, UserEdit};
+use super::behavior::{Behavior, Editable, PreviewPart, UserEdit};
 use super::create::Create;
 use super::{Action, ActionKind, ActionRow, write_block};
 use crate::host::file::Root;
 use crate::plan::action::body::{Body, BodyPart};
-use crate::plan::action::foreign;
-use crate::plan::action::{BodyShape, SummaryGroup};
+use crate::plan::action::{BodyShape, SummaryGroup, foreign};
 use crate::plan::field::Field;
 use crate::plan::line::Label;
 use crate::plan::line::key::PATH_KEYS;
 use crate::plan::run;
-use crate::plan::run::ActionError;
-use crate::plan::run::{Ending, Outcome, Stage};
+use crate::plan::run::{ActionError, Ending, Outcome, Stage};
 use crate::plan::validate::{Step, Validator};
-use crate::text::diff::{self, Counts};
 use crate::text::edit::{FailedPair, MatchError, MatchPlace, apply, explain};
 use crate::text::path::RepoPath;
 use crate::text::sanitize::sanitize_line;
-use crate::text::{counted, link};
+use crate::text::{counted, diff, link};
 
 /// Table entry of EDIT.
 pub static ROW: ActionRow = ActionRow {
@@ -42,8 +36,6 @@ pub static ROW: ActionRow = ActionRow {
     unit: ("file", "files"),
     counts_targets: true,
     read: |body| parse_edit(body).map(ActionKind::from),
-    #[cfg(test)]
-    sample,
 };
 
 /// A file to change.
@@ -73,10 +65,6 @@ impl Behavior for Edit {
             out.push_str("`REPLACE:`\n");
             write_block(&pair.replace, &pair.language, out);
         }
-    }
-
-    fn target(&self) -> String {
-        self.path.to_string()
     }
 
     fn path(&self) -> Option<&RepoPath> {
@@ -114,17 +102,6 @@ impl Behavior for Edit {
         }
     }
 
-    fn summary(&self) -> SummaryItem<'_> {
-        SummaryItem::ChangedFile
-    }
-
-    fn json(&self, counts: Counts) -> Vec<(&'static str, Value)> {
-        vec![
-            ("added", counts.added.into()),
-            ("removed", counts.removed.into()),
-        ]
-    }
-
     fn risks(&self, step: &Step) -> Vec<String> {
         let is_emptied = step.after.as_ref().is_some_and(Vec::is_empty);
         let lines = step.replaced_lines().filter(|_| is_emptied);
@@ -155,15 +132,6 @@ impl Behavior for Edit {
             UserEdit::FinalVersion { before, after } => Some(whole_file(self, before, after)),
             _ => None,
         }
-    }
-
-    #[cfg(test)]
-    fn describe(&self) -> String {
-        let pairs = self.pairs.iter();
-        let pairs: Vec<_> = pairs
-            .map(|pair| (pair.find.as_str(), pair.replace.as_str()))
-            .collect();
-        format!("EDIT {} {pairs:?}", self.path)
     }
 }
 
@@ -203,151 +171,86 @@ fn whole_file(edit: &Edit, before: &str, after: String) -> ActionKind {
     }
 }
 
-#[cfg(test)]
-fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
-    use crate::plan::samples;
-    use proptest::prelude::*;
-
-    let find = samples::block_text().prop_filter("not empty", |text| !text.is_empty());
-    let pair = (find, samples::block_text()).prop_map(|(find, replace)| Pair {
-        line: 0,
-        find,
-        replace,
-        language: "xml".into(),
-    });
-    (samples::path(), proptest::collection::vec(pair, 1..3))
-        .prop_map(|(path, pairs)| Edit { path, pairs }.into())
-        .boxed()
-}
-
-/// The label or block expected next.
-enum LabelState {
-    /// FIND.
-    Between,
-    /// The block of this label, at this line.
-    Labelled(usize, Label),
-    /// REPLACE, since a FIND is complete.
-    HasFind,
-}
-
 fn parse_edit(body: &mut Body<'_>) -> Option<Edit> {
     let path = body.path();
-    let mut pairs: Vec<Pair> = Vec::new();
-    let mut pending: Option<Pair> = None;
-    let mut state = LabelState::Between;
     let parts = std::mem::take(&mut body.parts);
-    let any = parts
+    if !parts
         .iter()
-        .any(|part| !matches!(part, BodyPart::Unexpected { .. }));
+        .any(|part| !matches!(part, BodyPart::Unexpected { .. }))
+    {
+        let hint = "add `FIND:` with a code block and `REPLACE:` with a code block";
+        body.report(body.line, "EDIT has no pair of FIND and REPLACE", hint);
+    }
 
+    let mut pairs: Vec<Pair> = Vec::new();
+    // The label above the next block, and the pair whose REPLACE comes next.
+    let (mut label, mut pending) = (None::<(usize, Label)>, None::<Pair>);
     for part in parts {
-        state = match (part, state) {
-            (BodyPart::Label { line, label }, LabelState::Labelled(before, _)) => {
-                body.report(
-                    before,
-                    "this label has no code block below it",
-                    "put the code block on the line below the label",
-                );
-                LabelState::Labelled(line, label)
+        match (part, label) {
+            (BodyPart::Label { line, label: next }, above) => {
+                report_label(body, line, next, above, &mut pending);
+                label = Some((line, next));
             }
-            (
-                BodyPart::Label {
-                    line,
-                    label: Label::Replace,
-                },
-                LabelState::Between,
-            ) => {
-                body.report(
-                    line,
-                    "REPLACE without a FIND before it",
-                    "FIND and REPLACE alternate, FIND first",
-                );
-                LabelState::Labelled(line, Label::Replace)
-            }
-            (
-                BodyPart::Label {
-                    line,
-                    label: Label::Find,
-                },
-                LabelState::HasFind,
-            ) => {
-                body.report(
-                    line,
-                    "FIND where a REPLACE is expected: the FIND above has none",
-                    "FIND and REPLACE alternate, FIND first",
-                );
-                pending = None;
-                LabelState::Labelled(line, Label::Find)
-            }
-            (BodyPart::Label { line, label }, _) => LabelState::Labelled(line, label),
-            (
-                BodyPart::Code {
-                    text: content,
-                    language,
-                    ..
-                },
-                LabelState::Labelled(line, Label::Find),
-            ) => {
+            (BodyPart::Code { text, language, .. }, Some((line, Label::Find))) => {
+                let replace = String::new();
                 pending = Some(Pair {
                     line,
-                    find: content,
-                    replace: String::new(),
+                    find: text,
+                    replace,
                     language,
                 });
-                LabelState::HasFind
+                label = None;
             }
-            (BodyPart::Code { text, .. }, LabelState::Labelled(_, Label::Replace)) => {
+            (BodyPart::Code { text, .. }, Some((_, Label::Replace))) => {
                 pairs.extend(pending.take().map(|pair| Pair {
                     replace: text,
                     ..pair
                 }));
-                LabelState::Between
+                label = None;
             }
-            (
+            (part, _) => match &part {
+                // More helpful than "no label": the message shows the equivalent pairs.
                 BodyPart::Code {
                     line,
                     text,
                     language,
-                },
-                LabelState::Between,
-            ) if foreign::change(&text, &language).is_some() => {
-                // More helpful than "no label": the message shows the equivalent pairs.
-                let message = foreign::change(&text, &language).unwrap_or_default();
-                body.report(line, message, "copy FIND from the current file");
-                LabelState::Between
-            }
-            (part, state) => {
-                body.misplaced(&part);
-                state
-            }
-        };
+                } if pending.is_none()
+                    && let Some(message) = foreign::change(text, language) =>
+                {
+                    body.report(*line, message, "copy FIND from the current file");
+                }
+                _ => body.misplaced(&part),
+            },
+        }
     }
 
-    if let Some(line) = unfinished_label(&state, pending.as_ref()) {
-        body.report(
-            line,
-            "FIND without a REPLACE behind it",
-            "add `REPLACE:` and its code block; an empty block deletes the lines",
-        );
+    if let Some(line) = label
+        .map(|(line, _)| line)
+        .or(pending.map(|pair| pair.line))
+    {
+        let hint = "add `REPLACE:` and its code block; an empty block deletes the lines";
+        body.report(line, "FIND without a REPLACE behind it", hint);
     }
-
-    if !any {
-        body.report(
-            body.line,
-            "EDIT has no pair of FIND and REPLACE",
-            "add `FIND:` with a code block and `REPLACE:` with a code block",
-        );
-    }
-
     Some(Edit { path: path?, pairs })
 }
 
-/// Returns the line of a label that is incomplete at the end of the action.
-fn unfinished_label(state: &LabelState, pending: Option<&Pair>) -> Option<usize> {
-    match state {
-        LabelState::Labelled(line, _) => Some(*line),
-        LabelState::HasFind => pending.map(|pair| pair.line),
-        LabelState::Between => None,
+/// Reports a label that has no block above it, or that is not the one that comes next.
+fn report_label(
+    body: &mut Body<'_>,
+    line: usize,
+    label: Label,
+    above: Option<(usize, Label)>,
+    pending: &mut Option<Pair>,
+) {
+    let order = "FIND and REPLACE alternate, FIND first";
+    if let Some((above, _)) = above {
+        let hint = "put the code block on the line below the label";
+        body.report(above, "this label has no code block below it", hint);
+    } else if label == Label::Replace && pending.is_none() {
+        body.report(line, "REPLACE without a FIND before it", order);
+    } else if label == Label::Find && pending.take().is_some() {
+        let message = "FIND where a REPLACE is expected: the FIND above has none";
+        body.report(line, message, order);
     }
 }
 

@@ -1,7 +1,5 @@
 //! EXECUTE: runs a command in the worktree.
 
-pub mod command;
-
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
@@ -9,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub use command::Execute;
+pub use super::behavior::Execute;
 
 use super::behavior::{
     Behavior, Editable, PreviewPart, ReportPart, SummaryItem, UserEdit, first_line,
@@ -22,11 +20,10 @@ use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::diagnostic::quote;
 use crate::plan::field::Field;
 use crate::plan::line::key::COMMAND;
-use crate::plan::run::ActionError;
-use crate::plan::run::{Ending, Executed, Outcome, STOPPED, Stage};
+use crate::plan::line::value::unquoted;
+use crate::plan::run::{ActionError, Ending, Executed, Outcome, STOPPED, Stage};
 use crate::plan::validate::simulated_files::Lookup;
 use crate::plan::validate::{Mistake, Step, Validator};
-use crate::text::diff::Counts;
 use crate::text::link;
 use crate::text::path::RepoPath;
 use crate::text::sanitize::{sanitize_blanks, sanitize_line};
@@ -89,8 +86,6 @@ pub static ROW: ActionRow = ActionRow {
     unit: ("command", "commands"),
     counts_targets: false,
     read: |body| parse_execute(body).map(ActionKind::from),
-    #[cfg(test)]
-    sample,
 };
 
 impl Behavior for Execute {
@@ -172,7 +167,7 @@ impl Behavior for Execute {
         SummaryItem::Command(self)
     }
 
-    fn json(&self, _counts: Counts) -> Vec<(&'static str, Value)> {
+    fn json(&self) -> Vec<(&'static str, Value)> {
         vec![("command", self.command.as_str().into())]
     }
 
@@ -229,22 +224,6 @@ impl Behavior for Execute {
         };
         Some(edited.into())
     }
-
-    #[cfg(test)]
-    fn describe(&self) -> String {
-        let cwd = self.cwd.as_ref().map(|cwd| format!(" in {cwd}"));
-        let env = self
-            .env
-            .iter()
-            .map(|(name, value)| format!(" {name}={value}"));
-        let limit = self.timeout.map(|limit| format!(" {}s", limit.as_secs()));
-        let failure = self.allow_failure.then(|| " may fail".to_owned());
-        let network = self.network.then(|| " network".to_owned());
-        let settings = cwd.into_iter().chain(env).chain(limit).chain(failure);
-        let settings = settings.chain(network);
-
-        format!("EXECUTE {:?}{}", self.command, settings.collect::<String>())
-    }
 }
 
 /// Returns whether a variable affects how programs are found or loaded.
@@ -252,35 +231,6 @@ fn steers_programs(name: &str) -> bool {
     matches!(name, "PATH" | "IFS" | "ENV" | "BASH_ENV" | "HOME")
         || name.starts_with("LD_")
         || name.starts_with("GIT_")
-}
-
-#[cfg(test)]
-fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
-    use std::time::Duration;
-
-    use crate::plan::samples;
-    use proptest::prelude::*;
-
-    let command = samples::block_text().prop_filter("a command", |text| !text.trim().is_empty());
-    let env = proptest::collection::btree_map("[A-Z_]{1,5}", "[ -~é]{0,9}", 0..3);
-    let cwd = proptest::option::of(samples::path());
-    let timeout = proptest::option::of(1_u64..900);
-    let flags = any::<(bool, bool)>();
-    (command, cwd, env, samples::phrase(), flags, timeout)
-        .prop_map(|(command, cwd, env, expected, flags, seconds)| {
-            let execute = Execute {
-                command,
-                language: "sh".into(),
-                cwd: cwd.filter(|cwd| cwd.as_str() != "(Optional)"),
-                env: env.into_iter().collect(),
-                expected_outcome: expected,
-                allow_failure: flags.0,
-                timeout: seconds.map(Duration::from_secs),
-                network: flags.1,
-            };
-            execute.into()
-        })
-        .boxed()
 }
 
 /// Validates an EXECUTE. Its effect on the files is unknown, and validation of later actions takes
@@ -538,11 +488,7 @@ fn parse_env(body: &mut Body<'_>) -> Vec<(String, String)> {
 
 /// Parses `` `NAME`: "value" ``, with or without backticks and quotes, with `:` or `=`.
 fn parse_variable(item: &str) -> Option<(String, String)> {
-    let unquoted = item
-        .strip_prefix('`')
-        .and_then(|tail| tail.strip_suffix('`'))
-        .filter(|inner| !inner.contains('`'));
-    let item = unquoted.unwrap_or(item);
+    let item = unquoted(item).unwrap_or(item);
     let at = item.find([':', '='])?;
     let name = item[..at].trim_matches(['`', '*', ' ']);
     let mut value = item[at + 1..].trim_start_matches('*').trim();

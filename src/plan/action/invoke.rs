@@ -1,15 +1,13 @@
 //! INVOKE: hands over to another agent.
 
-use super::behavior::{Behavior, Editable, PreviewPart, UserEdit};
+use super::behavior::{Behavior, PreviewPart, UserEdit};
 use super::body::Body;
 use super::{Action, ActionKind, ActionRow, resource_list};
 use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::field::Field;
 use crate::plan::line::key::HANDOFF_KEYS;
-use crate::plan::run::ActionError;
-use crate::plan::run::{Effect, Outcome, Stage};
-use crate::plan::validate::check_resource_exists;
-use crate::plan::validate::{Mistake, Step, Validator};
+use crate::plan::run::{ActionError, Effect, Outcome, Stage};
+use crate::plan::validate::{Mistake, Step, Validator, check_resource_exists};
 use crate::text::resource::Resource;
 use crate::text::sanitize::sanitize_line;
 
@@ -28,8 +26,6 @@ pub static ROW: ActionRow = ActionRow {
     unit: ("agent", "agents"),
     counts_targets: false,
     read: |body| read(body).map(ActionKind::from),
-    #[cfg(test)]
-    sample,
 };
 
 /// A hand-over.
@@ -124,10 +120,6 @@ impl Behavior for Invoke {
         vec![&self.message, &self.agent]
     }
 
-    fn editable(&self) -> Editable<'_> {
-        Editable::Text(self.message.clone())
-    }
-
     fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
         let message = edit.message()?;
         Some(
@@ -137,12 +129,6 @@ impl Behavior for Invoke {
             }
             .into(),
         )
-    }
-
-    #[cfg(test)]
-    fn describe(&self) -> String {
-        let resources = crate::plan::samples::list(&self.resources);
-        format!("INVOKE {} [{resources}] {:?}", self.agent, self.message)
     }
 }
 
@@ -166,22 +152,4 @@ fn read(body: &mut Body<'_>) -> Option<Invoke> {
         resources,
         message,
     })
-}
-
-#[cfg(test)]
-fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
-    use crate::plan::samples;
-    use proptest::prelude::*;
-
-    (samples::resources(), samples::message())
-        .prop_map(|(resources, message)| {
-            let agent = "Architect".to_owned();
-            let invoke = Invoke {
-                agent,
-                resources,
-                message,
-            };
-            invoke.into()
-        })
-        .boxed()
 }

@@ -5,8 +5,7 @@ use super::{Action, ActionKind, ActionRow, resource_fields};
 use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::field::Field;
 use crate::plan::line::key::RESOURCE_KEYS;
-use crate::plan::run::ActionError;
-use crate::plan::run::{Effect, Outcome, Stage};
+use crate::plan::run::{ActionError, Effect, Outcome, Stage};
 use crate::plan::validate::{Mistake, Step, Validator};
 use crate::text::resource::Resource;
 use crate::text::sanitize::sanitize_line;
@@ -26,8 +25,6 @@ pub static ROW: ActionRow = ActionRow {
         let resource = body.only_resource()?;
         Some(Prune { resource }.into())
     },
-    #[cfg(test)]
-    sample: || crate::plan::samples::of_resource(|resource| Prune { resource }.into()),
 };
 
 /// A resource to remove.
@@ -43,10 +40,6 @@ impl Behavior for Prune {
 
     fn fields(&self) -> Vec<Field> {
         resource_fields(&self.resource)
-    }
-
-    fn target(&self) -> String {
-        self.resource.to_string()
     }
 
     fn resource(&self) -> Option<&Resource> {
@@ -102,9 +95,5 @@ impl Behavior for Prune {
 
     fn is_informational(&self) -> bool {
         true
-    }
-
-    fn texts(&self) -> Vec<&str> {
-        Vec::new()
     }
 }

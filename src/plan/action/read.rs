@@ -9,10 +9,8 @@ use crate::host::file::{FileKind, Root};
 use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::field::Field;
 use crate::plan::line::key::RESOURCE_KEYS;
-use crate::plan::run::ActionError;
-use crate::plan::run::{Effect, Outcome, Stage};
-use crate::plan::validate::check_resource_exists;
-use crate::plan::validate::{Step, Validator};
+use crate::plan::run::{ActionError, Effect, Outcome, Stage};
+use crate::plan::validate::{Step, Validator, check_resource_exists};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::text::sanitize::sanitize_line;
@@ -32,11 +30,8 @@ pub static ROW: ActionRow = ActionRow {
         let resource = body.only_resource()?;
         Some(Read { resource }.into())
     },
-    #[cfg(test)]
-    sample: || crate::plan::samples::of_resource(|resource| Read { resource }.into()),
 };
 
-/// A resource to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Read {
     pub resource: Resource,
@@ -49,10 +44,6 @@ impl Behavior for Read {
 
     fn fields(&self) -> Vec<Field> {
         resource_fields(&self.resource)
-    }
-
-    fn target(&self) -> String {
-        self.resource.to_string()
     }
 
     fn resource(&self) -> Option<&Resource> {
@@ -107,10 +98,6 @@ impl Behavior for Read {
     fn is_informational(&self) -> bool {
         // Fetching a page reaches outside the project.
         !matches!(self.resource, Resource::Url(_))
-    }
-
-    fn texts(&self) -> Vec<&str> {
-        Vec::new()
     }
 }
 

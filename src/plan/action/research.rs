@@ -10,10 +10,8 @@ use super::{Action, ActionKind, ActionRow, write_block};
 use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::field::Field;
 use crate::plan::line::key::QUERY;
-use crate::plan::run::ActionError;
-use crate::plan::run::{Ending, Outcome, STOPPED, Stage, found_line};
+use crate::plan::run::{ActionError, Ending, Outcome, STOPPED, Stage, found_line};
 use crate::plan::validate::{Mistake, Step, Validator};
-use crate::text::diff::Counts;
 use crate::text::sanitize::sanitize_line;
 
 /// Separates the queries in the user's editor.
@@ -31,8 +29,6 @@ pub static ROW: ActionRow = ActionRow {
     unit: ("search", "searches"),
     counts_targets: false,
     read: |body| read(body).map(ActionKind::from),
-    #[cfg(test)]
-    sample,
 };
 
 /// Queries to run.
@@ -128,7 +124,7 @@ impl Behavior for Research {
         SummaryItem::Lines(&self.queries)
     }
 
-    fn json(&self, _counts: Counts) -> Vec<(&'static str, Value)> {
+    fn json(&self) -> Vec<(&'static str, Value)> {
         vec![("queries", self.queries.as_slice().into())]
     }
 
@@ -159,11 +155,6 @@ impl Behavior for Research {
         let queries = queries.map(str::to_owned).collect();
         Some(Research { queries }.into())
     }
-
-    #[cfg(test)]
-    fn describe(&self) -> String {
-        format!("RESEARCH {:?}", self.queries)
-    }
 }
 
 fn read(body: &mut Body<'_>) -> Option<Research> {
@@ -182,19 +173,4 @@ fn read(body: &mut Body<'_>) -> Option<Research> {
     }
 
     Some(Research { queries })
-}
-
-#[cfg(test)]
-fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
-    use proptest::prelude::*;
-
-    let texts = proptest::collection::vec(crate::plan::samples::block_text(), 1..3);
-    texts
-        .prop_filter_map("queries", |texts| {
-            let queries = texts.iter().map(|text| text.trim_end_matches(['\n', '\r']));
-            let queries = queries.filter(|query| !query.trim().is_empty());
-            let queries: Vec<String> = queries.map(str::to_owned).collect();
-            (!queries.is_empty()).then(|| Research { queries }.into())
-        })
-        .boxed()
 }

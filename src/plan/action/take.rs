@@ -12,7 +12,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::behavior::{Behavior, PreviewPart, SummaryItem};
+use super::behavior::{Behavior, PreviewPart};
 use super::{Action, ActionKind, ActionRow};
 use crate::host::file::{self, FileKind, FileMode, Root};
 use crate::plan::action::body::Body;
@@ -21,12 +21,10 @@ use crate::plan::diagnostic::quote;
 use crate::plan::field::Field;
 use crate::plan::line::key::PATH_KEYS;
 use crate::plan::run;
-use crate::plan::run::ActionError;
-use crate::plan::run::{Ending, Outcome, Stage};
+use crate::plan::run::{ActionError, Ending, Outcome, Stage};
 use crate::plan::state::{FileState, Imprint, KnownState, ModeChange, StateMode};
 use crate::plan::validate::simulated_files::Lookup;
 use crate::plan::validate::{Mistake, Step, Validator};
-use crate::text::diff::Counts;
 use crate::text::keep_bytes::keep_bytes;
 use crate::text::path::RepoPath;
 use crate::text::sanitize::sanitize_line;
@@ -54,8 +52,6 @@ pub static ROW: ActionRow = ActionRow {
     unit: ("file", "files"),
     counts_targets: false,
     read: |body| parse_take(body).map(ActionKind::from),
-    #[cfg(test)]
-    sample,
 };
 
 /// A path whose new state is taken as a whole.
@@ -70,7 +66,6 @@ pub struct TakePath {
     pub keep_bytes: bool,
 }
 
-/// The new state of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenState {
     /// File, executable file or link.
@@ -101,10 +96,6 @@ impl Behavior for TakePath {
         fields
     }
 
-    fn target(&self) -> String {
-        self.path.to_string()
-    }
-
     fn path(&self) -> Option<&RepoPath> {
         Some(&self.path)
     }
@@ -130,16 +121,10 @@ impl Behavior for TakePath {
         show::preview_take(self, step)
     }
 
-    fn summary(&self) -> SummaryItem<'_> {
-        SummaryItem::ChangedFile
-    }
-
-    fn json(&self, counts: Counts) -> Vec<(&'static str, Value)> {
+    fn json(&self) -> Vec<(&'static str, Value)> {
         let becomes = self.becomes.as_ref();
         let state = |mode: StateMode, imprint: &Imprint| json!({"kind": mode.word(), "size": imprint.size, "sha256": imprint.hash});
         vec![
-            ("added", counts.added.into()),
-            ("removed", counts.removed.into()),
             (
                 "becomes",
                 becomes.map_or(Value::Null, |to| state(to.mode, &to.imprint)),
@@ -167,10 +152,6 @@ impl Behavior for TakePath {
         }
     }
 
-    fn texts(&self) -> Vec<&str> {
-        Vec::new()
-    }
-
     fn check_artifact(&self, bytes: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<String> {
         self.becomes.as_ref()?.load_bytes(bytes).err()
     }
@@ -184,19 +165,6 @@ impl Behavior for TakePath {
 
     fn artifact(&self) -> Option<&str> {
         self.becomes.as_ref().map(|to| to.artifact.as_str())
-    }
-
-    #[cfg(test)]
-    fn describe(&self) -> String {
-        let becomes = self.becomes.as_ref();
-        let from = becomes.map_or("-", |state| state.artifact.as_str());
-        let mode = |mode: Option<StateMode>| state_word(mode);
-        format!(
-            "TAKE {} {} -> {} {from}",
-            self.path,
-            mode(self.previous.as_ref().map(|was| was.mode)),
-            mode(becomes.map(|state| state.mode))
-        )
     }
 }
 
@@ -224,40 +192,6 @@ impl TakenState {
             Some(_) => Err(format!("`{name}` does not have the bytes that TAKE names")),
         }
     }
-}
-
-#[cfg(test)]
-fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
-    use crate::plan::samples;
-    use proptest::prelude::*;
-
-    let state = || (0..3_usize, 0..200_u32, "[a-z]{0,9}");
-    (
-        samples::path(),
-        proptest::option::of(state()),
-        proptest::option::of(state()),
-    )
-        .prop_filter("it does something", |(_, a, b)| a.is_some() || b.is_some())
-        .prop_map(|(path, becomes, was)| {
-            let taken_state = |(mode, number, bytes): (usize, u32, String)| TakenState {
-                mode: StateMode::ALL[mode],
-                artifact: format!("taken/{number:02}"),
-                imprint: Imprint::of(bytes.as_bytes()),
-            };
-            let known_state = |(mode, _, bytes): (usize, u32, String)| KnownState {
-                mode: StateMode::ALL[mode],
-                imprint: Imprint::of(bytes.as_bytes()),
-            };
-            let (becomes, was) = (becomes.map(taken_state), was.map(known_state));
-            TakePath {
-                path,
-                becomes,
-                previous: was,
-                keep_bytes: false,
-            }
-            .into()
-        })
-        .boxed()
 }
 
 fn check_take(
@@ -477,7 +411,7 @@ fn perform_take(stage: &mut Stage<'_>, take: &TakePath) -> Result<Outcome, Actio
     run::no_repository_above(root, &take.path)?;
     let before = read_current(root, path, take.previous.as_ref())?;
     if before.as_ref().map(FileState::known_state) != take.previous {
-        return Err(changed_path(take));
+        return Err(changed_path(path));
     }
 
     let after = match &take.becomes {
@@ -503,8 +437,9 @@ fn perform_take(stage: &mut Stage<'_>, take: &TakePath) -> Result<Outcome, Actio
     })
 }
 
-fn changed_path(take: &TakePath) -> ActionError {
-    let path = sanitize_line(take.path.as_str());
+fn changed_path(path: &Path) -> ActionError {
+    let path = path.to_string_lossy();
+    let path = sanitize_line(&path);
     format!("`{path}` is not what it was when this plan was made; it is as it is").into()
 }
 
@@ -531,13 +466,7 @@ fn read_current(
 
     match bytes {
         Ok(bytes) => Ok(Some(FileState { mode, bytes })),
-        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-            let path = sanitize_line(&path.to_string_lossy()).into_owned();
-            Err(
-                format!("`{path}` is not what it was when this plan was made; it is as it is")
-                    .into(),
-            )
-        }
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => Err(changed_path(path)),
         Err(error) => Err(ActionError::reading(error)),
     }
 }

@@ -2,8 +2,7 @@
 
 use crate::plan::field::Field;
 use crate::plan::line::{self, is_fence, split_key, split_marker};
-use crate::text::markdown::Lines;
-use crate::text::markdown::{BlockKind, Item, columns};
+use crate::text::markdown::{BlockKind, Item, Lines, columns};
 
 /// Known keys, as the format spells them.
 const KEYS: [&str; 20] = [

@@ -6,8 +6,7 @@
 
 use super::condition::{is_aside, is_condition, is_crossed_out, is_output};
 use super::{key, value};
-use crate::plan::action::BodyShape;
-use crate::plan::action::{ActionRow, ROWS};
+use crate::plan::action::{ActionRow, BodyShape, ROWS};
 use crate::plan::line::field_item::has_weight;
 use crate::plan::line::{self, Label, Section, heading_of, is_fence, unlisted};
 use crate::text::link;
@@ -53,7 +52,6 @@ const DECORATION: [char; 10] = [' ', '\t', '*', '_', '`', '[', '#', '-', ':', '.
 /// Separators between a heading's name and the text after it.
 const SEPARATORS: [char; 10] = [' ', '\t', '\u{a0}', ':', '-', '–', '—', '→', '|', '.'];
 
-/// The heading of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionHeading {
     pub row: &'static ActionRow,

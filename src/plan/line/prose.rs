@@ -1,7 +1,6 @@
 //! Recognizes sentences: text next to the blocks that describes the plan and has no effect.
 
-use super::key;
-use super::{name, value};
+use super::{key, name, value};
 use crate::plan::line;
 use crate::plan::line::field_item::canonical;
 

@@ -128,7 +128,7 @@ fn other_path(value: &str) -> Option<String> {
         }
         // A Markdown viewer shows `<a.txt>` as nothing.
         None if value.starts_with(['/', '<']) || value.contains("](") => return None,
-        None if value.contains([' ', '\t', '`']) && !is_quoted(value) => return None,
+        None if value.contains([' ', '\t', '`']) && unquoted(value).is_none() => return None,
         None => link::read(&format!("`{}`", from_root(value)?)).ok()?,
     };
     is_path(&name).then_some(name)
@@ -182,11 +182,10 @@ fn bare(value: &str) -> &str {
     value
 }
 
-fn is_quoted(value: &str) -> bool {
-    let inner = value
-        .strip_prefix('`')
-        .and_then(|tail| tail.strip_suffix('`'));
-    inner.is_some_and(|inner| !inner.contains('`'))
+/// Returns the text of a value that is one code span.
+pub fn unquoted(value: &str) -> Option<&str> {
+    let inner = value.strip_prefix('`')?.strip_suffix('`')?;
+    (!inner.contains('`')).then_some(inner)
 }
 
 fn linked(value: &str) -> Option<(&str, &str)> {

@@ -8,8 +8,7 @@ use crate::plan::diagnostic::{Diagnostic, quote};
 use crate::plan::field::Field;
 use crate::plan::line::field_item::{self, Own};
 use crate::plan::memo;
-use crate::text::markdown::Lines;
-use crate::text::markdown::{BlockKind, MarkdownBlock};
+use crate::text::markdown::{BlockKind, Lines, MarkdownBlock};
 
 /// Parses the list below the title (P4, P5).
 pub fn header(
@@ -117,25 +116,19 @@ fn one_block(
 ) -> Option<(usize, String)> {
     let name = region.text.trim();
     let mut first = None;
-    for block in blocks {
-        match &block.node {
-            BlockKind::Code(code) if code.fence_char.is_some() && first.is_none() => {
+    for block in blocks.iter().filter(|block| block.node != BlockKind::Rule) {
+        match block.fenced() {
+            Some(code) if first.is_none() => {
                 let text = block_text(lines, code)
                     .unwrap_or_else(|| lines.span(code.line_range.clone()).to_owned());
                 first = Some((block.first, text));
             }
-            BlockKind::Code(code) if code.fence_char.is_some() => {
+            Some(_) => {
+                let message = format!("`{name}` has more than one code block");
                 let hint = "put all of it into one block whose fence is longer than any run of backticks inside";
-                diagnostics.push(
-                    Diagnostic::new(
-                        block.first,
-                        format!("`{name}` has more than one code block"),
-                    )
-                    .hint(hint),
-                );
+                diagnostics.push(Diagnostic::new(block.first, message).hint(hint));
             }
-            BlockKind::Rule => {}
-            _ => diagnostics.push(unexpected(lines, block.first, "expected one code block")),
+            None => diagnostics.push(unexpected(lines, block.first, "expected one code block")),
         }
     }
 
@@ -160,7 +153,6 @@ fn unexpected(lines: &Lines<'_>, line: usize, expected: &str) -> Diagnostic {
 pub struct Region {
     /// The border that opens it; `None` before the first one.
     pub border: Option<Border>,
-    /// Text of the heading.
     pub text: String,
     /// Level of the heading; 0 before the first border.
     pub level: u8,

@@ -8,7 +8,7 @@ use crate::plan::diagnostic::Diagnostic;
 use crate::plan::document::Plan;
 use crate::plan::field::Field;
 use crate::plan::render::render;
-use crate::text::fence::{self, FenceLine, fence_for};
+use crate::text::fence::{FenceTracker, fence_for};
 
 /// Longest title, in characters.
 const MAX_TITLE: usize = 60;
@@ -107,24 +107,8 @@ fn prose_of(reading: &Reading, reply: &str) -> Option<(String, ProseKind)> {
 }
 
 fn lines_outside_fences(text: &str) -> Vec<&str> {
-    let mut open: Option<FenceLine<'_>> = None;
-    let mut outside = Vec::new();
-    for line in text.lines() {
-        let fence = fence::read(line);
-        match (&open, fence) {
-            (None, Some(fence)) => open = Some(fence),
-            (None, None) => outside.push(line),
-            (Some(opener), Some(fence))
-                if fence.mark == opener.mark
-                    && fence.len >= opener.len
-                    && fence.info.is_empty() =>
-            {
-                open = None;
-            }
-            (Some(_), _) => {}
-        }
-    }
-    outside
+    let mut fences = FenceTracker::default();
+    text.lines().filter(|line| !fences.is_code(line)).collect()
 }
 
 fn mistake(action: &Action) -> Diagnostic {

@@ -75,11 +75,10 @@ fn outside_of_spans(block: &OpenBlock, fence: Fence) -> Cost {
         && fence.mark == block.mark
         && fence.len >= block.len
         && fence.indent <= block.indent.saturating_add(3);
-    if rivals && block.nesting == Nesting::Spans && block.depth == 0 {
-        cost::INNER_OUTSIDE_OF_SPANS
-    } else {
-        0
-    }
+    cost::when(
+        rivals && block.nesting == Nesting::Spans && block.depth == 0,
+        cost::INNER_OUTSIDE_OF_SPANS,
+    )
 }
 
 /// Emits the only step of a block that is trusted by the fence rule: the first fence that can close
@@ -101,7 +100,6 @@ fn by_rule(
     }
 }
 
-/// Emits the steps in which a fence closes the block.
 fn close(state: GrammarState, block: OpenBlock, fence: Fence, emit: &mut impl FnMut(GrammarStep)) {
     let trailing = match fence.info {
         Info::Bare => 0,
@@ -114,12 +112,7 @@ fn close(state: GrammarState, block: OpenBlock, fence: Fence, emit: &mut impl Fn
         () if fence.mark != block.mark => (CloserDeviation::OtherMark, cost::OTHER_MARK),
         () if trailing > 0 => (
             CloserDeviation::Trailing,
-            trailing
-                + if fence.len < block.len {
-                    cost::SHORTER_TOO
-                } else {
-                    0
-                },
+            trailing + cost::when(fence.len < block.len, cost::SHORTER_TOO),
         ),
         () if fence.len < block.len => (CloserDeviation::Shorter, cost::SHORTER),
         () if fence.len > block.len => (CloserDeviation::Proper, cost::LONGER),
@@ -130,11 +123,10 @@ fn close(state: GrammarState, block: OpenBlock, fence: Fence, emit: &mut impl Fn
         () if fence.indent <= block.indent.saturating_add(3) => cost::ASKEW,
         () => cost::ASKEW_FAR,
     };
-    let empty = if state.position == GrammarPosition::Label(Label::Find) && !block.solid {
-        cost::EMPTY_FIND
-    } else {
-        0
-    };
+    let empty = cost::when(
+        state.position == GrammarPosition::Label(Label::Find) && !block.solid,
+        cost::EMPTY_FIND,
+    );
     let next = state.after_block(&block);
     let price = price + askew + empty + left_open(state, block, how);
     if state.position == GrammarPosition::Start {
@@ -183,13 +175,8 @@ fn keep_as_content(
             state.position,
             GrammarPosition::Action(BodyShape::Queries) | GrammarPosition::Tail(BodyShape::Queries)
         );
-        let price =
-            cost::INNER + if query { cost::INNER_IN_QUERY } else { 0 } + rivalry(&block, fence);
-        let odd = if fence.mark == block.mark && !opens {
-            cost::ODD_KEPT
-        } else {
-            0
-        };
+        let price = cost::INNER + cost::when(query, cost::INNER_IN_QUERY) + rivalry(&block, fence);
+        let odd = cost::when(fence.mark == block.mark && !opens, cost::ODD_KEPT);
         return emit(if opens {
             GrammarStep::to(state.with(block.nested(fence)), price)
         } else {
@@ -200,11 +187,7 @@ fn keep_as_content(
         return emit(GrammarStep::to(filled, 0));
     }
     if fence.info == Info::Bare {
-        let askew = if fence.indent == inner.indent {
-            0
-        } else {
-            cost::INNER_ASKEW
-        };
+        let askew = cost::when(fence.indent != inner.indent, cost::INNER_ASKEW);
         let longer = match () {
             () if fence.len == inner.len => 0,
             () if inner.len < block.len && fence.len >= block.len => cost::INNER_CLOSED_BY_RIVAL,
@@ -265,7 +248,7 @@ fn look_alike(state: GrammarState, block: OpenBlock, token: &Token) -> GrammarSt
     let price = if is_known {
         0
     } else {
-        price + if whole_edit { cost::LOOK_EDIT } else { 0 }
+        price + cost::when(whole_edit, cost::LOOK_EDIT)
     };
     GrammarStep::to(
         state.with(OpenBlock {
@@ -283,11 +266,7 @@ fn action_look(state: GrammarState, block: OpenBlock) -> (u8, Cost) {
         GrammarPosition::Message => Some(block.inner.map_or(block.info, |inner| inner.info)),
         _ => block.inner.map(|inner| inner.info),
     };
-    let in_code = if block.document {
-        0
-    } else {
-        cost::LOOK_IN_CODE
-    };
+    let in_code = cost::when(!block.document, cost::LOOK_IN_CODE);
     match around {
         Some(Info::Document) => (lookalike::DOCUMENT, cost::LOOK_DOCUMENT),
         Some(Info::Bare) => (lookalike::BARE, cost::LOOK_BARE + in_code),
@@ -302,11 +281,7 @@ fn plan_look(state: GrammarState, block: OpenBlock) -> (u8, Cost) {
     if block.inner.is_some() || matches!(state.position, GrammarPosition::Message) {
         return action_look(state, block);
     }
-    let in_code = if block.document {
-        0
-    } else {
-        cost::LOOK_IN_CODE
-    };
+    let in_code = cost::when(!block.document, cost::LOOK_IN_CODE);
     let price = if matches!(state.position, GrammarPosition::Head(_)) {
         cost::LOOK_PLAN_IN_SECTION
     } else {

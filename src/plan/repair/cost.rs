@@ -6,6 +6,11 @@
 /// Sum of the costs of a reading, in millionths.
 pub(super) type Cost = u64;
 
+/// Returns the cost of a deviation, if it occurs.
+pub(super) fn when(occurs: bool, cost: Cost) -> Cost {
+    if occurs { cost } else { 0 }
+}
+
 pub(super) const UNIT: Cost = 1_000_000;
 /// Minimum lead over the next reading for a result without doubt.
 pub(super) const MARGIN: Cost = 20 * UNIT;

@@ -15,9 +15,8 @@ use super::reply::ReplyLine;
 use super::state::{CloserDeviation, FenceScope, Nesting, RepairEvent};
 use super::token::{Token, TokenKind};
 use crate::plan::action::{ActionRow, ROWS};
-use crate::plan::line::key;
 use crate::plan::line::prose::is_prose;
-use crate::plan::line::{self, Fence, Info, Label, LineKind, Section};
+use crate::plan::line::{self, Fence, Info, Label, LineKind, Section, key};
 
 impl Analysis<'_> {
     /// Returns all doubts, at most one per line.

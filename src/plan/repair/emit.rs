@@ -139,7 +139,6 @@ fn span(
     }
 }
 
-/// Returns the text of a reading.
 pub(super) fn emit(lines: &[ReplyLine<'_>], steps: &[ReadingStep], spans: &[BlockSpan]) -> String {
     let mut edits = Vec::new();
     for step in steps {

@@ -3,6 +3,9 @@
 //! The next step depends only on the state. Keeping the two cheapest different readings per state
 //! is therefore exact, up to the beam.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 use super::block::inside;
@@ -207,43 +210,41 @@ fn trace_reading(path: Prefix, nodes: &[PassNode]) -> RepairReading {
 /// States kept after each token; up to twice as many at equal cost.
 const BEAM_WIDTH: usize = 32;
 
-/// Initial table size; a power of two.
-const INITIAL_SLOTS: usize = 512;
-
-/// States by key in a hash table that is never cleared: a slot is valid only if it has the mark of
-/// the current token. The beam bounds the table, so hostile input cannot fill it.
+/// The states after a token.
 pub(super) struct Frontier {
     entries: Vec<BeamEntry>,
-    slots: Vec<Slot>,
-    /// Mark of the current token.
-    mark: u32,
+    /// Index into `entries` of each state.
+    by_state: HashMap<StateKey, usize, BuildHasherDefault<KeyHasher>>,
     cheapest: Cost,
     /// Buffer for the costs of the states.
     costs: Vec<Cost>,
 }
 
-#[derive(Clone, Copy)]
-struct Slot {
-    key: StateKey,
-    /// Mark of the token at which the slot was filled.
-    mark: u32,
-    /// Index into `entries`.
-    index: u32,
-}
+/// Mixes the words of a packed state. Collisions are harmless, because the beam bounds the table.
+#[derive(Default)]
+struct KeyHasher(u64);
 
-/// A slot that was never filled.
-const EMPTY_SLOT: Slot = Slot {
-    key: StateKey([0; 2]),
-    mark: 0,
-    index: 0,
-};
+impl Hasher for KeyHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes
+            .iter()
+            .for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+}
 
 impl Frontier {
     pub(super) fn new() -> Frontier {
         Frontier {
             entries: Vec::new(),
-            slots: vec![EMPTY_SLOT; INITIAL_SLOTS],
-            mark: 1,
+            by_state: HashMap::default(),
             cheapest: Cost::MAX,
             costs: Vec::new(),
         }
@@ -258,47 +259,15 @@ impl Frontier {
     /// Adds the readings that end in a state.
     pub(super) fn add(&mut self, state: GrammarState, best: Prefix, next: Option<Prefix>) {
         self.cheapest = self.cheapest.min(best.cost);
-        let key = state.key();
-        let slot = self.slot(key);
-        if self.slots[slot].mark == self.mark {
-            let entry = &mut self.entries[self.slots[slot].index as usize];
-            entry.add_path(best);
-            next.into_iter().for_each(|path| entry.add_path(path));
-            return;
-        }
-
-        let index =
-            u32::try_from(self.entries.len()).expect("the beam bounds the states of a token");
-        self.slots[slot] = Slot {
-            key,
-            mark: self.mark,
-            index,
-        };
-        self.entries.push(BeamEntry { state, best, next });
-        if self.entries.len() * 2 > self.slots.len() {
-            self.grow();
-        }
-    }
-
-    /// Returns the slot that contains a key, or a free one.
-    fn slot(&self, key: StateKey) -> usize {
-        let last = self.slots.len() - 1;
-        let mut at = hash_key(key) & last;
-        loop {
-            let slot = &self.slots[at];
-            if slot.mark != self.mark || slot.key == key {
-                return at;
+        match self.by_state.entry(state.key()) {
+            Entry::Occupied(index) => {
+                let entry = &mut self.entries[*index.get()];
+                entry.add_path(best);
+                next.into_iter().for_each(|path| entry.add_path(path));
             }
-            at = (at + 1) & last;
-        }
-    }
-
-    fn grow(&mut self) {
-        let slots = vec![EMPTY_SLOT; self.slots.len() * 2];
-        for slot in std::mem::replace(&mut self.slots, slots) {
-            if slot.mark == self.mark {
-                let at = self.slot(slot.key);
-                self.slots[at] = slot;
+            Entry::Vacant(index) => {
+                index.insert(self.entries.len());
+                self.entries.push(BeamEntry { state, best, next });
             }
         }
     }
@@ -309,13 +278,7 @@ impl Frontier {
         std::mem::swap(&mut self.entries, others);
         self.entries.clear();
         self.cheapest = Cost::MAX;
-        self.mark = self.mark.wrapping_add(1);
-
-        // Marks repeat after 2^32 tokens, so older slots must become invalid.
-        if self.mark == 0 {
-            self.slots.fill(EMPTY_SLOT);
-            self.mark = 1;
-        }
+        self.by_state.clear();
     }
 
     /// Keeps the cheapest states.
@@ -331,11 +294,6 @@ impl Frontier {
             self.entries.truncate(2 * BEAM_WIDTH);
         }
     }
-}
-
-fn hash_key(StateKey([first, second]): StateKey) -> usize {
-    let word = (first.rotate_left(23) ^ second).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    usize::try_from(word >> 32).unwrap_or_default()
 }
 
 /// Marks the first step, which has no previous one.
@@ -461,7 +419,6 @@ pub(super) fn unambiguous_blocks(
     Some(contents)
 }
 
-/// Returns the only free step.
 fn only_free_step(state: GrammarState, token: &Token) -> Option<GrammarStep> {
     let mut free = None;
     step_outside(state, token, &mut |step| {

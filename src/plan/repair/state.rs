@@ -216,8 +216,8 @@ impl GrammarState {
 }
 
 /// A state packed into two words; equal keys mean equal states.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct StateKey(pub [u64; 2]);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct StateKey(u64, u64);
 
 impl GrammarState {
     pub fn key(&self) -> StateKey {
@@ -233,14 +233,14 @@ impl GrammarState {
             .fold(0, |word, flag| word << 1 | u64::from(flag));
         let [outer, inner] = self.block.map_or([0; 2], |block| block.pack());
 
-        StateKey([
+        StateKey(
             self.position.word() << 24
                 | u64::from(self.wrap) << 16
                 | (self.file as u64) << 8
                 | flags
                 | inner << 32,
             outer,
-        ])
+        )
     }
 }
 
@@ -343,7 +343,6 @@ pub(super) enum RepairEvent {
     Broken,
 }
 
-/// Owner of a fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum FenceScope {
     /// A block that the plan's grammar requires.

@@ -92,17 +92,10 @@ fn prose(state: GrammarState, price: Cost) -> GrammarStep {
 
 /// Returns the cost of leaving a place, and whether the plan is broken there.
 fn exit_cost(state: GrammarState) -> (Cost, bool) {
-    let unlisted = if state.listed { 0 } else { cost::MISSING };
+    let unlisted = cost::when(!state.listed, cost::MISSING);
     match state.position {
         GrammarPosition::Start | GrammarPosition::Wrapped => (cost::MISSING_BLOCK, false),
-        GrammarPosition::Title => (
-            if state.listed {
-                0
-            } else {
-                cost::PROSE_IN_HEADER
-            },
-            false,
-        ),
+        GrammarPosition::Title => (cost::when(!state.listed, cost::PROSE_IN_HEADER), false),
         GrammarPosition::Head(_) if state.prose => (0, false),
         GrammarPosition::Head(_) => (cost::MISSING, false),
         GrammarPosition::Action(BodyShape::ListAlone) => (unlisted, false),
@@ -206,7 +199,7 @@ fn at_label(state: GrammarState, label: Label, glued: Glued) -> GrammarStep {
         (0, None)
     };
 
-    let unlisted = if state.listed { 0 } else { cost::MISSING };
+    let unlisted = cost::when(!state.listed, cost::MISSING);
     match (state.position, label) {
         (GrammarPosition::Action(BodyShape::Pairs), Label::Find) => GrammarStep {
             state: next,
@@ -244,13 +237,12 @@ fn at_title(
 ) {
     match state.position {
         GrammarPosition::Start | GrammarPosition::Wrapped => {
-            let preamble = if late && state.position == GrammarPosition::Start {
-                cost::TRIFLE
-            } else {
-                0
-            };
+            let preamble = cost::when(
+                late && state.position == GrammarPosition::Start,
+                cost::TRIFLE,
+            );
 
-            let squeezed = if spaced { 0 } else { cost::TRIFLE };
+            let squeezed = cost::when(!spaced, cost::TRIFLE);
             emit(GrammarStep::with_event(
                 RepairEvent::Title,
                 state.at(GrammarPosition::Title),
@@ -259,7 +251,7 @@ fn at_title(
             if state.position == GrammarPosition::Start && !only {
                 emit(GrammarStep::to(
                     state,
-                    if spaced { cost::TITLE_SKIPPED } else { 0 },
+                    cost::when(spaced, cost::TITLE_SKIPPED),
                 ));
             }
         }
@@ -283,11 +275,10 @@ fn at_end(state: GrammarState) -> GrammarStep {
             | GrammarPosition::After(_)
             | GrammarPosition::Title
     );
-    let unclosed = if state.wrap != 0 && state.position != GrammarPosition::Finished {
-        cost::WRAPPER_OPEN
-    } else {
-        0
-    };
+    let unclosed = cost::when(
+        state.wrap != 0 && state.position != GrammarPosition::Finished,
+        cost::WRAPPER_OPEN,
+    );
 
     let (cost, broken) = exit_cost(state);
     // Treating the whole reply as text before the title means that no plan was found.
@@ -300,7 +291,7 @@ fn at_end(state: GrammarState) -> GrammarStep {
         cost,
         event,
     }
-    .plus(unclosed + if early { cost::MISSING } else { 0 })
+    .plus(unclosed + cost::when(early, cost::MISSING))
 }
 
 fn at_fence(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl FnMut(GrammarStep)) {
@@ -381,11 +372,7 @@ fn open(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl FnMut(
         _ if state.prose => cost::MISPLACED_BLOCK_AFTER_PROSE,
         _ => cost::MISPLACED_BLOCK,
     };
-    let odd = if fence.info == Info::Odd {
-        cost::MISPLACED_BLOCK_AFTER_PROSE
-    } else {
-        0
-    };
+    let odd = cost::when(fence.info == Info::Odd, cost::MISPLACED_BLOCK_AFTER_PROSE);
 
     let inside = state.opened(fence);
     let nesting = inside
@@ -404,11 +391,10 @@ fn open(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl FnMut(
             state.position,
             GrammarPosition::Action(_) | GrammarPosition::Label(_)
         );
-        let lost = if is_asked && opened.cost == 0 && token.complete_until.is_some() {
-            cost::SURPLUS_OPENER
-        } else {
-            0
-        };
+        let lost = cost::when(
+            is_asked && opened.cost == 0 && token.complete_until.is_some(),
+            cost::SURPLUS_OPENER,
+        );
 
         emit(opened);
         surplus(state, fence, &mut |step: GrammarStep| emit(step.plus(lost)));

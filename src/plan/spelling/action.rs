@@ -1,8 +1,6 @@
 //! Respells one action: its heading, fields and labels, and the text next to its blocks.
 
-mod field;
-
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use super::edits::LineEdits;
 use super::extra::ExtraBlocks;
@@ -11,12 +9,16 @@ use crate::plan::action::{ActionRow, BodyShape};
 use crate::plan::diagnostic::quote;
 use crate::plan::line::condition::{is_aside, is_output};
 use crate::plan::line::field_item::canonical;
-use crate::plan::line::key::{self, COMMAND, KeyedLine};
+use crate::plan::line::key::{self, COMMAND, KeyedLine, MAX_VALUE, QUERY};
 use crate::plan::line::name::{self, ActionHeading, text_below};
-use crate::plan::line::{self, Label, is_fence, prose, unlisted};
+use crate::plan::line::prose::without_code;
+use crate::plan::line::{
+    self, Label, field_item, indent_of, is_fence, prose, split_item, unlisted, value,
+};
+use crate::text::fence::fence_for;
 use crate::text::link;
-use crate::text::markdown::Lines;
-use crate::text::markdown::{BlockKind, Item, MarkdownBlock};
+use crate::text::markdown::{BlockKind, Item, Lines, MarkdownBlock};
+use crate::text::resource::is_url;
 
 /// State while an action is respelled.
 struct Speller<'a, 'b> {
@@ -38,7 +40,6 @@ struct Speller<'a, 'b> {
     proposed: bool,
 }
 
-/// Position of an action.
 pub(super) struct ActionContext<'a> {
     pub heading: &'a ActionHeading,
     pub blocks: &'a [MarkdownBlock],
@@ -74,7 +75,10 @@ pub(super) fn respell<'a>(
         target: None,
         agent: false,
         blocks: Vec::new(),
-        fenced: blocks.iter().filter_map(code_of).collect(),
+        fenced: blocks
+            .iter()
+            .filter_map(|block| Some(block.fenced()?.line_range.clone()))
+            .collect(),
         labelled: own_labels(lines, blocks),
         proposed,
     };
@@ -95,18 +99,11 @@ pub(super) fn respell<'a>(
     speller.add_blocks(passage);
 }
 
-fn code_of(block: &MarkdownBlock) -> Option<Range<usize>> {
-    match &block.node {
-        BlockKind::Code(code) if code.fence_char.is_some() => Some(code.line_range.clone()),
-        _ => None,
-    }
-}
-
 /// Returns whether FIND and REPLACE occur in the format's own words.
 fn own_labels(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> [bool; 2] {
-    let text_blocks = blocks.iter().filter(|block| code_of(block).is_none());
+    let text_blocks = blocks.iter().filter(|block| block.fenced().is_none());
     let labels: Vec<Label> = text_blocks
-        .flat_map(|block| block.first..=block.last)
+        .flat_map(|block| block.lines())
         .filter_map(|line| name::own_label(lines.get(line)))
         .collect();
     [Label::Find, Label::Replace].map(|label| labels.contains(&label))
@@ -154,7 +151,7 @@ impl Speller<'_, '_> {
             && list.first == line + 1;
 
         if nests {
-            for line in list.first..=list.last {
+            for line in list.lines() {
                 self.edits
                     .replace(line, format!("    {}", self.lines.get(line)));
             }
@@ -165,7 +162,7 @@ impl Speller<'_, '_> {
 
     /// Respells lines below an item that are marked as separate fields.
     fn fields_in_items(&mut self, list: &MarkdownBlock) {
-        for line in list.first..=list.last {
+        for line in list.lines() {
             if let Some(field) = key::unlisted_field(self.lines.get(line), self.row) {
                 self.field(line, field, None);
             }
@@ -193,7 +190,7 @@ impl Speller<'_, '_> {
             .blocks
             .iter()
             .filter(|block| matches!(block.node, BlockKind::List { .. }));
-        let nested: Vec<usize> = lists.flat_map(|block| block.first..=block.last).collect();
+        let nested: Vec<usize> = lists.flat_map(|block| block.lines()).collect();
         let Some(field) = key::field(text, Some(self.row)) else {
             return self.unknown_item(line);
         };
@@ -295,7 +292,7 @@ impl Speller<'_, '_> {
     /// Removes sentences, with two exceptions: above a command's block they can say that it is
     /// output, and after an action that a message announces they can belong to the message.
     fn leave_out_words(&mut self, first: usize, last: usize) {
-        let texts: Vec<&str> = (first..=last).map(|line| self.lines.get(line)).collect();
+        let texts = self.lines.texts(first..=last);
         let follows_code = self.fenced.iter().all(|block| block.start < first);
         let is_output_text =
             self.row.shape == BodyShape::Script && !follows_code && is_output(&texts.join(" "));
@@ -303,11 +300,7 @@ impl Speller<'_, '_> {
             return;
         }
 
-        if self.row.shape.reaches_outside() {
-            self.edits.leave_out_asides(first..=last, &texts);
-        } else {
-            self.edits.leave_out_words(first..=last, &texts);
-        }
+        self.leave_out(first..=last, &texts);
     }
 
     /// Takes a line below a field without a bullet for more of the field.
@@ -337,19 +330,18 @@ impl Speller<'_, '_> {
 
     /// Removes a quotation without meaning for the plan.
     fn quotation(&mut self, block: &MarkdownBlock) {
-        let texts: Vec<&str> = (block.first..=block.last)
-            .map(|line| {
-                self.lines
-                    .get(line)
-                    .trim_start()
-                    .trim_start_matches(['>', ' '])
-            })
-            .collect();
+        let mut texts = self.lines.texts(block.lines());
+        for text in &mut texts {
+            *text = text.trim_start().trim_start_matches(['>', ' ']);
+        }
+        self.leave_out(block.lines(), &texts);
+    }
+
+    fn leave_out(&mut self, lines: RangeInclusive<usize>, texts: &[&str]) {
         if self.row.shape.reaches_outside() {
-            self.edits
-                .leave_out_asides(block.first..=block.last, &texts);
+            self.edits.leave_out_asides(lines, texts);
         } else {
-            self.edits.leave_out_words(block.first..=block.last, &texts);
+            self.edits.leave_out_words(lines, texts);
         }
     }
 
@@ -398,4 +390,275 @@ impl Speller<'_, '_> {
             self.write_label(line, "", label);
         }
     }
+}
+
+impl Speller<'_, '_> {
+    /// Respells a field. `below` lists the lines nested in it; `None` if the field is a single
+    /// line.
+    fn field(&mut self, line: usize, field: KeyedLine<'_>, sub_items: Option<&[usize]>) {
+        let KeyedLine { key, value } = field;
+        match key {
+            COMMAND | QUERY => return self.text_in_field(line, field, sub_items),
+            "File Path" | "Resource" => return self.path(line, field),
+            "Agent" => self.agent = true,
+            _ => {}
+        }
+
+        let shows = key == "Expected Outcome" && value.is_empty() && sub_items.is_none();
+        if shows && is_fence(text_below(self.lines, line)) {
+            return;
+        }
+
+        if sub_items.is_none() && is_optional_field(key) && value::is_nothing_for(key, value) {
+            self.edits
+                .leave_out(line..=line, "the field without a value");
+            return;
+        }
+
+        if let Some(nested) = sub_items
+            && key == "Handoff Resources"
+            && let [only] = nested
+            && value::is_nothing(unlisted(self.lines.get(*only)))
+        {
+            self.edits
+                .leave_out(*only..=*only, "the item without a value");
+        }
+
+        let new_value = self.value(field).filter(|_| sub_items.is_none());
+        if new_value.as_deref() == Some("") {
+            self.edits.leave_out(line..=line, "the field");
+            return;
+        }
+
+        self.write_field(line, field, new_value.as_deref());
+    }
+
+    /// Returns the value in the form that the parser reads, if it differs. Empty if the value
+    /// equals the default, so that the field can be removed.
+    fn value(&self, field: KeyedLine<'_>) -> Option<String> {
+        match field.key {
+            "Timeout" => value::seconds(field.value).map(|seconds| seconds.to_string()),
+            "cwd" if value::is_root(field.value) => Some(String::new()),
+            "cwd" => value::path(field.value)
+                .filter(|path| link::read(field.value).as_ref() != Ok(path))
+                .map(|path| link::write_path(&path)),
+            _ => None,
+        }
+    }
+
+    /// Respells a path. A repetition of the same path is removed.
+    fn path(&mut self, line: usize, field: KeyedLine<'_>) {
+        let name = value::path(field.value).or_else(|| link::read(field.value).ok());
+        if name.is_some() && name == self.target {
+            self.edits
+                .leave_out(line..=line, "the second field of one path");
+            return;
+        }
+
+        let exact = link::read(field.value).ok() == name;
+        let spelled = name.as_deref().filter(|name| !exact && !is_url(name));
+        let new_value = spelled.map(link::write_path);
+        self.target = name;
+        self.write_field(line, field, new_value.as_deref());
+    }
+
+    /// Writes a field exactly, unless the parser reads it correctly as it is.
+    fn write_field(&mut self, line: usize, field: KeyedLine<'_>, new_value: Option<&str>) {
+        let text = self.lines.get(line);
+        let read = split_item(text);
+        let exact = read.is_some_and(|(key, value)| {
+            field_item::canonical(key) == Some(field.key) && value == field.value
+        });
+
+        // At the end of a line outside a list, a backslash is only a line break.
+        let listed = unlisted(text) != text.trim_start();
+        let breaks = !listed && text.ends_with('\\');
+        let plain = match field.value.strip_suffix('\\') {
+            Some(plain) if breaks => plain.trim_end(),
+            _ => field.value,
+        };
+        let same = new_value.is_none_or(|new_value| new_value == field.value);
+        if exact && same {
+            return;
+        }
+
+        let value = new_value.unwrap_or(plain);
+        let blank = if value.is_empty() { "" } else { " " };
+        let indent = if listed { indent_of(text) } else { "" };
+
+        let key = field.key;
+        self.edits
+            .replace(line, format!("{indent}- **{key}:**{blank}{value}"));
+        let original = text.trim();
+        let read = match () {
+            () if value != plain => format!("read `{original}` as `{key}: {value}`"),
+            () if original.contains(key) => format!("read `{original}` as a field"),
+            () => format!("read `{original}` as `{key}`"),
+        };
+
+        self.edits.add_note(line, read);
+    }
+
+    /// Records the text of a field that belongs in a block.
+    fn text_in_field(&mut self, line: usize, field: KeyedLine<'_>, sub_items: Option<&[usize]>) {
+        if !self.fenced.is_empty() {
+            return;
+        }
+
+        let nested = sub_items.unwrap_or_default();
+        let items = nested.iter().map(|&line| unlisted(self.lines.get(line)));
+        let texts = std::iter::once(field.value).chain(items);
+        let texts: Vec<&str> = texts
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+            .collect();
+
+        // Without backticks, a command cannot be distinguished from text about a command.
+        let clear = match texts[..] {
+            [only] => field.key == QUERY || unquoted(only) != only,
+            _ => field.key == QUERY,
+        };
+        if !clear || (sub_items.is_some() && nested.is_empty()) {
+            return;
+        }
+
+        self.edits
+            .add_note(line, format!("put `{}` into a code block", field.key));
+        self.edits.remove(line);
+        nested.iter().for_each(|&line| self.edits.remove(line));
+        let texts = texts.iter().map(|text| unquoted(text).to_owned());
+        self.blocks.extend(texts);
+    }
+
+    /// Appends the blocks for texts recorded from fields.
+    fn add_blocks(&mut self, passage: &Passage) {
+        let language = if self.row.shape == BodyShape::Script {
+            "shell"
+        } else {
+            "text"
+        };
+        for text in std::mem::take(&mut self.blocks) {
+            let fence = fence_for(&text, 4);
+            self.edits.insert(passage.end, "");
+            self.edits.insert(passage.end, format!("{fence}{language}"));
+            self.edits.insert(passage.end, text);
+            self.edits.insert(passage.end, fence);
+            self.edits.insert(passage.end, "");
+        }
+    }
+
+    /// Returns whether the heading of a command contains another command than the block.
+    fn names_another_command(&self, heading: &ActionHeading) -> bool {
+        if heading.suffix.len() > MAX_VALUE {
+            return true;
+        }
+
+        let quoted = heading.suffix.split('`').skip(1).step_by(2);
+        let is_run = |command: &str| {
+            let blocks = self.fenced.iter().cloned();
+            let mut texts = blocks.map(|lines| self.lines.span(lines));
+            texts.any(|text| text.contains(command))
+                || self.blocks.iter().any(|text| text.contains(command))
+        };
+        self.row.shape == BodyShape::Script && !quoted.into_iter().all(is_run)
+    }
+
+    /// Returns whether the heading of a command says something beside the name that its description
+    /// does not: `(not yet)`. Words that continue the name, as in `Run the tests`, are its title.
+    fn has_more_text(&self, line: usize, heading: &ActionHeading) -> bool {
+        let text = self.lines.get(line);
+        let tail = without_code(&heading.suffix);
+        if plain_words(&tail).is_empty() {
+            return false;
+        }
+
+        let before = text
+            .find(heading.suffix.as_str())
+            .map_or("", |at| &text[..at]);
+        let joined = before.ends_with(' ')
+            && before
+                .trim_end()
+                .ends_with(|c: char| c.is_alphanumeric() || matches!(c, '`' | '*'));
+        let described = (line + 1..=self.lines.len())
+            .map_while(|line| {
+                let text = self.lines.get(line);
+                (!is_fence(text) && !text.starts_with('#')).then_some(text)
+            })
+            .filter_map(|text| key::field(text, Some(self.row)))
+            .any(|field| {
+                let description = plain_words(field.value);
+                description.contains(&plain_words(&tail))
+            });
+        let titled = joined && !before.trim_end().ends_with('`');
+        !(titled || described)
+    }
+
+    /// Writes the heading as the format does, and what it says behind the name as a field. A
+    /// heading that names something else than the field below it stays as it is.
+    fn heading(&mut self, line: usize, heading: &ActionHeading) {
+        if heading.exact {
+            return;
+        }
+
+        let target = heading.target();
+        let differs = match (&target, &self.target) {
+            (Some(target), Some(other)) => target != other,
+            _ => false,
+        };
+        if differs || self.names_another_command(heading) {
+            return;
+        }
+
+        let name = self.row.name;
+        let original = self.lines.get(line).trim();
+        let read = format!("read `{original}` as the action {name}");
+        if self.row.shape.reaches_outside() && self.has_more_text(line, heading) {
+            self.edits.add_aside(line, read);
+        } else {
+            self.edits.add_note(line, read);
+        }
+        self.edits.replace(line, format!("### `{name}`"));
+
+        let row = self.row;
+        if row.keys.contains(&"Agent") && !self.agent && !heading.suffix.is_empty() {
+            let agent = heading.suffix.trim_matches(['`', '*', ' ']);
+            self.edits.insert(line + 1, format!("- **Agent:** {agent}"));
+        } else if row.is_message_alone() && !heading.suffix.is_empty() {
+            self.edits.insert(line + 1, heading.suffix.as_str());
+            self.edits.insert(line + 1, "");
+        }
+
+        let key = row.target_key().filter(|_| self.target.is_none());
+        if let Some((key, target)) = key.zip(target) {
+            let link = if is_url(&target) {
+                link::write_url(&target)
+            } else {
+                link::write_path(&target)
+            };
+            self.edits.insert(line + 1, format!("- **{key}:** {link}"));
+        }
+    }
+}
+
+/// Returns a text in lower case with single spaces.
+fn plain_words(text: &str) -> String {
+    let tokens = text.split(|c: char| !c.is_alphanumeric());
+    let tokens: Vec<String> = tokens
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    tokens.join(" ")
+}
+
+/// Returns whether a field may be left out.
+fn is_optional_field(key: &str) -> bool {
+    !matches!(
+        key,
+        "File Path" | "Resource" | "Agent" | "Description" | "Expected Outcome"
+    )
+}
+
+fn unquoted(text: &str) -> &str {
+    let inner = value::unquoted(text);
+    inner.filter(|inner| !inner.is_empty()).unwrap_or(text)
 }

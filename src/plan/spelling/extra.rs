@@ -12,10 +12,8 @@ use crate::plan::action::{ActionRow, BodyShape};
 use crate::plan::line::field_item::canonical;
 use crate::plan::line::split_item;
 use crate::text::fence::{self, fence_for};
-use crate::text::language;
-use crate::text::link;
-use crate::text::markdown::Lines;
-use crate::text::markdown::{BlockKind, MarkdownBlock, MarkdownCode};
+use crate::text::markdown::{BlockKind, Lines, MarkdownBlock, MarkdownCode};
+use crate::text::{language, link};
 
 /// What the blocks of scripts say that they are.
 const SHELLS: [&str; 4] = ["sh", "bash", "shell", "zsh"];
@@ -38,7 +36,6 @@ const OUTPUT: [&str; 12] = [
 ];
 const PROMPT: &str = "$ ";
 
-/// The blocks of one action.
 pub(super) struct ExtraBlocks<'a, 'b> {
     pub lines: &'a Lines<'a>,
     pub row: &'static ActionRow,
@@ -68,7 +65,6 @@ impl ExtraBlocks<'_, '_> {
         end
     }
 
-    /// Leaves out some blocks.
     fn leave_out(&self, blocks: Range<usize>, part: &str, edits: &mut LineEdits<'_>) {
         let [first, last] = [blocks.start, blocks.end - 1].map(|at| &self.blocks[at]);
         edits.leave_out(first.first..=last.last, part);
@@ -95,7 +91,7 @@ impl ExtraBlocks<'_, '_> {
 
         let codes = above
             .iter()
-            .filter(|block| code_of(block).is_some())
+            .filter(|block| block.fenced().is_some())
             .count();
         let complete = match self.row.shape {
             BodyShape::ListAlone => codes == 0,
@@ -103,7 +99,7 @@ impl ExtraBlocks<'_, '_> {
             BodyShape::Pairs => codes > 0 && codes % 2 == 0,
             BodyShape::Queries | BodyShape::Message => false,
         };
-        let own = above.iter().rev().find_map(code_of);
+        let own = above.iter().rev().find_map(MarkdownBlock::fenced);
         complete && own.is_none_or(|code| self.is_over(code, last.first))
     }
 
@@ -127,9 +123,7 @@ impl ExtraBlocks<'_, '_> {
         }
 
         let start = code.line_range.start;
-        let texts: Vec<&str> = (start..=self.lines.len())
-            .map(|at| self.lines.get(at))
-            .collect();
+        let texts = self.lines.texts(start..=self.lines.len());
         let spanned = language::spanned(&word, &texts);
         !(code.line_range.end..=line).any(|at| spanned.get(at - start).copied().unwrap_or(false))
     }
@@ -154,9 +148,12 @@ impl ExtraBlocks<'_, '_> {
             return None;
         };
         let caption = label_of(self.lines, label)?;
-        let code = code_of(block)?;
+        let code = block.fenced()?;
         let printed = PRINTED.contains(&&*code.info.trim().to_lowercase()) && code.is_closed;
-        let script = self.blocks[..start].iter().rev().find_map(code_of)?;
+        let script = self.blocks[..start]
+            .iter()
+            .rev()
+            .find_map(MarkdownBlock::fenced)?;
         let is_printed = OUTPUT.contains(&&*caption) && printed;
         (is_printed && self.is_over(script, block.first)).then_some(start..end)
     }
@@ -166,12 +163,14 @@ impl ExtraBlocks<'_, '_> {
     fn merge_blocks(&self, passage: &Passage, end: usize, edits: &mut LineEdits<'_>) -> usize {
         let first = self.blocks[..end]
             .iter()
-            .position(|block| code_of(block).is_some());
+            .position(|block| block.fenced().is_some());
         let Some(first) = first.filter(|first| first + 1 < end) else {
             return end;
         };
-        let codes: Vec<&MarkdownCode> =
-            self.blocks[first..end].iter().filter_map(code_of).collect();
+        let codes: Vec<&MarkdownCode> = self.blocks[first..end]
+            .iter()
+            .filter_map(MarkdownBlock::fenced)
+            .collect();
         let info = codes[0].info.trim().to_lowercase();
         let alike = codes.iter().all(|code| {
             let same = code.info.trim().eq_ignore_ascii_case(&info);
@@ -205,7 +204,7 @@ impl ExtraBlocks<'_, '_> {
 
     /// Takes the prompts off a script in which every command has one.
     fn remove_prompts(&self, edits: &mut LineEdits<'_>) {
-        let mut codes = self.blocks.iter().filter_map(code_of);
+        let mut codes = self.blocks.iter().filter_map(MarkdownBlock::fenced);
         let (Some(code), None) = (codes.next(), codes.next()) else {
             return;
         };
@@ -237,14 +236,6 @@ impl ExtraBlocks<'_, '_> {
         changes
             .into_iter()
             .for_each(|(line, text)| edits.replace(line, text));
-    }
-}
-
-/// Returns the fenced code of a block.
-fn code_of(block: &MarkdownBlock) -> Option<&MarkdownCode> {
-    match &block.node {
-        BlockKind::Code(code) if code.fence_char.is_some() => Some(code),
-        _ => None,
     }
 }
 

@@ -5,8 +5,7 @@ use super::passage::{Passage, cut, is_beside_command};
 use crate::plan::line::condition::is_aside;
 use crate::plan::line::looks_like_border;
 use crate::text::fence::split_lines;
-use crate::text::markdown::Lines;
-use crate::text::markdown::{self, BlockKind, MarkdownBlock};
+use crate::text::markdown::{self, BlockKind, Lines, MarkdownBlock};
 
 /// Passes over a text. A tag hides the text below it until the next blank line.
 const MAX_ROUNDS: usize = 4;
@@ -97,7 +96,7 @@ fn strip_tags_once(text: &str) -> (String, Vec<SpellingNote>) {
         let texts = own
             .iter()
             .filter(|block| block.node == BlockKind::Paragraph);
-        for line in texts.flat_map(|block| block.first..=block.last) {
+        for line in texts.flat_map(|block| block.lines()) {
             if is_tag(lines.get(line)) {
                 blank_line(&lines, line, &mut edits);
             }
@@ -111,20 +110,22 @@ fn strip_tags_once(text: &str) -> (String, Vec<SpellingNote>) {
 /// Removes the tags from a block, or the whole block if it is a comment.
 fn remove_tags(lines: &Lines<'_>, block: &MarkdownBlock, edits: &mut LineEdits<'_>) {
     let first = lines.get(block.first).trim();
-    let hides = (block.first..=block.last).any(|line| looks_like_border(lines.get(line)));
+    let hides = block.lines().any(|line| looks_like_border(lines.get(line)));
     let last = lines.get(block.last).trim();
-    let ends = (block.first..=block.last).filter(|&line| lines.get(line).contains("-->"));
+    let ends = block
+        .lines()
+        .filter(|&line| lines.get(line).contains("-->"));
     let one = ends.count() == 1 && last.matches("-->").count() == 1;
     let is_comment = first.starts_with("<!--") && last.ends_with("-->") && one;
 
     if is_comment && !hides {
         edits.add_note(block.first, "left out the comment");
         edits.mark_text(block.first);
-        (block.first..=block.last).for_each(|line| edits.replace(line, ""));
+        block.lines().for_each(|line| edits.replace(line, ""));
         return;
     }
 
-    for line in (block.first..=block.last).filter(|&line| is_tag(lines.get(line))) {
+    for line in block.lines().filter(|&line| is_tag(lines.get(line))) {
         blank_line(lines, line, edits);
     }
 }

@@ -7,8 +7,7 @@ use crate::plan::action::ActionRow;
 use crate::plan::line::field_item::letters;
 use crate::plan::line::name::{self, ActionHeading, text_below};
 use crate::plan::line::{self, Section, condition, heading_of, key};
-use crate::text::markdown::Lines;
-use crate::text::markdown::{self, BlockKind, MarkdownBlock};
+use crate::text::markdown::{self, BlockKind, Lines, MarkdownBlock};
 
 /// Part of a plan between two headings.
 #[derive(Debug)]
@@ -35,7 +34,6 @@ pub(super) enum PassageRole {
 }
 
 impl Passage {
-    /// Returns whether it is an action with a message.
     pub fn is_message(&self) -> bool {
         matches!(&self.role, PassageRole::Action(heading) if heading.row.is_message())
     }

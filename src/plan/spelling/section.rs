@@ -8,8 +8,7 @@ use crate::plan::line::field_item::{canonical, has_weight};
 use crate::plan::line::prose::says_nothing;
 use crate::plan::line::{self, Section, heading_of, is_fence, key, name, unlisted};
 use crate::text::fence::fence_for;
-use crate::text::markdown::Lines;
-use crate::text::markdown::{BlockKind, MarkdownBlock};
+use crate::text::markdown::{BlockKind, Lines, MarkdownBlock};
 
 /// Sections after the actions that have no effect.
 const CLOSING: [&str; 14] = [
@@ -137,7 +136,7 @@ fn memos(
         let own = &blocks[passage.blocks.clone()];
         let solid: Vec<&str> = own
             .iter()
-            .flat_map(|block| block.first..=block.last)
+            .flat_map(|block| block.lines())
             .map(|line| lines.get(line).trim())
             .filter(|text| !text.is_empty() && !is_fence(text))
             .collect();
@@ -178,7 +177,6 @@ fn rationale(lines: &Lines<'_>, passages: &mut [Passage], edits: &mut LineEdits<
     }
 }
 
-/// Turns a passage into a section.
 fn rename(lines: &Lines<'_>, passage: &mut Passage, section: Section, edits: &mut LineEdits<'_>) {
     let name = section.name();
     edits.replace(passage.line, format!("## {name}"));
@@ -263,7 +261,6 @@ fn put_in_block(
         .iter()
         .filter(|block| block.node != BlockKind::Rule)
         .collect();
-    let fenced = |block: &MarkdownBlock| matches!(&block.node, BlockKind::Code(code) if code.fence_char.is_some());
     let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
         for text in ["````text", NO_RATIONALE, "````"] {
             edits.insert(passage.line + 1, text);
@@ -273,7 +270,7 @@ fn put_in_block(
     };
 
     if let [only] = solid[..]
-        && fenced(only)
+        && only.fenced().is_some()
     {
         return;
     }
@@ -295,10 +292,7 @@ fn respell_memos(
         return;
     };
     let code = match blocks {
-        [only] => match &only.node {
-            BlockKind::Code(code) if code.fence_char.is_some() => Some(code),
-            _ => None,
-        },
+        [only] => only.fenced(),
         _ => None,
     };
 
@@ -346,14 +340,11 @@ fn memo(line: &str) -> Option<String> {
 
 /// Removes sentences between a heading and the first action.
 fn leave_out_words(lines: &Lines<'_>, blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>) {
-    for block in blocks
+    let paragraphs = blocks
         .iter()
-        .filter(|block| block.node == BlockKind::Paragraph)
-    {
-        let texts: Vec<&str> = (block.first..=block.last)
-            .map(|line| lines.get(line))
-            .collect();
-        edits.leave_out_words(block.first..=block.last, &texts);
+        .filter(|block| block.node == BlockKind::Paragraph);
+    for block in paragraphs {
+        edits.leave_out_words(block.lines(), &lines.texts(block.lines()));
     }
 }
 
@@ -363,7 +354,7 @@ fn header(lines: &Lines<'_>, blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>
         .iter()
         .filter(|block| block.node == BlockKind::Paragraph)
     {
-        let range = block.first..=block.last;
+        let range = block.lines();
         let bold = |line: usize| lines.get(line).trim().starts_with("**");
         let keyed = |line: usize| {
             let text = lines.get(line);
@@ -410,7 +401,7 @@ fn is_words(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> bool {
             block.node,
             BlockKind::Paragraph | BlockKind::List { .. } | BlockKind::Rule | BlockKind::Quote
         );
-        text && !(block.first..=block.last).any(|line| {
+        text && !(block.lines()).any(|line| {
             let text = lines.get(line);
             let keyed = key::split(text)
                 .and_then(|(key, _)| canonical(key))

@@ -23,7 +23,6 @@ const MAX_NAMES: usize = 3;
 
 /// The snapshot with the plan's changes.
 pub struct SimulatedFiles<'a> {
-    /// The snapshot.
     pub facts: &'a dyn Facts,
     /// Set after an EXECUTE, whose effect on the files is unknown.
     pub unknown_after_command: bool,
@@ -45,9 +44,7 @@ pub struct SimulatedFiles<'a> {
 pub enum Lookup {
     /// Nothing exists, and no parent blocks the path.
     Absent,
-    /// A file with its content.
     File(Vec<u8>),
-    /// A directory.
     Dir,
     /// Something that no action enters, such as `a symbolic link`.
     Other(&'static str),

@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::plan::action::ActionKind;
-use crate::plan::action::{
-    chat_with_user::ChatWithUser, conclude::Conclude, create::Create, edit::Edit, edit::Pair,
-    execute::Execute, invoke::Invoke, prune::Prune, read::Read,
-};
+use crate::plan::action::chat_with_user::ChatWithUser;
+use crate::plan::action::conclude::Conclude;
+use crate::plan::action::create::Create;
+use crate::plan::action::edit::{Edit, Pair};
+use crate::plan::action::execute::Execute;
+use crate::plan::action::invoke::Invoke;
+use crate::plan::action::prune::Prune;
+use crate::plan::action::read::Read;
 use crate::plan::memo::{MemoChange, Verb};
 
 struct Snapshot {

@@ -233,8 +233,8 @@ fn without_number(line: &str) -> Option<&str> {
 fn unfenced(text: &str) -> Option<String> {
     let lines: Vec<&str> = text.trim_matches('\n').lines().collect();
     let (opener, closer) = (fence::read(lines.first()?)?, fence::read(lines.last()?)?);
-    let closes = closer.mark == opener.mark && closer.len >= opener.len && closer.info.is_empty();
-    (closes && lines.len() > 1).then(|| lines[1..lines.len() - 1].join("\n") + "\n")
+    (closer.closes(opener.mark, opener.len) && lines.len() > 1)
+        .then(|| lines[1..lines.len() - 1].join("\n") + "\n")
 }
 
 /// Decodes the escapes of string literals and HTML.

@@ -22,7 +22,6 @@ pub const MAX_OTHER: usize = 1 << 20;
 /// A pair that does not apply, with its context.
 #[derive(Debug, Clone, Copy)]
 pub struct FailedPair<'a> {
-    /// Path of the file.
     pub path: &'a str,
     /// Content of the file when the pair was applied.
     pub text: &'a str,

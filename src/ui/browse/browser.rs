@@ -9,9 +9,8 @@ use super::source::{BrowseNews, BrowseRequest};
 use super::tree::BrowseTree;
 use super::turn_view::{FileDiffView, TurnView};
 use crate::git::object::CommitId;
-use crate::ui::browse::TurnAddress;
-use crate::ui::browse::turn_view;
 use crate::ui::browse::turn_view::{BrowseTab, TabLine};
+use crate::ui::browse::{TurnAddress, turn_view};
 use crate::ui::list::{List, Search};
 use crate::ui::pager::Pager;
 use crate::ui::style::{StyledLine, Tone};
@@ -29,18 +28,15 @@ pub enum BrowseSide {
     Detail,
 }
 
-/// State of the browser.
 #[derive(Default)]
 pub struct Browser {
     /// Sessions and turns.
     pub tree: BrowseTree,
-    /// Selected tab.
     pub tab: BrowseTab,
     /// Pane that receives keys.
     pub side: BrowseSide,
     /// Whether the turn fills the screen.
     pub is_zoomed: bool,
-    /// Lines of the selected tab.
     pub lines: Vec<TabLine>,
     /// Position in these lines.
     pub detail: List,
@@ -129,7 +125,6 @@ impl Browser {
         Some(BrowseRequest::Turn(session, commit))
     }
 
-    /// Returns the address of the selected turn.
     pub fn address(&self) -> Option<TurnAddress> {
         let (lane, row) = self.tree.selected()?;
         Some(TurnAddress {

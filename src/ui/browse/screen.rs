@@ -134,7 +134,6 @@ pub enum BrowseCommand {
 }
 
 impl Browser {
-    /// Handles a key.
     pub fn press(&mut self, key: &Key) -> Option<BrowseCommand> {
         if *key == Key::Terminate {
             return Some(BrowseCommand::Quit);

@@ -29,10 +29,8 @@ const FIRST: usize = 60;
 /// Total size of the files compared between two turns.
 const MAX_BYTES: usize = 8 << 20;
 
-/// A read request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BrowseRequest {
-    /// Read a turn.
     Turn(SessionName, CommitId),
     /// Find the turns that contain a text.
     Find(String),

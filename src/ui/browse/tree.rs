@@ -43,7 +43,6 @@ enum TreePosition {
     Turn(SessionName, CommitId),
 }
 
-/// State of the tree.
 #[derive(Debug, Clone, Default)]
 pub struct BrowseTree {
     timeline: Timeline,
@@ -56,7 +55,6 @@ pub struct BrowseTree {
 }
 
 impl BrowseTree {
-    /// Returns all rows.
     pub fn rows(&self) -> &[TreeRow] {
         &self.rows
     }
@@ -66,12 +64,10 @@ impl BrowseTree {
         self.rows.get(self.list.cursor()).copied()
     }
 
-    /// Returns the session of a row.
     pub fn lane(&self, row: &TreeRow) -> &SessionLane {
         &self.timeline.sessions[row.lane]
     }
 
-    /// Returns whether there are no sessions.
     pub fn is_empty(&self) -> bool {
         self.timeline.sessions.is_empty()
     }

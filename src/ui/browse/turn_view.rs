@@ -10,15 +10,13 @@ use crate::query::view::turn_page::{ChangedFile, FileView, PathChange, TurnPage,
 use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
-use crate::text::counted;
 use crate::text::diff::Counts;
-use crate::text::grouped;
 use crate::text::secret::redact;
+use crate::text::{counted, grouped};
 use crate::ui::diff::{FileVersions, RenderedDifference, counted as counted_lines, render};
-use crate::ui::markdown;
 use crate::ui::style::{StyledLine, Tone, block, wrap_all};
-use crate::ui::turn_text;
 use crate::ui::turn_text::message_label;
+use crate::ui::{markdown, turn_text};
 
 /// Per file.
 const MAX_LINES: usize = 2000;
@@ -29,15 +27,12 @@ const MAX_BYTES: usize = 8 << 20;
 /// Everything that the browser shows of a turn.
 #[derive(Debug, Clone, Default)]
 pub struct TurnView {
-    /// Header lines.
     pub head: Vec<StyledLine>,
     /// The message that started the turn.
     pub message: Vec<StyledLine>,
-    /// Author of the message.
     pub origin: MessageOrigin,
     /// The plan, or the reply if there is no plan.
     pub answer: Vec<StyledLine>,
-    /// Files that it changed.
     pub files: Vec<FileDiffView>,
     /// Output of commands, then the report.
     pub outputs: Vec<StyledLine>,
@@ -64,7 +59,6 @@ pub struct FileDiffView {
     pub file: ChangedFile,
 }
 
-/// Reads a turn.
 pub fn read_turn_view(
     project: &Project,
     session: &SessionName,
@@ -238,7 +232,6 @@ pub enum BrowseTab {
 /// A line of a tab.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TabLine {
-    /// The text.
     pub line: StyledLine,
     /// Index of the file that the line belongs to, in the diff tab.
     pub file: Option<usize>,

@@ -3,8 +3,9 @@
 use maud::{Markup, html};
 
 use super::changes::{Changes, changes};
-use super::layout::{PageLocation, PageParts, page};
-use crate::ui::html::layout::{dollars, grouped_number, status_badge, visible_line};
+use super::layout::{
+    PageLocation, dollars, grouped_number, page_below_project, status_badge, visible_line,
+};
 use crate::workflow::compare::Side;
 
 /// Data of the page.
@@ -18,7 +19,6 @@ pub struct Compared<'a> {
 
 const UNKNOWN: &str = "–";
 
-/// Returns the page.
 pub fn compare(location: PageLocation, compared: &Compared<'_>) -> String {
     let sides = compared.sides;
     let names: Vec<_> = sides.iter().map(|side| visible_line(&side.name)).collect();
@@ -32,19 +32,7 @@ pub fn compare(location: PageLocation, compared: &Compared<'_>) -> String {
             @else { (changes(&compared.changes)) }
         }
     };
-    let above = [(
-        visible_line(compared.project).into_owned(),
-        "index.html".to_owned(),
-    )];
-    page(
-        location,
-        PageParts {
-            title: &title,
-            above: &above,
-            neighbors: [None, None],
-            main,
-        },
-    )
+    page_below_project(location, compared.project, &title, main)
 }
 
 fn table(sides: &[Side]) -> Markup {

@@ -22,7 +22,6 @@ pub const STYLE: &str = include_str!("style.css");
 /// Script for live updates and keys.
 pub const SCRIPT: &str = include_str!("live.js");
 
-/// The icon.
 pub const ICON: &str = include_str!("icon.svg");
 
 /// `Content-Security-Policy` of served pages: only files next to the page. `frame-ancestors` works
@@ -60,7 +59,6 @@ pub struct PageParts<'a> {
     pub above: &'a [(String, String)],
     /// Previous and next page, relative to the first page.
     pub neighbors: [Option<String>; 2],
-    /// The main element.
     pub main: Markup,
 }
 
@@ -133,6 +131,29 @@ pub fn encoded(text: &str) -> String {
 }
 
 /// Returns the complete HTML of a page.
+pub fn page_below_project(
+    location: PageLocation,
+    project: &str,
+    title: &str,
+    main: Markup,
+) -> String {
+    let above = [first_page(project)];
+    page(
+        location,
+        PageParts {
+            title,
+            above: &above,
+            neighbors: [None, None],
+            main,
+        },
+    )
+}
+
+/// Returns name and file of the page of all sessions.
+pub fn first_page(project: &str) -> (String, String) {
+    (visible_line(project).into_owned(), "index.html".to_owned())
+}
+
 pub fn page(location: PageLocation, parts: PageParts<'_>) -> String {
     let PageParts {
         title,
@@ -241,12 +262,10 @@ pub fn local_time(stamp: Option<&str>) -> Markup {
     }
 }
 
-/// Returns a badge with the status of a turn.
 pub fn status_badge(status: Status) -> Markup {
     html! { span class={ "badge " (status_class(status)) } { (status.word()) } }
 }
 
-/// Returns the CSS class for a status.
 pub fn status_class(status: Status) -> &'static str {
     match status {
         Status::Executed | Status::Picked | Status::Recorded => "good",
@@ -282,7 +301,6 @@ pub fn short_number(number: u64) -> String {
     }
 }
 
-/// Returns a number of files, as in `1 file` or `3 files`.
 pub fn file_count(number: usize) -> String {
     let end = if number == 1 { "" } else { "s" };
     format!("{number} file{end}")

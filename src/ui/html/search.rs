@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::layout::{PageLocation, PageParts, page, turn_page};
+use super::layout::{PageLocation, page_below_project, turn_page};
 use crate::query::find::{FindResult, LinePattern, Match, TurnPart};
 use crate::text::sanitize::{sanitize_block, sanitize_line};
 use crate::ui::html::layout::visible_line;
@@ -29,12 +29,10 @@ pub const DEFAULT: [TurnPart; 4] = [
     TurnPart::Output,
 ];
 
-/// A search and its results.
 pub struct ShownSearch<'a> {
     pub project: &'a str,
     /// Text that the user typed.
     pub text: &'a str,
-    /// Parts to search.
     pub parts: &'a [TurnPart],
     /// Whether the search is case-sensitive.
     pub has_case: bool,
@@ -42,7 +40,6 @@ pub struct ShownSearch<'a> {
     pub result: Option<Result<(&'a FindResult, &'a LinePattern), String>>,
 }
 
-/// Returns the page.
 pub fn search(location: PageLocation, searched: &ShownSearch<'_>) -> String {
     let main = html! {
         h1 { "Search" }
@@ -53,19 +50,7 @@ pub fn search(location: PageLocation, searched: &ShownSearch<'_>) -> String {
             Some(Ok((result, pattern))) => (matches(location, result, pattern)),
         }
     };
-    let above = [(
-        visible_line(searched.project).into_owned(),
-        "index.html".to_owned(),
-    )];
-    page(
-        location,
-        PageParts {
-            title: "Search",
-            above: &above,
-            neighbors: [None, None],
-            main,
-        },
-    )
+    page_below_project(location, searched.project, "Search", main)
 }
 
 fn form(location: PageLocation, searched: &ShownSearch<'_>) -> Markup {

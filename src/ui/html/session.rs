@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::layout::{PageLocation, PageParts, page, session_page, turn_page};
+use super::layout::{PageLocation, page_below_project, session_page, turn_page};
 use super::waiting;
 use crate::query::log::LogRow;
 use crate::query::view::timeline::SessionPage;
@@ -54,17 +54,7 @@ pub fn session(
             (turns(location, lane.rows.as_slice(), &lane.name, &branching))
         }
     };
-    let above = [(visible_line(project).into_owned(), "index.html".to_owned())];
-    let title = session_title(lane);
-    page(
-        location,
-        PageParts {
-            title: &title,
-            above: &above,
-            neighbors: [None, None],
-            main,
-        },
-    )
+    page_below_project(location, project, &session_title(lane), main)
 }
 
 fn totals(rows: &[LogRow]) -> Markup {

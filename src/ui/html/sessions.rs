@@ -19,11 +19,9 @@ pub struct Overview<'a> {
     pub project: &'a str,
     /// Local sessions.
     pub timeline: &'a Timeline,
-    /// Sessions fetched from remotes.
     pub remote: &'a [SessionRow],
 }
 
-/// Returns the page.
 pub fn sessions(location: PageLocation, overview: &Overview<'_>) -> String {
     let Overview {
         project,

@@ -3,7 +3,7 @@
 use maud::{Markup, PreEscaped, html};
 
 use super::changes::{Changes, Loading, changes};
-use super::layout::{PageLocation, PageParts, page, session_page};
+use super::layout::{PageLocation, PageParts, first_page, page, session_page};
 use crate::query::log::LogRow;
 use crate::query::view::turn_page::{OutputText, TurnPage};
 use crate::session::input::ResourceTokens;
@@ -17,7 +17,6 @@ use crate::ui::turn_text::message_label;
 /// Data of the page.
 pub struct ShownTurn<'a> {
     pub project: &'a str,
-    /// Session of the turn.
     pub session: &'a SessionName,
     pub page: &'a TurnPage,
     /// Pages of the previous and the next turn.
@@ -26,7 +25,6 @@ pub struct ShownTurn<'a> {
     pub load: &'a Loading<'a>,
 }
 
-/// Returns the page.
 pub fn turn(location: PageLocation, contents: &ShownTurn<'_>) -> String {
     let ShownTurn {
         session,
@@ -53,10 +51,7 @@ pub fn turn(location: PageLocation, contents: &ShownTurn<'_>) -> String {
         (folded(turn))
     };
     let above = [
-        (
-            visible_line(contents.project).into_owned(),
-            "index.html".to_owned(),
-        ),
+        first_page(contents.project),
         (
             visible_line(session.as_str()).into_owned(),
             session_page(session),
@@ -74,7 +69,6 @@ pub fn turn(location: PageLocation, contents: &ShownTurn<'_>) -> String {
     )
 }
 
-/// A section with an anchor.
 fn section(id: &str, title: &str, body: Markup) -> Markup {
     html! { section id=(id) { h2 { (title) } (body) } }
 }

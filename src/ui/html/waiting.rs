@@ -3,7 +3,9 @@
 use maud::{Markup, html};
 
 use super::changes::{Changes, changes};
-use super::layout::{PageLocation, PageParts, page, plan_page, session_page, visible_line};
+use super::layout::{
+    PageLocation, PageParts, first_page, page, plan_page, session_page, visible_line,
+};
 use crate::query::view::turn_page::{ChangedFile, FileView};
 use crate::session::name::SessionName;
 use crate::text::counted;
@@ -16,7 +18,6 @@ pub struct ShownPlan<'a> {
     pub session: &'a SessionName,
     /// Whether commands without a session's name are for this one.
     pub in_use: bool,
-    /// Number of its turn.
     pub number: u64,
     pub title: &'a str,
     /// Distinguishes it from the plan that replaces it.
@@ -36,7 +37,6 @@ struct CommentedFile<'a> {
     lines: usize,
 }
 
-/// Returns the page.
 pub fn waiting(location: PageLocation, plan: &ShownPlan<'_>) -> String {
     let files = commented_files(&plan.changes);
     let main = html! {
@@ -58,10 +58,7 @@ pub fn waiting(location: PageLocation, plan: &ShownPlan<'_>) -> String {
         @if !files.is_empty() && plan.mistakes.is_empty() { (comment(plan, &files)) }
     };
     let above = [
-        (
-            visible_line(plan.project).into_owned(),
-            "index.html".to_owned(),
-        ),
+        first_page(plan.project),
         (
             visible_line(plan.session.as_str()).into_owned(),
             session_page(plan.session),

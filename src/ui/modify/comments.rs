@@ -5,12 +5,11 @@ use crate::session::comments::LineComment;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::ask::NOT_ALONE;
 use crate::ui::commenting::{Commenting, CommentingCommand, HELP};
-use crate::ui::draw;
 use crate::ui::editing::{EditingPrompts as _, TerminalPrompts};
 use crate::ui::pager::Pager;
 use crate::ui::style::{StyledLine, Tone};
-use crate::ui::summary;
 use crate::ui::terminal::Full;
+use crate::ui::{draw, summary};
 use crate::workflow::user::{Decision, ReviewRequest};
 
 /// Lines for title and keys.

@@ -11,8 +11,7 @@ use crate::text::diff::Counts;
 use crate::text::encoding::display_text;
 use crate::text::path::RepoPath;
 use crate::ui::diff::{self, FileVersions, replaced};
-use crate::ui::style::TextArea;
-use crate::ui::style::{StyledLine, Tone};
+use crate::ui::style::{StyledLine, TextArea, Tone};
 
 /// Diff lines in a summary, for all files together.
 pub(super) const MAX_LINES: usize = 40;
@@ -88,7 +87,6 @@ pub(super) fn files(plan: &Plan, simulation: &Simulation) -> Vec<FileDifference>
     steps.iter().map(|file| file.render(MAX_LINES)).collect()
 }
 
-/// Returns the differences of all files.
 pub(super) fn reviewed_files(plan: &Plan, simulation: &Simulation) -> Vec<ReviewedFile> {
     let mut count = 0;
     let mut files = Vec::new();

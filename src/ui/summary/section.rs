@@ -1,8 +1,7 @@
 //! Sections of a summary, and how they share the screen.
 
 use super::difference::{self, FileDifference};
-use crate::ui::style::TextArea;
-use crate::ui::style::{StyledLine, Tone, wrap_all};
+use crate::ui::style::{StyledLine, TextArea, Tone, wrap_all};
 
 /// Weight of the changes, relative to any other section.
 const WEIGHT_OF_CHANGES: usize = 4;

@@ -2,8 +2,7 @@
 
 use crate::project::Project;
 use crate::query::log::{self, LogRow};
-use crate::query::view::timeline::Timeline;
-use crate::query::view::timeline::{SessionPage, session_page};
+use crate::query::view::timeline::{SessionPage, Timeline, session_page};
 use crate::query::view::turn_page::{ChangedFile, plain_turn_page};
 use crate::session::bare::Redaction;
 use crate::session::name::SessionName;
@@ -19,9 +18,7 @@ type Writing<'a> = dyn FnMut(&str, &str) -> anyhow::Result<()> + 'a;
 /// Sessions to export.
 pub struct PageFiles<'a> {
     pub project: &'a Project,
-    /// Name of the project.
     pub name: &'a str,
-    /// The exported sessions.
     pub sessions: &'a [SessionName],
     /// Redacts keys and personal names.
     pub redaction: &'a Redaction,

@@ -10,16 +10,14 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::OpeningParams;
-use super::message::{self, Incoming, RpcFailure};
 use crate::host::dialogue::{Dialogue, DialogueEnding, DialogueEvent};
-use crate::model::acting::agent_output::Complaints;
-use crate::model::acting::agent_output::LineSplitter;
+use crate::model::acting::agent_output::{Complaints, LineSplitter};
 use crate::model::acting::clock::{AgentClock, AgentStop};
 use crate::model::acting::json_line::text_at;
 use crate::model::acting::transcript::{Speaker, TranscriptRecorder};
 use crate::model::acting::work_state::WorkState;
 use crate::model::acting::{
-    AgentHost, AgentProgress, PermissionDecision, PermissionGiver, PermissionQuestion,
+    ACP_VERSION, AgentHost, AgentProgress, PermissionDecision, PermissionGiver, PermissionQuestion,
 };
 
 const TICK: Duration = Duration::from_millis(50);
@@ -94,7 +92,7 @@ impl<'a> Talk<'a> {
     }
 
     pub(super) fn ask(&mut self, method: &str, params: Value) -> Result<Value, TalkError> {
-        let request = message::request(self.next, method, params);
+        let request = request(self.next, method, params);
         self.record.message(Speaker::Teddy, &request);
         self.ask_unrecorded(&request)
     }
@@ -105,9 +103,9 @@ impl<'a> Talk<'a> {
         method: &str,
         params: OpeningParams,
     ) -> Result<Value, TalkError> {
-        let recorded = message::request(self.next, method, params.recorded);
+        let recorded = request(self.next, method, params.recorded);
         self.record.message(Speaker::Teddy, &recorded);
-        self.ask_unrecorded(&message::request(self.next, method, params.sent))
+        self.ask_unrecorded(&request(self.next, method, params.sent))
     }
 
     /// Ignores the old conversation that the agent replays.
@@ -127,18 +125,17 @@ impl<'a> Talk<'a> {
         self.work.begin_prompt();
         // The turn already stores the text.
         let recorded = json!({ "sessionId": conversation, "prompt": "the text of the turn" });
-        let recorded = message::request(self.next, "session/prompt", recorded);
+        let recorded = request(self.next, "session/prompt", recorded);
         self.record.message(Speaker::Teddy, &recorded);
 
         let parts = json!([{ "type": "text", "text": text }]);
         let params = json!({ "sessionId": conversation, "prompt": parts });
-        self.ask_unrecorded(&message::request(self.next, "session/prompt", params))
+        self.ask_unrecorded(&request(self.next, "session/prompt", params))
     }
 
     /// Waits up to `CANCEL`, ignoring everything that the agent sends.
     pub(super) fn cancel(&mut self, conversation: &str) {
-        let notification =
-            message::notification("session/cancel", json!({ "sessionId": conversation }));
+        let notification = notification("session/cancel", json!({ "sessionId": conversation }));
         self.send(&notification);
         self.phase = TalkPhase::Cancelled;
 
@@ -172,7 +169,7 @@ impl<'a> Talk<'a> {
     fn ask_unrecorded(&mut self, request: &Value) -> Result<Value, TalkError> {
         let own = self.next;
         self.next += 1;
-        self.dialogue.send(message::line(request));
+        self.dialogue.send(line(request));
 
         loop {
             self.check()?;
@@ -259,7 +256,7 @@ impl<'a> Talk<'a> {
                 self.permit(&id, &params);
             }
             // Without an answer, the agent would wait forever.
-            Incoming::Request { id, method, .. } => self.send(&message::no_method(&id, &method)),
+            Incoming::Request { id, method, .. } => self.send(&no_method(&id, &method)),
             Incoming::Notification { method, params } if method == "session/update" => {
                 if let (TalkPhase::Work, Some(update)) = (self.phase, params.get("update")) {
                     self.work.update(update, self.host);
@@ -280,7 +277,7 @@ impl<'a> Talk<'a> {
             Some(option) => json!({ "outcome": "selected", "optionId": option }),
             None => json!({ "outcome": "cancelled" }),
         };
-        self.send(&message::answer(id, json!({ "outcome": outcome })));
+        self.send(&answer(id, json!({ "outcome": outcome })));
     }
 
     /// Asks the host unless the sandbox or an earlier "always" answers the question.
@@ -315,7 +312,7 @@ impl<'a> Talk<'a> {
 
     fn send(&mut self, message: &Value) {
         self.record.message(Speaker::Teddy, message);
-        self.dialogue.send(message::line(message));
+        self.dialogue.send(line(message));
     }
 }
 
@@ -334,4 +331,175 @@ fn choose(options: &[Value], decision: PermissionDecision) -> Option<&Value> {
         option?.get("optionId")
     };
     kinds.iter().find_map(of_kind)
+}
+
+// JSON-RPC 2.0 messages, one object per line. Everything that an agent sends is optional here: agents
+// deviate from the protocol.
+
+/// "Method not found".
+pub(super) const NO_METHOD: i64 = -32601;
+/// "Authentication required" of the Agent Client Protocol.
+pub(super) const NOT_LOGGED_IN: i64 = -32000;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Incoming {
+    Answer {
+        id: u64,
+        outcome: Result<Value, RpcFailure>,
+    },
+    /// Must be answered.
+    Request {
+        /// Echoed in our answer. Can be a number or a string.
+        id: Value,
+        method: String,
+        params: Value,
+    },
+    /// Needs no answer.
+    Notification {
+        method: String,
+        /// `null` if the message has none.
+        params: Value,
+    },
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct RpcFailure {
+    pub(super) code: i64,
+    pub(super) message: String,
+}
+
+impl Incoming {
+    /// `None` if it is neither a request, a notification nor an answer to one of our requests.
+    pub(super) fn read(message: &Value) -> Option<Incoming> {
+        let params = || message.get("params").cloned().unwrap_or_default();
+        let method = message.get("method").and_then(Value::as_str);
+        match (method, message.get("id")) {
+            (Some(method), Some(id)) if !id.is_null() => Some(Incoming::Request {
+                id: id.clone(),
+                method: method.to_owned(),
+                params: params(),
+            }),
+            (Some(method), _) => Some(Incoming::Notification {
+                method: method.to_owned(),
+                params: params(),
+            }),
+            (None, Some(id)) => Some(Incoming::Answer {
+                id: id.as_u64()?,
+                outcome: outcome(message),
+            }),
+            (None, None) => None,
+        }
+    }
+}
+
+fn outcome(message: &Value) -> Result<Value, RpcFailure> {
+    let Some(error) = message.get("error").filter(|error| !error.is_null()) else {
+        return Ok(message.get("result").cloned().unwrap_or_default());
+    };
+    let text = error.get("message").and_then(Value::as_str);
+    // Some agents put only `Internal error` in `message` and the reason in `data`.
+    let detail = ["/data/details", "/data/message", "/data"]
+        .iter()
+        .find_map(|pointer| error.pointer(pointer)?.as_str());
+    let parts: Vec<&str> = text.into_iter().chain(detail).collect();
+
+    Err(RpcFailure {
+        code: error.get("code").and_then(Value::as_i64).unwrap_or(0),
+        message: parts.join(": "),
+    })
+}
+
+pub(in crate::model::acting) fn request(id: u64, method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
+/// Parameters of the first request of a conversation.
+pub(in crate::model::acting) fn initialize_params() -> Value {
+    json!({
+        "protocolVersion": ACP_VERSION,
+        "clientCapabilities": {
+            // If offered, only some agents would use these. Without them, all agents work with
+            // their own tools: in the worktree, inside the sandbox.
+            "fs": { "readTextFile": false, "writeTextFile": false },
+            "terminal": false,
+        },
+        "clientInfo": { "name": "teddy", "title": "TeDDy", "version": env!("CARGO_PKG_VERSION") },
+    })
+}
+
+pub(super) fn notification(method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "method": method, "params": params })
+}
+
+pub(super) fn answer(id: &Value, result: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "result": result })
+}
+
+pub(super) fn no_method(id: &Value, method: &str) -> Value {
+    let error = json!({ "code": NO_METHOD, "message": format!("no method `{method}`") });
+    json!({ "jsonrpc": "2.0", "id": id, "error": error })
+}
+
+pub(super) fn line(message: &Value) -> Vec<u8> {
+    format!("{message}\n").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<Incoming>) {
+        let message: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(Incoming::read(&message), expected, "{text}");
+    }
+
+    #[test]
+    fn the_three_forms_are_told_apart() {
+        let answered = |outcome| Some(Incoming::Answer { id: 1, outcome });
+        check(
+            r#"{"id":1,"result":{"a":2}}"#,
+            answered(Ok(json!({ "a": 2 }))),
+        );
+        check(r#"{"id":1}"#, answered(Ok(Value::Null)));
+        check(
+            r#"{"id":"x","method":"m","params":[1]}"#,
+            Some(Incoming::Request {
+                id: "x".into(),
+                method: "m".into(),
+                params: json!([1]),
+            }),
+        );
+        check(
+            r#"{"method":"m"}"#,
+            Some(Incoming::Notification {
+                method: "m".into(),
+                params: Value::Null,
+            }),
+        );
+    }
+
+    #[test]
+    fn what_is_none_is_junk() {
+        check("{}", None);
+        check("[1]", None);
+        check("3", None);
+        check(r#"{"id":"not ours","result":1}"#, None);
+    }
+
+    #[test]
+    fn an_error_has_its_reason() {
+        let failed = |text: &str| match Incoming::read(&serde_json::from_str(text).unwrap()) {
+            Some(Incoming::Answer { outcome, .. }) => outcome.unwrap_err(),
+            other => panic!("{other:?}"),
+        };
+        let error = failed(
+            r#"{"id":1,"error":{"code":-32603,"message":"Internal error","data":{"details":"no key"}}}"#,
+        );
+        assert_eq!(
+            (error.code, error.message.as_str()),
+            (-32603, "Internal error: no key")
+        );
+        assert_eq!(failed(r#"{"id":1,"error":7}"#), RpcFailure::default());
+    }
 }

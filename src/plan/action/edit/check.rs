@@ -1,13 +1,11 @@
 //! Validates an EDIT: the model has seen the file, it is text, and each FIND matches exactly one
 //! place.
 
-use super::Edit;
-use super::pair::Pair;
+use super::{Edit, Pair};
 use crate::plan::action::Action;
 use crate::plan::diagnostic::MAX_MISTAKES;
-use crate::plan::validate::elision_mistake;
 use crate::plan::validate::simulated_files::Lookup;
-use crate::plan::validate::{Mistake, Validator};
+use crate::plan::validate::{Mistake, Validator, elision_mistake, missing_file};
 use crate::text::edit::{FailedPair, MatchError, apply, explain, explain_shortly, find_match};
 use crate::text::elision::elided;
 use crate::text::sanitize::sanitize_line;
@@ -86,7 +84,11 @@ fn text_of(
     }
 
     let Lookup::File(bytes) = entry else {
-        return Ok(Err(missing(validator, edit)?));
+        return Ok(Err(missing_file(
+            validator,
+            &edit.path,
+            "use CREATE for a new file",
+        )?));
     };
     if validator.files.is_hidden(&edit.path)? {
         return Ok(Err(Mistake::new(
@@ -105,25 +107,6 @@ pub(super) fn readable_text(bytes: Vec<u8>) -> Result<String, &'static str> {
         return Err("binary");
     }
     String::from_utf8(bytes).map_err(|_| "not UTF-8")
-}
-
-/// Returns the mistake of an EDIT of a missing file, with similar names.
-fn missing(validator: &Validator<'_>, edit: &Edit) -> anyhow::Result<Mistake> {
-    let names = validator.files.names_like(&edit.path)?;
-    let names: Vec<String> = names
-        .iter()
-        .map(|name| format!("`{}`", sanitize_line(name)))
-        .collect();
-    let hint = if names.is_empty() {
-        "use CREATE for a new file".to_owned()
-    } else {
-        format!("there is {}", names.join(" and "))
-    };
-
-    Ok(Mistake::new(
-        format!("there is no file `{}`", sanitize_line(edit.path.as_str())),
-        hint,
-    ))
 }
 
 /// Validates a pair on its own if its file has no text to search.

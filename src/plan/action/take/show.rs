@@ -68,7 +68,6 @@ fn describe_take(take: &TakePath, step: &Step) -> Vec<String> {
     lines
 }
 
-/// Returns the target of a link, if known.
 fn link_target(step: &Step) -> Option<String> {
     let bytes = step.after.as_deref()?;
     let target = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_LINK_TARGET)]);

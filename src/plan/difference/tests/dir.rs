@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::{fs, io};
 
 use super::trees::Tree;
 use crate::host::file::Root;
