@@ -39,7 +39,6 @@ mod kind;
 mod land;
 mod log;
 mod man;
-mod mistyped;
 mod model_setup;
 mod new;
 mod number;
@@ -79,6 +78,7 @@ use clap::error::ErrorKind;
 use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use app::App;
+use exit::ExitStatus;
 use expand::{command_word, expand, with_json_moved};
 use global::Global;
 use hooks::hook;
@@ -158,7 +158,7 @@ macro_rules! commands {
                 Some(program.subcommand(command))
             }
 
-            fn run(self, app: &mut App) -> anyhow::Result<ExitCode> {
+            fn run(self, app: &mut App) -> anyhow::Result<ExitStatus> {
                 match self {
                     $($(Command::$variant(args) => $module::run(args, app),)*)*
                 }
@@ -259,6 +259,11 @@ pub fn main() -> ExitCode {
     }
 
     complete::answer(project_of);
+    answer_user().into()
+}
+
+/// Runs the command of the command line.
+fn answer_user() -> ExitStatus {
     // Building the parser for all commands takes longer than printing the version.
     if version::is_all(&crate::host::env::args()) {
         let line = format!("teddy {}\n", version::line());
@@ -298,7 +303,7 @@ pub fn main() -> ExitCode {
 
     match result {
         // The command completed, but the exit code must reflect that the user wanted to stop.
-        Ok(_) if crate::host::interrupt::requested() => exit::INTERRUPTED.into(),
+        Ok(_) if crate::host::interrupt::requested() => exit::INTERRUPTED,
         Ok(code) => code,
         Err(error) => app.fail(error),
     }
@@ -337,15 +342,15 @@ fn parse_as_typed(arguments: Vec<OsString>) -> Result<(Global, Option<Command>),
 }
 
 /// Runs a command that was typed while the program runs with other options.
-fn run_nested(app: &App, args: Vec<String>) -> anyhow::Result<ExitCode> {
+fn run_nested(app: &App, args: Vec<String>) -> anyhow::Result<ExitStatus> {
     let line = ["teddy".to_owned()].into_iter().chain(args);
     match parse(line.map(OsString::from).collect()) {
-        Ok((_, None)) => Ok(ExitCode::SUCCESS),
+        Ok((_, None)) => Ok(exit::SUCCESS),
         Ok((typed, Some(command))) => command.run(&mut App::new(app.global.merge(typed))),
         Err(error) => {
             // If stderr is closed, there is no way to report this.
             let _ = error.print();
-            Ok(exit::USAGE.into())
+            Ok(exit::USAGE)
         }
     }
 }

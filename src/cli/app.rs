@@ -1,13 +1,12 @@
 //! Context of every command: global options, project, user, output.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Context as _;
 use serde_json::Value;
 
-use super::exit;
+use super::exit::{self, ExitStatus};
 use super::failure::{Diagnosis, Malformed, Unfinished, classify, question};
 use super::global::{Color, Global};
 use super::in_use::{self, describe_in_use};
@@ -21,9 +20,8 @@ use crate::ui::flag_user::{Approval, FlagUser};
 use crate::ui::progress::OutputStyle;
 use crate::ui::prompt::PromptHelp;
 use crate::ui::style::{self, ColorChoice, Paint, StyledLine, Tone, block};
-use crate::ui::terminal_user;
 use crate::ui::terminal_user::{TerminalUser, UserOptions};
-use crate::ui::{markdown, terminal};
+use crate::ui::{markdown, terminal, terminal_user};
 use crate::workflow::user::User;
 
 /// The running program.
@@ -341,7 +339,7 @@ impl App {
 
     /// Reports an error with a hint and returns the exit code. With `--json`, also prints it to
     /// stdout for programs.
-    pub(super) fn fail(&self, error: anyhow::Error) -> ExitCode {
+    pub(super) fn fail(&self, error: anyhow::Error) -> ExitStatus {
         let (partial, error) = match error.downcast::<Unfinished>() {
             Ok(Unfinished { partial, error }) => (partial, error),
             Err(error) => (Value::Null, error),
@@ -364,7 +362,7 @@ impl App {
 
         if diagnosis.code == exit::INTERRUPTED {
             self.eprint(&message);
-            return diagnosis.code.into();
+            return diagnosis.code;
         }
 
         self.eprint(&format!("error: {message}"));
@@ -376,7 +374,7 @@ impl App {
             self.eprint(&format!("hint: {hint}"));
         }
 
-        diagnosis.code.into()
+        diagnosis.code
     }
 }
 

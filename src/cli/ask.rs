@@ -1,15 +1,12 @@
 //! `teddy ask`: answers a question about the files.
 
-use std::process::ExitCode;
-
 use super::app::App;
 use super::begin::begin_session_or_hand_to;
-use super::complete;
 use super::exit::{self, ExitStatus};
 use super::failure::InvalidArgument;
-use super::number;
 use super::plan::check_model;
 use super::request::RequestFlags;
+use super::{complete, number};
 use crate::session::meta::ModelUse;
 use crate::workflow::ask::{AnsweredQuestion, AskOptions, ask};
 
@@ -36,13 +33,13 @@ pub(super) struct Args {
     context_depth: u64,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut project = app.project()?;
     let request = args.request.read(app, &project, args.words)?;
     let Some(question) = request.message.clone() else {
-        let message = "no question was given".to_owned();
-        let hint = "`teddy ask '<question>'` asks it".to_owned();
-        return Err(InvalidArgument { message, hint }.into());
+        let message = "no question was given";
+        let hint = "`teddy ask '<question>'` asks it";
+        return Err(InvalidArgument::error(message, hint));
     };
 
     app.ensure_model(&mut project, args.model.as_deref())?;
@@ -59,7 +56,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let asked = ask(&project, &options, user.as_mut())?;
     drop(user);
     show(app, &asked)?;
-    Ok(code(&asked).into())
+    Ok(code(&asked))
 }
 
 /// Prints the answer, or the reason why there is none.

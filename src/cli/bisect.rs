@@ -1,11 +1,10 @@
 //! `teddy bisect`: finds the turn that broke something.
 
-use std::process::ExitCode;
-
 use clap::Subcommand;
 
 use super::app::App;
-use super::{complete, exit};
+use super::complete;
+use super::exit::{self, ExitStatus};
 use crate::text::sanitize::sanitize_line;
 use crate::ui::style::{StyledLine, Tone, block};
 use crate::workflow::bisect::{BisectOptions, Bisected, Culprit, bisect};
@@ -48,7 +47,7 @@ struct RunArgs {
     command: Vec<String>,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let BisectCommand::Run(args) = args.command;
     let project = app.project()?;
     let command = command_line(&args.command)?;
@@ -68,7 +67,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     let is_told = bisected.culprits.len() == 1;
-    Ok(if is_told { exit::SUCCESS } else { exit::FAILED }.into())
+    Ok(exit::success_if(is_told))
 }
 
 /// Joins arguments into a shell command line. A single argument is a command line already.

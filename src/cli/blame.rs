@@ -1,12 +1,10 @@
 //! `teddy blame`: shows the turn that each line of a file comes from.
 
-use std::process::ExitCode;
-
 use clap::ValueHint;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::app::App;
-use super::exit;
+use super::exit::{self, ExitStatus};
 use super::failure::InvalidArgument;
 use super::request::is_file;
 use crate::project::Project;
@@ -44,14 +42,14 @@ const MIN_TITLE: usize = 6;
 /// Lines shown of a request.
 const MOST_LINES: usize = 12;
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     if let Some(range) = args.range.as_deref().filter(|range| !is_range(range)) {
         let message = format!(
             "`{}` is not a range of lines, such as `10,20`",
             sanitize_line(range)
         );
-        let hint = "`-L` takes what `git blame -L` takes".to_owned();
-        return Err(InvalidArgument { message, hint }.into());
+        let hint = "`-L` takes what `git blame -L` takes";
+        return Err(InvalidArgument::error(message, hint));
     }
 
     let project = app.project()?;
@@ -64,9 +62,20 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let lines = blamed(&project, path, range.as_deref())?;
     if app.global.json {
         app.print_json(&lines)?;
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
+    app.page(&project, &render(&project, &lines, args.prompt)?)?;
+    Ok(exit::SUCCESS)
+}
+
+/// Returns the lines of the file, each with its source; with `shows_requests`, also the request of
+/// each turn above its lines.
+fn render(
+    project: &Project,
+    lines: &[Blamed],
+    shows_requests: bool,
+) -> anyhow::Result<Vec<StyledLine>> {
     let digits = lines.last().map_or(1, |line| line.line.to_string().len());
     let max_name = stdout_width().map(|_| MOST_LEFT.saturating_sub(digits + 3));
     let name = |line: &Blamed| match max_name {
@@ -77,8 +86,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let width = names.iter().map(|name| name.width()).max().unwrap_or(0);
     let mut rendered = Vec::new();
     for (at, (line, name)) in lines.iter().zip(&names).enumerate() {
-        if args.prompt && (at == 0 || lines[at - 1].source != line.source) {
-            rendered.extend(asked(&project, line)?);
+        if shows_requests && (at == 0 || lines[at - 1].source != line.source) {
+            rendered.extend(asked(project, line)?);
         }
 
         let blanks = width - name.width();
@@ -95,8 +104,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         );
     }
 
-    app.page(&project, &rendered)?;
-    Ok(exit::SUCCESS.into())
+    Ok(rendered)
 }
 
 /// Returns whether git would accept a text as a range of lines: numbers, or something to search

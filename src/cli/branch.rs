@@ -1,10 +1,8 @@
 //! `teddy branch`: starts a session at an earlier turn.
 
-use std::process::ExitCode;
-
 use super::app::App;
 use super::complete;
-use super::exit;
+use super::exit::{self, ExitStatus};
 use super::switch::report_files;
 use crate::project::Project;
 use crate::query::history::changed;
@@ -32,7 +30,7 @@ pub(super) struct Args {
     is_move: bool,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let name = SessionName::from_words(&args.name)?;
     let mut project = app.project()?;
     if args.is_move {
@@ -56,7 +54,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         report_files(app, &files, tip.number());
     }
 
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// `old` is `@` for the session in use.
@@ -65,7 +63,7 @@ fn rename(
     new: &SessionName,
     app: &App,
     project: &mut Project,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<ExitStatus> {
     let old = match old {
         "@" => project.session()?,
         old => SessionName::own_from_address(old)?,
@@ -80,7 +78,7 @@ fn rename(
             "before": old,
             "was_signed": renamed.was_signed,
         }))?;
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
     app.print(format!("{}\n", new.reference()))?;
     app.note(&format!("Session {old} is now {new}."));
@@ -89,5 +87,5 @@ fn rename(
             "its signature was made for `{old}` and is gone; `teddy verify --sign {new}` signs it again"
         ));
     }
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }

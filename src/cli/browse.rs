@@ -2,14 +2,14 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use tempfile::TempDir;
 
 use super::app::App;
+use super::complete;
+use super::exit::{self, ExitStatus};
 use super::sessions::no_sessions;
-use super::{complete, exit};
 use crate::cli::app::choices;
 use crate::cli::run_nested;
 use crate::host::file::prefixed_temporary_dir;
@@ -48,7 +48,7 @@ pub(super) struct Args {
     linear: bool,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let of = args.of.as_deref().map(SessionName::from_address);
     let only = of.transpose()?;
     if let Some(own) = only.as_ref().filter(|only| only.remote().is_none()) {
@@ -61,18 +61,18 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
     if app.global.json {
         app.print_json(&timeline(&project, only.as_ref())?)?;
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
     if project.store().sessions()?.is_empty() && only.is_none() {
         app.note(no_sessions(&project));
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
     match args.linear {
         true => read(app, &project, only)?,
         false => show(app, &project, only)?,
     }
 
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Opens the full-screen browser.
@@ -125,7 +125,6 @@ fn title(project: &Project) -> String {
     format!("Sessions of {}", name.to_string_lossy())
 }
 
-/// Question if edits overlap.
 const OVERLAP_QUESTION: &str = "Your edits overlap with the turns': keep (y)ours / take (t)heirs / write \
                        (m)arkers / make the files (e)qual to the turn / (q)uit › ";
 
@@ -193,7 +192,7 @@ impl<'a> Actions<'a> {
     }
 
     /// Runs a `teddy` command in this process.
-    fn run(&self, args: &[&str]) -> anyhow::Result<ExitCode> {
+    fn run(&self, args: &[&str]) -> anyhow::Result<ExitStatus> {
         let command_line = format!("teddy {}", args.join(" "));
         self.show_line(StyledLine::of(Tone::Accent, "▶ ").with(Tone::Strong, &command_line));
         run_nested(
@@ -230,7 +229,7 @@ impl<'a> Actions<'a> {
     /// Previews a restore or an undo, asks, and runs it.
     fn run_with_preview(&self, args: &[&str], question: &str) -> anyhow::Result<String> {
         let preview = self.run(&[args, &["-n"]].concat())?;
-        let option = if preview == exit::OVERLAP.into() {
+        let option = if preview == exit::OVERLAP {
             match self.choose(OVERLAP_QUESTION, &OVERLAP_KEYS)? {
                 'y' => "--ours",
                 't' => "--theirs",
@@ -274,7 +273,7 @@ impl<'a> Actions<'a> {
         };
 
         let preview = self.run(&[args, &["-n"]].concat())?;
-        if preview != exit::SUCCESS.into() || !self.is_wanted("Commit this?")? {
+        if preview != exit::SUCCESS || !self.is_wanted("Commit this?")? {
             return Ok(NOTHING_CHANGED.to_owned());
         }
         let code = self.run(args)?;
@@ -401,8 +400,8 @@ impl<'a> Actions<'a> {
 /// Status after an action that changed nothing.
 const NOTHING_CHANGED: &str = "Nothing was changed.";
 
-fn describe_outcome(code: ExitCode, command: &str) -> String {
-    match code == exit::SUCCESS.into() {
+fn describe_outcome(code: ExitStatus, command: &str) -> String {
+    match code == exit::SUCCESS {
         true => format!("done: {command}"),
         false => format!("not done: {command}"),
     }

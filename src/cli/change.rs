@@ -3,11 +3,10 @@
 mod show;
 mod steps;
 
-use std::process::ExitCode;
-
 use clap::Subcommand;
 
 use super::app::App;
+use super::exit::ExitStatus;
 
 /// Develop a change through its documents
 ///
@@ -72,7 +71,7 @@ enum ChangeCommand {
     Diff(show::DiffArgs),
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     match args.command {
         ChangeCommand::Plan(args) => steps::plan(args, app),
         ChangeCommand::Impl(args) => steps::implement_and_review(args, app),

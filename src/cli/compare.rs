@@ -1,10 +1,9 @@
 //! `teddy compare`: compares turns or sessions.
 
-use std::process::ExitCode;
-
 use super::app::App;
+use super::complete;
 use super::difference::{self, ShownAs};
-use super::{complete, exit};
+use super::exit::{self, ExitStatus};
 use crate::ui::comparison::table;
 use crate::workflow::compare::compare;
 
@@ -29,14 +28,14 @@ pub(super) struct Args {
     diff: bool,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let project = app.project()?;
     let mut user = app.user(&project, false);
     let sides = compare(&project, &args.sides, args.check.as_deref(), user.as_mut())?;
     drop(user);
     if app.global.json {
         app.print_json(&sides)?;
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
     app.print(table(&sides))?;
@@ -45,5 +44,5 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         difference::show(app, &project, trees.0, trees.1, ShownAs::Patch, &|_| true)?;
     }
 
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }

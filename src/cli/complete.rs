@@ -27,8 +27,7 @@ use crate::text::resource::is_url;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::change::status;
 use crate::workflow::context::edit;
-use crate::workflow::model::agents;
-use crate::workflow::model::pipelines as known_pipelines;
+use crate::workflow::model::{agents, pipelines as known_pipelines};
 
 /// Variable in which a completion script names the shell.
 pub(super) const VARIABLE: &str = "TEDDY_COMPLETE";
@@ -36,7 +35,6 @@ pub(super) const VARIABLE: &str = "TEDDY_COMPLETE";
 const INDEX: &str = "_CLAP_COMPLETE_INDEX";
 /// Variable with the separator between candidates.
 const SEPARATOR: &str = "_CLAP_IFS";
-/// Turns offered.
 const MAX_TURNS: usize = 50;
 
 /// Candidates, each with a description.
@@ -137,7 +135,6 @@ fn project() -> Option<Project> {
     OPEN.get()?(line)
 }
 
-/// Supported shells.
 pub(super) const SHELLS: Shells<'_> = Shells(&[
     &Quoting {
         shell: &Bash,
@@ -389,7 +386,6 @@ pub(super) fn agents(project: &Project, _current: &str) -> anyhow::Result<Offers
         .collect())
 }
 
-/// Returns the configured models.
 pub(super) fn models(project: &Project, _current: &str) -> anyhow::Result<Offers> {
     Ok(project
         .settings

@@ -1,13 +1,13 @@
 //! `teddy completions`: prints completion scripts.
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap_complete::Shell;
 
 use super::app::App;
-use super::{complete, exit};
+use super::complete;
+use super::exit::{self, ExitStatus};
 use crate::host::env;
 
 /// Print the completion script for a shell
@@ -63,7 +63,7 @@ zstyle ':completion:*:*:git:*' user-commands teddy:'sessions for AI-assisted cod
 const GIT_FISH: &str = r#"complete --keep-order --exclusive --command git --condition '__fish_seen_subcommand_from teddy' --arguments "(VARIABLE=fish PROGRAM -- (commandline --current-process --tokenize --cut-at-cursor)[2..] (commandline --current-token))"
 "#;
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let program = program();
     let shell = complete::SHELLS
         .completer(&args.shell.to_string())
@@ -102,7 +102,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print(script)?;
     }
 
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Returns the program as written in fish's script, with quotes that survive two rounds of parsing.

@@ -1,11 +1,8 @@
 //! `teddy context`: shows or changes the model's next input.
 
-use std::process::ExitCode;
-
 use super::app::App;
-use super::complete;
-use super::exit;
-use super::number;
+use super::exit::{self, ExitStatus};
+use super::{complete, number};
 use crate::project::Project;
 use crate::query::paths;
 use crate::session::input::{ListScope, ResourceBody};
@@ -90,7 +87,7 @@ impl WhichList {
     }
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let project = app.project()?;
     match args.command {
         None => {
@@ -108,7 +105,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         Some(ContextCommand::Edit(which)) => edit(app, &project, which.scope())?,
     }
 
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Changes a list and reports the changes.

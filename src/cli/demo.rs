@@ -1,10 +1,9 @@
 //! `teddy demo`: plays a recorded session in a scratch repository.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use super::app::App;
-use super::exit;
+use super::exit::{self, ExitStatus};
 use crate::host::file::prefixed_temporary_dir;
 use crate::host::screen;
 use crate::text::sanitize::sanitize_block;
@@ -25,7 +24,7 @@ pub(super) struct Args {
     folder: Option<PathBuf>,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let dir = match args.folder {
         Some(dir) => app.dir()?.join(dir),
         None => prefixed_temporary_dir("teddy-demo-")?.keep(),
@@ -47,7 +46,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         ));
     }
 
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 struct Printed<'a> {

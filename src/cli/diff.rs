@@ -1,13 +1,11 @@
 //! `teddy diff`: shows the changes of turns.
 
-use std::process::ExitCode;
-
 use clap::ValueHint;
 
 use super::app::App;
 use super::complete;
 use super::difference::{ShownAs, ViewArgs, show};
-use super::exit;
+use super::exit::{self, ExitStatus};
 use crate::git::object::TreeId;
 use crate::project::Project;
 use crate::query::history::start_tree;
@@ -21,8 +19,7 @@ use crate::text::shell_word::shell_word;
 use crate::ui::diff::{FileVersions, counted as counted_lines, counts, unified};
 use crate::ui::mistakes;
 use crate::ui::style::StyledLine;
-use crate::workflow::dry_run::dry_run;
-use crate::workflow::dry_run::{DryRun, Rewrite};
+use crate::workflow::dry_run::{DryRun, Rewrite, dry_run};
 
 /// Show what a turn changed, or how two turns differ
 ///
@@ -51,7 +48,7 @@ pub(super) struct Args {
     paths: Vec<String>,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let operands: Vec<String> = args.turn.iter().chain(&args.other).cloned().collect();
     show_diff(args, app).map_err(|error| {
         let Some(StoreError::NoTurn { turn, .. }) = error.downcast_ref() else {
@@ -80,7 +77,7 @@ fn is_file(app: &App, word: &str) -> bool {
     app.dir().is_ok_and(|dir| dir.join(word).exists())
 }
 
-fn show_diff(args: Args, app: &App) -> anyhow::Result<ExitCode> {
+fn show_diff(args: Args, app: &App) -> anyhow::Result<ExitStatus> {
     let project = app.project()?;
     let store = project.store();
     let paths = match args.paths.as_slice() {
@@ -109,7 +106,7 @@ fn show_diff(args: Args, app: &App) -> anyhow::Result<ExitCode> {
         )?;
     }
 
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Prints the changes of the waiting plan.

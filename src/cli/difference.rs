@@ -1,10 +1,8 @@
 //! Shows the difference of two trees: by line, by file, or names only.
 
 use super::app::App;
-use crate::git::diff::render_diffstat;
-use crate::git::diff::{self, TreeChange};
-use crate::git::object::read;
-use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
+use crate::git::diff::{self, TreeChange, render_diffstat};
+use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId, read};
 use crate::project::Project;
 use crate::text::path::lossy;
 use crate::ui::diff::{FileVersions, unified};

@@ -1,16 +1,15 @@
 //! `teddy doctor`: finds problems and explains how to fix them.
 
-use std::process::ExitCode;
-
 use serde::Serialize;
 
 use super::app::App;
-use super::exit;
+use super::exit::{self, ExitStatus};
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::style::{self, StyledLine, Tone};
-use crate::workflow::doctor::RepairOutcome;
-use crate::workflow::doctor::{self, HealthCheck, HealthState, Patient, RecoveryResult};
+use crate::workflow::doctor::{
+    self, HealthCheck, HealthState, Patient, RecoveryResult, RepairOutcome,
+};
 
 /// Find problems and risks, and how to fix them
 ///
@@ -60,7 +59,7 @@ struct FixReport<'a> {
     error: Option<String>,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let admit = |app: &App| Patient::admit(&app.dir()?, app.user_dirs()?, app.project_options()?);
     let mut patient = admit(app)?;
     let mut recovery = None;
@@ -94,7 +93,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let is_ill = checks
         .iter()
         .any(|check| check.state == HealthState::Problem);
-    Ok(if is_ill { exit::FAILED } else { exit::SUCCESS }.into())
+    Ok(exit::success_if(!(is_ill)))
 }
 
 /// Returns the terminal width; `None` if stdout is not a terminal.

@@ -1,14 +1,11 @@
 //! `teddy execute`: validates, reviews and runs the plan, and records the turn.
 
-use std::process::ExitCode;
-
 use super::app::App;
-use super::complete;
 use super::exit::{self, ExitStatus};
 use super::failure::{ANSWER, Unfinished};
 use super::plan::{json as plan_json, keep_answer, report_prose, show_answer};
 use super::record::warn_of_damage;
-use super::source;
+use super::{complete, source};
 use crate::host::screen;
 use crate::plan::Plan;
 use crate::plan::action::Action;
@@ -99,7 +96,7 @@ impl Args {
     }
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut project = app.project()?;
     let plan_path = args.plan.as_deref();
     let plan_path = match plan_path {
@@ -146,28 +143,39 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         }
         ExecuteResult::Reviewed(ReviewedPlan::Recorded(recorded)) => {
             show(app, recorded)?;
-            match recorded.replanned().map(|planned| &planned.answer) {
-                Some(Some(answer)) => {
-                    keep_answer(&project, app.user(&project, false).as_mut())?;
-                    show_answer(app, answer)?;
-                }
-                Some(None) => app.note("Next: `teddy execute`"),
-                None => {}
-            }
-            if recorded.status() == Status::Failed && !app.global.json {
-                app.note(match recorded.applied.is_empty() {
-                    true => "`teddy resume` lets the model continue.",
-                    false => "`teddy resume` lets the model continue; `teddy undo` takes it back.",
-                });
-            }
-            if plan_path.is_some() && recorded.instead().is_some() && !app.global.json {
-                app.note("Your message is kept for the next turn. Next: `teddy resume`");
-            }
+            show_next(app, &project, recorded, plan_path.is_some())?;
             report_answer(app, recorded)?;
         }
     }
 
-    Ok(result_code(&result).into())
+    Ok(result_code(&result))
+}
+
+/// Says how to go on after a turn.
+fn show_next(
+    app: &App,
+    project: &Project,
+    recorded: &RecordedTurn,
+    is_from_file: bool,
+) -> anyhow::Result<()> {
+    match recorded.replanned().map(|planned| &planned.answer) {
+        Some(Some(answer)) => {
+            keep_answer(project, app.user(project, false).as_mut())?;
+            show_answer(app, answer)?;
+        }
+        Some(None) => app.note("Next: `teddy execute`"),
+        None => {}
+    }
+    if recorded.status() == Status::Failed && !app.global.json {
+        app.note(match recorded.applied.is_empty() {
+            true => "`teddy resume` lets the model continue.",
+            false => "`teddy resume` lets the model continue; `teddy undo` takes it back.",
+        });
+    }
+    if is_from_file && recorded.instead().is_some() && !app.global.json {
+        app.note("Your message is kept for the next turn. Next: `teddy resume`");
+    }
+    Ok(())
 }
 
 /// Returns whether a word can only be a turn number.
@@ -236,7 +244,6 @@ fn result_code(result: &ExecuteResult) -> ExitStatus {
     }
 }
 
-/// Returns the exit code of a turn.
 pub(super) fn code(recorded: &RecordedTurn) -> ExitStatus {
     match &recorded.ending {
         TurnEnding::Interrupted { cause, .. } if *cause == Interruption::User => exit::INTERRUPTED,
@@ -255,7 +262,6 @@ pub(super) fn code(recorded: &RecordedTurn) -> ExitStatus {
     }
 }
 
-/// Prints the result of a turn.
 pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
     if app.global.json {
         return app.print_json(&json(recorded));

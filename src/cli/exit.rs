@@ -18,6 +18,11 @@ pub(super) const WAITS: ExitStatus = ExitStatus(5);
 pub(super) const BUSY: ExitStatus = ExitStatus(75);
 pub(super) const INTERRUPTED: ExitStatus = ExitStatus(130);
 
+/// Returns [`SUCCESS`] or [`FAILED`].
+pub(super) fn success_if(is_success: bool) -> ExitStatus {
+    if is_success { SUCCESS } else { FAILED }
+}
+
 impl From<ExitStatus> for ExitCode {
     fn from(code: ExitStatus) -> ExitCode {
         ExitCode::from(code.0)

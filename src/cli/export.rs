@@ -3,11 +3,10 @@
 use std::fs::File;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use super::app::App;
 use super::complete;
-use crate::cli::exit;
+use crate::cli::exit::{self, ExitStatus};
 use crate::cli::failure::InvalidArgument;
 use crate::host::file::{OutputDir, Root};
 use crate::project::{Project, project_name};
@@ -75,7 +74,7 @@ enum SummaryFormat {
     Json,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     if let Some(dir) = &args.html {
         return export_html(dir, &args, app);
     }
@@ -95,7 +94,7 @@ fn elsewhere(error: std::io::Error) -> anyhow::Error {
     }
 }
 
-fn export_bundle(file: &Path, args: &Args, app: &App) -> anyhow::Result<ExitCode> {
+fn export_bundle(file: &Path, args: &Args, app: &App) -> anyhow::Result<ExitStatus> {
     let project = app.record()?;
     let sessions = requested_sessions(&project, args)?;
     let drafts = match args.drafts {
@@ -120,7 +119,7 @@ fn export_bundle(file: &Path, args: &Args, app: &App) -> anyhow::Result<ExitCode
             "bytes": bytes,
             "sessions": bundle.manifest.sessions,
         }))?;
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
     app.print(format!("{}\n", file.display()))?;
@@ -129,10 +128,9 @@ fn export_bundle(file: &Path, args: &Args, app: &App) -> anyhow::Result<ExitCode
         counted(sessions.len(), "session"),
         sized(bytes)
     ));
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
-/// Returns the requested sessions.
 fn requested_sessions(project: &Project, args: &Args) -> anyhow::Result<Vec<SessionName>> {
     if args.all {
         let all = project.store().sessions()?;
@@ -159,7 +157,7 @@ fn bundle_to_stdout(
     project: &Project,
     bundle: &SessionBundle,
     app: &App,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<ExitStatus> {
     if app.global.json {
         return Err(error_with_hint(
             "standard output cannot have both the bundle and JSON",
@@ -178,7 +176,7 @@ fn bundle_to_stdout(
         "{}. It holds snapshots, inputs and outputs as they are.",
         counted(count, "session")
     ));
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 // `teddy export DIR`: writes the turns of a session to directories.
@@ -189,11 +187,11 @@ fn bundle_to_stdout(
 /// Characters shown of a name that was not written.
 const MAX_EXCERPT: usize = 200;
 
-fn export_dir(names: &[String], app: &App) -> anyhow::Result<ExitCode> {
+fn export_dir(names: &[String], app: &App) -> anyhow::Result<ExitStatus> {
     if names.len() > 1 {
-        let message = "the turns of a session are written to one directory".to_owned();
-        let hint = "`--bundle <file>` and `--html <directory>` take several sessions".to_owned();
-        return Err(InvalidArgument { message, hint }.into());
+        let message = "the turns of a session are written to one directory";
+        let hint = "`--bundle <file>` and `--html <directory>` take several sessions";
+        return Err(InvalidArgument::error(message, hint));
     }
 
     let project = app.record()?;
@@ -206,14 +204,13 @@ fn export_dir(names: &[String], app: &App) -> anyhow::Result<ExitCode> {
     }
     if !target.is_dir() && is_another_session(&project, &session, name) {
         let name = sanitize_line(name);
-        return Err(InvalidArgument {
-            message: format!("`{name}` is a session, and its turns need a directory"),
-            hint: format!(
+        return Err(InvalidArgument::error(
+            format!("`{name}` is a session, and its turns need a directory"),
+            format!(
                 "`teddy -s {name} export` exports it; `teddy export ./{name}` makes a directory for \
                  session `{session}`"
             ),
-        }
-        .into());
+        ));
     }
 
     let turns: Vec<_> = project
@@ -239,7 +236,7 @@ fn export_dir(names: &[String], app: &App) -> anyhow::Result<ExitCode> {
         app.print(format!("{name}\n"))?;
     }
 
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Returns whether a word names another session than the exported one.
@@ -283,7 +280,7 @@ fn write_turns(
 /// Directory below `.git/teddy` with the records of exported pages.
 const EXPORT_RECORDS: &str = "exports";
 
-fn export_html(dir: &Path, args: &Args, app: &App) -> anyhow::Result<ExitCode> {
+fn export_html(dir: &Path, args: &Args, app: &App) -> anyhow::Result<ExitStatus> {
     let project = app.record()?;
     let files = PageFiles {
         project: &project,
@@ -308,7 +305,7 @@ fn export_html(dir: &Path, args: &Args, app: &App) -> anyhow::Result<ExitCode> {
             "sessions": names,
             "pages": pages,
         }))?;
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
     app.print(format!("{}\n", dir.display()))?;
@@ -317,10 +314,14 @@ fn export_html(dir: &Path, args: &Args, app: &App) -> anyhow::Result<ExitCode> {
         counted(u32::try_from(pages).unwrap_or(u32::MAX), "file"),
         counted(u32::try_from(names.len()).unwrap_or(u32::MAX), "session"),
     ));
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
-fn export_summary(names: &[String], format: SummaryFormat, app: &App) -> anyhow::Result<ExitCode> {
+fn export_summary(
+    names: &[String],
+    format: SummaryFormat,
+    app: &App,
+) -> anyhow::Result<ExitStatus> {
     anyhow::ensure!(names.len() < 2, "a summary is of one session");
     let project = app.record()?;
     let session = match names.first() {
@@ -337,5 +338,5 @@ fn export_summary(names: &[String], format: SummaryFormat, app: &App) -> anyhow:
         }))?,
         (SummaryFormat::Md, false) => app.print(markdown::render(&summary))?,
     }
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }

@@ -44,7 +44,6 @@ use crate::workflow::user::NobodyToAsk;
 #[error("`-c {0}`: write `key=value`")]
 pub(super) struct Malformed(pub String);
 
-/// An invalid pattern.
 #[derive(Debug, thiserror::Error)]
 #[error("`{pattern}` is {problem}: {why}")]
 pub(super) struct InvalidPattern {
@@ -58,8 +57,15 @@ pub(super) struct InvalidPattern {
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub(super) struct InvalidArgument {
-    pub message: String,
-    pub hint: String,
+    message: String,
+    hint: String,
+}
+
+impl InvalidArgument {
+    pub(super) fn error(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+        let (message, hint) = (message.into(), hint.into());
+        InvalidArgument { message, hint }.into()
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -298,28 +304,27 @@ fn session(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     Some(Diagnosis::of(kind, Some(hint)))
 }
 
+/// Classifies an error of one type, which has its own hint.
+fn by_hint<E: Error + 'static>(
+    cause: &(dyn Error + 'static),
+    kind: FailureKind,
+    hint: fn(&E) -> String,
+) -> Option<Diagnosis> {
+    let error = cause.downcast_ref()?;
+    Some(Diagnosis::of(kind, Some(hint(error))))
+}
+
 /// Classifies errors of landing and signing.
 fn landing(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
-    if let Some(refused) = cause.downcast_ref::<CommitRefused>() {
-        return Some(Diagnosis::of(
-            FailureKind::CommitRefused,
-            Some(refused.hint()),
-        ));
-    }
-
     if let Some(obstacle @ Obstacle::BadName(_)) = cause.downcast_ref() {
         return Some(Diagnosis::usage(Some(obstacle.hint())));
     }
 
-    if let Some(obstacle) = cause.downcast_ref::<Obstacle>() {
-        return Some(Diagnosis::of(
-            FailureKind::CannotLand,
-            Some(obstacle.hint()),
-        ));
-    }
-
-    if let Some(error) = cause.downcast_ref::<SignError>() {
-        return Some(Diagnosis::of(FailureKind::CannotSign, Some(error.hint())));
+    let by_type = by_hint(cause, FailureKind::CommitRefused, CommitRefused::hint)
+        .or_else(|| by_hint(cause, FailureKind::CannotLand, Obstacle::hint))
+        .or_else(|| by_hint(cause, FailureKind::CannotSign, SignError::hint));
+    if by_type.is_some() {
+        return by_type;
     }
 
     let error: &LandError = cause.downcast_ref()?;
@@ -354,50 +359,31 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         return Some(Diagnosis::of(FailureKind::SetupFailed, error.hint()));
     }
 
-    if let Some(error) = cause.downcast_ref::<Unfit>() {
-        return Some(Diagnosis::of(
-            FailureKind::Failed,
-            Some(error.hint().to_owned()),
-        ));
-    }
-
-    if cause.is::<ReadOnly>() {
-        let hint = "`teddy preprocess - < <file>` prints the repaired plan";
-        return Some(Diagnosis::of(FailureKind::Failed, Some(hint.to_owned())));
-    }
-
-    if let Some(damaged) = cause.downcast_ref::<DamagedTable>() {
-        return Some(Diagnosis::of(
-            FailureKind::DamagedRepository,
-            Some(damaged.hint()),
-        ));
-    }
-
-    if let Some(locked) = cause.downcast_ref::<RefsLocked>() {
-        return Some(Diagnosis::of(FailureKind::Failed, Some(locked.hint())));
-    }
-
-    if let Some(HintedError { hint, .. }) = cause.downcast_ref() {
-        return Some(Diagnosis::of(FailureKind::Failed, Some(hint.clone())));
-    }
-
-    let (kind, hint) = if let Some(error) = cause.downcast_ref::<ConfigError>() {
-        (FailureKind::Configuration, error.hint())
-    } else if let Some(error) = cause.downcast_ref::<OverBudget>() {
-        (FailureKind::SnapshotTooLarge, error.hint())
-    } else {
-        let hint = match cause.downcast_ref()? {
-            UnknownAgent::Untrusted { .. } => "`teddy trust` shows it and remembers it".to_owned(),
-            UnknownAgent::Missing {
-                near: Some(near), ..
-            } => format!("did you mean `{near}`?"),
-            UnknownAgent::Missing { near: None, .. } => {
-                "`teddy get-prompt` lists the agents".to_owned()
-            }
-        };
-        (FailureKind::AgentNotFound, hint)
+    let read_only =
+        |_: &ReadOnly| "`teddy preprocess - < <file>` prints the repaired plan".to_owned();
+    let agent = |error: &UnknownAgent| match error {
+        UnknownAgent::Untrusted { .. } => "`teddy trust` shows it and remembers it".to_owned(),
+        UnknownAgent::Missing {
+            near: Some(near), ..
+        } => format!("did you mean `{near}`?"),
+        UnknownAgent::Missing { near: None, .. } => {
+            "`teddy get-prompt` lists the agents".to_owned()
+        }
     };
-    Some(Diagnosis::of(kind, Some(hint)))
+    by_hint(cause, FailureKind::Failed, |error: &Unfit| {
+        error.hint().to_owned()
+    })
+    .or_else(|| by_hint(cause, FailureKind::Failed, read_only))
+    .or_else(|| by_hint(cause, FailureKind::DamagedRepository, DamagedTable::hint))
+    .or_else(|| by_hint(cause, FailureKind::Failed, RefsLocked::hint))
+    .or_else(|| {
+        by_hint(cause, FailureKind::Failed, |error: &HintedError| {
+            error.hint.clone()
+        })
+    })
+    .or_else(|| by_hint(cause, FailureKind::Configuration, ConfigError::hint))
+    .or_else(|| by_hint(cause, FailureKind::SnapshotTooLarge, OverBudget::hint))
+    .or_else(|| by_hint(cause, FailureKind::AgentNotFound, agent))
 }
 
 /// Classifies errors of changes.
@@ -513,11 +499,10 @@ fn classify_remote(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     Some(Diagnosis::of(kind, error.hint()))
 }
 
-/// Judges an object that is missing or cannot be read.
+/// Classifies an object that is missing or cannot be read.
 fn classify_store(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
-    let missing = cause.downcast_ref().map(MissingObject::hint);
-    let hint = missing.or_else(|| cause.downcast_ref().map(UnreadableStore::hint));
-    hint.map(|hint| Diagnosis::of(FailureKind::Failed, Some(hint)))
+    by_hint(cause, FailureKind::Failed, MissingObject::hint)
+        .or_else(|| by_hint(cause, FailureKind::Failed, UnreadableStore::hint))
 }
 
 /// Returns why an object is missing if a file that might have it cannot be read.

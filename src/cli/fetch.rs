@@ -1,21 +1,23 @@
 //! `teddy fetch`: fetches sessions from a remote or a bundle.
 
-mod bundle;
-
 use std::io::Write as _;
 use std::path::Path;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use super::app::App;
+use super::complete;
+use super::exit::{self, ExitStatus};
 use super::failure::{InvalidArgument, Unfinished};
-use super::{complete, exit};
+use crate::git::bundle::SizeLimit;
 use crate::git::remote::error::RemoteError;
 use crate::host::screen;
 use crate::session::name::SessionName;
-use crate::text::counted;
 use crate::text::hint::error_with_hint;
 use crate::text::sanitize::sanitize_line;
+use crate::text::{counted, first_names};
+use crate::workflow::archive::import::{
+    ImportOptions, ImportState, Imported, ImportedSession, import,
+};
 use crate::workflow::fetch::{
     FetchOptions, FetchResult, FetchState, FetchedSession, OfferedSession, fetch, offered,
 };
@@ -58,9 +60,9 @@ pub(super) struct Args {
     prune: bool,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     if let Some(file) = args.remote.as_deref().filter(|name| is_bundle(app, name)) {
-        return bundle::fetch_bundle(app, file, &args);
+        return fetch_bundle(app, file, &args);
     }
     check_options(&args)?;
     let project = app.record()?;
@@ -68,14 +70,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         let (remote, sessions) = offered(&project, args.remote.as_deref())?;
         if app.global.json {
             app.print_json(&serde_json::json!({ "remote": remote, "sessions": sessions }))?;
-            return Ok(exit::SUCCESS.into());
+            return Ok(exit::SUCCESS);
         }
 
         app.print(sessions.iter().map(offer).collect::<String>())?;
         if sessions.is_empty() {
             app.note(&format!("`{remote}` has no sessions."));
         }
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
     let names = args.sessions.iter().map(|name| SessionName::from_ref(name));
@@ -99,12 +101,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
                 error,
             }
             .into()),
-            None => app.print_json(&result).map(|()| exit::SUCCESS.into()),
+            None => app.print_json(&result).map(|()| exit::SUCCESS),
         };
     }
 
     report(app, &result)?;
-    unfinished.map_or(Ok(exit::SUCCESS.into()), Err)
+    unfinished.map_or(Ok(exit::SUCCESS), Err)
 }
 
 /// Returns whether a word names a bundle and not a remote.
@@ -127,11 +129,10 @@ fn check_options(args: &Args) -> anyhow::Result<()> {
         } if !sessions.is_empty() => ("-n", "lists all sessions of a remote"),
         _ => return Ok(()),
     };
-    Err(InvalidArgument {
-        message: format!("`{option}` {does}"),
-        hint: "`teddy fetch FILE` takes sessions from a bundle".to_owned(),
-    }
-    .into())
+    Err(InvalidArgument::error(
+        format!("`{option}` {does}"),
+        "`teddy fetch FILE` takes sessions from a bundle",
+    ))
 }
 
 /// Reports how many sessions are checked, if there are many: in a line that is rewritten on a
@@ -222,4 +223,91 @@ fn unfinished(result: &FetchResult) -> Option<anyhow::Error> {
             "its author can check it with `teddy verify`",
         )
     })
+}
+
+/// Omitted refs that are named.
+const MAX_NAMED: usize = 5;
+
+/// Imports the sessions of a bundle.
+fn fetch_bundle(app: &App, file: &str, args: &Args) -> anyhow::Result<ExitStatus> {
+    let sessions = args.sessions.iter().map(|name| SessionName::from_ref(name));
+    let options = ImportOptions {
+        sessions: sessions.collect::<Result<_, _>>()?,
+        called: args.called.as_deref().map(SessionName::parse).transpose()?,
+        is_trial: args.dry_run,
+        limit: match args.large {
+            true => SizeLimit::None,
+            false => SizeLimit::Usual,
+        },
+    };
+    let project = app.project()?;
+    let path = app.global.resolve(Path::new(file));
+    let result = import(
+        &project,
+        &path,
+        &options,
+        app.user(&project, false).as_mut(),
+    )?;
+
+    if app.global.json {
+        let mut value = serde_json::to_value(&result)?;
+        value["dry_run"] = args.dry_run.into();
+        app.print_json(&value)?;
+        return Ok(exit::SUCCESS);
+    }
+
+    app.print(
+        result
+            .sessions
+            .iter()
+            .map(imported_line)
+            .collect::<String>(),
+    )?;
+    if !result.ignored.is_empty() {
+        let names = first_names(result.ignored.iter().cloned(), MAX_NAMED);
+        app.warn(&format!(
+            "refs that are no session's were left out: {names}"
+        ));
+    }
+    app.note(&summarize(&result, args.dry_run));
+    Ok(exit::SUCCESS)
+}
+
+fn imported_line(session: &ImportedSession) -> String {
+    let mut notes = Vec::new();
+    if session.state == ImportState::Here {
+        notes.push("already here");
+    }
+    if session.signed {
+        notes.push("signed");
+    }
+    if session.draft {
+        notes.push("with a turn in progress");
+    }
+
+    let notes = match notes.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", notes.join(", ")),
+    };
+    format!(
+        "{}  {}  {}{notes}\n",
+        session.session,
+        counted(session.turns, "turn"),
+        sanitize_line(&session.title)
+    )
+}
+
+/// Summarizes the import, and what to do next.
+fn summarize(result: &Imported, is_trial: bool) -> String {
+    let new = |it: &&ImportedSession| it.state == ImportState::Imported;
+    let new: Vec<&ImportedSession> = result.sessions.iter().filter(new).collect();
+    let count = counted(new.len(), "session");
+    match (new.first(), is_trial) {
+        (None, _) => "Nothing to import: everything is here already.".to_owned(),
+        (Some(_), true) => format!("The bundle is sound; {count} would be imported."),
+        (Some(first), false) => format!(
+            "Imported {count}. `teddy show -s {}` shows it; `teddy switch --adopt {}` makes it yours.",
+            first.session, first.session
+        ),
+    }
 }

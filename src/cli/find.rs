@@ -1,12 +1,10 @@
 //! `teddy find`: searches all recorded turns.
 
-use std::process::ExitCode;
-
 use clap::ValueHint;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::app::App;
-use super::exit;
+use super::exit::{self, ExitStatus};
 use super::failure::InvalidPattern;
 use super::number;
 use crate::query::find::{LinePattern, Match, Query, TurnPart, find};
@@ -86,7 +84,7 @@ const DEFAULT: [TurnPart; 4] = [
 /// Columns for the text of a match, however long the name of its file is.
 const MIN_TEXT: usize = 20;
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let project = app.record()?;
     let pattern = LinePattern::new(&args.pattern, args.ignore_case, args.fixed_strings)
         .map_err(|why| invalid_pattern(&args.pattern, "not a regular expression", why))?;
@@ -129,9 +127,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     Ok(if results.matches.is_empty() {
-        exit::FAILED.into()
+        exit::FAILED
     } else {
-        exit::SUCCESS.into()
+        exit::SUCCESS
     })
 }
 

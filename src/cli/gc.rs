@@ -1,18 +1,15 @@
 //! `teddy gc`: frees disk space.
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use super::app::App;
-use super::complete;
-use super::exit;
-use super::number;
+use super::exit::{self, ExitStatus};
+use super::{complete, number};
 use crate::project::Project;
 use crate::session::name::{SESSIONS, SessionName};
-use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
-use crate::text::sized;
+use crate::text::{counted, sized};
 use crate::ui::style::shortened;
 use crate::ui::terminal::stdout_width;
 use crate::workflow::du::du;
@@ -52,7 +49,7 @@ pub(super) struct Args {
     yes: bool,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let project = app.project()?;
     let sessions = args
         .sessions
@@ -66,7 +63,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let asks = !sessions.is_empty() && !args.yes && !args.dry_run;
     if asks && !app.user(&project, false).confirm(&question, "-y")? {
         app.note("Nothing was changed.");
-        return Ok(exit::FAILED.into());
+        return Ok(exit::FAILED);
     }
 
     let options = GcOptions {
@@ -87,7 +84,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             false => serde_json::Value::Null,
         };
         app.print_json(&value)?;
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
     if args.dry_run && args.sessions.is_empty() {
@@ -95,7 +92,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
     app.print(listed(&result))?;
     report(app, &result, args.dry_run)?;
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Shows the disk space that TeDDy uses.

@@ -1,10 +1,8 @@
 //! `teddy get-prompt`: prints system prompts.
 
-use std::process::ExitCode;
-
 use super::app::App;
 use super::complete;
-use super::exit;
+use super::exit::{self, ExitStatus};
 use crate::model::prompt::Prompts;
 use crate::workflow::model::agents;
 
@@ -21,7 +19,7 @@ pub(super) struct Args {
     name: Option<String>,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     // Built-in prompts need no repository.
     let prompts = app
         .project()
@@ -33,7 +31,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         } else {
             app.print_foreign(&prompt.text)?;
         }
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
     let all = prompts.all();
@@ -52,5 +50,5 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print_foreign(&text)?;
     }
 
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }

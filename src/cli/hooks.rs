@@ -3,18 +3,16 @@
 pub(super) mod hook;
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use serde_json::json;
 
 use super::app::App;
-use super::exit;
+use super::exit::{self, ExitStatus};
 use crate::text::diff::unified;
 use crate::text::sanitize::sanitize_block;
 use crate::ui::style::{Tone, block};
 use crate::workflow::hooks;
-use crate::workflow::hooks::hook_file::EntryState;
-use crate::workflow::hooks::hook_file::{HookChange, HookFile, HookForm};
+use crate::workflow::hooks::hook_file::{EntryState, HookChange, HookFile, HookForm};
 use crate::workflow::hooks::take::begin_notify;
 use crate::workflow::hooks::{HookedAgent, hooks_dir};
 
@@ -78,7 +76,7 @@ struct HookChoice {
     yes: bool,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     match args.command {
         HooksCommand::Install(choice) => change(app, &choice, HookFile::to_install),
         HooksCommand::Remove(choice) => change(app, &choice, HookFile::to_remove),
@@ -115,7 +113,7 @@ fn change(
     app: &App,
     choice: &HookChoice,
     make: fn(&HookFile) -> anyhow::Result<HookChange>,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<ExitStatus> {
     let file = chosen_file(app, choice)?;
     let change = make(&file)?;
     let is_new = change.before != change.after;
@@ -140,7 +138,7 @@ fn change(
     let question = format!("{ask} `{}`?", file.path().display());
     if !choice.yes && !app.user_of_no_project().confirm(&question, "-y")? {
         app.note("Nothing was written.");
-        return Ok(exit::FAILED.into());
+        return Ok(exit::FAILED);
     }
 
     file.write(change, make)?;
@@ -169,11 +167,11 @@ fn installed(app: &App, choice: &HookChoice) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn finish(app: &App, report: &serde_json::Value) -> anyhow::Result<ExitCode> {
+fn finish(app: &App, report: &serde_json::Value) -> anyhow::Result<ExitStatus> {
     if app.global.json {
         app.print_json(report)?;
     }
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 fn render_diff(app: &App, path: &std::path::Path, change: &HookChange) -> String {
@@ -185,7 +183,7 @@ fn render_diff(app: &App, path: &std::path::Path, change: &HookChange) -> String
 }
 
 /// Shows which entries are installed, and recent failures.
-fn status(app: &App, only: Option<&str>) -> anyhow::Result<ExitCode> {
+fn status(app: &App, only: Option<&str>) -> anyhow::Result<ExitStatus> {
     let project = app.open().ok();
     let mut rows = Vec::new();
     let agents = HookedAgent::ALL.into_iter();
@@ -211,7 +209,7 @@ fn status(app: &App, only: Option<&str>) -> anyhow::Result<ExitCode> {
     let troubles = troubles.unwrap_or_default();
     if app.global.json {
         app.print_json(&json!({ "hooks": rows, "troubles": troubles }))?;
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
     let lines = rows.iter().map(HookRow::line);
@@ -219,7 +217,7 @@ fn status(app: &App, only: Option<&str>) -> anyhow::Result<ExitCode> {
     for line in &troubles {
         app.warn(&sanitize_block(line));
     }
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// State of our entries in a settings file.

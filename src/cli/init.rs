@@ -1,10 +1,9 @@
 //! `teddy init`: creates `.teddy/`.
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use super::app::App;
-use super::exit;
+use super::exit::{self, ExitStatus};
 use crate::git::open::OpenError;
 use crate::git::repository::Repository;
 use crate::host::file::{FileMode, Root};
@@ -20,7 +19,7 @@ const CONFIG: &str = include_str!("../../prompts/config.yaml");
 const GLOBAL: &str =
     "# Files, folders, patterns and pages that every session shows the model, one a line.\n";
 
-pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let dir = app.dir()?;
     let user_dirs = app.user_dirs()?;
     let repository = match Repository::discover(&dir, user_dirs.home.as_deref()) {
@@ -56,7 +55,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         ));
     }
 
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Creates a file below the project unless it exists. Does not follow links, which a clone can

@@ -1,10 +1,9 @@
 //! `teddy land`: commits the changes of turns to the user's branch.
 
-use std::process::ExitCode;
-
 use super::app::App;
+use super::complete;
 use super::difference::STAT_WIDTH;
-use super::{complete, exit};
+use super::exit::{self, ExitStatus};
 use crate::git::diff::render_diffstat;
 use crate::project::Project;
 use crate::text::counted;
@@ -55,7 +54,7 @@ pub(super) struct Args {
     anyway: bool,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let project = app.project()?;
     let options = LandOptions {
         message: message(&args, app, &project)?,
@@ -90,7 +89,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     )
 }
 
-/// Returns the source of the message.
 fn message(args: &Args, app: &App, project: &Project) -> anyhow::Result<MessageSource> {
     if !args.message.is_empty() {
         let text = args.message.join("\n\n");

@@ -1,25 +1,20 @@
 //! `teddy log`: lists the turns of a session.
 
-use std::process::ExitCode;
-
 use clap::ValueHint;
 
 use super::app::App;
 use super::difference::{self, ShownAs};
+use super::exit::{self, ExitStatus};
 use super::failure::InvalidArgument;
-use super::number;
 use super::status::at_work;
-use super::{complete, exit};
+use super::{complete, number};
 use crate::project::{Project, active_process};
-use crate::query::history;
-use crate::query::log::{ListedTurn, LogFilter, TurnRow, choose_turns, draw_graph};
-use crate::query::log::{LogRow, log};
-use crate::query::paths;
+use crate::query::log::{ListedTurn, LogFilter, LogRow, TurnRow, choose_turns, draw_graph, log};
+use crate::query::{history, paths};
 use crate::session::name::SessionName;
 use crate::text::shell_word::shell_word;
 use crate::ui::style::{StyledLine, Tone};
-use crate::ui::terminal;
-use crate::ui::turn_text;
+use crate::ui::{terminal, turn_text};
 
 /// List the turns of the session, newest first
 #[derive(clap::Args)]
@@ -59,7 +54,7 @@ pub(super) struct Args {
     paths: Vec<String>,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut project = app.record()?;
     if let Some(name) = &args.of {
         let session = resolve_session(app, &project, name)?;
@@ -90,7 +85,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         }
         if app.global.json {
             app.print_json(&rows)?;
-            return Ok(exit::SUCCESS.into());
+            return Ok(exit::SUCCESS);
         }
         let rows = rows.iter();
         rows.map(|row| args.line(&number(row), row)).collect()
@@ -114,14 +109,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         if app.global.json {
             let rows: anyhow::Result<Vec<_>> = turns.iter().map(json).collect();
             app.print_json(&rows?)?;
-            return Ok(exit::SUCCESS.into());
+            return Ok(exit::SUCCESS);
         }
 
         listed(&project, &turns, &args)?
     };
 
     app.page(&project, &lines)?;
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Returns the session of a name, or an error that considers that a file was meant.
@@ -134,14 +129,13 @@ fn resolve_session(app: &App, project: &Project, name: &str) -> anyhow::Result<S
     let is_file = |dir: std::path::PathBuf| dir.join(name).exists();
 
     session.map_err(|error| match app.dir().is_ok_and(is_file) {
-        true => InvalidArgument {
-            message: error.to_string(),
-            hint: format!(
+        true => InvalidArgument::error(
+            error.to_string(),
+            format!(
                 "`teddy log -- {}` lists the turns that changed it",
                 shell_word(name)
             ),
-        }
-        .into(),
+        ),
         false => error,
     })
 }

@@ -1,14 +1,13 @@
 //! `teddy man`: shows or writes manual pages.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Command;
 use clap_mangen::Man;
 
 use super::app::App;
-use super::exit;
+use super::exit::{self, ExitStatus};
 use crate::host::file::{FileMode, Root, make_shared_dirs, replace_entry};
 use crate::host::{foreground, process, screen};
 
@@ -35,12 +34,12 @@ const SOURCE: &str = concat!("teddy ", env!("CARGO_PKG_VERSION"));
 /// Last section of a command's page.
 const SEE_ALSO: &str = ".SH SEE ALSO\nteddy(1), for exit codes and environment variables\n";
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut command = super::parser().disable_help_subcommand(true);
     command.build();
     let Some(out_dir) = args.out else {
         show(app, &mut command)?;
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     };
 
     let out_dir = app.dir()?.join(out_dir);
@@ -69,7 +68,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.note(&format!("Wrote the manual to {}.", out_dir.display()));
     }
 
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Opens the directory for the pages, and makes it if it does not exist. Its parents can be links,

@@ -11,24 +11,20 @@ use crate::config::settings::Settings;
 use crate::git::repository::Repository;
 use crate::host::process;
 use crate::model::ModelError;
-use crate::model::discovery::FoundModels;
-use crate::model::discovery::ModelOffer;
+use crate::model::discovery::{FoundModels, ModelOffer};
 use crate::model::known::usual_keys;
 use crate::model::settings::ModelConfig;
 use crate::project::Project;
-use crate::ui::ask;
 use crate::ui::ask::choose;
-use crate::ui::setup as words;
 use crate::ui::style::{StyledLine, Tone, block};
+use crate::ui::{ask, setup as words};
 use crate::workflow::setup::{self, KeptModel, TriedModel};
 
 /// Where a model is set up.
 pub(super) struct SetupContext {
     /// The user's configuration file.
     pub file: PathBuf,
-    /// The repository in use, if any.
     pub repository: Option<PathBuf>,
-    /// The current settings.
     pub settings: anyhow::Result<Settings>,
 }
 

@@ -1,10 +1,8 @@
 //! `teddy new`: starts a session.
 
-use std::process::ExitCode;
-
 use super::app::App;
 use super::complete;
-use super::exit;
+use super::exit::{self, ExitStatus};
 use crate::project::Project;
 use crate::session::name::SessionName;
 use crate::workflow;
@@ -24,7 +22,7 @@ pub(super) struct Args {
     agent: Option<String>,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let name = SessionName::from_words(&args.name)?;
     let mut project = app.project()?;
     start(app, &mut project, &name, args.agent.as_deref())
@@ -36,7 +34,7 @@ pub(super) fn start(
     project: &mut Project,
     name: &SessionName,
     agent: Option<&str>,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<ExitStatus> {
     let usual = project.settings.agent.clone();
     let agent = agents::agent(project, agent.unwrap_or(&usual))?;
     let mut user = app.user(project, false);
@@ -54,5 +52,5 @@ pub(super) fn start(
         ));
     }
 
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }

@@ -1,9 +1,8 @@
 //! `teddy` without a command: the current state, and what to do next.
 
-use std::process::ExitCode;
-
 use super::app::App;
-use super::{exit, status};
+use super::exit::{self, ExitStatus};
+use super::status;
 use crate::git::open::OpenError;
 use crate::project::Project;
 use crate::text::sanitize::sanitize_line;
@@ -15,7 +14,7 @@ In a repository, `teddy start '<what you want>'` begins; `teddy setup` finds a m
 `teddy demo` plays a complete session in a scratch repository; `teddy help` lists the commands.
 ";
 
-pub(super) fn run(app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(app: &mut App) -> anyhow::Result<ExitStatus> {
     if app.global.json {
         return status::run(status::Args {}, app);
     }
@@ -24,7 +23,7 @@ pub(super) fn run(app: &mut App) -> anyhow::Result<ExitCode> {
         Ok(project) => project,
         Err(error) if matches!(error.downcast_ref(), Some(OpenError::None(_))) => {
             app.print(NO_REPOSITORY)?;
-            return Ok(exit::SUCCESS.into());
+            return Ok(exit::SUCCESS);
         }
         Err(error) => return Err(error),
     };
@@ -35,7 +34,7 @@ pub(super) fn run(app: &mut App) -> anyhow::Result<ExitCode> {
         app.print(model(&project))?;
         app.note("Next: teddy start '<what you want>'");
         app.note("`teddy help` lists the commands; `teddy demo` plays a complete session.");
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
     app.print(model(&project))?;

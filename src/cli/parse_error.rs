@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::mistyped::{Mistyped, unknown_command};
-use super::{COMMANDS, app, exit, failure, version};
+use super::exit::{self, ExitStatus};
+use super::{COMMANDS, app, failure, version};
 use crate::host::output;
+use crate::text::near::nearest;
+use crate::text::sanitize::sanitize_line;
 
 const CLAP_HINT: &str = "For more information, try '--help'.";
 
@@ -19,7 +20,7 @@ pub(super) fn asks_for_json(arguments: &[OsString]) -> bool {
 }
 
 /// Reports what is wrong with the command line, or prints the requested help.
-pub(super) fn explain(mut error: clap::Error, line: &[OsString], is_json: bool) -> ExitCode {
+pub(super) fn explain(mut error: clap::Error, line: &[OsString], is_json: bool) -> ExitStatus {
     let names: Vec<&str> = COMMANDS.iter().map(|command| command.name).collect();
     let mistyped = unknown_command(&error, line, &names);
     // Clap suggests passing an unknown short option as a value, which is rarely meant.
@@ -49,7 +50,7 @@ pub(super) fn explain(mut error: clap::Error, line: &[OsString], is_json: bool) 
         let _ = app::json_text(&value).map(output::write_stdout);
     }
 
-    exit::USAGE.into()
+    exit::USAGE
 }
 
 /// Says which command to type, as our own errors do.
@@ -79,7 +80,7 @@ fn is_short(word: &str) -> bool {
     name.chars().count() == 1 || name.parse::<u64>().is_ok()
 }
 
-pub(super) fn print_version(error: &clap::Error, is_json: bool, is_verbose: bool) -> ExitCode {
+pub(super) fn print_version(error: &clap::Error, is_json: bool, is_verbose: bool) -> ExitStatus {
     printed(if is_json {
         app::json_text(&version::to_json())
             .map_err(std::io::Error::other)
@@ -92,16 +93,247 @@ pub(super) fn print_version(error: &clap::Error, is_json: bool, is_verbose: bool
 }
 
 /// Returns the exit code after printing to stdout. A closed pipe is not an error.
-pub(super) fn printed(result: std::io::Result<()>) -> ExitCode {
+pub(super) fn printed(result: std::io::Result<()>) -> ExitStatus {
     let flushed = result.and_then(|()| std::io::stdout().flush());
     match output::ignore_closed_pipe(flushed) {
-        Ok(()) => exit::SUCCESS.into(),
+        Ok(()) => exit::SUCCESS,
         Err(error) => {
             let _ = writeln!(
                 std::io::stderr(),
                 "error: writing to standard output: {error}"
             );
-            exit::FAILED.into()
+            exit::FAILED
+        }
+    }
+}
+
+// Suggests a command for an unknown one, by meaning and not only by spelling.
+
+/// Command names of other tools, and the equivalent here.
+const OTHER_TOOLS: &[(&[&str], &str)] = &[
+    (
+        &["delete", "remove", "del", "drop"],
+        "`teddy gc <session>` deletes a session; `teddy undo` takes a turn back",
+    ),
+    (
+        &["rm"],
+        "`teddy context rm <file>` takes a file out of the context; `teddy gc <session>` deletes a session",
+    ),
+    (
+        &["rename", "mv", "move"],
+        "`teddy branch -m <new-name>` renames the session",
+    ),
+    (
+        &["commit", "ci"],
+        "`teddy land` commits what the turns did to your branch; each turn is recorded by itself",
+    ),
+    (
+        &["merge"],
+        "`teddy land` commits to your branch; `teddy pick <session>:<turn>` takes a turn of another session",
+    ),
+    (
+        &["cherry-pick"],
+        "`teddy pick <session>:<turn>` takes a turn of another session",
+    ),
+    (
+        &["config", "configure", "settings"],
+        "`teddy setup` chooses a model; `teddy -v status` says which files the settings are in",
+    ),
+    (
+        &["model", "providers", "login", "auth"],
+        "`teddy setup` finds and chooses models; `teddy setup --list` lists them",
+    ),
+    (
+        &["agent", "agents", "prompt", "prompts"],
+        "`teddy get-prompt` lists the agents; `-a <agent>` chooses one",
+    ),
+    (
+        &["add"],
+        "`teddy context add <file>` shows the model a file",
+    ),
+    (
+        &["list", "ls"],
+        "`teddy sessions` lists the sessions, `teddy log` the turns, `teddy context list` what the model sees",
+    ),
+    (
+        &["session"],
+        "`teddy sessions` lists the sessions; `teddy new <name>` starts one",
+    ),
+    (
+        &["checkout", "co"],
+        "`teddy switch <session>` changes the session; `teddy restore <turn>` restores files",
+    ),
+    (
+        &["reset", "revert", "rollback", "rewind"],
+        "`teddy undo` undoes the last turn; `teddy restore <turn>` goes to any",
+    ),
+    (&["history"], "`teddy log` lists the turns"),
+    (
+        &["apply", "accept", "approve"],
+        "`teddy execute` reviews and runs the plan that waits",
+    ),
+    (
+        &["chat", "prompt-user", "code", "edit", "do"],
+        "`teddy start '<message>'` starts a session; `teddy resume` continues one",
+    ),
+    (
+        &["next", "go", "goon"],
+        "`teddy resume` continues the session",
+    ),
+    (
+        &["run"],
+        "`teddy execute` runs the plan that waits; `teddy record -- <program>` records what a program changes",
+    ),
+    (
+        &["recover", "repair", "fix"],
+        "`teddy doctor --fix` recovers and repairs",
+    ),
+    (
+        &["adopt"],
+        "`teddy switch --adopt` accepts a session of someone else",
+    ),
+    (
+        &["replay", "rerun"],
+        "`teddy verify --rerun <turn>` runs the plan of a turn again",
+    ),
+    (&["sign"], "`teddy verify --sign` signs a session"),
+    (&["create"], "`teddy new <name>` starts a session"),
+    (
+        &["question", "explain", "query"],
+        "`teddy ask '<question>'` asks about the files",
+    ),
+    (
+        &["search", "grep"],
+        "`teddy find <pattern>` searches all sessions",
+    ),
+    (
+        &["save", "snapshot", "stash", "checkpoint"],
+        "every turn is recorded by itself; `teddy branch <name>` keeps a name for this point",
+    ),
+    (
+        &["cleanup", "clean", "prune"],
+        "`teddy gc` frees disk space",
+    ),
+    (&["version"], "`teddy --version` prints it"),
+    (
+        &["update", "upgrade"],
+        "the program is updated as it was installed; see the README",
+    ),
+    (
+        &["pull", "share", "upload"],
+        "`teddy push` sends sessions to a git remote, `teddy fetch` gets those of others",
+    ),
+    (
+        &["squash", "rebase"],
+        "`teddy land` commits all turns as one; plain `git rebase` works on landed commits",
+    ),
+];
+
+/// An unknown command.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Mistyped {
+    pub message: String,
+    pub hint: String,
+}
+
+/// Returns the error for a command line that names an unknown command; `None` if something else is
+/// wrong.
+pub(super) fn unknown_command(
+    error: &clap::Error,
+    line: &[OsString],
+    names: &[&'static str],
+) -> Option<Mistyped> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+
+    // Subcommands are few, and clap lists them itself.
+    let mut before = line.iter().take_while(|part| *part != word.as_str());
+    let is_below = before.any(|part| names.iter().any(|name| part == name));
+    let is_ours = error.kind() == ErrorKind::InvalidSubcommand && !is_below;
+    let is_help = line.get(1).is_some_and(|first| first == "help");
+    is_ours.then(|| match suggest_command(word, names.iter().copied()) {
+        // Text after `help` is never a message for the model.
+        suggestion if is_help && suggestion.hint.contains("needs quotes") => Mistyped {
+            hint: "`teddy --help` lists the commands".to_owned(),
+            ..suggestion
+        },
+        suggestion => suggestion,
+    })
+}
+
+fn suggest_command<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Mistyped {
+    let lower = word.to_lowercase();
+    let elsewhere = OTHER_TOOLS
+        .iter()
+        .find(|(keywords, _)| keywords.contains(&lower.as_str()))
+        .map(|(_, hint)| (*hint).to_owned());
+    let with_prefix = |names: &[&'n str]| {
+        names
+            .iter()
+            .copied()
+            .find(|name| lower.len() > 2 && name.starts_with(&lower))
+    };
+    let names: Vec<&'n str> = names.into_iter().collect();
+    let near = || {
+        with_prefix(&names)
+            .or_else(|| nearest(word, names.iter().copied()))
+            .map(|name| format!("did you mean `teddy {name}`?"))
+    };
+    let usual = || {
+        "`teddy --help` lists the commands; a message of several words needs quotes, as in `teddy \"add a form\"`".to_owned()
+    };
+    Mistyped {
+        message: format!("there is no command `{}`", sanitize_line(word)),
+        hint: elsewhere.or_else(near).unwrap_or_else(usual),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares the hint for a word if these commands exist.
+    fn check(word: &str, expected: &str) {
+        let names = ["execute", "resume", "undo", "log", "land"];
+        let hint = suggest_command(word, names).hint;
+        assert!(hint.contains(expected), "{word}: {hint}");
+    }
+
+    #[test]
+    fn a_word_of_other_tools_leads_to_ours() {
+        check("delete", "teddy gc <session>");
+        check("rename", "teddy branch -m <new-name>");
+        check("commit", "teddy land");
+        check("config", "teddy setup");
+        check("model", "teddy setup --list");
+        check("DELETE", "teddy gc <session>");
+    }
+
+    #[test]
+    fn a_slip_of_the_keys_leads_to_the_command() {
+        check("exeucte", "did you mean `teddy execute`?");
+        check("exec", "did you mean `teddy execute`?");
+        check("udno", "did you mean `teddy undo`?");
+        check("xyzzy", "`teddy --help`");
+    }
+
+    #[test]
+    fn no_word_of_the_table_is_a_command_or_stands_there_twice() {
+        let commands = super::super::parser();
+        let mut keywords: Vec<&str> = OTHER_TOOLS
+            .iter()
+            .flat_map(|(keywords, _)| keywords.iter().copied())
+            .collect();
+        keywords.sort_unstable();
+        let before = keywords.clone();
+        keywords.dedup();
+        assert_eq!(keywords, before);
+        for name in commands
+            .get_subcommands()
+            .flat_map(|command| command.get_name_and_visible_aliases())
+        {
+            assert!(!keywords.contains(&name), "{name}");
         }
     }
 }

@@ -1,15 +1,14 @@
 //! `teddy pick`: applies turns of other sessions.
 
-use std::process::ExitCode;
-
 use super::app::App;
-use super::{complete, exit};
+use super::complete;
+use super::exit::{self, ExitStatus};
+use super::restore::OverlapFlags;
 use crate::text::counted;
 use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::notice;
 use crate::workflow::pick::{PickOptions, PickResult, PickedTurn, pick};
-use crate::workflow::restore::OnOverlap;
 use crate::workspace::notice::FileObstacle;
 
 /// Apply turns of other sessions to the session in use
@@ -27,26 +26,14 @@ pub(super) struct Args {
     /// Show what would change without changing anything
     #[arg(short = 'n', long)]
     dry_run: bool,
-    /// If edits overlap, keep yours
-    #[arg(long, group = "overlap")]
-    ours: bool,
-    /// If edits overlap, take the turn's
-    #[arg(long, group = "overlap")]
-    theirs: bool,
-    /// If edits overlap, write conflict markers
-    #[arg(long, group = "overlap")]
-    markers: bool,
+    #[command(flatten)]
+    overlap: OverlapFlags,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let project = app.project()?;
     let options = PickOptions {
-        on_overlap: match &args {
-            Args { ours: true, .. } => OnOverlap::Ours,
-            Args { theirs: true, .. } => OnOverlap::Theirs,
-            Args { markers: true, .. } => OnOverlap::Markers,
-            _ => OnOverlap::Stop,
-        },
+        on_overlap: args.overlap.to_option(),
         dry_run: args.dry_run,
     };
 
@@ -68,8 +55,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(match result.overlaps.is_empty() {
         true => exit::SUCCESS,
         false => exit::OVERLAP,
-    }
-    .into())
+    })
 }
 
 fn report(app: &App, result: &PickResult) -> anyhow::Result<()> {

@@ -1,19 +1,14 @@
 //! `teddy plan`: asks the model for a plan.
 
-use std::process::ExitCode;
-
 use super::app::App;
 use super::begin::begin_session_or_hand_to;
-use super::complete;
 use super::exit::{self, ExitStatus};
-use super::number;
 use super::request::RequestFlags;
-use super::source;
+use super::{complete, number, source};
 use crate::plan;
 use crate::project::Project;
 use crate::session::meta::ModelUse;
-use crate::text::counted;
-use crate::text::grouped;
+use crate::text::{counted, grouped};
 use crate::ui::mistakes;
 use crate::ui::terminal_user::PROSE_HEADING;
 use crate::workflow::ask::AnswerUser;
@@ -78,7 +73,6 @@ impl PlanFlags {
         check_model(project, self.model.as_deref())
     }
 
-    /// Returns the named model or pipeline.
     pub(super) fn model_or_pipeline(&self) -> Option<&str> {
         self.model.as_deref().or(self.pipeline.as_deref())
     }
@@ -94,7 +88,7 @@ pub(super) fn check_model(project: &Project, requested: Option<&str>) -> anyhow:
     choose::check(project, name.ok_or(NoModel::Plan)?)
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut project = app.project()?;
     if args.from.is_none() {
         app.ensure_model(&mut project, args.wanted.model_or_pipeline())?;
@@ -131,7 +125,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
     drop(user);
     show(app, &planned)?;
-    Ok(code(&planned).into())
+    Ok(code(&planned))
 }
 
 /// Records a prose answer as a turn, so that the model sees it in the next one.
@@ -143,7 +137,6 @@ pub(super) fn keep_answer(project: &Project, user: &mut dyn User) -> anyhow::Res
     execute(project, &options, &mut AnswerUser(user)).map(|_| ())
 }
 
-/// Returns the exit code of a result.
 pub(super) fn code(planned: &WaitingPlan) -> ExitStatus {
     if planned.answer.is_some() {
         exit::WAITS

@@ -1,13 +1,13 @@
 //! `teddy preprocess`: repairs the code fences of a plan.
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use anyhow::Context as _;
 
 use super::app::App;
+use super::exit::{self, ExitStatus};
 use super::failure::{ReadOnly, Unfinished};
-use super::{exit, source};
+use super::source;
 use crate::host::{clipboard, file};
 use crate::plan::reading::{Preprocessed, preprocess};
 use crate::plan::repair::{Level, Repaired};
@@ -30,7 +30,7 @@ pub(super) struct Args {
     no_copy: bool,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let Preprocessed { repaired, is_sure } = match args.file.as_deref() {
         None => from_clipboard(app, args.no_copy)?,
         Some(source::STDIN) => {
@@ -64,8 +64,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         exit::SUCCESS
     } else {
         exit::REJECTED
-    }
-    .into())
+    })
 }
 
 fn print(app: &App, repaired: &Repaired) -> anyhow::Result<()> {
@@ -80,7 +79,6 @@ fn json(repaired: &Repaired) -> serde_json::Value {
     serde_json::json!({ "level": repaired.level, "notes": repaired.notes, "text": repaired.text })
 }
 
-/// Repairs the clipboard.
 fn from_clipboard(app: &App, no_copy: bool) -> anyhow::Result<Preprocessed> {
     let copied = clipboard::paste().context("reading the clipboard")?;
     anyhow::ensure!(

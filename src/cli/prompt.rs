@@ -32,10 +32,8 @@ use crate::workflow::lifecycle::hand_to_agent;
 use crate::workflow::model::{agents, choose};
 use crate::workflow::resume::{Console, Typed};
 
-/// Messages in the history.
 const MAX_HISTORY: usize = 100;
 
-/// Console of a loop at a terminal.
 pub(super) struct LoopConsole<'a> {
     app: &'a App,
     /// Recorded turns, if they are printed at the end.
@@ -358,7 +356,11 @@ fn run_shell(app: &App, project: &Project, text: &str) -> anyhow::Result<ShellEn
     if output.is_empty() && status.success() {
         return Ok(ShellEnd::default());
     }
+    offer_output(app, text, &status.to_string(), &output)
+}
 
+/// Asks whether the model sees the output of a command. Any other answer is the next input.
+fn offer_output(app: &App, command: &str, status: &str, output: &[u8]) -> anyhow::Result<ShellEnd> {
     // Requires a line, not a key: keys typed while the command ran are not an answer.
     terminal::forget_typed()?;
     let show = |line| ask::show(&[line], app.paint(true));
@@ -369,9 +371,9 @@ fn run_shell(app: &App, project: &Project, text: &str) -> anyhow::Result<ShellEn
     };
     let reply = reply.trim();
     if ["y", "yes"].contains(&reply.to_lowercase().as_str()) {
-        let output = String::from_utf8_lossy(&output);
+        let output = String::from_utf8_lossy(output);
         return Ok(ShellEnd {
-            attached: Some(attachment(text, &status.to_string(), &output)),
+            attached: Some(attachment(command, status, &output)),
             next: None,
         });
     }

@@ -1,13 +1,12 @@
 //! `teddy push`: sends sessions to a remote.
 
-use std::process::ExitCode;
-
 use clap::ArgGroup;
 use serde_json::json;
 
 use super::app::App;
+use super::exit::{self, ExitStatus};
 use super::failure::{InvalidArgument, Unfinished};
-use super::{complete, exit, verify};
+use super::{complete, verify};
 use crate::config::settings::PushMode;
 use crate::git::remote::FetchProgress;
 use crate::project::Project;
@@ -15,10 +14,11 @@ use crate::session::name::SessionName;
 use crate::text::{counted, sized};
 use crate::ui::style::{self, StyledLine, Tone};
 use crate::workflow::push::findings::LeakFinding;
-use crate::workflow::push::preview::PushOptions;
-use crate::workflow::push::preview::{PushState, SessionPreview};
-use crate::workflow::push::{DeletedSession, delete_sessions, sessions_to_delete};
-use crate::workflow::push::{PreparedPush, PushResult, chosen_remote, prepare_push};
+use crate::workflow::push::preview::{PushOptions, PushState, SessionPreview};
+use crate::workflow::push::{
+    DeletedSession, PreparedPush, PushResult, chosen_remote, delete_sessions, prepare_push,
+    sessions_to_delete,
+};
 
 /// Findings listed at a terminal.
 const MOST_FINDINGS: usize = 20;
@@ -70,7 +70,7 @@ pub(super) struct Args {
     delete: bool,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let project = match args.sign {
         true => app.project()?,
         false => app.record()?,
@@ -105,7 +105,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         } else if prepared.is_empty() {
             app.note(&format!("`{}` has all of it.", prepared.remote));
         }
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
     let question = question(&prepared, &preview);
@@ -116,7 +116,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     };
     if !is_wanted {
         app.note("Nothing was sent.");
-        return Ok(exit::FAILED.into());
+        return Ok(exit::FAILED);
     }
 
     let sent = prepared.send(&project, progress(app));
@@ -130,7 +130,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     )
 }
 
-fn report(app: &App, result: PushResult) -> anyhow::Result<ExitCode> {
+fn report(app: &App, result: PushResult) -> anyhow::Result<ExitStatus> {
     if app.global.json {
         app.print_json(&result)?;
     } else {
@@ -138,7 +138,7 @@ fn report(app: &App, result: PushResult) -> anyhow::Result<ExitCode> {
         let count = counted(sent.count(), "session");
         app.note(&format!("Sent {count} to `{}`.", result.remote));
     }
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 fn options(args: &Args) -> anyhow::Result<PushOptions> {
@@ -146,11 +146,10 @@ fn options(args: &Args) -> anyhow::Result<PushOptions> {
     let names = names.map(|name| SessionName::own_from_address(name));
     let sessions = names.collect::<anyhow::Result<Vec<_>>>()?;
     if args.target.is_some() && sessions.len() > 1 {
-        return Err(InvalidArgument {
-            message: "`--as` gives one session another name, and several are named".to_owned(),
-            hint: "send them one by one".to_owned(),
-        }
-        .into());
+        return Err(InvalidArgument::error(
+            "`--as` gives one session another name, and several are named",
+            "send them one by one",
+        ));
     }
 
     let target = args.target.as_deref().map(SessionName::parse).transpose()?;
@@ -306,18 +305,17 @@ fn name_there(text: &str) -> anyhow::Result<SessionName> {
     let name = SessionName::from_address(text)?;
     match name.remote() {
         None => Ok(name),
-        Some(remote) => Err(InvalidArgument {
-            message: format!("`{name}` is what was fetched of a session of `{remote}`"),
-            hint: format!(
+        Some(remote) => Err(InvalidArgument::error(
+            format!("`{name}` is what was fetched of a session of `{remote}`"),
+            format!(
                 "`teddy push --delete {} --remote {remote}` deletes it there",
                 name.own()
             ),
-        }
-        .into()),
+        )),
     }
 }
 
-fn remove(args: &Args, app: &App, project: &Project) -> anyhow::Result<ExitCode> {
+fn remove(args: &Args, app: &App, project: &Project) -> anyhow::Result<ExitStatus> {
     let remote = chosen_remote(project, args.remote.as_deref())?;
     let names = args.sessions.iter().map(|name| name_there(name));
     let sessions = names.collect::<anyhow::Result<Vec<_>>>()?;
@@ -333,7 +331,7 @@ fn remove(args: &Args, app: &App, project: &Project) -> anyhow::Result<ExitCode>
         if app.global.json {
             app.print_json(&report(false))?;
         }
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
     let question = format!(
@@ -347,7 +345,7 @@ fn remove(args: &Args, app: &App, project: &Project) -> anyhow::Result<ExitCode>
     let mut user = app.user(project, args.yes);
     if !args.yes && !user.confirm(&question, "-y").map_err(unfinished)? {
         app.note("Nothing was deleted.");
-        return Ok(exit::FAILED.into());
+        return Ok(exit::FAILED);
     }
 
     delete_sessions(project, &remote, &targets, progress(app)).map_err(unfinished)?;
@@ -357,7 +355,7 @@ fn remove(args: &Args, app: &App, project: &Project) -> anyhow::Result<ExitCode>
         let count = counted(targets.len(), "session");
         app.note(&format!("Deleted {count} on `{remote}`; your copy stays."));
     }
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Describes a session deleted on the remote.

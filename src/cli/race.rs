@@ -2,16 +2,14 @@
 
 pub(super) mod lane;
 
-use std::process::ExitCode;
-
 use unicode_width::UnicodeWidthStr as _;
 
 use super::app::App;
 use super::begin::begin_session_or_hand_to;
+use super::exit::{self, ExitStatus};
 use super::failure::{InvalidArgument, Malformed};
-use super::number;
 use super::request::RequestFlags;
-use super::{complete, execute, exit};
+use super::{complete, execute, number};
 use crate::host::env;
 use crate::project::Project;
 use crate::session::name::SessionName;
@@ -67,7 +65,6 @@ pub(super) struct Args {
     yes: bool,
 }
 
-/// Lanes, by their index.
 #[derive(Debug, Clone, Copy)]
 enum PickedLanes {
     One(usize),
@@ -86,36 +83,21 @@ fn picked(argument: &str) -> Result<PickedLanes, String> {
     lanes.ok_or_else(|| "write it as `2`, or as `1+2` for two of them".to_owned())
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut project = app.project()?;
     let request = args.request.read(app, &project, args.words)?;
     let Some(message) = request.message.clone() else {
-        let reason = "a race needs a message".to_owned();
-        let hint = "`teddy race '<message>' --with <models>` gives it".to_owned();
-        return Err(InvalidArgument {
-            message: reason,
-            hint,
-        }
-        .into());
+        let reason = "a race needs a message";
+        let hint = "`teddy race '<message>' --with <models>` gives it";
+        return Err(InvalidArgument::error(reason, hint));
     };
     if let Some(empty) = args.with.iter().find(|model| model.trim().is_empty()) {
         return Err(Malformed(empty.clone()).into());
     }
 
-    let highest = match args.pick {
-        None => 0,
-        Some(PickedLanes::One(one)) => one + 1,
-        Some(PickedLanes::Two(one, other)) => one.max(other) + 1,
-    };
-    if highest > args.with.len() {
-        let message = format!(
-            "`--pick {highest}` is out of range: `--with` names {}",
-            counted(args.with.len(), "model")
-        );
-        let hint = "the models are counted from 1, as `--with` names them".to_owned();
-        return Err(InvalidArgument { message, hint }.into());
+    if let Some(lanes) = args.pick {
+        check_picked(lanes, args.with.len())?;
     }
-
     if project.session().is_err() {
         let mut models = args.with.iter().chain(&args.judge);
         models.try_for_each(|model| choose::check(&project, model))?;
@@ -152,7 +134,24 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     app.note(&format!(
         "Session {name} is in use now. Next: `teddy execute`"
     ));
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
+}
+
+/// Checks that the lanes to pick exist.
+fn check_picked(lanes: PickedLanes, models: usize) -> anyhow::Result<()> {
+    let highest = match lanes {
+        PickedLanes::One(one) => one + 1,
+        PickedLanes::Two(one, other) => one.max(other) + 1,
+    };
+    if highest <= models {
+        return Ok(());
+    }
+    let message = format!(
+        "`--pick {highest}` is out of range: `--with` names {}",
+        counted(models, "model")
+    );
+    let hint = "the models are counted from 1, as `--with` names them";
+    Err(InvalidArgument::error(message, hint))
 }
 
 /// Returns the program that runs a lane, with the options of this call.
@@ -214,7 +213,7 @@ fn choose(
     mut project: Project,
     options: &RaceOptions,
     finished: &FinishedRace,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<ExitStatus> {
     let ready_lanes: Vec<&FinishedLane> = finished
         .lanes
         .iter()
@@ -226,7 +225,7 @@ fn choose(
             "what each of them said is in the draft of its session: `teddy --session <session> show draft`",
         );
         return if app.global.json {
-            Ok(exit::FAILED.into())
+            Ok(exit::FAILED)
         } else {
             Err(error)
         };
@@ -288,7 +287,7 @@ fn choose(
         "Nothing was changed. `teddy --session {} execute` reviews a plan; `teddy gc <session>` drops one.",
         ready_lanes[0].session
     ));
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Asks which two lanes to combine, if there are more. `None` if the user goes back.
@@ -341,7 +340,7 @@ fn review(
     project: Project,
     finished: &FinishedRace,
     name: &SessionName,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<ExitStatus> {
     app.note(&format!("Session {name} is in use now."));
     drop(project);
     let code = execute::run(execute::Args::of_draft(), app)?;
@@ -378,7 +377,6 @@ fn drop_others(app: &App, finished: &FinishedRace, chosen: &SessionName) -> anyh
     Ok(())
 }
 
-/// Returns the lanes as a table.
 fn table(lanes: &[FinishedLane]) -> String {
     let mut rows = vec![
         [

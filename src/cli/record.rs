@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Command, ExitStatus as ProgramStatus};
 
 use anyhow::Context as _;
 
 use super::app::App;
-use super::{exit, source};
+use super::exit::{self, ExitStatus};
+use super::source;
 use crate::host::{foreground, process};
 use crate::project::{NoSession, Project};
 use crate::session::meta::Recorded;
@@ -57,7 +58,7 @@ pub(super) struct Args {
     program: Vec<OsString>,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let text = args.text.clone().or_else(|| args.message.clone());
     let message = text.map(source::message).transpose()?.unwrap_or_default();
     if !args.program.is_empty() {
@@ -84,7 +85,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         report(app, &result)?;
     }
 
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Adds a hint about turns without changes.
@@ -95,7 +96,6 @@ fn hint_at_empty(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Reads the given transcript.
 fn read_transcript(app: &App, path: Option<&str>) -> anyhow::Result<Option<Transcript>> {
     let path = path.map(|path| Ok::<_, anyhow::Error>(app.dir()?.join(path)));
     path.transpose()?
@@ -127,7 +127,6 @@ pub(super) fn warn_of_damage(app: &App, damage: &[FileDamage]) {
     }
 }
 
-/// Reports the recorded turn.
 fn report_turn(app: &App, result: &RecordResult) {
     if result.started {
         app.note(&format!(
@@ -145,7 +144,7 @@ fn report_turn(app: &App, result: &RecordResult) {
 }
 
 /// Runs a program in the user's files, and records what it changed.
-fn run_program(args: Args, app: &App, message: String) -> anyhow::Result<ExitCode> {
+fn run_program(args: Args, app: &App, message: String) -> anyhow::Result<ExitStatus> {
     let mut project = app.project()?;
     let name = Path::new(&args.program[0]).file_name();
     let name = name.map(|name| name.to_string_lossy().into_owned());
@@ -223,7 +222,7 @@ fn command(app: &App, argv: &[OsString]) -> anyhow::Result<Command> {
 }
 
 /// Returns the exit code of a program in the convention of shells.
-fn code(status: ExitStatus) -> i32 {
+fn code(status: ProgramStatus) -> i32 {
     let signal = status.signal().map(|signal| 128 + signal);
     status.code().or(signal).unwrap_or(1)
 }
@@ -234,7 +233,7 @@ fn report_program(
     app: &App,
     code: i32,
     recorded: anyhow::Result<RecordResult>,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<ExitStatus> {
     let recorded = match recorded {
         Ok(result) => Some(result),
         Err(error) if error.is::<NothingToRecord>() => None,
@@ -253,5 +252,5 @@ fn report_program(
         None => app.note("No file changed; no turn is recorded."),
     }
 
-    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+    Ok(ExitStatus(u8::try_from(code).unwrap_or(1)))
 }

@@ -21,7 +21,6 @@ pub(super) struct RequestFlags {
     pub(super) files: Vec<String>,
 }
 
-/// A classified request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Request {
     pub(super) message: Option<String>,
@@ -151,11 +150,10 @@ fn looks_like_file(word: &str) -> bool {
 fn mistyped_file(app: &App, word: &str) -> anyhow::Error {
     let near = source::near(app, word).map(|near| format!("did you mean `{near}`? "));
     let (near, word) = (near.unwrap_or_default(), sanitize_line(word));
-    InvalidArgument {
-        message: format!("there is no file `{word}`"),
-        hint: format!("{near}`-m '{word}'` makes it the message"),
-    }
-    .into()
+    InvalidArgument::error(
+        format!("there is no file `{word}`"),
+        format!("{near}`-m '{word}'` makes it the message"),
+    )
 }
 
 /// Returns the error for an extra word, probably from an unquoted message.
@@ -165,22 +163,16 @@ fn unquoted(app: &App, StrayWord(word): StrayWord) -> anyhow::Error {
         Some(near) => format!("did you mean `{near}`? Otherwise, {quotes}"),
         None => quotes.to_owned(),
     };
-    InvalidArgument {
-        message: format!("there is no file `{}`", sanitize_line(&word)),
-        hint,
-    }
-    .into()
+    InvalidArgument::error(format!("there is no file `{}`", sanitize_line(&word)), hint)
 }
 
-/// Returns the error for a missing file.
 fn not_there(app: &App, file: &str) -> anyhow::Error {
     let usual = || "`-f` takes a file, a directory, a pattern or a URL".to_owned();
     let near = source::near(app, file).map(|near| format!("did you mean `{near}`?"));
-    InvalidArgument {
-        message: format!("there is no file `{}`", sanitize_line(file)),
-        hint: near.unwrap_or_else(usual),
-    }
-    .into()
+    InvalidArgument::error(
+        format!("there is no file `{}`", sanitize_line(file)),
+        near.unwrap_or_else(usual),
+    )
 }
 
 #[cfg(test)]

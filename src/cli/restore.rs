@@ -1,12 +1,10 @@
 //! `teddy restore`: restores the files to a turn. Also output and options of undo and redo.
 
 use std::collections::HashSet;
-use std::process::ExitCode;
 
 use super::app::App;
-use super::complete;
-use super::exit;
-use super::number;
+use super::exit::{self, ExitStatus};
+use super::{complete, number};
 use crate::project::Project;
 use crate::query::history;
 use crate::text::counted;
@@ -52,6 +50,16 @@ pub(super) struct RestoreFlags {
     /// first)
     #[arg(long, group = "overlap")]
     exact: bool,
+    #[command(flatten)]
+    overlap: OverlapFlags,
+    /// Don't ask before `--exact` discards your own edits
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// What happens to files that the user has edited, too.
+#[derive(clap::Args)]
+pub(super) struct OverlapFlags {
     /// If edits overlap, keep yours
     #[arg(long, group = "overlap")]
     ours: bool,
@@ -61,19 +69,24 @@ pub(super) struct RestoreFlags {
     /// If edits overlap, write conflict markers
     #[arg(long, group = "overlap")]
     markers: bool,
-    /// Don't ask before `--exact` discards your own edits
-    #[arg(short, long)]
-    yes: bool,
+}
+
+impl OverlapFlags {
+    pub(super) fn to_option(&self) -> OnOverlap {
+        match self {
+            OverlapFlags { ours: true, .. } => OnOverlap::Ours,
+            OverlapFlags { theirs: true, .. } => OnOverlap::Theirs,
+            OverlapFlags { markers: true, .. } => OnOverlap::Markers,
+            _ => OnOverlap::Stop,
+        }
+    }
 }
 
 impl RestoreFlags {
     fn to_options(&self) -> RestoreOptions {
-        let on_overlap = match self {
-            RestoreFlags { exact: true, .. } => OnOverlap::Exact,
-            RestoreFlags { ours: true, .. } => OnOverlap::Ours,
-            RestoreFlags { theirs: true, .. } => OnOverlap::Theirs,
-            RestoreFlags { markers: true, .. } => OnOverlap::Markers,
-            _ => OnOverlap::Stop,
+        let on_overlap = match self.exact {
+            true => OnOverlap::Exact,
+            false => self.overlap.to_option(),
         };
         RestoreOptions {
             on_overlap,
@@ -94,7 +107,11 @@ pub(super) struct UndoArgs {
 }
 
 impl UndoArgs {
-    pub(super) fn run(&self, operation: UndoOperation, app: &mut App) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(
+        &self,
+        operation: UndoOperation,
+        app: &mut App,
+    ) -> anyhow::Result<ExitStatus> {
         let project = app.project()?;
         let act = |options: &RestoreOptions, user: &mut dyn User| {
             operation(&project, self.turns, options, user)
@@ -107,7 +124,7 @@ impl UndoArgs {
 type UndoOperation =
     fn(&Project, u64, &RestoreOptions, &mut dyn User) -> anyhow::Result<RestoreResult>;
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let project = app.project()?;
     let paths = crate::query::paths::resolve_paths(&project.repository, &app.dir()?, &args.paths)?;
     let options = RestoreOptions {
@@ -139,7 +156,7 @@ fn carry_out(
     options: RestoreOptions,
     given_name: Option<&str>,
     act: &dyn Fn(&RestoreOptions, &mut dyn User) -> anyhow::Result<RestoreResult>,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<ExitStatus> {
     if let Ok(session) = project.session()
         && history::is_rewritten(project, &session)
     {
@@ -169,7 +186,7 @@ fn carry_out(
 
         if changed > 0 && !app.user(project, false).confirm(&question, "-y")? {
             app.note("Nothing was changed.");
-            return Ok(exit::FAILED.into());
+            return Ok(exit::FAILED);
         }
     }
 
@@ -182,7 +199,7 @@ fn show(
     result: &RestoreResult,
     name: &str,
     options: &RestoreOptions,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<ExitStatus> {
     if app.global.json {
         let mut value = serde_json::to_value(result)?;
         let notes: Vec<String> = result.notes.iter().map(restore_note).collect();
@@ -226,8 +243,7 @@ fn show(
         exit::SUCCESS
     } else {
         exit::OVERLAP
-    }
-    .into())
+    })
 }
 
 fn changes(result: &RestoreResult) -> String {

@@ -1,7 +1,5 @@
 //! `teddy resume`: continues the session.
 
-use std::process::ExitCode;
-
 use super::app::App;
 use super::begin::begin_session_or_hand_to;
 use super::execute::{code, in_doubt, report_conclusion, report_question};
@@ -44,7 +42,7 @@ pub(super) struct Args {
 #[derive(clap::Args)]
 pub(super) struct LoopFlags {
     #[command(flatten)]
-    wanted: PlanFlags,
+    pub wanted: PlanFlags,
     /// Approve every plan
     #[arg(short, long)]
     yes: bool,
@@ -59,34 +57,19 @@ pub(super) struct LoopFlags {
     max_cost: Option<f64>,
 }
 
-impl LoopFlags {
-    /// Returns the named model or pipeline.
-    pub(super) fn model_or_pipeline(&self) -> Option<&str> {
-        self.wanted.model_or_pipeline()
-    }
-
-    pub(super) fn agent(&self) -> Option<&str> {
-        self.wanted.agent.as_deref()
-    }
-
-    pub(super) fn check(&self, project: &Project) -> anyhow::Result<()> {
-        self.wanted.check(project)
-    }
-}
-
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut project = app.project()?;
     let how = args.how;
     let request = args.request.read(app, &project, args.words)?;
     if matches!(project.session(), Err(error) if error.is::<NoSession>()) {
-        app.ensure_model(&mut project, how.model_or_pipeline())?;
-        how.check(&project)?;
+        app.ensure_model(&mut project, how.wanted.model_or_pipeline())?;
+        how.wanted.check(&project)?;
     } else {
-        app.ensure_model_to_resume(&mut project, how.model_or_pipeline())?;
+        app.ensure_model_to_resume(&mut project, how.wanted.model_or_pipeline())?;
     }
 
     let title = request.message.as_deref().unwrap_or_default();
-    begin_session_or_hand_to(app, &mut project, title, how.agent())?;
+    begin_session_or_hand_to(app, &mut project, title, how.wanted.agent.as_deref())?;
     request.show_files(app, &project)?;
     run_loop(app, project, request.message, how)
 }
@@ -97,7 +80,7 @@ pub(super) fn run_loop(
     mut project: Project,
     message: Option<String>,
     how: LoopFlags,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<ExitStatus> {
     let is_alone = !app.is_attended() || how.yolo;
     let options = ResumeOptions {
         alone: !app.is_attended(),
@@ -129,7 +112,7 @@ pub(super) fn run_loop(
         report_end(app, &resumed)?;
     }
 
-    Ok(code_of(&resumed, is_alone).into())
+    Ok(code_of(&resumed, is_alone))
 }
 
 /// Explains why the loop ended, unless the user knows.

@@ -1,10 +1,8 @@
 //! `teddy retry`: sends a turn's recorded input again.
 
-use std::process::ExitCode;
-
 use super::app::App;
-use super::complete;
-use super::plan;
+use super::exit::ExitStatus;
+use super::{complete, plan};
 use crate::workflow::retry::{RetryOptions, retry};
 
 /// Send a turn's recorded input again, on a new branch
@@ -24,7 +22,7 @@ pub(super) struct Args {
     model: Option<String>,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut project = app.project()?;
     app.ensure_model_to_retry(&mut project, &args.turn, args.model.as_deref())?;
     let mut user = app.user(&project, false);
@@ -40,5 +38,5 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     plan::show(app, &planned)?;
     app.note(&format!("Session {} is in use now.", planned.session));
 
-    Ok(plan::code(&planned).into())
+    Ok(plan::code(&planned))
 }

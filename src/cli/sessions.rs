@@ -1,11 +1,9 @@
 //! `teddy sessions`: lists the sessions.
 
-use std::process::ExitCode;
-
 use unicode_width::UnicodeWidthStr as _;
 
 use super::app::App;
-use super::exit;
+use super::exit::{self, ExitStatus};
 use crate::host::clock;
 use crate::project::{Project, describe_activity};
 use crate::query::history;
@@ -39,7 +37,7 @@ pub(super) struct Args {
 /// In columns. A shorter title is not useful.
 const MIN_TITLE: usize = 8;
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     if args.overlap {
         return show_overlaps(app);
     }
@@ -52,9 +50,21 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     };
     if app.global.json {
         app.print_json(&rows)?;
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
+    app.print(table(&rows))?;
+    if rows.is_empty() && args.remotes {
+        app.note("No sessions were fetched; `teddy fetch` gets those of the remote.");
+    } else if rows.is_empty() {
+        app.note(no_sessions(&project));
+    }
+
+    Ok(exit::SUCCESS)
+}
+
+/// Returns the sessions as a table, fitted to the terminal.
+fn table(rows: &[SessionRow]) -> String {
     let screen = stdout_width();
     let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
     let width = width.min(screen.map_or(usize::MAX, |screen| screen / 3));
@@ -84,21 +94,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         format!("{}\n", row.trim_end())
     };
 
-    app.print(rows.iter().map(line).collect::<String>())?;
-    if rows.is_empty() && args.remotes {
-        app.note("No sessions were fetched; `teddy fetch` gets those of the remote.");
-    } else if rows.is_empty() {
-        app.note(no_sessions(&project));
-    }
-
-    Ok(exit::SUCCESS.into())
+    rows.iter().map(line).collect()
 }
 
-fn show_overlaps(app: &App) -> anyhow::Result<ExitCode> {
+fn show_overlaps(app: &App) -> anyhow::Result<ExitStatus> {
     let overlaps = overlaps(&app.project()?)?;
     if app.global.json {
         app.print_json(&overlaps)?;
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
     let lines = overlap::lines(&overlaps);
@@ -111,7 +114,7 @@ fn show_overlaps(app: &App) -> anyhow::Result<ExitCode> {
     for line in overlap::limits(&overlaps) {
         app.note(&line);
     }
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Says that there are no sessions, and how to start one if possible.

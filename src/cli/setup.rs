@@ -1,12 +1,10 @@
 //! `teddy setup`: finds, tests and configures models.
 
-use std::process::ExitCode;
-
 use serde_json::{Value, json};
 
 use super::app::App;
 use super::complete;
-use super::exit;
+use super::exit::{self, ExitStatus};
 use super::failure::InvalidArgument;
 use super::model_setup::{SetupContext, describe_models, try_model};
 use crate::config::edit::{NewModel, flow};
@@ -16,10 +14,8 @@ use crate::model::discovery::FoundModels;
 use crate::model::discovery::server::{self, ServerAddress};
 use crate::model::settings::{ModelConfig, ModelKind};
 use crate::text::hint::error_with_hint;
-use crate::ui::ask;
-use crate::ui::setup as words;
-use crate::ui::style;
 use crate::ui::terminal::stdout_width;
+use crate::ui::{ask, setup as words, style};
 use crate::workflow::setup::{self, KeptModel, TriedModel};
 use crate::workflow::user::NobodyToAsk;
 
@@ -47,7 +43,7 @@ pub(super) struct Args {
     server: Vec<String>,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let servers = args.server.iter().map(|address| parse_server(address));
     let servers = servers.collect::<anyhow::Result<Vec<_>>>()?;
     let context = app.setup_context()?;
@@ -70,11 +66,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     match app.set_up(&detected, configured, &context.file)? {
         Some(_) => {
             app.note("Next: teddy start '<what you want>', in a repository");
-            Ok(exit::SUCCESS.into())
+            Ok(exit::SUCCESS)
         }
         None => {
             app.note("Nothing was changed.");
-            Ok(exit::FAILED.into())
+            Ok(exit::FAILED)
         }
     }
 }
@@ -82,13 +78,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 fn parse_server(address: &str) -> anyhow::Result<ServerAddress> {
     server::parse_address(address).ok_or_else(|| {
         let message = format!("`{address}` is not the address of a server");
-        let hint = "write it like `http://127.0.0.1:8080`".to_owned();
-        InvalidArgument { message, hint }.into()
+        let hint = "write it like `http://127.0.0.1:8080`";
+        InvalidArgument::error(message, hint)
     })
 }
 
 /// Lists configured and available models.
-fn list(app: &App, context: SetupContext, detected: &FoundModels) -> anyhow::Result<ExitCode> {
+fn list(app: &App, context: SetupContext, detected: &FoundModels) -> anyhow::Result<ExitStatus> {
     let settings = context.settings?;
     if app.global.json {
         app.print_json(&listed(
@@ -96,7 +92,7 @@ fn list(app: &App, context: SetupContext, detected: &FoundModels) -> anyhow::Res
             &context.file.display().to_string(),
             detected,
         ))?;
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
     let mut lines = describe_models(&settings, &context.file, detected);
@@ -105,7 +101,7 @@ fn list(app: &App, context: SetupContext, detected: &FoundModels) -> anyhow::Res
     }
     app.print(style::text(&lines, app.paint_results()))?;
     app.note("`teddy setup --model <name>` tries one and writes it down.");
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 fn listed(settings: &Settings, file: &str, detected: &FoundModels) -> Value {
@@ -164,7 +160,7 @@ fn set(
     detected: &FoundModels,
     word: &str,
     is_tried: bool,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<ExitStatus> {
     let settings = context.settings.unwrap_or_default();
     let chosen = choose_model(&settings, detected, word)?;
     let may_ask = |chosen: &ChosenModel| !chosen.is_paid || !app.is_attended();
@@ -198,7 +194,7 @@ fn set(
     } else {
         app.report_kept(&context.file, &model, &outcome);
     }
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Resolves an argument: a configured model, an available one, or `kind:id`.

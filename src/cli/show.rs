@@ -1,12 +1,11 @@
 //! `teddy show`: shows a turn or one of its files.
 
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 
 use super::app::App;
 use super::complete;
 use super::difference::{self, ViewArgs};
-use super::exit;
+use super::exit::{self, ExitStatus};
 use super::failure::InvalidArgument;
 use crate::plan;
 use crate::project::Project;
@@ -47,7 +46,7 @@ pub(super) struct Args {
 /// Note for a turn that was pushed without its files.
 const WITHOUT_CODE: &str = "The files of this turn were not pushed (`teddy push --code` does).";
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let project = app.record()?;
     let store = project.store();
     let is_file =
@@ -65,29 +64,47 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
                 "`--json` describes a turn, and `{}` is a file",
                 sanitize_line(name)
             );
-            let hint = "without `--json` the file is printed, byte for byte".to_owned();
-            return Err(InvalidArgument { message, hint }.into());
+            let hint = "without `--json` the file is printed, byte for byte";
+            return Err(InvalidArgument::error(message, hint));
         }
 
-        let mut value = serde_json::to_value(log::one_row(&project, &turn)?)?;
-        if let Some(plan) = files.get(artifact::PLAN).filter(|_| turn.is_draft()) {
-            let (plan, _) = plan::parse(&String::from_utf8_lossy(plan));
-            value["title"] = plan.title.into();
-        }
-
-        value["artifacts"] = serde_json::json!(files.keys().collect::<Vec<_>>());
-        app.print_json(&value)?;
-        return Ok(exit::SUCCESS.into());
+        app.print_json(&json(&project, &turn, &files)?)?;
+        return Ok(exit::SUCCESS);
     }
 
     if file_name.is_none() && !turn.is_draft() {
         return show_turn(app, &project, &turn, &files, &args);
     }
+    show_file(app, &project, &turn, &files, file_name)
+}
 
+fn json(
+    project: &Project,
+    turn: &Turn,
+    files: &BTreeMap<String, Vec<u8>>,
+) -> anyhow::Result<serde_json::Value> {
+    let mut value = serde_json::to_value(log::one_row(project, turn)?)?;
+    if let Some(plan) = files.get(artifact::PLAN).filter(|_| turn.is_draft()) {
+        let (plan, _) = plan::parse(&String::from_utf8_lossy(plan));
+        value["title"] = plan.title.into();
+    }
+
+    value["artifacts"] = serde_json::json!(files.keys().collect::<Vec<_>>());
+    Ok(value)
+}
+
+/// Prints a file of a turn; without a name, the one that says most about the turn in progress.
+fn show_file(
+    app: &App,
+    project: &Project,
+    turn: &Turn,
+    files: &BTreeMap<String, Vec<u8>>,
+    name: Option<&str>,
+) -> anyhow::Result<ExitStatus> {
     let defaults = [artifact::REPORT, artifact::PLAN, artifact::USER_PROMPT];
     let default = defaults.into_iter().find(|name| files.contains_key(*name));
-    let name = file_name.or(default).unwrap_or(artifact::META);
-    let name = full_name(&files, name);
+    let name = name.or(default).unwrap_or(artifact::META);
+    let name = full_name(files, name);
     let Some(bytes) = files.get(name) else {
         let names = files.keys().map(String::as_str);
         let names: Vec<&str> = names
@@ -101,11 +118,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     };
 
     match name.rsplit_once('.') {
-        Some((_, "md")) => app.page_markdown(&project, bytes)?,
-        _ => app.page_foreign(&project, bytes)?,
+        Some((_, "md")) => app.page_markdown(project, bytes)?,
+        _ => app.page_foreign(project, bytes)?,
     }
 
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Returns the full name of an artifact given without its extension, such as `plan` or
@@ -133,7 +150,7 @@ fn show_turn(
     turn: &Turn,
     files: &BTreeMap<String, Vec<u8>>,
     args: &Args,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<ExitStatus> {
     let row = log::one_row(project, turn)?;
     let text = |name| files.get(name).map(|text| String::from_utf8_lossy(text));
     let message = text(artifact::USER_PROMPT);
@@ -161,5 +178,5 @@ fn show_turn(
     }
 
     app.page(project, &lines)?;
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }

@@ -1,10 +1,8 @@
 //! `teddy start`: starts a session and runs it.
 
-use std::process::ExitCode;
-
 use super::app::App;
 use super::begin::begin_session;
-use super::exit;
+use super::exit::{self, ExitStatus};
 use super::failure::InvalidArgument;
 use super::new;
 use super::request::RequestFlags;
@@ -34,7 +32,7 @@ pub(super) struct Args {
     how: LoopFlags,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut project = app.project()?;
     let how = args.how;
     let name = args.name.as_deref().map(SessionName::from_words);
@@ -45,16 +43,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             (Some(name), _) => name,
             (None, Some(message)) => project.free_name(SessionName::from_title(message))?,
             (None, None) => {
-                let reason = "the session needs a name".to_owned();
-                let hint = "`teddy start --no-run --name <name>` gives it".to_owned();
-                return Err(InvalidArgument {
-                    message: reason,
-                    hint,
-                }
-                .into());
+                let reason = "the session needs a name";
+                let hint = "`teddy start --no-run --name <name>` gives it";
+                return Err(InvalidArgument::error(reason, hint));
             }
         };
-        let code = new::start(app, &mut project, &name, how.agent())?;
+        let code = new::start(app, &mut project, &name, how.wanted.agent.as_deref())?;
         request.show_files(app, &project)?;
         return Ok(code);
     }
@@ -64,8 +58,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         return Err(NobodyToAsk::new(reason, "`teddy start '<message>'` says it").into());
     }
 
-    app.ensure_model(&mut project, how.model_or_pipeline())?;
-    how.check(&project)?;
+    app.ensure_model(&mut project, how.wanted.model_or_pipeline())?;
+    how.wanted.check(&project)?;
     if name.is_none() && request.message.is_none() {
         request.message = app.user(&project, false).ask(&Question::NextTurn {
             session: "new session",
@@ -75,7 +69,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         })?;
         if request.message.is_none() {
             app.note("Nothing was started.");
-            return Ok(exit::SUCCESS.into());
+            return Ok(exit::SUCCESS);
         }
     }
 
@@ -86,7 +80,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             project.free_name(SessionName::from_title(title))?
         }
     };
-    begin_session(app, &mut project, &name, how.agent())?;
+    begin_session(app, &mut project, &name, how.wanted.agent.as_deref())?;
     request.show_files(app, &project)?;
     run_loop(app, project, request.message, how)
 }

@@ -1,13 +1,10 @@
 //! `teddy status`: shows the state of the session and the files.
 
-use std::process::ExitCode;
-
 use super::app::App;
-use super::exit;
+use super::exit::{self, ExitStatus};
 use crate::git::refs;
 use crate::host::lock::LockHolder;
-use crate::project::Project;
-use crate::project::{describe_activity, is_in_review};
+use crate::project::{Project, describe_activity, is_in_review};
 use crate::query::history;
 use crate::query::history::{REWRITTEN, SessionStatus};
 use crate::query::landings::LatestLanding;
@@ -30,13 +27,13 @@ pub(super) struct Args {}
 
 const MAX_LEFT_OUT: usize = 10;
 
-pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let project = app.project()?;
     let hook_troubles = read_errors(&hooks_dir(&project.repository.teddy_dir()));
     let mut status = history::session_status(&project, hook_troubles, overlap_in_use)?;
     if app.global.json {
         app.print_json(&status)?;
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
     report_troubles(app, &status.hook_troubles);
@@ -46,7 +43,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let (Some(session), Some(turn)) = (status.session.clone(), status.turn) else {
         app.print("No session is in use here.\n")?;
         app.note("`teddy start '<what you want>'` starts one; `teddy sessions` lists them.");
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     };
 
     let mut lines = vec![heading(&project, &session, turn)];
@@ -71,20 +68,19 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         lines = style::wrap_all(lines, width);
     }
     app.print(style::text(&lines, app.paint_results()))?;
-    if let Some(holder) = &status.at_work {
-        app.note(match is_in_review(holder) {
-            true => "Next: decide in the review there",
-            false => "Next: wait until it has ended",
-        });
-        return Ok(exit::SUCCESS.into());
+    app.note(next_step(&status));
+    Ok(exit::SUCCESS)
+}
+
+fn next_step(status: &SessionStatus) -> &'static str {
+    match &status.at_work {
+        Some(holder) if is_in_review(holder) => "Next: decide in the review there",
+        Some(_) => "Next: wait until it has ended",
+        None if status.draft.is_some() => "Next: teddy execute",
+        None if status.message.is_some() => "Next: teddy plan",
+        None if status.question.is_some() => "Next: teddy resume -m '<answer>'",
+        None => "Next: teddy '<what you want>'",
     }
-    app.note(match (&status.draft, &status.message) {
-        (Some(_), _) => "Next: teddy execute",
-        (None, Some(_)) => "Next: teddy plan",
-        (None, None) if status.question.is_some() => "Next: teddy resume -m '<answer>'",
-        (None, None) => "Next: teddy '<what you want>'",
-    });
-    Ok(exit::SUCCESS.into())
 }
 
 /// Reports failures of agents' hooks, whose output goes nowhere else.

@@ -1,10 +1,8 @@
 //! `teddy switch`: selects another session.
 
-use std::process::ExitCode;
-
 use super::app::App;
 use super::complete;
-use super::exit;
+use super::exit::{self, ExitStatus};
 use crate::host::screen::why_no_prompt;
 use crate::project::Project;
 use crate::query::history;
@@ -40,14 +38,14 @@ pub(super) struct Args {
     adopt: bool,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut project = app.project()?;
     let name = match &args.name {
         Some(name) => SessionName::from_address(name)?,
         None if args.adopt => project.session()?,
         None => match chosen(app, &project)? {
             Some(name) => name,
-            None => return Ok(exit::FAILED.into()),
+            None => return Ok(exit::FAILED),
         },
     };
     if args.adopt || name.remote().is_some() {
@@ -67,11 +65,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         report_files(app, &files, tip.number());
     }
 
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Accepts a session from elsewhere, and prints the plan that waits in it.
-fn adopt(app: &App, project: &mut Project, session: &SessionName) -> anyhow::Result<ExitCode> {
+fn adopt(app: &App, project: &mut Project, session: &SessionName) -> anyhow::Result<ExitStatus> {
     let mut user = app.user(project, false);
     let adopted = match session.remote() {
         Some(_) => adopt_remote(project, session, user.as_mut())?,
@@ -82,7 +80,7 @@ fn adopt(app: &App, project: &mut Project, session: &SessionName) -> anyhow::Res
 
     if app.global.json {
         app.print_json(&serde_json::json!({ "session": session.as_str(), "turns": adopted.turns, "plan": adopted.plan }))?;
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
     app.print_foreign(adopted.plan.as_deref().unwrap_or_default())?;
@@ -94,7 +92,7 @@ fn adopt(app: &App, project: &mut Project, session: &SessionName) -> anyhow::Res
     app.note(&format!(
         "Session {session} with {turns} is now yours and in use{waits}."
     ));
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Describes how the unchanged files differ from the newest turn of a session.

@@ -1,9 +1,7 @@
 //! `teddy trust`: shows the repository's settings and trusts them.
 
-use std::process::ExitCode;
-
 use super::app::App;
-use super::exit;
+use super::exit::{self, ExitStatus};
 use super::failure::Unfinished;
 use super::in_use::forbidden_settings;
 use crate::project::Project;
@@ -26,7 +24,7 @@ pub(super) struct Args {
     revoke: bool,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     // Untrusted settings are the subject of this command, so don't warn about them.
     let project = app.open()?;
     if let Some(warning) = forbidden_settings(&project) {
@@ -41,7 +39,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             true => "This repository is not trusted any more.",
             false => "This repository was not trusted.",
         });
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
     let TrustProposal {
@@ -62,7 +60,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         } else {
             "This repository is trusted as it is."
         });
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
     let mut user = app.user(&project, false);
@@ -76,7 +74,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             .map_err(undecided)?
     {
         app.note("Nothing was trusted.");
-        return Ok(exit::FAILED.into());
+        return Ok(exit::FAILED);
     }
 
     remember_trust(&project, true)?;
@@ -85,7 +83,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     app.note("Trusted, until any of it changes.");
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// With `--json`, prints the current state and the shown settings.

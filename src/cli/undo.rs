@@ -1,8 +1,7 @@
 //! `teddy undo`: undoes the last turns.
 
-use std::process::ExitCode;
-
 use super::app::App;
+use super::exit::ExitStatus;
 use super::restore::UndoArgs;
 use crate::workflow::restore::steps::undo;
 
@@ -17,6 +16,6 @@ pub(super) struct Args {
     steps: UndoArgs,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     args.steps.run(undo, app)
 }

@@ -1,17 +1,15 @@
 //! `teddy verify`: checks the integrity of sessions, signs them, and runs a recorded plan again.
 
-mod rerun;
-
-use std::process::ExitCode;
-
 use super::app::App;
-use super::{complete, exit};
+use super::complete;
+use super::exit::{self, ExitStatus};
 use crate::git::sign::Passphrase;
 use crate::project::Project;
 use crate::session::name::SessionName;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::style::{StyledLine, Tone};
+use crate::workflow::rerun::{Unseen, rerun};
 use crate::workflow::verify::{Verified, sign_session, verify_sessions};
 
 /// Check sessions for tampering, missing objects, signatures
@@ -46,9 +44,9 @@ pub(super) struct Args {
     yes: bool,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     if let Some(turn) = &args.rerun {
-        return rerun::run(turn, args.yes, app);
+        return run_again(turn, args.yes, app);
     }
 
     let project = match args.sign {
@@ -78,12 +76,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     let is_sound = verified.iter().all(|one| one.faults.is_empty());
-    Ok(if is_sound {
-        exit::SUCCESS
-    } else {
-        exit::FAILED
-    }
-    .into())
+    Ok(exit::success_if(is_sound))
 }
 
 /// Signs sessions with the user's key: the one in use if none is given, which is added to them.
@@ -156,4 +149,54 @@ fn lines(verified: &Verified) -> Vec<StyledLine> {
     }
 
     lines
+}
+
+fn exit_code(code: Option<i32>) -> String {
+    code.map_or_else(|| "none".to_owned(), |code| code.to_string())
+}
+
+/// Runs the plan and says whether the tree is the same.
+fn run_again(turn: &str, is_approved: bool, app: &App) -> anyhow::Result<ExitStatus> {
+    let project = app.project()?;
+    let mut user = app.user(&project, is_approved);
+    let result = rerun(&project, turn, user.as_mut())?;
+    drop(user);
+    let same = result.is_same();
+
+    if app.global.json {
+        app.print_json(&serde_json::json!({
+            "turn": result.turn,
+            "same": same,
+            "expected": result.expected,
+            "tree": result.tree,
+            "differences": result.differences,
+            "exit_codes": result.exit_codes,
+            "unseen": result.unseen,
+        }))?;
+    } else {
+        let word = if same { "same" } else { "different" };
+        app.print(format!("turn {} {word} {}\n", result.turn, result.tree))?;
+        result
+            .differences
+            .iter()
+            .for_each(|path| app.note(&format!("  {}", sanitize_line(path))));
+        for code in &result.exit_codes {
+            app.note(&format!(
+                "  action {}: exit code {}, in the turn {}",
+                code.action,
+                exit_code(code.found),
+                exit_code(code.expected)
+            ));
+        }
+        for unseen in &result.unseen {
+            app.note(match unseen {
+                Unseen::FilesInNoSnapshot => {
+                    "The rerun cannot see files that are in no snapshot, such as ignored ones; the turn could."
+                }
+                Unseen::Network => "The rerun has no network; the turn could have had it.",
+            });
+        }
+    }
+
+    Ok(exit::success_if(same))
 }

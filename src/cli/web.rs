@@ -1,21 +1,17 @@
 //! `teddy web`: serves sessions to a browser.
 
 use std::io;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
 
 use super::app::App;
-use super::exit;
+use super::exit::{self, ExitStatus};
 use crate::host::interrupt;
-use crate::host::serve::open_in_browser;
-use crate::host::serve::random_token;
-use crate::host::serve::{listen, serve};
+use crate::host::serve::{listen, open_in_browser, random_token, serve};
 use crate::project::project_name;
 use crate::text::hint::{error_with_hint, with_hint};
-use crate::ui::web::Site;
-use crate::ui::web::WebGuard;
+use crate::ui::web::{Site, WebGuard};
 
 /// Browse sessions in a web browser
 ///
@@ -37,7 +33,7 @@ pub(super) struct Args {
     open: bool,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let project = app.record()?;
     let listener = listen(args.port).map_err(|error| unbound(error, args.port))?;
     let port = listener.local_addr().context("listening")?.port();
@@ -74,7 +70,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     .context("serving pages")?;
     drop(lead);
     app.note("Stopped.");
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Explains why a port is not available.

@@ -1,12 +1,11 @@
 //! The commands of a change that only read: `show`, `log`, `diff`, `status`, `list` and `validate`.
 
-use std::process::ExitCode;
-
 use anyhow::Context as _;
 
 use super::super::app::App;
 use super::super::difference::{self, ShownAs};
-use super::super::{complete, exit, number};
+use super::super::exit::{self, ExitStatus};
+use super::super::{complete, number};
 use crate::change::finding::is_usable;
 use crate::change::id::ChangeId;
 use crate::change::shape::DocumentKind;
@@ -39,7 +38,7 @@ pub(super) struct ShowArgs {
     at: Option<String>,
 }
 
-pub(super) fn show(args: ShowArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn show(args: ShowArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
     let id = ChangeId::parse(&args.id)?;
     let project = app.project()?;
     let mut change = open_change(&project, &id)?;
@@ -49,7 +48,7 @@ pub(super) fn show(args: ShowArgs, app: &mut App) -> anyhow::Result<ExitCode> {
 
     if app.global.json {
         app.print_json(&serde_json::json!({ "change": id, "state": change.state, "documents": change.documents.0 }))?;
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
     let text = match args.what.as_deref() {
@@ -66,7 +65,7 @@ pub(super) fn show(args: ShowArgs, app: &mut App) -> anyhow::Result<ExitCode> {
         })?,
     };
     app.page_markdown(&project, text.as_bytes())?;
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Returns the latest review: of the implementation if there is one, else of the proposal.
@@ -108,7 +107,7 @@ pub(super) struct LogArgs {
     max_count: Option<usize>,
 }
 
-pub(super) fn log(args: LogArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn log(args: LogArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
     let project = app.project()?;
     let change = open_change(&project, &ChangeId::parse(&args.id)?)?;
     let mut rows = change
@@ -121,7 +120,7 @@ pub(super) fn log(args: LogArgs, app: &mut App) -> anyhow::Result<ExitCode> {
     rows.truncate(args.max_count.unwrap_or(usize::MAX));
     if app.global.json {
         app.print_json(&rows)?;
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
     let line = |(index, row): (usize, &StepRow)| {
@@ -134,7 +133,7 @@ pub(super) fn log(args: LogArgs, app: &mut App) -> anyhow::Result<ExitCode> {
         &project,
         &rows.iter().enumerate().map(line).collect::<Vec<_>>(),
     )?;
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Returns the commit of a step, given its number or a git revision.
@@ -177,7 +176,7 @@ pub(super) struct DiffArgs {
     to: Option<String>,
 }
 
-pub(super) fn diff(args: DiffArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn diff(args: DiffArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
     let id = ChangeId::parse(&args.id)?;
     let project = app.project()?;
     let change = open_change(&project, &id)?;
@@ -198,7 +197,7 @@ pub(super) fn diff(args: DiffArgs, app: &mut App) -> anyhow::Result<ExitCode> {
     };
 
     difference::show(app, &project, sides.0, sides.1, ShownAs::Patch, &filter)?;
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Show the state of a change; without an id, list the changes
@@ -232,19 +231,19 @@ pub(super) struct ValidateArgs {
     id: String,
 }
 
-pub(super) fn status(args: StatusArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn status(args: StatusArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
     let Some(id) = &args.id else {
         return list(ListArgs { archived: false }, app);
     };
     let status = status::change_status(&app.project()?, &ChangeId::parse(id)?)?;
     if app.global.json {
         app.print_json(&status)?;
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
     app.print(render(&status))?;
     app.note(&format!("Next: {}", status.next));
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 fn render(status: &ChangeStatus) -> String {
@@ -289,7 +288,7 @@ fn render(status: &ChangeStatus) -> String {
     text
 }
 
-pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
     let project = app.project()?;
     let (rows, damaged) = status::change_rows(&project, args.archived)?;
     damaged
@@ -298,7 +297,7 @@ pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<ExitCode> {
 
     if app.global.json {
         app.print_json(&rows)?;
-        return Ok(exit::SUCCESS.into());
+        return Ok(exit::SUCCESS);
     }
 
     let width = rows
@@ -323,10 +322,10 @@ pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<ExitCode> {
         app.note("There are no changes; `teddy change plan <id> '<description>'` starts one.");
     }
 
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
-pub(super) fn validate(args: ValidateArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn validate(args: ValidateArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
     let findings = status::validate_change(&app.project()?, &ChangeId::parse(&args.id)?)?;
     if app.global.json {
         app.print_json(&findings)?;
@@ -340,10 +339,5 @@ pub(super) fn validate(args: ValidateArgs, app: &mut App) -> anyhow::Result<Exit
         app.note(&format!("{}.", counted(findings.len(), "mistake")));
     }
 
-    Ok(if is_usable(&findings) {
-        exit::SUCCESS
-    } else {
-        exit::FAILED
-    }
-    .into())
+    Ok(exit::success_if(is_usable(&findings)))
 }

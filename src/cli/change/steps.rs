@@ -1,7 +1,6 @@
 //! The commands of a change that take steps.
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use super::super::app::App;
 use super::super::execute::{code, report_question};
@@ -163,7 +162,7 @@ fn take<T>(
 }
 
 /// Plans, reports the result, and asks how to continue.
-pub(super) fn plan(args: ProposalArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn plan(args: ProposalArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut request = args.models.request(&args.id)?;
     request.description = args.description;
     let mut project = args.models.project(app)?;
@@ -196,12 +195,7 @@ pub(super) fn plan(args: ProposalArgs, app: &mut App) -> anyhow::Result<ExitCode
         }
     }
 
-    Ok(if planned.phase == ChangePhase::Rejected {
-        exit::FAILED
-    } else {
-        exit::SUCCESS
-    }
-    .into())
+    Ok(exit::success_if(planned.phase != ChangePhase::Rejected))
 }
 
 fn plan_once(
@@ -252,11 +246,11 @@ fn implement_planned(
     planned: &PlannedChange,
     request: &ChangeRequest,
     user: &mut dyn User,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<ExitStatus> {
     if planned.phase == ChangePhase::Proposed {
         let change = request.id.as_str();
         let Some(reason) = user.ask(&Question::Reason { change })? else {
-            return Ok(exit::FAILED.into());
+            return Ok(exit::FAILED);
         };
         judge::approve(
             &mut OpenChange::open(project, request, "approve", user)?,
@@ -294,7 +288,7 @@ fn note_verdict(app: &App, verdict: Option<ReviewVerdict>, count: &str, issues: 
 }
 
 /// Writes the missing documents.
-pub(super) fn propose(args: ProposalArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn propose(args: ProposalArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut request = args.models.request(&args.id)?;
     request.description = args.description;
     let mut project = args.models.project(app)?;
@@ -311,7 +305,7 @@ pub(super) fn propose(args: ProposalArgs, app: &mut App) -> anyhow::Result<ExitC
 }
 
 /// Revises the documents.
-pub(super) fn revise(args: ReproposalArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn revise(args: ReproposalArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut request = args.models.request(&args.id)?;
     request.message = args.message;
     let (_, change) = if args.from.is_empty() {
@@ -350,11 +344,11 @@ fn document(id: &ChangeId, path: &str, text: &str) -> String {
     }
 }
 
-pub(super) fn challenge(args: JudgeArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn challenge(args: JudgeArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
     have_judged(&args, app, "challenge", judge::challenge)
 }
 
-pub(super) fn review(args: JudgeArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn review(args: JudgeArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
     have_judged(&args, app, "review", judge::review)
 }
 
@@ -363,7 +357,7 @@ fn have_judged(
     app: &App,
     command: &'static str,
     step: fn(&mut OpenChange<'_>) -> anyhow::Result<Judgement>,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<ExitStatus> {
     let request = args.models.request(&args.id)?;
     let mut project = args.models.project(app)?;
     let (judgement, _) = take(app, &mut project, &request, command, step)?;
@@ -386,15 +380,10 @@ fn have_judged(
         app.note(&format!("Next: {}", next_step(change, *phase)));
     }
 
-    Ok(if *verdict == ReviewVerdict::Rejected {
-        exit::FAILED
-    } else {
-        exit::SUCCESS
-    }
-    .into())
+    Ok(exit::success_if(*verdict != ReviewVerdict::Rejected))
 }
 
-pub(super) fn approve(args: ApproveArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn approve(args: ApproveArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
     let request = ChangeRequest::of(ChangeId::parse(&args.id)?);
     let mut project = app.project()?;
     let (_, change) = take(app, &mut project, &request, "approve", |open| {
@@ -403,7 +392,7 @@ pub(super) fn approve(args: ApproveArgs, app: &mut App) -> anyhow::Result<ExitCo
     report_change(app, &change)
 }
 
-fn report_change(app: &App, change: &Change) -> anyhow::Result<ExitCode> {
+fn report_change(app: &App, change: &Change) -> anyhow::Result<ExitStatus> {
     let (id, state) = (&change.id, &change.state);
     if app.global.json {
         app.print_json(&serde_json::json!({ "change": id, "phase": state.phase, "iteration": state.iteration, "commit": change.commit }))?;
@@ -416,21 +405,24 @@ fn report_change(app: &App, change: &Change) -> anyhow::Result<ExitCode> {
         app.note(&format!("Next: {}", next_step(id, state.phase)));
     }
 
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// Implements a change, then reviews and fixes it.
-pub(super) fn implement_and_review(args: ImplementArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn implement_and_review(
+    args: ImplementArgs,
+    app: &mut App,
+) -> anyhow::Result<ExitStatus> {
     let implemented = run_tasks(args, app, "impl", implementing::implement_and_review)?;
     report_implemented(app, &implemented)
 }
 
 /// Implements a change without a review.
-pub(super) fn implement(args: ImplementArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn implement(args: ImplementArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
     let implemented = run_tasks(args, app, "implement", implementing::implement)?;
     let code = report_implemented(app, &implemented)?;
     Ok(if implemented.stopped.is_none() {
-        exit::SUCCESS.into()
+        exit::SUCCESS
     } else {
         code
     })
@@ -455,7 +447,7 @@ fn run_tasks(
 }
 
 /// Prints the result and returns the exit code.
-fn report_implemented(app: &App, implemented: &Implemented) -> anyhow::Result<ExitCode> {
+fn report_implemented(app: &App, implemented: &Implemented) -> anyhow::Result<ExitStatus> {
     let Implemented {
         change,
         phase,
@@ -493,8 +485,7 @@ fn report_implemented(app: &App, implemented: &Implemented) -> anyhow::Result<Ex
         (ChangePhase::Complete, _) => exit::SUCCESS,
         (_, Some(stop)) => stop_code(stop),
         (_, None) => exit::FAILED,
-    }
-    .into())
+    })
 }
 
 fn stop_code(stop: &WorkStop) -> ExitStatus {
@@ -550,7 +541,7 @@ fn asks(change: &ChangeId) -> String {
     format!("the model asks you something; `teddy change impl {change} -m '<answer>'` answers")
 }
 
-pub(super) fn archive(args: ArchiveArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn archive(args: ArchiveArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
     let request = ChangeRequest::of(ChangeId::parse(&args.id)?);
     let on_overlap = match (args.ours, args.theirs, args.markers) {
         (true, ..) => OnOverlap::Ours,
@@ -586,6 +577,5 @@ pub(super) fn archive(args: ArchiveArgs, app: &mut App) -> anyhow::Result<ExitCo
         exit::SUCCESS
     } else {
         exit::OVERLAP
-    }
-    .into())
+    })
 }

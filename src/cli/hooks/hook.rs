@@ -5,10 +5,9 @@ use std::io::{self, Read as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use crate::cli::app::App;
-use crate::cli::exit;
+use crate::cli::exit::{self, ExitStatus};
 use crate::git::repository::Repository;
 use crate::host::file::{make_dirs, read_regular, write_atomic};
 use crate::host::{env, process};
@@ -42,7 +41,7 @@ pub(in crate::cli) struct Args {
 
 /// Queues the event and starts the process that records it. Never fails and prints nothing, so that
 /// the agent is not disturbed.
-pub(in crate::cli) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(in crate::cli) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let words: Vec<_> = args
         .words
         .iter()
@@ -67,10 +66,9 @@ pub(in crate::cli) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode>
         let mut command = process::command(program);
         let _ = command.args(arguments).exec();
     }
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
-/// Queues an event.
 fn queue_event(app: &App, name: &str, payload: &str) -> anyhow::Result<()> {
     let Some(agent) = HookedAgent::from_name(name) else {
         anyhow::bail!("there is no hook for `{name}`");

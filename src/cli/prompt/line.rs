@@ -9,7 +9,6 @@ use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::model::agents;
 
-/// A command at the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PromptCommand {
     /// Name after the `/`.

@@ -1,11 +1,10 @@
 //! `teddy __lane`: one lane of a race. Started by `teddy race`, hidden from the help.
 
 use std::io::Write;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use crate::cli::app::App;
-use crate::cli::exit;
+use crate::cli::exit::{self, ExitStatus};
 use crate::model::acting::AgentProgress;
 use crate::text::secret::redact;
 use crate::ui::notice;
@@ -23,7 +22,7 @@ const BYTES_PER_TOKEN: usize = 4;
 pub(in crate::cli) struct Args {}
 
 /// Reads the request from stdin, asks the model, and reports progress on stdout.
-pub(in crate::cli) fn run(_: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(in crate::cli) fn run(_: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let order = LaneOrder::take()?;
     let project = app.open()?;
     let mut teller = LaneReporter {
@@ -37,7 +36,7 @@ pub(in crate::cli) fn run(_: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         Err(error) => LaneNews::Failed(redact(&format!("{error:#}")).into_owned()),
     };
     lane::send_news(&mut teller.out, &news);
-    Ok(exit::SUCCESS.into())
+    Ok(exit::SUCCESS)
 }
 
 /// A `User` that reports progress to the parent process and decides nothing.
