@@ -88,7 +88,7 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
         let worktrees = worktree_dirs(&project.repository, &project.worktrees());
         // Worktrees of other sessions, which can have other secrets.
         policy.hidden.extend(worktrees);
-        policy.hidden.extend(secrets_beside_programs(project)?);
+        policy.hidden.extend(secrets_in_opened(project, worktree)?);
         prepare_caches(&caches, &policy.write)
             .with_context(|| format!("making `{}`", caches.display()))?;
     }
@@ -173,18 +173,24 @@ fn policy_of(project: &Project, paths: RunPaths<'_>) -> Option<Policy> {
     Some(policy)
 }
 
-fn secrets_beside_programs(project: &Project) -> anyhow::Result<Vec<PathBuf>> {
+/// Secrets in the directories of the workspace that are readable: programs, and dependencies that a
+/// copy links to.
+fn secrets_in_opened(
+    project: &Project,
+    worktree: &SessionWorktree,
+) -> anyhow::Result<Vec<PathBuf>> {
     let workdir = project.repository.workdir();
-    // Their directories are readable, so the secrets inside must be hidden one by one.
-    let dirs = program_dirs_in_path(workdir).into_iter();
-    let dirs = dirs.filter_map(|dir| {
+    let programs = program_dirs_in_path(workdir).into_iter();
+    let programs = programs.filter_map(|dir| {
         let inside = dir.strip_prefix(workdir).ok()?;
         Some(inside.as_os_str().as_bytes().to_vec())
     });
-    let secrets = secrets_in(workdir, &project.limits(), dirs.collect())
-        .context("looking for secrets beside the programs of your PATH")?;
-    let paths = secrets.iter().map(|path| OsStr::from_bytes(path));
-    Ok(paths.map(|path| workdir.join(path)).collect())
+    let at = |path: &Vec<u8>| workdir.join(OsStr::from_bytes(path));
+    let is_dir = |path: &&Vec<u8>| at(path).symlink_metadata().is_ok_and(|file| file.is_dir());
+    let linked = worktree.linked.iter().filter(is_dir).cloned();
+    let secrets = secrets_in(workdir, &project.limits(), programs.chain(linked).collect());
+    let secrets = secrets.context("looking for secrets in what commands can read of your files")?;
+    Ok(secrets.iter().map(at).collect())
 }
 
 /// Relative to the home directory with `~/`, else to the project.

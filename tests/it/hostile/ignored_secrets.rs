@@ -9,6 +9,7 @@ const NAMED: &str = "
     .aws/credentials .docker/config.json .kube/config kubeconfig .htpasswd id_rsa.bak deploy_rsa
     .netrc .pypirc .npmrc .pgpass .my.cnf .vault-token config/master.key my-service-account.json
     a.p12 a.pfx a.jks a.keystore a.kdbx target/.env deep/er/secrets.toml
+    node_modules/x/.env node_modules/@y/z/id_rsa .venv/lib/server.key
 ";
 /// Ignored files without the name of a secret, with a key in them.
 const KEYED: &str = "local.py data/notes.txt deep/er/settings";
@@ -53,13 +54,14 @@ fn ground() -> Ground {
 
 /// Returns the report of a command that reads every file.
 fn reads(ground: &Ground, more: &[&str]) -> String {
-    let script = "find . -path ./.git -prune -o -type f -print | sort | while read f; do echo \"$f: $(tail -n 1 \"$f\")\"; done";
+    let script = "find -L . -path ./.git -prune -o -type f -print | sort | while read f; do echo \"$f: $(tail -n 1 \"$f\")\"; done";
     let args = [&["-c", "execute.output_limit=1000"][..], more].concat();
     let tried = ground.execute_with(plan(&run(script)), &args);
     assert_eq!(tried.code, 0, "{}", tried.words);
     ground.ok(&["show", "@", "output/01.txt"])
 }
 
+/// Regression: a command read the secrets in the dependencies to which a copy links.
 #[test]
 fn ignored_secrets_are_hidden_and_what_commands_need_is_not() {
     let ground = ground();
@@ -72,7 +74,11 @@ fn ignored_secrets_are_hidden_and_what_commands_need_is_not() {
         for path in TRACKED.split_whitespace() {
             assert!(seen.contains(path), "{backend}, {path}: {seen}");
         }
-        for path in VISIBLE.split_whitespace().filter(|_| backend == "overlay") {
+        for path in VISIBLE.split_whitespace() {
+            let is_dependency = path.starts_with("node_modules") || path.starts_with(".venv");
+            if backend == "checkout" && !is_dependency {
+                continue;
+            }
             assert!(seen.contains(&format!("{path}:")), "{path}: {seen}");
         }
     }
