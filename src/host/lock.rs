@@ -19,7 +19,9 @@ use crate::host::interrupt;
 pub const PATIENCE: Duration = Duration::from_secs(30);
 /// In seconds.
 const PATIENCE_VARIABLE: &str = "TEDDY_LOCK_TIMEOUT";
-const PAUSE: Duration = Duration::from_millis(25);
+/// Pauses between two attempts double from the first to the last: most holders need few milliseconds.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LAST_PAUSE: Duration = Duration::from_millis(25);
 /// TeDDy reports the holder of the lock after this time.
 const SILENCE: Duration = Duration::from_secs(1);
 static WAIT_REPORTER: OnceLock<fn(&str)> = OnceLock::new();
@@ -217,6 +219,7 @@ fn wait(
     let started = Instant::now();
     let ignores_interrupts = interrupts == Interrupts::Wait || interrupt::requested();
     let mut is_silent = true;
+    let mut pause = FIRST_PAUSE;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(()),
@@ -233,7 +236,8 @@ fn wait(
             is_silent = false;
             WAIT_REPORTER.get().inspect(|report| report(&holder()));
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(pause);
+        pause = LAST_PAUSE.min(pause * 2);
     }
 }
 

@@ -230,7 +230,7 @@ fn begin_lane(
 
 fn parallel(project: &Project) -> usize {
     // Lanes mostly wait for their model.
-    let usual = cores().max(2);
+    let usual = cores().max(3);
     let by_memory = machine::available_memory().map_or(usual, |bytes| {
         usize::try_from(bytes / LANE_MEMORY).unwrap_or(usual)
     });
