@@ -193,6 +193,9 @@ fn run_again(turn: &str, is_approved: bool, app: &App) -> anyhow::Result<ExitSta
                 Unseen::FilesInNoSnapshot => {
                     "The rerun cannot see files that are in no snapshot, such as ignored ones; the turn could."
                 }
+                Unseen::PresentFiles => {
+                    "The rerun saw your present files where no snapshot has them, such as ignored ones; the turn saw those of its time."
+                }
                 Unseen::Network => "The rerun has no network; the turn could have had it.",
             });
         }

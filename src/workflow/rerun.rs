@@ -37,7 +37,6 @@ pub struct RerunResult {
     pub differences: Vec<String>,
     /// Commands that ended differently.
     pub exit_codes: Vec<ExitDifference>,
-    /// Visible in the turn and not in this run.
     pub unseen: Vec<Unseen>,
 }
 
@@ -58,12 +57,14 @@ pub struct ExitDifference {
     pub found: Option<i32>,
 }
 
-/// Visible to commands of a turn and not to those of a rerun.
+/// What commands of a rerun see otherwise than those of the turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unseen {
-    /// Ignored files, and those that `not_captured` names.
+    /// Ignored files, and those that `not_captured` names, are missing.
     FilesInNoSnapshot,
+    /// These files are the user's present ones.
+    PresentFiles,
     Network,
 }
 
@@ -158,8 +159,9 @@ fn exit_differences(
 /// What the user had in no snapshot is not recorded; what commands can see on this machine is.
 fn unseen(project: &Project, turn: &Turn) -> Vec<Unseen> {
     let mut unseen = Vec::new();
-    let sees_files = command_files(project) == CommandFiles::Overlay;
-    if sees_files || !turn.meta.not_captured.is_empty() {
+    if command_files(project) == CommandFiles::Overlay {
+        unseen.push(Unseen::PresentFiles);
+    } else if !turn.meta.not_captured.is_empty() {
         unseen.push(Unseen::FilesInNoSnapshot);
     }
     if project.settings.execute.network && is_confined(project) {
