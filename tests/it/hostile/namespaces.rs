@@ -9,6 +9,7 @@ use std::path::Path;
 use teddy::host::sandbox::{Availability, availability};
 
 use super::ground::{Ground, plan, run};
+use crate::support::container::{containers, teddy_without};
 
 /// Kernels without one of the features, and the failpoints that emulate them.
 const KERNELS: [&str; 5] = [
@@ -201,6 +202,38 @@ fn servers_and_clients_of_a_run_meet_on_loopback_and_in_its_directories() {
             "{report}"
         );
     }
+}
+
+#[test]
+fn a_kernel_without_ipv6_has_loopback() {
+    let ground = Ground::new();
+    if !can_run() || !containers(&ground.repo) {
+        return;
+    }
+    let script = "import errno, socket, threading, urllib.request
+from http.server import BaseHTTPRequestHandler, HTTPServer
+try:
+    socket.socket(socket.AF_INET6)
+except OSError as error:
+    assert error.errno == errno.EAFNOSUPPORT, error
+else:
+    raise AssertionError('there is IPv6')
+server = HTTPServer(('localhost', 0), BaseHTTPRequestHandler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+try:
+    urllib.request.urlopen(f'http://localhost:{server.server_port}/')
+except urllib.error.HTTPError as error:
+    print('ans' + 'wered', error.code)";
+    let file = ground.repo.beside("plan.md");
+    std::fs::write(&file, plan(&run(&python(script)))).unwrap();
+    let teddy = |args: &[&str]| teddy_without("ipv6", &ground.repo, args);
+    for backend in ["worktree.backend=overlay", "worktree.backend=checkout"] {
+        let execute = ["execute", "../plan.md", "-y", "--no-replan", "-c", backend];
+        teddy(&execute).check(0, &[]);
+        teddy(&["show", "@", "output/01.txt"]).check(0, &["answered 501"]);
+    }
+    teddy(&["-v", "status"]).check(0, &["with their own loopback and pseudo-terminals"]);
+    teddy(&["doctor", "--json"]).check(0, &["a network of their own with loopback"]);
 }
 
 #[test]

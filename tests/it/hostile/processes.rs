@@ -247,6 +247,7 @@ fn attack_7_what_cannot_be_ended_fails_the_turn_and_is_named() {
 #[test]
 fn attack_7_old_kernels_end_everything_too() {
     for kernel in [
+        "no-namespaces=return",
         "landlock=return(5)",
         "no-proc-children=return;landlock=return(5)",
     ] {
