@@ -20,7 +20,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-pub use interpreter::{Interpreter, Shell, explain_syntax, requested_interpreter};
+pub use interpreter::{
+    Interpreter, Shell, explain_missing_target, explain_syntax, requested_interpreter,
+};
 pub use leftovers::end_orphans;
 pub(super) use leftovers::{RunMarker, VARIABLE};
 

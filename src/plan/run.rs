@@ -32,7 +32,7 @@ pub struct Stage<'a> {
 pub struct Executed {
     pub finished: shell::FinishedScript,
     /// How to permit an access that the sandbox denied, or why a message about it is harmless.
-    pub hint: Option<&'static str>,
+    pub hint: Option<String>,
 }
 
 /// Everything that actions need besides files, and progress callbacks.

@@ -20,7 +20,7 @@ use crate::git::snapshot::secrets::secrets_in;
 use crate::git::worktree::{SessionWorktree, worktree_dirs};
 use crate::host::file::{Root, make_dirs, make_writable};
 use crate::host::sandbox::{Availability, Isolation, Network, Policy, availability, describe};
-use crate::host::shell::{FinishedScript, ScriptEnd, explain_syntax};
+use crate::host::shell::{FinishedScript, ScriptEnd, explain_missing_target, explain_syntax};
 use crate::host::{clock, env};
 use crate::project::Project;
 use crate::text::hint::error_with_hint;
@@ -415,32 +415,42 @@ fn contains_any(text: &str, phrases: &[&str]) -> bool {
     phrases.iter().any(|word| text.contains(word))
 }
 
-/// The directories of a command that can be on a file system without programs (`noexec`).
+/// The directories of a command, as it sees them.
 pub(super) struct CommandDirs<'a> {
     pub worktree: &'a Path,
+    pub cwd: &'a Path,
     pub temporary: &'a Path,
 }
 
 /// Returns a hint for the user if the failure of a command looks like an effect of the shell, the
-/// sandbox or a file system without programs.
+/// sandbox, a file system without programs, or a program that leads nowhere.
 pub(super) fn explain_failure(
     policy: Option<&Policy>,
     dirs: &CommandDirs<'_>,
     finished: &FinishedScript,
-) -> Option<&'static str> {
+) -> Option<String> {
     // What ended a command from outside was not refused.
-    let ScriptEnd::Exited(code @ 1..) = finished.end else {
+    let ScriptEnd::Exited(1..) = finished.end else {
         return None;
     };
     // The error is usually at the end.
     let output = finished.output.joined();
     let text = String::from_utf8_lossy(&output[output.len().saturating_sub(MAX_ERROR_TAIL)..]);
-    if let Some(hint) = explain_syntax(&text) {
+    if let Some(hint) = explain_missing_target(&text, dirs.cwd) {
         return Some(hint);
     }
+    let hint = explain_syntax(&text).or_else(|| explain_refusal(policy?, dirs, finished, &text));
+    hint.map(str::to_owned)
+}
 
-    let policy = policy?;
-    if contains_any(&text, &FILE_ERRORS) && (code == NOT_EXECUTABLE || text.contains("exec")) {
+fn explain_refusal(
+    policy: &Policy,
+    dirs: &CommandDirs<'_>,
+    finished: &FinishedScript,
+    text: &str,
+) -> Option<&'static str> {
+    let is_not_executable = finished.end == ScriptEnd::Exited(NOT_EXECUTABLE);
+    if contains_any(text, &FILE_ERRORS) && (is_not_executable || text.contains("exec")) {
         if runs_no_programs(dirs.worktree) {
             return Some(
                 "the worktree is on a file system that runs no programs (`noexec`); `worktree.root` in your own configuration names another place",
@@ -452,7 +462,7 @@ pub(super) fn explain_failure(
             );
         }
     }
-    match_refusal(policy, finished.isolation, &text)
+    match_refusal(policy, finished.isolation, text)
 }
 
 fn runs_no_programs(dir: &Path) -> bool {

@@ -1,8 +1,11 @@
 //! Chooses the program that runs a script: the one in its `#!` line, the user's, or a shell.
 
 use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
 
+use crate::host::file::read_regular_text;
 use crate::host::process;
+use crate::text::sanitize::sanitize_line;
 
 /// The shell of every system.
 const DEFAULT_SHELL: &str = "sh";
@@ -25,6 +28,18 @@ const SYNTAX_ERRORS: [&str; 12] = [
     "pushd: not found",
     "let: not found",
 ];
+
+/// Ends of a shell's message about a program that it cannot start because a file does not exist.
+const MISSING: [&str; 3] = [
+    ": not found",
+    ": No such file or directory",
+    ": cannot execute: required file not found",
+];
+
+/// Larger files are no scripts.
+const MAX_SCRIPT: u64 = 1 << 20;
+/// As the kernel limits it.
+const MAX_LINKS: usize = 40;
 
 /// The program that runs a script without a `#!` line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -168,6 +183,57 @@ pub fn explain_syntax(output: &str) -> Option<&'static str> {
     })
 }
 
+/// Returns a hint if the output of a command that ran in `dir` says that a program does not exist,
+/// although it does: it is a link to, or a script for, a program that doesn't. Python environments
+/// that were made on another machine have such programs.
+pub fn explain_missing_target(output: &str, dir: &Path) -> Option<String> {
+    output.lines().rev().find_map(|line| {
+        let message = MISSING.iter().find_map(|end| line.strip_suffix(end))?;
+        let name = message.rsplit(": ").next()?;
+        let mut parts = Path::new(name).components();
+        // Only paths below the directory are known to be the ones that the shell meant.
+        let is_inside = parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        if !is_inside || !name.contains('/') {
+            return None;
+        }
+        let (target, relation) = match missing_link_target(&dir.join(name)) {
+            Some(target) => (target, "leads to"),
+            None => (missing_script_program(&dir.join(name))?, "needs"),
+        };
+        let (name, target) = (sanitize_line(name), target.to_string_lossy());
+        let target = sanitize_line(&target);
+        Some(format!(
+            "`{name}` exists, but {relation} `{target}`, which does not exist"
+        ))
+    })
+}
+
+/// Returns the missing file to which a symbolic link leads.
+fn missing_link_target(link: &Path) -> Option<PathBuf> {
+    let mut path = link.to_owned();
+    for _ in 0..MAX_LINKS {
+        let target = std::fs::read_link(&path).ok()?;
+        path = path.parent()?.join(&target);
+        if is_missing(&path) {
+            return Some(target);
+        }
+    }
+    None
+}
+
+/// Returns the missing program in the `#!` line of a script.
+fn missing_script_program(script: &Path) -> Option<PathBuf> {
+    let text = read_regular_text(script, MAX_SCRIPT).ok()?;
+    let program = PathBuf::from(requested_interpreter(text.lines().next()?)?.program);
+    (program.is_absolute() && is_missing(&program)).then_some(program)
+}
+
+/// Returns whether not even a broken link has this path.
+fn is_missing(path: &Path) -> bool {
+    let found = path.symlink_metadata();
+    found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,6 +294,46 @@ mod tests {
             "#!/usr/bin/env -S no-such-program -x",
             Some("no-such-program"),
         );
+    }
+
+    #[test]
+    fn a_program_that_leads_nowhere_is_explained() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        std::fs::create_dir(dir.join("bin")).unwrap();
+        for (target, link) in [
+            ("/no/python3.9", "python3.9"),
+            ("python3.9", "python"),
+            ("loop", "loop"),
+            ("/bin/sh", "sh"),
+        ] {
+            std::os::unix::fs::symlink(target, dir.join("bin").join(link)).unwrap();
+        }
+        for (script, line) in [("pytest", "#!/no/python\n"), ("tool", "#!/bin/sh\n")] {
+            std::fs::write(dir.join("bin").join(script), line).unwrap();
+        }
+        let check = |output: &str, expected: Option<&str>| {
+            let hint = explain_missing_target(output, dir);
+            assert_eq!(hint.as_deref(), expected, "{output}");
+        };
+        let linked =
+            Some("`bin/python` exists, but leads to `/no/python3.9`, which does not exist");
+        check("x.sh: 1: bin/python: not found", linked);
+        check(
+            "x.sh: line 1: bin/python: No such file or directory\nmake: *** [test] Error 127\n",
+            linked,
+        );
+        let script = Some("`./bin/pytest` exists, but needs `/no/python`, which does not exist");
+        check(
+            "x.sh: ./bin/pytest: cannot execute: required file not found",
+            script,
+        );
+        for name in ["bin/sh", "bin/tool", "bin/loop", "bin/none", "python"] {
+            check(&format!("x.sh: 1: {name}: not found"), None);
+        }
+        let outside = dir.join("bin/python").display().to_string();
+        check(&format!("x.sh: 1: {outside}: not found"), None);
+        check("x.sh: 1: bin/../bin/python: not found", None);
     }
 
     #[test]

@@ -386,7 +386,10 @@ fn command_outcome(Executed { finished, hint }: &Executed) -> Outcome {
             format!("the command did not start: {}", sanitize_line(why)),
         ),
     };
-    let detail = hint.map_or(detail.clone(), |hint| format!("{detail}; {hint}"));
+    let detail = match hint {
+        Some(hint) => format!("{detail}; {hint}"),
+        None => detail,
+    };
     Outcome {
         exit_code: Some(finished.end.code()),
         output: finished.output.joined(),

@@ -466,6 +466,7 @@ impl Tools for PlanTools<'_> {
         };
         let dirs = CommandDirs {
             worktree: &in_view(self.worktree),
+            cwd: &in_view(&script.cwd),
             temporary: &std::env::temp_dir(),
         };
         let hint = confine::explain_failure(policy, &dirs, &finished);
