@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::host::file::read_regular_text;
 
+const PYTHON: &str = "bin/python";
 /// Directory of the files that extend an environment's module path.
 const SITE_PACKAGES: &str = "site-packages";
 const MAX_PATH_FILE: u64 = 64 << 10;
@@ -20,12 +21,22 @@ pub(super) struct EditableModules {
     pub(super) has_others: bool,
 }
 
+/// Finds none in an environment whose Python is missing or of another version: no program would
+/// import them.
 pub(super) fn editable_modules(environment: &Path, workspace: &Path) -> EditableModules {
     let real = workspace.canonicalize();
     let real = real.iter().map(PathBuf::as_path);
     let tops: Vec<&Path> = real.chain([workspace]).collect();
+    let python = environment.join(PYTHON);
+    let program = python.canonicalize().ok();
+    if program.is_none() && python.is_symlink() {
+        return EditableModules::default();
+    }
+    let program = program.as_deref().and_then(Path::file_name);
+    let version = program.filter(|name| name.as_bytes().contains(&b'.'));
     let versions = std::fs::read_dir(environment.join("lib"));
     let versions = versions.into_iter().flatten().flatten();
+    let versions = versions.filter(|dir| version.is_none_or(|name| dir.file_name() == name));
     let packages = versions.map(|version| version.path().join(SITE_PACKAGES));
     let entries = packages.flat_map(|dir| std::fs::read_dir(dir).into_iter().flatten().flatten());
 
@@ -101,6 +112,33 @@ fn names_dir(text: &str, dir: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Bug: Python imported them in a copy and not in an overlay.
+    #[test]
+    fn modules_of_another_python_are_not_found() {
+        for (program, expected) in [
+            (None, true),
+            (Some("python3.11"), true),
+            (Some("python3"), true),
+            (Some("python3.9"), false),
+            (Some("missing/python3.11"), false),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let packages = dir.path().join("lib/python3.11/site-packages");
+            std::fs::create_dir_all(&packages).unwrap();
+            std::fs::write(packages.join("calc.pth"), "/home/me/calc/src\n").unwrap();
+            std::fs::create_dir(dir.path().join("bin")).unwrap();
+            for name in ["python3.11", "python3.9", "python3"] {
+                std::fs::write(dir.path().join(name), "").unwrap();
+            }
+            if let Some(program) = program {
+                let link = dir.path().join(PYTHON);
+                std::os::unix::fs::symlink(dir.path().join(program), link).unwrap();
+            }
+            let modules = editable_modules(dir.path(), Path::new("/home/me/calc"));
+            assert_eq!(!modules.dirs.is_empty(), expected, "{program:?}");
+        }
+    }
 
     #[test]
     fn an_editable_install_of_the_workspace_is_found_in_each_form() {

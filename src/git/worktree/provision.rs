@@ -20,7 +20,7 @@ use super::editable::editable_modules;
 use crate::git::During;
 use crate::git::ignore::TextRules;
 use crate::git::ignore::user_index;
-use crate::git::path_handle::{FileContents, IfMissing, OnDisk, Top, WalkResult};
+use crate::git::path_handle::{FileContents, IfMissing, OnDisk, PathHandle, Top, WalkResult};
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::host::env;
@@ -39,6 +39,13 @@ const DEPENDENCIES: [&str; 7] = [
     "Pods",
     "deps",
 ];
+
+/// Levels of a directory of dependencies that can have links to packages of the project: an
+/// organization and a name.
+const PACKAGE_DEPTH: usize = 2;
+
+/// File that marks a Python environment, which can have any name.
+const ENVIRONMENT: &str = "pyvenv.cfg";
 
 /// Ignored directories that their tools make again in no time, so no command misses them.
 const TRANSIENT: [&str; 6] = [
@@ -256,7 +263,12 @@ impl<'a> Walker<'a> {
 
     /// Links to an ignored directory with dependencies. Notes others as missing.
     fn link_or_miss(&mut self, dir: &WorkspaceName) -> anyhow::Result<()> {
-        if dir.has_name_of(&DEPENDENCIES) {
+        let is_environment =
+            self.source(&dir.path).join(ENVIRONMENT).is_file() && !self.limits.is_secret(&dir.path);
+        if dir.has_name_of(&DEPENDENCIES) || is_environment {
+            if self.to.is_some() && self.has_own_packages(dir, PACKAGE_DEPTH)? {
+                return self.link_packages_of(dir);
+            }
             self.link_to(&dir.path)?;
             let is_linked = self.provisioned.linked.last() == Some(&dir.path);
             if is_linked {
@@ -268,6 +280,84 @@ impl<'a> Walker<'a> {
             self.provisioned.missing.push(dir.path.clone());
         }
         Ok(())
+    }
+
+    /// Makes a directory of links in the place of one link.
+    fn link_packages_of(&mut self, dir: &WorkspaceName) -> anyhow::Result<()> {
+        let whole = self.source(&dir.path).into_os_string().into_vec();
+        if let Some(handle) = self.walk_to(&dir.path)?
+            && matches!(handle.read()?, OnDisk::Link(target) if target == whole)
+        {
+            handle.remove()?;
+        }
+        self.link_packages(dir, PACKAGE_DEPTH)?;
+        self.provisioned.linked.push(dir.path.clone());
+        Ok(())
+    }
+
+    /// Links to each of the dependencies, and to the packages of the project in the worktree.
+    fn link_packages(&mut self, dir: &WorkspaceName, depth: usize) -> anyhow::Result<()> {
+        for entry in self.inside(dir)? {
+            let target = match self.own_package(&entry) {
+                Some(package) => self.at.join(package),
+                None if self.has_own_packages(&entry, depth - 1)? => {
+                    self.link_packages(&entry, depth - 1)?;
+                    continue;
+                }
+                None => self.source(&entry.path),
+            };
+            let target = target.into_os_string().into_vec();
+            let Some(handle) = self.walk_to(&entry.path)? else {
+                continue;
+            };
+            match handle.read()? {
+                OnDisk::Absent => {}
+                OnDisk::Link(existing) if existing != target => handle.remove()?,
+                _ => continue,
+            }
+            handle.create(&FileContents::Link(target), false)?;
+        }
+        Ok(())
+    }
+
+    fn walk_to(&self, path: &[u8]) -> anyhow::Result<Option<PathHandle>> {
+        let Some(to) = &self.to else {
+            return Ok(None);
+        };
+        match to.walk(path, IfMissing::Make)? {
+            WalkResult::Handle(handle) => Ok(Some(handle)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns whether a directory of dependencies has a link to a package of the project, so many
+    /// levels down (npm and pnpm workspaces, path repositories of Composer).
+    fn has_own_packages(&self, dir: &WorkspaceName, depth: usize) -> anyhow::Result<bool> {
+        if depth == 0 || !self.source(&dir.path).is_dir() {
+            return Ok(false);
+        }
+        for entry in self.inside(dir)? {
+            let is_above = entry.is_dir && self.has_own_packages(&entry, depth - 1)?;
+            if is_above || self.own_package(&entry).is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns the path in the workspace to which a link leads. `None` if it leads to dependencies.
+    fn own_package(&self, link: &WorkspaceName) -> Option<PathBuf> {
+        let path = self.source(&link.path);
+        if link.is_dir || !path.is_symlink() {
+            return None;
+        }
+        let (real, top) = (path.canonicalize().ok()?, self.from.canonicalize().ok()?);
+        let inside = real.strip_prefix(top).ok()?;
+        let is_dependency = |part: Component<'_>| {
+            let name = part.as_os_str();
+            name == ".git" || DEPENDENCIES.iter().any(|dir| name == *dir)
+        };
+        (!inside.components().any(is_dependency)).then(|| inside.to_owned())
     }
 
     fn note_modules(&mut self, environment: &Path, shown: &[u8]) {

@@ -337,6 +337,103 @@ fn make_executable(repo: &TestRepo, path: &str) {
     std::fs::set_permissions(repo.path().join(path), mode).unwrap();
 }
 
+/// Bug: the links led to the checkout: commands failed, or tested the user's files instead of the
+/// turn's.
+#[test]
+fn packages_of_a_workspace_are_those_of_the_copy() {
+    let repo = TestRepo::new()
+        .file(".gitignore", "node_modules\nvendor/\n")
+        .file("packages/sum/index.js", "a + b\n")
+        .file("packages/cli/run.sh", "#!/bin/sh\necho before\n");
+    make_executable(&repo, "packages/cli/run.sh");
+    repo.commit("init");
+    let link = |target: &str, path: &str| {
+        let path = repo.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, path).unwrap();
+    };
+    link(".store/dep", "node_modules/dep");
+    for path in [
+        "node_modules/.store/dep/index.js",
+        "vendor/other/dep/index.js",
+    ] {
+        repo.write(path, "dep\n");
+    }
+    repo.done(&["new", "s"]);
+    repo.done(&["context", "add", "packages"]);
+    // Until then, one link leads to all of them.
+    run(
+        &repo,
+        CHECKOUT,
+        "cat node_modules/dep/index.js; test -L node_modules",
+    )
+    .check(0, &[]);
+
+    // As npm, pnpm and Composer make them.
+    let absolute = repo.path().join("packages/sum");
+    link("../../packages/sum", "node_modules/@my/sum");
+    link("../../packages/cli/run.sh", "node_modules/.bin/cli");
+    link("../../../sum", "packages/cli/node_modules/@my/sum");
+    link(absolute.to_str().unwrap(), "vendor/my/sum");
+    let script = "for file in node_modules/@my/sum packages/cli/node_modules/@my/sum vendor/my/sum node_modules/dep vendor/other/dep; do cat $file/index.js; done > seen; node_modules/.bin/cli >> seen; git status --short >> seen; true";
+    let actions = [
+        edit("packages/sum/index.js", "a + b", "a - b"),
+        edit("packages/cli/run.sh", "before", "after"),
+        execute(script),
+    ];
+    repo.put("../plan.md", plan("Subtract", &actions));
+    let expected = "a - b\na - b\na - b\ndep\ndep\nafter\n M packages/cli/run.sh\n M packages/sum/index.js\n?? seen\n";
+    for setting in ["execute.sandbox=on", "execute.sandbox=off"] {
+        let run = ["execute", "../plan.md", "-y", "-c", setting];
+        let out = repo.teddy(&[&run[..], &["-c", CHECKOUT]].concat());
+        out.check(0, &[]);
+        assert_eq!(repo.read("seen"), expected, "{setting}: {out}");
+        assert!(repo.path().join("node_modules/@my/sum").is_symlink());
+        repo.done(&["undo"]);
+    }
+}
+
+/// An environment in an ignored directory of any name.
+#[test]
+fn an_environment_of_another_python_is_explained_and_one_of_any_name_is_linked() {
+    let repo = TestRepo::new()
+        .file(".gitignore", ".venv/\n/env-3.9/\n")
+        .file("a.txt", "a\n");
+    repo.commit("init");
+    for (environment, program) in [(".venv", "/no/python3.9"), ("env-3.9", "/bin/sh")] {
+        let configured = "home = /no\nversion = 3.9.1\n";
+        repo.write(&format!("{environment}/pyvenv.cfg"), configured);
+        repo.write(&format!("{environment}/bin/tool"), "#!/no/python3.9\n");
+        make_executable(&repo, &format!("{environment}/bin/tool"));
+        let python = repo.path().join(environment).join("bin/python");
+        std::os::unix::fs::symlink(program, python).unwrap();
+    }
+    repo.done(&["new", "s"]);
+    for backend in [OVERLAY, CHECKOUT] {
+        if backend == OVERLAY && !overlays() {
+            continue;
+        }
+        for (script, hint) in [
+            (
+                ".venv/bin/python -V",
+                "`.venv/bin/python` exists, but leads to `/no/python3.9`, which does not exist",
+            ),
+            (
+                "env-3.9/bin/tool",
+                "`env-3.9/bin/tool` exists, but needs `/no/python3.9`, which does not exist",
+            ),
+        ] {
+            let out = run(&repo, backend, script);
+            out.check(1, &["exit code 127", hint]);
+        }
+        run(&repo, backend, "env-3.9/bin/python -c 'echo runs > seen'").check(0, &[]);
+        assert_eq!(repo.read("seen"), "runs\n");
+        let out = repo.teddy(&["-c", backend, "bisect", "run", ".venv/bin/python"]);
+        out.check(1, &["cannot be run", "exit code 127"]);
+        repo.done(&["undo"]);
+    }
+}
+
 const NODE_TEST: &str = r#"import assert from "node:assert";
 import { createServer } from "node:http";
 import test from "node:test";
