@@ -233,7 +233,7 @@ impl AgentSettings {
     pub(super) fn login(&self) -> String {
         let program = &self.run[0];
         self.preset.map_or_else(
-            || format!("if it needs a login, log in with `{program}` itself, or set `api_key_env`"),
+            || format!("log in with `{program}` itself, or set `api_key_env`"),
             |preset| preset.login.to_owned(),
         )
     }
