@@ -95,6 +95,8 @@ pub struct ProvisionedFiles {
 
 struct Walker<'a> {
     from: &'a Path,
+    /// The same without symlinks.
+    real_from: PathBuf,
     /// Path of the worktree, as commands see it.
     at: &'a Path,
     /// `None` to only search for modules.
@@ -167,8 +169,10 @@ impl<'a> Walker<'a> {
         workspace: &'a Repository,
         limits: &'a SnapshotLimits,
     ) -> Walker<'a> {
+        let from = workspace.workdir();
         Walker {
-            from: workspace.workdir(),
+            from,
+            real_from: from.canonicalize().unwrap_or_else(|_| from.to_owned()),
             at: &worktree.path,
             to: None,
             copy: Patterns::parse(b""),
@@ -284,9 +288,9 @@ impl<'a> Walker<'a> {
 
     /// Makes a directory of links in the place of one link.
     fn link_packages_of(&mut self, dir: &WorkspaceName) -> anyhow::Result<()> {
-        let whole = self.source(&dir.path).into_os_string().into_vec();
+        // Of an earlier run, or a command's.
         if let Some(handle) = self.walk_to(&dir.path)?
-            && matches!(handle.read()?, OnDisk::Link(target) if target == whole)
+            && let OnDisk::Link(_) = handle.read()?
         {
             handle.remove()?;
         }
@@ -351,8 +355,8 @@ impl<'a> Walker<'a> {
         if link.is_dir || !path.is_symlink() {
             return None;
         }
-        let (real, top) = (path.canonicalize().ok()?, self.from.canonicalize().ok()?);
-        let inside = real.strip_prefix(top).ok()?;
+        let real = path.canonicalize().ok()?;
+        let inside = real.strip_prefix(&self.real_from).ok()?;
         let is_dependency = |part: Component<'_>| {
             let name = part.as_os_str();
             name == ".git" || DEPENDENCIES.iter().any(|dir| name == *dir)
