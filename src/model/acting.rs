@@ -127,20 +127,11 @@ struct CallCost {
 
 impl UsageScope {
     /// Cost of this call, and the total to record. `earlier` is `None` in a new conversation.
-    /// `is_same_anew`: an agent that reports the same total again restarted its count.
-    fn cost(
-        self,
-        reported: Option<f64>,
-        earlier: Option<&ConversationTotals>,
-        is_same_anew: bool,
-    ) -> CallCost {
+    fn cost(self, reported: Option<f64>, earlier: Option<&ConversationTotals>) -> CallCost {
         let is_total = self == UsageScope::Conversation;
         let earlier = earlier.filter(|_| is_total);
         let pair = reported.zip(earlier.and_then(|earlier| earlier.cost));
-        // 0 is also the cost of a model whose price the agent does not know.
-        let has_lost_totals = pair.is_some_and(|(reported, before)| {
-            reported < before || (is_same_anew && reported == before && before > 0.0)
-        });
+        let has_lost_totals = pair.is_some_and(|(reported, before)| reported < before);
         let counts_anew = has_lost_totals || earlier.is_some_and(|earlier| earlier.counts_anew);
         let call = match earlier {
             Some(_) if !counts_anew => pair.map(|(reported, before)| reported - before),
@@ -394,7 +385,7 @@ mod tests {
         expected: (Option<f64>, u64),
     ) {
         let reported = totals(Some(0.75), 300);
-        let cost = scope.cost(reported.cost, earlier, true);
+        let cost = scope.cost(reported.cost, earlier);
         let usage = scope.usage(reported.usage.unwrap_or_default(), earlier);
         assert_eq!((cost.call, usage.input), expected);
     }
@@ -411,15 +402,15 @@ mod tests {
         // The agent counts anew.
         let more = totals(Some(1.0), 400);
         check(UsageScope::Conversation, Some(&more), (Some(0.75), 300));
-        assert_eq!(UsageScope::Call.cost(None, None, true), CallCost::default());
+        assert_eq!(UsageScope::Call.cost(None, None), CallCost::default());
     }
 
     /// Costs of the calls of a conversation in which the agent reports these.
-    fn costs<const N: usize>(reported: [f64; N], is_same_anew: bool) -> [Option<f64>; N] {
+    fn costs<const N: usize>(reported: [f64; N]) -> [Option<f64>; N] {
         let mut earlier: Option<ConversationTotals> = None;
         reported.map(|reported| {
             let scope = UsageScope::Conversation;
-            let cost = scope.cost(Some(reported), earlier.as_ref(), is_same_anew);
+            let cost = scope.cost(Some(reported), earlier.as_ref());
             earlier = Some(ConversationTotals {
                 cost: cost.total,
                 counts_anew: cost.counts_anew,
@@ -433,19 +424,15 @@ mod tests {
     #[test]
     fn an_agent_that_restarts_its_count_is_recognized() {
         let reported = [0.75, 0.25, 0.25, 0.5];
-        assert_eq!(costs(reported, true), reported.map(Some));
-        assert_eq!(costs(reported, false), reported.map(Some));
-        assert_eq!(costs([0.75, 0.75, 1.0], true), [0.75, 0.75, 1.0].map(Some));
+        assert_eq!(costs(reported), reported.map(Some));
     }
 
     /// Regression: a call of a free model cost as much as the conversation, and so did each call
     /// after one without a known price.
     #[test]
     fn a_call_without_a_cost_does_not_restart_the_count() {
-        assert_eq!(costs([0.75, 0.75, 1.0], false), [0.75, 0.0, 0.25].map(Some));
-        for is_same_anew in [false, true] {
-            let calls = costs([0.0, 0.0, 0.5, 0.75], is_same_anew);
-            assert_eq!(calls, [0.0, 0.0, 0.5, 0.25].map(Some));
-        }
+        assert_eq!(costs([0.75, 0.75, 1.0]), [0.75, 0.0, 0.25].map(Some));
+        let calls = costs([0.0, 0.0, 0.5, 0.75]);
+        assert_eq!(calls, [0.0, 0.0, 0.5, 0.25].map(Some));
     }
 }

@@ -11,12 +11,12 @@ import { writeFileSync } from "node:fs";
 const FEATURES = {
   1: {
     steps: [
-      { run: "cat sum.sh" },
+      { read: "sum.sh" },
       { write: "notes.md", text: "# Notes\n\nThe sum is tested.\n" },
       { run: "mv old.txt new.txt" },
       { run: "rm gone.txt" },
       { run: "sh test.sh" },
-      { run: "printf 'echo $(($1 + $2))\\n' > sum.sh" },
+      { edit: "sum.sh", old: "echo 0", text: "echo $(($1 + $2))" },
       { run: "sh test.sh" },
     ],
     end: "Corrected the sum. The test passes now.",
@@ -32,6 +32,8 @@ const BLOCKS = {
   2: "notes.md\n```\n# Notes\n\nThe sum is tested.\nAnd once more.\n```\n",
 };
 const SHELLS = ["Bash", "bash", "run_shell_command", "exec_command", "shell", "Shell"];
+const READERS = ["Read", "read", "read_file", "ReadFile"];
+const EDITORS = ["Edit", "edit", "replace", "StrReplaceFile"];
 const WRITERS = ["Write", "write", "write_file", "WriteFile"];
 const project = process.argv[3];
 
@@ -55,16 +57,23 @@ function next(messages, tools) {
   const step = plan.steps[done];
   if (!step) return { text: plan.end };
 
-  const writer = WRITERS.find((name) => names.includes(name));
-  if (step.write && writer) return { name: writer, args: fill(tools[writer], `${project}/${step.write}`, step.text) };
-  const command = step.run ?? `printf '${step.text.replaceAll("\n", "\\n")}' > ${step.write}`;
+  const [known, file] = step.read ? [READERS, step.read] : step.edit ? [EDITORS, step.edit] : [WRITERS, step.write];
+  const tool = file && known.find((name) => names.includes(name));
+  if (tool) return { name: tool, args: fill(tools[tool], `${project}/${file}`, step) };
+  // Without a tool for it, in the shell.
+  const text = step.text?.replaceAll("\n", "\\n");
+  const command = step.run ?? (step.read ? `cat ${file}` : `printf '${text}${step.edit ? "\\n" : ""}' > ${file}`);
   return { name: shell, args: command_of(tools[shell], command) };
 }
 
-function fill(schema, path, text) {
+function fill(schema, path, step) {
   const properties = schema?.properties ?? {};
-  const key = ["file_path", "filePath", "path"].find((name) => name in properties) ?? "file_path";
-  return { [key]: path, content: text };
+  const key = (...names) => names.find((name) => name in properties) ?? names[0];
+  const args = { [key("file_path", "filePath", "path")]: path };
+  if (step.write) args.content = step.text;
+  if (!step.edit) return args;
+  if ("instruction" in properties) args.instruction = "Correct the sum.";
+  return { ...args, [key("old_string", "oldString", "old")]: step.old, [key("new_string", "newString", "new")]: step.text };
 }
 
 function command_of(schema, command) {

@@ -83,7 +83,7 @@ impl AcpModel {
             .conversation
             .as_ref()
             .filter(|_| agreed.resumed)
-            .map(|earlier| earlier.totals);
+            .map(|earlier| self.agent.totals_before(earlier));
         let end = match talk.prompt(&agreed.conversation, task.prompt(agreed.resumed)) {
             Err(TalkError::Failed(failure)) => return Err(self.failed(&failure, agreed).into()),
             end => end?,

@@ -5,12 +5,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::agent_output::last_answer;
 use super::facts::MAX_MESSAGE;
 use super::preset::{self, AgentPreset};
-use super::{AgentLimits, AgentNeeds, AgentTask, ConversationTotals, UsageScope};
+use super::{
+    AgentLimits, AgentNeeds, AgentTask, ConversationTotals, EarlierConversation, UsageScope,
+};
 use crate::host::dialogue::{DialogueDir, DialogueRefusal};
-use crate::host::file::{Root, read_end};
+use crate::host::file::{Root, read_end, read_regular};
 use crate::host::{env, process};
 use crate::model::model_env::Variable;
 use crate::model::settings::{ModelConfig, ModelKind};
@@ -22,6 +26,8 @@ const IDLE: Duration = Duration::from_secs(300);
 const IDLE_COMMAND: Duration = Duration::from_secs(900);
 /// In bytes.
 const OUTPUT: u64 = 512 << 20;
+/// In bytes.
+const MAX_STATE: u64 = 64 << 20;
 
 #[derive(Debug, Clone)]
 pub(super) struct AgentSettings {
@@ -160,8 +166,7 @@ impl AgentSettings {
         let is_total = tokens == UsageScope::Conversation;
         let total_usage = Some(usage).filter(|usage| usage.is_known() && is_total);
         let usage = tokens.usage(usage, earlier);
-        let loses_totals = self.preset.is_some_and(|preset| preset.loses_totals);
-        let cost = dollars.cost(cost, earlier, loses_totals && usage.is_known());
+        let cost = dollars.cost(cost, earlier);
         let totals = ConversationTotals {
             usage: total_usage,
             cost: cost.total,
@@ -170,6 +175,21 @@ impl AgentSettings {
         // Agents report 0 for a model whose price they do not know.
         let call = cost.call.filter(|cost| *cost > 0.0 || !usage.is_known());
         (usage, call, totals)
+    }
+
+    /// Totals from which the agent counts on in a resumed conversation.
+    pub(super) fn totals_before(&self, earlier: &EarlierConversation) -> ConversationTotals {
+        let Some(preset) = self.preset.filter(|preset| !preset.cost_file.is_empty()) else {
+            return earlier.totals;
+        };
+        let dir = env::dir_var(preset.dir_variable).or_else(env::home);
+        let state = dir.and_then(|dir| read_regular(&dir.join(preset.cost_file), MAX_STATE).ok());
+        let saved = state.and_then(|state| saved_cost(&state, &earlier.id));
+        ConversationTotals {
+            cost: cost_before(saved, earlier.totals.cost),
+            counts_anew: false,
+            ..earlier.totals
+        }
     }
 
     /// The last answer in the agent's chat history. `None` if it keeps none.
@@ -288,6 +308,25 @@ fn expand(path: &str) -> Result<PathBuf, ModelError> {
         })
 }
 
+/// Cost of a conversation in Claude Code's `.claude.json`, which has that of the last one in each
+/// project.
+fn saved_cost(text: &[u8], conversation: &str) -> Option<f64> {
+    let state: Value = serde_json::from_slice(text).ok()?;
+    let mut projects = state["projects"].as_object()?.values();
+    let project = projects.find(|project| project["lastSessionId"] == conversation)?;
+    project["lastCost"].as_f64()
+}
+
+/// Cost from which a resumed conversation counts on. `None` if it is unknown: Claude Code saves the
+/// cost at the end of its screen, some versions at the end of each process, and not all that save
+/// it read it.
+fn cost_before(saved: Option<f64>, recorded: Option<f64>) -> Option<f64> {
+    let Some(saved) = saved else {
+        return Some(0.0);
+    };
+    recorded.filter(|recorded| (saved - recorded).abs() < 1e-9)
+}
+
 /// Configured facts replace all of the known agent's.
 fn facts(settings: &ModelConfig, preset: Option<&AgentPreset>) -> Vec<(String, String)> {
     if !settings.acting.facts.is_empty() {
@@ -352,6 +391,22 @@ mod tests {
                 .1
         };
         assert_eq!((cost(Some(0.0)), cost(Some(0.5))), (None, Some(0.5)));
+    }
+
+    /// Regression: TeDDy guessed from the amounts if a process had restarted its count, so the first
+    /// such call that cost more than all before was charged too little.
+    #[test]
+    fn a_resumed_conversation_counts_on_from_the_agents_own_file() {
+        let state = br#"{"projects":{"/a":{},"/b":{"lastSessionId":"s-1","lastCost":0.5}}}"#;
+        let before = |text: &[u8], id| cost_before(saved_cost(text, id), Some(0.5));
+        assert_eq!(before(state, "s-1"), Some(0.5));
+        assert_eq!(before(state, "s-2"), Some(0.0));
+        for text in ["", "[1", "[]", r#"{"projects":1}"#] {
+            assert_eq!(before(text.as_bytes(), "s-1"), Some(0.0), "{text}");
+        }
+        // The user continued it by hand.
+        assert_eq!(cost_before(Some(0.75), Some(0.5)), None);
+        assert_eq!(cost_before(Some(0.75), None), None);
     }
 
     #[test]

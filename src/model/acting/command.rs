@@ -219,7 +219,7 @@ impl ActingModel for CommandAgent {
                 .conversation
                 .as_ref()
                 .filter(|_| start.resumed)
-                .map(|earlier| earlier.totals),
+                .map(|earlier| self.agent.totals_before(earlier)),
         };
 
         let ending = running.watch();

@@ -36,9 +36,11 @@ pub struct AgentPreset {
     pub tokens: UsageScope,
     /// What the cost that it reports covers.
     pub cost: UsageScope,
-    /// The agent keeps its totals in a file that can be missing. Then it counts from zero: the total
-    /// is smaller, or the same after further work.
-    pub loses_totals: bool,
+    /// File in its directory that can have the cost of the last conversation. If not, a resumed one
+    /// counts from zero. Empty if the agent has no such file.
+    pub cost_file: &'static str,
+    /// Variable with that directory. The default is the home directory.
+    pub dir_variable: &'static str,
     pub install: &'static str,
     /// For error messages.
     pub login: &'static str,
@@ -61,12 +63,14 @@ const PLAIN: AgentPreset = AgentPreset {
     resumes: true,
     tokens: UsageScope::Call,
     cost: UsageScope::Call,
-    loses_totals: false,
+    cost_file: "",
+    dir_variable: "",
     install: "",
     login: "",
 };
 
 const CLAUDE_STATE: &[&str] = &["~/.claude", "~/.claude.json", "~/.cache/claude-cli-nodejs"];
+const CLAUDE_COST_FILE: &str = ".claude.json";
 const CLAUDE_KEYS: &[&str] = &[
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -111,7 +115,8 @@ pub const ACP: [AgentPreset; 7] = [
         state: CLAUDE_STATE,
         keys: CLAUDE_KEYS,
         variables: CLAUDE_VARIABLES,
-        loses_totals: true,
+        cost_file: CLAUDE_COST_FILE,
+        dir_variable: "CLAUDE_CONFIG_DIR",
         install: "npm install -g @agentclientprotocol/claude-agent-acp",
         login: CLAUDE_LOGIN,
         ..OVER_ACP
@@ -229,6 +234,9 @@ pub const COMMANDS: [AgentPreset; 5] = [
             ("cached", "type=result usage.cache_read_input_tokens"),
             ("version", "claude_code_version"),
         ],
+        cost: UsageScope::Conversation,
+        cost_file: CLAUDE_COST_FILE,
+        dir_variable: "CLAUDE_CONFIG_DIR",
         install: "npm install -g @anthropic-ai/claude-code",
         login: CLAUDE_LOGIN,
         ..PLAIN
