@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn items_are_divided_in_their_order() {
         let parts = |items: usize, count| parts((0..items).collect(), count);
-        assert_eq!(parts(0, 2), [[]; 1]);
+        assert_eq!(parts(0, 2), [Vec::<usize>::new()]);
         assert_eq!(parts(1, 2), [[0]]);
         assert_eq!(parts(5, 2), [vec![0, 1, 2], vec![3, 4]]);
         assert_eq!(parts(8, 3), [vec![0, 1, 2], vec![3, 4, 5], vec![6, 7]]);
