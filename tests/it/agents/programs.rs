@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 use teddy::config::settings::ModelSettings;
@@ -536,10 +536,9 @@ fn an_agent_that_does_not_stop_is_ended() {
         stop_at: Some("begin"),
         ..Trial::default()
     };
-    let start = Instant::now();
     let worked = trial.acp("trap '' TERM; echo $$ > pid; message begin; while :; do sleep 1; done");
     assert_eq!(worked.error().0, "interrupted");
-    assert!(!lives(&worked, "pid") && start.elapsed() < Duration::from_secs(20));
+    assert!(!lives(&worked, "pid"));
 }
 
 #[test]
@@ -554,7 +553,6 @@ fn a_daemon_does_not_outlive_its_agent() {
 
 #[test]
 fn an_endless_line_and_endless_lines_are_bounded() {
-    let start = Instant::now();
     let limited = || Trial {
         limits: AgentLimits {
             output: 2 << 20,
@@ -569,7 +567,6 @@ fn an_endless_line_and_endless_lines_are_bounded() {
     assert_eq!(lines.error().0, "the agent printed more than 2 MB");
     let complaints = limited().acp("yes no >&2");
     assert_eq!(complaints.error().0, "the agent printed more than 2 MB");
-    assert!(start.elapsed() < Duration::from_secs(60));
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Concurrent processes: several sessions of TeDDy, git's housekeeping, and the user's commits and
 //! saves.
 
+use std::process::Output;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::killed_repo::{Rig, Saver, fsck, lost, said, torn};
 
@@ -315,7 +316,6 @@ fn a_crowd_on_few_sessions_in_two_worktrees_beside_everything_loses_nothing() {
             }
         });
         let readers = scope.spawn(|| {
-            let mut slowest = Duration::ZERO;
             while !stop.load(Ordering::SeqCst) {
                 for args in [
                     ["status"].as_slice(),
@@ -323,9 +323,7 @@ fn a_crowd_on_few_sessions_in_two_worktrees_beside_everything_loses_nothing() {
                     &["sessions"],
                     &["-s", "beta", "show"],
                 ] {
-                    let started = Instant::now();
-                    let output = rig.run(args);
-                    slowest = slowest.max(started.elapsed());
+                    let output = reading(&rig, args);
                     if !output.status.success() {
                         failures
                             .lock()
@@ -334,7 +332,6 @@ fn a_crowd_on_few_sessions_in_two_worktrees_beside_everything_loses_nothing() {
                     }
                 }
             }
-            slowest
         });
         let runs: Vec<_> = plans
             .iter()
@@ -358,10 +355,7 @@ fn a_crowd_on_few_sessions_in_two_worktrees_beside_everything_loses_nothing() {
         runs.into_iter().for_each(|run| run.join().unwrap());
         stop.store(true, Ordering::SeqCst);
         housekeeping.join().unwrap();
-        assert!(
-            readers.join().unwrap() < Duration::from_secs(30),
-            "a reader waited"
-        );
+        readers.join().unwrap();
     });
     assert_eq!(failures.into_inner().unwrap(), [""; 0]);
     // A retried turn can leave an unreachable tree in a separate pack, and a repack by the user
@@ -410,6 +404,13 @@ fn who_was_killed_with_the_lock_is_not_waited_for() {
     }
 }
 
+/// Runs a command that fails if it must wait for a lock.
+fn reading(rig: &Rig, args: &[&str]) -> Output {
+    let mut command = rig.teddy(args);
+    command.env("TEDDY_LOCK_TIMEOUT", "0");
+    command.output().unwrap()
+}
+
 #[test]
 fn readers_do_not_wait_and_writers_say_who_they_wait_for() {
     let rig = rig();
@@ -429,17 +430,8 @@ fn readers_do_not_wait_and_writers_say_who_they_wait_for() {
         &["export", "out"],
         &["gc", "-n"],
     ] {
-        let started = Instant::now();
-        let output = rig
-            .teddy(&[["-s", "alpha"].as_slice(), args].concat())
-            .env("TEDDY_LOCK_TIMEOUT", "60")
-            .output()
-            .unwrap();
+        let output = reading(&rig, &[["-s", "alpha"].as_slice(), args].concat());
         assert!(output.status.success(), "{args:?}: {}", said(&output));
-        assert!(
-            started.elapsed() < Duration::from_secs(30),
-            "{args:?} waited"
-        );
     }
     let plan = plan(&rig, "beta", 0);
     for args in [
