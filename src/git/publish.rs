@@ -95,7 +95,7 @@ use crate::git::parallel;
 use crate::host::fault;
 use crate::host::file::sync_whole;
 use displaced::{Displaced, MOST_OPEN, Shared, TemporaryFiles};
-use staged::{Part, Staged, Staging, Step, Verdict};
+use staged::{PartPublisher, PathVerdict, PublishStep, Staged, Staging};
 
 /// Result of a publication. Lists are sorted by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -122,7 +122,7 @@ struct Publisher<'repo> {
     changes: Vec<TreeChange>,
     /// Directories to flush at the end. `None` if there are too many to flush one by one.
     dirs: Option<BTreeSet<Vec<u8>>>,
-    part: Part<'repo>,
+    part: PartPublisher<'repo>,
     /// Displaced files to be settled.
     displaced: Vec<Displaced>,
     published: Published,
@@ -154,7 +154,7 @@ pub fn publish(
 }
 
 /// Closes new files to others if they are noted as private, and notes those that are to be deleted.
-fn close_private(repository: &Repository, steps: &mut [Step]) -> anyhow::Result<()> {
+fn close_private(repository: &Repository, steps: &mut [PublishStep]) -> anyhow::Result<()> {
     let mut private = PrivateFiles::of(repository);
     for step in steps {
         let path = &step.change.path;
@@ -243,7 +243,7 @@ impl<'repo> Publisher<'repo> {
             to,
             guard,
             dirs: changed_dirs(paths.clone(), persists)?,
-            part: Part::new(files, from, to, guard, paths)?,
+            part: PartPublisher::new(files, from, to, guard, paths)?,
             changes,
             displaced: Vec::new(),
             published: Published::default(),
@@ -264,9 +264,9 @@ impl<'repo> Publisher<'repo> {
         &mut self,
         items: Vec<T>,
         path: impl Fn(&T) -> Option<&[u8]> + Sync,
-        work: impl Fn(&mut Part<'_>, T) -> anyhow::Result<R> + Sync,
+        work: impl Fn(&mut PartPublisher<'_>, T) -> anyhow::Result<R> + Sync,
     ) -> anyhow::Result<(Vec<R>, anyhow::Result<()>)> {
-        let run = |part: &mut Part<'_>, items: Vec<T>| {
+        let run = |part: &mut PartPublisher<'_>, items: Vec<T>| {
             let mut results = Vec::new();
             let mut items = items.into_iter();
             let outcome = items.try_for_each(|item| {
@@ -282,7 +282,8 @@ impl<'repo> Publisher<'repo> {
         let (shared, from, to, guard) = (&self.part.files.shared, self.from, self.to, self.guard);
         let parts = parallel::map_parallel(self.repository, items, |repository, items| {
             let files = TemporaryFiles::new(repository, Arc::clone(shared));
-            let mut part = Part::new(files, from, to, guard, items.iter().filter_map(&path))?;
+            let mut part =
+                PartPublisher::new(files, from, to, guard, items.iter().filter_map(&path))?;
             let done = run(&mut part, items);
             Ok((done, part.files.rescued))
         })?;
@@ -299,25 +300,25 @@ impl<'repo> Publisher<'repo> {
     ///
     /// Deletions are classified first: a new file can replace a directory only if everything in the
     /// directory is deleted.
-    fn judge_all(&mut self) -> anyhow::Result<Vec<Step>> {
+    fn judge_all(&mut self) -> anyhow::Result<Vec<PublishStep>> {
         let (deletions, others): (Vec<_>, Vec<_>) =
             (self.changes.iter().cloned()).partition(|change| change.new.is_none());
         let mut leaving = BTreeSet::new();
         let mut steps = Vec::new();
         for changes in [deletions, others] {
-            let judge = |part: &mut Part<'_>, change: TreeChange| {
+            let judge = |part: &mut PartPublisher<'_>, change: TreeChange| {
                 Ok((part.judge(&change, &leaving)?, change))
             };
             let (judged, outcome) = self.each(changes, |change| Some(&change.path), judge)?;
             outcome?;
             for (verdict, change) in judged {
                 match verdict {
-                    Verdict::Conflict(conflict) => {
+                    PathVerdict::Conflict(conflict) => {
                         self.conflict(change.path, conflict);
                         continue;
                     }
-                    Verdict::Nothing => {}
-                    Verdict::Proceed(step) => steps.push(*step),
+                    PathVerdict::Nothing => {}
+                    PathVerdict::Proceed(step) => steps.push(*step),
                 }
                 if change.new.is_none() {
                     leaving.insert(change.path);
@@ -331,7 +332,7 @@ impl<'repo> Publisher<'repo> {
     ///
     /// After an error the files that are not swapped in yet are discarded. Displaced files are
     /// settled in any case.
-    fn apply(&mut self, steps: Vec<Step>) -> anyhow::Result<()> {
+    fn apply(&mut self, steps: Vec<PublishStep>) -> anyhow::Result<()> {
         let mut staged = Vec::new();
         let outcome = self.stage_and_swap(steps, &mut staged);
         for staged in &staged {
@@ -345,7 +346,11 @@ impl<'repo> Publisher<'repo> {
     }
 
     /// `staged` is an out parameter: the caller discards what it still contains.
-    fn stage_and_swap(&mut self, steps: Vec<Step>, staged: &mut Vec<Staged>) -> anyhow::Result<()> {
+    fn stage_and_swap(
+        &mut self,
+        steps: Vec<PublishStep>,
+        staged: &mut Vec<Staged>,
+    ) -> anyhow::Result<()> {
         let (deletions, writes): (Vec<_>, Vec<_>) =
             (steps.into_iter()).partition(|step| step.change.new.is_none());
         let flush = self.choose_flush(writes.len());
@@ -404,11 +409,11 @@ impl<'repo> Publisher<'repo> {
     /// Stages new versions. Returns the steps whose directory cannot be created yet.
     fn stage(
         &mut self,
-        steps: Vec<Step>,
+        steps: Vec<PublishStep>,
         flush: Flush,
         staged: &mut Vec<Staged>,
-    ) -> anyhow::Result<Vec<Step>> {
-        let stage = |part: &mut Part<'_>, step: Step| {
+    ) -> anyhow::Result<Vec<PublishStep>> {
+        let stage = |part: &mut PartPublisher<'_>, step: PublishStep| {
             let path = step.change.path.clone();
             Ok((path, part.stage(step, flush == Flush::Each)?))
         };
@@ -429,7 +434,7 @@ impl<'repo> Publisher<'repo> {
     fn settle(&mut self) -> anyhow::Result<()> {
         let files = mem::take(&mut self.displaced);
         // Displaced files are compared with their own mark, so the trees are not needed.
-        let settle = |part: &mut Part<'_>, file: Displaced| {
+        let settle = |part: &mut PartPublisher<'_>, file: Displaced| {
             Ok(part
                 .files
                 .settle(&file)?

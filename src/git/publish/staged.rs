@@ -51,7 +51,7 @@ pub enum OverlapRule {
 
 /// A change that can be applied.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct PublishStep {
     pub(super) change: TreeChange,
     /// Content on disk, which equals the old tree's.
     old_mark: Mark,
@@ -61,10 +61,10 @@ pub(super) struct Step {
     onto: Onto,
 }
 
-pub(super) enum Verdict {
+pub(super) enum PathVerdict {
     /// Already applied, or a submodule on both sides.
     Nothing,
-    Proceed(Box<Step>),
+    Proceed(Box<PublishStep>),
     Conflict(Conflict),
 }
 
@@ -79,12 +79,12 @@ pub(super) struct Staged {
 pub(super) enum Staging {
     Ready(Box<Staged>),
     /// The directory cannot be created until a deleted file frees its name.
-    Deferred(Box<Step>),
+    Deferred(Box<PublishStep>),
     Conflict(Conflict),
 }
 
 /// The part of a publication that one thread does.
-pub(super) struct Part<'repo> {
+pub(super) struct PartPublisher<'repo> {
     pub(super) files: TemporaryFiles<'repo>,
     guard: &'repo Guard,
     /// Converts the old tree's entries to their form on disk, with filters applied.
@@ -95,16 +95,16 @@ pub(super) struct Part<'repo> {
     open: usize,
 }
 
-impl<'repo> Part<'repo> {
+impl<'repo> PartPublisher<'repo> {
     pub(super) fn new<'p>(
         files: TemporaryFiles<'repo>,
         from: TreeId,
         to: TreeId,
         guard: &'repo Guard,
         paths: impl Iterator<Item = &'p [u8]> + Clone,
-    ) -> anyhow::Result<Part<'repo>> {
+    ) -> anyhow::Result<PartPublisher<'repo>> {
         let repository = files.repository;
-        Ok(Part {
+        Ok(PartPublisher {
             files,
             guard,
             old: version::tree_version(repository, from, paths.clone())?,
@@ -119,22 +119,22 @@ impl<'repo> Part<'repo> {
         &mut self,
         change: &TreeChange,
         leaving: &BTreeSet<Vec<u8>>,
-    ) -> anyhow::Result<Verdict> {
+    ) -> anyhow::Result<PathVerdict> {
         let path = &change.path;
         let mut entries = [&change.old, &change.new].into_iter().flatten();
         let is_gitlink = |entry: &TreeEntry| entry.mode == EntryMode::Gitlink;
         // Submodules are never touched.
         if entries.clone().any(is_gitlink) {
             return Ok(if entries.all(is_gitlink) {
-                Verdict::Nothing
+                PathVerdict::Nothing
             } else {
-                Verdict::Conflict(Conflict::Changed)
+                PathVerdict::Conflict(Conflict::Changed)
             });
         }
 
         let is_untouchable = |path: &[u8]| self.guard.untouchable.contains(path);
         if is_untouchable(path) || parent_dirs(path).any(is_untouchable) {
-            return Ok(Verdict::Conflict(Conflict::Changed));
+            return Ok(PathVerdict::Conflict(Conflict::Changed));
         }
 
         let handle = match self.files.walk(path, IfMissing::Stop)? {
@@ -143,21 +143,21 @@ impl<'repo> Part<'repo> {
                 return Ok(classify_absent(change));
             }
             WalkResult::Denied | WalkResult::Missing => {
-                return Ok(Verdict::Conflict(Conflict::Unwritable));
+                return Ok(PathVerdict::Conflict(Conflict::Unwritable));
             }
             WalkResult::Blocked(end) if leaving.contains(&path[..end]) => {
                 return Ok(classify_absent(change));
             }
             // A file or symlink is in place of a parent directory, so the file to delete does not
             // exist.
-            WalkResult::Blocked(_) if change.new.is_none() => return Ok(Verdict::Nothing),
+            WalkResult::Blocked(_) if change.new.is_none() => return Ok(PathVerdict::Nothing),
             WalkResult::Blocked(_) | WalkResult::Boundary | WalkResult::Refused => {
-                return Ok(Verdict::Conflict(Conflict::Changed));
+                return Ok(PathVerdict::Conflict(Conflict::Changed));
             }
         };
         let verdict = self.compare(change, &handle, leaving)?;
-        if matches!(verdict, Verdict::Proceed(..)) && !self.files.recent.is_free(&handle)? {
-            return Ok(Verdict::Conflict(Conflict::Unwritable));
+        if matches!(verdict, PathVerdict::Proceed(..)) && !self.files.recent.is_free(&handle)? {
+            return Ok(PathVerdict::Conflict(Conflict::Unwritable));
         }
         Ok(verdict)
     }
@@ -176,7 +176,7 @@ impl<'repo> Part<'repo> {
         change: &TreeChange,
         handle: &PathHandle,
         leaving: &BTreeSet<Vec<u8>>,
-    ) -> anyhow::Result<Verdict> {
+    ) -> anyhow::Result<PathVerdict> {
         // Content and writers are then those of the same inode, even if the name changes hands.
         let state = handle.find()?;
         let current = version::read_state(self.files.repository, &state)?;
@@ -184,16 +184,16 @@ impl<'repo> Part<'repo> {
             && change.new.is_some()
             && !is_emptied(handle, &change.path, leaving)?
         {
-            return Ok(Verdict::Conflict(Conflict::Changed));
+            return Ok(PathVerdict::Conflict(Conflict::Changed));
         }
 
         // Already applied, by an interrupted run or by the user.
         if self.new.is(&change.path, change.new.as_ref(), &current)? {
-            return Ok(Verdict::Nothing);
+            return Ok(PathVerdict::Nothing);
         }
 
         if !self.old.is(&change.path, change.old.as_ref(), &current)? {
-            return Ok(Verdict::Conflict(Conflict::Changed));
+            return Ok(PathVerdict::Conflict(Conflict::Changed));
         }
 
         // A new name would overwrite the file whose name differs in case only.
@@ -201,23 +201,23 @@ impl<'repo> Part<'repo> {
             && version::abilities(self.files.repository).ignores_case
             && self.collisions.has(handle, &change.path, leaving)?
         {
-            return Ok(Verdict::Conflict(Conflict::CaseCollision));
+            return Ok(PathVerdict::Conflict(Conflict::CaseCollision));
         }
 
         // Anything that process writes after the swap would go into an unlinked file.
         if state.writers().are_present() {
-            return Ok(Verdict::Conflict(Conflict::Busy));
+            return Ok(PathVerdict::Conflict(Conflict::Busy));
         }
 
         let onto = self.plan_write(change, &current)?;
         if onto.bytes == NewBytes::Unfit {
-            return Ok(Verdict::Conflict(Conflict::Unfit));
+            return Ok(PathVerdict::Conflict(Conflict::Unfit));
         }
         let permissions = match current.on_disk {
             OnDisk::File { permissions, .. } => Some(permissions),
             _ => None,
         };
-        Ok(Verdict::Proceed(Box::new(Step {
+        Ok(PathVerdict::Proceed(Box::new(PublishStep {
             change: change.clone(),
             old_mark: current.mark,
             trace: state.trace(),
@@ -227,7 +227,7 @@ impl<'repo> Part<'repo> {
     }
 
     /// Writes a new version under a temporary name. With `durable`, its content is flushed.
-    pub(super) fn stage(&mut self, step: Step, durable: bool) -> anyhow::Result<Staging> {
+    pub(super) fn stage(&mut self, step: PublishStep, durable: bool) -> anyhow::Result<Staging> {
         let path = &step.change.path;
         let WalkResult::Handle(handle) = self.files.walk(path, IfMissing::Make)? else {
             return Ok(Staging::Deferred(Box::new(step)));
@@ -343,7 +343,7 @@ impl<'repo> Part<'repo> {
     /// Moves a file to a temporary name, if it still exists.
     pub(super) fn delete(
         &mut self,
-        step: Step,
+        step: PublishStep,
         is_open: bool,
     ) -> anyhow::Result<Result<Option<Displaced>, Conflict>> {
         let file = Displaced {
@@ -419,10 +419,10 @@ fn is_emptied(
     Ok(true)
 }
 
-fn classify_absent(change: &TreeChange) -> Verdict {
+fn classify_absent(change: &TreeChange) -> PathVerdict {
     match (&change.old, &change.new) {
-        (_, None) => Verdict::Nothing,
-        (None, Some(_)) => Verdict::Proceed(Box::new(Step {
+        (_, None) => PathVerdict::Nothing,
+        (None, Some(_)) => PathVerdict::Proceed(Box::new(PublishStep {
             change: change.clone(),
             old_mark: Mark::Absent,
             trace: None,
@@ -430,7 +430,7 @@ fn classify_absent(change: &TreeChange) -> Verdict {
             onto: Onto::default(),
         })),
         // The user deleted a file that is to be changed.
-        (Some(_), Some(_)) => Verdict::Conflict(Conflict::Changed),
+        (Some(_), Some(_)) => PathVerdict::Conflict(Conflict::Changed),
     }
 }
 
@@ -457,7 +457,7 @@ struct Onto {
     kept_as: Option<KeptAs>,
 }
 
-impl Part<'_> {
+impl PartPublisher<'_> {
     /// Decides how to apply a change to the bytes on disk, which git stores as the old version.
     fn plan_write(&mut self, change: &TreeChange, current: &DiskVersion) -> anyhow::Result<Onto> {
         let path = &change.path;
