@@ -66,13 +66,13 @@ use std::sync::Arc;
 
 use anyhow::Context;
 
+use self::index::LayerIndex;
 use self::progress::ProgressWatch;
 use self::record::WorktreeRecord;
-use self::root::{WorktreeRoot, is_plain};
+use self::root::WorktreeRoot;
 use super::During as _;
 use super::repository::Repository;
 use crate::git::object::{CommitId, TreeId};
-use crate::git::worktree::layer::LayerIndex;
 use crate::host::file::{FileKind, Root, open_up_below, read_regular};
 use crate::host::interrupt;
 
@@ -153,7 +153,7 @@ pub fn session_worktree(
     session: &str,
     target: WorktreeTarget<'_>,
 ) -> anyhow::Result<SessionWorktree> {
-    is_plain_session(session)?;
+    root::check_session(session)?;
     let root = WorktreeRoot::make(root, &repository.common_dir())?;
     let path = root.worktree_path(session);
     let during = || {
@@ -243,7 +243,8 @@ pub fn remove_session_worktree(repository: &Repository, session: &str) -> anyhow
     };
 
     // Keep worktrees of another repository, for example the one that this is a copy of.
-    let root = own_root(repository, &path).filter(|root| root.is_ours(session));
+    let root =
+        WorktreeRoot::open(&path, &repository.common_dir()).filter(|root| root.is_ours(session));
     if let Some(root) = root {
         let during = || format!("removing `{}`", root.worktree_path(session).display());
         root.remove_worktree(session).with_context(during)?;
@@ -264,7 +265,8 @@ pub fn remove_session_worktree(repository: &Repository, session: &str) -> anyhow
 pub fn tidy_session_worktree(repository: &Repository, session: &str) -> anyhow::Result<bool> {
     let record = record::worktree_record(repository, session);
     visible::remove_visible_store(&record.visible())?;
-    let root = record.root().and_then(|path| own_root(repository, &path));
+    let open = |path: PathBuf| WorktreeRoot::open(&path, &repository.common_dir());
+    let root = record.root().and_then(open);
     let Some(root) = root.filter(|root| root.is_ours(session)) else {
         return Ok(false);
     };
@@ -276,15 +278,6 @@ pub fn tidy_session_worktree(repository: &Repository, session: &str) -> anyhow::
     }
 
     Ok(has_leftovers)
-}
-
-fn is_plain_session(session: &str) -> anyhow::Result<()> {
-    anyhow::ensure!(is_plain(session), "`{session}` cannot name a worktree");
-    Ok(())
-}
-
-fn own_root(repository: &Repository, path: &Path) -> Option<WorktreeRoot> {
-    WorktreeRoot::open(path, &repository.common_dir())
 }
 
 /// Removes a worktree and layer without a record, left by an earlier repository at this path with a

@@ -29,16 +29,15 @@ pub use compare::replace_if;
 pub use dirs::{make_writable, open_up_below, remove_at, remove_below};
 pub use output_dir::OutputDir;
 pub use reading::{
-    append_regular, append_shared, is_null_device, open_own, open_regular, read_named,
-    read_regular, read_regular_text, read_sized,
+    FileEnd, append_regular, append_shared, is_null_device, open_own, open_regular, read_end,
+    read_named, read_regular, read_regular_text, read_sized,
+};
+pub use write::{
+    UnnamedFile, read_link, remove_empty_above, remove_file, replace_entry, sync_file,
+    write_atomic, write_cache, write_link,
 };
 
 use super::fault;
-pub use crate::host::file::reading::{FileEnd, read_end};
-pub use crate::host::file::write::{
-    UnnamedFile, read_link, remove_empty_above, remove_file, replace_entry, write_atomic,
-    write_cache, write_link,
-};
 use crate::text::sanitize;
 
 /// An open directory, and access to everything below it.
@@ -372,15 +371,6 @@ pub fn sync_whole(inside: &Path) -> io::Result<bool> {
 pub fn can_sync_whole() -> bool {
     // `/proc` has nothing to flush.
     sync_whole(Path::new("/proc")).unwrap_or(false)
-}
-
-/// Flushes a regular file. Succeeds if it no longer exists.
-pub fn sync_file(path: &Path) -> io::Result<()> {
-    match open_regular(path) {
-        Ok(file) => file.sync_all(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-    }
 }
 
 /// Flushes the names in a directory. Returns `false` if the file system cannot flush a single one.

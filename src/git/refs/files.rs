@@ -8,19 +8,18 @@
 mod direct;
 mod repair;
 
-use std::cell::Cell;
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use gix::index::entry::Stat;
 use gix::objs::Kind;
 use gix::refs::transaction::{Change, PreviousValue, RefEdit, RefLog};
 use gix::refs::{FullName, Target};
 
 use self::direct::Direct;
+pub(in crate::git) use self::direct::FileRefs;
 
 use super::store::{All, Expected, HeadTarget, MoveError, RefMove, RefStore, Reference};
 use crate::git::During as _;
@@ -28,9 +27,8 @@ use crate::git::object::absent;
 use crate::git::object::id::CommitId;
 use crate::git::refs::store::RefsLocked;
 use crate::host::clock;
-use crate::host::file::sync_whole;
 use crate::host::file::{
-    append_shared, is_out_of_reach, make_shared_dirs, read_regular, read_regular_text,
+    append_shared, is_out_of_reach, make_shared_dirs, read_regular, read_regular_text, sync_whole,
 };
 
 /// Upper bound for reading a ref until two results agree.
@@ -44,22 +42,7 @@ const MOST_LINES: usize = 50;
 /// Up to this number of refs are flushed one by one; one `syncfs` for more.
 const FLUSHED_ALONE: usize = 8;
 
-pub(in crate::git) struct FileRefs {
-    gix: gix::Repository,
-    /// The common git directory, canonical.
-    common: PathBuf,
-    packed: Cell<Option<Stat>>,
-}
-
 impl FileRefs {
-    pub(in crate::git) fn of(gix: gix::Repository, common: PathBuf) -> FileRefs {
-        FileRefs {
-            gix,
-            common,
-            packed: Cell::default(),
-        }
-    }
-
     fn find(&self, name: &str) -> anyhow::Result<Option<gix::Reference<'_>>> {
         // gix compares only the mtime of `packed-refs`, and would miss the second of two writes
         // within one clock tick. A turn based on the older id would be lost. Ignore the error: the
@@ -162,39 +145,17 @@ impl FileRefs {
 
 impl RefStore for FileRefs {
     fn read(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
-        if let Direct::Target(target) = self.read_directly(name)? {
-            return target.map(|id| self.peeled(name, id)).transpose();
+        match self.read_directly(name)? {
+            Direct::Target(target) => target.map(|id| self.peeled(name, id)).transpose(),
+            Direct::Unclear => read_until_same(|| self.resolve_peeled(name)),
         }
-        let mut target = self.resolve_peeled(name)?;
-
-        // `git pack-refs` can delete the ref's file after gix has read `packed-refs` and before it
-        // opens the file. The ref then seems missing or outdated, so read until two results agree.
-        for _ in 0..MAX_READS {
-            let again = self.resolve_peeled(name)?;
-            if again == target {
-                break;
-            }
-            target = again;
-        }
-
-        Ok(target)
     }
 
     fn read_unpeeled(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
-        if let Direct::Target(target) = self.read_directly(name)? {
-            return Ok(target);
+        match self.read_directly(name)? {
+            Direct::Target(target) => Ok(target),
+            Direct::Unclear => read_until_same(|| self.resolve_direct(name)),
         }
-        let mut target = self.resolve_direct(name)?;
-        // See `read`.
-        for _ in 0..MAX_READS {
-            let again = self.resolve_direct(name)?;
-            if again == target {
-                break;
-            }
-            target = again;
-        }
-
-        Ok(target)
     }
 
     fn list(&self, prefix: &str) -> anyhow::Result<Vec<Reference>> {
@@ -306,37 +267,14 @@ impl RefStore for FileRefs {
     }
 
     fn delete_all(&self, names: &[&str]) -> anyhow::Result<()> {
-        let edits = names.iter().map(|name| {
-            let name = FullName::try_from(*name)
-                .map_err(|e| anyhow::anyhow!("{e}").context(format!("the ref name `{name}`")))?;
-            let change = Change::Delete {
-                expected: PreviousValue::Any,
-                log: RefLog::AndReference,
-            };
-            let deref = false;
-            Ok(RefEdit {
-                change,
-                name,
-                deref,
-            })
-        });
+        let edits = names.iter().map(|name| deletion(name, Expected::Any));
         let edits = edits.collect::<anyhow::Result<Vec<_>>>()?;
         self.gix.edit_references(edits).during("deleting refs")?;
         Ok(())
     }
 
     fn delete(&self, name: &str, expected: Expected) -> Result<(), MoveError> {
-        let full = FullName::try_from(name)
-            .map_err(|e| anyhow::anyhow!("{e}").context(format!("the ref name `{name}`")))?;
-        let change = Change::Delete {
-            expected: previous_value(expected),
-            log: RefLog::AndReference,
-        };
-        let Err(error) = self.gix.edit_reference(RefEdit {
-            change,
-            name: full,
-            deref: false,
-        }) else {
+        let Err(error) = self.gix.edit_reference(deletion(name, expected)?) else {
             return Ok(());
         };
 
@@ -436,12 +374,36 @@ impl RefStore for FileRefs {
     }
 }
 
-fn previous_value(expected: Expected) -> PreviousValue {
-    match expected {
+/// `git pack-refs` can delete the ref's file after gix has read `packed-refs` and before it opens
+/// the file. The ref then seems missing or outdated, so read until two results agree.
+fn read_until_same<T: PartialEq>(read: impl Fn() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    let mut target = read()?;
+    for _ in 0..MAX_READS {
+        let again = read()?;
+        if again == target {
+            break;
+        }
+        target = again;
+    }
+    Ok(target)
+}
+
+fn deletion(name: &str, expected: Expected) -> anyhow::Result<RefEdit> {
+    let full = FullName::try_from(name)
+        .map_err(|e| anyhow::anyhow!("{e}").context(format!("the ref name `{name}`")))?;
+    let expected = match expected {
         Expected::Absent => PreviousValue::MustNotExist,
         Expected::At(commit) => PreviousValue::MustExistAndMatch(Target::Object(commit.0)),
         Expected::Any => PreviousValue::Any,
-    }
+    };
+    Ok(RefEdit {
+        change: Change::Delete {
+            expected,
+            log: RefLog::AndReference,
+        },
+        name: full,
+        deref: false,
+    })
 }
 
 // Updates one ref as git does: its own lock file, its own file, a line in its log. `packed-refs`

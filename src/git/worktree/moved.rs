@@ -26,7 +26,7 @@ use crate::git::path_handle::{IfMissing, Top, WalkResult};
 use crate::git::publish;
 use crate::git::repository::Repository;
 use crate::git::version::{self, TreeVersion};
-use crate::git::worktree::layer::LayerIndex;
+use crate::git::worktree::index::LayerIndex;
 use crate::host::file::{Root, open_regular, read_regular_text};
 use crate::text::transplant::without_ids;
 

@@ -11,9 +11,8 @@ use std::path::Path;
 use super::git_record::{
     GITDIR, LOCK, MAX_FILE, RECORDS, discard, git_file, record_name, session_of,
 };
-use super::own_root;
 use super::record::worktree_record;
-use super::root::{GIT, is_plain};
+use super::root::{GIT, WorktreeRoot, is_plain};
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::host::file::{FileKind, FileMode, Root};
@@ -27,7 +26,8 @@ pub fn register_worktree(
     at: CommitId,
 ) -> anyhow::Result<()> {
     let own = worktree_record(repository, session);
-    let root = own.root().and_then(|path| own_root(repository, &path));
+    let root = own.root();
+    let root = root.and_then(|path| WorktreeRoot::open(&path, &repository.common_dir()));
     let Some(root) = root.filter(|root| is_plain(session) && root.is_ours(session)) else {
         return Ok(());
     };

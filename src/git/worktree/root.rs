@@ -229,6 +229,11 @@ fn move_away(dir: &Root, name: &OsStr, own: &Root) -> anyhow::Result<()> {
     anyhow::bail!("the directory for removed files is too full")
 }
 
+pub(super) fn check_session(session: &str) -> anyhow::Result<()> {
+    anyhow::ensure!(is_plain(session), "`{session}` cannot name a worktree");
+    Ok(())
+}
+
 /// Returns whether a session's name is a single path component.
 pub(super) fn is_plain(session: &str) -> bool {
     let mut components = Path::new(session).components();

@@ -12,6 +12,7 @@ use rustix::fs::{AtFlags, CWD, Mode, Mode as Bits, OFlags, RenameFlags};
 use rustix::io::Errno;
 use tempfile::TempPath;
 
+use super::reading::open_regular;
 use super::{FileInfo, FileKind, FileMode, PRIVATE_FILE, Root, TEMPORARY, beneath, split};
 use crate::host::file::failure;
 
@@ -422,6 +423,15 @@ impl UnnamedFile {
             },
         };
         Ok(temporary.persist(path)?)
+    }
+}
+
+/// Flushes a regular file. Succeeds if it no longer exists.
+pub fn sync_file(path: &Path) -> io::Result<()> {
+    match open_regular(path) {
+        Ok(file) => file.sync_all(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

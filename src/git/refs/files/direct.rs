@@ -2,15 +2,15 @@
 //!
 //! gix maps `packed-refs` again for every ref that it reads, and a turn reads dozens of refs.
 
+use std::cell::Cell;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use gix::index::entry::Stat;
 use gix::refs::FullName;
 use rustix::io::Errno;
 
-use super::FileRefs;
 use crate::git::During as _;
 use crate::git::object::id::CommitId;
 use crate::git::stat::NameStat;
@@ -38,7 +38,22 @@ enum Loose {
     Unclear,
 }
 
+pub(in crate::git) struct FileRefs {
+    pub(super) gix: gix::Repository,
+    /// The common git directory, canonical.
+    pub(super) common: PathBuf,
+    packed: Cell<Option<Stat>>,
+}
+
 impl FileRefs {
+    pub(in crate::git) fn of(gix: gix::Repository, common: PathBuf) -> FileRefs {
+        FileRefs {
+            gix,
+            common,
+            packed: Cell::default(),
+        }
+    }
+
     /// Reads the file of a ref, then `packed-refs`, then the file again.
     ///
     /// The order matters: `git pack-refs` writes `packed-refs` before it deletes the file, so the
@@ -78,11 +93,28 @@ impl FileRefs {
 
     /// Like [`FileRefs::refuse_endless`], for all refs below a prefix.
     pub(super) fn refuse_endless_below(&self, prefix: &str) -> anyhow::Result<()> {
+        self.check_files(prefix, |path| no_longer(path, MAX_DAMAGED))
+    }
+
+    /// Fails if a ref's own file below a prefix cannot be read.
+    pub(super) fn refuse_unreadable(&self, prefix: &str) -> anyhow::Result<()> {
+        self.check_files(prefix, |path| match read_regular_text(path, MAX_REF) {
+            Err(error) if is_out_of_reach(&error) => Err(error.into()),
+            _ => Ok(()),
+        })
+    }
+
+    /// Checks each file below a prefix. Fails if a directory cannot be listed: gix lists nothing
+    /// then, as if there were no refs.
+    fn check_files(
+        &self,
+        prefix: &str,
+        check: impl Fn(&Path) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
         let mut dirs = vec![self.common.join(prefix)];
         while let Some(dir) = dirs.pop() {
             let entries = match uninterrupted(|| std::fs::read_dir(&dir)) {
                 Ok(entries) => entries,
-                // gix lists nothing then, as if there were no refs.
                 Err(error) if is_out_of_reach(&error) => {
                     return Err(error).with_context(|| format!("cannot list `{}`", dir.display()));
                 }
@@ -91,31 +123,8 @@ impl FileRefs {
             for entry in entries.flatten() {
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => dirs.push(entry.path()),
-                    Ok(_) => no_longer(&entry.path(), MAX_DAMAGED)?,
+                    Ok(_) => check(&entry.path())?,
                     Err(_) => {}
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Fails if a ref's own file below a prefix cannot be read.
-    pub(super) fn refuse_unreadable(&self, prefix: &str) -> anyhow::Result<()> {
-        let mut dirs = vec![self.common.join(prefix)];
-        while let Some(dir) = dirs.pop() {
-            // Each directory could be listed a moment ago.
-            let entries = uninterrupted(|| std::fs::read_dir(&dir))
-                .into_iter()
-                .flatten()
-                .flatten();
-            for entry in entries {
-                let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                if is_dir {
-                    dirs.push(entry.path());
-                } else if let Err(error) = read_regular_text(&entry.path(), MAX_REF)
-                    && is_out_of_reach(&error)
-                {
-                    return Err(error.into());
                 }
             }
         }
