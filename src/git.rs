@@ -15,6 +15,7 @@ pub mod fingerprint;
 pub mod history;
 pub mod ignore;
 pub mod incoming;
+pub mod intake;
 pub mod irregular;
 pub mod keep;
 pub mod land;

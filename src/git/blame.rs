@@ -8,6 +8,7 @@ use std::path::{Component, Path};
 use anyhow::Context as _;
 
 use super::repository::Repository;
+use crate::git::command::run_checked;
 use crate::git::diff;
 use crate::git::object::{CommitId, EntryMode, TreeEntry};
 use crate::host::file::read_regular;
@@ -140,8 +141,8 @@ fn commit_contents(
     }
     git.args(["commit-tree", "-m", "contents", "-p"]);
     git.arg(request.commit.to_string()).arg(tree.to_string());
-    let output = git.output().context("starting git commit-tree")?;
-    String::from_utf8_lossy(&output.stdout).trim().parse()
+    let output = run_checked(&mut git, "commit the contents")?;
+    String::from_utf8_lossy(&output).trim().parse()
 }
 
 /// Copies the files that `blame.ignoreRevsFile` names by a relative path to a directory. `None` if

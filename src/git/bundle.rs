@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
@@ -14,15 +14,13 @@ use gix::ObjectId;
 use gix::objs::FindHeader as _;
 
 use crate::git::command::git_in;
-use crate::git::incoming::MAX_OBJECT;
-use crate::git::incoming::quarantine::run_check;
-use crate::git::incoming::quarantine::{in_list, incoming_dir};
+use crate::git::command::run_with_input;
+use crate::git::intake::{self, MAX_OBJECT, run_check};
 use crate::git::keep::pack::{Sealed, keep};
 use crate::git::object::CommitId;
 use crate::git::open::{OpenError, plain};
 use crate::git::refs::{self, Expected, RefMove};
 use crate::git::repository::{Repository, alternates_line};
-use crate::git::user_git::run_with_input;
 use crate::git::{During as _, bundle};
 use crate::host::fault;
 use crate::host::file::make_dirs;
@@ -210,11 +208,6 @@ impl BorrowingRepository {
         Repository::of(gix, path.clone(), path.clone(), true)
             .map_err(|format| OpenError::RefFormat(path, format).into())
     }
-}
-
-fn create_scratch_dir(all: &Path) -> anyhow::Result<tempfile::TempDir> {
-    let created = make_dirs(all).and_then(|()| tempfile::Builder::new().prefix("").tempdir_in(all));
-    created.with_context(|| format!("cannot write in `{}`", all.display()))
 }
 
 /// Upper bound for a header, enough for half a million refs.
@@ -409,7 +402,7 @@ impl OpenedBundle {
         repository: &'r Repository,
         targets: &[(String, CommitId)],
     ) -> anyhow::Result<ReceivedBundle<'r>> {
-        let dir = create_scratch_dir(&incoming_dir(repository))?;
+        let dir = intake::scratch_dir(repository)?;
         let scratch = BorrowingRepository::make(repository, dir)?;
         self.unpack(&scratch)?;
         scratch
@@ -435,9 +428,8 @@ impl OpenedBundle {
             .args(["index-pack", "--stdin", "--fix-thin", FSCK_RULES])
             .stdin(Stdio::from(file));
         if self.limit == SizeLimit::Usual {
-            git.arg(format!("--max-input-size={MAX_BUNDLE}"))
-                // A few compressed bytes must not expand to all memory.
-                .env("GIT_ALLOC_LIMIT", (2 * MAX_OBJECT).to_string());
+            git.arg(format!("--max-input-size={MAX_BUNDLE}"));
+            intake::limit_memory(&mut git);
         }
 
         match run_check(git, Stdio::null(), None)? {
@@ -484,29 +476,9 @@ impl ReceivedBundle<'_> {
     /// Lets git check that no object is missing below the refs, except those that the user's refs
     /// reach.
     fn check_links(&self, targets: &[(String, CommitId)]) -> anyhow::Result<()> {
-        let mut git = self.repository.git()?;
-        git.args(["rev-list", "--objects", "--quiet"]);
-        if self.repository.is_partial() {
-            git.arg("--exclude-promisor-objects");
-        }
-
-        let tips = targets.iter().map(|(_, to)| format!("{to}\n"));
-        let tips = tips.collect::<String>();
-        let mut input = tempfile::tempfile()?;
-        std::io::Write::write_all(&mut input, tips.as_bytes())?;
-        input.rewind()?;
-        // A broken ref of the user's must not fail the check.
-        git.args(["--ignore-missing", "--stdin", "--single-worktree"])
-            .args(["--not", "--all"])
-            .env(
-                "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-                in_list(&self.scratch.objects()),
-            )
-            // Grafts would hide missing parents from the check.
-            .env("GIT_GRAFT_FILE", "/dev/null")
-            .stdin(Stdio::from(input));
-
-        match run_check(git, Stdio::null(), None)? {
+        let git = intake::checking_git(self.repository, &self.scratch.objects())?;
+        let tips = targets.iter().map(|(_, to)| *to);
+        match intake::check_links(git, self.repository, tips, None, None)? {
             None => Ok(()),
             Some(why) => Err(BundleError::Unsound(why).into()),
         }

@@ -4,10 +4,14 @@
 //! Prefer gix where it suffices: a process costs milliseconds, and a repository's configuration can
 //! name programs. Diffs must also pass `--no-ext-diff` and `--no-textconv`, and paths follow `--`.
 
+use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
+
+use anyhow::Context as _;
 
 use crate::host::{env, process};
+use crate::text::sanitize::sanitize_block;
 
 /// Settings of every command, which override the configuration.
 const SETTINGS: [&str; 12] = [
@@ -39,13 +43,7 @@ const CONFIG_FILES: [&str; 4] = [
 
 /// Creates an empty repository in a directory, with the user's default branch.
 pub fn init(dir: &Path) -> anyhow::Result<()> {
-    let output = git_in(dir)?.args(["init", "--quiet"]).output()?;
-    anyhow::ensure!(
-        output.status.success(),
-        "git init failed: {}",
-        String::from_utf8_lossy(&output.stderr).trim()
-    );
-    Ok(())
+    run_checked(git_in(dir)?.args(["init", "--quiet"]), "make a repository").map(drop)
 }
 
 /// Returns a git command that runs in a directory.
@@ -84,4 +82,41 @@ pub fn git_in(dir: &Path) -> anyhow::Result<Command> {
     }
 
     Ok(command)
+}
+
+/// Runs git and returns its output. Fails with git's message if git fails.
+pub fn run_checked(command: &mut Command, action: &str) -> anyhow::Result<Vec<u8>> {
+    check_output(command.output().context("starting git")?, action)
+}
+
+/// Like [`run_checked`], with an input.
+pub fn run_with_input(
+    command: &mut Command,
+    input: &[u8],
+    action: &str,
+) -> anyhow::Result<Vec<u8>> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("starting git")?;
+    let (pipe, input) = (child.stdin.take(), input.to_vec());
+
+    // In a thread: git can fill the output pipe before it has read all input.
+    let writer = std::thread::spawn(move || pipe.map(|mut pipe| pipe.write_all(&input)));
+    let output = child.wait_with_output()?;
+    drop(writer.join());
+    check_output(output, action)
+}
+
+fn check_output(output: Output, action: &str) -> anyhow::Result<Vec<u8>> {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    anyhow::ensure!(
+        output.status.success(),
+        "git cannot {action}: {}",
+        // It can name files and refs of another's.
+        sanitize_block(stderr.trim().trim_start_matches("fatal: "))
+    );
+    Ok(output.stdout)
 }

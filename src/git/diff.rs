@@ -20,6 +20,7 @@ pub use change::TreeChange;
 
 use super::During;
 use super::repository::Repository;
+use crate::git::command::run_checked;
 use crate::git::object::tree::StoredTree;
 use crate::git::object::writer::Sink;
 use crate::git::object::{EntryMode, TreeEntry, TreeId, absent};
@@ -260,14 +261,8 @@ pub fn render_diffstat(
         git.args(paths.iter().map(|path| OsStr::from_bytes(path)));
     }
 
-    let output = git.output()?;
-    anyhow::ensure!(
-        output.status.success(),
-        "git cannot compare the trees: {}",
-        String::from_utf8_lossy(&output.stderr).trim()
-    );
-
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    let output = run_checked(&mut git, "compare the trees")?;
+    Ok(String::from_utf8_lossy(&output).into_owned())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 
 use super::repository::Repository;
 use super::{During, refs};
+use crate::git::command::run_checked;
 use crate::git::object::{CommitId, absent};
 
 /// Commits that are named in one call of git: arguments are limited in size.
@@ -33,12 +34,7 @@ pub fn draw_graph(
 
     git.arg("--end-of-options");
     git.args(tips.iter().map(ToString::to_string)).arg("--");
-    let output = git.output().context("starting git log")?;
-    anyhow::ensure!(
-        output.status.success(),
-        "git cannot draw the sessions: {}",
-        String::from_utf8_lossy(&output.stderr).trim()
-    );
+    let output = run_checked(&mut git, "draw the sessions")?;
     let drawn = |line: &str| match line.split_once('\0') {
         Some((drawing, id)) => Ok(GraphLine {
             drawing: drawing.to_owned(),
@@ -50,7 +46,7 @@ pub fn draw_graph(
         }),
     };
 
-    let text = String::from_utf8_lossy(&output.stdout);
+    let text = String::from_utf8_lossy(&output);
     text.lines().map(drawn).collect()
 }
 
@@ -70,13 +66,8 @@ pub fn refs_that_reach(
         let mut git = repository.git()?;
         git.args(["for-each-ref", "--format=%(refname)"]);
         git.args(some.iter().map(|id| format!("--contains={id}")));
-        let output = git.output().context("starting git for-each-ref")?;
-        anyhow::ensure!(
-            output.status.success(),
-            "git cannot tell which refs reach the session: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
-        let listed = String::from_utf8_lossy(&output.stdout);
+        let output = run_checked(&mut git, "tell which refs reach the session")?;
+        let listed = String::from_utf8_lossy(&output);
         names.extend(listed.lines().map(str::to_owned));
     }
 

@@ -6,8 +6,7 @@
 //! missing below HEAD, before it is renamed into place. If a check fails, no commit is imported.
 
 pub(in crate::git) mod collect;
-
-pub mod quarantine;
+mod quarantine;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -16,9 +15,8 @@ use std::path::{Path, PathBuf};
 use gix::bstr::ByteSlice;
 use gix::refs::FullName;
 
-use crate::git::incoming::collect::ForeignStore;
-use collect::Collected;
-use quarantine::Quarantine;
+use collect::{Collected, ForeignStore};
+use quarantine::{Quarantine, UnsoundCommit};
 
 use crate::git::history;
 use crate::git::object::CommitId;
@@ -27,9 +25,6 @@ use crate::host::file::{FileKind, Root};
 
 const MAX_NAMED_REFS: usize = 5;
 
-/// Maximum size of an object, packed or not.
-pub(in crate::git) const MAX_OBJECT: u64 = 512 << 20;
-
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// The newest commit, a descendant of the one that the commands started with.
@@ -37,10 +32,6 @@ pub struct Received {
     /// What was not imported, and why.
     pub remarks: Vec<String>,
 }
-
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct UnsoundCommit(String);
 
 pub(in crate::git) fn receive(
     repository: &Repository,

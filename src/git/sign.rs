@@ -8,11 +8,12 @@ use std::process::{Command, ExitStatus};
 
 use anyhow::Context as _;
 
+use crate::git::command::run_checked;
 use crate::git::land::branch::check_identity;
 use crate::git::object;
 use crate::git::object::id::{CommitId, TagId};
 use crate::git::repository::{Repository, alternates_line};
-use crate::git::user_git::{in_checkout, run_checked, silent_git, user_git};
+use crate::git::user_git::{in_checkout, silent_git, user_git};
 use crate::host::file::{make_dirs, read_regular};
 use crate::host::foreground::{self, Foreground};
 use crate::host::interrupt;

@@ -1,8 +1,7 @@
 //! Runs git as the user would: with their settings, identity, hooks and keys.
 
-use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use crate::git::repository::Repository;
 use crate::host::{env, process};
@@ -56,37 +55,4 @@ pub(super) fn in_checkout(mut command: Command, repository: &Repository) -> Comm
         .env("GIT_DIR", repository.git_dir())
         .env("GIT_WORK_TREE", repository.workdir());
     command
-}
-
-pub(super) fn run_checked(command: &mut Command, action: &str) -> anyhow::Result<Vec<u8>> {
-    check_output(command.output()?, action)
-}
-
-pub(super) fn run_with_input(
-    command: &mut Command,
-    input: &[u8],
-    action: &str,
-) -> anyhow::Result<Vec<u8>> {
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    let (pipe, input) = (child.stdin.take(), input.to_vec());
-
-    // In a thread: git can fill the output pipe before it has read all input.
-    let writer = std::thread::spawn(move || pipe.map(|mut pipe| pipe.write_all(&input)));
-    let output = child.wait_with_output()?;
-    drop(writer.join());
-    check_output(output, action)
-}
-
-fn check_output(output: Output, action: &str) -> anyhow::Result<Vec<u8>> {
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    anyhow::ensure!(
-        output.status.success(),
-        "git cannot {action}: {}",
-        stderr.trim().trim_start_matches("fatal: ")
-    );
-    Ok(output.stdout)
 }

@@ -7,9 +7,8 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, IsTerminal as _};
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 
 use super::file::reason;
 use super::{env, interrupt, process, screen};
@@ -143,12 +142,7 @@ impl Editor {
         let mut command = self.command(file);
         let opened = if self.has_window() {
             // A separate process group: ctrl-c at TeDDy's prompt must not close the user's window.
-            let detached = command
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .process_group(0);
-            detached.spawn().map(EditorOutcome::Window)
+            process::spawn_detached(&mut command).map(EditorOutcome::Window)
         } else {
             attach(&mut command);
             interrupt::without_handling(|| command.status()).map(EditorOutcome::Exited)

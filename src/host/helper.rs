@@ -13,8 +13,9 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 const MAX_OUTPUT: u64 = 16 << 20;
 
-/// Poll interval for the end of a program that has closed its outputs.
-const TICK: Duration = Duration::from_millis(2);
+/// First and longest interval between checks whether a program has ended.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub struct HelperAnswer {
@@ -49,7 +50,7 @@ pub fn run_for_answer(
         .1
         .recv_timeout(deadline.saturating_duration_since(Instant::now()));
 
-    match (stdout, stderr, wait(&mut child, deadline)) {
+    match (stdout, stderr, wait(&mut child, Some(deadline))?) {
         (Ok(stdout), Ok(stderr), Some(status)) => Ok(HelperAnswer {
             status,
             stdout,
@@ -72,7 +73,7 @@ pub fn run_with_input(command: &mut Command, input: &[u8], limit: Duration) -> i
     let mut child = command.spawn()?;
     feed(&mut child, input);
 
-    match wait(&mut child, deadline) {
+    match wait(&mut child, Some(deadline))? {
         Some(status) if status.success() => Ok(()),
         Some(status) => Err(io::Error::other(format!("it ended with {status}"))),
         None => Err(end(child)),
@@ -98,15 +99,16 @@ fn collect(pipe: Option<impl Read + Send + 'static>, sender: mpsc::Sender<Vec<u8
     });
 }
 
-fn wait(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
+/// Waits for a program to end. `None` if it still runs at the deadline.
+pub fn wait(child: &mut Child, deadline: Option<Instant>) -> io::Result<Option<ExitStatus>> {
+    let mut pause = SHORTEST_PAUSE;
     loop {
-        if let Ok(Some(status)) = child.try_wait() {
-            return Some(status);
+        let ended = child.try_wait()?;
+        if ended.is_some() || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Ok(ended);
         }
-        if Instant::now() >= deadline {
-            return None;
-        }
-        std::thread::sleep(TICK);
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 

@@ -1,13 +1,25 @@
 //! Starts child processes, and looks programs up by name.
 //!
 //! All child processes begin here. A name is looked up only in the absolute directories of `PATH`,
-//! so a program in a cloned repository is never run by accident.
+//! so a program in a cloned repository is never run by accident. What follows differs by purpose:
+//!
+//! - [`helper`](super::helper): text in, text out, a time limit, its own process group.
+//! - `git::command`: git without the user's settings, without a limit;
+//!   `git::user_git` with them. Ctrl-c at the terminal reaches git too.
+//! - `git::intake`: git over untrusted objects, with limits of memory and, for commands, of time.
+//! - `git::remote`: git whose messages the user sees while it runs.
+//! - [`foreground`](super::foreground): has the terminal; an interrupt is passed on. Editors and
+//!   pagers, which handle ctrl-c themselves, wait in `interrupt::without_handling`.
+//! - `model::job`: a model command or agent; its output is watched, and it can be canceled.
+//! - [`supervisor`](super::supervisor): commands of a plan, in the sandbox, with all descendants.
+//! - Our own program: lanes of a race and commands of an editor, which report while they run.
+//! - [`spawn_detached`]: outlives us.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 
 use rustix::fs::Access;
@@ -104,13 +116,13 @@ pub fn absolute_path() -> OsString {
 
 /// Starts a program that outlives this process. It has its own process group and no streams, so a
 /// reader of our output does not wait for it.
-pub fn spawn_detached(command: &mut Command) -> std::io::Result<()> {
+pub fn spawn_detached(command: &mut Command) -> std::io::Result<Child> {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .process_group(0);
-    command.spawn().map(drop)
+        .process_group(0)
+        .spawn()
 }
 
 /// Returns whether a process with this id exists, even if it belongs to another user.

@@ -4,11 +4,14 @@
 //! cancels, and on every error. It is not sandboxed: it is in the user's configuration.
 
 use std::io::{ErrorKind, Read, Write};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
 
 use super::ModelError;
 use crate::host::inherited::{self, ChildKind};
@@ -98,7 +101,7 @@ impl ProgramJob<'_> {
         if let Some(dir) = self.dir {
             command.current_dir(dir);
         }
-        own_group(&mut command);
+        command.process_group(0);
         // EACCES also means that a directory in `PATH` can't be entered. That is "not found" for
         // the user.
         let is_searched = !program.contains('/');
@@ -255,7 +258,8 @@ impl Drop for ProcessGroup {
             return;
         }
 
-        signal(&mut self.child, Signal::End);
+        // So that the processes can clean up.
+        signal(&self.child, Signal::TERM);
         let start = Instant::now();
         while start.elapsed() < GRACE {
             if matches!(self.child.try_wait(), Ok(Some(_))) {
@@ -264,45 +268,15 @@ impl Drop for ProcessGroup {
             thread::park_timeout(GROUP_TICK);
         }
 
-        signal(&mut self.child, Signal::Kill);
+        signal(&self.child, Signal::KILL);
         // Nothing reads the status of a process that we killed.
         let _ = self.child.wait();
     }
 }
 
-#[derive(Clone, Copy)]
-enum Signal {
-    /// SIGTERM, so that the processes can clean up.
-    End,
-    Kill,
-}
-
-#[cfg(unix)]
-fn own_group(command: &mut Command) {
-    use std::os::unix::process::CommandExt as _;
-
-    command.process_group(0);
-}
-
-/// Process groups exist on Unix only.
-#[cfg(not(unix))]
-fn own_group(_: &mut Command) {}
-
-#[cfg(unix)]
-fn signal(child: &mut Child, signal: Signal) {
-    let signal = match signal {
-        Signal::End => rustix::process::Signal::TERM,
-        Signal::Kill => rustix::process::Signal::KILL,
-    };
-
-    // ESRCH: the group has already exited.
-    let _ = rustix::process::kill_process_group(rustix::process::Pid::from_child(child), signal);
-}
-
-#[cfg(not(unix))]
-fn signal(child: &mut Child, _: Signal) {
-    // Fails only if the process has already exited.
-    let _ = child.kill();
+/// Signals the process group. ESRCH: it has already exited.
+fn signal(child: &Child, signal: Signal) {
+    let _ = rustix::process::kill_process_group(Pid::from_child(child), signal);
 }
 
 const STDERR_TAIL: usize = 4096;

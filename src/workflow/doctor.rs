@@ -20,6 +20,7 @@ use serde::Serialize;
 use crate::config::error::ConfigError;
 use crate::config::layer::{self, Layer};
 use crate::config::settings::Settings;
+use crate::git::command::run_checked;
 use crate::git::open::OpenError;
 use crate::git::refs::repair::ForeignLock;
 use crate::git::worktree;
@@ -273,13 +274,7 @@ impl Patient {
 fn hide_decoration(project: &Project) -> anyhow::Result<String> {
     let mut command = project.repository.git()?;
     command.args(["config", "--add", "log.excludeDecoration", "refs/teddy/"]);
-    let output = command.output().context("starting git config")?;
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    anyhow::ensure!(
-        output.status.success(),
-        "git config failed: {}",
-        sanitize_line(stderr.trim())
-    );
+    run_checked(&mut command, "change its settings")?;
     Ok("set `log.excludeDecoration` to `refs/teddy/` in this repository".to_owned())
 }
 

@@ -3,6 +3,7 @@
 use anyhow::Context as _;
 use serde::Serialize;
 
+use crate::git::command::run_checked;
 use crate::git::repository::Repository;
 use crate::git::worktree;
 use crate::workflow::gc::{ARCHIVE, dir_size, files_below};
@@ -69,14 +70,8 @@ fn objects(repository: &Repository) -> anyhow::Result<u64> {
         "--tags",
         "--remotes",
     ]);
-    let output = command.output().context("starting git rev-list")?;
-    anyhow::ensure!(
-        output.status.success(),
-        "git rev-list failed: {}",
-        String::from_utf8_lossy(&output.stderr).trim()
-    );
-
-    String::from_utf8_lossy(&output.stdout)
+    let output = run_checked(&mut command, "measure the objects")?;
+    String::from_utf8_lossy(&output)
         .trim()
         .parse()
         .context("reading what git rev-list says")

@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::workflow::gc::expired::AgedSnapshots;
@@ -19,7 +18,8 @@ pub(in crate::workflow) use expired::{dir_size, files_below};
 pub use session::ArchivedSession;
 pub(in crate::workflow) use session::{ARCHIVE, forget};
 
-use crate::git::incoming::quarantine;
+use crate::git::command::run_checked;
+use crate::git::intake;
 use crate::git::object::CommitId;
 use crate::git::refs::Reference;
 use crate::git::repository::Repository;
@@ -161,7 +161,7 @@ fn find_waste(project: &Project, options: &GcOptions) -> anyhow::Result<Waste> {
     let worktrees = expired::find_idle_worktrees(project, options)?;
     let caches = confine::tool_caches(project);
     let is_old = expired::age(&caches).is_some_and(|age| age >= DAY * options.idle_days);
-    let mut abandoned = expired::find_leftovers(&quarantine::incoming_dir(repository))?;
+    let mut abandoned = expired::find_leftovers(&intake::incoming_dir(repository))?;
     abandoned.extend(expired::find_leftovers(&verify::signing_dir(repository))?);
 
     Ok(Waste {
@@ -246,11 +246,5 @@ fn repack(repository: &Repository) -> anyhow::Result<()> {
         command.arg("--geometric=2");
     }
 
-    let output = command.output().context("starting git repack")?;
-    anyhow::ensure!(
-        output.status.success(),
-        "git repack failed: {}",
-        String::from_utf8_lossy(&output.stderr).trim()
-    );
-    Ok(())
+    run_checked(&mut command, "repack").map(drop)
 }

@@ -133,7 +133,8 @@ fn enqueue(app: &App, dir: &Path, event: &HookEvent) -> anyhow::Result<()> {
     }
     let mut command = process::command(env::current_exe()?);
     command.args(["hook", TAKE]).current_dir(dir);
-    Ok(process::spawn_detached(&mut command)?)
+    process::spawn_detached(&mut command)?;
+    Ok(())
 }
 
 fn stdin() -> anyhow::Result<String> {

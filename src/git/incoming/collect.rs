@@ -10,8 +10,8 @@ use gix::objs::{CommitRef, Exists as _, Find as _, FindHeader as _, Kind, TagRef
 use gix::zlib::Decompress;
 use gix::zlib::stream::inflate;
 
-use super::quarantine::Quarantine;
-use super::{MAX_OBJECT, UnsoundCommit};
+use super::quarantine::{Quarantine, UnsoundCommit};
+use crate::git::intake::MAX_OBJECT;
 use crate::git::keep::pack::{Pack, deflated, keep};
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;

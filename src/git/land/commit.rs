@@ -15,11 +15,12 @@ use anyhow::Context as _;
 use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::index;
+use crate::git::command::{run_checked, run_with_input};
 use crate::git::keep::durable::note_written;
 use crate::git::keep::pack::private_blobs;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::repository::Repository;
-use crate::git::user_git::{in_checkout, run_checked, run_with_input, silent_git, user_git};
+use crate::git::user_git::{in_checkout, silent_git, user_git};
 use crate::host::file::{read_regular, read_regular_text};
 use crate::host::foreground::{self, Foreground};
 use crate::host::process;

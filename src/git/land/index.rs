@@ -13,12 +13,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
+use crate::git::command::{run_checked, run_with_input};
 use crate::git::diff;
 use crate::git::merge;
 use crate::git::merge::Merged;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
-use crate::git::user_git::{in_checkout, run_checked, run_with_input, silent_git};
+use crate::git::user_git::{in_checkout, silent_git};
 
 // Name of the lock in git and here.
 const LOCK: &str = "index.lock";

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::git::command::run_checked;
 use crate::git::object::CommitId;
 use crate::git::refs;
 use crate::git::repository::Repository;
-use crate::git::user_git::{in_checkout, run_checked, silent_git};
+use crate::git::user_git::{in_checkout, silent_git};
 
 #[derive(Debug, Clone)]
 pub struct SharedState {

@@ -6,11 +6,11 @@ use gix::objs::Kind;
 
 use super::RemoteName;
 use crate::git::During as _;
+use crate::git::command::run_with_input;
 use crate::git::object::absent;
 use crate::git::object::{BlobId, CommitId, TreeId};
 use crate::git::refs;
 use crate::git::repository::Repository;
-use crate::git::user_git::run_with_input;
 
 const MOST_BRANCHES: usize = 1000;
 
