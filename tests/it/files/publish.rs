@@ -418,6 +418,33 @@ fn files_are_written_as_a_checkout_would() {
 }
 
 #[test]
+fn staged_files_are_discarded_if_another_version_cannot_be_made() {
+    let repo = TestRepo::new();
+    let write = |text: &'static str| {
+        move |r: &TestRepo| {
+            ["a", "b.x", "new/c"]
+                .map(|path| r.write(path, text))
+                .into_iter()
+                .collect()
+        }
+    };
+    let (from, to) = trees(&repo, write("1"), write("2"));
+    repo.write(".git/info/attributes", "*.x filter=broken\n");
+    for (key, value) in [("smudge", "false"), ("clean", "cat"), ("required", "true")] {
+        repo.git(&["config", &format!("filter.broken.{key}"), value]);
+    }
+
+    let published = publish(&repo, from, to);
+    let conflicts: Vec<_> = published.conflicts.into_iter().collect();
+    assert!(
+        matches!(&conflicts[..], [(path, Conflict::Failed(_))] if path == b"b.x"),
+        "{conflicts:?}"
+    );
+    assert_eq!([repo.read("a"), repo.read("new/c")], ["1", "1"]);
+    assert_eq!(leftovers(&repo.path()), [""; 0]);
+}
+
+#[test]
 fn attributes_and_the_files_they_govern_change_together() {
     let repo = TestRepo::new();
     let (from, to) = trees(
