@@ -13,7 +13,7 @@ use crate::text::shell_word::{shell_operand, shell_word};
 use crate::ui::drift::describe_missing;
 use crate::ui::notice::restore_note;
 use crate::workflow::restore::outcome::RestoreNote;
-use crate::workflow::restore::steps::{PassedOver, WhyPassedOver};
+use crate::workflow::restore::outcome::{PassedOver, WhyPassedOver};
 use crate::workflow::restore::{OnOverlap, RestoreOptions, RestoreResult, restore};
 use crate::workflow::user::User;
 use crate::workspace::drift::{MissingChange, WhyMissing};

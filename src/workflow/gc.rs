@@ -8,12 +8,10 @@ mod session;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::workflow::gc::expired::AgedSnapshots;
-use crate::workflow::gc::expired::IdleWorktrees;
+use crate::workflow::gc::expired::{AgedSnapshots, DAY, IdleWorktrees};
 pub(in crate::workflow) use expired::{dir_size, files_below};
 pub use session::ArchivedSession;
 pub(in crate::workflow) use session::{ARCHIVE, forget};
@@ -29,8 +27,6 @@ use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User, telling};
 use crate::workflow::{confine, verify};
 use crate::workspace::recover::tidy_worktrees;
-
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[derive(Debug, Clone)]
 pub struct GcOptions {
@@ -62,12 +58,6 @@ pub struct GcResult {
     /// Refs that still reach something of the deleted sessions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub held_by: Vec<String>,
-}
-
-#[derive(Debug, Clone)]
-struct RemovedWorktree {
-    session: String,
-    bytes: u64,
 }
 
 pub fn gc(project: &Project, options: &GcOptions, user: &mut dyn User) -> anyhow::Result<GcResult> {
@@ -158,7 +148,7 @@ struct Waste {
 
 fn find_waste(project: &Project, options: &GcOptions) -> anyhow::Result<Waste> {
     let repository = &project.repository;
-    let worktrees = expired::find_idle_worktrees(project, options)?;
+    let worktrees = expired::find_idle_worktrees(project, &options.sessions, options.idle_days)?;
     let caches = confine::tool_caches(project);
     let is_old = expired::age(&caches).is_some_and(|age| age >= DAY * options.idle_days);
     let mut abandoned = expired::find_leftovers(&intake::incoming_dir(repository))?;

@@ -9,13 +9,15 @@ mod landing_plan;
 mod landing_run;
 mod message;
 
+pub use self::landing_plan::{LandOptions, MessageSource};
+pub use crate::workspace::landing::turns_named as turns;
+
 use anyhow::Context as _;
 use serde::Serialize;
 
 use self::error::CommitRefused;
-use self::landing_plan::{LandPlan, PlannedCommit};
+use self::landing_plan::{LandPlan, Landing, PlannedCommit};
 use self::landing_run::LandingRun;
-
 use crate::git::diff::{self, TreeChange};
 use crate::git::land::branch::{Obstacle, Target, target};
 use crate::git::land::commit::LandingDir;
@@ -27,45 +29,15 @@ use crate::session::artifact;
 use crate::session::turn::Turn;
 use crate::text::path::{lossy, lossy_paths};
 use crate::text::sanitize::sanitize_line;
-use crate::workflow::land::landing_plan::Landing;
 use crate::workflow::open_session::EnteredSession;
 use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, NobodyToAsk, User};
-pub use crate::workspace::landing::turns_named as turns;
 use crate::workspace::landing::{self, IntendedCommit, LandingNote, MadeCommit, Recording};
 use crate::workspace::notice::{FileObstacle, obstacles};
 use crate::workspace::snapshot::{self, RecordedFiles};
 
 /// In a question.
 const MAX_NAMED: usize = 5;
-
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum MessageSource {
-    Given(String),
-    /// Of the turns' titles and requests.
-    #[default]
-    Draft,
-    /// The draft, edited by the user.
-    Edited,
-}
-
-#[derive(Debug, Clone, Default)]
-pub struct LandOptions {
-    /// A turn, or a range of turns. `None` for all that have not landed.
-    pub range: Option<String>,
-    pub message: MessageSource,
-    /// A commit for each turn.
-    pub each: bool,
-    pub branch: Option<String>,
-    /// Only shows what would be committed.
-    pub dry_run: bool,
-    /// Skips the hooks that check.
-    pub no_verify: bool,
-    /// Commits again with what a hook changed before it refused.
-    pub with_repairs: bool,
-    /// Lands what the user's files lack.
-    pub anyway: bool,
-}
 
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct LandResult {

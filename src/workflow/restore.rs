@@ -2,113 +2,48 @@
 //!
 //! The user's edits survive unless they conflict. Then nothing is written, unless an option chooses
 //! a side (docs/decisions/0011-restore.md).
+//!
+//! A [`Restore`] is built by `restore`, `undo` or `redo`. `fit` checks that nothing is in its way and
+//! applies its plan to the recorded files, `report` says what that changes, and `finish` records it and
+//! updates the user's files.
 
 mod apply;
-
 pub mod outcome;
-
 mod record;
 mod restore_plan;
 pub mod steps;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+pub use self::outcome::RestoreResult;
+pub use self::restore_plan::{OnOverlap, RestoreOptions};
 
-use self::apply::{RestoredFiles, apply_plan};
-use self::outcome::RestoreNote;
-use self::record::{RestoreTurn, write_restore_turn};
-use self::restore_plan::{Planner, RestorePlan};
-use crate::git::diff;
-use crate::git::object::{CommitId, EntryMode, TreeEntry, TreeId};
+use self::apply::{
+    FittedRestore, HiddenFiles, RestoredFiles, apply_plan, find_blocked, find_hidden,
+};
+use self::outcome::{RestoreNote, UndoneCommit};
+use self::restore_plan::{LockedSession, Restore, check_paths, restrict_to_paths};
+use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
+use crate::git::{diff, refs};
 use crate::host::interrupt;
 use crate::plan;
 use crate::project::Project;
 use crate::session::artifact;
-use crate::session::draft::Draft;
 use crate::session::meta::{RestoreCommand, Restored};
 use crate::session::publication::Stack;
-use crate::session::store::back::TurnsBack;
-use crate::session::turn::Turn;
 use crate::text::path::{lossy, lossy_paths};
-use crate::workflow::open_session::EnteredSession;
-use crate::workflow::restore::apply::{HiddenFiles, find_blocked, find_hidden};
-use crate::workflow::restore::outcome::{add_changes, predict_turns_of_others, summarize_turns};
-use crate::workflow::restore::record::changes_nothing;
-use crate::workflow::restore::restore_plan::{check_paths, restrict_to_paths};
-use crate::workflow::restore::steps::PassedOver;
 use crate::workflow::user::User;
 use crate::workspace::complete::Completed;
 use crate::workspace::draft_transfer::{self, TransferScope};
-use crate::workspace::drift::MissingChange;
-use crate::workspace::drift::{first_turn_after, turn_tree};
-use crate::workspace::fit::FileMove;
-use crate::workspace::fit::find_conflict_markers;
+use crate::workspace::drift::{
+    TurnName, find_missing_changes, taken_from_others, taken_of, turn_tree,
+};
+use crate::workspace::fit::{FileMove, find_conflict_markers};
+use crate::workspace::landing::landed_as;
 use crate::workspace::notice::obstacles;
 use crate::workspace::snapshot::{RecordedFiles, commit_of};
-use crate::workspace::stack::{PatchId, Stacks};
-use crate::workspace::transaction::Transaction;
-
-/// If the user's edits conflict with the turn's version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnOverlap {
-    /// Change nothing and report the conflicts.
-    #[default]
-    Stop,
-    Ours,
-    Theirs,
-    Markers,
-    /// Make the files equal to the turn's and discard the user's edits.
-    Exact,
-}
-
-impl OnOverlap {
-    /// The turn's version replaces a conflicting one of the user's.
-    pub fn replaces(self) -> bool {
-        matches!(self, OnOverlap::Theirs | OnOverlap::Exact)
-    }
-}
-
-#[derive(Debug, Clone, Default)]
-pub struct RestoreOptions {
-    /// To restrict the restore to. Empty for all.
-    pub paths: Vec<String>,
-    pub on_overlap: OnOverlap,
-    /// Keeps the context.
-    pub files_only: bool,
-    /// Only shows what would change.
-    pub dry_run: bool,
-}
-
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct RestoreResult {
-    pub turn: u64,
-    /// Records the restore. `None` after a dry run or a conflict, and if nothing had to change.
-    pub commit: Option<CommitId>,
-    /// Reverted or applied by an undo or redo.
-    pub over: Vec<u64>,
-    pub passed_over: Vec<PassedOver>,
-    /// Exactly the turns are applied that were applied after the target.
-    pub same_turns: bool,
-    pub written: Vec<String>,
-    pub deleted: Vec<String>,
-    /// With edits of the user's that were kept.
-    pub kept: Vec<String>,
-    /// Kept files that lack something of a turn.
-    pub missing: Vec<MissingChange>,
-    /// Written with conflict markers.
-    pub conflicts: Vec<String>,
-    /// Conflicting files, unchanged; once the turn is recorded, files that could not be written.
-    pub overlaps: Vec<String>,
-    /// The user's side of a conflict was kept, so turns are reverted or applied only in part.
-    #[serde(skip)]
-    pub is_partial: bool,
-    #[serde(skip)]
-    pub notes: Vec<RestoreNote>,
-    /// Outside of snapshots, unchanged.
-    pub not_captured: Vec<String>,
-}
+use crate::workspace::stack::{PatchId, Stacks, is_patch};
 
 pub fn restore(
     project: &Project,
@@ -116,24 +51,15 @@ pub fn restore(
     options: &RestoreOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<RestoreResult> {
-    let session = project.session()?;
-    let entered = EnteredSession::enter(project, &session, "restore", user)?;
-    let tip = &entered.tip;
-    let turn = project.store().turn(&session, name)?;
+    let session = LockedSession::enter(project, "restore", user)?;
+    let turn = project.store().turn(&session.entered.tip.session, name)?;
     turn.session.writable()?;
-    let stacks = Stacks::new(&project.repository);
-    let current = stacks.current(tip)?;
-    let stack = find_target_stack(project, &stacks, &turn)?;
-    let planner = Planner {
-        repository: &project.repository,
-        stacks: &stacks,
-        current: &current,
-    };
+    let current = session.stacks.current(&session.entered.tip)?;
+    let stack = session.target_stack(&turn)?;
 
-    let turns = project.store().back_from(tip.clone());
-    let goal = RestoreTarget {
-        turns: &turns,
-        turn: &turn,
+    carry_out(&Restore {
+        session: &session,
+        options,
         title: format!("Restore {}: {}", turn.number(), turn.title),
         restored: Restored {
             turn: turn.number(),
@@ -141,74 +67,26 @@ pub fn restore(
             redo: Vec::new(),
             over: Vec::new(),
         },
-        plan: planner.plan_to(&stack, &options.paths)?,
-        planner,
+        plan: session.planner(&current).plan_to(&stack, &options.paths)?,
+        current,
+        turn,
         stack,
-    };
-    carry_out(&entered, &goal, options)
+    })
 }
 
-struct RestoreTarget<'a> {
-    planner: Planner<'a>,
-    turns: &'a TurnsBack<'a>,
-    turn: &'a Turn,
-    title: String,
-    restored: Restored,
-    plan: RestorePlan,
-    /// Applied in the target.
-    stack: Stack<PatchId>,
-}
-
-fn carry_out(
-    entered: &EnteredSession<'_>,
-    goal: &RestoreTarget<'_>,
-    options: &RestoreOptions,
-) -> anyhow::Result<RestoreResult> {
-    let EnteredSession {
-        project,
-        tip,
-        transaction,
-        ..
-    } = entered;
-    let restore = Restore {
-        transaction,
-        project,
-        tip,
-        goal,
-        options,
+fn carry_out(restore: &Restore<'_>) -> anyhow::Result<RestoreResult> {
+    let fitted = match restore.fit()? {
+        Fitting::Clean(fitted) => fitted,
+        Fitting::Stopped(result) => return Ok(result),
     };
-    let mut result = RestoreResult {
-        turn: goal.turn.number(),
-        over: goal.restored.over.clone(),
-        ..RestoreResult::default()
-    };
-    let Some(fitted) = restore.fit(&mut result)? else {
-        return Ok(result);
-    };
-
-    let files = FileMove {
-        from: fitted.recorded.tree,
-        to: leave_repositories(
-            &project.repository,
-            fitted.recorded.tree,
-            fitted.restored.tree,
-        )?,
-    };
-    let waiting = draft_transfer::waiting(&project.checkout(), tip)?;
-    let writing = RestoreTurn {
-        goal,
-        recorded: &fitted.recorded,
-        files: &files,
-        restored: &fitted.restored,
-        options,
-        waits: waiting.is_some(),
-    };
-    add_changes(project, &writing, tip, fitted.target, &mut result)?;
-    if options.dry_run && options.on_overlap != OnOverlap::Exact {
-        let others = predict_turns_of_others(project, tip, goal)?;
+    let mut result = fitted.report()?;
+    let is_dry = restore.options.dry_run;
+    if is_dry && restore.options.on_overlap != OnOverlap::Exact {
+        let others = restore.turns_of_others(&restore.end())?;
+        let others = (!others.is_empty()).then_some(RestoreNote::WouldTakeFromOthers(others));
         result.notes.extend(others);
     }
-    if options.dry_run || changes_nothing(project, tip, &writing)? {
+    if is_dry || fitted.changes_nothing()? {
         return Ok(result);
     }
 
@@ -216,52 +94,45 @@ fn carry_out(
         !interrupt::requested(),
         "interrupted before anything was changed"
     );
-    restore.finish(&writing, waiting, &mut result)?;
-    Ok(result)
+    fitted.finish(result)
 }
 
-struct Restore<'a> {
-    transaction: &'a Transaction,
-    project: &'a Project,
-    tip: &'a Turn,
-    goal: &'a RestoreTarget<'a>,
-    options: &'a RestoreOptions,
-}
-
-struct FittedFiles {
-    recorded: RecordedFiles,
-    restored: RestoredFiles,
-    /// On the requested paths.
-    target: TreeId,
+enum Fitting<'a> {
+    Clean(FittedRestore<'a>),
+    /// By what the result names.
+    Stopped(RestoreResult),
 }
 
 impl Restore<'_> {
-    /// `None` if a conflict stops the restore; `result` reports it.
-    fn fit(&self, result: &mut RestoreResult) -> anyhow::Result<Option<FittedFiles>> {
-        let (project, goal, options) = (self.project, self.goal, self.options);
+    fn fit(&self) -> anyhow::Result<Fitting<'_>> {
+        let (project, options) = (self.session.project, self.options);
         let repository = &project.repository;
-        let target = turn_tree(&project.checkout(), goal.turn)?;
+        let target = turn_tree(&project.checkout(), &self.turn)?;
         let (mut recorded, hidden) = self.record(target)?;
-        check_paths(repository, goal.turn, options, [target, recorded.tree])?;
-        let left_out = recorded.not_captured.iter();
-        result.not_captured = left_out.map(|file| file.path.clone()).collect();
+        check_paths(repository, &self.turn, options, [target, recorded.tree])?;
+        let stopped = |overlaps, note: Option<RestoreNote>| {
+            Ok(Fitting::Stopped(RestoreResult {
+                overlaps,
+                notes: note.into_iter().collect(),
+                ..self.begin_result(&recorded)
+            }))
+        };
 
         let (target, outside_paths) =
             restrict_to_paths(repository, recorded.tree, target, &options.paths)?;
         if options.on_overlap == OnOverlap::Exact && !outside_paths.is_empty() {
-            result.overlaps = lossy_paths(&outside_paths);
-            result.notes.push(RestoreNote::OutsidePaths(outside_paths));
-            return Ok(None);
+            let overlaps = lossy_paths(&outside_paths);
+            return stopped(overlaps, Some(RestoreNote::OutsidePaths(outside_paths)));
         }
 
         let apply_with = |unwritable: &BTreeSet<Vec<u8>>| match options.on_overlap {
             OnOverlap::Exact => Ok(RestoredFiles::exactly(target)),
-            on_overlap => apply_plan(project, recorded.tree, &goal.plan, on_overlap, unwritable),
+            on_overlap => apply_plan(project, recorded.tree, &self.plan, on_overlap, unwritable),
         };
         let mut restored = apply_with(&BTreeSet::new())?;
         if options.on_overlap == OnOverlap::Stop && !restored.overlaps.is_empty() {
-            result.overlaps = restored.overlaps.iter().map(|path| lossy(path)).collect();
-            return Ok(None);
+            let overlaps = restored.overlaps.iter().map(|path| lossy(path)).collect();
+            return stopped(overlaps, None);
         }
 
         // A file that no snapshot has cannot be replaced: its bytes would be lost.
@@ -272,11 +143,10 @@ impl Restore<'_> {
             in_the_way = find_blocked(project, recorded.tree, restored.tree)?;
         }
         if !in_the_way.is_empty() {
-            result.overlaps = in_the_way.keys().map(|path| lossy(path)).collect();
+            let overlaps = in_the_way.keys().map(|path| lossy(path)).collect();
             let files: BTreeSet<Vec<u8>> = in_the_way.into_values().collect();
             let note = RestoreNote::NotInSnapshot(files.into_iter().collect());
-            result.notes.push(note);
-            return Ok(None);
+            return stopped(overlaps, Some(note));
         }
 
         // The next snapshot lacks these files, so the turn must not have them.
@@ -285,23 +155,38 @@ impl Restore<'_> {
             let without = unchanged.into_iter().map(|path| (path, None)).collect();
             restored.tree = diff::tree_with(repository, restored.tree, &without)?;
             recorded.tree = diff::tree_with(repository, recorded.tree, &without)?;
-            recorded.commit = commit_of(&project.checkout(), recorded.tree, self.tip)?;
+            recorded.commit = commit_of(&project.checkout(), recorded.tree, self.tip())?;
         }
 
-        self.compare_turns(&restored, target, result)?;
-        Ok(Some(FittedFiles {
+        Ok(Fitting::Clean(FittedRestore {
+            restore: self,
+            files: FileMove {
+                from: recorded.tree,
+                to: leave_repositories(repository, recorded.tree, restored.tree)?,
+            },
+            waiting: draft_transfer::waiting(&project.checkout(), self.tip())?,
             recorded,
             restored,
             target,
         }))
     }
 
+    fn begin_result(&self, recorded: &RecordedFiles) -> RestoreResult {
+        let left_out = recorded.not_captured.iter();
+        RestoreResult {
+            turn: self.turn.number(),
+            over: self.restored.over.clone(),
+            not_captured: left_out.map(|file| file.path.clone()).collect(),
+            ..RestoreResult::default()
+        }
+    }
+
     /// Also files outside of snapshots that the restore can replace.
     fn record(&self, target: TreeId) -> anyhow::Result<(RecordedFiles, HiddenFiles)> {
-        let (project, options) = (self.project, self.options);
-        let checkout = project.checkout();
-        let recorded = self.transaction.record(&checkout, self.tip, &[])?;
-        let steps = self.goal.plan.steps();
+        let (project, options) = (self.session.project, self.options);
+        let (checkout, transaction) = (project.checkout(), &self.session.entered.transaction);
+        let recorded = transaction.record(&checkout, self.tip(), &[])?;
+        let steps = self.plan.steps();
         let mut moves: Vec<[TreeId; 2]> = steps.map(|step| [step.from, step.to]).collect();
         if options.on_overlap == OnOverlap::Exact {
             let (target, _) =
@@ -313,58 +198,161 @@ impl Restore<'_> {
         if hidden.is_empty() {
             return Ok((recorded, hidden));
         }
-        let recorded = self
-            .transaction
-            .record(&checkout, self.tip, &hidden.all())?;
+        let recorded = transaction.record(&checkout, self.tip(), &hidden.all())?;
         Ok((recorded, hidden))
     }
 
-    fn compare_turns(
-        &self,
-        restored: &RestoredFiles,
-        target: TreeId,
-        result: &mut RestoreResult,
-    ) -> anyhow::Result<()> {
-        let (goal, options) = (self.goal, self.options);
-        let stacks = goal.planner.stacks;
+    /// The files of the target plus all turns that remain applied.
+    fn target_with_turns(&self, target: TreeId) -> anyhow::Result<TreeId> {
+        let planner = self.session.planner(&self.stack);
+        let plan = planner.plan_to(&self.end(), &self.options.paths)?;
+        let (project, none) = (self.session.project, BTreeSet::new());
+        Ok(apply_plan(project, target, &plan, OnOverlap::Ours, &none)?.tree)
+    }
+
+    /// Once the restore is recorded.
+    fn turn_notes(&self) -> anyhow::Result<Vec<RestoreNote>> {
+        let (project, tip) = (self.session.project, self.tip());
+        let stacks = Stacks::new(&project.repository);
+        let now = stacks.after(&project.store().tip(&tip.session)?)?;
+        let unknown = taken_from_others(&stacks, &tip.session, &[], &self.current, &now)?;
+        // Turns from before a rename carry another name. Their commits say whose they are.
+        let later = match unknown.is_empty() {
+            true => Vec::new(),
+            false => self.turns_after(&stacks)?,
+        };
+        let own = taken_of(&stacks, &tip.session, &later, &self.current, &now)?;
+        let landed = self.still_landed(&own)?;
+        let others = self.turns_of_others(&now)?;
+
+        let landed = (!landed.is_empty()).then_some(RestoreNote::StillLanded(landed));
+        let others = (!others.is_empty()).then_some(RestoreNote::TakenFromOthers(others));
+        Ok(landed.into_iter().chain(others).collect())
+    }
+
+    /// Turns of other sessions that are in the files now and not in `after`.
+    fn turns_of_others(&self, after: &Stack<PatchId>) -> anyhow::Result<Vec<TurnName>> {
+        let (session, before) = (&self.tip().session, &self.current);
+        let stacks = Stacks::new(&self.session.project.repository);
+        let others = taken_from_others(&stacks, session, &[], before, after)?;
+        if others.is_empty() {
+            return Ok(others);
+        }
+        taken_from_others(&stacks, session, &self.turns_after(&stacks)?, before, after)
+    }
+
+    /// Of the session, after the target.
+    fn turns_after(&self, stacks: &Stacks<'_>) -> anyhow::Result<Vec<PatchId>> {
+        let mut patches = Vec::new();
+        for later in self.session.project.store().history(self.tip().clone()) {
+            let later = later?;
+            if later.number() <= self.turn.number() {
+                break;
+            }
+            if is_patch(&later) {
+                patches.push(stacks.id(&later)?);
+            }
+        }
+        Ok(patches)
+    }
+
+    /// Landed turns whose commits are on their branch still.
+    fn still_landed(&self, undone: &[u64]) -> anyhow::Result<Vec<UndoneCommit>> {
+        let Some(oldest) = undone.iter().min() else {
+            return Ok(Vec::new());
+        };
+        let repository = &self.session.project.repository;
+        let current = refs::branch_or_head(repository)?;
+        let mut landed_commits = Vec::new();
+        // A turn lands after it was recorded.
+        for turn in self.session.turns.landings_after(*oldest)? {
+            let Some(landed) = turn.meta.landed else {
+                continue;
+            };
+            for commit in landed.commits {
+                let numbers = commit.turns.iter().map(|turn| turn.number);
+                let turns: Vec<u64> = numbers.filter(|number| undone.contains(number)).collect();
+                if turns.is_empty() {
+                    continue;
+                }
+                if let Some(id) = landed_as(repository, &landed.branch, &commit)? {
+                    landed_commits.push(UndoneCommit {
+                        commit: id,
+                        turns,
+                        branch: landed.branch.clone(),
+                        is_current: landed.branch == current,
+                    });
+                }
+            }
+        }
+
+        Ok(landed_commits)
+    }
+}
+
+impl FittedRestore<'_> {
+    /// What carrying it out changes.
+    fn report(&self) -> anyhow::Result<RestoreResult> {
+        let (restore, options) = (self.restore, self.restore.options);
+        let (project, stacks) = (restore.session.project, &restore.session.stacks);
+        let repository = &project.repository;
+        let mut result = restore.begin_result(&self.recorded);
+
         // Unknown turns count as the user's edits, so only a comparison of the files shows it.
-        let is_known = stacks.are_known()? || restored.tree == target;
-        result.is_partial = !restored.stopped.is_empty();
-        result.same_turns = options.on_overlap == OnOverlap::Exact
-            || is_known && !result.is_partial && goal.plan.ends_in(stacks, &goal.stack, options)?;
+        let is_known = stacks.are_known()? || self.restored.tree == self.target;
+        result.is_partial = !self.restored.stopped.is_empty();
+        let ends = || restore.plan.ends_in(stacks, &restore.stack, options);
+        result.same_turns =
+            options.on_overlap == OnOverlap::Exact || is_known && !result.is_partial && ends()?;
         if !is_known {
             result.notes.push(RestoreNote::NoRecord);
         }
-
         if options.on_overlap == OnOverlap::Markers {
-            let suspects: Vec<Vec<u8>> = restored.overlaps.iter().cloned().collect();
-            let repository = &self.project.repository;
-            result.conflicts = lossy_paths(&find_conflict_markers(
-                repository,
-                restored.tree,
-                &suspects,
-            )?);
+            let suspects: Vec<Vec<u8>> = self.restored.overlaps.iter().cloned().collect();
+            let marked = find_conflict_markers(repository, self.restored.tree, &suspects)?;
+            result.conflicts = lossy_paths(&marked);
         }
-        Ok(())
+
+        for change in diff::changes(repository, self.files.from, self.files.to)? {
+            let paths = match change.new {
+                Some(_) => &mut result.written,
+                None => &mut result.deleted,
+            };
+            paths.push(lossy(&change.path));
+        }
+
+        // Turns that are not in the target can be applied. Their changes are not the user's.
+        let unedited = match result.same_turns {
+            true => self.target,
+            false => restore
+                .target_with_turns(self.target)
+                .unwrap_or(self.target),
+        };
+        let own = diff::changes(repository, unedited, self.files.to)?;
+        let own_paths = own.iter().map(|change| lossy(&change.path));
+        result.kept = own_paths
+            .filter(|path| !result.deleted.contains(path))
+            .collect();
+        if result.same_turns {
+            let (checkout, stack) = (project.checkout(), &restore.stack);
+            result.missing = find_missing_changes(&checkout, restore.tip(), stacks, stack, &own)?;
+        }
+
+        Ok(result)
     }
 
-    fn finish(
-        &self,
-        writing: &RestoreTurn<'_>,
-        waiting: Option<Draft>,
-        result: &mut RestoreResult,
-    ) -> anyhow::Result<()> {
-        let (project, tip) = (self.project, self.tip);
-        let step = write_restore_turn(project, tip, writing)?;
-        let (checkout, files) = (project.checkout(), Some(writing.files));
+    /// Records the turn and updates the user's files.
+    fn finish(self, mut result: RestoreResult) -> anyhow::Result<RestoreResult> {
+        let restore = self.restore;
+        let (checkout, tip) = (restore.session.project.checkout(), restore.tip());
+        let step = self.write()?;
+        let transaction = &restore.session.entered.transaction;
         let Completed {
             commit, published, ..
-        } = self
-            .transaction
-            .complete(&checkout, &tip.session, &step, files)?;
-        if let Some(waiting) = waiting {
+        } = transaction.complete(&checkout, &tip.session, &step, Some(&self.files))?;
+        if let Some(waiting) = self.waiting {
             // If the context stays, all of the draft still applies.
-            let scope = match self.options.files_only {
+            let scope = match restore.options.files_only {
                 true => TransferScope::Whole,
                 false => TransferScope::Answer,
             };
@@ -385,9 +373,10 @@ impl Restore<'_> {
         result.commit = Some(commit);
 
         // The files are written already.
-        let notes = summarize_turns(project, tip, self.goal);
-        result.notes.extend(notes.unwrap_or_default());
-        Ok(())
+        result
+            .notes
+            .extend(restore.turn_notes().unwrap_or_default());
+        Ok(result)
     }
 }
 
@@ -411,15 +400,4 @@ fn leave_repositories(
         }
     }
     diff::tree_with(repository, tree, &edits)
-}
-
-fn find_target_stack(
-    project: &Project,
-    stacks: &Stacks<'_>,
-    turn: &Turn,
-) -> anyhow::Result<Stack<PatchId>> {
-    match first_turn_after(&project.checkout(), turn)? {
-        Some(next) => stacks.base_of(&next),
-        None => stacks.expected(turn),
-    }
 }

@@ -3,10 +3,11 @@
 
 use std::cell::RefCell;
 
+use super::comments;
+use super::options::ExecuteOptions;
 use super::planned::{PlannedTurn, forced};
 use super::record::ApprovedTurn;
 use super::result::{RecordedTurn, UndecidedPlan};
-use super::{ExecuteOptions, comments};
 use crate::config::settings::ReadApproval;
 use crate::model::acting::transcript::count_commands;
 use crate::plan::Plan;

@@ -6,7 +6,6 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 
-use super::{DAY, GcOptions, RemovedWorktree};
 use crate::git::keep::durable;
 use crate::git::keep::protect::{self, MergePolicy};
 use crate::git::object::{CommitId, NewCommit};
@@ -20,6 +19,8 @@ use crate::project::Project;
 use crate::session::name::SessionName;
 use crate::workspace::recover;
 use crate::workspace::snapshot::KEEPER;
+
+pub(super) const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// State files, indexes, clock probes, and loose objects by gix.
 const TEMPORARY: [&str; 4] = [
@@ -162,22 +163,28 @@ pub(super) fn total_size(files: &[PathBuf]) -> u64 {
 
 const PUBLISHED_LINKED: &str = "refs/teddy/published/linked-";
 
+#[derive(Debug, Clone)]
+pub(super) struct RemovedWorktree {
+    pub session: String,
+    pub bytes: u64,
+}
+
 #[derive(Default)]
 pub(super) struct IdleWorktrees {
     pub(super) idle: Vec<(RemovedWorktree, Lock)>,
     pub(super) in_use: Vec<String>,
 }
 
-/// Also finds worktrees of deleted sessions. Locks all of them.
+/// Also finds worktrees of deleted sessions. Locks all of them. `deleted` lose theirs with the session.
 pub(super) fn find_idle_worktrees(
     project: &Project,
-    options: &GcOptions,
+    deleted: &[SessionName],
+    idle_days: u32,
 ) -> anyhow::Result<IdleWorktrees> {
     let mut result = IdleWorktrees::default();
-    let going: Vec<String> = options.sessions.iter().map(SessionName::dir_name).collect();
+    let deleted: Vec<String> = deleted.iter().map(SessionName::dir_name).collect();
     for listed in worktree::session_worktrees(&project.repository) {
-        // The worktree of a session to delete is removed with it.
-        if going.contains(&listed.session) || !is_idle_worktree(project, &listed, options)? {
+        if deleted.contains(&listed.session) || !is_idle_worktree(project, &listed, idle_days)? {
             continue;
         }
 
@@ -197,7 +204,7 @@ pub(super) fn find_idle_worktrees(
 fn is_idle_worktree(
     project: &Project,
     listed: &RecordedWorktree,
-    options: &GcOptions,
+    idle_days: u32,
 ) -> anyhow::Result<bool> {
     let session = SessionName::from_dir_name(&listed.session);
     let exists = match &session {
@@ -205,7 +212,7 @@ fn is_idle_worktree(
         None => false,
     };
     let used = age(&listed.used);
-    Ok(!exists || used.is_none_or(|age| age >= DAY * options.idle_days))
+    Ok(!exists || used.is_none_or(|age| age >= DAY * idle_days))
 }
 
 /// Also removes the index. `dir_name` is that of the session.

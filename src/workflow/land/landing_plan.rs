@@ -8,7 +8,6 @@ use uuid::Uuid;
 
 use super::error::LandError;
 use super::message::{self, Comments, TurnSummary, draft, summarize_turn, with_lines};
-use super::{LandOptions, MessageSource};
 use crate::git::diff::{self, TreeChange};
 use crate::git::land::branch::Target;
 use crate::git::land::commit::{CommitMessage, message_template};
@@ -22,6 +21,34 @@ use crate::session::publication::Stack;
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum MessageSource {
+    Given(String),
+    /// Of the turns' titles and requests.
+    #[default]
+    Draft,
+    /// The draft, edited by the user.
+    Edited,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct LandOptions {
+    /// A turn, or a range of turns. `None` for all that have not landed.
+    pub range: Option<String>,
+    pub message: MessageSource,
+    /// A commit for each turn.
+    pub each: bool,
+    pub branch: Option<String>,
+    /// Only shows what would be committed.
+    pub dry_run: bool,
+    /// Skips the hooks that check.
+    pub no_verify: bool,
+    /// Commits again with what a hook changed before it refused.
+    pub with_repairs: bool,
+    /// Lands what the user's files lack.
+    pub anyway: bool,
+}
 
 #[derive(Debug)]
 pub(super) struct PlannedCommit {

@@ -9,15 +9,16 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::OnOverlap;
-use super::restore_plan::{PatchStep, RestorePlan};
+use super::restore_plan::{OnOverlap, PatchStep, Restore, RestorePlan};
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::reclean::{alike, is_attributes, reclean};
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::git::{diff, snapshot};
 use crate::project::Project;
-use crate::workspace::fit::{Fit, fit};
+use crate::session::draft::Draft;
+use crate::workspace::fit::{FileMove, Fit, fit};
+use crate::workspace::snapshot::RecordedFiles;
 use crate::workspace::stack::Series;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +39,18 @@ impl RestoredFiles {
             stopped: BTreeMap::new(),
         }
     }
+}
+
+/// A restore that has nothing in its way: its turn can be recorded.
+pub(super) struct FittedRestore<'a> {
+    pub restore: &'a Restore<'a>,
+    pub recorded: RecordedFiles,
+    pub restored: RestoredFiles,
+    /// On the requested paths.
+    pub target: TreeId,
+    pub files: FileMove,
+    /// The turn in progress continues after this one and keeps its requests.
+    pub waiting: Option<Draft>,
 }
 
 type PathEntries = BTreeMap<Vec<u8>, Option<TreeEntry>>;

@@ -1,20 +1,125 @@
-//! Plans a restore: the patches to revert and apply between the current files and the target.
+//! A restore as data: the patches to revert and apply between the current files and the target.
 //!
 //! Different subtrees can hold different stacks, so a plan has one list of steps per subtree. Each
 //! step is merged on its own, so the user's edits in between survive.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::RestoreOptions;
 use crate::git::diff;
 use crate::git::object::{CommitId, TreeEntry, TreeId};
 use crate::git::repository::Repository;
+use crate::project::Project;
+use crate::session::meta::Restored;
 use crate::session::publication::Stack;
+use crate::session::store::back::TurnsBack;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
-use crate::workspace::stack::{PatchId, Stacks};
-use crate::workspace::stack::{PathStacks, Series};
+use crate::workflow::open_session::EnteredSession;
+use crate::workflow::user::User;
+use crate::workspace::drift::first_turn_after;
+use crate::workspace::stack::{PatchId, PathStacks, Series, Stacks};
+
+/// If the user's edits conflict with the turn's version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnOverlap {
+    /// Change nothing and report the conflicts.
+    #[default]
+    Stop,
+    Ours,
+    Theirs,
+    Markers,
+    /// Make the files equal to the turn's and discard the user's edits.
+    Exact,
+}
+
+impl OnOverlap {
+    /// The turn's version replaces a conflicting one of the user's.
+    pub fn replaces(self) -> bool {
+        matches!(self, OnOverlap::Theirs | OnOverlap::Exact)
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct RestoreOptions {
+    /// To restrict the restore to. Empty for all.
+    pub paths: Vec<String>,
+    pub on_overlap: OnOverlap,
+    /// Keeps the context.
+    pub files_only: bool,
+    /// Only shows what would change.
+    pub dry_run: bool,
+}
+
+/// The session, with the turns that its files contain.
+pub(super) struct LockedSession<'a> {
+    pub project: &'a Project,
+    pub entered: EnteredSession<'a>,
+    pub turns: TurnsBack<'a>,
+    pub stacks: Stacks<'a>,
+}
+
+impl<'a> LockedSession<'a> {
+    /// Also recovers.
+    pub(super) fn enter(
+        project: &'a Project,
+        command: &str,
+        user: &mut dyn User,
+    ) -> anyhow::Result<LockedSession<'a>> {
+        let entered = EnteredSession::enter(project, &project.session()?, command, user)?;
+        Ok(LockedSession {
+            project,
+            turns: project.store().back_from(entered.tip.clone()),
+            stacks: Stacks::new(&project.repository),
+            entered,
+        })
+    }
+
+    pub(super) fn planner<'b>(&'b self, current: &'b Stack<PatchId>) -> Planner<'b> {
+        Planner {
+            repository: &self.project.repository,
+            stacks: &self.stacks,
+            current,
+        }
+    }
+
+    /// What the files contain when the turn is the newest.
+    pub(super) fn target_stack(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
+        match first_turn_after(&self.project.checkout(), turn)? {
+            Some(next) => self.stacks.base_of(&next),
+            None => self.stacks.expected(turn),
+        }
+    }
+}
+
+/// `restore`, `undo` and `redo` are ways to build one.
+pub(super) struct Restore<'a> {
+    pub session: &'a LockedSession<'a>,
+    pub options: &'a RestoreOptions,
+    /// Applied now.
+    pub current: Stack<PatchId>,
+    pub turn: Turn,
+    pub title: String,
+    pub restored: Restored,
+    pub plan: RestorePlan,
+    /// Applied in the target.
+    pub stack: Stack<PatchId>,
+}
+
+impl Restore<'_> {
+    pub(super) fn tip(&self) -> &Turn {
+        &self.session.entered.tip
+    }
+
+    /// Applied once every step of the plan is.
+    pub(super) fn end(&self) -> Stack<PatchId> {
+        let mut end = Stack::default();
+        for (path, part) in &self.plan.parts {
+            end.set(path, part.end);
+        }
+        end
+    }
+}
 
 /// Adjacent turns without edits of the user in between.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -276,12 +381,6 @@ impl RestorePlan {
             }
         }
         Ok(true)
-    }
-
-    pub(super) fn ends(&self) -> impl Iterator<Item = (&[u8], Option<PatchId>)> {
-        self.parts
-            .iter()
-            .map(|(path, plan)| (path.as_slice(), plan.end))
     }
 }
 

@@ -4,13 +4,11 @@
 use std::collections::BTreeSet;
 
 use anyhow::Context as _;
-use serde::Serialize;
 
 use super::apply::apply_plan;
-use super::restore_plan::{CrossedTurn, Planner};
-use super::{
-    OnOverlap, RestoreOptions, RestoreResult, RestoreTarget, carry_out, find_target_stack,
-};
+use super::carry_out;
+use super::outcome::{PassedOver, RestoreResult, WhyPassedOver};
+use super::restore_plan::{CrossedTurn, LockedSession, OnOverlap, Restore, RestoreOptions};
 use crate::git::object::TreeId;
 use crate::project::Project;
 use crate::session::meta::{RestoreCommand, Restored};
@@ -19,7 +17,6 @@ use crate::session::store::back::TurnsBack;
 use crate::session::turn::Turn;
 use crate::text::counted;
 use crate::text::hint::{error_with_hint, with_hint};
-use crate::workflow::open_session::EnteredSession;
 use crate::workflow::user::User;
 use crate::workspace::drift::NO_RECORD;
 use crate::workspace::stack::StackChanges;
@@ -48,7 +45,7 @@ pub fn undo(
 
     let current = session.stacks.current(&session.entered.tip)?;
     let mut walk = UndoWalk::new(&session, &current, options.on_overlap)?;
-    let mut redo = to_redo(&session.newest);
+    let mut redo = to_redo(&session.newest()?);
     for _ in 0..steps {
         redo.push(walk.at);
         walk.step()?;
@@ -58,18 +55,19 @@ pub fn undo(
         at, steps, passed, ..
     } = walk;
     let turn = session.turns.turn(at)?;
-    let planner = session.planner(&current);
     let crossed: Vec<&Turn> = steps.iter().flatten().collect();
-    let goal = RestoreTarget {
+    let result = carry_out(&Restore {
+        session: &session,
+        options,
         title: title("Undo", &crossed),
-        plan: planner.plan_crossing(&session.taken_back(&steps)?)?,
         restored: restored(&turn, redo, &crossed),
-        stack: find_target_stack(project, &session.stacks, &turn)?,
-        planner,
-        turns: &session.turns,
-        turn: &turn,
-    };
-    let result = carry_out(&session.entered, &goal, options)?;
+        plan: session
+            .planner(&current)
+            .plan_crossing(&session.taken_back(&steps)?)?,
+        stack: session.target_stack(&turn)?,
+        current,
+        turn,
+    })?;
     Ok(RestoreResult {
         passed_over: passed,
         ..result
@@ -99,9 +97,9 @@ pub fn redo(
 ) -> anyhow::Result<RestoreResult> {
     let session = LockedSession::enter(project, "redo", user)?;
     let current = session.stacks.current(&session.entered.tip)?;
-    let mut redo = to_redo(&session.newest);
+    let mut undo = session.newest()?;
+    let mut redo = to_redo(&undo);
     let (mut undone, mut crossed, mut to) = (Vec::new(), Vec::new(), None);
-    let mut undo = session.newest.clone();
 
     for _ in 0..steps {
         undo = session.undo_behind(undo, redo.len())?;
@@ -112,18 +110,17 @@ pub fn redo(
     }
 
     let turn = session.turns.turn(to.ok_or_else(nothing_to_redo)?)?;
-    let planner = session.planner(&current);
     let crossed: Vec<&Turn> = crossed.iter().collect();
-    let goal = RestoreTarget {
+    carry_out(&Restore {
+        session: &session,
+        options,
         title: title("Redo", &crossed),
-        plan: planner.plan_crossing(&undone)?,
         restored: restored(&turn, redo, &crossed),
-        stack: find_target_stack(project, &session.stacks, &turn)?,
-        planner,
-        turns: &session.turns,
-        turn: &turn,
-    };
-    carry_out(&session.entered, &goal, options)
+        plan: session.planner(&current).plan_crossing(&undone)?,
+        stack: session.target_stack(&turn)?,
+        current,
+        turn,
+    })
 }
 
 fn nothing_to_redo() -> anyhow::Error {
@@ -134,12 +131,9 @@ fn nothing_to_redo() -> anyhow::Error {
 }
 
 impl LockedSession<'_> {
-    fn planner<'b>(&'b self, current: &'b Stack<PatchId>) -> Planner<'b> {
-        Planner {
-            repository: &self.project.repository,
-            stacks: &self.stacks,
-            current,
-        }
+    /// The newest turn that is in the user's files.
+    fn newest(&self) -> anyhow::Result<Turn> {
+        newest_applied(&self.turns, self.entered.tip.number())
     }
 
     fn taken_back(&self, steps: &[Vec<Turn>]) -> anyhow::Result<Vec<Vec<CrossedTurn>>> {
@@ -296,37 +290,9 @@ fn title(verb: &str, crossed: &[&Turn]) -> String {
     }
 }
 
-pub(super) struct LockedSession<'a> {
-    pub(super) project: &'a Project,
-    pub(super) entered: EnteredSession<'a>,
-    pub(super) turns: TurnsBack<'a>,
-    /// The newest turn that is in the user's files.
-    pub(super) newest: Turn,
-    pub(super) stacks: Stacks<'a>,
-}
-
-impl<'a> LockedSession<'a> {
-    /// Also recovers.
-    pub(super) fn enter(
-        project: &'a Project,
-        command: &str,
-        user: &mut dyn User,
-    ) -> anyhow::Result<LockedSession<'a>> {
-        let entered = EnteredSession::enter(project, &project.session()?, command, user)?;
-        let tip = &entered.tip;
-        Ok(LockedSession {
-            project,
-            newest: newest_applied(&project.store().back_from(tip.clone()), tip.number())?,
-            stacks: Stacks::new(&project.repository),
-            turns: project.store().back_from(tip.clone()),
-            entered,
-        })
-    }
-}
-
 /// The turn, or the newest one before it. Skips restores that never reached the user's files: they
 /// leave the session where it was.
-pub(super) fn newest_applied(turns: &TurnsBack<'_>, mut number: u64) -> anyhow::Result<Turn> {
+fn newest_applied(turns: &TurnsBack<'_>, mut number: u64) -> anyhow::Result<Turn> {
     loop {
         let turn = turns.turn(number)?;
         let workspace = turn.meta.workspace.as_ref();
@@ -340,38 +306,19 @@ pub(super) fn newest_applied(turns: &TurnsBack<'_>, mut number: u64) -> anyhow::
     }
 }
 
-/// The files have nothing of the turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct PassedOver {
-    pub turn: u64,
-    pub why: WhyPassedOver,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WhyPassedOver {
-    Unchanged,
-    /// Only committed what other turns did.
-    Landed,
-    /// Conflicted with the user's edits and was not applied.
-    NotBrought,
-    /// Reverted by a turn of another session.
-    TakenBack,
-}
-
-pub(super) struct UndoWalk<'a> {
+struct UndoWalk<'a> {
     session: &'a LockedSession<'a>,
     on_overlap: OnOverlap,
-    pub(super) at: u64,
+    at: u64,
     /// Once the turns found so far are reverted.
     current: StackChanges<'a>,
     /// A landing whose hooks changed files shares the step of the turn before it.
-    pub(super) steps: Vec<Vec<Turn>>,
-    pub(super) passed: Vec<PassedOver>,
+    steps: Vec<Vec<Turn>>,
+    passed: Vec<PassedOver>,
 }
 
 impl<'a> UndoWalk<'a> {
-    pub(super) fn new(
+    fn new(
         session: &'a LockedSession<'a>,
         current: &Stack<PatchId>,
         on_overlap: OnOverlap,
@@ -379,40 +326,35 @@ impl<'a> UndoWalk<'a> {
         Ok(UndoWalk {
             session,
             on_overlap,
-            at: session.newest.position(),
+            at: session.newest()?.position(),
             current: StackChanges::of(&session.stacks, current),
             steps: vec![Vec::new()],
             passed: Vec::new(),
         })
     }
 
-    pub(super) fn counted(&self) -> usize {
+    fn counted(&self) -> usize {
         let turns = self.steps.iter().flatten();
         turns.filter(|turn| turn.meta.landed.is_none()).count()
     }
 
-    pub(super) fn step(&mut self) -> anyhow::Result<()> {
+    fn step(&mut self) -> anyhow::Result<()> {
         if self.steps.last().is_none_or(|step| !step.is_empty()) {
             self.steps.push(Vec::new());
         }
         while !self.back()? {}
 
-        let LockedSession {
-            project,
-            stacks,
-            turns,
-            ..
-        } = self.session;
+        let LockedSession { stacks, turns, .. } = self.session;
         // `--exact` leaves exactly the turns of the target in the files.
         if self.on_overlap == OnOverlap::Exact {
-            let current = find_target_stack(project, stacks, &turns.turn(self.at)?)?;
+            let current = self.session.target_stack(&turns.turn(self.at)?)?;
             self.current = StackChanges::of(stacks, &current);
         }
         Ok(())
     }
 
     /// Returns whether the turn is a step.
-    pub(super) fn back(&mut self) -> anyhow::Result<bool> {
+    fn back(&mut self) -> anyhow::Result<bool> {
         let LockedSession { stacks, turns, .. } = self.session;
         let at = self.at;
         let count = self.counted();
