@@ -434,6 +434,20 @@ pub struct ModelUse {
     pub cost: Option<f64>,
 }
 
+impl ModelUse {
+    /// For a turn that takes over an answer whose cost another turn has accounted for.
+    pub fn accounted(self) -> ModelUse {
+        ModelUse {
+            asked: self.asked,
+            answered: self.answered,
+            tokens_in: self.tokens_in.map(|_| 0),
+            tokens_out: self.tokens_out.map(|_| 0),
+            cost: self.cost.map(|_| 0.0),
+            ..ModelUse::default()
+        }
+    }
+}
+
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }

@@ -28,6 +28,7 @@ use crate::host::lock::{Lock, patience};
 use crate::project::Project;
 use crate::text::secret::redact;
 use crate::workflow::user::{Event, Notice, User};
+use crate::workspace::recover::Depth;
 use crate::workspace::snapshot;
 
 /// What the user asked for.
@@ -100,7 +101,7 @@ impl<'a> OpenChange<'a> {
         read: &dyn Fn(&Project) -> anyhow::Result<Change>,
     ) -> anyhow::Result<OpenChange<'a>> {
         let lock = Lock::take(&change_dir(project, &request.id), command, patience())?;
-        project.recover(user)?;
+        project.recover(Depth::Tips, user)?;
         project.work_on(&request.id.session());
         Ok(OpenChange {
             change: read(project)?,

@@ -6,4 +6,3 @@ pub mod lists;
 pub mod message;
 pub mod pages;
 pub mod requests;
-pub mod small_project;

@@ -29,8 +29,7 @@ use crate::project::{Project, ProjectOptions, UserDirs};
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
 use crate::workflow::user::User;
-use crate::workspace::recover as recovery;
-use crate::workspace::recover::try_lock_worktree;
+use crate::workspace::recover::{self as recovery, Depth, try_lock_worktree};
 use crate::workspace::set_aside::PutBackResult;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -237,7 +236,7 @@ pub fn recover(
         false => Vec::new(),
     };
     Ok(RecoveryResult {
-        recovered: project.recover_thoroughly(user)?,
+        recovered: project.recover(Depth::Everything, user)?,
         put_back,
         foreign_locks: recovery::foreign_locks(&project.repository),
     })

@@ -5,4 +5,3 @@ pub mod budget;
 pub mod choose;
 pub mod pipelines;
 pub mod request;
-pub mod source;

@@ -11,8 +11,9 @@ use crate::project::Project;
 use crate::session::draft::Draft;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
-use crate::workflow::user::{User, telling};
-use crate::workspace::recover;
+use crate::workflow::user::{Event, Notice, User, telling};
+use crate::workspace::draft_transfer;
+use crate::workspace::recover::{self, Depth};
 use crate::workspace::set_aside::{self, PutBackResult};
 use crate::workspace::snapshot::RecordedFiles;
 use crate::workspace::transaction::Transaction;
@@ -35,7 +36,7 @@ impl<'p> OpenSession<'p> {
         user: &mut dyn User,
     ) -> anyhow::Result<OpenSession<'p>> {
         let lock = project.lock_session(name, command)?;
-        project.recover(user)?;
+        project.recover(Depth::Tips, user)?;
         let tip = project.store().tip(name)?;
         Ok(OpenSession {
             project,
@@ -122,6 +123,16 @@ impl<'p> EnteredSession<'p> {
             lock,
         })
     }
+
+    /// Carries the draft that waited over the turn that was recorded meanwhile.
+    pub fn carry(&self, waiting: Option<Draft>, user: &mut dyn User) {
+        let checkout = self.project.checkout();
+        let carried =
+            waiting.map(|draft| draft_transfer::transfer_draft(&checkout, &self.tip, draft));
+        if let Some(Err(error)) = carried {
+            user.report(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
+        }
+    }
 }
 
 impl Project {
@@ -131,25 +142,16 @@ impl Project {
     }
 
     /// Under the repository lock. Returns whether there was anything to do.
-    pub fn recover(&self, user: &mut dyn User) -> anyhow::Result<bool> {
+    pub fn recover(&self, depth: Depth, user: &mut dyn User) -> anyhow::Result<bool> {
         let lock = self.lock("recover")?;
         fault::point("after-lock")?;
-        Ok(recover::recover(&self.checkout(), &mut telling(user))? | lock.holder_crashed)
+        let recovered = recover::recover(&self.checkout(), depth, &mut telling(user))?;
+        Ok(recovered | lock.holder_crashed)
     }
 
     /// Under the lock.
     pub fn put_back(&self) -> anyhow::Result<Vec<PutBackResult>> {
         let _lock = self.lock("recover")?;
         set_aside::put_all_back(&self.checkout())
-    }
-
-    /// Under the lock. Also checks all objects that refs reach.
-    pub fn recover_thoroughly(&self, user: &mut dyn User) -> anyhow::Result<bool> {
-        let lock = self.lock("recover")?;
-        fault::point("after-lock")?;
-        Ok(
-            recover::recover_thoroughly(&self.checkout(), &mut telling(user))?
-                | lock.holder_crashed,
-        )
     }
 }

@@ -1,10 +1,11 @@
 //! `pick`: applies the changes of turns of other sessions to the current session, each as a turn of
 //! its own.
 
-use crate::git::diff;
 use serde::Serialize;
 
+use crate::git::diff;
 use crate::git::object::{CommitId, TreeId};
+use crate::git::publish::Published;
 use crate::host::interrupt;
 use crate::project::Project;
 use crate::session::artifact;
@@ -14,8 +15,7 @@ use crate::text::path::{lossy, lossy_paths};
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::open_session::EnteredSession;
 use crate::workflow::restore::OnOverlap;
-use crate::workflow::user::Notice;
-use crate::workflow::user::{Event, User};
+use crate::workflow::user::User;
 use crate::workspace::complete::{Completed, SessionMove};
 use crate::workspace::draft_transfer;
 use crate::workspace::files_turn::FilesTurn;
@@ -25,7 +25,6 @@ use crate::workspace::notice::{FileObstacle, obstacles};
 use crate::workspace::snapshot::RecordedFiles;
 use crate::workspace::stack::is_patch;
 use crate::workspace::stack::record::publish_turn_with;
-use crate::workspace::transaction::Transaction;
 
 #[derive(Debug, Clone, Default)]
 pub struct PickOptions {
@@ -109,15 +108,13 @@ pub fn pick(
     let waiting = draft_transfer::waiting(&project.checkout(), tip)?;
     for name in names {
         anyhow::ensure!(!interrupt::requested(), "interrupted between two turns");
-        carry_out(transaction, project, name, options.on_overlap, &mut result)?;
+        let (turn, published) = carry_out(&entered, name, options.on_overlap)?;
+        result.overlaps.extend(lossy_paths(&published.conflict_paths()));
+        result.obstacles.extend(obstacles(&published));
+        result.picked.push(turn);
     }
 
-    if let Some(Err(error)) =
-        waiting.map(|draft| draft_transfer::transfer_draft(&project.checkout(), tip, draft))
-    {
-        user.report(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
-    }
-
+    entered.carry(waiting, user);
     Ok(result)
 }
 
@@ -164,54 +161,46 @@ fn plan(
 }
 
 fn carry_out(
-    transaction: &Transaction,
-    project: &Project,
+    entered: &EnteredSession<'_>,
     name: &str,
     on_overlap: OnOverlap,
-    result: &mut PickResult,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<(PickedTurn, Published)> {
+    let (project, transaction) = (entered.project, &entered.transaction);
     let checkout = project.checkout();
-    let tip = project.store().tip(&project.session()?)?;
+    let tip = project.store().tip(&entered.tip.session)?;
     let recorded = transaction.record(&checkout, &tip, &[])?;
-    let step = &plan(project, &tip, name, recorded.tree, on_overlap)?;
+    let step = plan(project, &tip, name, recorded.tree, on_overlap)?;
     anyhow::ensure!(
         on_overlap != OnOverlap::Stop || step.met.is_empty(),
         "your files changed while turns were picked; what is left was not"
     );
-    let files = step.files.clone();
     let next = SessionMove {
         overwrite: on_overlap.replaces(),
-        ..write(project, &tip, step, &files, &recorded)?
+        ..write(project, &tip, &step, &recorded)?
     };
     let Completed {
         commit, published, ..
-    } = transaction.complete(&checkout, &tip.session, &next, Some(&files))?;
+    } = transaction.complete(&checkout, &tip.session, &next, Some(&step.files))?;
 
-    result
-        .overlaps
-        .extend(lossy_paths(&published.conflict_paths()));
-    result.obstacles.extend(obstacles(&published));
-    result.picked.push(PickedTurn {
+    let turn = PickedTurn {
         recorded: Some(tip.number() + 1),
         commit: Some(commit),
-        ..row(project, step)?
-    });
-
-    Ok(())
+        ..row(project, &step)?
+    };
+    Ok((turn, published))
 }
 
 fn write(
     project: &Project,
     tip: &Turn,
     step: &Fitted,
-    files: &FileMove,
     recorded: &RecordedFiles,
 ) -> anyhow::Result<SessionMove> {
     let (repository, source) = (&project.repository, &step.source);
     let name = format!("{}:{}", source.session, source.number());
     let title = format!("Pick {name}: {}", source.title);
     let mut turn = FilesTurn::begin(repository, tip, Status::Picked, recorded)?;
-    let workspace = turn.set_files(&title, recorded.commit, files.to)?;
+    let workspace = turn.set_files(&title, recorded.commit, step.files.to)?;
     turn.meta.picked = Some(Picked {
         session: source.session.to_string(),
         turn: source.number(),
@@ -219,13 +208,13 @@ fn write(
         commit: source.commit,
         title: source.title.clone(),
     });
-    let lines = files.lines(repository)?;
+    let lines = step.files.lines(repository)?;
     turn.continue_from(tip)?;
     turn.keep_context_edits();
     turn.artifacts
         .insert(artifact::REPORT, report(&title, &lines));
 
-    let published = publish_turn_with(repository, tip, &workspace, Some(files.to), &step.met)?;
+    let published = publish_turn_with(repository, tip, &workspace, Some(step.files.to), &step.met)?;
     turn.finish(&title, &lines, published, format!("teddy: pick {name}"))
 }
 

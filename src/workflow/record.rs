@@ -38,8 +38,7 @@ use crate::workflow::gc::forget;
 use crate::workflow::lifecycle;
 use crate::workflow::model::agents;
 use crate::workflow::open_session::EnteredSession;
-use crate::workflow::user::Notice;
-use crate::workflow::user::{Event, User};
+use crate::workflow::user::User;
 use crate::workspace::complete::SessionMove;
 use crate::workspace::draft_transfer;
 use crate::workspace::files_turn::FilesTurn;
@@ -228,12 +227,7 @@ fn write_down(
 
     let waiting = draft_transfer::waiting(&project.checkout(), tip)?;
     let result = complete(transaction, project, tip, before, options)?;
-    if let Some(Err(error)) =
-        waiting.map(|draft| draft_transfer::transfer_draft(&project.checkout(), tip, draft))
-    {
-        user.report(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
-    }
-
+    entered.carry(waiting, user);
     Ok(result)
 }
 

@@ -22,7 +22,6 @@ use crate::plan::validate::{
 };
 use crate::project::Project;
 use crate::project::teddy_files;
-use crate::session::artifact::Artifacts;
 use crate::session::draft::Draft;
 use crate::session::turn::Turn;
 use crate::text::damage::FileFacts;
@@ -184,7 +183,7 @@ fn validate_beside(
         is_plan: _,
         prose,
     } = reading::with_plain_paths(reading, &exists);
-    let mut simulation = with_facts(project, input, beside, &mut |facts| validate(&plan, facts))?;
+    let mut simulation = validate(&plan, &Snapshotted::of(project, input, beside)?)?;
     simulation.diagnostics.append(&mut diagnostics);
     simulation.diagnostics.sort_by_key(|d| d.line);
 
@@ -202,66 +201,44 @@ pub fn simulate(
     plan: &Plan,
     input: &ValidationInput<'_>,
 ) -> anyhow::Result<Simulation> {
-    with_facts(project, input, Beside::Workspace, &mut |facts| {
-        validate_changed(plan, facts)
-    })
+    validate_changed(plan, &Snapshotted::of(project, input, Beside::Workspace)?)
 }
 
-fn with_facts(
-    project: &Project,
-    input: &ValidationInput<'_>,
-    beside: Beside,
-    run: &mut dyn FnMut(&dyn Facts) -> anyhow::Result<Simulation>,
-) -> anyhow::Result<Simulation> {
-    let root = Root::open(project.repository.workdir())?;
-    let memos = teddy_files::memos(&root)?;
-    let artifacts = |resource: &Resource| match resource {
-        Resource::Artifact(artifact) => lists::read_artifact(project, input.tip, artifact)
-            .ok()
-            .flatten()
-            .is_some(),
-        _ => false,
-    };
-
-    let facts = Snapshotted {
-        repository: &project.repository,
-        tree: input.tree,
-        workspace: &root,
-        beside,
-        lists: input.lists,
-        own: &input.draft.artifacts,
-        is_made: input.draft.meta.made,
-        memos: &memos,
-        agents: agents::agents(project),
-        untrusted_agents: agents::prompts(project).untrusted(),
-        search_obstacle: pages::search_obstacle(project),
-        shell: Shell::new(project.settings.execute.shell.as_deref(), ""),
-        artifacts: &artifacts,
-    };
-    run(&facts)
-}
-
+/// What a plan is compared with. Looks up only what the plan's actions ask for.
 struct Snapshotted<'a> {
-    pub repository: &'a Repository,
-    pub tree: TreeId,
+    project: &'a Project,
+    input: &'a ValidationInput<'a>,
     /// To explain paths that the snapshot lacks.
-    pub workspace: &'a Root,
-    pub beside: Beside,
-    pub lists: &'a ContextLists,
-    pub own: &'a Artifacts,
-    /// A plan that was generated from an agent's changes can edit files that are in no context
-    /// list.
-    pub is_made: bool,
-    pub memos: &'a [String],
-    pub agents: BTreeSet<String>,
-    pub untrusted_agents: BTreeSet<String>,
-    /// Why RESEARCH cannot search.
-    pub search_obstacle: Option<String>,
-    pub shell: Shell,
-    pub artifacts: &'a dyn Fn(&Resource) -> bool,
+    workspace: Root,
+    beside: Beside,
+    memos: Vec<String>,
 }
 
-impl Snapshotted<'_> {
+impl<'a> Snapshotted<'a> {
+    fn of(
+        project: &'a Project,
+        input: &'a ValidationInput<'a>,
+        beside: Beside,
+    ) -> anyhow::Result<Snapshotted<'a>> {
+        let workspace = Root::open(project.repository.workdir())?;
+        Ok(Snapshotted {
+            project,
+            input,
+            memos: teddy_files::memos(&workspace)?,
+            workspace,
+            beside,
+        })
+    }
+
+    fn mode(&self, path: &str) -> anyhow::Result<Option<EntryMode>> {
+        let entry = self.repository().entry(self.input.tree, path.as_bytes())?;
+        Ok(entry.map(|entry| entry.mode))
+    }
+
+    fn repository(&self) -> &Repository {
+        &self.project.repository
+    }
+
     /// A directory that is empty or contains only ignored files counts as a directory; a nested
     /// repository without a commit does not.
     fn beside_the_snapshot(&self, path: &Path) -> Entry {
@@ -285,11 +262,7 @@ impl Facts for Snapshotted<'_> {
         let mut above: Vec<&str> = path.ancestors().collect();
         above.reverse();
         for prefix in above {
-            match self
-                .repository
-                .entry(self.tree, prefix.as_bytes())?
-                .map(|entry| entry.mode)
-            {
+            match self.mode(prefix)? {
                 Some(EntryMode::Tree) => {}
                 Some(EntryMode::Link) => return Ok(Entry::Link),
                 Some(EntryMode::Gitlink) => return Ok(Entry::Repository),
@@ -301,25 +274,19 @@ impl Facts for Snapshotted<'_> {
             }
         }
 
-        Ok(
-            match self
-                .repository
-                .entry(self.tree, path.as_str().as_bytes())?
-                .map(|entry| entry.mode)
-            {
-                Some(EntryMode::File | EntryMode::Executable) => Entry::File {
-                    bytes: read::checked_out(self.repository, self.tree, path.as_str())?,
-                },
-                Some(EntryMode::Tree) => Entry::Dir,
-                Some(EntryMode::Link) => Entry::Link,
-                Some(EntryMode::Gitlink) => Entry::Repository,
-                None => self.beside_the_snapshot(Path::new(path.as_str())),
+        Ok(match self.mode(path.as_str())? {
+            Some(EntryMode::File | EntryMode::Executable) => Entry::File {
+                bytes: read::checked_out(self.repository(), self.input.tree, path.as_str())?,
             },
-        )
+            Some(EntryMode::Tree) => Entry::Dir,
+            Some(EntryMode::Link) => Entry::Link,
+            Some(EntryMode::Gitlink) => Entry::Repository,
+            None => self.beside_the_snapshot(Path::new(path.as_str())),
+        })
     }
 
     fn paths(&self) -> anyhow::Result<Vec<String>> {
-        let leaves = self.repository.leaves(self.tree)?;
+        let leaves = self.repository().leaves(self.input.tree)?;
         Ok(leaves
             .into_iter()
             .filter_map(|leaf| String::from_utf8(leaf.path).ok())
@@ -327,57 +294,59 @@ impl Facts for Snapshotted<'_> {
     }
 
     fn in_context(&self, resource: &Resource) -> bool {
-        self.is_made || self.lists.has(resource)
+        self.is_from_agent() || self.input.lists.has(resource)
     }
 
     fn in_turn_context(&self, resource: &Resource) -> bool {
-        self.lists.turn_has(resource)
+        self.input.lists.turn_has(resource)
     }
 
     fn is_from_agent(&self) -> bool {
-        self.is_made
+        self.input.draft.meta.made
     }
 
     fn memos(&self) -> &[String] {
-        self.memos
+        &self.memos
     }
 
     fn agents(&self) -> BTreeSet<String> {
-        self.agents.clone()
+        agents::agents(self.project)
     }
 
     fn untrusted_agents(&self) -> BTreeSet<String> {
-        self.untrusted_agents.clone()
+        agents::prompts(self.project).untrusted()
     }
 
     fn search_obstacle(&self) -> Option<String> {
-        self.search_obstacle.clone()
+        pages::search_obstacle(self.project)
     }
 
     fn missing_interpreter(&self, script: &str) -> Option<String> {
-        self.shell.missing_interpreter(script)
+        let shell = self.project.settings.execute.shell.as_deref();
+        Shell::new(shell, "").missing_interpreter(script)
     }
 
     fn has_artifact(&self, resource: &Resource) -> bool {
-        (self.artifacts)(resource)
+        matches!(resource, Resource::Artifact(artifact)
+            if lists::has_artifact(self.project, self.input.tip, artifact))
     }
 
     fn state(&self, path: &RepoPath) -> anyhow::Result<Option<FileState>> {
         let name = path.as_str();
-        let entry = self.repository.entry(self.tree, name.as_bytes())?;
+        let entry = self.repository().entry(self.input.tree, name.as_bytes())?;
         let mode = entry.as_ref().and_then(|entry| state_mode(entry.mode));
         let (Some(entry), Some(mode)) = (entry, mode) else {
             return Ok(None);
         };
         let bytes = match mode {
-            StateMode::Link => self.repository.blob(BlobId::of(entry.id))?,
-            _ => read::checked_out(self.repository, self.tree, name)?,
+            StateMode::Link => self.repository().blob(BlobId::of(entry.id))?,
+            _ => read::checked_out(self.repository(), self.input.tree, name)?,
         };
         Ok(Some(FileState { mode, bytes }))
     }
 
     fn is_hidden(&self, path: &RepoPath) -> anyhow::Result<bool> {
-        leaves_out(self.repository, path.as_str().as_bytes())
+        leaves_out(self.repository(), path.as_str().as_bytes())
     }
 
     fn read_only(&self, path: &RepoPath) -> Option<ReadOnlyTarget> {
@@ -399,7 +368,8 @@ impl Facts for Snapshotted<'_> {
 
     fn file_facts(&self, path: &RepoPath) -> FileFacts {
         let name = path.as_str().as_bytes();
-        let marked = read::marked_generated(self.repository, self.tree, std::iter::once(name));
+        let marked =
+            read::marked_generated(self.repository(), self.input.tree, std::iter::once(name));
         FileFacts {
             other_links: self.workspace.other_links(Path::new(path.as_str())),
             // Attributes that cannot be read mark no file.
@@ -408,7 +378,7 @@ impl Facts for Snapshotted<'_> {
     }
 
     fn taken_bytes(&self, name: &str) -> Option<Vec<u8>> {
-        self.own.0.get(name).cloned()
+        self.input.draft.artifacts.0.get(name).cloned()
     }
 }
 

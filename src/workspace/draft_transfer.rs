@@ -77,15 +77,7 @@ fn transfer_behind(
     draft.meta.parent_turn_id = fresh.meta.parent_turn_id;
     // The recorded turn has already accounted for the cost.
     draft.meta.spent = None;
-    draft.meta.model = draft.meta.model.map(|model| ModelUse {
-        asked: model.asked,
-        answered: model.answered,
-        tokens_in: model.tokens_in.map(|_| 0),
-        tokens_out: model.tokens_out.map(|_| 0),
-        cost: model.cost.map(|_| 0.0),
-        ..ModelUse::default()
-    });
-
+    draft.meta.model = draft.meta.model.map(ModelUse::accounted);
     draft.begin();
     checkout.store().save_draft(tip, &mut draft)
 }

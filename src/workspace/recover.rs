@@ -31,26 +31,15 @@ use crate::workspace::stack::record::amend;
 use crate::workspace::{Checkout, forced_files, landing, set_aside};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Depth {
+pub enum Depth {
     Tips,
+    /// Also checks every object that refs reach: otherwise damage is not noticed until one is
+    /// needed.
     Everything,
 }
 
 /// Returns whether there was anything to do. The caller holds the lock.
-pub fn recover(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
-    recover_to(checkout, Depth::Tips, notify)
-}
-
-/// Also checks every object that refs reach: otherwise damage is not noticed until one is needed.
-/// The caller holds the lock.
-pub fn recover_thoroughly(
-    checkout: &Checkout<'_>,
-    notify: &mut Notify<'_>,
-) -> anyhow::Result<bool> {
-    recover_to(checkout, Depth::Everything, notify)
-}
-
-fn recover_to(
+pub fn recover(
     checkout: &Checkout<'_>,
     depth: Depth,
     notify: &mut Notify<'_>,

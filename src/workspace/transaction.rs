@@ -8,12 +8,13 @@ use crate::host::fault;
 use crate::host::lock::Lock;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
+use crate::workspace::Checkout;
 use crate::workspace::complete::{self, Completed, SessionMove};
 use crate::workspace::fit::FileMove;
 use crate::workspace::landing::{self, LandingNote, MadeCommit, Recording};
 use crate::workspace::notice::Notify;
+use crate::workspace::recover::{self, Depth};
 use crate::workspace::snapshot::{self, RecordedFiles};
-use crate::workspace::{Checkout, recover};
 
 #[must_use = "the lock is given back at once"]
 pub struct Transaction {
@@ -30,7 +31,7 @@ impl Transaction {
         snapshot::expect(checkout);
         let lock = checkout.lock(command)?;
         fault::point("after-lock")?;
-        recover::recover(checkout, notify)?;
+        recover::recover(checkout, Depth::Tips, notify)?;
         Ok(Transaction { _lock: lock })
     }
 

@@ -5,13 +5,14 @@ use crate::plan::Plan;
 use crate::plan::reading::Reading;
 use crate::project::teddy_files;
 use crate::session::artifact;
+use crate::session::comments::LineComment;
 use crate::session::meta::Workspace;
 use crate::session::requests::Requests;
 use crate::session::transition::{Caller, Current};
 use crate::text::context_list;
+use crate::workflow::context::lists::add_small_project;
 use crate::workflow::context::lists::{ContextLists, lists};
 use crate::workflow::context::requests;
-use crate::workflow::context::small_project::add_small_project;
 use crate::workflow::model::agents;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::{drop_question, keep_plan, read_reply};
@@ -34,6 +35,8 @@ pub(super) struct PlannedTurn<'p> {
     pub drift: Drift,
     /// Set if the user's files changed during the review.
     pub earlier: Option<Approved>,
+    /// Comments that are not sent yet. They leave the draft when a review begins.
+    pub written: Vec<LineComment>,
 }
 
 impl<'p> PlannedTurn<'p> {
@@ -52,7 +55,11 @@ impl<'p> PlannedTurn<'p> {
         approved: Approved,
         user: &mut dyn User,
     ) -> anyhow::Result<PlannedTurn<'p>> {
-        PlannedTurn::of_draft(self.session, Some(approved), None, user)
+        let planned = PlannedTurn::of_draft(self.session, Some(approved), None, user)?;
+        Ok(PlannedTurn {
+            written: self.written,
+            ..planned
+        })
     }
 
     fn of_draft(
@@ -147,6 +154,7 @@ impl<'p> PlannedTurn<'p> {
             lists,
             validated,
             earlier: None,
+            written: Vec::new(),
         })
     }
 

@@ -378,14 +378,7 @@ fn keep_interrupted_plan(session: OpenSession<'_>) -> anyhow::Result<()> {
     draft.meta.repair.clone_from(&old.meta.repair);
 
     // The interrupted turn has already accounted for the cost.
-    draft.meta.model = old.meta.model.as_ref().map(|model| ModelUse {
-        asked: model.asked.clone(),
-        answered: model.answered.clone(),
-        tokens_in: model.tokens_in.map(|_| 0),
-        tokens_out: model.tokens_out.map(|_| 0),
-        cost: model.cost.map(|_| 0.0),
-        ..ModelUse::default()
-    });
+    draft.meta.model = old.meta.model.map(ModelUse::accounted);
     draft.begin();
     next.save_draft()
 }

@@ -24,11 +24,11 @@ use crate::workflow::validation::ASIDES;
 impl<'p> PlannedTurn<'p> {
     /// Declines the plan with the comments that were written in a review, and with others.
     pub fn request_changes(
-        self,
-        mut comments: Vec<LineComment>,
+        mut self,
         requests: &[CommentRequest],
         user: &mut dyn User,
     ) -> anyhow::Result<RecordedTurn> {
+        let mut comments = std::mem::take(&mut self.written);
         for request in requests {
             comments.push(comments::comment(&self, request)?);
         }

@@ -42,12 +42,11 @@ impl<'p> PlannedTurn<'p> {
         user: &mut dyn User,
     ) -> anyhow::Result<Reviewed<'p>> {
         // A decision ends them, so they are no part of the turn unless it is declined with them.
-        let mut written = comments::take_written(&mut self.session.draft);
+        self.written = comments::take_written(&mut self.session.draft);
         if !options.comments.is_empty() {
-            let declined = self.request_changes(written, &options.comments, user);
-            return declined.map(ended);
+            return self.request_changes(&options.comments, user).map(ended);
         }
-        if !written.is_empty() && user.approves_unseen() {
+        if !self.written.is_empty() && user.approves_unseen() {
             return Err(error_with_hint(
                 "comments on this plan are not sent yet",
                 "`teddy execute` without `-y` shows them; `u` takes one back, `s` sends them",
@@ -56,7 +55,7 @@ impl<'p> PlannedTurn<'p> {
         for review_number in 1.. {
             // After a change of the files, the user can deselect the parts that don't apply any more.
             if self.earlier.is_none() && !self.validated.diagnostics().is_empty() {
-                comments::put_back(&mut self.session.draft, &written);
+                comments::put_back(&mut self.session.draft, &self.written);
                 return self.turn_down(options, user);
             }
 
@@ -68,7 +67,7 @@ impl<'p> PlannedTurn<'p> {
                 }
             }
 
-            let chosen = match self.decide(&mut written, user)? {
+            let chosen = match self.decide(user)? {
                 Decision::Quit => return Ok(self.undecided(Vec::new())),
                 Decision::Skip(reason) => return self.decline(reason, user).map(ended),
                 Decision::Comment(comments) => {
@@ -82,7 +81,7 @@ impl<'p> PlannedTurn<'p> {
             };
             // Only without a review: `-y` approved a plan that does not apply any more.
             if !self.validated.diagnostics().is_empty() && !self.fits(&chosen)? {
-                comments::put_back(&mut self.session.draft, &written);
+                comments::put_back(&mut self.session.draft, &self.written);
                 return self.turn_down(options, user);
             }
 
@@ -102,17 +101,13 @@ impl<'p> PlannedTurn<'p> {
         unreachable!("the last review leads to a run")
     }
 
-    fn decide(
-        &mut self,
-        written: &mut Vec<LineComment>,
-        user: &mut dyn User,
-    ) -> anyhow::Result<Decision> {
+    fn decide(&mut self, user: &mut dyn User) -> anyhow::Result<Decision> {
         if self.needs_no_approval(user) {
             return Ok(self.approve_reads(user));
         }
         let activity = PlanActivity::Review(self.session.draft.meta.number);
         note_activity(self.session.project, self.session.name(), Some(activity));
-        self.ask_user(written, user)
+        self.ask_user(user)
     }
 
     /// The user left, or there are doubts.
@@ -203,13 +198,8 @@ impl<'p> PlannedTurn<'p> {
         }
     }
 
-    /// `written` are the comments that are not sent yet.
-    fn ask_user(
-        &mut self,
-        written: &mut Vec<LineComment>,
-        user: &mut dyn User,
-    ) -> anyhow::Result<Decision> {
-        let saved = RefCell::new((self.session.draft.clone(), written.clone()));
+    fn ask_user(&mut self, user: &mut dyn User) -> anyhow::Result<Decision> {
+        let saved = RefCell::new((self.session.draft.clone(), self.written.clone()));
         let OpenSession {
             project,
             tip,
@@ -248,7 +238,7 @@ impl<'p> PlannedTurn<'p> {
             read_resource: &|resource| read_resource(project, &scope, resource),
             earlier: self.earlier.as_ref(),
             comments: &comments::earlier_comments(self)?,
-            written: &written.clone(),
+            written: &self.written,
             save_comments: &save_comments,
             agent_commands: commands.unwrap_or_default(),
             transcript: transcript.as_deref(),
@@ -256,7 +246,7 @@ impl<'p> PlannedTurn<'p> {
         let decision = user.review(&proposal)?;
         let (draft, comments) = saved.into_inner();
         self.session.draft.commit = draft.commit;
-        *written = comments;
+        self.written = comments;
         Ok(decision)
     }
 }

@@ -11,7 +11,6 @@ use anyhow::Context as _;
 
 use super::capture::{CapturedWorktree, UsedWorktree, capture};
 use super::prepare::{PreparedWorktree, prepare};
-use crate::config::settings;
 use crate::git::fingerprint::{self, Fingerprint};
 use crate::git::keep::damaged::{self, FsTime};
 use crate::git::object::{CommitId, TreeId, writer};
@@ -31,7 +30,6 @@ use crate::plan::memo::{self, MemoChange};
 use crate::plan::run::{Executed, Outcome, Ran, Stage, Tools, run};
 use crate::project::Project;
 use crate::project::teddy_files::MEMOS;
-use crate::session::artifact::Artifacts;
 use crate::session::meta::NotCaptured;
 use crate::text::path_alias::PathAliases;
 use crate::text::resource::Artifact;
@@ -178,47 +176,23 @@ fn run_in(
     approved: &Approved,
     user: &mut dyn User,
 ) -> anyhow::Result<(Ran, Pages, Option<anyhow::Error>)> {
-    let artifacts = |artifact: &Artifact| {
-        lists::read_artifact(project, env.tip, artifact)
-            .ok()
-            .flatten()
-            .is_some()
-    };
     let (pages, offline) = match env.reach {
         Reach::AsConfigured => (pages(project), false),
         Reach::Recorded(turn) => (pages(project).offline(turn), true),
     };
 
     let root = prepared.root()?;
-    let launcher = if runs_commands(approved) {
-        let mut policy = confine::policy(project, &prepared.worktree)?;
-        policy
-            .iter_mut()
-            .filter(|_| offline)
-            .for_each(|policy| policy.network = Network::Off);
-        let launcher = Launcher::new(policy).context("starting the commands of the plan")?;
-        Some(
-            launcher
-                .holding(project.commands_lock(env.name))
-                .with_overlay(prepared.overlay_holder()),
-        )
-    } else {
-        None
+    let commands = match runs_commands(approved) {
+        true => Some(CommandTools::of(project, env, prepared, offline)?),
+        false => None,
     };
-    let confined = launcher
-        .as_ref()
-        .and_then(|launcher| launcher.policy.as_ref());
-    let variables = confine::variables(project, &prepared.worktree, confined);
     let mut tools = PlanTools {
+        project,
+        env,
         worktree: &prepared.worktree.path,
-        settings: &project.settings.execute,
-        launcher,
+        commands,
         offline,
-        aliases: confine::aliases(project, &prepared.worktree.path),
-        variables,
         pages,
-        artifacts: &artifacts,
-        own: env.artifacts,
         user,
         surviving: Vec::new(),
     };
@@ -408,23 +382,48 @@ fn written(ran: &Ran, approved: &Approved) -> Vec<Vec<u8>> {
 const MAX_CAPTURED: usize = 4 << 20;
 
 struct PlanTools<'a> {
-    pub worktree: &'a Path,
-    pub settings: &'a settings::ExecuteSettings,
+    project: &'a Project,
+    env: &'a RunEnv<'a>,
+    worktree: &'a Path,
     /// `None` if the plan has no command.
-    pub launcher: Option<Launcher>,
+    commands: Option<CommandTools>,
     /// Commands get no network, whatever the user has granted.
-    pub offline: bool,
-    /// Names for the directories of the run in the output of commands.
-    pub aliases: PathAliases,
-    /// The plan's own variables override these.
-    pub variables: Vec<(String, String)>,
-    pub pages: Pages,
-    pub artifacts: &'a dyn Fn(&Artifact) -> bool,
-    /// Of the plan's own turn.
-    pub own: &'a Artifacts,
-    pub user: &'a mut dyn User,
+    offline: bool,
+    pages: Pages,
+    user: &'a mut dyn User,
     /// Once one process could not be ended, no further action runs.
-    pub surviving: Vec<String>,
+    surviving: Vec<String>,
+}
+
+struct CommandTools {
+    launcher: Launcher,
+    /// Names for the directories of the run in the output of commands.
+    aliases: PathAliases,
+    /// The plan's own variables override these.
+    variables: Vec<(String, String)>,
+}
+
+impl CommandTools {
+    fn of(
+        project: &Project,
+        env: &RunEnv<'_>,
+        prepared: &PreparedWorktree,
+        offline: bool,
+    ) -> anyhow::Result<CommandTools> {
+        let worktree = &prepared.worktree;
+        let mut policy = confine::policy(project, worktree)?;
+        if let Some(policy) = policy.as_mut().filter(|_| offline) {
+            policy.network = Network::Off;
+        }
+        let launcher = Launcher::new(policy).context("starting the commands of the plan")?;
+        Ok(CommandTools {
+            variables: confine::variables(project, worktree, launcher.policy.as_ref()),
+            aliases: confine::aliases(project, &worktree.path),
+            launcher: launcher
+                .holding(project.commands_lock(env.name))
+                .with_overlay(prepared.overlay_holder()),
+        })
+    }
 }
 
 impl Tools for PlanTools<'_> {
@@ -433,9 +432,10 @@ impl Tools for PlanTools<'_> {
             || self.worktree.to_owned(),
             |cwd| self.worktree.join(cwd.as_str()),
         );
-        let prepared = self.launcher.clone();
-        let mut launcher =
-            prepared.ok_or_else(|| io::Error::other("nothing was prepared for commands"))?;
+        let commands = self.commands.as_ref();
+        let commands =
+            commands.ok_or_else(|| io::Error::other("nothing was prepared for commands"))?;
+        let (mut launcher, settings) = (commands.launcher.clone(), &self.project.settings.execute);
         let overlay_holder = launcher.overlay_holder;
         if let Some(policy) = &mut launcher.policy
             && execute.network
@@ -444,12 +444,17 @@ impl Tools for PlanTools<'_> {
             policy.network = Network::On;
         }
         let script = Script {
-            env: self.variables.iter().chain(&execute.env).cloned().collect(),
-            shell: Shell::new(self.settings.shell.as_deref(), &execute.language),
-            timeout: Some(execute.timeout.unwrap_or(self.settings.timeout())),
+            env: commands
+                .variables
+                .iter()
+                .chain(&execute.env)
+                .cloned()
+                .collect(),
+            shell: Shell::new(settings.shell.as_deref(), &execute.language),
+            timeout: Some(execute.timeout.unwrap_or(settings.timeout())),
             capture: MAX_CAPTURED,
-            keep_env: self.settings.keep_env.clone(),
-            aliases: self.aliases.clone(),
+            keep_env: settings.keep_env.clone(),
+            aliases: commands.aliases.clone(),
             launcher: Some(launcher),
             ..Script::new(execute.command.as_str(), cwd)
         };
@@ -483,11 +488,11 @@ impl Tools for PlanTools<'_> {
     }
 
     fn has_artifact(&self, artifact: &Artifact) -> bool {
-        (self.artifacts)(artifact)
+        lists::has_artifact(self.project, self.env.tip, artifact)
     }
 
     fn taken_bytes(&self, name: &str) -> Option<Vec<u8>> {
-        self.own.0.get(name).cloned()
+        self.env.artifacts.0.get(name).cloned()
     }
 
     // No action runs next to a process that could not be ended.

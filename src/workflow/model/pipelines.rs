@@ -1,4 +1,5 @@
-//! Finds and checks pipelines, and opens all their models before anything is sent.
+//! Decides whether a plan comes from one model or from a pipeline. Finds and checks pipelines, and
+//! opens all their models before anything is sent.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -10,10 +11,38 @@ use crate::model::ModelError;
 use crate::model::pipeline::{KnownNames, parse};
 use crate::model::pipeline::{Pipeline, PipelineStep};
 use crate::project::Project;
+use crate::session::meta::MessageOrigin;
 use crate::session::turn::Turn;
 use crate::text::hint::error_with_hint;
 use crate::workflow::model::choose;
 use crate::workflow::model::choose::{OpenedModel, PricedModel};
+
+pub enum PlanSource {
+    Model(PricedModel),
+    Pipeline(PreparedPipeline),
+}
+
+/// An explicit model overrides the configured pipeline. A rejected plan is corrected without a
+/// pipeline.
+pub fn plan_source(
+    project: &Project,
+    tip: &Turn,
+    model: Option<&str>,
+    pipeline: Option<&str>,
+    origin: MessageOrigin,
+) -> anyhow::Result<PlanSource> {
+    let of_session = project.session_model(&tip.session);
+    let model = model.or(of_session.as_deref());
+    let usual = project
+        .settings
+        .pipeline
+        .as_deref()
+        .filter(|_| model.is_none() && origin != MessageOrigin::Validation);
+    match pipeline.or(usual) {
+        Some(name) => prepare_pipeline(project, tip, name, model).map(PlanSource::Pipeline),
+        None => choose::choose(project, tip, model).map(PlanSource::Model),
+    }
+}
 
 const PIPELINES_DIR: &str = "pipelines";
 

@@ -48,6 +48,7 @@ use teddy::workflow::retry::{RetryOptions, retry};
 use teddy::workflow::trust::adopt_session;
 use teddy::workflow::user::User;
 use teddy::workflow::verify::verify_sessions;
+use teddy::workspace::recover::Depth;
 
 use super::scripted_user::{Attendant, ScriptedUser, SharedText};
 use super::{Output, TestRepo};
@@ -589,7 +590,7 @@ impl Workflow<'_> {
     /// Finishes what a crash left, and repairs what is damaged.
     pub fn recover(&self) -> Reply {
         self.call(|project, user, out| {
-            let did = project.recover_thoroughly(user)?;
+            let did = project.recover(Depth::Everything, user)?;
             writeln!(out, "recovered: {did}")?;
             Ok(true)
         })

@@ -17,6 +17,8 @@ use teddy::workflow::user::{
 pub enum Scripted {
     /// Approves everything.
     Approve,
+    /// Approves everything after something else happened.
+    ApproveAfter(Meanwhile),
     /// Approves the actions at these positions, and all memos.
     ApproveOnly(Vec<usize>),
     /// Declines the plan; with a message, says what to do instead.
@@ -27,6 +29,15 @@ pub enum Scripted {
     Fail,
     /// A defect of ours while the user is asked.
     Panic,
+}
+
+/// What someone else does while the user decides.
+pub struct Meanwhile(pub Box<dyn FnOnce()>);
+
+impl std::fmt::Debug for Meanwhile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("meanwhile")
+    }
 }
 
 /// A [`User`] whose answers are known beforehand. Panics if it is asked something else.
@@ -156,6 +167,10 @@ impl User for Attendant<'_> {
         self.log.push(&format!("review \"{title}\": {decision:?}"));
         Ok(match decision {
             Scripted::Approve => Decision::Run(Approved::all(proposal.plan)),
+            Scripted::ApproveAfter(Meanwhile(act)) => {
+                act();
+                Decision::Run(Approved::all(proposal.plan))
+            }
             Scripted::ApproveOnly(actions) => Decision::Run(only(proposal.plan, &actions)),
             Scripted::Skip(message) => Decision::Skip(message.map(str::to_owned)),
             Scripted::Quit => Decision::Quit,
