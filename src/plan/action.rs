@@ -21,6 +21,7 @@ pub mod take;
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::time::Duration;
 
 use behavior::Behavior;
 use body::Body;
@@ -28,6 +29,7 @@ use body::Body;
 use crate::plan::field::Field;
 use crate::text::fence::fence_for;
 use crate::text::link;
+use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 
 /// Shortest fence that the renderer writes.
@@ -185,6 +187,46 @@ pub struct Action {
     /// The full list below the heading, in order; the report repeats it.
     pub fields: Vec<Field>,
     pub kind: ActionKind,
+}
+
+/// A command to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Execute {
+    /// The script, as passed to a shell or to the program of its `#!` line.
+    pub command: String,
+    /// Info string of the block.
+    pub language: String,
+    /// Working directory; the project root if `None`.
+    pub cwd: Option<RepoPath>,
+    /// Variables for this command only.
+    pub env: Vec<(String, String)>,
+    pub expected_outcome: String,
+    /// `- **Allow Failure:** true`: a nonzero exit code does not stop the plan.
+    pub allow_failure: bool,
+    /// `- **Timeout:** 30`: the command's own time limit.
+    pub timeout: Option<Duration>,
+    /// `- **Network:** true`: the user has granted this command the network in the review. A mistake
+    /// in a plan that was not reviewed.
+    pub network: bool,
+}
+
+impl Execute {
+    /// Describes everything that differs from a command in the root without a time limit.
+    pub fn settings(&self) -> Vec<String> {
+        let dir = self.cwd.as_ref().map(|cwd| format!("in {cwd}"));
+        let env = self
+            .env
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"));
+        let limit = self
+            .timeout
+            .map(|limit| format!("at most {} s", limit.as_secs()));
+        let failure = self.allow_failure.then(|| "may fail".to_owned());
+        let network = self.network.then(|| "with the network".to_owned());
+        let settings = dir.into_iter().chain(env).chain(limit);
+
+        settings.chain(failure).chain(network).collect()
+    }
 }
 
 impl ActionKind {

@@ -9,11 +9,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fmt, io};
 
-use super::action::Action;
+use super::action::{Action, Execute};
 use super::document::Plan;
 use crate::host::file::{Root, reason};
 use crate::host::{fault, shell};
-use crate::plan::action::behavior::Execute;
 use crate::text::diff;
 use crate::text::edit::MatchPlace;
 use crate::text::path::RepoPath;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::action::behavior::{Execute, Pair};
+use super::action::Execute;
+use super::action::behavior::Pair;
 use super::action::chat_with_user::ChatWithUser;
 use super::action::conclude::Conclude;
 use super::action::create::Create;

@@ -31,11 +31,8 @@ pub enum ItemPart {
 /// A memo or an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// The memo or action.
     pub part: ItemPart,
-    /// Displayed text.
     pub label: StyledLine,
-    /// Whether it is switched on.
     pub on: bool,
     /// Pairs of an EDIT that has more than one.
     pub pairs: Vec<EditPair>,
@@ -50,9 +47,7 @@ pub struct Item {
 /// One FIND and REPLACE pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditPair {
-    /// Displayed text.
     pub label: StyledLine,
-    /// Whether it is switched on.
     pub on: bool,
     /// Why it can't be applied.
     pub problem: Option<String>,

@@ -1,14 +1,11 @@
 //! Trait that every action implements: check, run, preview, report, edit.
 //!
 //! Each action implements it in its own file. Previews and reports are described in terms of the
-//! plan (a diff, a command, a message); the caller decides how to lay them out. The values of an EDIT
-//! and an EXECUTE are defined here because the trait gives access to them.
-
-use std::time::Duration;
+//! plan (a diff, a command, a message); the caller decides how to lay them out.
 
 use serde_json::Value;
 
-use super::{Action, ActionKind, ActionRow};
+use super::{Action, ActionKind, ActionRow, Execute};
 use crate::plan::field::Field;
 use crate::plan::run::{ActionError, Outcome, Stage};
 use crate::plan::state::ModeChange;
@@ -214,46 +211,6 @@ pub struct Pair {
     pub replace: String,
     /// Info string of the FIND block.
     pub language: String,
-}
-
-/// A command to run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Execute {
-    /// The script, as passed to a shell or to the program of its `#!` line.
-    pub command: String,
-    /// Info string of the block.
-    pub language: String,
-    /// Working directory; the project root if `None`.
-    pub cwd: Option<RepoPath>,
-    /// Variables for this command only.
-    pub env: Vec<(String, String)>,
-    pub expected_outcome: String,
-    /// `- **Allow Failure:** true`: a nonzero exit code does not stop the plan.
-    pub allow_failure: bool,
-    /// `- **Timeout:** 30`: the command's own time limit.
-    pub timeout: Option<Duration>,
-    /// `- **Network:** true`: the user has granted this command the network in the review. A mistake
-    /// in a plan that was not reviewed.
-    pub network: bool,
-}
-
-impl Execute {
-    /// Describes everything that differs from a command in the root without a time limit.
-    pub fn settings(&self) -> Vec<String> {
-        let dir = self.cwd.as_ref().map(|cwd| format!("in {cwd}"));
-        let env = self
-            .env
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"));
-        let limit = self
-            .timeout
-            .map(|limit| format!("at most {} s", limit.as_secs()));
-        let failure = self.allow_failure.then(|| "may fail".to_owned());
-        let network = self.network.then(|| "with the network".to_owned());
-        let settings = dir.into_iter().chain(env).chain(limit);
-
-        settings.chain(failure).chain(network).collect()
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-pub use super::behavior::Execute;
+pub use super::Execute;
 
 use super::behavior::{
     Behavior, Editable, PreviewPart, ReportPart, SummaryItem, UserEdit, first_line,
