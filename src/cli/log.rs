@@ -87,31 +87,16 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
             app.print_json(&rows)?;
             return Ok(exit::SUCCESS);
         }
-        let rows = rows.iter();
-        rows.map(|row| args.line(&number(row), row)).collect()
+        let width = terminal::stdout_width();
+        let line = |row: &LogRow| args.line(&number(row), row, width);
+        rows.iter().map(line).collect()
     } else {
-        let paths = if args.paths.is_empty() {
-            Vec::new()
-        } else {
-            paths::resolve_paths(&project.repository, &app.dir()?, &args.paths)?
-        };
-
-        let choice = LogFilter {
-            all: args.all,
-            most: args.max_count,
-            since: args.since.clone(),
-            paths,
-        };
-        let mut turns = choose_turns(&project, &choice)?;
-        if args.reverse {
-            turns.reverse();
-        }
+        let turns = args.choose(app, &project)?;
         if app.global.json {
             let rows: anyhow::Result<Vec<_>> = turns.iter().map(json).collect();
             app.print_json(&rows?)?;
             return Ok(exit::SUCCESS);
         }
-
         listed(&project, &turns, &args)?
     };
 
@@ -147,6 +132,24 @@ impl Args {
         !is_shaped && self.since.is_none() && self.paths.is_empty()
     }
 
+    fn choose(&self, app: &App, project: &Project) -> anyhow::Result<Vec<ListedTurn>> {
+        let paths = match self.paths.is_empty() {
+            true => Vec::new(),
+            false => paths::resolve_paths(&project.repository, &app.dir()?, &self.paths)?,
+        };
+        let filter = LogFilter {
+            all: self.all,
+            most: self.max_count,
+            since: self.since.clone(),
+            paths,
+        };
+        let mut turns = choose_turns(project, &filter)?;
+        if self.reverse {
+            turns.reverse();
+        }
+        Ok(turns)
+    }
+
     /// Returns the changes of a turn in the requested form.
     fn changes(&self, project: &Project, row: &LogRow) -> anyhow::Result<Vec<StyledLine>> {
         let (Some(before), Some(after)) = (row.before, row.after) else {
@@ -165,9 +168,8 @@ impl Args {
         Ok(lines)
     }
 
-    /// Returns a turn as a line in the requested form, fitted to the terminal.
-    fn line(&self, name: &str, row: &LogRow) -> StyledLine {
-        let width = terminal::stdout_width();
+    /// Returns a turn as a line in the requested form, fitted to a terminal of that width.
+    fn line(&self, name: &str, row: &LogRow, width: Option<usize>) -> StyledLine {
         match self.oneline {
             true => turn_text::log_oneline(name, row, width),
             false => turn_text::log_line(name, row, width),
@@ -187,7 +189,8 @@ fn number(row: &LogRow) -> String {
 
 /// Returns turns as lines, with their changes if requested.
 fn listed(project: &Project, turns: &[ListedTurn], args: &Args) -> anyhow::Result<Vec<StyledLine>> {
-    let is_fitted = terminal::stdout_width().is_some();
+    let terminal_width = terminal::stdout_width();
+    let is_fitted = terminal_width.is_some();
     let name = |turn: &ListedTurn| match args.all && !is_fitted {
         true => format!("{}:{}", turn.session, turn.row.number),
         false => number(&turn.row),
@@ -201,7 +204,8 @@ fn listed(project: &Project, turns: &[ListedTurn], args: &Args) -> anyhow::Resul
             session = Some(&turn.session);
             lines.push(StyledLine::of(Tone::Strong, turn.session.as_str()));
         }
-        lines.push(args.line(&format!("{:width$}", name(turn)), &turn.row));
+        let padded_name = format!("{:width$}", name(turn));
+        lines.push(args.line(&padded_name, &turn.row, terminal_width));
         lines.extend(args.changes(project, &turn.row)?);
         if args.stat || args.patch {
             lines.push(StyledLine::default());
@@ -224,10 +228,7 @@ fn drawn(project: &Project, nodes: &[TurnRow], args: &Args) -> anyhow::Result<Ve
         let name = format!("{}:{}", turn.session, turn.row.number);
         let tips: String = node.tips.iter().map(|tip| format!(" ({tip})")).collect();
         let remaining = width.map(|width| width.saturating_sub(drawing.width() + tips.len()));
-        let line = match args.oneline {
-            true => turn_text::log_oneline(&name, &turn.row, remaining),
-            false => turn_text::log_line(&name, &turn.row, remaining),
-        };
+        let line = args.line(&name, &turn.row, remaining);
         lines.push(drawing.append(line).with(Tone::Accent, &tips));
 
         let continuation = if at + 1 < nodes.len() { "|" } else { " " };

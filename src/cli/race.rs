@@ -2,8 +2,6 @@
 
 pub(super) mod lane;
 
-use unicode_width::UnicodeWidthStr as _;
-
 use super::app::App;
 use super::begin::begin_session_or_hand_to;
 use super::exit::{self, ExitStatus};
@@ -17,6 +15,7 @@ use crate::text::damage::FileDamage;
 use crate::text::hint::error_with_hint;
 use crate::text::sanitize::sanitize_line;
 use crate::text::{counted, grouped};
+use crate::ui::comparison::aligned;
 use crate::ui::race::RaceTable;
 use crate::workflow::gc::{GcOptions, gc};
 use crate::workflow::model::choose;
@@ -231,17 +230,7 @@ fn choose(
         };
     }
 
-    // The numbers of `--pick`, so a lane without a plan leaves a gap.
-    let numbered = finished.lanes.iter().zip(KEYS);
-    let labels: Vec<(char, String)> = numbered
-        .filter(|(lane, _)| lane.is_ready())
-        .map(|(lane, key)| {
-            (
-                char::from(*key),
-                format!("({}) {}", char::from(*key), lane.model),
-            )
-        })
-        .collect();
+    let labels = labels(&finished.lanes);
     let mut choices: Vec<Choice<'_>> = labels
         .iter()
         .map(|(key, label)| Choice { key: *key, label })
@@ -288,6 +277,19 @@ fn choose(
         ready_lanes[0].session
     ));
     Ok(exit::SUCCESS)
+}
+
+/// Returns key and label of each lane that has a plan.
+fn labels(lanes: &[FinishedLane]) -> Vec<(char, String)> {
+    // The numbers of `--pick`, so a lane without a plan leaves a gap.
+    let numbered = lanes
+        .iter()
+        .zip(KEYS)
+        .map(|(lane, key)| (lane, char::from(*key)));
+    let ready = numbered.filter(|(lane, _)| lane.is_ready());
+    ready
+        .map(|(lane, key)| (key, format!("({key}) {}", lane.model)))
+        .collect()
 }
 
 /// Asks which two lanes to combine, if there are more. `None` if the user goes back.
@@ -378,30 +380,15 @@ fn drop_others(app: &App, finished: &FinishedRace, chosen: &SessionName) -> anyh
 }
 
 fn table(lanes: &[FinishedLane]) -> String {
-    let mut rows = vec![
-        [
-            "model", "files", "lines", "tokens", "cost", "time", "check", "session",
-        ]
-        .map(str::to_owned),
+    let names = [
+        "model", "files", "lines", "tokens", "cost", "time", "check", "session",
     ];
+    let mut rows = vec![names.map(str::to_owned).to_vec()];
     rows.extend(lanes.iter().map(row));
-    let widths: Vec<usize> = (0..rows[0].len())
-        .map(|at| rows.iter().map(|row| row[at].width()).max().unwrap_or(0))
-        .collect();
-
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths);
-        let line: Vec<String> = cells
-            .map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())))
-            .collect();
-        text.push_str(line.join("  ").trim_end());
-        text.push('\n');
-    }
-    text
+    aligned(&rows)
 }
 
-fn row(lane: &FinishedLane) -> [String; 8] {
+fn row(lane: &FinishedLane) -> Vec<String> {
     let plan = lane.plan.as_ref();
     let unknown = || UNKNOWN.to_owned();
     let or_unknown = |text: Option<String>| text.unwrap_or_else(unknown);
@@ -416,7 +403,7 @@ fn row(lane: &FinishedLane) -> [String; 8] {
         Some(code) => format!("exit {code}"),
         None => "not run".to_owned(),
     });
-    [
+    vec![
         sanitize_line(&lane.model).into_owned(),
         or_unknown(plan.map(|plan| plan.files.to_string())),
         or_unknown(lines),

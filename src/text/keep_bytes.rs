@@ -54,27 +54,20 @@ pub fn keep_bytes(old: &[u8], new: &[u8]) -> Vec<u8> {
         return new.to_vec();
     }
     let is_collapsed = before.encoding == Encoding::Unknown;
-    let old_keys: Vec<String> = old_lines
-        .iter()
-        .map(|line| key(line.text, is_collapsed))
-        .collect();
-    let known: HashSet<&[u8]> = old_lines.iter().map(|line| line.text).collect();
-    let is_decoded = |line: &[u8]| known.contains(line) || is_reencoded(line);
-    let new_keys: Vec<String> = new_lines
-        .iter()
-        .map(|line| key(line.text, is_collapsed && is_decoded(line.text)))
-        .collect();
+    let (old_keys, new_keys) = line_keys(&old_lines, &new_lines, is_collapsed);
     let [old_keys, new_keys] =
         [&old_keys, &new_keys].map(|keys| keys.iter().map(String::as_str).collect::<Vec<_>>());
-
-    let proven = match before.encoding {
-        Encoding::Unknown => characters_read(&old_lines, &new_lines),
-        Encoding::Utf8 | Encoding::Utf16(_) => HashSet::new(),
+    let rewriter = Rewriter {
+        is_collapsed,
+        proven: match is_collapsed {
+            true => characters_read(&old_lines, &new_lines),
+            false => HashSet::new(),
+        },
+        common_end: common_end(&old_lines),
     };
 
     let mut kept = Vec::with_capacity(new.len());
     let (mut at_old, mut at_new) = (0, 0);
-    let common_end = common_end(&old_lines);
     for (gone, made) in diff::changed_without_deadline(&old_keys, &new_keys) {
         push_alike(
             &mut kept,
@@ -84,22 +77,7 @@ pub fn keep_bytes(old: &[u8], new: &[u8]) -> Vec<u8> {
         let replaced = &old_lines[gone.clone()];
         let is_paired = gone.len() == made.len();
         for (at, line) in new_lines[made.clone()].iter().enumerate() {
-            let old = is_paired.then(|| replaced[at]);
-            let text = match old {
-                Some(old) if is_collapsed => restore_runs(old.text, line.text),
-                _ => Cow::Borrowed(line.text),
-            };
-            let text = match text {
-                // Not a line that has old bytes already.
-                Cow::Borrowed(text) => encode_proven(text, &proven),
-                restored => restored,
-            };
-            let end = match old {
-                _ if line.end.is_empty() => line.end,
-                Some(old) if !old.end.is_empty() => old.end,
-                _ => common_end.unwrap_or(line.end),
-            };
-            push(&mut kept, &text, end);
+            rewriter.push(&mut kept, is_paired.then(|| replaced[at]), line);
         }
         (at_old, at_new) = (gone.end, made.end);
     }
@@ -107,7 +85,52 @@ pub fn keep_bytes(old: &[u8], new: &[u8]) -> Vec<u8> {
     push_alike(&mut kept, &old_lines[at_old..], &new_lines[at_new..]);
 
     let ended = old_lines.last().is_some_and(|line| !line.end.is_empty());
-    finish(kept, ended.then_some(common_end).flatten(), &before)
+    finish(
+        kept,
+        ended.then_some(rewriter.common_end).flatten(),
+        &before,
+    )
+}
+
+/// Returns what lines are compared by. Without a known encoding, characters that are not ASCII are
+/// alike in a line that was decoded.
+fn line_keys(old: &[Line<'_>], new: &[Line<'_>], is_collapsed: bool) -> (Vec<String>, Vec<String>) {
+    let known: HashSet<&[u8]> = old.iter().map(|line| line.text).collect();
+    let is_decoded = |line: &[u8]| known.contains(line) || is_reencoded(line);
+    let old = old.iter().map(|line| key(line.text, is_collapsed));
+    let new = new
+        .iter()
+        .map(|line| key(line.text, is_collapsed && is_decoded(line.text)));
+    (old.collect(), new.collect())
+}
+
+/// Writes changed lines in the old encoding, with the old line ends.
+struct Rewriter<'a> {
+    is_collapsed: bool,
+    /// Characters whose old byte is proven.
+    proven: HashSet<char>,
+    common_end: Option<&'a [u8]>,
+}
+
+impl Rewriter<'_> {
+    /// Writes a line. `old` is the line that it replaces, if there is one for each.
+    fn push(&self, kept: &mut Vec<u8>, old: Option<Line<'_>>, line: &Line<'_>) {
+        let text = match old {
+            Some(old) if self.is_collapsed => restore_runs(old.text, line.text),
+            _ => Cow::Borrowed(line.text),
+        };
+        let text = match text {
+            // Not a line that has old bytes already.
+            Cow::Borrowed(text) => encode_proven(text, &self.proven),
+            restored => restored,
+        };
+        let end = match &old {
+            _ if line.end.is_empty() => line.end,
+            Some(old) if !old.end.is_empty() => old.end,
+            _ => self.common_end.unwrap_or(line.end),
+        };
+        push(kept, &text, end);
+    }
 }
 
 /// Returns a character of the result of [`keep_bytes`] that is in UTF-8 there, although the old

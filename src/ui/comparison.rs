@@ -7,69 +7,53 @@ use crate::workflow::compare::Side;
 
 /// Returns a table with one column per side.
 pub fn table(sides: &[Side]) -> String {
-    let mut rows: Vec<(&str, Vec<String>)> = vec![("", column(sides, |side| side.name.clone()))];
-    rows.push((
-        "status",
-        column(sides, |side| side.status.word().to_owned()),
-    ));
-    rows.push(("model", column(sides, |side| listed(&side.models))));
-    rows.push(("turns", column(sides, |side| side.turns.to_string())));
-    rows.push(("files", column(sides, |side| side.files.to_string())));
-    rows.push(("lines", column(sides, changed_lines)));
-    rows.push(("tokens", column(sides, tokens)));
-
-    let cost = |side: &Side| {
-        side.cost
-            .map_or(UNKNOWN.to_owned(), |cost| format!("${cost:.2}"))
+    let row = |name: &str, cell: &dyn Fn(&Side) -> String| -> Vec<String> {
+        let cells = sides
+            .iter()
+            .map(|side| sanitize_line(&cell(side)).into_owned());
+        std::iter::once(format!("{name:7}")).chain(cells).collect()
     };
-    rows.push(("cost", column(sides, cost)));
-    let time = |side: &Side| {
-        side.seconds
-            .map_or(UNKNOWN.to_owned(), |time| format!("{time:.1} s"))
-    };
-
-    rows.push(("time", column(sides, time)));
+    let or_unknown = |text: Option<String>| text.unwrap_or_else(|| UNKNOWN.to_owned());
+    let mut rows = vec![
+        row("", &|side| side.name.clone()),
+        row("status", &|side| side.status.word().to_owned()),
+        row("model", &|side| listed(&side.models)),
+        row("turns", &|side| side.turns.to_string()),
+        row("files", &|side| side.files.to_string()),
+        row("lines", &changed_lines),
+        row("tokens", &tokens),
+        row("cost", &|side| {
+            or_unknown(side.cost.map(|cost| format!("${cost:.2}")))
+        }),
+        row("time", &|side| {
+            or_unknown(side.seconds.map(|time| format!("{time:.1} s")))
+        }),
+    ];
     if sides.iter().any(|side| side.check.is_some()) {
-        let code = |side: &Side| match &side.check {
+        rows.push(row("check", &|side| match &side.check {
             Some(run) if run.has_not_run() => format!("cannot test (exit {})", run.exit_code),
             Some(run) => format!("exit {} in {:.1} s", run.exit_code, run.seconds),
             None => UNKNOWN.to_owned(),
-        };
-        rows.push(("check", column(sides, code)));
+        }));
     }
+    aligned(&rows)
+}
 
-    let widths: Vec<usize> = (0..sides.len())
-        .map(|at| {
-            rows.iter()
-                .map(|(_, cells)| cells[at].width())
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    let mut text = String::new();
-    for (name, cells) in rows {
-        let mut line = format!("{name:7}");
-        for (cell, width) in cells.iter().zip(&widths) {
-            line.push_str("  ");
-            line.push_str(cell);
-            line.push_str(&" ".repeat(width - cell.width()));
-        }
-
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-
-    text
+/// Returns rows of the same length as lines with aligned columns.
+pub fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |at: usize| rows.iter().map(|row| row[at].width()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths);
+        let cells =
+            cells.map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())));
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
 }
 
 const UNKNOWN: &str = "-";
-
-fn column(sides: &[Side], cell: impl Fn(&Side) -> String) -> Vec<String> {
-    sides
-        .iter()
-        .map(|side| sanitize_line(&cell(side)).into_owned())
-        .collect()
-}
 
 fn listed(names: &[String]) -> String {
     match names {

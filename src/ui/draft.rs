@@ -109,17 +109,18 @@ impl EditedPlan {
             return false;
         };
         execute.network = !execute.network;
-        action.fields.retain(|field| field.key != NETWORK);
         let is_granted = execute.network;
-        action
-            .fields
-            .extend(is_granted.then(|| Field::new(NETWORK, "true")));
-        if action == self.proposed.actions[index] {
-            self.undo(ItemPart::Action(index));
-        } else {
-            self.change(index, action);
-        }
+        set_flag(&mut action, NETWORK, is_granted);
+        self.put(index, action);
         true
+    }
+
+    /// Takes a version of an action. The proposed one counts as not edited.
+    fn put(&mut self, index: usize, action: Action) {
+        match action == self.proposed.actions[index] {
+            true => self.undo(ItemPart::Action(index)),
+            false => self.change(index, action),
+        }
     }
 
     /// Returns whether an action damages bytes that the user can keep.
@@ -131,14 +132,10 @@ impl EditedPlan {
     /// Keeps the bytes of a file that an action did not mean to change, or takes that back. Returns
     /// why it can't.
     pub fn keep_bytes(&mut self, index: usize) -> Result<(), String> {
-        let part = ItemPart::Action(index);
         if let Some(before) = self.before_keeping.remove(&index)
             && before.kept == self.plan.actions[index]
         {
-            match before.action == self.proposed.actions[index] {
-                true => self.undo(part),
-                false => self.change(index, before.action),
-            }
+            self.put(index, before.action);
             return Ok(());
         }
 
@@ -148,34 +145,21 @@ impl EditedPlan {
             return Err("there is no earlier version with bytes to keep".to_owned());
         };
         let kept = keep_bytes(before, after);
-        let unknown = unknown_character(before, &kept);
-        let is_mode = action
-            .kind
-            .mode_change()
-            .damage()
-            .is_some_and(|mode| mode.is_of_bytes());
-        let is_same = kept == *after && !is_mode;
+        let mode_damage = action.kind.mode_change().damage();
+        let is_same = kept == *after && !mode_damage.is_some_and(|mode| mode.is_of_bytes());
         if let Some(keeps) = action.kind.keeps_bytes_mut() {
-            match unknown {
-                _ if *keeps => {}
-                Some(character) => {
-                    return Err(format!(
-                        "the encoding of the file is unknown, and no line that stays shows how it writes `{character}`"
-                    ));
-                }
-                None if is_same => return Err(NOTHING_TO_KEEP.to_owned()),
-                None => {}
+            if !*keeps && let Some(character) = unknown_character(before, &kept) {
+                return Err(format!(
+                    "the encoding of the file is unknown, and no line that stays shows how it writes `{character}`"
+                ));
+            }
+            if !*keeps && is_same {
+                return Err(NOTHING_TO_KEEP.to_owned());
             }
             *keeps = !*keeps;
             let is_kept = *keeps;
-            action.fields.retain(|field| field.key != KEEP_BYTES);
-            action
-                .fields
-                .extend(is_kept.then(|| Field::new(KEEP_BYTES, "true")));
-            match action == self.proposed.actions[index] {
-                true => self.undo(part),
-                false => self.change(index, action),
-            }
+            set_flag(&mut action, KEEP_BYTES, is_kept);
+            self.put(index, action);
             return Ok(());
         }
 
@@ -189,19 +173,17 @@ impl EditedPlan {
             let edit = UserEdit::FinalVersion { before, after };
             action.kind.edited(edit)
         });
-        let Some(kind) = edited else {
-            return Err("only a file has bytes to keep".to_owned());
+        let kind = edited.ok_or("only a file has bytes to keep")?;
+        let kept = Action {
+            kind,
+            ..action.clone()
         };
-        let changed = std::mem::replace(&mut action.kind, kind);
         let before = BeforeKeeping {
-            action: Action {
-                kind: changed,
-                ..action.clone()
-            },
-            kept: action.clone(),
+            action,
+            kept: kept.clone(),
         };
         self.before_keeping.insert(index, before);
-        self.change(index, action);
+        self.change(index, kept);
         Ok(())
     }
 
@@ -282,17 +264,11 @@ impl EditedPlan {
     /// Returns the edited plan with its switches.
     pub fn approved(&self, list: &Checklist) -> Approved {
         let mut approved = Approved::all(&self.plan);
-        let mut modified: BTreeSet<usize> = self
-            .edited
-            .iter()
-            .filter_map(|part| {
-                if let ItemPart::Action(at) = part {
-                    Some(*at)
-                } else {
-                    None
-                }
-            })
-            .collect();
+        let edited = self.edited.iter().filter_map(|part| match part {
+            ItemPart::Action(at) => Some(*at),
+            ItemPart::Memo(_) => None,
+        });
+        let mut modified: BTreeSet<usize> = edited.collect();
         for item in &list.items {
             match item.part {
                 ItemPart::Memo(at) => approved.memos[at] = item.on,
@@ -310,6 +286,14 @@ impl EditedPlan {
         approved.modified = modified.into_iter().collect();
         approved
     }
+}
+
+/// Sets a field that is `true` or missing.
+fn set_flag(action: &mut Action, key: &str, is_set: bool) {
+    action.fields.retain(|field| field.key != key);
+    action
+        .fields
+        .extend(is_set.then(|| Field::new(key, "true")));
 }
 
 fn pairs(kind: &ActionKind) -> Vec<StyledLine> {

@@ -149,22 +149,11 @@ fn new_content(
     proposed: &RepoPath,
     contents: &str,
 ) -> anyhow::Result<Option<Action>> {
-    let file = ProposedFile::write(proposed.file_name(), contents.as_bytes())?;
-    let opened = file.open(prompts, &preview::action(action, step))?;
-    if opened == Some(EditorUse::Window) {
-        prompts.show(&block(
-            Tone::Plain,
-            "Your editor has been opened to preview the new file's content. You may edit it directly in this preview.",
-        ));
-    }
-
+    let file = ProposedFile::write(proposed.file_name(), contents)?;
+    let notice = "Your editor has been opened to preview the new file's content. You may edit it directly in this preview.";
     let question = "Have you finished editing and saved the file content?";
-    let Some(opened) = opened else {
-        prompts.close()?;
-        return Ok(None);
-    };
-    let written = file.finished(prompts, opened, question)?;
-    let Some(text) = written.filter(|written| written != contents) else {
+    let preview = preview::action(action, step);
+    let Some(text) = file.edited(prompts, &preview, notice, question)? else {
         return Ok(None);
     };
     let edit = UserEdit::NewFile {
@@ -217,28 +206,17 @@ fn final_version<'a>(
         return Ok(None);
     };
 
-    let file = ProposedFile::write(path.file_name(), after.as_bytes())?;
+    let file = ProposedFile::write(path.file_name(), after)?;
     prompts.show(&[
         StyledLine::plain("Editing: [")
             .with(Tone::Strong, path.as_str())
             .with(Tone::Plain, "]"),
         StyledLine::default(),
     ]);
-    let Some(opened) = file.open(prompts, &preview::action(action, step))? else {
-        prompts.close()?;
-        return Ok(None);
-    };
-
-    if opened == EditorUse::Window {
-        let notice = "Your editor has been opened to preview the proposed changes. You may edit the file directly in this preview to make final adjustments.";
-        prompts.show(&block(Tone::Plain, notice));
-    }
-
+    let notice = "Your editor has been opened to preview the proposed changes. You may edit the file directly in this preview to make final adjustments.";
     let question = "Have you finished editing and saved the file?";
-    let Some(contents) = file
-        .finished(prompts, opened, question)?
-        .filter(|contents| contents != after)
-    else {
+    let preview = preview::action(action, step);
+    let Some(contents) = file.edited(prompts, &preview, notice, question)? else {
         return Ok(None);
     };
 
@@ -292,10 +270,11 @@ const FINISHED_KEYS: [(char, &str); 3] = [
 ];
 
 /// A temporary file under its final name, in its own directory.
-struct ProposedFile {
+struct ProposedFile<'a> {
     /// Removed when it is dropped.
     _dir: tempfile::TempDir,
     path: PathBuf,
+    text: &'a str,
 }
 
 /// Edits a text in the user's editor. Returns `None` if that fails or the user drops the changes.
@@ -304,20 +283,44 @@ pub fn edit_file(
     name: &str,
     text: &str,
 ) -> anyhow::Result<Option<String>> {
-    let file = ProposedFile::write(name, text.as_bytes())?;
+    let file = ProposedFile::write(name, text)?;
     match file.open(prompts, &[])? {
         Some(opened) => file.finished(prompts, opened, "Have you finished editing and saved it?"),
         None => Ok(None),
     }
 }
 
-impl ProposedFile {
-    fn write(name: &str, bytes: &[u8]) -> anyhow::Result<ProposedFile> {
+impl ProposedFile<'_> {
+    fn write<'a>(name: &str, text: &'a str) -> anyhow::Result<ProposedFile<'a>> {
         let dir = temporary_dir()?;
         let path = dir.path().join(name);
-        std::fs::write(&path, bytes).context("writing the preview")?;
+        std::fs::write(&path, text).context("writing the preview")?;
 
-        Ok(ProposedFile { _dir: dir, path })
+        Ok(ProposedFile {
+            _dir: dir,
+            path,
+            text,
+        })
+    }
+
+    /// Returns the text that the user made of the file. `None` if it is the same, if no editor opens
+    /// or if the user drops the changes.
+    fn edited(
+        &self,
+        prompts: &mut dyn EditingPrompts,
+        preview: &[StyledLine],
+        notice: &str,
+        question: &str,
+    ) -> anyhow::Result<Option<String>> {
+        let Some(opened) = self.open(prompts, preview)? else {
+            prompts.close()?;
+            return Ok(None);
+        };
+        if opened == EditorUse::Window {
+            prompts.show(&block(Tone::Plain, notice));
+        }
+        let text = self.finished(prompts, opened, question)?;
+        Ok(text.filter(|text| text != self.text))
     }
 
     /// Opens the file. If that fails, shows `instead` in the terminal and returns `None`.

@@ -109,9 +109,10 @@ const MAX_NAMED: usize = 5;
 const MAX_COPIED: usize = 20;
 
 /// Returns paths as a sentence names them.
-pub fn list_paths(paths: &[Vec<u8>]) -> String {
-    let name = |path: &Vec<u8>| format!("`{}`", sanitize_line(&String::from_utf8_lossy(path)));
-    let mut names: Vec<String> = paths.iter().take(MAX_NAMED).map(name).collect();
+pub fn list_paths(paths: &[impl AsRef<[u8]>]) -> String {
+    let name = |path: &[u8]| format!("`{}`", sanitize_line(&String::from_utf8_lossy(path)));
+    let named = paths.iter().take(MAX_NAMED);
+    let mut names: Vec<String> = named.map(|path| name(path.as_ref())).collect();
     if paths.len() > MAX_NAMED {
         names.push(format!("and {} more", paths.len() - MAX_NAMED));
     }
@@ -140,8 +141,7 @@ pub fn restore_command(source: CommitId, paths: &[Vec<u8>]) -> String {
 fn sentences(notice: &Notice) -> Vec<String> {
     let sentence = match notice {
         Notice::MadeByCommands(files) => {
-            let paths: Vec<Vec<u8>> = files.iter().map(|path| path.clone().into_bytes()).collect();
-            format!("New files that only a command made are committed, too: {}", list_paths(&paths))
+            format!("New files that only a command made are committed, too: {}", list_paths(files))
         }
         Notice::SharedChanged { changes, restored } => return shared_changed(changes, *restored),
         Notice::Files(notice) => return files_sentences(notice),
@@ -208,8 +208,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
         ),
         Notice::OnlyReads(title) => format!("\"{}\" only reads, so it needs no approval.", sanitize_line(title)),
         Notice::ShowingFiles(files) => {
-            let paths: Vec<Vec<u8>> = files.iter().map(|path| path.clone().into_bytes()).collect();
-            format!("The model changed files that it had not read: showing it {} and asking again.", list_paths(&paths))
+            format!("The model changed files that it had not read: showing it {} and asking again.", list_paths(files))
         }
         Notice::NoPlanInstead(why) => {
             format!("no other plan was made: {why}; your message is kept for `teddy plan`")
