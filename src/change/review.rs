@@ -201,8 +201,7 @@ pub fn latest(reviews: &[ChangeReview]) -> Option<&ChangeReview> {
     reviews.iter().max_by_key(|review| review.iteration)
 }
 
-/// Splits a document into its text and its reviews. Blank lines replace the reviews, so that line
-/// numbers stay the same.
+/// Splits a document into its text and its reviews, which blank lines replace.
 pub fn split(text: &str) -> (String, String) {
     let (mut body, mut reviews, mut inside) = (String::new(), String::new(), false);
     for line in text.lines() {
@@ -211,6 +210,7 @@ pub fn split(text: &str) -> (String, String) {
         if inside {
             reviews.push_str(line);
             reviews.push('\n');
+            // Line numbers stay the same.
             body.push('\n');
         } else {
             body.push_str(line);

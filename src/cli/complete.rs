@@ -200,10 +200,10 @@ impl EnvCompleter for Quoting {
     }
 }
 
-/// Quotes a word for a shell; `None` for a word with control characters, which a user would not
-/// type.
+/// Quotes a word for a shell; `None` for a word with control characters.
 fn quoted(word: &str, escape: char) -> Option<String> {
     let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
+    // A user would not type such a word.
     (sanitize_line(word) == word).then(|| {
         word.chars()
             .flat_map(|c| (!plain(c)).then_some(escape).into_iter().chain([c]))

@@ -189,10 +189,10 @@ fn report(app: &App, result: &LandResult) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Explains how to land a turn that overlaps with the user's edits. The working files contain its
-/// result, so `git commit -p` would not show the user's edits separately: first take the turn out
-/// of the files.
+/// Explains how to land a turn that overlaps with the user's edits.
 fn way_out(turn: u64, has_others: bool) -> String {
+    // The files contain the turn's result, so `git commit -p` would not show the edits separately:
+    // first take the turn out of the files.
     let before = turn.saturating_sub(1);
     let mut hint = format!(
         "if these are edits of yours: `teddy restore {before}` takes the turn out of your files, \

@@ -130,8 +130,7 @@ fn read_plain(reply: &str) -> Reading {
 }
 
 /// Returns a reply as a plan in the exact format; if it is not a plan, the reply with repaired fences.
-/// An ambiguous reply is returned byte for byte, and so is one with text next to a command: a reader
-/// of the result would not see that text.
+/// An ambiguous reply is returned byte for byte, and so is one with text next to a command.
 pub fn preprocess(reply: &str) -> Preprocessed {
     let repair_text = |text: &str| {
         let reading = read(text);
@@ -142,6 +141,7 @@ pub fn preprocess(reply: &str) -> Preprocessed {
             repair(text)
         }
     };
+    // A reader of the result would not see text next to a command.
     let is_safe = |repaired: &Repaired| {
         repaired.level <= Level::Repaired && repaired.asides().next().is_none()
     };
@@ -333,9 +333,10 @@ fn unwrapped(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns the doubts as diagnostics. The reason for giving up is included only if the parser finds
-/// nothing, since a diagnostic from the parser is more precise.
+/// nothing.
 fn doubts(repaired: &Repaired, is_sound: bool) -> Vec<Diagnostic> {
     let last = split_lines(&repaired.text).count().max(1);
+    // A diagnostic from the parser is more precise than the reason for giving up.
     let gave_up = repaired.level == Level::Hopeless && is_sound;
     let doubts = repaired.notes.iter().filter(|note| note.doubt || gave_up);
     doubts

@@ -296,8 +296,8 @@ struct WordPieces<'t> {
     pieces: Vec<LinePieces<'t>>,
 }
 
-/// Splits the lines on both sides into pieces. Leaves dissimilar lines unmarked, because almost
-/// everything would be marked, and sides larger than [`MAX_MARKED`].
+/// Splits the lines on both sides into pieces. Leaves dissimilar lines unmarked, and sides larger
+/// than [`MAX_MARKED`].
 fn mark_words<'t>(
     old: &'t [&'t str],
     new: &'t [&'t str],
@@ -319,6 +319,7 @@ fn mark_words<'t>(
         .filter(is_same)
         .map(|step| step.old_range().len())
         .sum();
+    // Almost everything would be marked.
     if similarity(same, (both.0.len(), both.1.len())) < MIN_SIMILARITY {
         return [unmarked(old), unmarked(new)];
     }

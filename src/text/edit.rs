@@ -152,9 +152,6 @@ fn single_match(
 }
 
 /// Returns the matches as whole lines, including the last line end.
-///
-/// The needle includes the line feeds around FIND, so that a match inside a line costs no extra
-/// check.
 fn whole_line_matches(text: &str, find: &str) -> Vec<(usize, usize)> {
     let core = core(find);
     // A byte order mark is not part of the first line.
@@ -170,6 +167,7 @@ fn whole_line_matches(text: &str, find: &str) -> Vec<(usize, usize)> {
         hits.push((first, first + core.len() + 1));
     }
 
+    // With the line feeds around FIND, a match inside a line costs no extra check.
     let needle = format!("\n{core}\n");
     hits.extend(occurrences(text, &needle).map(|at| (at + 1, at + needle.len())));
     hits.extend(last_line_match(text, find, first));

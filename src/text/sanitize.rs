@@ -125,7 +125,7 @@ pub fn sanitize_json(json: &str) -> Cow<'_, str> {
 
 /// Removes terminal escape sequences (colors, cursor moves, titles, links).
 ///
-/// An incomplete sequence is kept, so that the text after it cannot disappear.
+/// An incomplete sequence is kept.
 pub fn strip_ansi(text: &str) -> Cow<'_, str> {
     if !text.contains(starts_sequence) {
         return Cow::Borrowed(text);
@@ -137,6 +137,7 @@ pub fn strip_ansi(text: &str) -> Cow<'_, str> {
         out.push_str(&remaining[..at]);
         remaining = &remaining[at..];
         let length = sequence_length(remaining).unwrap_or_else(|| {
+            // All text after an incomplete sequence could disappear with it.
             let first = remaining.chars().next().map_or(0, char::len_utf8);
             out.push_str(&remaining[..first]);
             first

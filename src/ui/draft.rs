@@ -447,7 +447,6 @@ impl EditedPlan {
         }
     }
 
-    /// Message for the user. An action that was not touched fails only because of others.
     fn describe(&self, part: ItemPart, diagnostic: &Diagnostic) -> String {
         let message = diagnostic.message.lines().next().unwrap_or_default();
         let ItemPart::Action(at) = part else {
@@ -459,6 +458,7 @@ impl EditedPlan {
         if self.edited.contains(&part) || self.misfits.contains(&part) {
             format!("{name}: {message}")
         } else {
+            // An action that was not touched fails only because of others.
             format!("{name} depends on what is switched off or changed: {message}")
         }
     }

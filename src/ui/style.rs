@@ -243,14 +243,14 @@ pub fn text(lines: &[StyledLine], paint: Paint) -> String {
     lines.iter().map(|line| line.paint(paint) + "\n").collect()
 }
 
-/// Styles a text with `lines`. A text beyond 8 MiB is returned without styles, because its lines
-/// would take many times its size.
+/// Styles a text with `lines`. A text beyond 8 MiB is returned without styles.
 pub fn long_text(
     long: &str,
     lines: impl Fn(&str) -> Vec<StyledLine>,
     paint: Paint,
 ) -> Cow<'_, str> {
     match long.len() > MAX_STYLED {
+        // Its lines would take many times its size.
         true => sanitize_text(long),
         false => text(&lines(long), paint).into(),
     }

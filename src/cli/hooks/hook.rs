@@ -39,8 +39,7 @@ pub(in crate::cli) struct Args {
     words: Vec<OsString>,
 }
 
-/// Queues the event and starts the process that records it. Never fails and prints nothing, so that
-/// the agent is not disturbed.
+/// Queues the event and starts the process that records it. Never fails and prints nothing.
 pub(in crate::cli) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let words: Vec<_> = args
         .words
@@ -57,6 +56,7 @@ pub(in crate::cli) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatu
             [name, .., payload] => queue_event(app, name, payload),
         };
         if let Err(error) = result {
+            // An exit code or a message would disturb the agent.
             note(app, &error);
         }
     }

@@ -134,8 +134,8 @@ pub(super) enum PromptLine<'a> {
 }
 
 impl PromptLine<'_> {
-    /// Parses the input. A `/` followed by a word is always a command, so that a mistyped command
-    /// is not sent to the model. A path, or text that starts with a space, is a message.
+    /// Parses the input. A `/` followed by a word is always a command. A path, or text that starts
+    /// with a space, is a message.
     pub(super) fn read(text: &str) -> PromptLine<'_> {
         if let Some(command) = text.strip_prefix('!') {
             return PromptLine::Shell(command.trim());
@@ -157,6 +157,7 @@ impl PromptLine<'_> {
 
         match command(word) {
             Some(command) => PromptLine::Command(command, arguments.trim()),
+            // A mistyped command is not sent to the model.
             None => PromptLine::Unknown(word, nearest(word, command_names())),
         }
     }

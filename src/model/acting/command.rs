@@ -359,10 +359,10 @@ impl RunningCommand<'_> {
     }
 }
 
-/// In one pass, so that placeholders within a value aren't expanded.
 fn fill_placeholders(word: &str, values: &[(&str, String)]) -> String {
     let mut filled = String::new();
     let mut remaining = word;
+    // In one pass: placeholders within a value aren't expanded.
     while let Some(start) = remaining.find('{') {
         let (before, after) = remaining.split_at(start);
         filled.push_str(before);

@@ -185,7 +185,7 @@ impl WorkState<'_> {
 }
 
 /// The difference in a part of a tool call. `None` if there is none, if it is too long, or if its path
-/// is not displayed unchanged: an editor would take it for another file.
+/// is not displayed unchanged.
 fn proposed_text(part: &Value) -> Option<ProposedText> {
     let text = |key: &str| part[key].as_str().filter(|text| text.len() <= MAX_MESSAGE);
     let old = match &part["oldText"] {
@@ -194,6 +194,7 @@ fn proposed_text(part: &Value) -> Option<ProposedText> {
     };
     let path = text_at(part, "/path").to_owned();
     if path != sanitize_label(&path) {
+        // An editor would take it for another file.
         return None;
     }
     Some(ProposedText {

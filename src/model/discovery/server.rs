@@ -69,12 +69,13 @@ impl Gateway {
 }
 
 /// Servers that the environment names in the place of a provider. An address with a password is left
-/// out: it would be written to the configuration.
+/// out.
 pub fn gateways(variable: &Variable) -> Vec<ServerAddress> {
     let gateway = |provider: &'static Provider| {
         let base_variable = provider.base_variable?;
         let url = Url::parse(variable(base_variable)?.trim()).ok()?;
         let own = Url::parse(provider.base_url).ok()?;
+        // The address is written to the configuration.
         let is_plain = url.username().is_empty() && url.password().is_none();
         let is_other = url.has_host() && url.host_str() != own.host_str();
         if !is_plain || !is_other || url.query().is_some() {

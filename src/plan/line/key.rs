@@ -119,9 +119,9 @@ pub fn is_misread(field: &Field, row: &'static ActionRow) -> bool {
     (other && is_weighted) || (path && field.value.starts_with(['"', '\'', '“']))
 }
 
-/// Returns whether a field that changes what its action does follows within a value. A longer value
-/// is not searched, because a field could start at any word in it.
+/// Returns whether a field that changes what its action does follows within a value.
 fn holds_field(value: &str, row: &'static ActionRow) -> bool {
+    // A longer value is not searched: a field could start at any word in it.
     value.len() <= MAX_VALUE
         && value
             .match_indices(' ')

@@ -220,7 +220,7 @@ pub(super) struct Frontier {
     costs: Vec<Cost>,
 }
 
-/// Mixes the words of a packed state. Collisions are harmless, because the beam bounds the table.
+/// Mixes the words of a packed state.
 #[derive(Default)]
 struct KeyHasher(u64);
 
@@ -232,6 +232,7 @@ impl Hasher for KeyHasher {
     }
 
     fn write_u64(&mut self, word: u64) {
+        // Collisions are harmless: the beam bounds the table.
         self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 

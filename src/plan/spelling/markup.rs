@@ -156,8 +156,9 @@ fn remove_closing_tag(
     }
 }
 
-/// Blanks a line with a tag, so that the text around it stays separate.
+/// Blanks a line with a tag.
 fn blank_line(lines: &Lines<'_>, line: usize, edits: &mut LineEdits<'_>) {
+    // A blank line keeps the text around it separate.
     edits.replace(line, "");
     let tag = lines.get(line).trim();
     edits.add_note(line, format!("left out `{tag}`"));

@@ -228,11 +228,11 @@ fn without_number(line: &str) -> Option<&str> {
     }
 }
 
-/// Removes an enclosing fence. Requires both ends, because a single fence can be a line of the
-/// file.
+/// Removes an enclosing fence.
 fn unfenced(text: &str) -> Option<String> {
     let lines: Vec<&str> = text.trim_matches('\n').lines().collect();
     let (opener, closer) = (fence::read(lines.first()?)?, fence::read(lines.last()?)?);
+    // A single fence can be a line of the file.
     (closer.closes(opener.mark, opener.len) && lines.len() > 1)
         .then(|| lines[1..lines.len() - 1].join("\n") + "\n")
 }

@@ -87,13 +87,13 @@ impl Modify {
         }
     }
 
-    /// Saves the comments at once, so that a crash of the review loses none.
     fn keep_comments(
         &mut self,
         screen: &Commenting,
         proposal: &ReviewRequest<'_>,
     ) -> anyhow::Result<()> {
         self.comments = screen.comments().to_vec();
+        // At once, so that a crash of the review loses none.
         (proposal.save_comments)(&self.comments)
     }
 }
