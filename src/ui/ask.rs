@@ -25,13 +25,12 @@ const SETTLING: Duration = Duration::from_millis(50);
 
 const YES_OR_NO: [(char, &str); 2] = [('y', "yes"), ('n', "no")];
 
-const TEXT_KEYS: [(&str, &str); 6] = [
+const TEXT_KEYS: [(&str, &str); 5] = [
     ("enter", "send"),
     ("\\ enter, alt-enter", "start a new line"),
     ("ctrl-e", "continue in your editor"),
     ("ctrl-u, ctrl-w", "delete the line, the word"),
     ("ctrl-d", "leave without an answer, if nothing is written"),
-    ("ctrl-c", "leave"),
 ];
 
 /// How a text prompt ended.
@@ -159,9 +158,7 @@ impl KeyQuestion<'_> {
             }
 
             burst.take()?;
-            if let Key::Char(c) = key
-                && let Some(answer) = self.answer(c)
-            {
+            if let Some(answer) = self.answer(&key) {
                 break (answer, LeaveKey::Choice);
             }
             match key {
@@ -194,10 +191,18 @@ impl KeyQuestion<'_> {
         Ok(chosen)
     }
 
-    /// Returns the answer key for a letter in either case.
-    fn answer(&self, key: char) -> Option<char> {
+    /// Returns the answer key for a letter in either case. At yes or no, `q` and escape mean no, as
+    /// they leave everywhere else.
+    fn answer(&self, key: &Key) -> Option<char> {
+        let letter = match key {
+            Key::Char(c) => *c,
+            Key::Esc => 'q',
+            _ => return None,
+        };
         let mut keys = self.keys.iter().map(|(own, _)| *own);
-        keys.find(|own| own.eq_ignore_ascii_case(&key))
+        let no = || (self.keys == YES_OR_NO && letter.eq_ignore_ascii_case(&'q')).then_some('n');
+        keys.find(|own| *key != Key::Esc && own.eq_ignore_ascii_case(&letter))
+            .or_else(no)
     }
 
     fn quit_key(&self) -> char {
@@ -270,7 +275,8 @@ pub fn yes_or_end(question: &str) -> io::Result<bool> {
     Ok(key_or_end(&format!("{question} (y/n) › "), &YES_OR_NO)? == 'y')
 }
 
-/// Asks for text, starting with `start`. `help` has history and completion.
+/// Asks for text, starting with `start`. `help` has history and completion. With it, the text is a
+/// message, which ctrl-c drops as a shell does; without it, ctrl-c goes back at once.
 pub fn text(start: &str, mut help: Option<&mut PromptText<'_>>, paint: Paint) -> io::Result<Reply> {
     let _raw = RawMode::enter()?;
     let mut input = TextInput::new(start);
@@ -308,7 +314,12 @@ pub fn text(start: &str, mut help: Option<&mut PromptText<'_>>, paint: Paint) ->
         match command {
             // A lone `?` shows the keys and is not sent.
             Some(InputCommand::Send) if input.text().trim() == "?" => {
-                put(&text_help(), paint);
+                put(&text_help(help.is_some()), paint);
+                input = TextInput::new("");
+            }
+            Some(InputCommand::Quit)
+                if key == Key::Ctrl('c') && help.is_some() && !input.text().is_empty() =>
+            {
                 input = TextInput::new("");
             }
             Some(InputCommand::Send) => return Ok(Reply::Text(input.text().to_owned())),
@@ -350,11 +361,16 @@ pub fn hint_for(enter: &str, leave: &str) -> StyledLine {
     StyledLine::of(Tone::Faint, &keys)
 }
 
-fn text_help() -> Vec<StyledLine> {
+fn text_help(is_message: bool) -> Vec<StyledLine> {
     let line = |(keys, meaning): (&str, &str)| {
         StyledLine::of(Tone::Accent, &format!("  {keys:<19}")).with(Tone::Plain, meaning)
     };
-    TEXT_KEYS.map(line).to_vec()
+    let ctrl_c = match is_message {
+        true => "drop the text; leave, if nothing is written",
+        false => "leave",
+    };
+    let keys = TEXT_KEYS.into_iter().chain([("ctrl-c", ctrl_c)]);
+    keys.map(line).collect()
 }
 
 fn redraw(before: &Layout, input: &TextInput, paint: Paint) -> io::Result<Layout> {

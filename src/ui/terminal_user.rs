@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use ratatui::crossterm::style::force_color_output;
 
-use super::ask::{self, KeyQuestion, Reply};
+use super::ask::{self, KeyQuestion, LeaveKey, Reply};
 use super::editor::{self, Choices, EditorUse};
 use super::flag_user::APPROVE_ALL;
 use super::modify::Modify;
@@ -93,8 +93,9 @@ pub struct TerminalUser {
     options: UserOptions,
     paint: Paint,
     progress: Progress<Stderr>,
-    /// Answer given while a question-only plan was approved. Returned by the next `ask`.
-    answer: Option<String>,
+    /// Reply given in the review: the answer to a question-only plan, or what to do instead of a
+    /// declined plan, if anything. Returned by the next `ask`.
+    reply: Option<Option<String>>,
     /// Messages typed in this process, for the history.
     typed: Vec<String>,
     /// How often the keys of the loop were shown in this process.
@@ -110,7 +111,7 @@ impl TerminalUser {
             options,
             paint,
             progress: Progress::new(io::stderr(), style),
-            answer: None,
+            reply: None,
             typed: Vec::new(),
             hints: 0,
         }
@@ -147,49 +148,68 @@ impl TerminalUser {
                 Some((plan, simulation)) => proposal.with(plan, simulation),
                 None => proposal.with(proposal.plan, proposal.simulation),
             };
-            match self.ask_what(&Summary::new(&current, Audience::Asked), &notes)? {
+            let chosen = self.ask_what(&Summary::new(&current, Audience::Asked), &notes)?;
+            let decision = match chosen {
                 'a' => {
                     let approved = modify.approved();
                     let is_possible = modify.problem().is_none() && !approved.is_empty();
-                    if is_possible && runs_without_comments(&modify)? {
-                        return Ok(Decision::Run(approved));
-                    }
+                    is_possible.then_some(Decision::Run(approved))
                 }
-                'r' => self.read("plan.md", proposal.text, markdown::lines(proposal.text))?,
-                'd' => {
-                    let lines = summary::differences(&current);
-                    self.read("changes.diff", &style::text(&lines, Paint::Bare), lines)?;
-                }
-                TRANSCRIPT_KEY => {
-                    let text = current.transcript.unwrap_or_default();
-                    self.read("transcript.md", text, markdown::lines(text))?;
+                's' => Some(modify.declined()),
+                'c' => modify.comment(proposal, &mut self.prompts())?,
+                'q' => Some(Decision::Quit),
+                'm' => modify.run(proposal, &mut self.prompts())?,
+                'e' => {
+                    modify.edit_plan(proposal, &mut self.prompts())?;
+                    None
                 }
                 BYTES_KEY => {
                     if let Some(why) = modify.keep_all_bytes(proposal)? {
                         let line = StyledLine::of(Tone::Warning, &format!("{why}."));
                         ask::show(&[line], self.paint);
                     }
+                    None
                 }
-                'e' => modify.edit_plan(proposal, &mut self.prompts())?,
-                's' => return Ok(modify.declined()),
-                'c' => {
-                    if let Some(decision) = modify.comment(proposal, &mut self.prompts())? {
-                        return Ok(decision);
-                    }
+                key => {
+                    self.read_part(key, &current)?;
+                    None
                 }
-                'q' => {
-                    if quits(&modify, &initial)? {
-                        return Ok(Decision::Quit);
-                    }
-                }
-                _ => match modify.run(proposal, &mut self.prompts())? {
-                    Some(Decision::Quit) if !quits(&modify, &initial)? => {}
-                    Some(Decision::Run(_)) if !runs_without_comments(&modify)? => {}
-                    Some(decision) => return Ok(decision),
-                    None => {}
-                },
+            };
+            let is_final = match &decision {
+                None => false,
+                Some(Decision::Quit) => quits(&modify, &initial)?,
+                Some(Decision::Run(_)) => runs_without_comments(&modify)?,
+                Some(Decision::Skip(None)) => self.declines(&proposal.plan.title)?,
+                Some(_) => true,
+            };
+            if let Some(decision) = decision.filter(|_| is_final) {
+                return Ok(decision);
             }
         }
+    }
+
+    /// Shows a part of a proposal.
+    fn read_part(&self, key: char, proposal: &ReviewRequest<'_>) -> anyhow::Result<()> {
+        match key {
+            'd' => {
+                let lines = summary::differences(proposal);
+                self.read("changes.diff", &style::text(&lines, Paint::Bare), lines)
+            }
+            TRANSCRIPT_KEY => {
+                let text = proposal.transcript.unwrap_or_default();
+                self.read("transcript.md", text, markdown::lines(text))
+            }
+            _ => self.read("plan.md", proposal.text, markdown::lines(proposal.text)),
+        }
+    }
+
+    /// Asks what to do instead of a plan. Returns false if the user goes back to the review.
+    fn declines(&mut self, title: &str) -> anyhow::Result<bool> {
+        let question = Question::Instead { title };
+        ask::show(&question_lines(&question, true), self.paint);
+        let (reply, by) = self.write(BlankText::IsAskedAgain)?;
+        self.reply = (by == LeaveKey::Choice).then_some(reply);
+        Ok(self.reply.is_some())
     }
 
     /// Asks the question of a plan that does nothing else. Answering it approves the plan.
@@ -199,7 +219,7 @@ impl TerminalUser {
         message: &str,
     ) -> anyhow::Result<Decision> {
         // Changed files don't affect the question, so keep the answer.
-        if proposal.earlier.is_some() && self.answer.is_some() {
+        if proposal.earlier.is_some() && self.reply.is_some() {
             return Ok(Decision::Run(Approved::all(proposal.plan)));
         }
 
@@ -211,8 +231,8 @@ impl TerminalUser {
         lines.push(StyledLine::of(Tone::Strong, "Your answer:"));
         lines.push(ask::hint());
         ask::show(&lines, self.paint);
-        self.answer = self.write(BlankText::Leaves)?;
-        Ok(match self.answer {
+        self.reply = self.write_or_end(BlankText::Leaves)?.map(Some);
+        Ok(match self.reply {
             Some(_) => Decision::Run(Approved::all(proposal.plan)),
             None => Decision::Quit,
         })
@@ -272,22 +292,26 @@ impl TerminalUser {
         Ok(())
     }
 
-    /// `None` if the user leaves.
-    fn write(&self, blank: BlankText) -> anyhow::Result<Option<String>> {
+    /// Like `write`, but ctrl-c also interrupts the program.
+    fn write_or_end(&self, blank: BlankText) -> anyhow::Result<Option<String>> {
+        let (text, by) = self.write(blank)?;
+        by.end();
+        Ok(text)
+    }
+
+    /// `None` if the user leaves, with the key that did it.
+    fn write(&self, blank: BlankText) -> anyhow::Result<(Option<String>, LeaveKey)> {
         let (mut prompts, mut text) = (self.prompts(), String::new());
         let mut help = PromptText::new(&self.options.prompt, &self.typed);
         loop {
             text = match ask::text(&text, Some(&mut help), self.paint)? {
-                Reply::Quit(by) => {
-                    by.end();
-                    return Ok(None);
-                }
+                Reply::Quit(by) => return Ok((None, by)),
                 Reply::Text(text) if text.trim().is_empty() => match blank {
                     BlankText::IsAskedAgain => String::new(),
-                    BlankText::Leaves => return Ok(None),
-                    BlankText::Counts => return Ok(Some(text)),
+                    BlankText::Leaves => return Ok((None, LeaveKey::Choice)),
+                    BlankText::Counts => return Ok((Some(text), LeaveKey::Choice)),
                 },
-                Reply::Text(text) => return Ok(Some(text)),
+                Reply::Text(text) => return Ok((Some(text), LeaveKey::Choice)),
                 Reply::Editor(written) => prompts.in_editor(&written),
             }
         }
@@ -329,11 +353,11 @@ impl User for TerminalUser {
 
     fn ask(&mut self, question: &Question<'_>) -> anyhow::Result<Option<String>> {
         self.progress.clear();
-        // `answered` already has the answer.
-        if let Question::Answer { .. } = question
-            && let Some(answer) = self.answer.take()
+        // The review already has the reply.
+        if let Question::Answer { .. } | Question::Instead { .. } = question
+            && let Some(reply) = self.reply.take()
         {
-            return Ok(Some(answer));
+            return Ok(reply);
         }
 
         let _raw = RawMode::enter()?;
@@ -348,7 +372,7 @@ impl User for TerminalUser {
             _ => BlankText::IsAskedAgain,
         };
         let written = loop {
-            let written = self.write(blank)?;
+            let written = self.write_or_end(blank)?;
             if !is_misplaced_command(question, written.as_deref()) {
                 break written;
             }
@@ -524,7 +548,7 @@ fn keys_hint(question: &Question<'_>, is_shown: bool) -> Option<StyledLine> {
         true => ask::prompt_hint(),
         false if matches!(question, Question::Instead { .. }) => ask::hint_for(
             "enter declines with it",
-            "ctrl-d declines without, ctrl-c cancels",
+            "ctrl-d declines without, ctrl-c goes back",
         ),
         false => ask::hint(),
     })

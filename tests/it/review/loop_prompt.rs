@@ -321,6 +321,29 @@ fn quit_leaves_as_ctrl_d_does() {
 }
 
 #[test]
+fn ctrl_c_drops_the_text_and_leaves_only_an_empty_prompt() {
+    let repo = project();
+    repo.reply(&make("b"));
+    let mut screen = open(&repo);
+    screen.press("make b");
+    screen.wait_for("› make b");
+    screen.press("\x03");
+    ready(&mut screen, "› make b\n›");
+    // At yes or no, `q` and escape mean no.
+    for no in ["q", "\x1b"] {
+        screen.press("ls\r");
+        screen.wait_for("Send it to the model? (y/n) ›");
+        screen.settled();
+        screen.press(no);
+        screen.wait_for("(y/n) › n\n");
+        ready(&mut screen, "turn 1: what should be done?");
+    }
+    screen.press("\x03");
+    assert_eq!(screen.end(), 130, "{}", screen.shown());
+    assert_eq!(repo.json(&["log"], 0).as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn ctrl_c_ends_a_command_of_the_shell_and_not_the_loop() {
     let repo = project();
     repo.reply(&make("b"));

@@ -521,7 +521,15 @@ fn an_interrupted_skip_declines_nothing() {
     screen.wait_for_prompt("(q)uit ›");
     screen.press("s");
     screen.wait_for("enter declines with it");
-    screen.press("no, wait\x04\x03");
+    screen.press("no, wait\x04");
+    screen.wait_for("› no, wait");
+    // The text is dropped, then the review is back, then it ends.
+    screen.press("\x03");
+    screen.wait_for("› no, wait\n›");
+    screen.settled();
+    screen.press("\x03");
+    screen.wait_for_prompt("(q)uit ›");
+    screen.press("\x03");
     assert_eq!(
         (screen.end(), draft(&repo)),
         (130, before),
