@@ -77,8 +77,8 @@ impl Browser {
     pub fn learn(&mut self, news: BrowseNews) {
         match news {
             BrowseNews::Timeline(timeline, is_whole) => {
-                let follows = self.side == BrowseSide::Tree && self.detail.visible().start == 0;
-                self.tree.learn(timeline, follows);
+                let is_read = self.side == BrowseSide::Detail || self.detail.visible().start > 0;
+                self.tree.learn(timeline, is_read);
                 self.is_whole |= is_whole;
                 self.trouble = None;
                 self.forget_failures();

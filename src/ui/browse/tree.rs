@@ -138,13 +138,11 @@ impl BrowseTree {
         rows.filter(has).map(|row| row.commit)
     }
 
-    /// Replaces the timeline. The cursor stays on its item. If `follows`, it moves along if that was
-    /// the newest turn of its session; otherwise the selected turn stays selected, although its
-    /// session or its group of restores has a newer one.
-    pub fn learn(&mut self, timeline: Timeline, follows: bool) {
+    /// Replaces the timeline. The cursor stays on its item. A turn that the user reads stays
+    /// selected, although its session or its group of restores has a newer one.
+    pub fn learn(&mut self, timeline: Timeline, is_read: bool) {
         let position = self.position();
         let selected = self.selected().map(|(_, row)| row.commit);
-        let is_newest = follows && self.row().is_some_and(|row| row.item == TreeItem::Turn(0));
         let was_empty = self.rows.is_empty();
         self.timeline = timeline;
         self.rebuild();
@@ -152,18 +150,9 @@ impl BrowseTree {
         if was_empty {
             self.list.go_to(self.start());
         } else if let Some(position) = position {
-            let newest = |name: &SessionName| {
-                let newest =
-                    |row: &TreeRow| self.lane(row).name == *name && row.item == TreeItem::Turn(0);
-                self.rows.iter().position(newest)
-            };
-            let at = match &position {
-                TreePosition::Turn(name, _) if is_newest => newest(name),
-                _ => None,
-            };
-            self.move_to(at.or_else(|| self.find(&position)));
+            self.move_to(self.find(&position));
         }
-        if let Some(commit) = selected.filter(|_| !follows)
+        if let Some(commit) = selected.filter(|_| is_read)
             && self.selected().map(|(_, row)| row.commit) != Some(commit)
         {
             self.go_to(commit);

@@ -101,16 +101,15 @@ fn a_turn_that_is_made_elsewhere_appears() {
     let mut screen = open(&repo, (80, 24), "Note the rest");
     repo.workflow()
         .run_plan(&plan("Made elsewhere", &[create("new.txt", "new\n")]));
-    screen.wait_for("Made elsewhere");
-    screen.wait_for("demo:5 ·");
-
-    // A user who reads a turn stays there.
+    // A user who reads a turn stays there, in the tree as well.
+    screen.wait_for("5 ✓ Made elsewhere");
+    assert!(screen.settled().contains("demo:4 ·"), "{}", screen.shown());
     screen.press("\r");
     screen.settled();
     repo.workflow()
         .run_plan(&plan("Made later", &[create("later.txt", "later\n")]));
     screen.wait_for("6 ✓ Made later");
-    assert!(screen.settled().contains("demo:5 ·"), "{}", screen.shown());
+    assert!(screen.settled().contains("demo:4 ·"), "{}", screen.shown());
     leave(screen);
 }
 

@@ -140,9 +140,12 @@ fn a_new_turn_does_not_move_a_reader() {
         browser.learn(BrowseNews::Timeline(Timeline { sessions }, true));
         browser.address().unwrap().to_string()
     };
-    assert_eq!(newest("", 0), "demo:4");
+    assert_eq!(newest("", 0), "demo:3");
     assert_eq!(newest("\n", 0), "demo:3");
     assert_eq!(newest("", 10), "demo:3");
+    // The row of a session shows its newest turn.
+    assert_eq!(newest("g", 0), "demo:4");
+    assert_eq!(newest("g", 10), "demo:3");
 }
 
 #[test]

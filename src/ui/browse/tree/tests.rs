@@ -40,7 +40,7 @@ fn branched() -> Timeline {
 fn tree(timeline: Timeline) -> BrowseTree {
     let mut tree = BrowseTree::default();
     tree.fit(5);
-    tree.learn(timeline, true);
+    tree.learn(timeline, false);
     tree
 }
 
@@ -114,18 +114,18 @@ fn restores_in_a_row_are_one_row_until_they_are_opened() {
 }
 
 #[test]
-fn the_cursor_stays_where_it_is_and_goes_along_with_the_newest_turn() {
+fn the_cursor_stays_on_its_turn_and_a_session_shows_its_newest() {
     let mut tree = tree(branched());
     let mut longer = branched();
     longer.sessions[0].rows = numbered(0..6);
-    tree.learn(longer.clone(), true);
-    assert_eq!(tree.selected().unwrap().1.number, 5);
+    tree.learn(longer.clone(), false);
+    assert_eq!(tree.selected().unwrap().1.number, 3);
 
-    tree.list.step(5);
-    assert_eq!(tree.selected().unwrap().1.number, 2);
+    tree.list.step(-9);
+    assert_eq!(tree.selected().unwrap().1.number, 5);
     longer.sessions[0].rows = numbered(0..8);
-    tree.learn(longer, true);
-    assert_eq!(tree.selected().unwrap().1.number, 2);
+    tree.learn(longer, false);
+    assert_eq!(tree.selected().unwrap().1.number, 7);
 }
 
 #[test]
@@ -133,14 +133,14 @@ fn the_turn_that_is_read_stays_selected() {
     let mut tree = tree(branched());
     let mut longer = branched();
     longer.sessions[0].rows = numbered(0..6);
-    tree.learn(longer.clone(), false);
+    tree.learn(longer.clone(), true);
     assert_eq!(tree.selected().unwrap().1.number, 3);
 
     // The row of a session counts as its newest turn.
     tree.list.step(-9);
     assert_eq!(tree.selected().unwrap().1.number, 5);
     longer.sessions[0].rows = numbered(0..8);
-    tree.learn(longer.clone(), false);
+    tree.learn(longer.clone(), true);
     assert_eq!(tree.selected().unwrap().1.number, 5);
 
     // A group of restores grows.
@@ -151,11 +151,11 @@ fn the_turn_that_is_read_stays_selected() {
         rows
     };
     longer.sessions[0].rows = restored(0..8);
-    tree.learn(longer.clone(), true);
+    tree.learn(longer.clone(), false);
     tree.list.step(-1);
     assert_eq!(tree.selected().unwrap().1.number, 7);
     longer.sessions[0].rows = restored(0..9);
-    tree.learn(longer, false);
+    tree.learn(longer, true);
     assert_eq!(tree.selected().unwrap().1.number, 7);
 }
 
@@ -172,7 +172,7 @@ fn the_cursor_is_always_on_the_screen() {
             "{by}"
         );
     }
-    tree.learn(Timeline::default(), true);
+    tree.learn(Timeline::default(), false);
     assert_eq!((tree.rows().len(), tree.selected().is_none()), (0, true));
 }
 
