@@ -75,6 +75,17 @@ pub fn counted<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &st
     format!("{number} {noun}{end}")
 }
 
+/// Formats ascending numbers: `2-4, 7`.
+pub fn ranges(numbers: &[u64]) -> String {
+    let runs = numbers.chunk_by(|one, next| one + 1 == *next);
+    let run = |run: &[u64]| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        [one] => one.to_string(),
+        [] => String::new(),
+    };
+    runs.map(run).collect::<Vec<_>>().join(", ")
+}
+
 /// Formats a size: `1.5 KiB`.
 pub fn sized(bytes: u64) -> String {
     let mut size = bytes as f64;
@@ -105,6 +116,12 @@ pub fn beginning(text: &str, most: usize) -> std::borrow::Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn turns_in_a_row_are_a_range() {
+        assert_eq!(ranges(&[2, 3, 4, 7, 9, 10]), "2-4, 7, 9-10");
+        assert_eq!(ranges(&[1]), "1");
+    }
 
     #[test]
     fn a_beginning_ends_with_a_whole_character() {

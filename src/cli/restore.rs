@@ -7,9 +7,9 @@ use super::exit::{self, ExitStatus};
 use super::{complete, number};
 use crate::project::Project;
 use crate::query::history;
-use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::{shell_operand, shell_word};
+use crate::text::{counted, ranges};
 use crate::ui::drift::describe_missing;
 use crate::ui::notice::restore_note;
 use crate::workflow::restore::outcome::RestoreNote;
@@ -233,10 +233,9 @@ fn show(
             app.warn("your own edits overlap with what the turns did; use --ours, --theirs, --markers or --exact");
         }
 
-        result
-            .passed_over
+        passed_over(&result.passed_over)
             .iter()
-            .for_each(|passed| app.note(&passed_over(passed)));
+            .for_each(|line| app.note(line));
     }
 
     Ok(if result.overlaps.is_empty() {
@@ -359,13 +358,47 @@ fn outcome(result: &RestoreResult, name: &str, options: &RestoreOptions) -> Stri
     )
 }
 
-/// Explains why a turn was skipped.
-fn passed_over(passed: &PassedOver) -> String {
-    let why = match passed.why {
-        WhyPassedOver::Unchanged => "it changed no file",
-        WhyPassedOver::Landed => "it is a landing, whose commits stay",
-        WhyPassedOver::NotBrought => "its result never reached your files",
-        WhyPassedOver::TakenBack => "its changes are not in your files any more",
+/// Explains why turns were skipped: a line for each reason.
+fn passed_over(passed: &[PassedOver]) -> Vec<String> {
+    let reasons = [
+        (WhyPassedOver::Unchanged, "no files changed"),
+        (WhyPassedOver::Landed, "a landing; its commits stay"),
+        (WhyPassedOver::NotBrought, "never written to your files"),
+        (WhyPassedOver::TakenBack, "no longer in your files"),
+    ];
+    let line = |(why, reason): (WhyPassedOver, &str)| {
+        let turns = passed.iter().filter(|passed| passed.why == why);
+        let mut numbers: Vec<u64> = turns.map(|passed| passed.turn).collect();
+        numbers.sort_unstable();
+        let noun = match numbers.as_slice() {
+            [] => return None,
+            [_] => "turn",
+            _ => "turns",
+        };
+        Some(format!("Skipped {noun} {} ({reason}).", ranges(&numbers)))
     };
-    format!("Skipped turn {}: {why}.", passed.turn)
+    reasons.into_iter().filter_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skipped_turns_are_listed_by_reason() {
+        let passed = |turn, why| PassedOver { turn, why };
+        let lines = passed_over(&[
+            passed(12, WhyPassedOver::Unchanged),
+            passed(10, WhyPassedOver::Landed),
+            passed(7, WhyPassedOver::Unchanged),
+            passed(6, WhyPassedOver::Unchanged),
+        ]);
+        assert_eq!(
+            lines,
+            [
+                "Skipped turns 6-7, 12 (no files changed).",
+                "Skipped turn 10 (a landing; its commits stay).",
+            ]
+        );
+    }
 }

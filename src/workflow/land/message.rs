@@ -8,8 +8,8 @@ use crate::session::artifact;
 use crate::session::meta::MessageOrigin;
 use crate::session::turn::Turn;
 use crate::session::turn::commit_subject;
-use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
+use crate::text::{counted, ranges};
 
 /// Of a request.
 const MAX_LINES: usize = 12;
@@ -35,10 +35,6 @@ pub(super) struct TurnSummary {
 }
 
 pub(super) fn summarize_turn(repository: &Repository, turn: &Turn) -> anyhow::Result<TurnSummary> {
-    let request = match turn.meta.origin {
-        MessageOrigin::User => turn.text(repository, artifact::USER_PROMPT)?,
-        MessageOrigin::Validation | MessageOrigin::Loop => None,
-    };
     Ok(TurnSummary {
         number: turn.number(),
         name: format!("{} {}", turn.number(), turn.meta.turn_id),
@@ -47,10 +43,41 @@ pub(super) fn summarize_turn(repository: &Repository, turn: &Turn) -> anyhow::Re
             Some(picked) => commit_subject(&picked.title),
             None => commit_subject(&turn.title),
         },
-        request: request.unwrap_or_default(),
+        request: request_of(repository, turn)?.unwrap_or_default(),
         agent: turn.meta.agent.clone(),
         model: turn.meta.model.as_ref().map(|model| model.asked.clone()),
     })
+}
+
+/// Returns what the user wanted of a turn. Messages of TeDDy and answers to the model's questions
+/// continue the request before, if the turns since then changed no file.
+fn request_of(repository: &Repository, turn: &Turn) -> anyhow::Result<Option<String>> {
+    let mut turn = turn.clone();
+    loop {
+        let previous = turn
+            .previous
+            .map(|id| Turn::read(repository, &turn.session, id))
+            .transpose()?;
+        let is_answer = match &previous {
+            Some(previous) => previous.question(repository)?.is_some(),
+            None => false,
+        };
+        if turn.meta.origin == MessageOrigin::User && !is_answer {
+            return turn.text(repository, artifact::USER_PROMPT);
+        }
+        match previous {
+            Some(previous) if !changed_files(repository, &previous)? => turn = previous,
+            _ => return Ok(None),
+        }
+    }
+}
+
+fn changed_files(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {
+    let Some(workspace) = &turn.meta.workspace else {
+        return Ok(false);
+    };
+    let before = repository.commit(workspace.before)?.tree;
+    Ok(before != repository.commit(workspace.after)?.tree)
 }
 
 /// Without trailers, as a person would write it. The subject is the first request if it fits into
@@ -329,17 +356,6 @@ pub(super) fn trailers(
     Ok(trailers)
 }
 
-/// Ascending numbers as in `2-4, 7`.
-fn ranges(numbers: &[u64]) -> String {
-    let runs = numbers.chunk_by(|one, next| one + 1 == *next);
-    let run = |run: &[u64]| match run {
-        [first, .., last] => format!("{first}-{last}"),
-        [one] => one.to_string(),
-        [] => String::new(),
-    };
-    runs.map(run).collect::<Vec<_>>().join(", ")
-}
-
 pub(super) fn with_lines(message: &str, trailers: &[String]) -> String {
     let message = message.trim_end();
     // git reads only the last block of trailers.
@@ -518,12 +534,6 @@ mod tests {
             "One\n\nSigned-off-by: A <a@b>\n",
             &format!("One\n\nSigned-off-by: A <a@b>\n{trailers}"),
         );
-    }
-
-    #[test]
-    fn turns_in_a_row_are_a_range() {
-        assert_eq!(ranges(&[2, 3, 4, 7, 9, 10]), "2-4, 7, 9-10");
-        assert_eq!(ranges(&[1]), "1");
     }
 
     #[test]

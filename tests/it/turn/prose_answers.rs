@@ -62,6 +62,38 @@ fn t25_a_prose_question_is_a_turn_and_enter_asks_for_the_plan() {
 }
 
 #[test]
+fn a_commit_is_named_after_the_request_and_not_after_a_reply() {
+    let landed = |replies: &[&str], answers: &[&'static str]| {
+        let repo = project();
+        for reply in replies {
+            repo.reply(reply);
+        }
+        let mut user = ScriptedUser::deciding([Scripted::Approve]);
+        for answer in answers {
+            user = user.answering(Some(answer));
+        }
+        let user = user.answering(None);
+        let ended = repo
+            .workflow()
+            .with(user)
+            .resume_with(attended("write what b needs"));
+        ended.done();
+        let message = repo.done(&["land", "-n"]);
+        message.lines().nth(2).unwrap().trim().to_owned()
+    };
+    let asks = plan("Ask", &[chat("In capitals?")]);
+    let reads = plan("Look", &[read("a.txt")]);
+    let wrong = plan("Wrong", &[edit("a.txt", "no such line", "x")]);
+    let b = make_b();
+    let request = "Write what b needs";
+    assert_eq!(landed(&[ASKS, &b], &[""]), request);
+    assert_eq!(landed(&[ASKS, &b], &["yes, both"]), request);
+    assert_eq!(landed(&[&asks, &b], &["yes"]), request);
+    assert_eq!(landed(&[&reads, &b], &[]), request);
+    assert_eq!(landed(&[&wrong, &b], &[]), request);
+}
+
+#[test]
 fn t25_an_answer_that_asks_nothing_leaves_no_question() {
     let repo = project();
     repo.reply(TELLS).reply(&make_b());

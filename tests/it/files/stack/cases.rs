@@ -228,10 +228,8 @@ fn promise_b5_undo_goes_back_over_turns_that_changed_files() {
     repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
     let out = repo.teddy_reads(&["execute", "-", "-y"], plan("Ask", &[chat("Well?")]));
     assert!([0, 5].contains(&out.code), "{out}");
-    repo.teddy(&["undo"]).check(
-        0,
-        &["delete two.txt", "Skipped turn 3: it changed no file."],
-    );
+    repo.teddy(&["undo"])
+        .check(0, &["delete two.txt", "Skipped turn 3 (no files changed)."]);
     repo.done(&["redo"]);
     assert_eq!(files(&repo), ".gitignore a.txt one.txt two.txt");
     repo.done(&["undo", "2"]);
@@ -256,7 +254,7 @@ fn promise_b5_a_turn_that_was_not_brought_is_passed_over() {
         0,
         &[
             "delete one.txt",
-            "Skipped turn 2: its result never reached your files.",
+            "Skipped turn 2 (never written to your files).",
         ],
     );
     assert_eq!(repo.read("a.txt"), "mine\n");
