@@ -27,6 +27,9 @@ const MAX_PATTERN: usize = 16 << 20;
 /// In bytes. A NUL within makes a file binary, as in git.
 const FIRST: usize = 8_000;
 
+const REPORTED_PLAN: &str = "- **Original Plan:** ";
+const REPORTED_TITLE: &str = "# Execution Report: ";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TurnPart {
@@ -239,8 +242,14 @@ impl FindResult {
         match searched {
             Searched::Lines(lines) => {
                 let lines = lines.iter().filter(|(_, text)| {
+                    // A report names its plan, with the session in each line, and repeats its title.
+                    if file.part == TurnPart::Report && text.starts_with(REPORTED_PLAN) {
+                        return false;
+                    }
+                    let title = text.strip_prefix(REPORTED_TITLE);
                     // A diff marks the lines of the plan.
-                    let text = text.trim_start_matches(['+', '-']).trim();
+                    let text = text.trim_start_matches(['+', '-', '#']);
+                    let text = title.unwrap_or(text).trim();
                     let key = (file.turn, text.to_owned());
                     let first = seen.entry(key).or_insert_with(|| file.name.clone());
                     file.part == TurnPart::Code || *first == file.name
@@ -289,8 +298,12 @@ fn files_of(
         }
     }
 
-    // A report repeats lines of the other files.
-    files.sort_by_key(|file| file.part == TurnPart::Report);
+    // A plan can repeat its request, and a report the lines of all other files.
+    files.sort_by_key(|file| match file.part {
+        TurnPart::Request => 0,
+        TurnPart::Report => 2,
+        _ => 1,
+    });
 
     if query.parts.contains(&TurnPart::Code) && turn.workspace.is_some() {
         let read = Turn::read(repository, &turn.session, turn.commit)?;

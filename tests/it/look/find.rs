@@ -67,6 +67,22 @@ fn each_part_is_searched_and_each_turn_is_named_once() {
 }
 
 #[test]
+fn the_header_of_a_report_is_no_match() {
+    let repo = two_sessions();
+    // Each report names the session and repeats the title.
+    assert!(
+        !repo
+            .teddy(&["find", "\\.teddy/"])
+            .stdout
+            .contains("report.md")
+    );
+    assert_eq!(
+        found(&repo, &["# .*Print it"]),
+        ["demo:2:plan.md:1: # Print it"]
+    );
+}
+
+#[test]
 fn a_match_is_json_and_one_session_can_be_searched() {
     let repo = two_sessions();
     let found = repo.json(&["find", "Needle", "--in", "code", "-s", "other"], 0);
