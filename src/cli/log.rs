@@ -14,7 +14,8 @@ use crate::query::{history, paths};
 use crate::session::name::SessionName;
 use crate::text::shell_word::shell_word;
 use crate::ui::style::{StyledLine, Tone};
-use crate::ui::{terminal, turn_text};
+use crate::ui::terminal;
+use crate::ui::turn_text::{self, LogColumns};
 
 /// List the turns of the session, newest first
 #[derive(clap::Args)]
@@ -87,9 +88,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
             app.print_json(&rows)?;
             return Ok(exit::SUCCESS);
         }
-        let width = terminal::stdout_width();
-        let line = |row: &LogRow| args.line(&number(row), row, width);
-        rows.iter().map(line).collect()
+        let rows = rows.iter().map(|row| (number(row), row)).collect();
+        args.lines(rows, terminal::stdout_width())
     } else {
         let turns = args.choose(app, &project)?;
         if app.global.json {
@@ -168,12 +168,15 @@ impl Args {
         Ok(lines)
     }
 
-    /// Returns a turn as a line in the requested form, fitted to a terminal of that width.
-    fn line(&self, name: &str, row: &LogRow, width: Option<usize>) -> StyledLine {
-        match self.oneline {
-            true => turn_text::log_oneline(name, row, width),
-            false => turn_text::log_line(name, row, width),
-        }
+    /// Returns named turns as lines in the requested form, fitted to a terminal of that
+    /// width.
+    fn lines(&self, rows: Vec<(String, &LogRow)>, width: Option<usize>) -> Vec<StyledLine> {
+        let columns = LogColumns::fitting(&rows, width);
+        let line = |(name, row): (String, &LogRow)| match self.oneline {
+            true => turn_text::log_oneline(&name, row, width),
+            false => turn_text::log_line(&name, row, width, columns),
+        };
+        rows.into_iter().map(line).collect()
     }
 }
 
@@ -196,16 +199,17 @@ fn listed(project: &Project, turns: &[ListedTurn], args: &Args) -> anyhow::Resul
         false => number(&turn.row),
     };
     let width = turns.iter().map(|turn| name(turn).len()).max().unwrap_or(0);
+    let rows = turns.iter();
+    let rows = rows.map(|turn| (format!("{:width$}", name(turn)), &turn.row));
     let mut lines = Vec::new();
 
     let mut session = None;
-    for turn in turns {
+    for (turn, line) in turns.iter().zip(args.lines(rows.collect(), terminal_width)) {
         if args.all && is_fitted && session != Some(&turn.session) {
             session = Some(&turn.session);
             lines.push(StyledLine::of(Tone::Strong, turn.session.as_str()));
         }
-        let padded_name = format!("{:width$}", name(turn));
-        lines.push(args.line(&padded_name, &turn.row, terminal_width));
+        lines.push(line);
         lines.extend(args.changes(project, &turn.row)?);
         if args.stat || args.patch {
             lines.push(StyledLine::default());
@@ -228,7 +232,7 @@ fn drawn(project: &Project, nodes: &[TurnRow], args: &Args) -> anyhow::Result<Ve
         let name = format!("{}:{}", turn.session, turn.row.number);
         let tips: String = node.tips.iter().map(|tip| format!(" ({tip})")).collect();
         let remaining = width.map(|width| width.saturating_sub(drawing.width() + tips.len()));
-        let line = args.line(&name, &turn.row, remaining);
+        let line = args.lines(vec![(name, &turn.row)], remaining).remove(0);
         lines.push(drawing.append(line).with(Tone::Accent, &tips));
 
         let continuation = if at + 1 < nodes.len() { "|" } else { " " };

@@ -14,27 +14,43 @@ use crate::text::sanitize::sanitize_line;
 /// A title keeps this many columns before facts after it are shown.
 const MIN_TITLE: usize = 24;
 
-/// A title keeps this many columns before time and status are shown.
-const LEAST_TITLE: usize = 20;
+/// A title keeps this many columns before time and id are shown.
+const LEAST_TITLE: usize = 14;
+
+/// Columns before the title, which are the same in each row of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogColumns {
+    All,
+    WithoutTime,
+    WithoutTimeAndId,
+}
+
+impl LogColumns {
+    /// Returns the columns that leave the title of each row enough space. `None` means unlimited
+    /// width.
+    pub fn fitting(rows: &[(String, &LogRow)], width: Option<usize>) -> LogColumns {
+        let fits = |columns: &LogColumns| {
+            rows.iter().all(|(name, row)| {
+                let title = row.title.width().min(LEAST_TITLE);
+                let start = log_start(name, row, width, *columns);
+                width.is_none_or(|width| width >= start.width() + title + notes(row).width())
+            })
+        };
+        let candidates = [LogColumns::All, LogColumns::WithoutTime];
+        let fitting = candidates.into_iter().find(fits);
+        fitting.unwrap_or(LogColumns::WithoutTimeAndId)
+    }
+}
 
 /// Returns a turn as one line. Turns of an invoked agent are indented. A narrow screen omits facts,
-/// then the time, then the status. `None` means unlimited width.
-pub fn log_line(name: &str, row: &LogRow, width: Option<usize>) -> StyledLine {
+/// then the time, then the id. `None` means unlimited width.
+pub fn log_line(name: &str, row: &LogRow, width: Option<usize>, columns: LogColumns) -> StyledLine {
     let facts = facts(row);
     let notes = notes(row);
+    let start = log_start(name, row, width, columns);
     let Some(width) = width else {
-        let start = log_start(name, row, width, RowStart::Full);
         return finish_log_line(start, &sanitize_line(&row.title), &facts, &notes);
     };
-
-    let least = row.title.width().min(LEAST_TITLE);
-    let fits = |start: &StyledLine| width >= start.width() + least + notes.width();
-    let starts =
-        [RowStart::Full, RowStart::WithoutTime].map(|kind| log_start(name, row, Some(width), kind));
-    let start = starts
-        .into_iter()
-        .find(fits)
-        .unwrap_or_else(|| log_start(name, row, Some(width), RowStart::IdAlone));
     let available = width.saturating_sub(start.width() + notes.width());
     let title_width = row.title.width().min(MIN_TITLE);
     let fits = |count: &usize| available >= title_width + ending(&facts[..*count]).width();
@@ -46,27 +62,19 @@ pub fn log_line(name: &str, row: &LogRow, width: Option<usize>) -> StyledLine {
     finish_log_line(start, &title, facts, &notes).cut(width)
 }
 
-/// Parts shown before the title.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RowStart {
-    Full,
-    WithoutTime,
-    IdAlone,
-}
-
-fn log_start(name: &str, row: &LogRow, width: Option<usize>, kind: RowStart) -> StyledLine {
-    let mut start = StyledLine::of(Tone::Strong, &format!("{name} "))
-        .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]));
-    if kind == RowStart::Full {
+fn log_start(name: &str, row: &LogRow, width: Option<usize>, columns: LogColumns) -> StyledLine {
+    let mut start = StyledLine::of(Tone::Strong, &format!("{name} "));
+    if columns != LogColumns::WithoutTimeAndId {
+        start = start.with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]));
+    }
+    if columns == LogColumns::All {
         let time = row.time.as_deref().map(|time| shown_time(time, width));
         start = start.with(Tone::Faint, &format!("{} ", time.unwrap_or_default()));
     }
-
-    if kind != RowStart::IdAlone {
-        let status = format!("{:9}", format!("{} ", row.status.word()));
-        start = start.with(status_tone(row.status), &status);
-    }
-    start.blanks(2 * row.depth)
+    let status = format!("{:9}", format!("{} ", row.status.word()));
+    start
+        .with(status_tone(row.status), &status)
+        .blanks(2 * row.depth)
 }
 
 /// Returns a turn in the format of `git log --oneline`.
@@ -252,7 +260,8 @@ mod tests {
         let expected = expected
             .replace("2026-01-23 10:00", &time("%Y-%m-%d %H:%M"))
             .replace("2026-01-23", &time("%Y-%m-%d"));
-        let text = log_line("   3", &row, width).text();
+        let columns = LogColumns::fitting(&[("   3".to_owned(), &row)], width);
+        let text = log_line("   3", &row, width, columns).text();
         assert_eq!(text, expected);
         assert!(width.is_none_or(|width| text.width() <= width), "{text}");
     }
@@ -283,9 +292,10 @@ mod tests {
         check(
             title,
             Some(50),
-            "   3 9e3779b1 executed Greet all users by their…",
+            "   3 9e3779b1 2026-01-23 executed Greet all users…",
         );
-        check(title, Some(40), "   3 9e3779b1 Greet all users by their…");
+        check(title, Some(40), "   3 9e3779b1 executed Greet all users…");
+        check(title, Some(30), "   3 executed Greet all users…");
         check(
             "日本語で挨拶する",
             Some(60),

@@ -16,7 +16,7 @@ use crate::ui::browse::turn_view::BrowseTab;
 use crate::ui::browse::{BrowseAction, BrowseActions, TurnAddress};
 use crate::ui::pager::key_lines;
 use crate::ui::style::{self, Paint, StyledLine, Tone};
-use crate::ui::turn_text;
+use crate::ui::turn_text::{self, LogColumns};
 
 const PAGE: usize = 20;
 
@@ -177,7 +177,9 @@ impl<'a> LinearBrowser<'a> {
 
         let rows = lane.rows.iter().skip(self.listed).take(PAGE);
         let lines: Vec<StyledLine> = rows
-            .map(|row| turn_text::log_line(&format!("{:>4}", row.number), row, None))
+            .map(|row| {
+                turn_text::log_line(&format!("{:>4}", row.number), row, None, LogColumns::All)
+            })
             .collect();
         let remaining = lane.rows.len().saturating_sub(self.listed + lines.len());
         self.listed += lines.len();

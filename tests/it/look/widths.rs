@@ -35,6 +35,24 @@ fn shown(repo: &TestRepo, width: u16) -> String {
 }
 
 #[test]
+fn rows_of_the_log_have_the_same_columns() {
+    let repo = project();
+    repo.done(&["land", "--no-edit"]);
+    let rows = |width: u16| {
+        let text = shown(&repo, width);
+        let log = text.split("$ teddy ").nth(1).unwrap();
+        log.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (width, column) in [(60, 25), (40, 5)] {
+        for row in rows(width) {
+            let status = row.get(column..).unwrap_or_default();
+            let words = ["executed", "landed", "started", "branched"];
+            assert!(words.iter().any(|word| status.starts_with(word)), "{row}");
+        }
+    }
+}
+
+#[test]
 fn lists_fit_60_columns() {
     insta::assert_snapshot!("fits-60", shown(&project(), 60));
 }
