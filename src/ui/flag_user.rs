@@ -55,7 +55,10 @@ impl<W: Write> User for FlagUser<W> {
     fn review(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
         self.progress.clear();
         if !self.style.is_quiet {
-            for line in Summary::new(proposal, Audience::Informed).lines(TextArea::UNLIMITED) {
+            let mut area = TextArea::UNLIMITED;
+            // A terminal that can only print has a width.
+            area.width = (self.style.width)().unwrap_or(area.width);
+            for line in Summary::new(proposal, Audience::Informed).lines(area) {
                 let _ = writeln!(self.out, "{}", line.paint(self.style.paint));
             }
         }
@@ -142,6 +145,21 @@ mod tests {
                 .unwrap()
                 .contains("EXECUTE: 1 command")
         );
+    }
+
+    #[test]
+    fn a_terminal_that_can_only_print_has_a_width() {
+        let (sample, mut user) = (sample::bootstrap(), user(Approval::All));
+        user.style.width = || Some(30);
+        user.review(&sample.proposal()).unwrap();
+        let text = String::from_utf8(user.out).unwrap();
+        let is_rule = |line: &&str| line.starts_with('─');
+        let rules: Vec<usize> = text
+            .lines()
+            .filter(is_rule)
+            .map(|line| line.chars().count())
+            .collect();
+        assert_eq!(rules, [30, 30]);
     }
 
     #[test]
