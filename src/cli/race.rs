@@ -30,7 +30,7 @@ const KEYS: &[u8] = b"123456789";
 
 /// Ask several models, compare their plans, and review one
 ///
-/// Each model works from the same snapshot of your files, in a session and a worktree of its own;
+/// Each model works from the same snapshot of your files, in its own session and worktree;
 /// models that edit files themselves and models that write plans can take part together. Nothing
 /// reaches your files before you have reviewed one of the plans. The others wait as drafts until
 /// you drop them.

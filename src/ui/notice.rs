@@ -250,7 +250,7 @@ fn changed_during_call(model: &str, paths: &[String]) -> String {
     let names = first_names(paths, MAX_FILES);
     let model = sanitize_line(model);
     format!(
-        "your files changed while the model `{model}` was asked: {names}. If it did that, `teddy record --by {model}` makes a turn of it, which can be undone; a model of `kind: agent` works in a worktree of its own"
+        "your files changed while the model `{model}` was asked: {names}. If it did that, `teddy record --by {model}` makes a turn of it, which can be undone; a model of `kind: agent` works in its own worktree"
     )
 }
 
