@@ -67,10 +67,14 @@ fn promise_c4_an_agent_that_lacks_trust_is_named_as_such() {
         "Go",
         &["### `INVOKE`\n- **Agent:** Poet\n\nWrite.\n".to_owned()],
     );
-    repo.teddy_reads(&["execute", "-", "-y"], &text).check(
-        3,
-        &["the agent `Poet` of this repository is not trusted; the user can trust it with `teddy trust`"],
-    );
+    insta::assert_snapshot!(repo.teddy_reads(&["execute", "-", "-y"], &text).shown(&repo), @"
+    turn 1 rejected [id]
+    The plan was not accepted: 1 mistake
+    plan.md:13: INVOKE Poet: the agent `Poet` of this repository is not trusted; the user can trust it with `teddy trust`
+        hint: the agents are `architect`, `assistant`, `debugger`, `developer`, `pathfinder`, `prototyper`
+    `teddy show 1 report.md` says what is wrong.
+    exit code 3
+    ");
     repo.done(&["trust", "-y"]);
     repo.done(&["new", "y", "-a", "poet"]);
     repo.run_plan(&text);

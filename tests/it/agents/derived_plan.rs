@@ -374,10 +374,24 @@ fn p41_a_name_beside_its_twin_is_a_risk_of_what_an_agent_did() {
         &repo,
         &[change("A.txt", None, Some(FileState::plain("A\n")))],
     );
-    let out = repo.teddy(&["execute", "-y"]);
-    out.check(
-        0,
-        &["A.txt is the same name as a.txt for some file systems"],
-    );
+    insta::assert_snapshot!(repo.printed(&["execute", "-y"]), @r#"
+    turn 1 executed [id]
+    ▶ Reviewing Plan: "Tidy up"
+      demo · turn 1
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      I tidied up.
+     Changes: 1 file  +1
+      A.txt  +1  new file
+        +A
+     Action Plan:
+      - CREATE: 1 file
+        ⚠ A.txt is the same name as a.txt for some file systems
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. CREATE A.txt
+      ✓ created, 1 line
+    Updated your files: A.txt (new)
+    exit code 0
+    "#);
     assert_eq!(repo.read("A.txt"), "A\n");
 }

@@ -167,10 +167,16 @@ fn a_prompt_that_was_interrupted_is_a_turn_as_well() {
     stop(&repo, "c1");
     stop(&repo, "c1");
     let report = repo.done(&["-s", "claude-c1", "show", "1", "report.md"]);
-    assert!(
-        report.contains("- **Note:** interrupted at an unknown time"),
-        "{report}"
-    );
+    insta::assert_snapshot!(repo.plain(&report), @"
+    # Execution Report: first
+    - **Overall Status:** Recorded 🟢
+    - **Done by:** claude
+    - **Note:** interrupted at an unknown time: changes that you made before your next prompt can be in this turn
+
+    ## Changed Files
+
+    - write one.txt
+    ");
     assert_eq!(
         turns(&repo, "claude-c1"),
         [
@@ -275,10 +281,16 @@ fn a_turn_belongs_to_the_checkout_of_its_prompt() {
         [&json!(["s.txt"]), &json!(["n.txt"]), &json!(["p.txt"])]
     );
     let report = repo.done(&["-s", "claude-w", "show", "3", "report.md"]);
-    assert!(
-        report.contains("/side`; the prompt was given in `"),
-        "{report}"
-    );
+    insta::assert_snapshot!(repo.plain(&report), @"
+    # Execution Report: do it
+    - **Overall Status:** Recorded 🟢
+    - **Done by:** claude
+    - **Note:** done in `[dir]/side`; the prompt was given in `[dir]/repo`
+
+    ## Changed Files
+
+    - write s.txt
+    ");
 }
 
 #[test]
@@ -404,10 +416,16 @@ fn notify_never_takes_what_was_there_before() {
         ]
     );
     let report = repo.done(&["-s", "codex-t", "show", "1", "report.md"]);
-    assert!(
-        report.contains("its changes are not in this turn"),
-        "{report}"
-    );
+    insta::assert_snapshot!(repo.plain(&report), @"
+    # Execution Report: first
+    - **Overall Status:** Recorded 🟢
+    - **Done by:** codex
+    - **Note:** the first prompt that Codex reported here: TeDDy did not know your files before it, so its changes are not in this turn
+
+    ## Changed Files
+
+    *(No file changed.)*
+    ");
     let kept = repo.done(&["-s", "codex-t", "show", "2", "transcript.md"]);
     assert_eq!(kept, "made it\n");
 
@@ -570,8 +588,14 @@ fn whatever_a_hook_is_told_the_agent_hears_nothing() {
 
     let troubles = repo.json(&["hooks", "status"], 0)["troubles"].clone();
     assert_eq!(troubles.as_array().unwrap().len(), 4, "{troubles}");
-    repo.teddy(&["status"])
-        .check(0, &["an agent's prompt may be in no turn", "the last of 4"]);
+    insta::assert_snapshot!(repo.printed(&["status"]), @"
+    Session demo, turn 0, on branch main
+    Ready for turn 1
+    Your files are as the newest turn left them
+    warning: an agent's prompt may be in no turn: 2026-01-02T03:04:05Z what claude tells is not JSON: expected value at line 1 column 1 (the last of 4: `teddy hooks status`)
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
     prompt(&repo, "ok", "x");
     assert!(repo.json(&["status"], 0)["hook_troubles"].is_null());
 }
@@ -780,7 +804,10 @@ fn settings_that_cannot_be_written_stay_and_the_lines_are_shown() {
     // There is nothing to change.
     repo.done(&["hooks", "install", "claude", "-y"]);
     let remove = repo.teddy(&["hooks", "remove", "claude", "-y"]);
-    remove.check(1, &["is left as it is: it is read-only"]);
+    insta::assert_snapshot!(remove.shown(&repo), @"
+    error: `[dir]/repo/.claude/settings.json` is left as it is: it is read-only
+    exit code 1
+    ");
     mode(0o644);
     repo.done(&["hooks", "remove", "claude", "-y"]);
     assert_eq!(repo.read(".claude/settings.json"), "{}\n");
@@ -817,15 +844,21 @@ fn an_undo_below_the_turn_of_another_agent_names_it_and_a_pick_applies_it_again(
     }
     let exist = || ["by-a.txt", "by-b.txt"].map(|path| repo.path().join(path).exists());
     let undo = ["-s", "claude-aaaa", "undo"];
-    repo.teddy(&[&undo[..], &["-n"]].concat()).check(
-        0,
-        &["this would also remove turn 1 of claude-bbbb from your files"],
-    );
+    insta::assert_snapshot!(repo.printed(&[&undo[..], &["-n"]].concat()), @"
+    delete by-a.txt
+    delete by-b.txt
+    warning: this would also remove turn 1 of claude-bbbb from your files
+    Your files would match turn 0: 2 files changed.
+    exit code 0
+    ");
     assert_eq!(exist(), [true, true]);
-    repo.teddy(&undo).check(
-        0,
-        &["your files no longer contain turn 1 of claude-bbbb; `teddy pick claude-bbbb:1` applies only it"],
-    );
+    insta::assert_snapshot!(repo.printed(&undo), @"
+    delete by-a.txt
+    delete by-b.txt
+    warning: your files no longer contain turn 1 of claude-bbbb; `teddy pick claude-bbbb:1` applies only it, `teddy switch claude-bbbb` and `teddy restore @` restore all that was below as well
+    Your files match turn 0: 2 files changed.
+    exit code 0
+    ");
     assert_eq!(exist(), [false, false]);
     repo.done(&["-s", "claude-aaaa", "pick", "claude-bbbb:1"]);
     assert_eq!(exist(), [false, true]);

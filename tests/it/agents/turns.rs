@@ -95,8 +95,29 @@ fn what_an_agent_did_is_a_plan_that_gives_exactly_that() {
 fn an_agent_that_only_talks_is_a_message() {
     let repo = project("message 'Which form do you mean?'");
     repo.done(&["new", "demo"]);
-    repo.teddy(&["resume", "-m", "add a form", "-y"])
-        .check(5, &["Which form do you mean?"]);
+    insta::assert_snapshot!(repo.printed(&["resume", "-m", "add a form", "-y"]), @r#"
+    turn 1 executed [id]
+    Which form do you mean?
+    Asking scripted with about [n] tokens, no price set
+      scripted 1.2.3 is at work
+      Which form do you mean?
+    scripted: done, [time]
+    ▶ Reviewing Plan: "Which form do you mean?"
+      demo · turn 1
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      The agent changed no files. Its message is below.
+     Action Plan:
+      - CHAT_WITH_USER: 1 message
+          Which form do you mean?
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. CHAT_WITH_USER Which form do you mean?
+      ✓ asks the user
+    Your files are unchanged.
+    warning: the model waits for your answer:
+    hint: `teddy resume -m '<answer>'` answers and continues
+    exit code 5
+    "#);
     assert_eq!(repo.tree(), repo.git(&["rev-parse", "HEAD^{tree}"]));
 }
 
@@ -104,10 +125,44 @@ fn an_agent_that_only_talks_is_a_message() {
 fn an_agent_that_only_explains_asks_nothing() {
     let repo = project("message 'It is a parser.'");
     repo.done(&["new", "demo"]);
-    repo.teddy(&["plan", "-m", "what is it?"])
-        .check(0, &["\"It is a parser\""]);
-    repo.teddy(&["execute", "-y"])
-        .check(0, &["It is a parser."]);
+    insta::assert_snapshot!(repo.printed(&["plan", "-m", "what is it?"]), @r#"
+    # It is a parser
+
+    ## Rationale
+    ````text
+    The agent changed no files. Its message is below.
+    ````
+
+    ## Action Plan
+
+    ### `CONCLUDE`
+    It is a parser.
+    Asking scripted with about [n] tokens, no price set
+      scripted 1.2.3 is at work
+      It is a parser.
+    scripted: done, [time]
+    scripted: 100 tokens in, 20 out; no price is known
+    Planned turn 1: "It is a parser". Next: `teddy execute`
+    exit code 0
+    "#);
+    insta::assert_snapshot!(repo.printed(&["execute", "-y"]), @r#"
+    turn 1 executed [id]
+    It is a parser.
+    ▶ Reviewing Plan: "It is a parser"
+      demo · turn 1
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      The agent changed no files. Its message is below.
+     Action Plan:
+      - CONCLUDE: 1 message
+          It is a parser.
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. CONCLUDE It is a parser.
+      ✓ done
+    Your files are unchanged.
+    The work is done, says the model:
+    exit code 0
+    "#);
 }
 
 #[test]
@@ -257,10 +312,31 @@ fn settings_that_a_repository_brings_for_agents_are_named() {
     repo.write(".claude/settings.json", "{}\n");
     repo.write(".mcp.json", "{}\n");
     repo.done(&["new", "demo"]);
-    repo.teddy(&["plan", "-m", "go"]).check(
-        0,
-        &["settings for agents", ".claude/settings.json, .mcp.json"],
-    );
+    insta::assert_snapshot!(repo.printed(&["plan", "-m", "go"]), @r#"
+    # Made one
+
+    ## Rationale
+    ````text
+    Made one.
+    ````
+
+    ## Action Plan
+
+    ### `CREATE`
+    - **File Path:** [one.txt](/one.txt)
+    ````txt
+    1
+    ````
+    snapshots include 2 untracked files; use `.gitignore` or `snapshot.exclude` to leave files out
+    Asking scripted with about [n] tokens, no price set
+    this repository has settings for agents, which can make the agent run something inside of its sandbox, where it has the network and its own login: .claude/settings.json, .mcp.json
+      scripted 1.2.3 is at work
+      Made one.
+    scripted: done, [time]
+    scripted: 100 tokens in, 20 out; no price is known
+    Planned turn 1: "Made one". Next: `teddy execute`
+    exit code 0
+    "#);
 }
 
 #[test]
@@ -280,8 +356,15 @@ fn commits_of_an_agent_are_read_as_work() {
 fn too_many_files_are_not_proposed_and_the_transcript_is_kept() {
     let repo = project("for i in 1 2 3 4 5; do echo $i > f$i.txt; done; message 'Made many.'");
     repo.done(&["new", "demo"]);
-    repo.teddy(&["-c", "limits.files=3", "plan", "-m", "many"])
-        .check(1, &["changed 5 files, and 3 is the most", "limits.files"]);
+    insta::assert_snapshot!(repo.printed(&["-c", "limits.files=3", "plan", "-m", "many"]), @"
+    Asking scripted with about [n] tokens, no price set
+      scripted 1.2.3 is at work
+      Made many.
+    scripted: done, [time]
+    error: the agent changed 5 files, and 3 is the most that one turn may have; none of them was taken
+    hint: ask for less at once, add what it generated to `.gitignore`, or raise `limits.files`
+    exit code 1
+    ");
     let kept = repo.git(&["ls-tree", "--name-only", "refs/teddy/drafts/demo"]);
     assert!(
         kept.contains("transcript.jsonl") && !kept.contains("plan.md"),
@@ -298,10 +381,30 @@ fn too_many_files_are_not_proposed_and_the_transcript_is_kept() {
 fn a_file_that_grew_too_large_is_left_out_and_the_rest_is_proposed() {
     let repo = project("truncate -s 101M a.txt; echo 1 > one.txt; message 'Grew it.'");
     repo.done(&["new", "demo"]);
-    repo.teddy(&["plan", "-m", "go"]).check(
-        0,
-        &["`a.txt` is not in the plan: too large (105906176 bytes)"],
-    );
+    insta::assert_snapshot!(repo.printed(&["plan", "-m", "go"]), @r#"
+    # Grew it
+
+    ## Rationale
+    ````text
+    Grew it.
+    ````
+
+    ## Action Plan
+
+    ### `CREATE`
+    - **File Path:** [one.txt](/one.txt)
+    ````txt
+    1
+    ````
+    Asking scripted with about [n] tokens, no price set
+      scripted 1.2.3 is at work
+    `a.txt` is not in the plan: too large (105906176 bytes); a plan has files of at most 104857600 bytes, and 419430400 in all
+      Grew it.
+    scripted: done, [time]
+    scripted: 100 tokens in, 20 out; no price is known
+    Planned turn 1: "Grew it". Next: `teddy execute`
+    exit code 0
+    "#);
     repo.done(&["execute", "-y"]);
     assert_eq!(
         (repo.read("a.txt"), repo.read("one.txt")),
@@ -365,8 +468,14 @@ fn what_an_agent_costs_counts_where_nothing_comes_of_it() {
 
     // The agent exceeds the rest of the limit and is stopped. Its cost counts too.
     use_scripted_agent(&repo, "cost 0.7; sleep 600");
-    repo.teddy(&["-c", "limits.cost=1", "plan", "-m", "go"])
-        .check(1, &["it used up the $0.50 that were left", "limits.cost"]);
+    insta::assert_snapshot!(repo.printed(&["-c", "limits.cost=1", "plan", "-m", "go"]), @"
+    Asking scripted with about [n] tokens, no price set
+      scripted 1.2.3 is at work
+    scripted: done, [time], $0.7000
+    error: it used up the $0.50 that were left and was stopped; nothing of what it did was taken
+    hint: raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
+    exit code 1
+    ");
     assert_eq!(spent().as_deref(), Some("spent: 1.2"));
 }
 
@@ -405,8 +514,11 @@ fn a_plain_command_acts_as_well_and_the_last_step_of_a_pipeline_may_act() {
     std::fs::create_dir_all(&pipeline).unwrap();
     repo.put(pipeline.join("good.yaml"), steps("thinker", "plain"));
     repo.put(pipeline.join("bad.yaml"), steps("plain", "thinker"));
-    repo.teddy(&["plan", "-m", "go", "--pipeline", "bad"])
-        .check(1, &["edits files itself, which only the last step can do"]);
+    insta::assert_snapshot!(repo.printed(&["plan", "-m", "go", "--pipeline", "bad"]), @"
+    error: the model of step `think` edits files itself, which only the last step can do
+    hint: give the step a `model` that writes its answer
+    exit code 1
+    ");
     repo.done(&["plan", "-m", "go", "--pipeline", "good"]);
     repo.done(&["execute", "-y"]);
     assert_eq!(repo.read("one.txt"), "1\n");
@@ -429,8 +541,11 @@ fn retry_asks_an_agent_again_on_a_branch() {
 fn a_question_needs_a_model_that_writes() {
     let repo = project("message 'x'");
     repo.done(&["new", "demo"]);
-    repo.teddy(&["ask", "why?"])
-        .check(1, &["`scripted` edits files itself", "--model"]);
+    insta::assert_snapshot!(repo.printed(&["ask", "why?"]), @"
+    error: `scripted` edits files itself, and this command needs a text answer
+    hint: `--model` names another one for this call; `teddy plan` and `teddy resume` take this one
+    exit code 1
+    ");
 }
 
 #[test]

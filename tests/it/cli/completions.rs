@@ -9,10 +9,11 @@ fn project() -> Option<TestRepo> {
     let repo = TestRepo::new().file("plan-a.md", "").file("src/x.rs", "");
     repo.commit("init");
     repo.configure("models: { sonnet: { kind: anthropic, id: x } }\n");
-    repo.done(&["new", "add-auth"]);
-    repo.run_plan(&plan("One\u{1b}", &[create("one.txt", "1\n")]));
-    repo.done(&["new", "other"]);
-    repo.done(&["context", "add", "src/"]);
+    repo.workflow().new_session("add-auth").done();
+    repo.workflow()
+        .run_plan(&plan("One\u{1b}", &[create("one.txt", "1\n")]));
+    repo.workflow().new_session("other").done();
+    repo.workflow().add(&["src/"]);
     Some(repo)
 }
 

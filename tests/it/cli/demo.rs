@@ -95,8 +95,10 @@ fn the_demo_leaves_a_sound_repository_to_look_around_in() {
         status,
         "refs/teddy/sessions/another-way\nrefs/teddy/sessions/greet-by-name"
     );
-    repo.teddy_in(&project, &["demo", "."])
-        .check(1, &["is not empty"]);
+    insta::assert_snapshot!(repo.teddy_in(&project, &["demo", "."]).shown(&repo), @"
+    error: `[dir]/scratch/greet/.` is not empty; name another directory
+    exit code 1
+    ");
 }
 
 #[test]

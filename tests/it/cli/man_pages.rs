@@ -11,15 +11,19 @@ fn pages_are_written_over_links_and_not_through_them() {
     for name in ["teddy.1", "git-teddy.1"] {
         std::os::unix::fs::symlink(&mine, dir.join(name)).unwrap();
     }
-    repo.teddy(&["man", "--out", "../man"])
-        .check(0, &["Wrote the manual"]);
+    insta::assert_snapshot!(repo.printed(&["man", "--out", "../man"]), @"
+    Wrote the manual to [dir]/repo/../man.
+    exit code 0
+    ");
     assert_eq!(std::fs::read_to_string(&mine).unwrap(), "mine\n");
     assert!(!dir.join("teddy.1").is_symlink());
     repo.teddy(&["man", "--out", "../man"]).check(0, &[]);
 
     std::os::unix::fs::symlink(&dir, repo.beside("link")).unwrap();
     let before = crate::support::names(&dir);
-    repo.teddy(&["man", "--out", "../link"])
-        .check(1, &["it is a symbolic link"]);
+    insta::assert_snapshot!(repo.printed(&["man", "--out", "../link"]), @"
+    error: making `[dir]/repo/../link`: it is a symbolic link; name the directory it leads to
+    exit code 1
+    ");
     assert_eq!(crate::support::names(&dir), before);
 }

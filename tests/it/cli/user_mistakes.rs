@@ -10,7 +10,7 @@ use crate::support::{Output, TestRepo};
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo
 }
 
@@ -65,26 +65,30 @@ fn a_turn_that_is_not_there_is_named_with_those_that_are() {
             ],
         );
     }
-    repo.teddy(&["show", "nonsense"])
-        .check(1, &["has no turn `nonsense`"]);
-    repo.teddy(&["show", "demo"]).check(
-        1,
-        &[
-            "has no turn `demo`",
-            "`demo:@` is the newest turn of session `demo`",
-        ],
-    );
-    repo.teddy(&["land", "demo", "-m", "x"]).check(
-        1,
-        &[
-            "`demo` is a session, not a turn",
-            "hint: `teddy -s demo land` lands what its turns did",
-        ],
-    );
-    repo.teddy(&["diff", "0..1"])
-        .check(1, &["has no turn `0..1`", "hint: `teddy diff 0 1` shows"]);
-    repo.teddy(&["show", "HEAD"])
-        .check(1, &["`HEAD` names no turn"]);
+    insta::assert_snapshot!(repo.printed(&["show", "nonsense"]), @"
+    error: session `demo` has no turn `nonsense`; its turns are 0 to 0
+    hint: `teddy log` lists the turns
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["show", "demo"]), @"
+    error: session `demo` has no turn `demo`; its turns are 0 to 0
+    hint: `demo:@` is the newest turn of session `demo`
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["land", "demo", "-m", "x"]), @"
+    error: `demo` is a session, not a turn
+    hint: `teddy -s demo land` lands what its turns did
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["diff", "0..1"]), @"
+    error: session `demo` has no turn `0..1`; its turns are 0 to 0
+    hint: `teddy diff 0 1` shows how the files after these two turns differ
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["show", "HEAD"]), @"
+    error: `HEAD` names no turn: commit [id] is not a turn of a session
+    exit code 1
+    ");
     assert_eq!(state(&repo), before);
 }
 
@@ -93,14 +97,24 @@ fn a_plan_that_cannot_be_read_is_named() {
     let repo = project();
     repo.write("bytes.md", b"# T\n\xff\n");
     let before = state(&repo);
-    repo.teddy(&["execute", "none.md", "-y"])
-        .check(1, &["cannot read `", "none.md`: no such file"]);
-    repo.teddy(&["execute", "bytes.md", "-y"])
-        .check(1, &["is not UTF-8: line 2", "save it as UTF-8"]);
-    repo.teddy(&["execute", ".", "-y"])
-        .check(1, &["cannot read `"]);
-    repo.teddy(&["plan", "--from", "none.md"])
-        .check(1, &["cannot read `", "none.md`"]);
+    insta::assert_snapshot!(repo.printed(&["execute", "none.md", "-y"]), @"
+    error: cannot read `none.md`: no such file or directory
+    hint: `teddy execute` runs the plan that waits; `-` reads one from standard input
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["execute", "bytes.md", "-y"]), @"
+    error: `bytes.md` is not UTF-8: line 2 has the byte 0xff; save it as UTF-8
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["execute", ".", "-y"]), @"
+    error: cannot read `.`: is a directory
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["plan", "--from", "none.md"]), @"
+    error: cannot read `none.md`: no such file or directory
+    hint: `--from -` reads the answer from standard input
+    exit code 1
+    ");
     assert_eq!(state(&repo), before);
 }
 
@@ -120,8 +134,11 @@ fn without_a_session_the_way_to_one_is_said() {
         repo.teddy(args)
             .check(1, &["no session is in use", "teddy new <name>"]);
     }
-    repo.teddy(&["-s", "other", "log"])
-        .check(1, &["there is no session `other`", "teddy sessions"]);
+    insta::assert_snapshot!(repo.printed(&["-s", "other", "log"]), @"
+    error: there is no session `other`
+    hint: `teddy sessions` lists the sessions
+    exit code 1
+    ");
     assert_eq!(repo.git(&["for-each-ref"]), "");
 }
 
@@ -139,30 +156,52 @@ fn without_a_plan_the_way_to_one_is_said() {
 #[test]
 fn without_a_model_the_ways_to_one_are_said() {
     let repo = project();
-    repo.teddy(&["plan", "-m", "x"])
-        .check(1, &["no model is configured", "`--model`", "--from <file>"]);
-    repo.teddy(&["plan", "-m", "x", "--model", "nonsense"])
-        .check(1, &["nonsense"]);
-    repo.teddy(&["plan", "-m", "x", "--model", "openai:gpt-5"])
-        .check(1, &["has no key", "OPENAI_API_KEY"]);
+    insta::assert_snapshot!(repo.printed(&["plan", "-m", "x"]), @"
+    error: no model is configured
+    hint: `teddy setup` sets one up, `--model` names one for this call, and `teddy plan --from <file>` takes an answer from elsewhere
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["plan", "-m", "x", "--model", "nonsense"]), @"
+    error: `nonsense` is not a known model
+    hint: no model is configured: `teddy setup` finds one; or use `openai:<id>`, `responses:<id>`, `anthropic:<id>`, `command:<program>`, `replay:<path>`, `acp:<agent>`, `agent:<agent>`, `manual`
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["plan", "-m", "x", "--model", "openai:gpt-5"]), @"
+    error: model `openai:gpt-5` has no key: OPENAI_API_KEY is not set, empty or a placeholder
+    hint: set OPENAI_API_KEY, or give the model `api_key_env` or `api_key_command` in your own configuration
+    exit code 1
+    ");
 }
 
 #[test]
 fn a_model_program_that_fails_says_nothing_or_is_not_there_makes_no_plan() {
     let repo = project();
     let before = state(&repo);
-    repo.teddy(&[
+    let shown = repo.printed(&[
         "plan",
         "-m",
         "x",
         "--model",
         "command:sh -c 'echo no credit >&2; exit 9'",
-    ])
-    .check(1, &["9", "no credit"]);
-    repo.teddy(&["plan", "-m", "x", "--model", "command:true"])
-        .check(1, &["printed no answer", "hint: "]);
-    repo.teddy(&["plan", "-m", "x", "--model", "command:no-such-program"])
-        .check(1, &["no-such-program"]);
+    ]);
+    insta::assert_snapshot!(shown, @"
+    Asking command:sh -c 'echo no credit >&2; exit 9' with about [n] tokens, no price set
+    error: `sh` failed (exit status: 9): no credit
+    hint: run it by hand: it gets the input on stdin and must print the plan on stdout; a key that it needs is named with `api_key_env`
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["plan", "-m", "x", "--model", "command:true"]), @"
+    Asking command:true with about [n] tokens, no price set
+    error: `true` printed no answer
+    hint: run it by hand: it gets the input on stdin and must print the plan on stdout; a key that it needs is named with `api_key_env`
+    exit code 1
+    ");
+    let shown = repo.printed(&["plan", "-m", "x", "--model", "command:no-such-program"]);
+    insta::assert_snapshot!(shown, @"
+    error: cannot find the program `no-such-program`
+    hint: install it, or correct `run` in the model's entry
+    exit code 1
+    ");
     assert_eq!(state(&repo), before);
     assert_eq!(repo.json(&["status"], 0)["state"], "ready");
 }
@@ -231,10 +270,14 @@ fn a_wrong_configuration_is_named_with_its_file() {
         .teddy(&["status"])
         .check(1, &["teddy.yaml"]);
     repo.configure("");
-    repo.teddy(&["-c", "replan.max=many", "status"])
-        .check(2, &["-c replan.max: must be"]);
-    repo.teddy(&["-c", "nonsense", "status"])
-        .check(2, &["key=value"]);
+    insta::assert_snapshot!(repo.printed(&["-c", "replan.max=many", "status"]), @"
+    error: -c replan.max: must be a whole number that is not negative, not `many`
+    exit code 2
+    ");
+    insta::assert_snapshot!(repo.printed(&["-c", "nonsense", "status"]), @"
+    error: `-c nonsense`: write `key=value`
+    exit code 2
+    ");
 }
 
 #[test]
@@ -285,15 +328,16 @@ fn mistakes_of_a_file_are_told_by_its_own_lines() {
 fn a_single_word_is_not_taken_for_what_it_is_not() {
     let repo = TestRepo::new().file("greet.sh", "echo\n");
     repo.commit("init");
-    repo.teddy(&["start", "slowly", "-y"])
-        .check(1, &["no model is configured"]);
-    repo.teddy(&["start", "greeet.sh", "-y"]).check(
-        2,
-        &[
-            "there is no file `greeet.sh`",
-            "did you mean `greet.sh`? `-m 'greeet.sh'` makes it the message",
-        ],
-    );
+    insta::assert_snapshot!(repo.printed(&["start", "slowly", "-y"]), @"
+    error: no model is configured
+    hint: `teddy setup` sets one up, `--model` names one for this call, and `teddy plan --from <file>` takes an answer from elsewhere
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["start", "greeet.sh", "-y"]), @"
+    error: there is no file `greeet.sh`
+    hint: did you mean `greet.sh`? `-m 'greeet.sh'` makes it the message
+    exit code 2
+    ");
     // There is no similar file, but a path is still not taken for a message.
     for command in ["start", "plan", "ask", "resume"] {
         repo.teddy(&[command, "docs/spec.md"]).check(
@@ -304,10 +348,16 @@ fn a_single_word_is_not_taken_for_what_it_is_not() {
             ],
         );
     }
-    repo.teddy(&["race", "--with", "a,b"])
-        .check(2, &["a race needs a message"]);
-    repo.teddy(&["setup", "--server", "foo"])
-        .check(2, &["`foo` is not the address of a server"]);
+    insta::assert_snapshot!(repo.printed(&["race", "--with", "a,b"]), @"
+    error: a race needs a message
+    hint: `teddy race '<message>' --with <models>` gives it
+    exit code 2
+    ");
+    insta::assert_snapshot!(repo.printed(&["setup", "--server", "foo"]), @"
+    error: `foo` is not the address of a server
+    hint: write it like `http://[host]`
+    exit code 2
+    ");
 }
 
 #[test]
@@ -368,11 +418,16 @@ fn a_wrong_number_option_or_word_is_told_what_helps() {
         out.check(2, &["unexpected argument"]);
         assert!(!out.stderr.contains("as a value"), "{out}");
     }
-    let out = repo.teddy(&["help", "nope"]);
-    out.check(2, &["`teddy --help` lists the commands"]);
-    assert!(!out.stderr.contains("needs quotes"), "{out}");
-    repo.teddy(&["diff", "loud.sh"])
-        .check(1, &["`teddy diff -- loud.sh` is about the file"]);
+    insta::assert_snapshot!(repo.printed(&["help", "nope"]), @"
+    error: there is no command `nope`
+    hint: `teddy --help` lists the commands
+    exit code 2
+    ");
+    insta::assert_snapshot!(repo.printed(&["diff", "loud.sh"]), @"
+    error: session `demo` has no turn `loud.sh`; its turns are 0 to 0
+    hint: `teddy diff -- loud.sh` is about the file
+    exit code 1
+    ");
 }
 
 #[test]
@@ -386,13 +441,24 @@ fn a_message_behind_a_plan_that_waits_is_told_before_the_review() {
     .unwrap();
     repo.done(&["plan", "-m", "go", "--from", "../plan.md"]);
     let out = repo.teddy(&["slowly please"]);
-    out.check(
-        1,
-        &[
-            "a plan is waiting and comes first; your message is for the turn after it",
-            "your message was not used, because a plan is still waiting; `teddy plan '<message>'`",
-        ],
-    );
+    insta::assert_snapshot!(out.shown(&repo), @r#"
+    a plan is waiting and comes first; your message is for the turn after it
+    ▶ Reviewing Plan: "Make b"
+      demo · turn 1 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Make b, because it is wanted.
+     Changes: 1 file  +1
+      b.txt  +1  new file
+        +b
+     Action Plan:
+      - CREATE: 1 file
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    your message was not used, because a plan is still waiting; `teddy plan '<message>'` asks for another one instead
+    error: stdin is not a terminal, so TeDDy cannot ask for approval of this plan
+    hint: `-y` approves it
+    exit code 1
+    "#);
     let first = out.stderr.find("comes first").unwrap();
     assert!(first < out.stderr.find("CREATE").unwrap(), "{out}");
 }

@@ -17,7 +17,7 @@ fn t21_what_changed_since_the_newest_turn_is_a_turn_like_any_other() {
     repo.write("note", "{\"role\":\"user\"}\n{\"role\":\"agent\"}\n");
     let chat = repo.beside("chat.jsonl");
     std::fs::rename(repo.path().join("note"), &chat).unwrap();
-    let out = repo.teddy(&[
+    let shown = repo.printed(&[
         "record",
         "add e\nplease",
         "--by",
@@ -25,16 +25,18 @@ fn t21_what_changed_since_the_newest_turn_is_a_turn_like_any_other() {
         "--transcript",
         chat.to_str().unwrap(),
     ]);
-    out.check(
-        0,
-        &[
-            "write d.txt\nwrite new/e.txt\n",
-            "Recorded as turn 2: 2 files changed.",
-        ],
-    );
+    insta::assert_snapshot!(shown, @"
+    write d.txt
+    write new/e.txt
+    Recorded as turn 2: 2 files changed.
+    exit code 0
+    ");
 
-    repo.teddy(&["record", "x"])
-        .check(1, &["nothing changed since turn 2", "--allow-empty"]);
+    insta::assert_snapshot!(repo.printed(&["record", "x"]), @"
+    error: nothing changed since turn 2 of session `demo`
+    hint: `--allow-empty` records a turn all the same
+    exit code 1
+    ");
 
     let log = repo.workflow().log();
     assert_eq!(
@@ -281,24 +283,37 @@ fn what_other_turns_bring_while_a_program_runs_is_not_its_work() {
 fn a_program_without_a_session_that_changes_nothing_leaves_none() {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
-    repo.teddy(&["record", "--", "true"])
-        .check(0, &["No file changed; no turn is recorded."]);
-    repo.teddy(&["record", "--", "no-such-program"])
-        .check(1, &["cannot run `no-such-program`"]);
+    insta::assert_snapshot!(repo.printed(&["record", "--", "true"]), @"
+    No file changed; no turn is recorded.
+    exit code 0
+    ");
+    insta::assert_snapshot!(repo.printed(&["record", "--", "no-such-program"]), @"
+    error: cannot run `no-such-program`: No such file or directory (os error 2)
+    exit code 1
+    ");
     assert_eq!(repo.workflow().sessions(), json!([]));
-    repo.teddy(&["record", "--", "sh", "-c", "echo b > b.txt"])
-        .check(0, &["Started session sh.", "Recorded as turn 1"]);
+    insta::assert_snapshot!(repo.printed(&["record", "--", "sh", "-c", "echo b > b.txt"]), @"
+    Started session sh.
+    Recorded as turn 1: 1 file changed.
+    exit code 0
+    ");
 }
 
 #[test]
 fn a_program_that_changes_nothing_or_does_not_start_leaves_no_turn() {
     let repo = project();
-    repo.teddy(&["record", "--", "true"])
-        .check(0, &["No file changed; no turn is recorded."]);
-    repo.teddy(&["record", "--", "no-such-program"])
-        .check(1, &["cannot run `no-such-program`"]);
-    repo.teddy(&["record", "--", "sh", "-c", "kill -9 $$"])
-        .check(137, &["No file changed"]);
+    insta::assert_snapshot!(repo.printed(&["record", "--", "true"]), @"
+    No file changed; no turn is recorded.
+    exit code 0
+    ");
+    insta::assert_snapshot!(repo.printed(&["record", "--", "no-such-program"]), @"
+    error: cannot run `no-such-program`: No such file or directory (os error 2)
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["record", "--", "sh", "-c", "kill -9 $$"]), @"
+    No file changed; no turn is recorded.
+    exit code 137
+    ");
     assert_eq!(repo.workflow().status()["turn"], 0);
     let value = repo.json(&["record", "--", "sh", "-c", "echo x; echo y > b.txt"], 0);
     assert_eq!(
@@ -330,16 +345,14 @@ fn a_model_that_changes_files_while_it_is_asked_is_named() {
         "model: busy\nmodels:\n  busy: {{ kind: command, run: [sh, {}] }}\n",
         repo.beside("agent.sh").display()
     ));
-    repo.teddy(&["plan", "-m", "x"]).check(
-        0,
-        &[
-            "your files changed while the model `busy` was asked: b.txt.",
-            "`teddy record --by busy`",
-            "`kind: agent`",
-        ],
-    );
-    let out = repo.teddy(&["plan", "-m", "x"]);
-    assert!(!out.stderr.contains("your files changed"), "{out}");
+    insta::assert_snapshot!(repo.workflow().plan("x").done(), @r#"
+    Asking busy with about [n] tokens, no price set
+    planned turn 1: "Make d"
+    "#);
+    insta::assert_snapshot!(repo.workflow().plan("x").done(), @r#"
+    Asking busy with about [n] tokens, no price set
+    planned turn 1: "Make d"
+    "#);
 }
 
 /// Bug: a directory that could not be opened for lack of file descriptors was recorded as empty.
@@ -391,9 +404,21 @@ fn a_repository_that_a_program_cloned_is_no_changed_file() {
     let repo = project();
     let script = "git init -q lib && git -C lib commit -q --allow-empty -m x; echo 2 > c.txt";
     let out = repo.teddy(&["record", "work", "--", "sh", "-c", script]);
-    out.check(0, &["1 file changed"]);
+    insta::assert_snapshot!(out.shown(&repo), @"
+    Recorded as turn 1: 1 file changed.
+    exit code 0
+    ");
     assert!(!out.to_string().contains("write lib"), "{out}");
     let report = repo.done(&["show", "1", "report.md"]);
-    assert!(!report.contains("lib"), "{report}");
+    insta::assert_snapshot!(repo.plain(&report), @"
+    # Execution Report: work
+    - **Overall Status:** Recorded 🟢
+    - **Done by:** sh
+    - **Exit Code:** 0
+
+    ## Changed Files
+
+    - write c.txt
+    ");
     assert!(repo.path().join("lib/.git").exists());
 }

@@ -1,6 +1,7 @@
 //! `restore`, `undo` and `redo`: go back to a turn and keep the user's own edits. Each is recorded
 //! as a turn.
 
+use crate::support::landing::land_as;
 use teddy::workflow::restore::{OnOverlap, RestoreOptions};
 
 use crate::plans::{create, edit, execute, plan};
@@ -262,7 +263,7 @@ fn undo_and_redo_walk_over_the_turns_without_an_end() {
 #[test]
 fn an_undo_reads_no_turns_but_those_that_it_speaks_of() {
     let repo = three_turns();
-    repo.done(&["land", "-m", "Land"]);
+    repo.workflow().land(&land_as("Land")).done();
     repo.workflow().undo(1).done();
     repo.workflow().redo(1).done();
     let session = "refs/teddy/sessions/demo";
@@ -279,15 +280,13 @@ fn an_undo_reads_no_turns_but_those_that_it_speaks_of() {
     let undo = again("teddy/sessions/demo~1", &empty, "teddy/sessions/demo~2");
     let redo = again(session, &format!("{session}^{{tree}}"), &undo);
     repo.git(&["update-ref", session, &redo]);
-    let landed = repo.git(&["rev-parse", "--short=8", "HEAD"]);
-    let undone = repo.workflow().undo(2).done().replace(&landed, "[commit]");
-    insta::assert_snapshot!(undone, @r"
+    insta::assert_snapshot!(repo.workflow().undo(2).done(), @"
     at turn 1
       over [3, 2]
       passed over 4: Landed
       write c.txt
       delete dir/b.txt
-      turns 2, 3 have landed as [commit] on main, where it stays; commit your files as they are now, or `teddy redo` and then `git revert [commit]`
+      turns 2, 3 have landed as [id] on main, where it stays; commit your files as they are now, or `teddy redo` and then `git revert [id]`
     ");
     repo.workflow().redo(1).done();
     assert_eq!(repo.read("dir/b.txt"), "b\n");
@@ -297,10 +296,11 @@ fn an_undo_reads_no_turns_but_those_that_it_speaks_of() {
 fn an_undo_that_takes_edits_away_asks_as_a_restore_does() {
     let repo = three_turns();
     repo.write("own.txt", "mine\n");
-    repo.teddy(&["undo", "--exact"]).check(
-        1,
-        &["stdin is not a terminal, so TeDDy cannot ask \"Make 2 files equal to turn 2?\""],
-    );
+    insta::assert_snapshot!(repo.printed(&["undo", "--exact"]), @r#"
+    error: stdin is not a terminal, so TeDDy cannot ask "Make 2 files equal to turn 2?"
+    hint: `-y` says yes
+    exit code 1
+    "#);
     let mut screen = Screen::open(&repo, (80, 10), &["undo", "--exact"]);
     screen.wait_for("Make 2 files equal to turn 2?");
     screen.press("n");
@@ -418,8 +418,28 @@ fn what_a_program_had_open_can_be_brought_later_and_undone() {
         "More",
         &[create("new.txt", "n\n"), execute("echo six >> a.txt")],
     );
-    repo.teddy_reads(&["execute", "-", "-y"], &more)
-        .check(4, &["`a.txt` is open for writing in another program"]);
+    insta::assert_snapshot!(repo.teddy_reads(&["execute", "-", "-y"], &more).shown(&repo), @r#"
+    turn 4 executed [id]
+    ▶ Reviewing Plan: "More"
+      demo · turn 4 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      More, because it is wanted.
+     Changes: 1 file  +1
+      new.txt  +1  new file
+        +n
+     Action Plan:
+      - CREATE: 1 file
+      - EXECUTE: 1 command (sandboxed, no network)
+        $ echo six >> a.txt
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. CREATE new.txt
+      ✓ created, 1 line
+    ▶ 2. EXECUTE echo six >> a.txt
+      ✓ the command succeeded
+    warning: `a.txt` is open for writing in another program; once that has closed it, `teddy restore @ --theirs` writes the turn's version
+    exit code 4
+    "#);
     drop(open);
     assert!(!repo.path().join("new.txt").exists());
     assert!(

@@ -184,7 +184,19 @@ fn names_that_are_none_of_a_sessions_are_left_out_and_the_rest_comes() {
     std::fs::write(server.join("packed-refs"), lines.join("\n") + "\n").unwrap();
 
     let out = ben.teddy(&["fetch"]);
-    out.check(0, &["`refs/teddy/sessions/Add-Auth` of `origin` was not taken: its name is not that of a session"]);
+    insta::assert_snapshot!(out.shown(&ben), @r"
+    new        origin/add-auth  2 turns  Two
+    new        origin/head  2 turns  Two
+    new        origin/main  2 turns  Two
+    warning: `refs/teddy/sessions/-rf` of `origin` was not taken: its name is not that of a session
+    warning: `refs/teddy/sessions/ADD-AUTH` of `origin` was not taken: its name is not that of a session
+    warning: `refs/teddy/sessions/Add-Auth` of `origin` was not taken: its name is not that of a session
+    warning: `refs/teddy/sessions/a_b` of `origin` was not taken: its name is not that of a session
+    warning: `refs/teddy/sessions/a\u{202e}b` of `origin` was not taken: its name is not that of a session
+    warning: `refs/teddy/sessions/change` of `origin` was not taken: its name is not that of a session
+    warning: `refs/teddy/sessions/x/y` of `origin` was not taken: its name is not that of a session
+    exit code 0
+    ");
     assert!(!out.to_string().contains('\u{202e}'), "{out}");
     let refs = ben.git(&["for-each-ref", "--format=%(refname)", "refs/teddy"]);
     let expected =

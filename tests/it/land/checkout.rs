@@ -1,6 +1,7 @@
 //! `land` commits in the user's checkout, so that hooks see what they see in `git commit`; what they
 //! change or take is named.
 
+use crate::support::landing::land_as;
 use serde_json::json;
 
 use crate::plans::{create, execute, plan};
@@ -81,11 +82,13 @@ fn a_stash_entry_that_a_hook_takes_elsewhere_is_put_back() {
         "pre-commit",
         "git stash pop -q; echo unstaged >> a.txt; exit 0",
     );
-    let out = repo.teddy(&["land", "-m", "Land"]);
-    out.check(
-        0,
-        &["was taken while git committed; it is back in the stash"],
-    );
+    insta::assert_snapshot!(repo.workflow().land(&land_as("Land")).done(), @r#"
+    the stash entry "On main: mine" was taken while git committed; it is back in the stash
+    landed [1, 2, 3]: Land
+      commit a.txt
+      commit c.txt
+      commit dir/b.txt
+    "#);
     assert_eq!(repo.git(&["rev-parse", "stash"]), id);
     assert_eq!(
         repo.git(&["stash", "list", "--format=%gs"]),
@@ -113,8 +116,14 @@ fn stash_entries_that_a_hook_takes_elsewhere_come_back_in_their_order() {
         "pre-commit",
         "git stash pop -q && git stash pop -q; exit 0",
     );
-    repo.teddy(&["land", "-m", "Land"])
-        .check(0, &["it is back in the stash"]);
+    insta::assert_snapshot!(repo.workflow().land(&land_as("Land")).done(), @r#"
+    the stash entry "On main: second" was taken while git committed; it is back in the stash
+    the stash entry "On main: first" was taken while git committed; it is back in the stash
+    landed [1, 2, 3]: Land
+      commit a.txt
+      commit c.txt
+      commit dir/b.txt
+    "#);
     assert_eq!(repo.git(&["stash", "list", "--format=%H %gs"]), before);
     check_clean(&repo);
 }
@@ -238,11 +247,19 @@ fn a_repository_within_is_left_out_unless_it_is_a_submodule() {
     assert_eq!(changed(&repo), "M\tc.txt");
     assert!(repo.path().join("lib/.git").exists());
 
-    let out = repo.teddy(&["undo"]);
-    assert!(!out.stdout.contains("delete lib"), "{out}");
-    assert!(out.stdout.contains("write c.txt"), "{out}");
-    let out = repo.teddy(&["redo"]);
-    assert!(!out.stdout.contains("write lib"), "{out}");
+    insta::assert_snapshot!(repo.printed(&["undo"]), @"
+    write c.txt
+    keep lib
+    warning: turn 1 has landed as [id] on main, where it stays; commit your files as they are now, or `teddy redo` and then `git revert [id]`
+    Your files match turn 0: 1 file changed, 1 of your own kept.
+    Skipped turn 2: it is a landing, whose commits stay.
+    exit code 0
+    ");
+    insta::assert_snapshot!(repo.printed(&["redo"]), @"
+    write c.txt
+    Your files match turn 2: 1 file changed.
+    exit code 0
+    ");
 
     let script = "git init -q sub && git -C sub commit -q --allow-empty -m x\n\
                   printf '[submodule \"s\"]\\n\\tpath = sub\\n\\turl = ./sub\\n' > .gitmodules";
@@ -258,10 +275,11 @@ fn a_repository_within_is_left_out_unless_it_is_a_submodule() {
         "-c",
         "git init -q x && git -C x commit -q --allow-empty -m x",
     ]);
-    repo.teddy(&["land", "-m", "x"]).check(
-        1,
-        &["changed only nested repositories", "git submodule add"],
-    );
+    insta::assert_snapshot!(repo.printed(&["land", "-m", "x"]), @"
+    error: nothing to land: the turns changed only nested repositories that are not submodules
+    hint: `git submodule add <url> <path>` makes a submodule of one
+    exit code 1
+    ");
 }
 
 #[test]
@@ -281,8 +299,9 @@ fn an_edit_in_the_second_of_the_index_stays_visible() {
         repo.write("c.txt", "other\n");
         repo.git(&["commit", "-q", "-m", "again", "c.txt"]);
     }
-    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
-    repo.done(&["land", "-m", "Land"]);
+    repo.workflow()
+        .run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.workflow().land(&land_as("Land")).done();
     assert_eq!(status(&repo), " M c.txt");
 }
 
@@ -430,7 +449,14 @@ fn a_landing_is_found_by_its_trailers_after_an_amendment() {
 
     repo.git(&["reset", "-q", "--hard", "HEAD~2"]);
     let shown = repo.done(&["status"]);
-    assert!(shown.contains("which is not on main any more"), "{shown}");
+    insta::assert_snapshot!(repo.plain(&shown), @"
+    Session demo, turn 5, on branch main
+    Ready for turn 6
+    Landed on main: turns 1-3 ([id], which is not on main any more)
+    Your files match turn 5 except for 2 files:
+      a.txt: what turn 1 of demo changed was taken back since; `teddy restore 5 --exact a.txt` restores it
+      dir/b.txt: deleted since by you; `teddy restore 5 --exact dir/b.txt` restores it
+    ");
 }
 
 #[test]
@@ -453,13 +479,27 @@ fn a_file_that_only_a_command_left_is_named() {
         "Test",
         &[create("t.txt", "t\n"), execute("echo ok > result.txt")],
     ));
-    let out = repo.teddy(&["land", "-n"]);
-    out.check(0, &["Only a command made these new files:\n  result.txt"]);
-    let out = repo.teddy(&["land", "-m", "Land"]);
-    out.check(
-        0,
-        &["New files that only a command made are committed, too: `result.txt`"],
-    );
+    insta::assert_snapshot!(repo.printed(&["land", "-n"]), @"
+    turn 1 on main
+
+        Test
+
+        Teddy-Session: demo
+        Teddy-Turn: 1 [id]
+
+     result.txt | 1 +
+     t.txt      | 1 +
+     2 files changed, 2 insertions(+)
+    Only a command made these new files:
+      result.txt
+    exit code 0
+    ");
+    insta::assert_snapshot!(repo.printed(&["land", "-m", "Land"]), @"
+    [id] Land (2 files)
+    New files that only a command made are committed, too: `result.txt`
+    Landed turn 1 on main: 1 commit.
+    exit code 0
+    ");
     assert_eq!(
         repo.json(&["land", "1", "-n", "--branch", "x", "-m", "x"], 1)["error"]["kind"],
         "NothingToLand"
@@ -476,11 +516,12 @@ fn a_hook_that_leaves_the_branch_is_told_of() {
         "pre-commit",
         "git symbolic-ref HEAD refs/heads/other; exit 1",
     );
-    let out = repo.teddy(&["land", "-m", "Land"]);
-    out.check(
-        1,
-        &["HEAD left `main` while git committed; it is back there"],
-    );
+    insta::assert_snapshot!(repo.printed(&["land", "-m", "Land"]), @"
+    HEAD left `main` while git committed; it is back there
+    error: git made no commit (exit status: 1); nothing was changed
+    hint: git, or a hook, has said why above; `--no-verify` skips the pre-commit and commit-msg hooks
+    exit code 1
+    ");
     assert_eq!(repo.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
 
     hook(
@@ -518,8 +559,11 @@ fn a_new_branch_can_have_the_first_commit() {
     repo.commit("all");
     repo.run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
     hook(&repo, "pre-commit", "exit 1");
-    repo.teddy(&["land", "-m", "x", "--branch", "second"])
-        .check(1, &["git made no commit"]);
+    insta::assert_snapshot!(repo.printed(&["land", "-m", "x", "--branch", "second"]), @"
+    error: git made no commit (exit status: 1); nothing was changed
+    hint: git, or a hook, has said why above; `--no-verify` skips the pre-commit and commit-msg hooks
+    exit code 1
+    ");
     assert_eq!(repo.git(&["branch", "--list", "second"]), "");
     check_clean(&repo);
 }
@@ -530,7 +574,27 @@ fn a_relative_file_of_order_is_no_obstacle() {
     let repo = three_turns();
     repo.write("order", "z\n");
     repo.git(&["config", "diff.orderFile", "order"]);
-    repo.teddy(&["land", "-n"]).check(0, &[" 3 files changed"]);
+    insta::assert_snapshot!(repo.printed(&["land", "-n"]), @"
+    turns 1-3 on main
+
+        Change a
+
+        - Change a
+        - Make b
+        - Delete c
+
+        Teddy-Session: demo
+        Teddy-Turns: 1-3
+        Teddy-Turn: 1 [id]
+        Teddy-Turn: 2 [id]
+        Teddy-Turn: 3 [id]
+
+     a.txt     | 2 +-
+     c.txt     | 1 -
+     dir/b.txt | 1 +
+     3 files changed, 2 insertions(+), 2 deletions(-)
+    exit code 0
+    ");
     repo.done(&["land", "-m", "Land"]);
 }
 
@@ -572,8 +636,10 @@ fn hooks_that_work_with_git_leave_what_they_would_leave_by_hand() {
     repo.run_plan(&plan("Make e", &[create("e.txt", "e\n")]));
     hook(&repo, "post-commit", "git reset -q --soft HEAD^");
     let head = repo.git(&["rev-parse", "HEAD"]);
-    repo.teddy(&["land", "-m", "Land e"])
-        .check(1, &["a hook took it away again"]);
+    insta::assert_snapshot!(repo.printed(&["land", "-m", "Land e"]), @"
+    error: git reported a commit, but a hook took it away again
+    exit code 1
+    ");
     assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
     assert_eq!(status(&repo), "A  own.txt\n?? e.txt");
 
@@ -581,14 +647,14 @@ fn hooks_that_work_with_git_leave_what_they_would_leave_by_hand() {
     hook(&repo, "pre-commit", "git reset -q --hard");
     let out = repo.teddy(&["land", "-m", "Land e"]);
     // As by hand, the commit is there and empty; the turn can land again.
-    out.check(
-        0,
-        &[
-            "Land e (0 files)",
-            "Landed no turn",
-            "1 file changed while git committed: `e.txt`",
-        ],
-    );
+    insta::assert_snapshot!(out.shown(&repo), @"
+    [id] Land e (0 files)
+    1 file changed while git committed: `e.txt`; `git restore --source=[id] -- :/e.txt` restores what you had
+    Landed no turn on main: 1 commit.
+    Hooks changed these files; your copies were updated:
+      e.txt
+    exit code 0
+    ");
     check_clean(&repo);
     std::fs::remove_file(repo.path().join(".git/hooks/pre-commit")).unwrap();
     repo.write("e.txt", "e\n");
@@ -624,7 +690,7 @@ fn after_the_commit_a_hook_sees_the_index_of_the_commit() {
         "post-commit",
         "git diff --cached --quiet && touch .git/same",
     );
-    repo.done(&["land", "-m", "Land"]);
+    repo.workflow().land(&land_as("Land")).done();
     assert!(repo.path().join(".git/same").exists());
     assert_eq!(status(&repo), "A  own.txt");
 }

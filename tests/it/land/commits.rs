@@ -1,5 +1,6 @@
 //! `land`: what the session's turns did, as commits on the user's branch.
 
+use crate::support::landing::land_as;
 use serde_json::json;
 
 use crate::plans::{create, edit, plan};
@@ -14,11 +15,12 @@ fn all_turns_become_one_commit_and_the_users_own_edits_stay() {
     repo.write("a.txt", "1\ntwo\n3\n4\n5\n6\n7\n8\nnine\n");
     repo.write("mine.txt", "mine\n");
     let head = repo.git(&["rev-parse", "HEAD"]);
-    let out = repo.teddy(&["land", "-m", "Do it all\n\nBecause."]);
-    out.check(
-        0,
-        &["Do it all (3 files)", "Landed turns 1-3 on main: 1 commit."],
-    );
+    insta::assert_snapshot!(repo.workflow().land(&land_as("Do it all\n\nBecause.")).done(), @"
+    landed [1, 2, 3]: Do it all
+      commit a.txt
+      commit c.txt
+      commit dir/b.txt
+    ");
 
     assert_eq!(repo.git(&["rev-parse", "HEAD^"]), head);
     assert_eq!(changed(&repo), "M\ta.txt\nD\tc.txt\nA\tdir/b.txt");
@@ -82,8 +84,11 @@ fn t16_a_landing_is_a_turn_that_names_its_commits_and_turns() {
     repo.teddy(&["log"])
         .check(0, &[&format!("Land turns 1-3 on main as {short}")]);
 
-    repo.teddy(&["land", "-m", "Again"])
-        .check(1, &["nothing to land", "hint: "]);
+    insta::assert_snapshot!(repo.printed(&["land", "-m", "Again"]), @"
+    error: nothing to land: no turn of session `demo` has changes that have not landed yet
+    hint: `teddy log` lists the turns; `teddy land <turn>` lands one again
+    exit code 1
+    ");
     repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
     let landed = format!("Landed on main: turns 1-3 ({short}); not yet: turn 5\n");
     assert!(repo.done(&["status"]).contains(&landed));
@@ -105,7 +110,7 @@ fn what_is_staged_stays_staged() {
     repo.write("a.txt", whole);
     // Staged with what the turn did.
     repo.git(&["add", "dir/b.txt"]);
-    repo.done(&["land", "-m", "Land"]);
+    repo.workflow().land(&land_as("Land")).done();
 
     assert_eq!(status(&repo), "M  a.txt\nA  own.txt");
     assert_eq!(repo.git(&["show", ":a.txt"]), whole.trim_end());
@@ -125,8 +130,12 @@ fn a_hook_that_refuses_leaves_everything_as_it_was() {
     let repo = three_turns();
     hook(&repo, "pre-commit", "echo 'the linter says no' >&2; exit 1");
     let before = everything(&repo);
-    let out = repo.teddy(&["land", "-m", "Land"]);
-    out.check(1, &["the linter says no", "git made no commit", "hint: "]);
+    insta::assert_snapshot!(repo.printed(&["land", "-m", "Land"]), @"
+    the linter says no
+    error: git made no commit (exit status: 1); nothing was changed
+    hint: git, or a hook, has said why above; `--no-verify` skips the pre-commit and commit-msg hooks
+    exit code 1
+    ");
     assert_eq!(everything(&repo), before);
     check_clean(&repo);
     let error = &repo.json(&["land", "-m", "Land"], 1)["error"];
@@ -205,16 +214,12 @@ fn an_overlap_changes_nothing_and_is_named() {
     repo.git(&["checkout", "-q", "stash@{0}", "--", "a.txt"]);
     repo.git(&["reset", "-q"]);
     let before = everything(&repo);
-    let out = repo.teddy(&["land", "-m", "Land"]);
-    out.check(
-        4,
-        &[
-            "overlap a.txt",
-            "turn 1 overlaps",
-            "nothing was changed",
-            "hint: ",
-        ],
-    );
+    insta::assert_snapshot!(repo.printed(&["land", "-m", "Land"]), @"
+    overlap a.txt
+    warning: turn 1 overlaps with what HEAD has there, or builds on edits of yours that are not committed; nothing was changed
+    hint: if these are edits of yours: `teddy restore 0` takes the turn out of your files, then commit the edits, `teddy undo` puts the turn back, and `teddy land` lands it
+    exit code 4
+    ");
     assert_eq!(everything(&repo), before);
     let value = repo.json(&["land", "-m", "Land"], 4);
     assert_eq!(
@@ -227,15 +232,17 @@ fn an_overlap_changes_nothing_and_is_named() {
 fn the_hint_of_an_overlap_leads_to_a_commit_of_ones_own_and_the_landing() {
     let repo = project();
     repo.write("a.txt", "mine\n");
-    repo.run_plan(&plan("Change mine", &[edit("a.txt", "mine", "theirs")]));
-    let out = repo.teddy(&["land", "-m", "Land"]);
-    out.check(4, &["hint: if these are edits of yours: `teddy restore 0`"]);
-    assert!(!out.stderr.contains("another turn"), "there is only one");
+    repo.workflow()
+        .run_plan(&plan("Change mine", &[edit("a.txt", "mine", "theirs")]));
+    insta::assert_snapshot!(repo.workflow().land(&land_as("Land")).refused(), @"
+    turn 1 overlaps with main
+      overlap a.txt
+    ");
 
-    repo.done(&["restore", "0"]);
+    repo.workflow().restore("0").done();
     repo.commit("my own");
-    repo.done(&["undo"]);
-    repo.done(&["land", "-m", "Land"]);
+    repo.workflow().undo(1).done();
+    repo.workflow().land(&land_as("Land")).done();
     assert_eq!(repo.git(&["show", "HEAD^:a.txt"]), "mine");
     assert_eq!(repo.git(&["show", "HEAD:a.txt"]), "theirs");
 }
@@ -257,7 +264,7 @@ fn a_hook_finds_what_git_ignores_and_cannot_commit_it() {
         "pre-commit",
         "test -f 'my own.log' || exit 1\ntouch x.tmp\nsh node_modules/.bin/fmt a.txt && git add -A",
     );
-    repo.done(&["land", "-m", "Land"]);
+    repo.workflow().land(&land_as("Land")).done();
     assert_eq!(changed(&repo), "M\ta.txt\nD\tc.txt\nA\tdir/b.txt");
     assert_eq!(repo.read("a.txt"), "1\nTWO\n3\n4\n5\n6\n7\n8\n9\n");
     assert_eq!(status(&repo), "");
@@ -281,8 +288,11 @@ fn hooks_of_a_relative_folder_run() {
         .permissions();
     std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
     std::fs::set_permissions(repo.path().join("hooks/pre-commit"), permissions).unwrap();
-    repo.teddy(&["land", "-m", "Land"])
-        .check(1, &["found where it is"]);
+    insta::assert_snapshot!(repo.workflow().land(&land_as("Land")).refused(), @"
+    error: git made no commit (exit status: 1); nothing was changed
+    hint: git, or a hook, has said why above; `--no-verify` skips the pre-commit and commit-msg hooks
+    exit code 1
+    ");
 }
 
 #[test]
@@ -394,8 +404,11 @@ fn a_range_lands_what_it_names() {
     assert_eq!(status(&repo), "");
     repo.git(&["reset", "-q", "--hard", "HEAD~2"]);
     repo.done(&["restore", "@", "--exact", "-y"]);
-    repo.teddy(&["land", "-m", "x"])
-        .check(1, &["nothing to land"]);
+    insta::assert_snapshot!(repo.printed(&["land", "-m", "x"]), @"
+    error: nothing to land: no turn of session `demo` has changes that have not landed yet
+    hint: `teddy log` lists the turns; `teddy land <turn>` lands one again
+    exit code 1
+    ");
     repo.done(&["land", "1..2", "-m", "Again"]);
     assert_eq!(changed(&repo), "M\ta.txt\nA\tdir/b.txt");
 
@@ -424,8 +437,11 @@ fn undo_in_a_renamed_session_names_what_stays_landed() {
 fn t17_turns_that_were_undone_do_not_land_and_landed_ones_leave_the_branch() {
     let repo = three_turns();
     repo.done(&["undo"]);
-    repo.teddy(&["land", "3", "-m", "x"])
-        .check(1, &["turn 3 is not in effect", "teddy redo"]);
+    insta::assert_snapshot!(repo.printed(&["land", "3", "-m", "x"]), @"
+    error: turn 3 is not in effect: it was undone, or its result was never applied
+    hint: `teddy redo` or `teddy restore 3` restores it
+    exit code 1
+    ");
     repo.done(&["land", "-m", "Land"]);
     assert_eq!(changed(&repo), "M\ta.txt\nA\tdir/b.txt");
     assert_eq!(status(&repo), "");
@@ -442,8 +458,11 @@ fn t17_turns_that_were_undone_do_not_land_and_landed_ones_leave_the_branch() {
     );
     assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
     assert_eq!(status(&repo), " D dir/b.txt");
-    repo.teddy(&["land", "-m", "x"])
-        .check(1, &["nothing to land"]);
+    insta::assert_snapshot!(repo.printed(&["land", "-m", "x"]), @"
+    error: nothing to land: no turn of session `demo` has changes that have not landed yet
+    hint: `teddy log` lists the turns; `teddy land <turn>` lands one again
+    exit code 1
+    ");
     repo.done(&["redo"]);
     assert_eq!(status(&repo), "");
     repo.done(&["restore", "0"]);
@@ -464,10 +483,16 @@ fn a_turn_that_was_undone_for_the_users_side_does_not_land() {
     assert_eq!(repo.teddy(&["undo"]).code, 4);
     repo.done(&["undo", "--ours"]);
     assert!(repo.read("a.txt").contains("my two"));
-    repo.teddy(&["land", "-m", "x"])
-        .check(1, &["nothing to land"]);
-    repo.teddy(&["land", "1", "-m", "x"])
-        .check(1, &["turn 1 is not in effect", "teddy redo"]);
+    insta::assert_snapshot!(repo.printed(&["land", "-m", "x"]), @"
+    error: nothing to land: no turn of session `demo` has changes that have not landed yet
+    hint: `teddy log` lists the turns; `teddy land <turn>` lands one again
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["land", "1", "-m", "x"]), @"
+    error: turn 1 is not in effect: it was undone, or its result was never applied
+    hint: `teddy redo` or `teddy restore 1` restores it
+    exit code 1
+    ");
 
     repo.done(&["redo", "--ours"]);
     repo.done(&["land", "-m", "Land"]);

@@ -46,7 +46,7 @@ fn project() -> TestRepo {
     repo.git(&["add", "staged.txt"]);
     repo.write("edited.txt", "1\n2\nedited\n");
     repo.write("new.txt", "new\n");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     hook(
         &repo,
         "pre-commit",
@@ -104,7 +104,8 @@ fn make(repo: &TestRepo) {
         repo.git(&["rm", "-q", "--cached", "made.txt"]);
         repo.git(&["commit", "-q", "--no-verify", "-m", "gone", "made.txt"]);
     }
-    repo.run_plan(&plan("Make it", &[create("made.txt", "raw\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make it", &[create("made.txt", "raw\n")]));
 }
 
 /// A plain `cargo test` tries every sixth point.

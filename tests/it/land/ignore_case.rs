@@ -12,7 +12,7 @@ fn project() -> TestRepo {
         .file("own.txt", "own\n");
     repo.commit("init");
     repo.git(&["config", "core.ignoreCase", "true"]);
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo.write("own.txt", "own\nmine\n");
     repo.git(&["add", "own.txt"]);
     repo

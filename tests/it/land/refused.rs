@@ -1,6 +1,8 @@
 //! What `land` refuses, and that nothing has happened then; and what it can do in odd places.
 
+use crate::support::landing::land_as;
 use serde_json::json;
+use teddy::workflow::land::LandOptions;
 
 use crate::plans::{create, edit, execute, plan};
 use crate::screen::Screen;
@@ -21,11 +23,15 @@ fn refused(repo: &TestRepo, args: &[&str], words: &[&str]) {
 #[test]
 fn a_ref_that_is_no_branch_is_not_landed_on() {
     let repo = project();
-    repo.run_plan(&plan("One", &[create("new.txt", "new\n")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("new.txt", "new\n")]));
     repo.git(&["update-ref", "refs/other/x", "HEAD"]);
     repo.git(&["symbolic-ref", "HEAD", "refs/other/x"]);
-    repo.teddy(&["land", "-m", "x"])
-        .check(1, &["HEAD is on `refs/other/x`, which is not a branch"]);
+    insta::assert_snapshot!(repo.workflow().land(&land_as("x")).refused(), @"
+    error: HEAD is on `refs/other/x`, which is not a branch
+    hint: `--branch <name>` lands on a new branch; or `git switch <branch>` first
+    exit code 1
+    ");
     let refs = repo.git(&["for-each-ref", "refs/heads"]);
     assert!(!refs.contains("refs/other"), "{refs}");
 }
@@ -166,7 +172,7 @@ fn a_branch_that_another_worktree_is_on_stays() {
         &["`main` is also checked out in", "hint: land there"],
     );
     repo.git(&["worktree", "remove", "--force", other.to_str().unwrap()]);
-    repo.done(&["land", "-m", "Land"]);
+    repo.workflow().land(&land_as("Land")).done();
 }
 
 #[test]
@@ -206,10 +212,11 @@ fn a_linked_worktree_lands_on_its_own_branch() {
 #[test]
 fn the_first_commit_of_a_repository_can_be_a_landing() {
     let repo = TestRepo::new().file("own.txt", "own\n");
-    repo.done(&["new", "demo"]);
-    repo.run_plan(&plan("Make a", &[create("a.txt", "a\n")]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow()
+        .run_plan(&plan("Make a", &[create("a.txt", "a\n")]));
     hook(&repo, "pre-commit", "test \"$(git ls-files)\" = a.txt");
-    repo.done(&["land", "-m", "First"]);
+    repo.workflow().land(&land_as("First")).done();
     assert_eq!(
         repo.git(&["log", "--format=%s", "--name-status"]),
         "First\n\nA\ta.txt"
@@ -232,13 +239,11 @@ fn who_the_user_is_must_be_known() {
         command.env_remove(name);
     }
     let out = Output::of(command.current_dir(repo.path()));
-    out.check(
-        1,
-        &[
-            "git does not know who you are",
-            "git config --global user.name",
-        ],
-    );
+    insta::assert_snapshot!(out.shown(&repo), @"
+    error: git does not know who you are: no email was given and auto-detection is disabled
+    hint: `git config --global user.name <name>` and `git config --global user.email <address>`
+    exit code 1
+    ");
 }
 
 #[test]
@@ -252,17 +257,17 @@ fn who_moved_the_branch_meanwhile_wins() {
             repo.path().display()
         ),
     );
-    let out = repo.teddy(&["land", "-m", "x"]);
-    out.check(
-        1,
-        &["`refs/heads/main` was moved by someone else meanwhile"],
-    );
+    insta::assert_snapshot!(repo.workflow().land(&land_as("x")).refused(), @"
+    error: `refs/heads/main` was moved by someone else meanwhile
+    hint: `teddy log` shows it; run the command again
+    exit code 1
+    ");
     assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "theirs");
-    assert_eq!(repo.json(&["log"], 0)[0]["number"], 3);
+    assert_eq!(repo.workflow().log()[0]["number"], 3);
     assert_eq!(status(&repo), " M a.txt\n D c.txt\n?? dir/b.txt");
     check_clean(&repo);
     std::fs::remove_file(repo.path().join(".git/hooks/pre-commit")).unwrap();
-    repo.done(&["land", "-m", "Land"]);
+    repo.workflow().land(&land_as("Land")).done();
     assert_eq!(status(&repo), "");
 }
 
@@ -272,12 +277,14 @@ fn a_lock_of_the_index_that_is_not_ours_stays() {
     let lock = repo.path().join(".git/index.lock");
     std::fs::write(&lock, "").unwrap();
     let head = repo.git(&["rev-parse", "HEAD"]);
-    let out = repo.teddy(&["land", "-m", "x"]);
-    out.check(1, &["index.lock", "nothing was changed"]);
+    insta::assert_snapshot!(repo.workflow().land(&land_as("x")).refused(), @"
+    error: another git is writing the index, or left `[dir]/repo/.git/index.lock`; nothing was changed
+    exit code 1
+    ");
     assert!(lock.exists());
     assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
     std::fs::remove_file(&lock).unwrap();
-    repo.done(&["land", "-m", "Land"]);
+    repo.workflow().land(&land_as("Land")).done();
     check_clean(&repo);
 }
 
@@ -288,8 +295,10 @@ fn a_lock_that_another_git_takes_after_the_commit_stays_and_the_index_follows_la
     let (lock, index) = (git.join("index.lock"), git.join("index"));
     hook(&repo, "post-commit", &format!("touch {}", lock.display()));
     let before = std::fs::read(&index).unwrap();
-    repo.teddy(&["land", "-m", "Land"])
-        .check(1, &["index.lock", "`teddy doctor --fix` does it"]);
+    insta::assert_snapshot!(repo.printed(&["land", "-m", "Land"]), @"
+    error: `refs/heads/main` is at [id] now, but that is not recorded yet; `teddy doctor --fix` does it: another git is writing the index, or left `[dir]/repo/.git/index.lock`; nothing was changed
+    exit code 1
+    ");
     assert!(lock.exists());
     assert_eq!(std::fs::read(&index).unwrap(), before);
 
@@ -477,16 +486,16 @@ fn modes_links_binaries_and_renames_land_as_they_are() {
 fn a_plan_that_waits_goes_on_waiting() {
     let repo = three_turns();
     repo.reply(&plan("Make e", &[create("e.txt", "e\n")]));
-    repo.done(&["plan", "-m", "make e"]);
-    repo.done(&["land", "-m", "Land"]);
-    let value = repo.json(&["status"], 0);
+    repo.workflow().plan("make e").done();
+    repo.workflow().land(&land_as("Land")).done();
+    let value = repo.workflow().status();
     assert_eq!(
         (&value["turn"], &value["draft"]["title"]),
         (&json!(4), &json!("Make e"))
     );
-    repo.done(&["execute", "-y"]);
-    assert_eq!(repo.json(&["log"], 0)[0]["title"], "Make e");
-    repo.done(&["land", "--no-edit"]);
+    repo.workflow().execute().done();
+    assert_eq!(repo.workflow().log()[0]["title"], "Make e");
+    repo.workflow().land(&LandOptions::default()).done();
     assert_eq!(
         repo.git(&["log", "-1", "--format=%B"])
             .lines()
@@ -514,7 +523,7 @@ fn what_is_staged_where_a_turn_changed_the_same_stays_and_is_named() {
 fn trailers_of_the_settings_are_added() {
     let repo = three_turns();
     repo.configure("land:\n  trailers: [\"Assisted-by: TeDDy ({agent})\", \"Model: {model}\"]\n");
-    repo.done(&["land", "-m", "Land"]);
+    repo.workflow().land(&land_as("Land")).done();
     let trailers = repo.git(&[
         "log",
         "-1",
@@ -523,7 +532,8 @@ fn trailers_of_the_settings_are_added() {
     assert_eq!(trailers.trim(), "TeDDy (assistant)");
     assert!(!repo.git(&["log", "-1", "--format=%B"]).contains("Model:"));
     repo.configure("land:\n  trailers: [nonsense]\n");
-    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
     refused(
         &repo,
         &["-m", "x"],
@@ -534,17 +544,23 @@ fn trailers_of_the_settings_are_added() {
 #[test]
 fn turns_of_another_session_below_stay_out() {
     let repo = project();
-    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
-    repo.done(&["new", "other"]);
-    repo.run_plan(&plan("Make e", &[create("e.txt", "e\n")]));
-    repo.done(&["land", "-m", "Other"]);
+    repo.workflow()
+        .run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.workflow().new_session("other").done();
+    repo.workflow()
+        .run_plan(&plan("Make e", &[create("e.txt", "e\n")]));
+    repo.workflow().land(&land_as("Other")).done();
     assert_eq!(changed(&repo), "A\te.txt");
     assert_eq!(status(&repo), "?? d.txt");
-    repo.done(&["land", "-s", "demo", "-m", "Demo"]);
+    repo.workflow()
+        .session("demo")
+        .land(&land_as("Demo"))
+        .done();
     assert_eq!(changed(&repo), "A\td.txt");
 
     // What another session took out of the files is not committed behind the user's back.
-    repo.run_plan(&plan("Make f", &[create("f.txt", "f\n")]));
-    repo.done(&["restore", "demo:1"]);
+    repo.workflow()
+        .run_plan(&plan("Make f", &[create("f.txt", "f\n")]));
+    repo.workflow().restore("demo:1").done();
     refused(&repo, &["-s", "demo", "2", "-m", "x"], &["turn 2"]);
 }

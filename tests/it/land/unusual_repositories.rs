@@ -1,5 +1,6 @@
 //! `land` in repositories that are not quite ordinary.
 
+use crate::support::landing::land_as;
 use serde_json::json;
 
 use crate::plans::{create, edit, execute, plan};
@@ -9,10 +10,11 @@ use crate::support::{Output, TestRepo};
 /// Lands one new file beside own edits of all kinds, and checks that just these are left.
 #[track_caller]
 fn lands(repo: &TestRepo) {
-    repo.run_plan(&plan("Make d", &[create("deep/d.txt", "d\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make d", &[create("deep/d.txt", "d\n")]));
     repo.write("own.txt", "own\n");
     let before = status(repo).replace("?? deep/d.txt\n", "");
-    repo.done(&["land", "-m", "Land"]);
+    repo.workflow().land(&land_as("Land")).done();
     assert_eq!(changed(repo), "A\tdeep/d.txt");
     assert_eq!(status(repo), before);
     check_clean(repo);
@@ -28,7 +30,7 @@ fn every_kind_of_repository_lands() {
     ] {
         let repo = TestRepo::with(kind).file("a.txt", "a\n");
         repo.commit("init");
-        repo.done(&["new", "demo"]);
+        repo.workflow().new_session("demo").done();
         hook(&repo, "pre-commit", "test -e deep/d.txt");
         hook(
             &repo,
@@ -38,8 +40,8 @@ fn every_kind_of_repository_lands() {
         repo.write("a.txt", "b\n");
         repo.git(&["add", "a.txt"]);
         lands(&repo);
-        repo.done(&["verify"]);
-        repo.done(&["undo"]);
+        repo.workflow().verify().done();
+        repo.workflow().undo(1).done();
     }
 }
 
@@ -151,12 +153,17 @@ fn what_a_hook_changes_where_the_user_did_stays_theirs() {
         "pre-commit",
         "sed -i 's/^two$/TWO/' a.txt && git add a.txt",
     );
-    let out = repo.teddy(&["land", "-m", "Land"]);
-    out.check(4, &["overlaps with your own edits", "overlap a.txt"]);
+    insta::assert_snapshot!(repo.workflow().land(&land_as("Land")).refused(), @"
+    landed [1, 2, 3]: Land
+      commit a.txt
+      commit c.txt
+      commit dir/b.txt
+      overlap a.txt
+    ");
     assert!(repo.git(&["show", "HEAD:a.txt"]).contains("TWO"));
     assert!(repo.read("a.txt").contains("two, and mine"));
     assert_eq!(status(&repo), " M a.txt");
-    assert_eq!(repo.json(&["log"], 0)[0]["status"], "landed");
+    assert_eq!(repo.workflow().log()[0]["status"], "landed");
 }
 
 #[test]
@@ -223,8 +230,11 @@ fn turns_that_undo_each_other_leave_nothing() {
     let repo = project();
     repo.run_plan(&plan("There", &[edit("a.txt", "2", "two")]));
     repo.run_plan(&plan("And back", &[edit("a.txt", "two", "2")]));
-    repo.teddy(&["land", "-m", "x"])
-        .check(1, &["nothing to land"]);
+    insta::assert_snapshot!(repo.printed(&["land", "-m", "x"]), @"
+    error: nothing to land: HEAD already has what turns 1, 2 did
+    hint: `git log` shows which commit has it
+    exit code 1
+    ");
     let value = repo.json(&["land", "--each"], 0);
     assert_eq!(value["commits"].as_array().unwrap().len(), 2);
 }
@@ -239,7 +249,7 @@ fn a_tool_that_writes_hooks_anew_moves_nothing() {
         "pre-commit",
         "h=$(git rev-parse --git-path hooks)\nprintf '#!/bin/sh\\n' > $h/commit-msg; chmod +x $h/commit-msg\ngit config --get core.hooksPath && exit 1; exit 0",
     );
-    repo.done(&["land", "-m", "Land"]);
+    repo.workflow().land(&land_as("Land")).done();
     assert_eq!(repo.git(&["rev-parse", "HEAD^"]), head);
     assert_eq!(status(&repo), "");
     assert!(repo.path().join(".git/hooks/commit-msg").exists());
@@ -250,8 +260,11 @@ fn a_tool_that_writes_hooks_anew_moves_nothing() {
 fn a_message_is_utf_8_whatever_commits_are_otherwise() {
     let repo = project();
     repo.git(&["config", "i18n.commitEncoding", "ISO-8859-1"]);
-    repo.run_plan(&plan("Over", &[edit("a.txt", "2", "two")]));
-    repo.done(&["land", "-m", "\u{dc}ber die Stra\u{df}e"]);
+    repo.workflow()
+        .run_plan(&plan("Over", &[edit("a.txt", "2", "two")]));
+    repo.workflow()
+        .land(&land_as("\u{dc}ber die Stra\u{df}e"))
+        .done();
     let raw = repo.git(&[
         "-c",
         "i18n.logOutputEncoding=UTF-8",
@@ -266,21 +279,26 @@ fn a_message_is_utf_8_whatever_commits_are_otherwise() {
 fn what_hooks_changed_is_undone_with_the_turn_before_it() {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
-    repo.run_plan(&plan("Make e", &[create("e.txt", "e\n")]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow()
+        .run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make e", &[create("e.txt", "e\n")]));
     hook(&repo, "pre-commit", "echo formatted > e.txt; git add e.txt");
-    repo.done(&["land", "-m", "Land"]);
+    repo.workflow().land(&land_as("Land")).done();
     assert_eq!(repo.read("e.txt"), "formatted\n");
 
-    repo.teddy(&["undo", "3"])
-        .check(1, &["only 2 turns can be undone"]);
-    repo.done(&["undo"]);
+    insta::assert_snapshot!(repo.workflow().undo(3).refused(), @"
+    error: only 2 turns can be undone
+    hint: `teddy undo 2` goes back to the start
+    exit code 1
+    ");
+    repo.workflow().undo(1).done();
     assert!(!repo.path().join("e.txt").exists());
-    assert_eq!(repo.json(&["log"], 0)[0]["title"], "Undo 2: Make e");
-    repo.done(&["redo"]);
+    assert_eq!(repo.workflow().log()[0]["title"], "Undo 2: Make e");
+    repo.workflow().redo(1).done();
     assert_eq!(repo.read("e.txt"), "formatted\n");
-    repo.done(&["undo", "2"]);
+    repo.workflow().undo(2).done();
     assert!(!repo.path().join("d.txt").exists());
 }
 
@@ -294,9 +312,10 @@ fn what_a_clean_filter_drops_stays_in_the_files_and_out_of_the_commit() {
         let text = "in: 1\nout: 1\n\n\n\n\nin: 2\nout: 2\n";
         repo.write("a.nb", text);
         repo.commit("init");
-        repo.done(&["new", "demo"]);
-        repo.done(&["context", "add", "a.nb"]);
-        repo.run_plan(&plan("Edit", &[edit("a.nb", "in: 1", "in: one")]));
+        repo.workflow().new_session("demo").done();
+        repo.workflow().add(&["a.nb"]);
+        repo.workflow()
+            .run_plan(&plan("Edit", &[edit("a.nb", "in: 1", "in: one")]));
         let mut expected = text.replace("in: 1", "in: one");
         assert_eq!(repo.read("a.nb"), expected);
         if is_separate {
@@ -304,7 +323,7 @@ fn what_a_clean_filter_drops_stays_in_the_files_and_out_of_the_commit() {
             repo.write("a.nb", &expected);
         }
         hook(&repo, "pre-commit", "exit 0");
-        repo.done(&["land", "-m", "Land"]);
+        repo.workflow().land(&land_as("Land")).done();
         let landed = "in: one\n\n\n\n\nin: 2";
         assert_eq!(repo.git(&["show", "HEAD:a.nb"]), landed);
         assert_eq!(repo.read("a.nb"), expected);

@@ -56,22 +56,50 @@ fn bisect_names_the_turn_that_broke_it() {
 #[test]
 fn bisect_says_what_is_wrong_with_its_ends() {
     let repo = history();
-    repo.teddy(&["bisect", "run", "true"]).check(
-        1,
-        &[
-            "the command succeeds after turn 8: there is nothing to find",
-            "hint: `--bad <turn>` names a turn after which it fails",
-        ],
-    );
-    repo.teddy(&["bisect", "run", "false"])
-        .check(1, &["the command fails before the first turn already"]);
-    repo.teddy(&["bisect", "run", "--good", "7", "--bad", "3", "true"])
-        .check(1, &["turn 7 is not before turn 3"]);
-    repo.teddy(&["bisect", "run", "exit 200"])
-        .check(1, &["exit code 200 after turn 8, which stops the search"]);
-    repo.teddy(&["bisect", "run", "--bad", "99", "true"])
-        .check(1, &["has no turn `99`"]);
-    repo.teddy(&["bisect", "run"]).check(2, &["<COMMAND>"]);
+    insta::assert_snapshot!(repo.printed(&["bisect", "run", "true"]), @"
+    ▶ 1. EXECUTE true
+      ✓ the command succeeded
+    turn 8, Step 8: good
+    error: the command succeeds after turn 8: there is nothing to find
+    hint: `--bad <turn>` names a turn after which it fails
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["bisect", "run", "false"]), @"
+    ▶ 1. EXECUTE false
+      ✗ the command failed with exit code 1
+    turn 8, Step 8: bad (exit code 1)
+    ▶ 1. EXECUTE false
+      ✗ the command failed with exit code 1
+    before the first turn: bad (exit code 1)
+    error: the command fails before the first turn already
+    hint: `--good <turn>` names a turn after which it succeeds
+    exit code 1
+    ");
+    let shown = repo.printed(&["bisect", "run", "--good", "7", "--bad", "3", "true"]);
+    insta::assert_snapshot!(shown, @"
+    error: turn 7 is not before turn 3: name an older turn as good
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["bisect", "run", "exit 200"]), @"
+    ▶ 1. EXECUTE exit 200
+      ✗ the command failed with exit code 200
+    error: the command ended with exit code 200 after turn 8, which stops the search: no output
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["bisect", "run", "--bad", "99", "true"]), @"
+    error: session `demo` has no turn `99`; its turns are 0 to 8
+    hint: `teddy log` lists the turns
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["bisect", "run"]), @"
+    error: the following required arguments were not provided:
+      <COMMAND>...
+
+    Usage: teddy bisect run <COMMAND>...
+
+    hint: `teddy bisect --help` shows its arguments, with examples
+    exit code 2
+    ");
 }
 
 #[test]
@@ -123,11 +151,35 @@ fn turns_that_cannot_be_told_apart_are_all_named() {
     let culprits = found["culprits"].as_array().unwrap().iter();
     let turns: Vec<_> = culprits.map(|one| one["turn"].as_u64().unwrap()).collect();
     assert_eq!(turns, [4, 5, 6, 7]);
-    let out = repo.teddy(&["bisect", "run", script]);
-    out.check(
-        1,
-        &["The first bad turn is one of these; some turns between them could not be tested:"],
-    );
+    insta::assert_snapshot!(repo.printed(&["bisect", "run", script]), @"
+    The first bad turn is one of these; some turns between them could not be tested:
+      demo:4 Step 4
+      demo:5 Step 5
+      demo:6 Step 6
+      demo:7 Step 7
+    ▶ 1. EXECUTE test -e 6.txt -a ! -e 7.txt && exit 125; test -e 4.txt -a ! -e 6.txt && exit 125; grep -q works a.txt
+      ✗ the command failed with exit code 1
+    turn 8, Step 8: bad (exit code 1)
+    ▶ 1. EXECUTE test -e 6.txt -a ! -e 7.txt && exit 125; test -e 4.txt -a ! -e 6.txt && exit 125; grep -q works a.txt
+      ✓ the command succeeded
+    before the first turn: good
+    ▶ 1. EXECUTE test -e 6.txt -a ! -e 7.txt && exit 125; test -e 4.txt -a ! -e 6.txt && exit 125; grep -q works a.txt
+      ✗ the command failed with exit code 125
+    turn 4, Step 4: skipped (exit code 125)
+    ▶ 1. EXECUTE test -e 6.txt -a ! -e 7.txt && exit 125; test -e 4.txt -a ! -e 6.txt && exit 125; grep -q works a.txt
+      ✓ the command succeeded
+    turn 3, Step 3: good
+    ▶ 1. EXECUTE test -e 6.txt -a ! -e 7.txt && exit 125; test -e 4.txt -a ! -e 6.txt && exit 125; grep -q works a.txt
+      ✗ the command failed with exit code 125
+    turn 5, Step 5: skipped (exit code 125)
+    ▶ 1. EXECUTE test -e 6.txt -a ! -e 7.txt && exit 125; test -e 4.txt -a ! -e 6.txt && exit 125; grep -q works a.txt
+      ✗ the command failed with exit code 125
+    turn 6, Step 6: skipped (exit code 125)
+    ▶ 1. EXECUTE test -e 6.txt -a ! -e 7.txt && exit 125; test -e 4.txt -a ! -e 6.txt && exit 125; grep -q works a.txt
+      ✗ the command failed with exit code 1
+    turn 7, Step 7: bad (exit code 1)
+    exit code 1
+    ");
 }
 
 #[test]
@@ -178,18 +230,50 @@ fn compare_puts_turns_and_sessions_side_by_side() {
             json!(["other", 2, 1, 2, 0, 0])
         ]
     );
-    let out = repo.done(&["compare", "demo:5", "other:6", "--diff"]);
-    assert!(out.contains("status   executed  executed\n"), "{out}");
-    assert!(out.contains("lines    +1 -1     +2 -0\n"), "{out}");
-    assert!(out.contains("+++ b/other.txt"), "{out}");
-    repo.teddy(&["compare", "demo:0", "demo:1"])
-        .check(1, &["`demo:0` has no files: no plan has run in it"]);
-    repo.teddy(&["compare", "demo", "othr"])
-        .check(1, &["there is no session `othr`", "did you mean `other`?"]);
-    repo.teddy(&["compare", "1", "99"])
-        .check(1, &["session `other` has no turn `99`"]);
-    repo.teddy(&["compare", "demo"])
-        .check(2, &["2 values required"]);
+    insta::assert_snapshot!(repo.printed(&["compare", "demo:5", "other:6", "--diff"]), @"
+             demo:5    other:6
+    status   executed  executed
+    model    -         -
+    turns    1         1
+    files    1         1
+    lines    +1 -1     +2 -0
+    tokens   -         -
+    cost     -         -
+    time [time] [time]
+    --- a/a.txt
+    +++ b/a.txt
+    @@ -1 +1 @@
+    -broken
+    +works
+    --- /dev/null
+    +++ b/other.txt
+    @@ -0,0 +1,2 @@
+    +1
+    +2
+    exit code 0
+    ");
+    insta::assert_snapshot!(repo.printed(&["compare", "demo:0", "demo:1"]), @"
+    error: `demo:0` has no files: no plan has run in it
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["compare", "demo", "othr"]), @"
+    error: there is no session `othr`
+    hint: did you mean `other`? `teddy sessions` lists the sessions
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["compare", "1", "99"]), @"
+    error: session `other` has no turn `99`; its turns are 0 to 6
+    hint: `teddy log` lists the turns
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["compare", "demo"]), @"
+    error: 2 values required by '<TURN|SESSION> <TURN|SESSION>...'; only 1 was provided
+
+    Usage: teddy compare [OPTIONS] <TURN|SESSION> <TURN|SESSION>...
+
+    hint: `teddy compare --help` shows its arguments, with examples
+    exit code 2
+    ");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `blame`: attributes each line to a turn, landed or not.
 
+use crate::support::landing::land_as;
 use serde_json::{Value, json};
 
 use crate::plans::{create, edit, execute, plan};
@@ -9,12 +10,12 @@ use crate::support::TestRepo;
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\ntwo\nthree\nfour\nfive\nsix\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
     repo.reply(&plan("Second line", &[edit("a.txt", "two", "2")]));
-    repo.done(&["plan", "-m", "make the second line a digit"]);
-    repo.done(&["execute", "-y"]);
-    repo.run_plan(&plan(
+    repo.workflow().plan("make the second line a digit").done();
+    repo.workflow().execute().done();
+    repo.workflow().run_plan(&plan(
         "Fourth line",
         &[edit("a.txt", "four", "4"), create("b.txt", "b\n")],
     ));
@@ -179,19 +180,22 @@ fn what_cannot_be_blamed_is_said() {
     }
     repo.write("new.txt", "x\n");
     assert_eq!(told(&repo, &["new.txt"]), ["uncommitted"]);
-    repo.teddy(&["blame", "-L", "1,1", "new.txt"])
-        .check(1, &["no commit and no turn has"]);
+    insta::assert_snapshot!(repo.printed(&["blame", "-L", "1,1", "new.txt"]), @"
+    error: no commit and no turn has `[dir]/repo/new.txt`: there is no range in it
+    exit code 1
+    ");
 }
 
 #[test]
 fn the_lines_of_a_landing_lead_to_the_turns_that_brought_them_and_no_others() {
     let repo = TestRepo::new().file("a.txt", "{\n}\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
     // Lines that exist before and in both turns.
-    repo.run_plan(&plan("One", &[edit("a.txt", "{\n}", "{\n}\none {\n}")]));
-    repo.run_plan(&plan(
+    repo.workflow()
+        .run_plan(&plan("One", &[edit("a.txt", "{\n}", "{\n}\none {\n}")]));
+    repo.workflow().run_plan(&plan(
         "Two",
         &[edit("a.txt", "one {\n}", "one {\n}\ntwo {\n}")],
     ));
@@ -203,7 +207,7 @@ fn the_lines_of_a_landing_lead_to_the_turns_that_brought_them_and_no_others() {
     )
     .unwrap();
     std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    repo.done(&["land", "-m", "Both"]);
+    repo.workflow().land(&land_as("Both")).done();
     let both = [
         "init",
         "init",
@@ -281,8 +285,10 @@ fn revisions_to_ignore_are_found_by_a_relative_path() {
     assert!(!named(&lines[4]), "{lines}");
 
     repo.remove("dev/more");
-    repo.teddy(&["blame", "a.txt"])
-        .check(1, &["could not open object name list"]);
+    insta::assert_snapshot!(repo.printed(&["blame", "a.txt"]), @"
+    error: git blame: could not open object name list: dev/./more
+    exit code 1
+    ");
 }
 
 #[test]
@@ -321,7 +327,8 @@ fn a_file_behind_a_linked_directory_is_not_the_projects() {
     std::fs::create_dir_all(&outside).unwrap();
     std::fs::write(outside.join("secret.txt"), "secret\n").unwrap();
     std::os::unix::fs::symlink(&outside, repo.path().join("linked")).unwrap();
-    let out = repo.teddy(&["blame", "linked/secret.txt"]);
-    out.check(1, &["`linked/secret.txt` is not a file of the project"]);
-    assert!(!out.stdout.contains("secret\n"), "{out}");
+    insta::assert_snapshot!(repo.printed(&["blame", "linked/secret.txt"]), @"
+    error: `linked/secret.txt` is not a file of the project
+    exit code 1
+    ");
 }

@@ -266,9 +266,10 @@ fn without_a_terminal_the_other_way_is_named() {
     assert_eq!(screen.end(), 1);
     assert!(screen.shown().contains("--linear"), "{}", screen.shown());
     let empty = TestRepo::new();
-    empty
-        .teddy(&["browse"])
-        .check(0, &["There are no sessions"]);
+    insta::assert_snapshot!(empty.printed(&["browse"]), @"
+    There are no sessions; `teddy start '<what you want>'` starts one.
+    exit code 0
+    ");
 }
 
 #[test]
@@ -328,8 +329,11 @@ fn one_session_is_shown_and_worked_on() {
     let shown = screen.wait_for("way (in use)");
     assert!(!shown.contains("Note the rest"), "{shown}");
     leave(screen);
-    repo.teddy(&["browse", "nothing"])
-        .check(1, &["there is no session `nothing`"]);
+    insta::assert_snapshot!(repo.printed(&["browse", "nothing"]), @"
+    error: there is no session `nothing`
+    hint: `teddy sessions` lists the sessions
+    exit code 1
+    ");
 }
 
 #[test]

@@ -98,8 +98,12 @@ fn a_match_is_json_and_one_session_can_be_searched() {
             "text": "a Needle",
         }])
     );
-    let out = repo.teddy(&["find", "Needle", "--in", "code", "-s", "gone"]);
-    out.check(1, &["there is no session `gone`"]);
+    let shown = repo.printed(&["find", "Needle", "--in", "code", "-s", "gone"]);
+    insta::assert_snapshot!(shown, @"
+    error: there is no session `gone`
+    hint: `teddy sessions` lists the sessions
+    exit code 1
+    ");
 }
 
 #[test]
@@ -108,10 +112,14 @@ fn nothing_found_is_exit_code_1_and_no_word() {
     let out = repo.teddy(&["find", "nowhere"]);
     assert_eq!((out.code, &*out.stdout, &*out.stderr), (1, "", ""));
     assert_eq!(repo.json(&["find", "nowhere"], 1), serde_json::json!([]));
-    repo.teddy(&["find", "a("])
-        .check(2, &["`a(` is not a regular expression: unclosed group"]);
-    repo.teddy(&["find", "a", "--path", "["])
-        .check(2, &["`[` is not a path pattern"]);
+    insta::assert_snapshot!(repo.printed(&["find", "a("]), @"
+    error: `a(` is not a regular expression: unclosed group
+    exit code 2
+    ");
+    insta::assert_snapshot!(repo.printed(&["find", "a", "--path", "["]), @"
+    error: `[` is not a path pattern: unclosed character class; missing ']'
+    exit code 2
+    ");
 }
 
 #[test]
@@ -121,9 +129,12 @@ fn a_damaged_session_hides_no_other() {
         ".git/refs/teddy/sessions/broken",
         "0123456789012345678901234567890123456789\n",
     );
-    let out = repo.teddy(&["find", "print the needle", "--in", "request"]);
-    out.check(0, &["not searched: session `broken`"]);
-    assert_eq!(out.stdout, "demo:2:user_prompt.txt:1: print the needle\n");
+    let shown = repo.printed(&["find", "print the needle", "--in", "request"]);
+    insta::assert_snapshot!(shown, @"
+    demo:2:user_prompt.txt:1: print the needle
+    warning: not searched: session `broken`: reading commit [id]: object [id] is missing
+    exit code 0
+    ");
 }
 
 #[test]

@@ -118,8 +118,10 @@ fn show_prints_the_report_or_any_file_of_a_turn() {
         repo.done(&["show", "2", "plan.md"]),
         repo.git(&["show", "teddy/sessions/demo:plan.md"]) + "\n"
     );
-    repo.teddy(&["show", "2", "nothing.md"])
-        .check(1, &["turn 2 has no `nothing.md`", "plan.md"]);
+    insta::assert_snapshot!(repo.printed(&["show", "2", "nothing.md"]), @"
+    error: turn 2 has no `nothing.md`; it has input.md, meta.yaml, next/meta.yaml, next/requests.yaml, next/system_prompt.xml, next/turn.context, plan.md, report.md, requests.yaml, session.context, system_prompt.xml, turn.context, user_prompt.txt
+    exit code 1
+    ");
     let names = repo.json(&["show", "2"], 0)["artifacts"].to_string();
     assert!(
         names.contains("\"meta.yaml\"") && names.contains("\"next/turn.context\""),
@@ -131,14 +133,20 @@ fn show_prints_the_report_or_any_file_of_a_turn() {
 fn diff_shows_a_turn_or_what_is_between_two() {
     let repo = two_turns();
     assert!(repo.done(&["diff"]).contains("+b\n"));
-    let first = repo.done(&["diff", "1"]);
-    assert!(
-        first.contains("-two\n+2\n") && !first.contains("+b"),
-        "{first}"
-    );
+    insta::assert_snapshot!(repo.printed(&["diff", "1"]), @"
+    --- a/a.txt
+    +++ b/a.txt
+    @@ -1,2 +1,2 @@
+     one
+    -two
+    +2
+    exit code 0
+    ");
     assert!(repo.done(&["diff", "2", "1"]).contains("-b\n"));
-    repo.teddy(&["diff", "0"])
-        .check(1, &["the session's start"]);
+    insta::assert_snapshot!(repo.printed(&["diff", "0"]), @"
+    error: turn 0 changed no code: it is the session's start
+    exit code 1
+    ");
     assert_eq!(
         repo.json(&["diff"], 0),
         serde_json::json!([{ "path": "b.txt", "change": "added" }])
@@ -188,8 +196,13 @@ fn promise_d7_status_names_what_no_snapshot_has() {
     repo.commit("init");
     repo.workflow().new_session("demo").done();
     repo.configure("snapshot: { max_file_size: 10 }\n");
-    let before = repo.done(&["status"]);
-    assert!(!before.contains("snapshot"), "{before}");
+    insta::assert_snapshot!(repo.printed(&["status"]), @"
+    Session demo, turn 0, on branch main
+    Ready for turn 1
+    Your files are as the newest turn left them
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
     repo.write("big.csv", "12345678901");
     repo.write(".env", "A=1\n");
     let status = repo.done(&["status"]);
@@ -210,7 +223,34 @@ fn promise_d7_status_names_what_no_snapshot_has() {
     repo.write(".gitignore", "x.csv");
     repo.write("x.csv", "12345678901");
     let status = repo.done(&["status"]);
-    assert!(!status.contains("snapshot"), "{status}");
+    insta::assert_snapshot!(repo.plain(&status), @"
+    Session demo, turn 0, on branch main
+    Ready for turn 1
+    23 files changed since HEAD:
+      .env
+      .gitignore
+      big.csv
+      big0.csv
+      big1.csv
+      big10.csv
+      big11.csv
+      big12.csv
+      big13.csv
+      big14.csv
+      big15.csv
+      big16.csv
+      big17.csv
+      big18.csv
+      big19.csv
+      big2.csv
+      big3.csv
+      big4.csv
+      big5.csv
+      big6.csv
+      big7.csv
+      big8.csv
+      big9.csv
+    ");
 }
 
 #[test]
@@ -246,26 +286,30 @@ fn export_writes_a_folder_for_each_turn() {
         std::fs::read_to_string(target.join("02/user_prompt.txt")).unwrap(),
         "make b"
     );
-    repo.teddy(&["export", target.to_str().unwrap()])
-        .check(1, &["it is not empty", "name another directory"]);
+    insta::assert_snapshot!(repo.printed(&["export", target.to_str().unwrap()]), @"
+    error: cannot write `[dir]/out`: it is not empty
+    hint: name another directory
+    exit code 1
+    ");
 }
 
 #[test]
 fn export_takes_no_session_for_a_directory() {
     let repo = two_turns();
     repo.workflow().new_session("other").done();
-    repo.teddy(&["export", "demo"]).check(
-        2,
-        &[
-            "`demo` is a session",
-            "hint: `teddy -s demo export` exports it",
-        ],
-    );
+    insta::assert_snapshot!(repo.printed(&["export", "demo"]), @"
+    error: `demo` is a session, and its turns need a directory
+    hint: `teddy -s demo export` exports it; `teddy export ./demo` makes a directory for session `other`
+    exit code 2
+    ");
     assert!(!repo.path().join("demo").exists());
     assert_eq!(repo.done(&["-s", "demo", "export", "demo"]), "demo\n");
     assert!(repo.path().join("demo/02").exists());
-    repo.teddy(&["export", "a", "b"])
-        .check(2, &["written to one directory"]);
+    insta::assert_snapshot!(repo.printed(&["export", "a", "b"]), @"
+    error: the turns of a session are written to one directory
+    hint: `--bundle <file>` and `--html <directory>` take several sessions
+    exit code 2
+    ");
 }
 
 #[test]
@@ -322,10 +366,18 @@ fn diff_goes_from_the_start_of_a_session_to_now() {
     let repo = two_turns();
     let whole = repo.done(&["diff", "0", "@"]);
     let names = |args: &[&str]| repo.done(&[&["diff"], args].concat());
-    assert!(
-        whole.contains("+++ b/b.txt\n") && whole.contains("+++ b/a.txt\n"),
-        "{whole}"
-    );
+    insta::assert_snapshot!(repo.plain(&whole), @"
+    --- a/a.txt
+    +++ b/a.txt
+    @@ -1,2 +1,2 @@
+     one
+    -two
+    +2
+    --- /dev/null
+    +++ b/b.txt
+    @@ -0,0 +1 @@
+    +b
+    ");
     assert_eq!(names(&["--session"]), whole);
     assert_eq!(names(&["--whole"]), whole);
     assert_eq!(names(&["0", "1"]), names(&["1"]));
@@ -340,10 +392,19 @@ fn diff_goes_from_the_start_of_a_session_to_now() {
         " b.txt | 1 +\n 1 file changed, 1 insertion(+)\n"
     );
     assert_eq!(names(&["--session", "--", "none"]), "");
-    repo.teddy(&["diff", "1", "--whole"])
-        .check(2, &["cannot be used with"]);
-    let coloured = repo.done(&["--color", "always", "diff", "--stat"]);
-    assert!(coloured.contains("\u{1b}["), "{coloured}");
+    insta::assert_snapshot!(repo.printed(&["diff", "1", "--whole"]), @"
+    error: the argument '[TURN]' cannot be used with '--whole'
+
+    Usage: teddy diff <TURN> [OTHER] [-- <PATH>...]
+
+    hint: `teddy diff --help` shows its arguments, with examples
+    exit code 2
+    ");
+    insta::assert_snapshot!(repo.printed(&["--color", "always", "diff", "--stat"]), @"
+     b.txt | 1 [32m+[0m
+     1 file changed, 1 insertion(+)
+    exit code 0
+    ");
 }
 
 #[test]
@@ -352,12 +413,20 @@ fn status_names_the_branch_in_colour() {
     let branch = repo.git(&["symbolic-ref", "--short", "HEAD"]);
     let first = format!("Session demo, turn 2, on branch {branch}\n");
     assert!(repo.done(&["status"]).starts_with(&first));
-    let coloured = repo.done(&["--color", "always", "status"]);
-    assert!(coloured.contains("\u{1b}["), "{coloured}");
+    insta::assert_snapshot!(repo.printed(&["--color", "always", "status"]), @"
+    Session [1mdemo[0m, turn 2, on branch [36mmain[0m
+    Ready for turn 3
+    Your files are as the newest turn left them
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
     repo.git(&["checkout", "-q", "--detach"]);
-    let detached = repo.done(&["status"]);
-    assert!(
-        detached.starts_with("Session demo, turn 2, on no branch\n"),
-        "{detached}"
-    );
+    insta::assert_snapshot!(repo.printed(&["status"]), @"
+    Session demo, turn 2, on no branch
+    Ready for turn 3
+    You were on `main` at turn 2, you are on no branch now.
+    Your files are as the newest turn left them
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
 }

@@ -10,7 +10,7 @@ use crate::support::{Output, TestRepo};
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo
 }
 
@@ -225,7 +225,7 @@ fn promise_c3_errors_of_sessions_have_kinds() {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
     fails(&repo, &["log"], ("NoSession", 1));
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     fails(&repo, &["new", "demo"], ("SessionTaken", 1));
     fails(&repo, &["switch", "nothing"], ("SessionNotFound", 1));
     fails(&repo, &["switch"], ("NobodyToAsk", 1));

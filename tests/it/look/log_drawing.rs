@@ -115,9 +115,17 @@ fn what_turns_changed_can_be_shown() {
             "",
         ]
     );
-    let patch = repo.done(&["log", "-p", "-s", "demo", "--", "src/a.txt"]);
-    assert!(patch.contains("+++ b/src/a.txt\n"), "{patch}");
-    assert!(patch.contains("-two\n+2\n"), "{patch}");
+    insta::assert_snapshot!(repo.printed(&["log", "-p", "-s", "demo", "--", "src/a.txt"]), @"
+       1 [id] 2026-01-02 03:04 executed Change a (1 file)
+    --- a/src/a.txt
+    +++ b/src/a.txt
+    @@ -1,2 +1,2 @@
+     one
+    -two
+    +2
+
+    exit code 0
+    ");
     repo.teddy(&["log", "--graph", "--json"])
         .check(2, &["cannot be used with"]);
 }

@@ -98,7 +98,7 @@ fn status_compares_nothing_without_a_waiting_plan() {
     repo.workflow().new_session("demo").done();
     repo.write("a.txt", "mine\n");
     assert_eq!(status_text(&repo, "demo"), "");
-    assert_eq!(repo.json(&["status"], 0).get("overlap"), None);
+    assert_eq!(repo.workflow().status().get("overlap"), None);
     assert_eq!(overlap_text(&repo), "No plan is waiting\n");
 }
 

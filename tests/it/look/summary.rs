@@ -84,22 +84,40 @@ fn ex1_a_session_without_turns_has_a_summary_too() {
     repo.commit("init");
     repo.workflow().new_session("demo").done();
     let text = repo.done(&["export", "--format", "md"]);
-    assert!(
-        text.starts_with("### Session `demo`\n\n0 turns · commit `"),
-        "{text}"
-    );
+    insta::assert_snapshot!(repo.plain(&text), @"
+    ### Session `demo`
+
+    0 turns · commit `[id]`
+    ");
 
     repo.workflow()
         .run_plan(&plan("One", &[create("b.txt", "b\n")]));
     let text = repo.done(&["export", "--format", "md"]);
-    assert!(
-        text.contains("**1 file (+1 −0)**\n\n- `b.txt` +1 −0, added\n"),
-        "{text}"
-    );
-    repo.teddy(&["export", "--format", "md", "gone"])
-        .check(1, &["there is no session `gone`"]);
-    repo.teddy(&["export", "--format", "html"])
-        .check(2, &["md, json"]);
+    insta::assert_snapshot!(repo.plain(&text), @"
+    ### Session `demo`
+
+    1 turn · commit `[id]`
+
+    **1 file (+1 −0)**
+
+    - `b.txt` +1 −0, added
+
+    **Turns**
+
+    - 1: `One` executed
+    ");
+    insta::assert_snapshot!(repo.printed(&["export", "--format", "md", "gone"]), @"
+    error: there is no session `gone`
+    hint: `teddy sessions` lists the sessions
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["export", "--format", "html"]), @"
+    error: invalid value 'html' for '--format <FORMAT>'
+      [possible values: md, json]
+
+    hint: `teddy export --help` shows its arguments, with examples
+    exit code 2
+    ");
     let clone = repo.beside("bare");
     repo.git(&["clone", "-q", "--mirror", ".", clone.to_str().unwrap()]);
     let bare = repo.teddy_in(&clone, &["export", "--format", "md", "-s", "demo"]);

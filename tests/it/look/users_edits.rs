@@ -2,6 +2,7 @@
 
 use crate::plans::{create, edit, execute, plan};
 use crate::support::TestRepo;
+use teddy::workflow::land::LandOptions;
 
 /// A project in which the user works beside two turns: on files of their own, and on those of the
 /// turns.
@@ -66,7 +67,7 @@ fn the_users_own_files_and_lines_are_not_counted() {
 #[test]
 fn what_landed_is_counted_and_what_is_undone_is_not() {
     let repo = project();
-    repo.done(&["land", "--no-edit"]);
+    repo.workflow().land(&LandOptions::default()).done();
     check(&repo, &["shared.txt", "turn.txt", "two.txt"], (3, 1));
     repo.workflow()
         .run_plan(&plan("Three", &[create("three.txt", "3\n")]));

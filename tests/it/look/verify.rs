@@ -102,8 +102,11 @@ fn what_teddy_records_is_sound() {
         verified,
         serde_json::json!([{ "session": "other", "turns": 4, "signature": null, "faults": [] }])
     );
-    repo.teddy(&["verify", "gone"])
-        .check(1, &["there is no session `gone`"]);
+    insta::assert_snapshot!(repo.printed(&["verify", "gone"]), @"
+    error: there is no session `gone`
+    hint: `teddy sessions` lists the sessions
+    exit code 1
+    ");
 }
 
 #[test]

@@ -165,7 +165,12 @@ fn a_waiting_plan_has_a_page_that_composes_comments() {
     for comment in comments {
         args.extend(["--comment", comment]);
     }
-    repo.teddy(&args).check(0, &["turn 1 declined"]);
+    insta::assert_snapshot!(repo.printed(&args), @"
+    turn 1 declined [id]
+    Using the waiting message: Please change the plan as these comments on its result say. The rest of it can s...
+    no other plan was made: no model is configured; your message is kept for `teddy plan`
+    exit code 0
+    ");
     assert_eq!(web.get("s/demo/plan.html").status, 404);
 }
 

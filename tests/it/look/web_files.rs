@@ -128,24 +128,47 @@ fn only_pages_of_its_own_are_replaced() {
     let page = pages.join("style.css");
     let style = std::fs::read(&page).unwrap();
     std::fs::write(&page, "mine").unwrap();
-    repo.teddy(&["export", "--html", "../pages"])
-        .check(1, &["`style.css` did not come from here, or was changed"]);
+    insta::assert_snapshot!(repo.printed(&["export", "--html", "../pages"]), @"
+    error: cannot replace `../pages`: `style.css` did not come from here, or was changed since
+    hint: name another directory
+    exit code 1
+    ");
     std::fs::write(&page, style).unwrap();
     std::fs::write(pages.join("mine.txt"), "x").unwrap();
-    repo.teddy(&["export", "--html", "../pages"])
-        .check(1, &["mine.txt", "name another directory"]);
+    insta::assert_snapshot!(repo.printed(&["export", "--html", "../pages"]), @"
+    error: cannot replace `../pages`: `mine.txt` did not come from here, or was changed since
+    hint: name another directory
+    exit code 1
+    ");
     assert_eq!(
         std::fs::read_to_string(pages.join("mine.txt")).unwrap(),
         "x"
     );
     assert!(pages.join("s/demo/1.html").is_file());
 
-    repo.teddy(&["export", "--html", "../new", "nobody"])
-        .check(1, &["there is no session `nobody`"]);
+    insta::assert_snapshot!(repo.printed(&["export", "--html", "../new", "nobody"]), @"
+    error: there is no session `nobody`
+    hint: `teddy sessions` lists the sessions
+    exit code 1
+    ");
     assert!(!repo.beside("new").exists());
-    repo.teddy(&["export", "--html", "x", "--bundle", "y"])
-        .check(2, &["cannot be used with"]);
-    repo.teddy(&["export", "--all"]).check(2, &["--bundle"]);
+    insta::assert_snapshot!(repo.printed(&["export", "--html", "x", "--bundle", "y"]), @"
+    error: the argument '--html <DIR>' cannot be used with '--bundle <FILE>'
+
+    Usage: teddy export --html <DIR> [DIR|SESSION]...
+
+    hint: `teddy export --help` shows its arguments, with examples
+    exit code 2
+    ");
+    insta::assert_snapshot!(repo.printed(&["export", "--all"]), @"
+    error: the following required arguments were not provided:
+      <--bundle <FILE>|--html <DIR>>
+
+    Usage: teddy export --all <--bundle <FILE>|--html <DIR>> [DIR|SESSION]...
+
+    hint: `teddy export --help` shows its arguments, with examples
+    exit code 2
+    ");
 }
 
 #[test]
@@ -168,7 +191,10 @@ fn a_list_that_a_plan_wrote_has_no_file_deleted() {
     let list = "# Written by teddy, which may replace these files and this folder.\nnotes.txt\n";
     repo.workflow()
         .run_plan(&plan("List it", &[create("public/.teddy-files", list)]));
-    repo.teddy(&["export", "--html", "public"])
-        .check(1, &["did not come from here", "name another directory"]);
+    insta::assert_snapshot!(repo.printed(&["export", "--html", "public"]), @"
+    error: cannot replace `public`: `notes.txt` did not come from here, or was changed since
+    hint: name another directory
+    exit code 1
+    ");
     assert_eq!(repo.read("public/notes.txt"), "only copy\n");
 }

@@ -57,16 +57,23 @@ fn a_plan_is_declined_with_comments_and_the_next_review_follows_them() {
         "{comments}"
     );
 
-    let summary = repo.done(&["export", "--format", "md"]);
-    assert!(
-        summary.contains(
-            "- turn 1: declined `First`\n\
-             - turn 1: commented on `a.txt:2`: `write it out: Two`\n\
-             - turn 1: commented on `a.txt:5-6`: `and these?`\n\
-             - turn 1: commented on `a.txt:8`: `not needed`\n"
-        ),
-        "{summary}"
-    );
+    insta::assert_snapshot!(repo.printed(&["export", "--format", "md"]), @"
+    ### Session `demo`
+
+    1 turn · commit `[id]`
+
+    **Turns**
+
+    - 1: `First` declined
+
+    **Decisions**
+
+    - turn 1: declined `First`
+    - turn 1: commented on `a.txt:2`: `write it out: Two`
+    - turn 1: commented on `a.txt:5-6`: `and these?`
+    - turn 1: commented on `a.txt:8`: `not needed`
+    exit code 0
+    ");
 
     let second = plan(
         "Second",
@@ -84,14 +91,36 @@ fn a_plan_is_declined_with_comments_and_the_next_review_follows_them() {
         "{out}"
     );
     let out = repo.teddy(&["execute"]);
-    out.check(
-        1,
-        &[
-            "your comment on a.txt:2 is addressed: write it out: Two",
-            "your comment on a.txt:5-6 is open: and these?",
-            "your comment on a.txt:8 is stale: not needed",
-        ],
-    );
+    insta::assert_snapshot!(out.shown(&repo), @r#"
+    ▶ Reviewing Plan: "Second"
+      demo · turn 2 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Second, because it is wanted.
+     Changes: 1 file  +1 -2
+      a.txt  +1 -2
+        @@ -1,9 +1,8 @@
+         1
+        -2
+        +Two
+         3
+         4
+         5
+         6
+         7
+        -8
+         9
+     Look at:
+      ⚠ your comment on a.txt:2 is addressed: write it out: Two
+      ⚠ your comment on a.txt:5-6 is open: and these?
+      ⚠ your comment on a.txt:8 is stale: not needed
+     Action Plan:
+      - EDIT: 1 file
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    error: stdin is not a terminal, so TeDDy cannot ask for approval of this plan
+    hint: `-y` approves it
+    exit code 1
+    "#);
 }
 
 #[test]
@@ -118,8 +147,30 @@ fn a_comment_on_nothing_is_refused_and_the_plan_waits() {
     ] {
         repo.teddy(&["execute", "--comment", comment]).check(2, &[]);
     }
-    repo.teddy(&["execute", "-y"])
-        .check(0, &["turn 1 executed"]);
+    insta::assert_snapshot!(repo.printed(&["execute", "-y"]), @r#"
+    turn 1 executed [id]
+    ▶ Reviewing Plan: "First"
+      demo · turn 1 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      First, because it is wanted.
+     Changes: 1 file  +1 -1
+      a.txt  +1 -1
+        @@ -1,5 +1,5 @@
+         1
+        -2
+        +two
+         3
+         4
+         5
+     Action Plan:
+      - EDIT: 1 file
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. EDIT a.txt
+      ✓ changed 1 place: 1 line added, 1 removed
+    Updated your files: a.txt
+    exit code 0
+    "#);
 }
 
 /// Writes a comment on the line under the cursor.
@@ -172,11 +223,28 @@ fn an_agents_turn_is_commented_sent_back_and_lands_with_the_bytes_of_the_user() 
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     let comments = repo.done(&["show", "1", "comments.md"]);
     assert_eq!(comments.matches("\n## ").count(), 3, "{comments}");
-    let message = repo.done(&["show", "1", "declined.txt"]);
-    assert!(
-        message.contains("## f1.txt, line 2\n````text\nmiddle\n````\nBritish, please\n"),
-        "{message}"
-    );
+    insta::assert_snapshot!(repo.printed(&["show", "1", "declined.txt"]), @"
+    Please change the plan as these comments on its result say. The rest of it can stay.
+
+    ## a.txt, line 2
+    ````text
+    two
+    ````
+    write Two
+
+    ## a.txt, line 8
+    ````text
+    eight
+    ````
+    not needed
+
+    ## f1.txt, line 2
+    ````text
+    middle
+    ````
+    British, please
+    exit code 0
+    ");
     assert!(!repo.path().join("f1.txt").exists());
 
     let mut screen = Screen::open(&repo, (110, 45), &["execute"]);
@@ -265,7 +333,22 @@ fn comments_that_are_not_sent_stop_an_approval_unseen_and_go_with_a_rejection() 
     let out = repo.teddy(&["execute", "--no-replan"]);
     assert_eq!(out.code, 3, "{out}");
     let comments = repo.done(&["show", "1", "comments.md"]);
-    assert!(comments.contains("why?"), "{comments}");
+    insta::assert_snapshot!(repo.plain(&comments), @"
+    # Comments
+
+    ## a.txt:2
+
+    Quoted from line 1: 1 in front, 1 meant
+
+    ````text
+    1
+    two
+    3
+    4
+    ````
+
+    > why?
+    ");
 }
 
 #[test]
@@ -276,8 +359,14 @@ fn cm4_comments_follow_files_in_other_encodings_and_binary_files_have_none() {
     // Without a mark, the bytes do not prove that this is UTF-16.
     repo.write("unmarked.txt", b"a\0\n\0");
     let text = plan("First", &[edit("a.txt", "2", "two")]);
-    repo.teddy_reads(&["execute", "-", "--comment", "unmarked.txt:1=x"], &text)
-        .check(1, &["`unmarked.txt`, or it is binary"]);
+    let shown = repo
+        .teddy_reads(&["execute", "-", "--comment", "unmarked.txt:1=x"], &text)
+        .shown(&repo);
+    insta::assert_snapshot!(shown, @"
+    error: after this plan there is no file `unmarked.txt`, or it is binary or too large to comment on
+    hint: `teddy diff` shows what the plan does
+    exit code 1
+    ");
     let args = [
         "execute",
         "-",
@@ -286,16 +375,26 @@ fn cm4_comments_follow_files_in_other_encodings_and_binary_files_have_none() {
         "--comment",
         "legacy.ini:1=\u{1b}[31mwhich encoding?",
     ];
-    repo.teddy_reads(&args, &text)
-        .check(0, &["turn 1 declined"]);
-    let message = repo.done(&["show", "1", "declined.txt"]);
-    assert!(
-        message.contains(
-            "## wide.txt, line 2\n````text\nb\n````\nwide\n\n\
-             ## legacy.ini, line 1\n````text\ncaf\\xe9\n````\n\\u{1b}[31mwhich encoding?\n"
-        ),
-        "{message}"
-    );
+    insta::assert_snapshot!(repo.teddy_reads(&args, &text).shown(&repo), @"
+    turn 1 declined [id]
+    exit code 0
+    ");
+    insta::assert_snapshot!(repo.printed(&["show", "1", "declined.txt"]), @r"
+    Please change the plan as these comments on its result say. The rest of it can stay.
+
+    ## wide.txt, line 2
+    ````text
+    b
+    ````
+    wide
+
+    ## legacy.ini, line 1
+    ````text
+    caf\xe9
+    ````
+    \u{1b}[31mwhich encoding?
+    exit code 0
+    ");
     let out = repo.teddy_reads(&["--json", "execute", "-"], &text);
     let reply: serde_json::Value = serde_json::from_str(&out.stdout).unwrap();
     let statuses = [0, 1].map(|at| reply["review"]["comments"][at]["status"].clone());
@@ -310,8 +409,12 @@ fn two_reviews_of_one_plan_do_not_lose_each_others_comments() {
     let mut screen = Screen::open(&repo, (100, 30), &["execute"]);
     screen.wait_for_prompt("(q)uit ›");
     let args = ["execute", "--comment", "a.txt:1=from elsewhere"];
-    repo.teddy(&args)
-        .check(75, &["the plan for turn 1 is open in a review"]);
+    insta::assert_snapshot!(repo.printed(&args), @"
+    Waiting for process [pid] (execute: the plan for turn 1 is open in a review)...
+    error: busy: process [pid] (execute: the plan for turn 1 is open in a review) is at work in this repository
+    hint: decide in the review there, or try again once it has ended; `TEDDY_LOCK_TIMEOUT=<seconds>` waits longer
+    exit code 75
+    ");
     screen.press("c");
     screen.wait_for("c comment · V range");
     screen.press("/+two\r");
@@ -320,7 +423,22 @@ fn two_reviews_of_one_plan_do_not_lose_each_others_comments() {
     screen.press("s");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     let comments = repo.done(&["show", "1", "comments.md"]);
-    assert!(comments.contains("> why?"), "{comments}");
+    insta::assert_snapshot!(repo.plain(&comments), @"
+    # Comments
+
+    ## a.txt:2
+
+    Quoted from line 1: 1 in front, 1 meant
+
+    ````text
+    1
+    two
+    3
+    4
+    ````
+
+    > why?
+    ");
 }
 
 #[test]
@@ -355,5 +473,20 @@ fn a_comment_is_written_from_the_browser_on_the_plan_that_waits() {
     screen.press("q");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     let comments = repo.done(&["show", "2", "comments.md"]);
-    assert!(comments.contains("> why?"), "{comments}");
+    insta::assert_snapshot!(repo.plain(&comments), @"
+    # Comments
+
+    ## a.txt:2
+
+    Quoted from line 1: 1 in front, 1 meant
+
+    ````text
+    one
+    two
+    3
+    4
+    ````
+
+    > why?
+    ");
 }

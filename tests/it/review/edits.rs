@@ -43,7 +43,7 @@ fn tree(repo: &TestRepo, variables: &[(&str, &str)]) -> Screen {
 }
 
 fn of_turn(repo: &TestRepo, name: &str) -> String {
-    repo.done(&["show", "@", name])
+    repo.workflow().artifact("@", name)
 }
 
 #[test]

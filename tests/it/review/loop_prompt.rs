@@ -10,7 +10,7 @@ fn project() -> TestRepo {
         .file("a.txt", "one\n")
         .file("src/long_name.txt", "two\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo
 }
 
@@ -117,7 +117,7 @@ fn files_join_and_leave_and_a_message_can_name_one() {
         leave(screen, &repo),
         ["look at @src/long_name.txt  and @a.tx"]
     );
-    let input = repo.done(&["show", "1", "input.md"]);
+    let input = repo.workflow().artifact("1", "input.md");
     assert!(input.contains("two\n"), "{input}");
 }
 

@@ -581,7 +581,7 @@ fn promise_a6_what_no_longer_fits_is_named_and_the_rest_can_run() {
         (repo.read("b.txt").as_str(), repo.read("more.txt").as_str()),
         ("mine\n", "more\n")
     );
-    let report = repo.done(&["show", "1", "report.md"]);
+    let report = repo.workflow().artifact("1", "report.md");
     assert!(
         report.contains("2 Total / 1 Approved / 1 Skipped"),
         "{report}"
@@ -659,13 +659,19 @@ fn a_quiet_approval_says_nothing() {
     let repo = project();
     let out = repo.teddy(&["-q", "execute", "-y"]);
     assert_eq!((out.code, out.stderr.as_str()), (0, ""), "{out}");
-    assert!(out.stdout.starts_with("turn 1 executed "), "{out}");
+    insta::assert_snapshot!(out.shown(&repo), @"
+    turn 1 executed [id]
+    exit code 0
+    ");
     let repo = project();
     let mut screen = Screen::open(&repo, (80, 24), &["-q", "execute", "-y"]);
     assert_eq!(screen.end(), 0);
     assert_eq!(screen.shown().lines().count(), 1, "{}", screen.shown());
-    repo.teddy(&["-q", "execute"])
-        .check(1, &["no plan is waiting"]);
+    insta::assert_snapshot!(repo.printed(&["-q", "execute"]), @"
+    error: no plan is waiting in session `demo`
+    hint: `teddy plan '<message>'` makes one; `teddy execute <file>` takes one from elsewhere
+    exit code 1
+    ");
 }
 
 #[test]

@@ -12,13 +12,15 @@ use crate::support::remotes::session_refs;
 pub fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
-    repo.done(&["new", "first"]);
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
-    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.workflow().new_session("first").done();
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow()
+        .run_plan(&plan("Two", &[create("two.txt", "2\n")]));
     repo.reply(&plan("Three", &[create("three.txt", "3\n")]));
-    repo.done(&["plan", "-m", "make three"]);
-    repo.done(&["branch", "1", "second"]);
-    repo.done(&["switch", "first"]);
+    repo.workflow().plan("make three").done();
+    repo.workflow().branch("1", "second").done();
+    repo.workflow().switch("first").done();
     repo
 }
 
@@ -53,8 +55,12 @@ fn b1_a_bundle_has_all_that_its_sessions_need() {
     assert_eq!(other.users(), users);
     other.done(&["verify"]);
 
-    let again = other.teddy(&["fetch", &file]);
-    again.check(0, &["Nothing to import: everything is here already."]);
+    insta::assert_snapshot!(other.printed(&["fetch", &file]), @"
+    first  2 turns  Two (already here)
+    second  1 turn  One (already here)
+    Nothing to import: everything is here already.
+    exit code 0
+    ");
     let incoming = other.path().join(".git/teddy/incoming");
     assert_eq!(std::fs::read_dir(incoming).unwrap().count(), 0);
 }
@@ -118,21 +124,31 @@ fn the_file_is_whole_private_and_never_replaced_unasked() {
     let mode = path.metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
-    repo.teddy(&["export", "--bundle", file, "second"])
-        .check(1, &["already exists", "`--force` replaces it"]);
+    insta::assert_snapshot!(repo.printed(&["export", "--bundle", file, "second"]), @"
+    error: `[dir]/kept.bundle` already exists
+    hint: `--force` replaces it
+    exit code 1
+    ");
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
-    let out = repo.teddy(&["export", "--bundle", file, "second", "--force"]);
-    out.check(
-        0,
-        &["1 session in", "snapshots, inputs and outputs as they are"],
-    );
+    insta::assert_snapshot!(repo.printed(&["export", "--bundle", file, "second", "--force"]), @"
+    [dir]/kept.bundle
+    1 session in [n] KiB. It holds snapshots, inputs and outputs as they are.
+    exit code 0
+    ");
     assert_ne!(std::fs::read(&path).unwrap(), bytes);
 
     // Failures leave no temporary files.
-    repo.teddy(&["export", "--bundle", file, "gone", "--force"])
-        .check(1, &["there is no session `gone`"]);
-    repo.teddy(&["export", "--bundle", "no/such/folder.bundle"])
-        .check(1, &["no such file or directory"]);
+    let shown = repo.printed(&["export", "--bundle", file, "gone", "--force"]);
+    insta::assert_snapshot!(shown, @"
+    error: there is no session `gone`
+    hint: `teddy sessions` lists the sessions
+    exit code 1
+    ");
+    let shown = repo.printed(&["export", "--bundle", "no/such/folder.bundle"]);
+    insta::assert_snapshot!(shown, @"
+    error: cannot write `no/such/folder.bundle`: no such file or directory
+    exit code 1
+    ");
     let left = std::fs::read_dir(path.parent().unwrap()).unwrap();
     let left = left.filter(|it| {
         let name = it.as_ref().unwrap().file_name();
@@ -162,14 +178,18 @@ fn b6_what_comes_in_is_somebody_elses_until_it_is_adopted() {
     let repo = project();
     let file = bundle(&repo, &["first", "--drafts"]);
     let other = elsewhere();
-    let out = other.teddy(&["fetch", &file]);
-    out.check(
-        0,
-        &["(with a turn in progress)", "`teddy switch --adopt first`"],
-    );
+    insta::assert_snapshot!(other.printed(&["fetch", &file]), @"
+    first  2 turns  Two (with a turn in progress)
+    Imported 1 session. `teddy show -s first` shows it; `teddy switch --adopt first` makes it yours.
+    exit code 0
+    ");
     let run = other.teddy(&["execute", "-y", "-s", "first"]);
     assert_ne!(run.code, 0, "{run}");
-    assert!(run.stderr.contains("teddy switch --adopt"), "{run}");
+    insta::assert_snapshot!(run.shown(&other), @"
+    error: the plan waiting in session `first` is not recorded as yours
+    hint: look at it with `git show refs/teddy/drafts/first:plan.md`; `teddy switch --adopt first` accepts it
+    exit code 1
+    ");
     assert!(!other.path().join("three.txt").exists());
 
     other.done(&["switch", "--adopt", "first"]);
@@ -198,19 +218,22 @@ fn b7_a_session_that_is_here_never_moves() {
     let old = repo.beside("old.bundle");
     std::fs::write(&old, &before).unwrap();
     let here = session_refs(&repo);
-    repo.teddy(&["fetch", old.to_str().unwrap()])
-        .check(0, &["already here"]);
+    insta::assert_snapshot!(repo.printed(&["fetch", old.to_str().unwrap()]), @"
+    first  2 turns  Two (already here)
+    Nothing to import: everything is here already.
+    exit code 0
+    ");
     assert_eq!(session_refs(&repo), here);
 
     // The session there has fewer turns: the import fails as a whole.
     let other = elsewhere();
     other.done(&["fetch", old.to_str().unwrap()]);
     let there = session_refs(&other);
-    let refused = other.teddy(&["fetch", &after]);
-    refused.check(
-        1,
-        &["with fewer turns", "`teddy fetch FILE first --as first-2`"],
-    );
+    insta::assert_snapshot!(other.printed(&["fetch", &after]), @"
+    error: there is a session `first` already, with fewer turns, and an import changes no existing session
+    hint: `teddy fetch FILE first --as first-2` imports it under another name
+    exit code 1
+    ");
     assert_eq!(session_refs(&other), there);
     other.done(&["fetch", &after, "first", "--as", "first-2"]);
     other.done(&["fetch", &after, "second"]);
@@ -269,8 +292,14 @@ fn a_shallow_clone_has_not_all_that_a_bundle_needs() {
     let clone = repo.beside("clone");
     repo.git(&["clone", "-q", "--depth=1", &from, clone.to_str().unwrap()]);
     repo.done(&["-C", clone.to_str().unwrap(), "new", "here"]);
-    repo.teddy_in(&clone, &["export", "--bundle", "x.bundle"])
-        .check(1, &["shallow", "git fetch --unshallow"]);
+    let shown = repo
+        .teddy_in(&clone, &["export", "--bundle", "x.bundle"])
+        .shown(&repo);
+    insta::assert_snapshot!(shown, @"
+    error: this clone is shallow: the beginning of its history is missing
+    hint: `git fetch --unshallow` gets the rest
+    exit code 1
+    ");
     assert!(!clone.join("x.bundle").exists());
 }
 
@@ -323,6 +352,6 @@ fn what_comes_in_outlives_a_prune_and_yields_to_a_session_that_was_faster() {
     other.git(&["update-ref", "-d", taken]);
 
     during(format!("{git} gc -q --prune=now\n")).check(0, &["Imported 1 session"]);
-    other.done(&["verify"]);
+    other.workflow().verify().done();
     assert_eq!(other.git(&["fsck", "--strict", "--no-dangling"]), "");
 }

@@ -214,11 +214,20 @@ fn what_was_adopted_was_never_brought_here() {
     let told = "TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` restores them to turn 2.";
     let status = ben.teddy(&["status"]);
     check(&status, 0, &[told]);
-    assert!(!status.stdout.contains("lack"), "{status}");
+    insta::assert_snapshot!(status.shown(&ben), @"
+    Session add-auth, turn 2, on branch main
+    Ready for turn 3
+    TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` restores them to turn 2.
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
 
     let restored = ben.teddy(&["restore", "@"]);
     check(&restored, 0, &[]);
-    assert!(!restored.stderr.contains("no record"), "{restored}");
+    insta::assert_snapshot!(restored.shown(&ben), @"
+    Your files match turn 2: 0 files changed.
+    exit code 0
+    ");
     assert!(!ben.teddy(&["status"]).stdout.contains("TeDDy has"));
 }
 
@@ -480,14 +489,11 @@ fn a_remote_with_too_many_sessions_is_refused() {
     let (ada, ben) = two_people();
     send(&ada);
     copies(&ada, 10_000);
-    let out = ben.teddy(&["fetch"]);
-    out.check(
-        1,
-        &[
-            "`origin` has 10001 sessions, and a fetch takes at most 10000; none was taken",
-            "`teddy fetch origin <session>`",
-        ],
-    );
+    insta::assert_snapshot!(ben.printed(&["fetch"]), @"
+    error: `origin` has 10001 sessions, and a fetch takes at most 10000; none was taken
+    hint: `teddy fetch origin <session>` fetches the ones that you name
+    exit code 1
+    ");
     assert_eq!(ben.git(&["for-each-ref", "refs/teddy"]), "");
     check(
         &ben.teddy(&["fetch", "origin", "s00007"]),

@@ -100,17 +100,66 @@ fn another_users_turn_does_not_choose_the_model_of_its_retry() {
     let repo = project();
     std::fs::write(repo.beside("answer.md"), create_plan("three.txt")).unwrap();
     let model = format!("command:cat '{}'", repo.beside("answer.md").display());
-    repo.teddy(&["plan", "-m", "go", "--model", &model])
-        .check(0, &["three.txt"]);
+    insta::assert_snapshot!(repo.printed(&["plan", "-m", "go", "--model", &model]), @r#"
+    # three.txt
+    - **Status:** Green 🟢
+    - **Plan Type:** Implementation
+    - **Agent:** Pathfinder
+
+    ## Rationale
+    ````text
+    three.txt, because it is wanted.
+    ````
+
+    ## Action Plan
+
+    ### `CREATE`
+    - **File Path:** [three.txt](/three.txt)
+    - **Description:** Make three.txt.
+    ````text
+    made
+    ````
+    Asking command:cat '[dir]/answer.md' with about [n] tokens, no price set
+    Planned turn 3: "three.txt". Next: `teddy execute`
+    exit code 0
+    "#);
     repo.done(&["execute", "-y"]);
-    let retried = repo.teddy(&["retry", "3"]);
-    assert!(retried.stderr.contains("Asking command:cat"), "{retried}");
+    insta::assert_snapshot!(repo.printed(&["retry", "3"]), @"
+    # three.txt
+    - **Status:** Green 🟢
+    - **Plan Type:** Implementation
+    - **Agent:** Pathfinder
+
+    ## Rationale
+    ````text
+    three.txt, because it is wanted.
+    ````
+
+    ## Action Plan
+
+    ### `CREATE`
+    - **File Path:** [three.txt](/three.txt)
+    - **Description:** Make three.txt.
+    ````text
+    made
+    ````
+    Asking command:cat '[dir]/answer.md' with about [n] tokens, no price set
+    your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back
+    warning: the plan of turn 3 has 1 mistake:
+    plan.md:13: CREATE three.txt: `three.txt` already exists
+        hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
+    `teddy execute` records it as rejected and asks the model again.
+    Session theirs-retry-1 is in use now.
+    exit code 3
+    ");
 
     repo.done(&["switch", "theirs"]);
     forget_owner(&repo);
-    let refused = repo.teddy(&["retry", "3"]);
-    refused.check(1, &["no model is configured"]);
-    assert!(!refused.stderr.contains("Asking"), "{refused}");
+    insta::assert_snapshot!(repo.printed(&["retry", "3"]), @"
+    error: no model is configured
+    hint: `teddy setup` sets one up, `--model` names one for this call, and `teddy plan --from <file>` takes an answer from elsewhere
+    exit code 1
+    ");
 }
 
 #[test]
@@ -134,9 +183,17 @@ fn an_edit_of_the_context_does_not_adopt_a_waiting_plan() {
         .done();
     forget_owner(&repo);
     let edited = repo.printed(&["context", "add", "a.txt"]);
-    assert!(edited.contains("is not recorded as yours"), "{edited}");
+    insta::assert_snapshot!(edited, @"
+    error: the plan waiting in session `theirs` is not recorded as yours
+    hint: look at it with `git show refs/teddy/drafts/theirs:plan.md`; `teddy switch --adopt theirs` accepts it
+    exit code 1
+    ");
     let executed = repo.workflow().execute().refused();
-    assert!(executed.contains("is not recorded as yours"), "{executed}");
+    insta::assert_snapshot!(executed, @"
+    error: the plan waiting in session `theirs` is not recorded as yours
+    hint: look at it with `git show refs/teddy/drafts/theirs:plan.md`; `teddy switch --adopt theirs` accepts it
+    exit code 1
+    ");
 }
 
 #[test]
@@ -159,9 +216,21 @@ fn turns_before_the_users_own_were_never_in_the_files() {
     ben.done(&["branch", "origin/add-auth:@", "mine"]);
     let asks = plan("Ask", &[chat("What next?")]);
     let asked = ben.workflow().execute_text(&asks).refused();
-    assert!(asked.contains("turn 3 executed"), "{asked}");
+    insta::assert_snapshot!(asked, @"
+    TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` restores them to turn 2
+    ▶ 1. CHAT_WITH_USER What next?
+      ✓ asks the user
+    turn 3 executed
+      asks (Open): What next?
+    ");
     let status = ben.done(&["status"]);
-    assert!(!status.contains("lack"), "{status}");
+    insta::assert_snapshot!(ben.plain(&status), @"
+    Session mine, turn 3, on branch main
+    Ready for turn 4
+    The model waits for your answer:
+      What next?
+    Your files are as the newest turn left them
+    ");
 }
 
 #[test]
@@ -249,8 +318,11 @@ fn t26_a_kill_changes_no_owner() {
 fn a_rename_to_a_taken_name_changes_no_owner() {
     let repo = project();
     repo.workflow().new_session("mine").done();
-    repo.teddy(&["branch", "-m", "theirs"])
-        .check(1, &["there is a session `theirs` already"]);
+    insta::assert_snapshot!(repo.printed(&["branch", "-m", "theirs"]), @"
+    error: there is a session `theirs` already
+    hint: `teddy switch theirs` continues it; or choose another name
+    exit code 1
+    ");
     assert_eq!(own_turns(&repo, "theirs"), [true; 3]);
 }
 

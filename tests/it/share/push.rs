@@ -30,10 +30,12 @@ fn session() -> TestRepo {
 fn session_in(init: &[&str]) -> TestRepo {
     let repo = TestRepo::with(init).file("a.txt", "one\ntwo\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt"]);
-    repo.run_plan(&plan("Change a", &[edit("a.txt", "two", "2")]));
-    repo.run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
+    repo.workflow()
+        .run_plan(&plan("Change a", &[edit("a.txt", "two", "2")]));
+    repo.workflow()
+        .run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
     let there = remote(&repo);
     let there = there.to_str().unwrap();
     repo.git(&[&["init", "-q", "--bare"], init, &[there]].concat());
@@ -175,7 +177,11 @@ fn bare2_the_same_session_has_the_same_bare_one_on_every_machine() {
     let first = there(&repo, BARE);
     let other = clone(&repo, "other", repo.path().to_str().unwrap());
     let out = repo.teddy_in(&other, &["push", "-s", "demo"]);
-    out.check(0, &["origin has all of it"]);
+    insta::assert_snapshot!(out.shown(&repo), @"
+    demo: origin has all of it
+    `origin` has all of it.
+    exit code 0
+    ");
 
     // Each clone adds new turns to the remote's bare session.
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
@@ -198,11 +204,22 @@ fn bare2_the_same_session_has_the_same_bare_one_on_every_machine() {
     };
     assert_eq!(there_now(&repo.path()), there_now(&other));
     assert_eq!(there_now(&other).1, json!(1));
-    repo.teddy_in(&other, &["-s", "demo", "push", "-y"])
-        .check(0, &["1 of 3 turns"]);
+    let shown = repo
+        .teddy_in(&other, &["-s", "demo", "push", "-y"])
+        .shown(&repo);
+    insta::assert_snapshot!(shown, @"
+    demo: 1 of 3 turns without the code, 8 objects, [n] KiB, to refs/teddy/bare/demo of origin
+      the `input.md` of each turn names the project's directory
+    Sent 1 session to `origin`.
+    exit code 0
+    ");
     let parent = repo.git_in(&remote(&repo), &["rev-parse", &format!("{BARE}^")]);
     assert_eq!(parent, first);
-    repo.teddy(&["push"]).check(0, &["has all of it"]);
+    insta::assert_snapshot!(repo.printed(&["push"]), @"
+    demo: origin has all of it
+    `origin` has all of it.
+    exit code 0
+    ");
 }
 
 #[test]
@@ -222,7 +239,12 @@ fn bare3_a_bare_session_comes_from_the_session_and_from_no_ref_here() {
     repo.done(&["gc"]);
     repo.git(&["gc", "-q", "--prune=now"]);
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
-    repo.teddy(&["push", "-y"]).check(0, &["1 of 3 turns"]);
+    insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
+    demo: 1 of 3 turns without the code, 8 objects, [n] KiB, to refs/teddy/bare/demo of origin
+      the `input.md` of each turn names the project's directory
+    Sent 1 session to `origin`.
+    exit code 0
+    ");
 }
 
 #[test]
@@ -258,16 +280,18 @@ fn bare11_a_chain_that_leads_to_code_is_not_sent() {
 #[test]
 fn nothing_is_sent_before_somebody_says_so() {
     let repo = session();
-    repo.teddy(&["push"]).check(
-        1,
-        &[
-            "demo: 2 turns without the code",
-            "TeDDy cannot ask",
-            "hint: `-y` says yes",
-        ],
-    );
-    repo.teddy(&["push", "-n"])
-        .check(0, &["`input.md` of each turn names"]);
+    insta::assert_snapshot!(repo.printed(&["push"]), @r#"
+    demo: 2 turns without the code, 26 objects, [n] KiB, to refs/teddy/bare/demo of origin
+      the `input.md` of each turn names the project's directory
+    error: stdin is not a terminal, so TeDDy cannot ask "Send `demo` to `origin`?"
+    hint: `-y` says yes
+    exit code 1
+    "#);
+    insta::assert_snapshot!(repo.printed(&["push", "-n"]), @"
+    demo: 2 turns without the code, 26 objects, [n] KiB, to refs/teddy/bare/demo of origin
+      the `input.md` of each turn names the project's directory
+    exit code 0
+    ");
     let shown = repo.json(&["push", "-n"], 0);
     assert_eq!(shown["sent"], json!(false));
     assert_eq!(refs(&repo), "");
@@ -294,15 +318,18 @@ fn bare5_the_code_takes_the_place_of_the_bare_session_and_never_the_other_way_ro
 
     // Once the code was sent, a bare session is refused.
     repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
-    repo.teddy(&["push", "--no-code", "-y"]).check(
-        1,
-        &[
-            "has `demo` with its code",
-            "hint: `--code` sends it as a copy there",
-        ],
-    );
-    repo.teddy(&["push", "-y"])
-        .check(0, &["1 of 4 turns with the code"]);
+    insta::assert_snapshot!(repo.printed(&["push", "--no-code", "-y"]), @"
+    error: remote `origin` has `demo` with its code; a session without code cannot take its place
+    hint: `--code` sends it as a copy there; `--as <name>` sends it without code under another name
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
+    demo: 1 of 4 turns with the code, 12 objects, [n] KiB, to refs/teddy/sessions/demo of origin
+      1 file in no branch of origin:
+        d.txt
+    Sent 1 session to `origin`.
+    exit code 0
+    ");
     assert_eq!(there(&repo, CODE), repo.git(&["rev-parse", CODE]));
 }
 
@@ -318,15 +345,22 @@ fn files_that_the_remote_has_are_not_named() {
 fn the_setting_says_how_and_where() {
     let repo = session();
     repo.configure("push: {mode: code, remote: elsewhere}\n");
-    repo.teddy(&["push", "-n"])
-        .check(1, &["there is no remote `elsewhere`"]);
+    insta::assert_snapshot!(repo.printed(&["push", "-n"]), @"
+    error: there is no remote `elsewhere`
+    hint: the only remote is `origin`
+    exit code 1
+    ");
     let shown = repo.json(&["push", "-n", "--remote", "origin"], 0);
     assert_eq!(shown["sessions"][0]["mode"], json!("code"));
     // The repository's own settings don't apply here.
     repo.configure("");
     repo.write(".teddy/config.yaml", "push: {mode: code, allow: [keys]}\n");
-    let out = repo.teddy(&["push", "-n"]);
-    out.check(0, &["push.allow", "push.mode", "without the code"]);
+    insta::assert_snapshot!(repo.printed(&["push", "-n"]), @"
+    demo: 2 turns without the code, 26 objects, [n] KiB, to refs/teddy/bare/demo of origin
+      the `input.md` of each turn names the project's directory
+    warning: settings of this repository are ignored: push.mode, push.allow (a repository may not decide that)
+    exit code 0
+    ");
 }
 
 #[test]
@@ -380,15 +414,15 @@ fn bare6_a_key_in_an_output_stops_the_push_until_it_is_allowed() {
     let repo = session();
     plant(&repo, "output/01.txt", &format!("one\ntoken {}\n", key()));
     let out = repo.teddy(&["push", "-y"]);
-    out.check(
-        1,
-        &[
-            "demo:2:output/01.txt:2 (keys) github token: token [github token]",
-            "nothing was sent: 1 finding may be private",
-            "`--redact`",
-            "`--allow demo:2:output/01.txt:2`",
-        ],
-    );
+    insta::assert_snapshot!(out.shown(&repo), @"
+    demo: 2 turns without the code, 28 objects, [n] KiB, to refs/teddy/bare/demo of origin
+      the `input.md` of each turn names the project's directory
+    May be private:
+      demo:2:output/01.txt:2 (keys) github token: token [github token]
+    error: nothing was sent: 1 finding may be private
+    hint: `--redact` takes them out of the copy that is sent; `--allow demo:2:output/01.txt:2` lets one go, `--allow <kind>` all of a kind
+    exit code 1
+    ");
     assert!(!format!("{out}").contains(RANDOM), "{out}");
     let error = repo.json(&["push", "-y"], 1);
     assert_eq!(error["error"]["kind"], json!("Findings"));
@@ -400,14 +434,33 @@ fn bare6_a_key_in_an_output_stops_the_push_until_it_is_allowed() {
     repo.json(&["push", "-n"], 1);
     assert_eq!(refs(&repo), "");
 
-    let wrong = repo.teddy(&["push", "-y", "--allow", "demo:1"]);
-    wrong.check(1, &["warning: `--allow demo:1` names no finding"]);
-    repo.teddy(&["push", "-y", "--allow", "demo:2"])
-        .check(0, &["allowed"]);
+    insta::assert_snapshot!(repo.printed(&["push", "-y", "--allow", "demo:1"]), @"
+    demo: 2 turns without the code, 28 objects, [n] KiB, to refs/teddy/bare/demo of origin
+      the `input.md` of each turn names the project's directory
+    May be private:
+      demo:2:output/01.txt:2 (keys) github token: token [github token]
+    warning: `--allow demo:1` names no finding
+    error: nothing was sent: 1 finding may be private
+    hint: `--redact` takes them out of the copy that is sent; `--allow demo:2:output/01.txt:2` lets one go, `--allow <kind>` all of a kind
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["push", "-y", "--allow", "demo:2"]), @"
+    demo: 2 turns without the code, 28 objects, [n] KiB, to refs/teddy/bare/demo of origin
+      the `input.md` of each turn names the project's directory
+    May be private:
+      demo:2:output/01.txt:2 (keys) github token, allowed: token [github token]
+    Sent 1 session to `origin`.
+    exit code 0
+    ");
     // Findings in turns that the remote already has are not reported again.
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     plant(&repo, "output/02.txt", &key());
-    repo.teddy(&["push", "-y"]).check(0, &["1 of 3 turns"]);
+    insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
+    demo: 1 of 3 turns without the code, 10 objects, [n] KiB, to refs/teddy/bare/demo of origin
+      the `input.md` of each turn names the project's directory
+    Sent 1 session to `origin`.
+    exit code 0
+    ");
 }
 
 #[test]
@@ -445,25 +498,39 @@ fn with_the_code_every_file_is_looked_at_that_the_remote_lacks() {
     repo.write("notes.txt", "one\nsee /home/ada/notes\n");
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
-    repo.teddy(&["push", "-n"])
-        .check(0, &["4 turns without the code"]);
-    let out = repo.teddy(&["push", "-y", "--code"]);
-    out.check(
-        1,
-        &[
-            "files in no branch of origin",
-            "    notes.txt",
-            "demo:3:notes.txt:2 (paths)",
-        ],
-    );
-    assert!(!out.stderr.contains("--redact"), "{out}");
-    repo.teddy(&["push", "-y", "--code", "--redact"]).check(
-        1,
-        &[
-            "demo:3:notes.txt:2 (paths)",
-            "`--no-code` sends the turns without the files",
-        ],
-    );
+    insta::assert_snapshot!(repo.printed(&["push", "-n"]), @"
+    demo: 4 turns without the code, 42 objects, [n] KiB, to refs/teddy/bare/demo of origin
+      the `input.md` of each turn names the project's directory
+    exit code 0
+    ");
+    insta::assert_snapshot!(repo.printed(&["push", "-y", "--code"]), @"
+    demo: 4 turns with the code, 61 objects, [n] KiB, to refs/teddy/sessions/demo of origin
+      4 files in no branch of origin:
+        b.txt
+        c.txt
+        d.txt
+        notes.txt
+    May be private:
+      demo:3:notes.txt:2 (paths) personal path: see /home/ada/notes
+    error: nothing was sent: 1 finding may be private
+    hint: `--no-code` sends the turns without the files; `--allow demo:3:notes.txt:2` lets one go, `--allow <kind>` all of a kind
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["push", "-y", "--code", "--redact"]), @"
+    demo: 4 turns with the code, 61 objects, [n] KiB, to refs/teddy/sessions/demo of origin
+      without keys and paths: 0 findings in the new turns
+      the files of the commits are sent as they are; only what is recorded of the turns is redacted
+      4 files in no branch of origin:
+        b.txt
+        c.txt
+        d.txt
+        notes.txt
+    May be private:
+      demo:3:notes.txt:2 (paths) personal path: see /home/ada/notes
+    error: nothing was sent: 1 finding may be private
+    hint: `--no-code` sends the turns without the files; `--allow demo:3:notes.txt:2` lets one go, `--allow <kind>` all of a kind
+    exit code 1
+    ");
     repo.teddy(&["push", "-y", "--code", "--allow", "demo:3:notes.txt"])
         .check(0, &[]);
 }
@@ -514,12 +581,24 @@ fn bare7_what_is_found_is_taken_out_of_the_copy_and_stays_out() {
     let shown = repo.json(&["push", "-n"], 0);
     assert_eq!(shown["sessions"][0]["new_turns"], json!(1));
     let other = clone(&repo, "other", repo.path().to_str().unwrap());
-    repo.teddy_in(&other, &["-s", "demo", "push", "-y"])
-        .check(0, &["without keys and paths"]);
+    let shown = repo
+        .teddy_in(&other, &["-s", "demo", "push", "-y"])
+        .shown(&repo);
+    insta::assert_snapshot!(shown, @"
+    demo: 1 of 3 turns without the code, 10 objects, [n] KiB, to refs/teddy/bare/demo of origin
+      without keys and paths: 0 findings in the new turns
+    Sent 1 session to `origin`.
+    exit code 0
+    ");
     assert_eq!(there_file(&repo, "output/02.txt"), "in /home/user/y");
     let parent = repo.git_in(&remote(&repo), &["rev-parse", &format!("{BARE}^")]);
     assert_eq!(parent, first);
-    repo.teddy(&["push"]).check(0, &["has all of it"]);
+    insta::assert_snapshot!(repo.printed(&["push"]), @"
+    demo: origin has all of it
+      without keys and paths: 0 findings in the new turns
+    `origin` has all of it.
+    exit code 0
+    ");
 }
 
 #[test]
@@ -528,15 +607,28 @@ fn bare7_with_the_code_the_turns_are_redacted_and_the_files_are_not() {
     let report = format!("token {} in /home/ada/x\n", key());
     plant(&repo, "output/01.txt", &report);
     let own = repo.git(&["rev-parse", CODE]);
-    repo.teddy(&["push", "-y", "--code"])
-        .check(1, &["`--redact` takes them out"]);
-    repo.teddy(&["push", "-y", "--code", "--redact"]).check(
-        0,
-        &[
-            "without keys and paths",
-            "the files of the commits are sent as they are",
-        ],
-    );
+    insta::assert_snapshot!(repo.printed(&["push", "-y", "--code"]), @"
+    demo: 2 turns with the code, 39 objects, [n] KiB, to refs/teddy/sessions/demo of origin
+      2 files in no branch of origin:
+        a.txt
+        b.txt
+    May be private:
+      demo:2:output/01.txt:1 (keys) github token: token [github token] in /home/ada/x
+      demo:2:output/01.txt:1 (paths) personal path: ...[github token] in /home/ada/x
+    error: nothing was sent: 2 findings may be private
+    hint: `--redact` takes them out of all but the files of commits; `--allow demo:2:output/01.txt:1` lets one go, `--allow <kind>` all of a kind
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["push", "-y", "--code", "--redact"]), @"
+    demo: 2 turns with the code, 39 objects, [n] KiB, to refs/teddy/sessions/demo of origin
+      without keys and paths: 2 findings in the new turns
+      the files of the commits are sent as they are; only what is recorded of the turns is redacted
+      2 files in no branch of origin:
+        a.txt
+        b.txt
+    Sent 1 session to `origin`.
+    exit code 0
+    ");
     let sent = there(&repo, CODE);
     assert_ne!(sent, own);
     assert_eq!(repo.git(&["rev-parse", CODE]), own);
@@ -552,17 +644,41 @@ fn bare7_with_the_code_the_turns_are_redacted_and_the_files_are_not() {
     // Later turns go on with the redacted ones.
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     plant(&repo, "output/02.txt", "in /home/ada/y\n");
-    repo.teddy(&["push", "-y"])
-        .check(0, &["without keys and paths"]);
+    insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
+    demo: 1 of 3 turns with the code, 14 objects, [n] KiB, to refs/teddy/sessions/demo of origin
+      without keys and paths: 0 findings in the new turns
+      the files of the commits are sent as they are; only what is recorded of the turns is redacted
+      1 file in no branch of origin:
+        c.txt
+    Sent 1 session to `origin`.
+    exit code 0
+    ");
     assert_eq!(file(":output/02.txt"), "in /home/user/y");
     assert_eq!(there(&repo, &format!("{CODE}^")), sent);
-    repo.teddy(&["push"]).check(0, &["has all of it"]);
+    insta::assert_snapshot!(repo.printed(&["push"]), @"
+    demo: origin has all of it
+      without keys and paths: 0 findings in the new turns
+      the files of the commits are sent as they are; only what is recorded of the turns is redacted
+    `origin` has all of it.
+    exit code 0
+    ");
 
     // A path in a file of a commit stops the push also if a turn had it.
     repo.write("notes.txt", "see /home/ada/x\n");
     repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
-    repo.teddy(&["push", "-y"])
-        .check(1, &["notes.txt:1 (paths)"]);
+    insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
+    demo: 1 of 4 turns with the code, 15 objects, [n] KiB, to refs/teddy/sessions/demo of origin
+      without keys and paths: 0 findings in the new turns
+      the files of the commits are sent as they are; only what is recorded of the turns is redacted
+      2 files in no branch of origin:
+        d.txt
+        notes.txt
+    May be private:
+      demo:4:notes.txt:1 (paths) personal path: see /home/ada/x
+    error: nothing was sent: 1 finding may be private
+    hint: `--no-code` sends the turns without the files; `--allow demo:4:notes.txt:1` lets one go, `--allow <kind>` all of a kind
+    exit code 1
+    ");
 }
 
 #[test]
@@ -598,17 +714,19 @@ fn bare8_what_is_there_with_a_key_does_not_become_another_bare_session() {
     repo.done(&["push", "-y", "--allow", "keys"]);
     let before = refs(&repo);
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
-    repo.teddy(&["push", "-y", "--redact"]).check(
-        1,
-        &[
-            "what would be taken out of them now",
-            "`teddy push --delete --remote origin demo`",
-        ],
-    );
+    insta::assert_snapshot!(repo.printed(&["push", "-y", "--redact"]), @"
+    error: remote `origin` has turns of `demo` with what would be taken out of them now
+    hint: `--as <name>` sends it under another name; `teddy push --delete --remote origin demo` deletes what is there
+    exit code 1
+    ");
     assert_eq!(refs(&repo), before);
     repo.done(&["push", "-y", "--delete", "demo"]);
-    repo.teddy(&["push", "-y", "--redact"])
-        .check(0, &["3 turns"]);
+    insta::assert_snapshot!(repo.printed(&["push", "-y", "--redact"]), @"
+    demo: 3 turns without the code, 36 objects, [n] KiB, to refs/teddy/bare/demo of origin
+      without keys and paths: 1 finding in the new turns
+    Sent 1 session to `origin`.
+    exit code 0
+    ");
 }
 
 #[test]
@@ -627,10 +745,20 @@ fn a_session_is_deleted_there_and_stays_here() {
         (refs(&repo), repo.git(&["for-each-ref"])),
         (String::new(), local)
     );
-    let out = repo.teddy(&["push", "--delete", "demo", "-y"]);
-    out.check(1, &["remote `origin` has no session `demo`"]);
-    repo.teddy(&["push", "--delete", "-y"])
-        .check(2, &["SESSION"]);
+    insta::assert_snapshot!(repo.printed(&["push", "--delete", "demo", "-y"]), @"
+    error: remote `origin` has no session `demo`
+    hint: `git ls-remote origin 'refs/teddy/*'` lists what the remote has
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["push", "--delete", "-y"]), @"
+    error: the following required arguments were not provided:
+      <SESSION>...
+
+    Usage: teddy push --delete --yes <SESSION>...
+
+    hint: `teddy push --help` shows its arguments, with examples
+    exit code 2
+    ");
 }
 
 #[test]
@@ -735,7 +863,12 @@ fn after_a_push_that_was_killed_pushing_again_works() {
     child.wait().unwrap();
     // The hook that git started still runs.
     std::fs::remove_file(&hook).unwrap();
-    repo.teddy(&["push", "-y"]).check(0, &["Sent 1 session"]);
+    insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
+    demo: 2 turns without the code, 26 objects, [n] KiB, to refs/teddy/bare/demo of origin
+      the `input.md` of each turn names the project's directory
+    Sent 1 session to `origin`.
+    exit code 0
+    ");
     repo.git(&["fsck", "--strict", "--no-dangling"]);
     let sleeper = std::fs::read_to_string(&note).unwrap();
     repo.command("kill").arg(sleeper.trim()).status().unwrap();
@@ -765,8 +898,13 @@ fn of_two_who_push_at_once_one_is_told_whose_turns_came_between() {
         other.display()
     );
     write_hook(&hook, &push);
-    let out = repo.teddy(&["push", "-y"]);
-    out.check(1, &["turn 3 `Theirs`", "`--as <name>`"]);
+    insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
+    demo: 3 turns without the code, 34 objects, [n] KiB, to refs/teddy/bare/demo of origin
+      the `input.md` of each turn names the project's directory
+    error: remote `origin` has turns of `demo` that you don't have: turn 3 `Theirs` by Test
+    hint: `--as <name>` sends yours under another name; `teddy fetch origin demo` brings theirs
+    exit code 1
+    ");
     assert_eq!(refs(&repo).lines().count(), 1);
 }
 
@@ -829,14 +967,21 @@ fn what_an_agent_made_can_be_fetched_redacted() {
 fn what_nobody_could_fetch_is_not_sent_and_git_brings_it_back() {
     let repo = session();
     plant(&repo, "approved.md", &plan("Other", &[execute("true")]));
-    let out = repo.teddy(&["push", "-y"]);
-    out.check(
-        1,
-        &["no one could fetch `demo`: turn 2:", "`teddy verify demo`"],
-    );
+    insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
+    demo: 2 turns without the code, 27 objects, [n] KiB, to refs/teddy/bare/demo of origin
+      the `input.md` of each turn names the project's directory
+    error: nothing was sent: no one could fetch `demo`: turn 2: the plan that ran has the actions EXECUTE, and the report says that these were approved: CREATE (R2)
+    hint: `teddy verify demo` lists what is wrong with the session itself
+    exit code 1
+    ");
     assert_eq!(refs(&repo), "");
     let out = repo.teddy(&["gc", "demo", "-y"]);
-    out.check(0, &["`teddy fetch` refuses it: turn 2:"]);
+    insta::assert_snapshot!(out.shown(&repo), @"
+    session demo
+    `git fetch .git/teddy/archive/demo-[id].bundle 'refs/teddy/*:refs/teddy/*'` restores session demo ([n] KiB); `teddy fetch` refuses it: turn 2: the plan that ran has the actions EXECUTE, and the report says that these were approved: CREATE (R2).
+    Loose objects are packed.
+    exit code 0
+    ");
     let (_, rest) = out.stderr.split_once("`git fetch ").expect("the way back");
     let file = rest.split_once(' ').unwrap().0;
     repo.git(&["fetch", "-q", file, "refs/teddy/*:refs/teddy/*"]);
@@ -887,15 +1032,15 @@ fn a_remote_with_another_hash_function_is_not_one_to_try_again() {
     let other = other.to_str().unwrap();
     repo.git(&["init", "-q", "--bare", "--object-format=sha256", other]);
     repo.git(&["remote", "set-url", "origin", other]);
-    let told = repo.teddy(&["push", "-y", "--code"]);
-    told.check(
-        1,
-        &[
-            "hash algorithm",
-            "one of the two repositories has SHA-1 ids",
-        ],
-    );
-    assert!(!told.stderr.contains("push again"), "{told}");
+    insta::assert_snapshot!(repo.printed(&["push", "-y", "--code"]), @"
+    demo: 2 turns with the code, 37 objects, [n] KiB, to refs/teddy/sessions/demo of origin
+      2 files in no branch of origin:
+        a.txt
+        b.txt
+    error: remote `origin`: the receiving end does not support this repository's hash algorithm; the remote end hung up unexpectedly
+    hint: one of the two repositories has SHA-1 ids, the other SHA-256; use a remote with the same, as `git init --object-format` makes it
+    exit code 1
+    ");
 }
 
 #[test]
@@ -915,13 +1060,14 @@ fn a_shallow_clone_is_told_to_get_the_rest_first() {
     let file = repo.beside("plan.md");
     std::fs::write(&file, made).unwrap();
     repo.done(&["-C", to, "execute", "-y", file.to_str().unwrap()]);
-    repo.teddy_in(&clone, &["push", "-y", "--code"]).check(
-        1,
-        &[
-            "shallow update not allowed",
-            "hint: this clone has only a part of the history; `git fetch --unshallow`",
-        ],
-    );
+    insta::assert_snapshot!(repo.teddy_in(&clone, &["push", "-y", "--code"]).shown(&repo), @"
+    make-c: 1 turn with the code, 22 objects, [n] KiB, to refs/teddy/sessions/make-c of origin
+      1 file in no branch of origin:
+        c.txt
+    error: remote `origin`: ! [remote rejected] [id] -> refs/teddy/sessions/make-c (shallow update not allowed); failed to push some refs to '[dir]/empty.git'
+    hint: this clone has only a part of the history; `git fetch --unshallow` gets the rest
+    exit code 1
+    ");
 }
 
 #[test]

@@ -86,13 +86,11 @@ fn a_name_that_is_not_kebab_case_is_refused_with_the_rule() {
 fn a_name_that_reads_as_a_turn_is_refused_and_a_session_that_has_one_is_reached() {
     let repo = two_turns();
     let before = repo.git(&["for-each-ref"]);
-    repo.teddy(&["branch", "1"]).check(
-        2,
-        &[
-            "`1` cannot be a session name",
-            "`teddy branch 1 <name>` starts a session at that turn",
-        ],
-    );
+    insta::assert_snapshot!(repo.printed(&["branch", "1"]), @"
+    error: `1` cannot be a session name, because it could be a turn: a number, or an abbreviated commit id
+    hint: `teddy branch 1 <name>` starts a session at that turn
+    exit code 2
+    ");
     for args in [
         &["new", "2026"][..],
         &["start", "--name", "7", "-m", "x", "--model", "replay:x"],
@@ -117,8 +115,11 @@ fn a_name_that_reads_as_a_turn_is_refused_and_a_session_that_has_one_is_reached(
 #[test]
 fn an_unknown_agent_is_refused_before_anything_is_made() {
     let repo = TestRepo::new();
-    repo.teddy(&["new", "x", "-a", "nobody"])
-        .check(1, &["there is no agent `nobody`", "pathfinder"]);
+    insta::assert_snapshot!(repo.printed(&["new", "x", "-a", "nobody"]), @"
+    error: there is no agent `nobody`; available: architect, assistant, debugger, developer, pathfinder, prototyper
+    hint: `teddy get-prompt` lists the agents
+    exit code 1
+    ");
     assert_eq!(repo.git(&["for-each-ref"]), "");
 }
 
@@ -184,11 +185,15 @@ fn switch_and_the_option_and_the_variable_choose_the_session() {
         out.stdout.contains("\"session\": \"first\""),
         "set to nothing is not set: {out}"
     );
-    repo.teddy(&["-s", "", "status"]).check(2, &["name"]);
-    repo.teddy(&["switch"]).check(
-        1,
-        &["stdin is not a terminal", "hint: `teddy switch <name>`"],
-    );
+    insta::assert_snapshot!(repo.printed(&["-s", "", "status"]), @"
+    error: `` is not a valid session name: use lower-case letters, digits and single hyphens, such as `add-auth`
+    exit code 2
+    ");
+    insta::assert_snapshot!(repo.printed(&["switch"]), @"
+    error: stdin is not a terminal, so no session can be chosen
+    hint: `teddy switch <name>` names one; `teddy sessions` lists them
+    exit code 1
+    ");
     insta::assert_snapshot!(repo.workflow().switch("third").refused(), @r"
     error: there is no session `third`
     hint: `teddy sessions` lists the sessions
@@ -248,8 +253,27 @@ fn a_turn_of_another_session_is_named_with_a_colon() {
 fn start_without_a_person_makes_a_session_named_after_the_message_and_runs_one_turn() {
     let repo = TestRepo::new();
     repo.reply(&plan("Hello", &[create("hello.txt", "hi\n")]));
-    repo.teddy(&["start", "-m", "Say hello to everybody", "-y"])
-        .check(0, &["turn 1 executed"]);
+    let shown = repo.printed(&["start", "-m", "Say hello to everybody", "-y"]);
+    insta::assert_snapshot!(shown, @r#"
+    turn 1 executed [id]
+    Started session say-hello-to-everybody.
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ Reviewing Plan: "Hello"
+      say-hello-to-everybody · turn 1 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Hello, because it is wanted.
+     Changes: 1 file  +1
+      hello.txt  +1  new file
+        +hi
+     Action Plan:
+      - CREATE: 1 file
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. CREATE hello.txt
+      ✓ created, 1 line
+    Updated your files: hello.txt (new)
+    exit code 0
+    "#);
     assert_eq!(repo.read("hello.txt"), "hi\n");
     assert_eq!(
         repo.workflow().sessions()[0]["name"],
@@ -355,8 +379,11 @@ fn a_session_is_renamed_with_its_waiting_plan() {
     repo.done(&["plan", "make c"]);
     let tip = repo.git(&["rev-parse", "teddy/sessions/my-first-session"]);
 
-    repo.teddy(&["branch", "-m", "Better name"])
-        .check(0, &["Session my-first-session is now better-name."]);
+    insta::assert_snapshot!(repo.printed(&["branch", "-m", "Better name"]), @"
+    refs/teddy/sessions/better-name
+    Session my-first-session is now better-name.
+    exit code 0
+    ");
     assert_eq!(repo.git(&["rev-parse", "teddy/sessions/better-name"]), tip);
     assert_eq!(
         repo.git(&[
@@ -375,10 +402,16 @@ fn a_session_is_renamed_with_its_waiting_plan() {
     // A name that is in use stays what it is.
     repo.done(&["branch", "1", "other"]);
     let refs = repo.git(&["for-each-ref"]);
-    repo.teddy(&["branch", "-m", "better-name"])
-        .check(1, &["already"]);
-    repo.teddy(&["branch", "-m", "nope", "x"])
-        .check(1, &["there is no session `nope`"]);
+    insta::assert_snapshot!(repo.printed(&["branch", "-m", "better-name"]), @"
+    error: there is a session `better-name` already
+    hint: `teddy switch better-name` continues it; or choose another name
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["branch", "-m", "nope", "x"]), @"
+    error: there is no session `nope`
+    hint: `teddy sessions` lists the sessions
+    exit code 1
+    ");
     assert_eq!(repo.git(&["for-each-ref"]), refs);
 }
 
@@ -386,11 +419,22 @@ fn a_session_is_renamed_with_its_waiting_plan() {
 fn start_without_running_is_new() {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
-    repo.teddy(&["start", "--no-run", "Add a form", "a.txt"])
-        .check(0, &["Started session add-a-form", "Added a.txt"]);
-    repo.teddy(&["start", "--no-run", "--name", "other"])
-        .check(0, &["refs/teddy/sessions/other"]);
-    repo.teddy(&["start", "--no-run"]).check(2, &["--name"]);
+    insta::assert_snapshot!(repo.printed(&["start", "--no-run", "Add a form", "a.txt"]), @"
+    refs/teddy/sessions/add-a-form
+    Started session add-a-form with the agent assistant. Next: teddy plan '...'
+    Added a.txt (session)
+    exit code 0
+    ");
+    insta::assert_snapshot!(repo.printed(&["start", "--no-run", "--name", "other"]), @"
+    refs/teddy/sessions/other
+    Started session other with the agent assistant. Next: teddy plan '...'
+    exit code 0
+    ");
+    insta::assert_snapshot!(repo.printed(&["start", "--no-run"]), @"
+    error: the session needs a name
+    hint: `teddy start --no-run --name <name>` gives it
+    exit code 2
+    ");
     assert_eq!(repo.json(&["sessions"], 0)[0]["turns"], 0);
 }
 
@@ -418,10 +462,11 @@ fn a_session_of_someone_else_runs_only_what_was_shown() {
     ");
     // A branch of it is no more the user's than itself.
     repo.done(&["branch", "theirs:1", "mine"]);
-    repo.teddy(&["verify", "--rerun", "mine:1", "-y"]).check(
-        1,
-        &["turn 1 of session `mine` is not recorded as yours; its plan does not run"],
-    );
+    insta::assert_snapshot!(repo.printed(&["verify", "--rerun", "mine:1", "-y"]), @"
+    error: turn 1 of session `mine` is not recorded as yours; its plan does not run
+    hint: `teddy switch --adopt mine` accepts the session
+    exit code 1
+    ");
     insta::assert_snapshot!(theirs().execute().refused(), @"
     error: the plan waiting in session `theirs` is not recorded as yours
     hint: look at it with `git show refs/teddy/drafts/theirs:plan.md`; `teddy switch --adopt theirs` accepts it

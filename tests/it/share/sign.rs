@@ -12,10 +12,12 @@ const SIGNED: &str = "refs/teddy/signed/demo";
 fn session(init: &[&str]) -> TestRepo {
     let repo = TestRepo::with(init).file("a.txt", "one\ntwo\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt"]);
-    repo.run_plan(&plan("Change a", &[edit("a.txt", "two", "2")]));
-    repo.run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
+    repo.workflow()
+        .run_plan(&plan("Change a", &[edit("a.txt", "two", "2")]));
+    repo.workflow()
+        .run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
     repo
 }
 
@@ -195,11 +197,25 @@ fn a_signature_is_pushed_and_fetched_with_the_session_that_it_covers() {
     let server = server.to_str().unwrap();
     repo.git(&["init", "-q", "--bare", server]);
     repo.git(&["remote", "add", "origin", server]);
-    repo.teddy(&["push", "--sign", "-y"])
-        .check(0, &["the signature covers the files, so it is not sent"]);
+    insta::assert_snapshot!(repo.printed(&["push", "--sign", "-y"]), @"
+    demo: 2 turns without the code, 26 objects, [n] KiB, to refs/teddy/bare/demo of origin
+      the `input.md` of each turn names the project's directory
+      the signature covers the files, so it is not sent without them (`--code`)
+    Signed `demo`, turns 1-2: refs/teddy/signed/demo
+    Sent 1 session to `origin`.
+    exit code 0
+    ");
     assert_eq!(repo.git(&["ls-remote", "origin", SIGNED]), "");
-    repo.teddy(&["push", "--code", "--sign", "-y"])
-        .check(0, &["Signed `demo`, turns 1-2", "with the signature"]);
+    insta::assert_snapshot!(repo.printed(&["push", "--code", "--sign", "-y"]), @"
+    demo: 2 turns with the code, 37 objects, [n] KiB, to refs/teddy/sessions/demo of origin, with the signature
+      takes the place of refs/teddy/bare/demo
+      2 files in no branch of origin:
+        a.txt
+        b.txt
+    Signed `demo`, turns 1-2: refs/teddy/signed/demo
+    Sent 1 session to `origin`.
+    exit code 0
+    ");
     let signed = repo.git(&["rev-parse", SIGNED]);
     assert_eq!(
         repo.git(&["ls-remote", "origin", SIGNED]),
@@ -326,8 +342,11 @@ fn what_is_missing_for_a_signature_is_said() {
     }
     repo.git(&["config", "user.useConfigOnly", "true"]);
     Output::of(command).check(1, &["git does not know who you are", "user.email"]);
-    repo.teddy(&["verify", "--sign", "dema"])
-        .check(1, &["there is no session `dema`"]);
+    insta::assert_snapshot!(repo.printed(&["verify", "--sign", "dema"]), @"
+    error: there is no session `dema`
+    hint: did you mean `demo`? `teddy sessions` lists the sessions
+    exit code 1
+    ");
 }
 
 #[test]

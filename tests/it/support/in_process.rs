@@ -830,16 +830,23 @@ pub(super) fn show_paths(
 }
 
 /// What differs between runs or with every change of a prompt, and what stands for it.
-static FILTERS: LazyLock<[(regex::Regex, &str); 6]> = LazyLock::new(|| {
+static FILTERS: LazyLock<[(regex::Regex, &str); 11]> = LazyLock::new(|| {
     let filter = |pattern: &str| regex::Regex::new(pattern).unwrap();
     [
         (
-            filter(r"\b(?:[0-9a-f]{12}|[0-9a-f]{40}|[0-9a-f]{64})\b"),
+            filter(
+                r"\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4,12}){0,4}|[0-9a-f]{12}|[0-9a-f]{40}|[0-9a-f]{64})\b",
+            ),
             "[id]",
         ),
-        (filter(r"about [0-9,]+ tokens"), "about [n] tokens"),
+        (filter(r"([Aa]bout) [0-9,]+ tokens"), "$1 [n] tokens"),
+        (filter(r"\bprocess [0-9]+"), "process [pid]"),
+        (filter(r", [0-9]+ s\b"), ", [time]"),
+        (filter(r" +[0-9]+\.[0-9] s\b"), " [time]"),
+        (filter(r"\bgit [0-9]+(?:\.[0-9]+)+"), "git [version]"),
         // The directory of a test has a random name, which is in the input.
         (filter(r"\$[0-9.]+ and the answer"), "$$[n] and the answer"),
+        (filter(r"\b[0-9]+\.[0-9] KiB"), "[n] KiB"),
         (filter(r#""duration_ms": [0-9]+"#), "\"duration_ms\": [n]"),
         (filter(r"\*\*Duration:\*\* [0-9]+ms"), "**Duration:** [n]"),
         (filter(r"127\.0\.0\.1:[0-9]+"), "[host]"),

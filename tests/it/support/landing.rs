@@ -1,5 +1,7 @@
 //! Projects for the tests of `land`, and checks of what a landing must not change.
 
+use teddy::workflow::land::{LandOptions, MessageSource};
+
 use crate::plans::{create, edit, execute, plan};
 use crate::support::TestRepo;
 
@@ -63,4 +65,12 @@ pub fn check_clean(repo: &TestRepo) {
 pub fn everything(repo: &TestRepo) -> (crate::support::Users, String, String, String) {
     let sessions = repo.git(&["for-each-ref", "refs/teddy/sessions"]);
     (repo.users(), sessions, repo.tree(), status(repo))
+}
+
+/// Returns options of a landing of all turns with this message.
+pub fn land_as(message: &str) -> LandOptions {
+    LandOptions {
+        message: MessageSource::Given(message.to_owned()),
+        ..LandOptions::default()
+    }
 }

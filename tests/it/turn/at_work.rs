@@ -25,11 +25,12 @@ fn status_says_who_is_at_work_in_the_session() {
     let at_work = |what: &str| {
         let process = std::process::id();
         std::fs::write(&lock, format!("process {process} ({what})")).unwrap();
-        let shown = repo.printed(&["status"]);
-        let shown = shown.replace(&format!("process {process}"), "process [n]");
-        let (before, age) = shown.split_once("[n], ").unwrap();
-        let (_, after) = age.split_once(')').unwrap();
-        format!("{before}[n], [age]){after}")
+        let out = repo.teddy(&["status"]);
+        assert!(
+            out.stdout.contains(&format!("(process {process}, ")),
+            "{out}"
+        );
+        out.shown(&repo)
     };
 
     let shown = [
@@ -40,19 +41,19 @@ fn status_says_who_is_at_work_in_the_session() {
     .map(at_work);
     insta::assert_snapshot!(shown.concat(), @r"
     Session one, turn 0, on branch main
-    At work: turn 1 is running (process [n], [age])
+    At work: turn 1 is running (process [pid], [time])
     A plan is waiting for turn 1: Make one (1 action)
     Your files are as the newest turn left them
     Next: wait until it has ended
     exit code 0
     Session one, turn 0, on branch main
-    At work: the plan for turn 1 is open in a review (process [n], [age])
+    At work: the plan for turn 1 is open in a review (process [pid], [time])
     A plan is waiting for turn 1: Make one (1 action)
     Your files are as the newest turn left them
     Next: decide in the review there
     exit code 0
     Session one, turn 0, on branch main
-    At work: another `teddy plan` in this session (process [n], [age])
+    At work: another `teddy plan` in this session (process [pid], [time])
     A plan is waiting for turn 1: Make one (1 action)
     Your files are as the newest turn left them
     Next: wait until it has ended
@@ -66,10 +67,15 @@ fn status_says_who_is_at_work_in_the_session() {
         ),
     )
     .unwrap();
-    let out = repo.teddy(&["sessions"]);
-    assert!(out.stdout.ends_with(" (turn 1 is running)\n"), "{out}");
-    repo.teddy(&["log"])
-        .check(0, &["At work: turn 1 is running (process "]);
+    insta::assert_snapshot!(repo.printed(&["sessions"]), @"
+    * one     0 turns  2026-01-02  Start session one (turn 1 is running)
+    exit code 0
+    ");
+    insta::assert_snapshot!(repo.printed(&["log"]), @"
+       0 [id] 2026-01-02 03:04 started  Start session one
+    At work: turn 1 is running (process [pid], [time])
+    exit code 0
+    ");
     at_work("plan");
     assert_eq!(
         repo.json(&["status"], 0)["at_work"]["command"],
@@ -126,5 +132,11 @@ fn a_plan_that_runs_says_so_to_others() {
         running.id()
     );
     second.check(75, &[&held]);
-    repo.teddy(&["status"]).check(0, &["Ready for turn 2"]);
+    insta::assert_snapshot!(repo.printed(&["status"]), @"
+    Session one, turn 1, on branch main
+    Ready for turn 2
+    Your files are as the newest turn left them
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
 }

@@ -487,8 +487,28 @@ fn promise_b6_a_waiting_plan_stays_with_its_session() {
     }
     let full = ["rev-parse", "--symbolic-full-name", "teddy/drafts/demo"];
     assert_eq!(repo.git_in(&linked, &full), "refs/teddy/drafts/demo");
-    repo.teddy_in(&linked, &["-s", "demo", "execute", "-y"])
-        .check(0, &["turn 2 executed"]);
+    let shown = repo
+        .teddy_in(&linked, &["-s", "demo", "execute", "-y"])
+        .shown(&repo);
+    insta::assert_snapshot!(shown, @r#"
+    turn 2 executed [id]
+    TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` restores them to turn 1
+    ▶ Reviewing Plan: "Make 2.txt"
+      demo · turn 2 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Make 2.txt, because it is wanted.
+     Changes: 1 file  +1
+      2.txt  +1  new file
+        +made
+     Action Plan:
+      - CREATE: 1 file
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. CREATE 2.txt
+      ✓ created, 1 line
+    Updated your files: 2.txt (new)
+    exit code 0
+    "#);
 
     // TeDDy's note about the draft is deleted with its session.
     repo.reply(&makes("5.txt"));

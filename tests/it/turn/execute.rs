@@ -538,15 +538,51 @@ fn what_a_command_removed_for_nothing_is_there_for_the_next_plan_to_read() {
         &[create("one.txt", "1\n"), create("d/two.txt", "2\n")],
     ));
     let wrong = plan("Fails", &[execute("rm -r one.txt d; false")]);
-    repo.teddy_reads(&["-c", "on_failure=rollback", "execute", "-", "-y"], wrong)
-        .check(1, &["failed"]);
+    let shown = repo
+        .teddy_reads(&["-c", "on_failure=rollback", "execute", "-", "-y"], wrong)
+        .shown(&repo);
+    insta::assert_snapshot!(shown, @r#"
+    turn 2 failed [id]
+    ▶ Reviewing Plan: "Fails"
+      demo · turn 2 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Fails, because it is wanted.
+     Action Plan:
+      - EXECUTE: 1 command (sandboxed, no network)
+        $ rm -r one.txt d; false
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. EXECUTE rm -r one.txt d; false
+      ✗ the command failed with exit code 1
+    Your files are unchanged.
+    `teddy resume` lets the model continue.
+    exit code 1
+    "#);
     repo.workflow()
         .run_plan(&plan("Reads a file", &[read("one.txt")]));
     repo.workflow()
         .run_plan(&plan("Reads below a folder", &[read("d/two.txt")]));
     let wrong = plan("Fails", &[execute("rm -r d; false")]);
-    repo.teddy_reads(&["-c", "on_failure=rollback", "execute", "-", "-y"], wrong)
-        .check(1, &["failed"]);
+    let shown = repo
+        .teddy_reads(&["-c", "on_failure=rollback", "execute", "-", "-y"], wrong)
+        .shown(&repo);
+    insta::assert_snapshot!(shown, @r#"
+    turn 5 failed [id]
+    ▶ Reviewing Plan: "Fails"
+      demo · turn 5 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Fails, because it is wanted.
+     Action Plan:
+      - EXECUTE: 1 command (sandboxed, no network)
+        $ rm -r d; false
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. EXECUTE rm -r d; false
+      ✗ the command failed with exit code 1
+    Your files are unchanged.
+    `teddy resume` lets the model continue.
+    exit code 1
+    "#);
     repo.workflow()
         .run_plan(&plan("Reads a folder", &[read("d")]));
 }

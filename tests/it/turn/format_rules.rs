@@ -618,18 +618,42 @@ fn cf5_trust_ends_with_any_changed_byte_of_a_prompt_too() {
 fn cf6_a_value_of_the_call_is_yaml() {
     let repo = project();
     let wrong = plan("Fails", &[create("one.txt", "1\n"), execute("false")]);
-    repo.teddy_reads(
-        &[
-            "-c",
-            "on_failure=rollback",
-            "-c",
-            "execute={timeout: 5}",
-            "execute",
-            "-",
-            "-y",
-        ],
-        wrong,
-    )
-    .check(1, &["failed"]);
+    let shown = repo
+        .teddy_reads(
+            &[
+                "-c",
+                "on_failure=rollback",
+                "-c",
+                "execute={timeout: 5}",
+                "execute",
+                "-",
+                "-y",
+            ],
+            wrong,
+        )
+        .shown(&repo);
+    insta::assert_snapshot!(shown, @r#"
+    turn 1 failed [id]
+    ▶ Reviewing Plan: "Fails"
+      demo · turn 1 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Fails, because it is wanted.
+     Changes: 1 file  +1
+      one.txt  +1  new file
+        +1
+     Action Plan:
+      - CREATE: 1 file
+      - EXECUTE: 1 command (sandboxed, no network)
+        $ false
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    ▶ 1. CREATE one.txt
+      ✓ created, 1 line
+    ▶ 2. EXECUTE false
+      ✗ the command failed with exit code 1
+    Your files are unchanged.
+    `teddy resume` lets the model continue.
+    exit code 1
+    "#);
     assert!(!repo.path().join("one.txt").exists());
 }

@@ -331,15 +331,39 @@ fn a_failure_before_anything_ran_records_nothing() {
 fn t13_what_an_interrupted_plan_did_can_be_looked_at_and_restored() {
     let repo = project();
     armed(&repo, "before-action=3*off->1*return(interrupt)").check(130, &[]);
-    repo.teddy(&["status"]).check(
-        0,
-        &["Turn 2 was interrupted and nothing of it is in your files; `teddy restore 2` applies what it did."],
-    );
-    let shown = repo.done(&["diff", "2"]);
-    assert!(
-        shown.contains("+2\n") && shown.contains("+made\n"),
-        "{shown}"
-    );
+    insta::assert_snapshot!(repo.printed(&["status"]), @"
+    Session demo, turn 2, on branch main
+    A plan is waiting for turn 3: All of it (4 actions)
+    Turn 2 was interrupted and nothing of it is in your files; `teddy restore 2` applies what it did.
+    Next: teddy execute
+    exit code 0
+    ");
+    insta::assert_snapshot!(repo.printed(&["diff", "2"]), @"
+    --- /dev/null
+    +++ b/.teddy/memos.yaml
+    @@ -0,0 +1 @@
+    +- It is done.
+    --- a/a.txt
+    +++ b/a.txt
+    @@ -1,3 +1,3 @@
+     one
+    -two
+    +2
+     three
+    --- /dev/null
+    +++ b/made.txt
+    @@ -0,0 +1 @@
+    +made
+    --- /dev/null
+    +++ b/new/b.txt
+    @@ -0,0 +1 @@
+    +b
+    --- /dev/null
+    +++ b/new/c.txt
+    @@ -0,0 +1 @@
+    +c
+    exit code 0
+    ");
     repo.done(&["restore", "2"]);
     assert_eq!(
         [repo.read("a.txt"), repo.read("made.txt")],

@@ -127,12 +127,16 @@ fn the_ledger_says_who_called_and_log_shows_the_nesting() {
     ]);
     assert_eq!(json!(shown), expected);
     let log = repo.done(&["log"]);
-    assert!(
-        log.contains("executed     Found")
-            && log.contains("executed   Designed")
-            && log.contains("executed Go on"),
-        "{log}"
-    );
+    insta::assert_snapshot!(repo.plain(&log), @"
+    7 [id] 2026-01-02 03:04 executed Go on
+    6 [id] 2026-01-02 03:04 executed   Designed
+    5 [id] 2026-01-02 03:04 executed     Found
+    4 [id] 2026-01-02 03:04 executed   Ask for help
+    3 [id] 2026-01-02 03:04 executed   Design
+    2 [id] 2026-01-02 03:04 executed Hand over
+    1 [id] 2026-01-02 03:04 executed Look
+    0 [id] 2026-01-02 03:04 started  Start session demo
+    ");
 }
 
 #[test]

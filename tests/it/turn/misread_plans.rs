@@ -167,7 +167,19 @@ fn promise_a1_a_here_document_with_fences_is_one_script() {
     let text = |behind: &str| format!("{}{head}```sh\n{script}```\n{behind}", plan("Write", &[]));
     let undo = text("To undo:\n```\nrm -f README.md\n```\n");
     let refused = repo.workflow().execute_text(&undo).refused();
-    assert!(refused.contains("more than one code block"), "{refused}");
+    insta::assert_snapshot!(refused, @r#"
+    The plan was not accepted: 2 mistakes
+    plan.md:22: EXECUTE cat > doc.md <<'EOF': unexpected text "To undo:"
+        hint: EXECUTE has a list and one code block; leave everything else out
+    plan.md:23: EXECUTE cat > doc.md <<'EOF': EXECUTE has more than one code block
+        hint: put all of the content into one block whose fence is longer than any run of backticks inside
+    no model is configured to correct the plan
+    turn 1 rejected
+    plan.md:22: EXECUTE cat > doc.md <<'EOF': unexpected text "To undo:"
+        hint: EXECUTE has a list and one code block; leave everything else out
+    plan.md:23: EXECUTE cat > doc.md <<'EOF': EXECUTE has more than one code block
+        hint: put all of the content into one block whose fence is longer than any run of backticks inside
+    "#);
     repo.run_plan(&text(""));
     assert_eq!(repo.read("doc.md"), "```\nmake\n```\n");
     assert_eq!(repo.read("README.md"), "# Project\n");

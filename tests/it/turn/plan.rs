@@ -117,8 +117,7 @@ fn what_is_not_a_plan_does_not_replace_one_that_waits() {
 fn json_has_every_key_that_scripts_rely_on() {
     let repo = project();
     repo.reply(&plan("Make it", &[create("b.txt", "b\n")]));
-    let out = repo.teddy(&["--json", "plan", "-m", "x"]);
-    insta::assert_snapshot!(out.shown(&repo), @r#"
+    insta::assert_snapshot!(repo.printed(&["--json", "plan", "-m", "x"]), @r#"
     {
       "answer": null,
       "answered_by": "replay",
@@ -201,8 +200,29 @@ fn a_command_is_a_model() {
     )
     .unwrap();
     let model = format!("command:sh '{}'", repo.beside("model.sh").display());
-    repo.teddy(&["plan", "-m", "please do", "--model", &model])
-        .check(0, &["From a program"]);
+    insta::assert_snapshot!(repo.printed(&["plan", "-m", "please do", "--model", &model]), @r#"
+    # From a program
+    - **Status:** Green 🟢
+    - **Plan Type:** Implementation
+    - **Agent:** Pathfinder
+
+    ## Rationale
+    ````text
+    From a program, because it is wanted.
+    ````
+
+    ## Action Plan
+
+    ### `CREATE`
+    - **File Path:** [b.txt](/b.txt)
+    - **Description:** Make b.txt.
+    ````text
+    b
+    ````
+    Asking command:sh '[dir]/model.sh' with about [n] tokens, no price set
+    Planned turn 1: "From a program". Next: `teddy execute`
+    exit code 0
+    "#);
     let got = std::fs::read_to_string(repo.beside("model.sh.got")).unwrap();
     assert!(
         got.contains("# Agent Invocation Payload") && got.contains("please do"),
@@ -229,17 +249,68 @@ fn session_model(repo: &TestRepo) -> serde_json::Value {
 fn the_model_of_the_first_turn_is_the_model_of_the_session() {
     let repo = project();
     let model = program(&repo);
-    repo.teddy(&["plan", "-m", "please do", "--model", &model])
-        .check(0, &["From a program"]);
+    insta::assert_snapshot!(repo.printed(&["plan", "-m", "please do", "--model", &model]), @r#"
+    # From a program
+    - **Status:** Green 🟢
+    - **Plan Type:** Implementation
+    - **Agent:** Pathfinder
+
+    ## Rationale
+    ````text
+    From a program, because it is wanted.
+    ````
+
+    ## Action Plan
+
+    ### `CREATE`
+    - **File Path:** [b.txt](/b.txt)
+    - **Description:** Make b.txt.
+    ````text
+    b
+    ````
+    Asking command:sh '[dir]/model.sh' with about [n] tokens, no price set
+    Planned turn 1: "From a program". Next: `teddy execute`
+    exit code 0
+    "#);
     repo.done(&["execute", "-y"]);
     let named = format!("Model of this session: {model}");
     assert!(repo.done(&["status"]).contains(&named));
     let again = repo.teddy(&["plan", "-m", "again"]);
-    assert!(again.stderr.contains("Asking command:sh"), "{again}");
+    insta::assert_snapshot!(again.shown(&repo), @"
+    # From a program
+    - **Status:** Green 🟢
+    - **Plan Type:** Implementation
+    - **Agent:** Pathfinder
+
+    ## Rationale
+    ````text
+    From a program, because it is wanted.
+    ````
+
+    ## Action Plan
+
+    ### `CREATE`
+    - **File Path:** [b.txt](/b.txt)
+    - **Description:** Make b.txt.
+    ````text
+    b
+    ````
+    Asking command:sh '[dir]/model.sh' with about [n] tokens, no price set
+    warning: the plan of turn 2 has 1 mistake:
+    plan.md:13: CREATE b.txt: `b.txt` already exists
+        hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
+    `teddy execute` records it as rejected and asks the model again.
+    exit code 3
+    ");
 
     // Later, it is for the call.
-    let other = repo.teddy(&["plan", "-m", "once", "--model", "command:false"]);
-    assert!(other.stderr.contains("Asking command:false"), "{other}");
+    let shown = repo.printed(&["plan", "-m", "once", "--model", "command:false"]);
+    insta::assert_snapshot!(shown, @"
+    Asking command:false with about [n] tokens, no price set
+    error: `false` failed (exit status: 1)
+    hint: run it by hand: it gets the input on stdin and must print the plan on stdout; a key that it needs is named with `api_key_env`
+    exit code 1
+    ");
     assert_eq!(session_model(&repo), model);
 
     repo.done(&["branch", "-m", "renamed"]);
@@ -252,8 +323,30 @@ fn the_model_of_the_first_turn_is_the_model_of_the_session() {
 #[test]
 fn a_session_from_elsewhere_has_no_model() {
     let repo = project();
-    repo.teddy(&["plan", "-m", "go", "--model", &program(&repo)])
-        .check(0, &["From a program"]);
+    let shown = repo.printed(&["plan", "-m", "go", "--model", &program(&repo)]);
+    insta::assert_snapshot!(shown, @r#"
+    # From a program
+    - **Status:** Green 🟢
+    - **Plan Type:** Implementation
+    - **Agent:** Pathfinder
+
+    ## Rationale
+    ````text
+    From a program, because it is wanted.
+    ````
+
+    ## Action Plan
+
+    ### `CREATE`
+    - **File Path:** [b.txt](/b.txt)
+    - **Description:** Make b.txt.
+    ````text
+    b
+    ````
+    Asking command:sh '[dir]/model.sh' with about [n] tokens, no price set
+    Planned turn 1: "From a program". Next: `teddy execute`
+    exit code 0
+    "#);
     repo.done(&["execute", "-y"]);
     let tip = repo.git(&["rev-parse", "refs/teddy/sessions/demo"]);
     repo.git(&["update-ref", "refs/teddy/sessions/copy", tip.trim()]);
@@ -285,8 +378,11 @@ fn a_session_is_not_started_for_a_model_that_cannot_be_opened() {
         let out = repo.teddy(&["race", "go", "--with", model]);
         assert!(!out.stderr.contains("Started"), "{out}");
     }
-    let out = repo.teddy(&["start", "go"]);
-    assert!(!out.stderr.contains("Started"), "{out}");
+    insta::assert_snapshot!(repo.printed(&["start", "go"]), @"
+    error: no model is configured
+    hint: `teddy setup` sets one up, `--model` names one for this call, and `teddy plan --from <file>` takes an answer from elsewhere
+    exit code 1
+    ");
     assert_eq!(repo.done(&["sessions", "--json"]).trim(), "[]");
 }
 

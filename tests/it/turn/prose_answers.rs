@@ -422,8 +422,13 @@ fn a_plan_from_a_file_never_asks_a_model() {
     ");
     // The command line does not ask a model about the plan of a file either.
     let shown = repo.printed(&["execute", "plan.md", "-y"]);
-    assert!(
-        shown.ends_with("exit code 3\n") && !shown.contains("Asking"),
-        "{shown}"
-    );
+    insta::assert_snapshot!(shown, @"
+    turn 2 rejected [id]
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    `teddy show 2 report.md` says what is wrong.
+    exit code 3
+    ");
 }

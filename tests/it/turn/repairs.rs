@@ -41,30 +41,15 @@ fn a_repaired_plan_says_so_in_the_review_and_in_the_report() {
     let unclosed = text.replacen("b\n````\n", "b\n", 1);
     let repo = answered(&format!("Here is the plan.\n\n{unclosed}"));
     repo.workflow().plan("go").done();
-    insta::assert_snapshot!(repo.printed(&["execute", "-y"]), @r#"
-    turn 1 executed [id]
-    ▶ Reviewing Plan: "Make it"
-      demo · turn 1 · 🟢 Green · Pathfinder
-    ────────────────────────────────────────────────────────────────────────────────────────────────────
-     Rationale:
-      Make it, because it is wanted.
-     Changes: 2 files  +2
-      b.txt  +1  new file
-        +b
-      c.txt  +1  new file
-        +c
-     Look at:
-      ⚠ the plan had damaged code blocks and was repaired: line 3: dropped the text before the title; line 20: closed the block that opens at line 18; its closing fence was missing
-     Action Plan:
-      - CREATE: 2 files
-    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    insta::assert_snapshot!(repo.workflow().execute().done(), @"
     ▶ 1. CREATE b.txt
       ✓ created, 1 line
     ▶ 2. CREATE c.txt
       ✓ created, 1 line
-    Updated your files: b.txt (new), c.txt (new)
-    exit code 0
-    "#);
+    turn 1 executed
+      added b.txt
+      added c.txt
+    ");
     let report = repo.workflow().artifact("1", "report.md");
     let (_, repairs) = report.split_once("## Repairs\n").unwrap();
     insta::assert_snapshot!(repairs.split("\n## ").next().unwrap(), @r"

@@ -35,15 +35,32 @@ fn the_recorded_input_is_sent_again_byte_for_byte() {
         "models:\n  other: {{ kind: openai, id: x, base_url: \"{}/v1\" }}\n",
         fake.origin
     ));
-    let out = repo.teddy(&["retry", "2", "--model", "other"]);
-    out.check(
-        0,
-        &[
-            "Planned turn 2: \"Make d\"",
-            "Session demo-retry-1 is in use now",
-            "your files are not as they were",
-        ],
-    );
+    insta::assert_snapshot!(repo.printed(&["retry", "2", "--model", "other"]), @r#"
+    # Make d
+    - **Status:** Green 🟢
+    - **Plan Type:** Implementation
+    - **Agent:** Pathfinder
+
+    ## Rationale
+    ````text
+    Make d, because it is wanted.
+    ````
+
+    ## Action Plan
+
+    ### `CREATE`
+    - **File Path:** [d.txt](/d.txt)
+    - **Description:** Make d.txt.
+    ````text
+    d
+    ````
+    Asking other with about [n] tokens, no price set
+    your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back
+    other: 1 tokens in, 1 out; no price is known
+    Planned turn 2: "Make d". Next: `teddy execute`
+    Session demo-retry-1 is in use now.
+    exit code 0
+    "#);
     let request = fake.requests().remove(0);
     let body: serde_json::Value =
         serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
@@ -262,8 +279,15 @@ fn what_the_user_changed_is_what_runs_again() {
     screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert!(repo.path().join("other.txt").exists() && !repo.path().join("more.txt").exists());
-    repo.teddy(&["verify", "--rerun", "@", "-y"])
-        .check(0, &["turn 3 same"]);
+    insta::assert_snapshot!(repo.printed(&["verify", "--rerun", "@", "-y"]), @"
+    turn 3 same [id]
+    ▶ 1. CREATE d.txt
+      ✓ created, 1 line
+    ▶ 2. EXECUTE echo other > other.txt
+      ✓ the command succeeded
+    The rerun cannot see files that are in no snapshot, such as ignored ones; the turn could.
+    exit code 0
+    ");
 }
 
 #[test]
@@ -430,8 +454,14 @@ fn a_plan_that_does_something_else_each_time_is_found_out() {
         "Roll",
         &[execute("od -An -N8 -tx1 /dev/urandom > dice.txt")],
     ));
-    repo.teddy(&["verify", "--rerun", "@", "-y"])
-        .check(1, &["turn 3 different", "dice.txt"]);
+    insta::assert_snapshot!(repo.printed(&["verify", "--rerun", "@", "-y"]), @"
+    turn 3 different [id]
+    ▶ 1. EXECUTE od -An -N8 -tx1 /dev/urandom > dice.txt
+      ✓ the command succeeded
+      dice.txt
+    The rerun cannot see files that are in no snapshot, such as ignored ones; the turn could.
+    exit code 1
+    ");
 }
 
 #[test]
@@ -449,10 +479,13 @@ fn a_replay_compares_exit_codes() {
         (&serde_json::json!(true), &serde_json::json!([]))
     );
     std::fs::write(&code, "0\n").unwrap();
-    repo.teddy(&["verify", "--rerun", "3", "-y"]).check(
-        1,
-        &["turn 3 different", "action 1: exit code 0, in the turn 3"],
-    );
+    insta::assert_snapshot!(repo.printed(&["verify", "--rerun", "3", "-y"]), @"
+    turn 3 different [id]
+    ▶ 1. EXECUTE exit $(cat [dir]/code)
+      ✓ the command succeeded
+      action 1: exit code 0, in the turn 3
+    exit code 1
+    ");
     assert_eq!(
         repo.json(&["verify", "--rerun", "3", "-y"], 1)["exit_codes"],
         serde_json::json!([{ "action": 1, "expected": 3, "found": 0 }])
@@ -473,8 +506,13 @@ fn a_replay_says_what_it_could_not_see() {
     let checkout = "worktree: {backend: checkout}\nexecute: {network: false}\n";
     let files = serde_json::json!(["files-in-no-snapshot"]);
     assert_eq!(unseen("3", checkout), files);
-    repo.teddy(&["verify", "--rerun", "3", "-y"])
-        .check(0, &["The rerun cannot see files that are in no snapshot"]);
+    insta::assert_snapshot!(repo.printed(&["verify", "--rerun", "3", "-y"]), @"
+    turn 3 same [id]
+    ▶ 1. EXECUTE echo 1 > one.txt
+      ✓ the command succeeded
+    The rerun cannot see files that are in no snapshot, such as ignored ones; the turn could.
+    exit code 0
+    ");
 
     repo.remove("secret.pem");
     repo.run_plan(&plan("Two", &[execute("echo 2 > two.txt")]));

@@ -3,6 +3,7 @@
 
 use crate::plans::{create, execute, plan};
 use crate::support::{Output, TestRepo};
+use teddy::workflow::land::LandOptions;
 
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "a\n");
@@ -124,10 +125,11 @@ fn hooks_that_are_gone_are_said() {
     repo.git(&["config", "core.hooksPath", "/nonexistent/hooks"]);
     repo.workflow()
         .run_plan(&plan("Make it", &[create("b.txt", "b\n")]));
-    repo.teddy(&["land", "--no-edit"]).check(
-        0,
-        &["no hook runs: `core.hooksPath` is `/nonexistent/hooks`"],
-    );
+    insta::assert_snapshot!(repo.workflow().land(&LandOptions::default()).done(), @"
+    no hook runs: `core.hooksPath` is `/nonexistent/hooks`, which does not exist; `git config --file [dir]/repo/.git/config --unset-all core.hooksPath` enables those of the repository
+    landed [1]: Make it
+      commit b.txt
+    ");
     let found = doctor(&repo, "git");
     let [[state, reason, remedy]] = found.as_slice() else {
         panic!("{found:?}");

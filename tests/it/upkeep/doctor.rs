@@ -16,7 +16,8 @@ use crate::support::{Output, TestRepo};
 fn healthy() -> TestRepo {
     let repo = project();
     repo.reply("an answer");
-    repo.run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
     repo.git(&["config", "log.excludeDecoration", "refs/teddy/"]);
     repo
 }

@@ -160,8 +160,10 @@ fn in_another_folder_by_option_and_by_variables() {
     let out = Output::of(&mut command);
     assert_eq!(out.code, 0, "{out}");
     assert_eq!(repo.workflow().sessions().as_array().unwrap().len(), 2);
-    repo.teddy(&["-C", "nowhere", "status"])
-        .check(1, &["`nowhere` is not a directory"]);
+    insta::assert_snapshot!(repo.printed(&["-C", "nowhere", "status"]), @"
+    error: `nowhere` is not a directory
+    exit code 1
+    ");
 }
 
 #[test]
@@ -216,11 +218,20 @@ fn a_repository_within_and_a_submodule_stay_as_they_are() {
         .run_plan(&plan("One", &[create("one.txt", "1\n")]));
     repo.done(&["restore", "0", "--exact", "-y"]);
     assert_eq!(repo.read("inner/own.txt"), "changed\n");
-    repo.teddy_reads(
-        &["execute", "-", "-y"],
-        plan("Into", &[create("inner/x.txt", "x\n")]),
-    )
-    .check(3, &["inner"]);
+    let shown = repo
+        .teddy_reads(
+            &["execute", "-", "-y"],
+            plan("Into", &[create("inner/x.txt", "x\n")]),
+        )
+        .shown(&repo);
+    insta::assert_snapshot!(shown, @"
+    turn 3 rejected [id]
+    The plan was not accepted: 1 mistake
+    plan.md:13: CREATE inner/x.txt: `inner/x.txt` is below `inner`, which is a repository of its own
+        hint: choose another path
+    `teddy show 3 report.md` says what is wrong.
+    exit code 3
+    ");
 }
 
 #[test]
@@ -247,13 +258,11 @@ fn attack_11_files_that_are_elsewhere_are_not_touched() {
     std::fs::create_dir(&elsewhere).unwrap();
     repo.git(&["config", "core.worktree", elsewhere.to_str().unwrap()]);
 
-    repo.teddy(&["new", "demo"]).check(
-        1,
-        &[
-            "nothing there leads back to it",
-            "config --unset core.worktree",
-        ],
-    );
+    insta::assert_snapshot!(repo.workflow().new_session("demo").refused(), @"
+    error: `[dir]/repo/.git` has its files in `[dir]/elsewhere` (`core.worktree` in `[dir]/repo/.git/config`), and nothing there leads back to it
+    hint: `git config --file [dir]/repo/.git/config --unset core.worktree`, or set `GIT_WORK_TREE` to the directory
+    exit code 1
+    ");
     assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
 }
 

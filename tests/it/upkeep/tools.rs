@@ -43,16 +43,20 @@ fn init_makes_nothing_where_no_project_may_be() {
     let repo = TestRepo::new();
     let home = repo.beside("home");
     std::fs::create_dir_all(&home).unwrap();
-    repo.teddy_in(&home, &["init"]).check(
-        1,
-        &[
-            "is your home directory",
-            "hint: give the project a directory of its own",
-        ],
-    );
+    insta::assert_snapshot!(repo.teddy_in(&home, &["init"]).shown(&repo), @"
+    error: `[dir]/home` is your home directory: TeDDy does not record it as a project
+    hint: give the project a directory of its own
+    exit code 1
+    ");
     assert!(!home.join(".git").exists());
-    repo.teddy_in(std::path::Path::new("/"), &["init"])
-        .check(1, &["is the root of the file system"]);
+    let shown = repo
+        .teddy_in(std::path::Path::new("/"), &["init"])
+        .shown(&repo);
+    insta::assert_snapshot!(shown, @"
+    error: `/` is the root of the file system: TeDDy does not record it as a project
+    hint: give the project a directory of its own
+    exit code 1
+    ");
 }
 
 #[test]
@@ -86,21 +90,29 @@ fn what_could_run_a_program_holds_only_after_trust_and_until_a_byte_changes() {
     repo.workflow().new_session("demo").done();
     let ignored = "settings of this repository are ignored: worktree.setup";
     repo.teddy(&["status"]).check(0, &[ignored]);
-    let asked = repo.teddy(&["trust"]);
-    asked.check(1, &["touch prepared", "`-y`"]);
-    assert!(!asked.stderr.contains("ignored"), "{asked}");
+    insta::assert_snapshot!(repo.printed(&["trust"]), @r#"
+    --- .teddy/config.yaml
+    worktree: { setup: touch prepared }
+
+    error: stdin is not a terminal, so TeDDy cannot ask "Trust exactly this?"
+    hint: `-y` says yes
+    exit code 1
+    "#);
     repo.done(&["trust", "-y"]);
     assert!(!repo.teddy(&["status"]).stderr.contains("ignored"));
     assert_eq!(repo.json(&["trust"], 0)["trusted"], true);
     repo.write(".teddy/config.yaml", "worktree: { setup: touch other }\n");
     repo.teddy(&["status"]).check(0, &[ignored]);
-    repo.teddy(&["trust"]).check(
-        1,
-        &[
-            "-worktree: { setup: touch prepared }",
-            "+worktree: { setup: touch other }",
-        ],
-    );
+    insta::assert_snapshot!(repo.printed(&["trust"]), @r#"
+    --- trusted
+    +++ config.yaml
+    @@ -1 +1 @@
+    -worktree: { setup: touch prepared }
+    +worktree: { setup: touch other }
+    error: stdin is not a terminal, so TeDDy cannot ask "Trust exactly this?"
+    hint: `-y` says yes
+    exit code 1
+    "#);
     let told = repo.json(&["trust", "-y"], 0);
     assert_eq!(
         (
@@ -119,20 +131,24 @@ fn what_could_run_a_program_holds_only_after_trust_and_until_a_byte_changes() {
 fn an_untrusted_repository_names_no_model() {
     let repo = TestRepo::new().file(".teddy/config.yaml", "model: \"command:touch stolen\"\n");
     repo.workflow().new_session("demo").done();
-    repo.teddy(&["plan", "-m", "x"]).check(
-        1,
-        &[
-            "no model is configured",
-            "settings of this repository are ignored: model (a repository may not decide that)",
-        ],
-    );
-    repo.teddy(&["trust", "--revoke"])
-        .check(0, &["This repository was not trusted."]);
+    insta::assert_snapshot!(repo.printed(&["plan", "-m", "x"]), @"
+    warning: settings of this repository are ignored: model (a repository may not decide that)
+    error: no model is configured
+    hint: `teddy setup` sets one up, `--model` names one for this call, and `teddy plan --from <file>` takes an answer from elsewhere
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["trust", "--revoke"]), @"
+    warning: settings of this repository are ignored: model (a repository may not decide that)
+    This repository was not trusted.
+    exit code 0
+    ");
     repo.done(&["trust", "-y"]);
-    repo.teddy(&["plan", "-m", "x"]).check(
-        1,
-        &["no model is configured", "a repository may not decide that"],
-    );
+    insta::assert_snapshot!(repo.printed(&["plan", "-m", "x"]), @"
+    warning: settings of this repository are ignored: model (a repository may not decide that)
+    error: no model is configured
+    hint: `teddy setup` sets one up, `--model` names one for this call, and `teddy plan --from <file>` takes an answer from elsewhere
+    exit code 1
+    ");
 }
 
 #[test]
@@ -161,8 +177,11 @@ fn get_prompt_lists_the_agents_and_prints_one() {
                 .done(&["get-prompt", "architect"])
                 .contains("Action Plan")
     );
-    repo.teddy(&["get-prompt", "nobody"])
-        .check(1, &["nobody", "architect"]);
+    insta::assert_snapshot!(repo.printed(&["get-prompt", "nobody"]), @"
+    error: there is no agent `nobody`; available: architect, assistant, debugger, developer, pathfinder, prototyper
+    hint: `teddy get-prompt` lists the agents
+    exit code 1
+    ");
     assert_eq!(repo.json(&["get-prompt"], 0)[4]["name"], "pathfinder");
     let outside = repo.beside("home");
     assert_eq!(
@@ -214,8 +233,10 @@ fn init_makes_nothing_where_a_link_of_a_clone_leads() {
     let outside = repo.beside("outside");
     std::fs::create_dir(&outside).unwrap();
     std::os::unix::fs::symlink(&outside, repo.path().join(".teddy")).unwrap();
-    repo.teddy(&["init"])
-        .check(1, &["cannot create `.teddy/config.yaml`", "is a link"]);
+    insta::assert_snapshot!(repo.printed(&["init"]), @"
+    error: cannot create `.teddy/config.yaml`: `.teddy` is a link
+    exit code 1
+    ");
     assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
 }
 
@@ -243,14 +264,22 @@ fn usage_errors_exit_with_2_and_help_with_0() {
     ] {
         assert_eq!(repo.teddy(args).code, 2, "{args:?}");
     }
-    repo.teddy(&["-c", "agent", "log"])
-        .check(2, &["`-c agent`: write `key=value`"]);
-    repo.teddy(&["-c", "replan.max=many", "status"])
-        .check(2, &["-c replan.max: must be a whole number"]);
-    repo.teddy(&["-c", "replan.max=[", "status"])
-        .check(2, &["-c replan.max: "]);
-    repo.teddy(&["-c", "nonsense=1", "status"])
-        .check(2, &["unknown setting `nonsense`"]);
+    insta::assert_snapshot!(repo.printed(&["-c", "agent", "log"]), @"
+    error: `-c agent`: write `key=value`
+    exit code 2
+    ");
+    insta::assert_snapshot!(repo.printed(&["-c", "replan.max=many", "status"]), @"
+    error: -c replan.max: must be a whole number that is not negative, not `many`
+    exit code 2
+    ");
+    insta::assert_snapshot!(repo.printed(&["-c", "replan.max=[", "status"]), @"
+    error: -c replan.max: did not find expected node content at line 2 column 1, while parsing a flow node
+    exit code 2
+    ");
+    insta::assert_snapshot!(repo.printed(&["-c", "nonsense=1", "status"]), @"
+    error: -c: unknown setting `nonsense`
+    exit code 2
+    ");
     repo.configure("replan: { max: many }\n")
         .teddy(&["status"])
         .check(1, &["teddy.yaml, line 1: `replan.max` must be"]);

@@ -103,11 +103,16 @@ fn a_bare_repository_shows_its_sessions_and_does_no_more() {
     }
     repo.git_in(&bare, &["update-ref", "-d", "refs/teddy/sessions/demo"]);
     let empty = repo.teddy_in(&bare, &["sessions"]);
-    empty.check(0, &["There are no sessions."]);
-    assert!(!empty.stderr.contains("teddy start"), "{empty}");
+    insta::assert_snapshot!(empty.shown(&repo), @"
+    There are no sessions.
+    exit code 0
+    ");
     let log = repo.teddy_in(&bare, &["log"]);
-    log.check(1, &["no session is in use here"]);
-    assert!(!log.stderr.contains("teddy start"), "{log}");
+    insta::assert_snapshot!(log.shown(&repo), @"
+    error: no session is in use here
+    hint: `teddy sessions` lists them, `-s <name>` names one
+    exit code 1
+    ");
     assert!(!bare.join("teddy/current").exists());
     assert!(!bare.join(".teddy").exists());
 }
@@ -330,8 +335,14 @@ fn actions_on_a_file_that_is_left_out_are_judged_before_they_run() {
         plan("Edit", &[edit("left/c.txt", "c", "C")]),
     )
     .unwrap();
-    repo.teddy(&["execute", "../plan.md", "-y", "--no-replan"])
-        .check(3, &["left out by the user's sparse checkout"]);
+    insta::assert_snapshot!(repo.printed(&["execute", "../plan.md", "-y", "--no-replan"]), @"
+    turn 1 rejected [id]
+    The plan was not accepted: 1 mistake
+    ../plan.md:13: EDIT left/c.txt: `left/c.txt` is left out by the user's sparse checkout
+        hint: EDIT changes files that exist; `git sparse-checkout add` adds a directory
+    `teddy show 1 report.md` says what is wrong.
+    exit code 3
+    ");
 
     let whole = create("left/c.txt", "C\n")
         .replace("- **Description", "- **Overwrite:** true\n- **Description");

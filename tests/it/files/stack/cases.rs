@@ -15,7 +15,7 @@ pub fn project() -> TestRepo {
         .file(".gitignore", ".teddy/\n");
     repo.commit("init");
     repo.write(".teddy/global.context", "**\n");
-    repo.done(&["new", "one"]);
+    repo.workflow().new_session("one").done();
     repo
 }
 
@@ -32,12 +32,14 @@ fn files(repo: &TestRepo) -> String {
 #[test]
 fn promise_b1_a_branch_undoes_later_turns_and_keeps_what_lay_between_them() {
     let repo = project();
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
     repo.write("between.txt", "mine\n");
     repo.write("a.txt", "1\n2\n3\n4\nfive\n");
-    repo.run_plan(&plan("Two", &[edit("a.txt", "2", "two")]));
-    repo.done(&["branch", "1", "alt"]);
-    repo.done(&["restore", "@"]);
+    repo.workflow()
+        .run_plan(&plan("Two", &[edit("a.txt", "2", "two")]));
+    repo.workflow().branch("1", "alt").done();
+    repo.workflow().restore("@").done();
     assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\nfive\n");
     assert_eq!(repo.read("between.txt"), "mine\n");
     assert!(repo.path().join("one.txt").exists());
@@ -46,19 +48,25 @@ fn promise_b1_a_branch_undoes_later_turns_and_keeps_what_lay_between_them() {
 #[test]
 fn promise_b1_two_sessions_take_each_others_turns_out_and_bring_them_back() {
     let repo = project();
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
-    repo.done(&["new", "two"]);
-    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow().new_session("two").done();
+    repo.workflow()
+        .run_plan(&plan("Two", &[create("two.txt", "2\n")]));
     repo.write("mine.txt", "mine\n");
 
-    repo.done(&["switch", "one"]);
-    repo.teddy(&["restore", "@"])
-        .check(0, &["delete two.txt", "keep mine.txt", "match turn 1"]);
+    repo.workflow().switch("one").done();
+    insta::assert_snapshot!(repo.workflow().restore("@").done(), @"
+    at turn 1
+      delete two.txt
+      keep mine.txt
+      your files no longer contain turn 1 of two; `teddy pick two:1` applies only it, `teddy switch two` and `teddy restore @` restore all that was below as well
+    ");
     assert_eq!(files(&repo), ".gitignore a.txt mine.txt one.txt");
-    repo.done(&["switch", "two"]);
-    repo.done(&["restore", "@"]);
+    repo.workflow().switch("two").done();
+    repo.workflow().restore("@").done();
     assert_eq!(files(&repo), ".gitignore a.txt mine.txt one.txt two.txt");
-    repo.done(&["restore", "0"]);
+    repo.workflow().restore("0").done();
     assert_eq!(files(&repo), ".gitignore a.txt mine.txt one.txt");
 }
 
@@ -98,13 +106,15 @@ fn promise_b1_a_fetched_session_brings_what_its_turns_stand_on() {
 #[test]
 fn promise_b1_a_session_whose_ref_is_gone_can_still_be_taken_out() {
     let repo = project();
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
-    repo.done(&["new", "two"]);
-    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
-    repo.done(&["switch", "one"]);
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow().new_session("two").done();
+    repo.workflow()
+        .run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.workflow().switch("one").done();
     repo.git(&["update-ref", "-d", "refs/teddy/sessions/two"]);
     repo.git(&["gc", "-q", "--prune=now"]);
-    repo.done(&["restore", "@"]);
+    repo.workflow().restore("@").done();
     assert_eq!(files(&repo), ".gitignore a.txt one.txt");
 }
 
@@ -150,7 +160,11 @@ fn promise_b1_kept_sides_and_single_paths_are_remembered() {
         (".gitignore a.txt", "1\nmine\n3\n4\n5\n")
     );
     // The turn is still in a.txt, so `restore 0` still has to revert it there.
-    repo.teddy(&["restore", "0"]).check(4, &["overlap a.txt"]);
+    insta::assert_snapshot!(repo.printed(&["restore", "0"]), @"
+    overlap a.txt
+    warning: your own edits overlap with what the turns did; use --ours, --theirs, --markers or --exact
+    exit code 4
+    ");
     repo.done(&["restore", "0", "--theirs"]);
     assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\n5\n");
 
@@ -182,7 +196,12 @@ fn promise_b1_where_a_file_is_kept_no_folder_takes_its_place() {
     repo.run_plan(&plan("One", &[create("x/y.txt", "1\n")]));
     repo.done(&["undo"]);
     repo.write("x", "mine\n");
-    repo.teddy(&["redo"]).check(4, &["overlap x"]);
+    insta::assert_snapshot!(repo.printed(&["redo"]), @"
+    overlap x
+    overlap x/y.txt
+    warning: your own edits overlap with what the turns did; use --ours, --theirs, --markers or --exact
+    exit code 4
+    ");
     repo.done(&["redo", "--ours"]);
     assert_eq!(repo.read("x"), "mine\n");
     repo.remove("x");
@@ -201,15 +220,13 @@ fn promise_b2_what_git_or_the_user_took_away_is_said() {
     ));
     repo.git(&["reset", "-q", "--hard"]);
     repo.remove("f1.txt");
-    let out = repo.teddy(&["restore", "@"]);
-    out.check(
-        0,
-        &[
-            "Your files match turn 1 except for 2 files: ",
-            "f1.txt: deleted since by you; `teddy restore 1 --exact f1.txt` restores it",
-            "a.txt: what turn 1 of one changed was taken back since; `teddy restore 1 --exact a.txt`",
-        ],
-    );
+    insta::assert_snapshot!(repo.printed(&["restore", "@"]), @"
+    keep a.txt
+    Your files match turn 1 except for 2 files: 0 files changed, 2 of your own kept.
+    a.txt: what turn 1 of one changed was taken back since; `teddy restore 1 --exact a.txt` restores it
+    f1.txt: deleted since by you; `teddy restore 1 --exact f1.txt` restores it
+    exit code 0
+    ");
     assert_eq!(
         repo.json(&["restore", "1", "-n"], 0)["missing"],
         json!([
@@ -228,12 +245,20 @@ fn promise_b5_undo_goes_back_over_turns_that_changed_files() {
     repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
     let out = repo.teddy_reads(&["execute", "-", "-y"], plan("Ask", &[chat("Well?")]));
     assert!([0, 5].contains(&out.code), "{out}");
-    repo.teddy(&["undo"])
-        .check(0, &["delete two.txt", "Skipped turn 3 (no files changed)."]);
+    insta::assert_snapshot!(repo.printed(&["undo"]), @"
+    delete two.txt
+    Your files match turn 1: 1 file changed.
+    Skipped turn 3 (no files changed).
+    exit code 0
+    ");
     repo.done(&["redo"]);
     assert_eq!(files(&repo), ".gitignore a.txt one.txt two.txt");
     repo.done(&["undo", "2"]);
-    repo.teddy(&["undo"]).check(1, &["nothing to undo"]);
+    insta::assert_snapshot!(repo.printed(&["undo"]), @"
+    error: nothing to undo
+    hint: `teddy log` lists the turns; `teddy restore <turn>` goes back to one
+    exit code 1
+    ");
     repo.done(&["restore", "2"]);
     let titles: Vec<String> = repo.json(&["log"], 0).as_array().unwrap()[..4]
         .iter()
@@ -248,15 +273,16 @@ fn promise_b5_undo_goes_back_over_turns_that_changed_files() {
 #[test]
 fn promise_b5_a_turn_that_was_not_brought_is_passed_over() {
     let repo = project();
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
     overlapping_turn(&repo);
-    repo.teddy(&["undo"]).check(
-        0,
-        &[
-            "delete one.txt",
-            "Skipped turn 2 (never written to your files).",
-        ],
-    );
+    insta::assert_snapshot!(repo.workflow().undo(1).done(), @"
+    at turn 0
+      over [1]
+      passed over 2: NotBrought
+      delete one.txt
+      keep a.txt
+    ");
     assert_eq!(repo.read("a.txt"), "mine\n");
 }
 

@@ -15,7 +15,7 @@ fn project() -> TestRepo {
         .file(".gitignore", ".teddy/\n");
     repo.commit("init");
     repo.write(".teddy/global.context", "**\n");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo
 }
 
@@ -31,9 +31,11 @@ fn id(repo: &TestRepo, name: &str) -> String {
 #[test]
 fn pb1_a_publication_is_a_commit_that_reaches_what_undoes_it() {
     let repo = project();
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
     let first = id(&repo, LAST);
-    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.workflow()
+        .run_plan(&plan("Two", &[create("two.txt", "2\n")]));
     let after = id(&repo, "teddy/sessions/demo^2");
     assert_eq!(
         repo.git(&["log", "-1", "--format=%s %P %T", LAST]),
@@ -58,12 +60,15 @@ fn pb1_a_publication_is_a_commit_that_reaches_what_undoes_it() {
 #[test]
 fn pb2_what_is_in_the_files_follows_from_the_last_publication() {
     let repo = project();
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
     let first = id(&repo, LAST);
-    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
-    repo.done(&["restore", "1"]);
+    repo.workflow()
+        .run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.workflow().restore("1").done();
     assert_eq!(publication(&repo, LAST)["target"], json!({ "top": first }));
-    repo.run_plan(&plan("Other", &[create("other.txt", "o\n")]));
+    repo.workflow()
+        .run_plan(&plan("Other", &[create("other.txt", "o\n")]));
     assert_eq!(publication(&repo, LAST)["below"], json!({ "top": first }));
 }
 
@@ -90,15 +95,16 @@ fn pb3_a_folder_that_was_restored_alone_is_apart() {
 #[test]
 fn pb4_a_turn_without_changes_names_what_is_there() {
     let repo = project();
-    repo.run_plan(&plan("Look", &[read("a.txt")]));
+    repo.workflow().run_plan(&plan("Look", &[read("a.txt")]));
     let found = publication(&repo, LAST);
     assert_eq!(
         (&found["change"], &found["below"]["top"]),
         (&Value::Null, &Value::Null)
     );
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
     let one = id(&repo, LAST);
-    repo.run_plan(&plan("Look", &[read("a.txt")]));
+    repo.workflow().run_plan(&plan("Look", &[read("a.txt")]));
     assert_eq!(id(&repo, LAST), one);
     assert_eq!(id(&repo, "teddy/sessions/demo^3"), one);
 }

@@ -8,7 +8,7 @@ use crate::plans::{chat, create, edit, plan};
 use crate::support::TestRepo;
 
 fn workspace(repo: &TestRepo) -> Value {
-    repo.json(&["status"], 0)["workspace"].clone()
+    repo.workflow().status()["workspace"].clone()
 }
 
 /// Asserts whether `status` reports that the files are as the newest turn left them.
@@ -22,7 +22,7 @@ fn check_as_left(repo: &TestRepo, expected: bool) {
 fn committed_turn() -> TestRepo {
     let repo = project();
     repo.git(&["switch", "-q", "-c", "feature"]);
-    repo.run_plan(&plan(
+    repo.workflow().run_plan(&plan(
         "One",
         &[create("f1.txt", "1\n"), edit("a.txt", "2", "two")],
     ));
@@ -70,13 +70,16 @@ fn promise_b2_another_branch_is_named_until_a_turn_ran_on_it() {
     let repo = committed_turn();
     repo.git(&["switch", "-q", "main"]);
     let moved = "you were on `feature` at turn 1, you are on `main` now";
-    repo.teddy(&["status"]).check(
-        0,
-        &[
-            "You were on `feature` at turn 1, you are on `main` now.",
-            "f1.txt: not on your branch `main`; `teddy restore 1 --exact f1.txt` restores it",
-        ],
-    );
+    insta::assert_snapshot!(repo.printed(&["status"]), @"
+    Session one, turn 1, on branch main
+    Ready for turn 2
+    You were on `feature` at turn 1, you are on `main` now.
+    Your files match turn 1 except for 2 files:
+      a.txt: what turn 1 of one changed was taken back since; `teddy restore 1 --exact a.txt` restores it
+      f1.txt: not on your branch `main`; `teddy restore 1 --exact f1.txt` restores it
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
     assert_eq!(
         workspace(&repo)["branch"],
         json!({ "turn": 1, "then": "feature", "now": "main" })
@@ -97,10 +100,14 @@ fn promise_b2_another_branch_is_named_until_a_turn_ran_on_it() {
 fn promise_b2_no_branch_is_another_one_too() {
     let repo = committed_turn();
     repo.git(&["switch", "-q", "--detach"]);
-    repo.teddy(&["status"]).check(
-        0,
-        &["You were on `feature` at turn 1, you are on no branch now."],
-    );
+    insta::assert_snapshot!(repo.printed(&["status"]), @"
+    Session one, turn 1, on no branch
+    Ready for turn 2
+    You were on `feature` at turn 1, you are on no branch now.
+    Your files are as the newest turn left them
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
 }
 
 #[test]
@@ -108,12 +115,20 @@ fn promise_b2_a_stash_is_missed_until_it_is_popped() {
     let repo = project();
     repo.run_plan(&plan("One", &[edit("a.txt", "2", "two")]));
     repo.git(&["stash", "-q"]);
-    repo.teddy(&["status"]).check(
-        0,
-        &["a.txt: what turn 1 of one changed was taken back since"],
-    );
-    repo.teddy(&["restore", "@", "-n"])
-        .check(0, &["Your files would match turn 1 except for 1 file"]);
+    insta::assert_snapshot!(repo.printed(&["status"]), @"
+    Session one, turn 1, on branch main
+    Ready for turn 2
+    Your files match turn 1 except for 1 file:
+      a.txt: what turn 1 of one changed was taken back since; `teddy restore 1 --exact a.txt` restores it
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
+    insta::assert_snapshot!(repo.printed(&["restore", "@", "-n"]), @"
+    keep a.txt
+    Your files would match turn 1 except for 1 file: 0 files changed.
+    a.txt: what turn 1 of one changed was taken back since; `teddy restore 1 --exact a.txt` restores it
+    exit code 0
+    ");
     repo.git(&["stash", "pop", "-q"]);
     check_as_left(&repo, true);
 }
@@ -131,7 +146,7 @@ fn promise_b2_a_rebase_onto_other_changes_is_told_apart_from_the_turn() {
         workspace(&repo)["missing"],
         json!([{ "path": "a.txt", "why": "committed", "commit": head }])
     );
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\nfive\n");
 }
 
@@ -161,16 +176,23 @@ fn promise_b2_switch_and_branch_say_which_turns_are_in_the_files() {
         .check(0, &[told]);
 
     repo.done(&["restore", "@"]);
-    repo.teddy(&["switch", "one"])
-        .check(0, &["Your files match turn 1."]);
-    repo.teddy(&["switch", "two"]).check(
-        0,
-        &["they lack turn 1 of two; `teddy restore @` takes them there"],
-    );
+    insta::assert_snapshot!(repo.printed(&["switch", "one"]), @"
+    Switched to session one.
+    Your files match turn 1.
+    exit code 0
+    ");
+    insta::assert_snapshot!(repo.printed(&["switch", "two"]), @"
+    Switched to session two.
+    Your files do not match turn 1: they lack turn 1 of two; `teddy restore @` takes them there.
+    exit code 0
+    ");
     repo.done(&["restore", "@"]);
     repo.write("mine.txt", "more\n");
-    repo.teddy(&["switch", "two"])
-        .check(0, &["Your files match turn 2."]);
+    insta::assert_snapshot!(repo.printed(&["switch", "two"]), @"
+    Switched to session two.
+    Your files match turn 2.
+    exit code 0
+    ");
 }
 
 #[test]
@@ -231,8 +253,11 @@ fn promise_b3_everyone_says_that_a_result_is_not_in_the_files() {
     );
     assert_eq!(repo.json(&["log"], 0)[0]["not_brought"], files);
     assert_eq!(repo.json(&["show", "1"], 0)["not_brought"], files);
-    repo.teddy(&["log"])
-        .check(0, &["Meet (2 files) (not in your files)"]);
+    insta::assert_snapshot!(repo.printed(&["log"]), @"
+       1 [id] 2026-01-02 03:04 executed Meet (2 files) (not in your files)
+       0 [id] 2026-01-02 03:04 started  Start session one
+    exit code 0
+    ");
 
     std::fs::write(repo.beside("ask.md"), plan("Ask", &[chat("Well?")])).unwrap();
     repo.teddy(&["plan", "--from", "../ask.md", "-m", "more"])
@@ -254,8 +279,14 @@ fn promise_b3_after_each_way_out_nothing_is_said() {
     let repo = overlapped();
     repo.done(&["restore", "1", "--markers"]);
     check_silent(&repo);
-    repo.teddy(&["status"])
-        .check(0, &["Conflict markers are in `a.txt`."]);
+    insta::assert_snapshot!(repo.printed(&["status"]), @"
+    Session one, turn 2, on branch main
+    Ready for turn 3
+    Conflict markers are in `a.txt`.
+    Your files are as the newest turn left them
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
     assert_eq!(workspace(&repo)["marked"], json!(["a.txt"]));
     repo.write("a.txt", "settled\n");
     assert_eq!(workspace(&repo)["marked"], json!([]));
@@ -273,7 +304,8 @@ fn promise_b3_what_the_user_brings_by_hand_is_there() {
 #[test]
 fn promise_b3_a_turn_that_changes_files_goes_on_without_the_result() {
     let repo = overlapped();
-    repo.run_plan(&plan("On", &[create("on.txt", "o\n")]));
+    repo.workflow()
+        .run_plan(&plan("On", &[create("on.txt", "o\n")]));
     check_silent(&repo);
     check_as_left(&repo, true);
 }
@@ -315,8 +347,13 @@ fn promise_b3_another_checkout_lacks_the_turn_and_nothing_overlaps_there() {
         std::fs::read_to_string(other.join("new.txt")).unwrap(),
         "n\n"
     );
-    repo.teddy(&["-C", name, "status"])
-        .check(0, &["as the newest turn left them"]);
+    insta::assert_snapshot!(repo.printed(&["-C", name, "status"]), @"
+    Session one, turn 2, on branch other
+    Ready for turn 3
+    Your files are as the newest turn left them
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
 }
 
 #[test]
@@ -326,11 +363,12 @@ fn promise_b3_an_undo_names_the_turns_of_others_that_go_with_it() {
     repo.done(&["new", "other"]);
     repo.done(&["context", "add", "a.txt"]);
     repo.run_plan(&plan("Other", &[edit("a.txt", "3", "three")]));
-    let dry = repo.teddy(&["-s", "one", "undo", "-n"]);
-    dry.check(
-        0,
-        &["warning: this would also remove turn 1 of other from your files"],
-    );
+    insta::assert_snapshot!(repo.printed(&["-s", "one", "undo", "-n"]), @"
+    write a.txt
+    warning: this would also remove turn 1 of other from your files
+    Your files would match turn 0: 1 file changed.
+    exit code 0
+    ");
     let told = "your files no longer contain turn 1 of other; `teddy pick other:1` applies only it, `teddy switch other` and `teddy restore @` restore all that was below as well";
 
     repo.teddy(&["-s", "one", "undo"]).check(0, &[told]);
