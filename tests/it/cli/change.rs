@@ -494,10 +494,10 @@ fn archive_complete_change() {
         (0, "", true),
         "{listed}"
     );
-    assert!(
-        repo.done(&["change", "list", "--archived"])
-            .contains("greet-by-name  archived")
-    );
+    insta::assert_snapshot!(repo.printed(&["change", "list", "--archived"]), @"
+    greet-by-name  archived        2/2  Greet people by name instead of all alike.
+    exit code 0
+    ");
     // The turn that changed the user's files can be undone.
     repo.done(&["-s", "change/greet-by-name", "undo"]);
     assert!(!repo.path().join("specs").exists());

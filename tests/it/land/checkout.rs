@@ -218,7 +218,7 @@ fn what_the_user_took_back_lands_only_if_they_say_so() {
         let lacks = format!("lacks turn {turn}: {path}\n");
         out.check(4, &[&lacks, "nothing was changed", "`teddy land --anyway`"]);
         assert_eq!(everything(&repo), before);
-        let value = repo.json(&["land", "-m", "Land"], 4);
+        let value = repo.workflow().landed(&land_as("Land"));
         assert_eq!(value["lacking"], json!([{"path": path, "turn": turn}]));
 
         let mut screen = Screen::open(&repo, (100, 40), &["land", "-m", "Land"]);
@@ -242,7 +242,7 @@ fn a_repository_within_is_left_out_unless_it_is_a_submodule() {
     let repo = project();
     let script = "git init -q lib && git -C lib commit -q --allow-empty -m x; echo 2 > c.txt";
     repo.done(&["record", "work", "--", "sh", "-c", script]);
-    let value = repo.json(&["land", "-m", "Land"], 0);
+    let value = repo.workflow().landed(&land_as("Land"));
     assert_eq!(value["repositories"], json!(["lib"]));
     assert_eq!(changed(&repo), "M\tc.txt");
     assert!(repo.path().join("lib/.git").exists());

@@ -44,7 +44,7 @@ fn all_turns_become_one_commit_and_the_users_own_edits_stay() {
 #[test]
 fn t16_a_landing_is_a_turn_that_names_its_commits_and_turns() {
     let repo = three_turns();
-    let value = repo.json(&["land", "-m", "Do it all"], 0);
+    let value = repo.workflow().landed(&land_as("Do it all"));
     let head = repo.git(&["rev-parse", "HEAD"]);
     assert_eq!(value["commits"][0]["commit"], json!(head));
     assert_eq!(value["commits"][0]["turns"], json!([1, 2, 3]));
@@ -192,7 +192,7 @@ fn what_a_formatter_changes_is_in_the_commit_and_in_the_files() {
         "pre-commit",
         "test ! -e c.txt || exit 1\ngrep -q nine a.txt && exit 1\nsed -i 's/^two$/TWO/' a.txt\necho made > made.txt\ngit add a.txt made.txt",
     );
-    let value = repo.json(&["land", "-m", "Land"], 0);
+    let value = repo.workflow().landed(&land_as("Land"));
     assert_eq!(value["formatted"], json!(["a.txt", "made.txt"]));
     assert_eq!(
         repo.git(&["show", "HEAD:a.txt"]),
@@ -207,21 +207,20 @@ fn what_a_formatter_changes_is_in_the_commit_and_in_the_files() {
 #[test]
 fn an_overlap_changes_nothing_and_is_named() {
     let repo = project();
-    repo.run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
+    repo.workflow()
+        .run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
     repo.git(&["stash", "-q"]);
     repo.write("a.txt", "1\nzwei\n3\n4\n5\n6\n7\n8\n9\n");
     repo.commit("german");
     repo.git(&["checkout", "-q", "stash@{0}", "--", "a.txt"]);
     repo.git(&["reset", "-q"]);
     let before = everything(&repo);
-    insta::assert_snapshot!(repo.printed(&["land", "-m", "Land"]), @"
-    overlap a.txt
-    warning: turn 1 overlaps with what HEAD has there, or builds on edits of yours that are not committed; nothing was changed
-    hint: if these are edits of yours: `teddy restore 0` takes the turn out of your files, then commit the edits, `teddy undo` puts the turn back, and `teddy land` lands it
-    exit code 4
+    insta::assert_snapshot!(repo.workflow().land(&land_as("Land")).refused(), @"
+    turn 1 overlaps with main
+      overlap a.txt
     ");
     assert_eq!(everything(&repo), before);
-    let value = repo.json(&["land", "-m", "Land"], 4);
+    let value = repo.workflow().landed(&land_as("Land"));
     assert_eq!(
         (&value["overlaps"], &value["overlapping"], &value["commits"]),
         (&json!(["a.txt"]), &json!(1), &json!([]))
@@ -299,18 +298,27 @@ fn hooks_of_a_relative_folder_run() {
 fn a_dry_run_shows_message_and_files_and_changes_nothing() {
     let repo = three_turns();
     let before = everything(&repo);
-    let shown = repo.done(&["land", "-n"]);
-    for line in [
-        "turns 1-3 on main\n",
-        "    Change a\n",
-        "    - Make b\n",
-        "    Teddy-Session: demo\n",
-        "    Teddy-Turn: 3 ",
-        " a.txt     | 2 +-\n",
-        " 3 files changed, 2 insertions(+), 2 deletions(-)\n",
-    ] {
-        assert!(shown.contains(line), "{line}: {shown}");
-    }
+    insta::assert_snapshot!(repo.printed(&["land", "-n"]), @"
+    turns 1-3 on main
+
+        Change a
+
+        - Change a
+        - Make b
+        - Delete c
+
+        Teddy-Session: demo
+        Teddy-Turns: 1-3
+        Teddy-Turn: 1 [id]
+        Teddy-Turn: 2 [id]
+        Teddy-Turn: 3 [id]
+
+     a.txt     | 2 +-
+     c.txt     | 1 -
+     dir/b.txt | 1 +
+     3 files changed, 2 insertions(+), 2 deletions(-)
+    exit code 0
+    ");
     let value = repo.json(&["land", "-n", "-m", "Mine"], 0);
     assert_eq!(value["commits"][0]["title"], "Mine");
     assert_eq!(

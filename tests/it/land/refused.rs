@@ -11,13 +11,22 @@ use crate::support::landing::{
 };
 use crate::support::{Output, TestRepo};
 
-/// Checks that a landing is refused with these words, and that everything is as it was.
+/// Checks that everything is as it was after a landing that was refused. Returns the refusal.
 #[track_caller]
-fn refused(repo: &TestRepo, args: &[&str], words: &[&str]) {
+fn refused(repo: &TestRepo, options: &LandOptions) -> String {
     let before = everything(repo);
-    let out = repo.teddy(&[&["land"], args].concat());
-    out.check(1, words);
+    let refusal = repo.workflow().land(options).refused();
     assert_eq!(everything(repo), before);
+    refusal
+}
+
+/// Like [`refused`], by the program: the call itself is wrong.
+#[track_caller]
+fn refused_call(repo: &TestRepo, args: &[&str]) -> String {
+    let before = everything(repo);
+    let refusal = repo.printed(&[&["land"], args].concat());
+    assert_eq!(everything(repo), before);
+    refusal
 }
 
 #[test]
@@ -40,11 +49,11 @@ fn a_ref_that_is_no_branch_is_not_landed_on() {
 fn a_detached_head_has_no_branch_but_a_new_one_can_be_made() {
     let repo = three_turns();
     repo.git(&["checkout", "-q", "--detach"]);
-    refused(
-        &repo,
-        &["-m", "x"],
-        &["HEAD is detached", "hint: `--branch <name>`"],
-    );
+    insta::assert_snapshot!(refused(&repo, &land_as("x")), @"
+    error: HEAD is detached: there is no branch to land on
+    hint: `--branch <name>` lands on a new branch; or `git switch <branch>` first
+    exit code 1
+    ");
     let before = (repo.tree(), status(&repo), repo.git(&["rev-parse", "HEAD"]));
     let value = repo.json(&["land", "-m", "Land", "--branch", "topic/land"], 0);
     assert_eq!(value["branch"], "topic/land");
@@ -58,11 +67,16 @@ fn a_detached_head_has_no_branch_but_a_new_one_can_be_made() {
     );
     assert_eq!(repo.git(&["rev-parse", "topic/land^"]), before.2);
     check_clean(&repo);
-    refused(
-        &repo,
-        &["1", "--branch", "main", "-m", "x"],
-        &["a branch named `main` already exists"],
-    );
+    let options = LandOptions {
+        range: Some("1".to_owned()),
+        branch: Some("main".to_owned()),
+        ..land_as("x")
+    };
+    insta::assert_snapshot!(refused(&repo, &options), @"
+    error: a branch named `main` already exists
+    hint: choose another name
+    exit code 1
+    ");
     for name in ["a..b", "-x", "HEAD", "a b"] {
         let branch = format!("--branch={name}");
         repo.teddy(&["land", "1", &branch, "-m", "x"])
@@ -73,11 +87,27 @@ fn a_detached_head_has_no_branch_but_a_new_one_can_be_made() {
 #[test]
 fn what_cannot_land_is_said_before_a_message_is_asked_for() {
     let repo = three_turns();
-    refused(&repo, &[], &["the commit needs a message"]);
-    refused(&repo, &["9"], &["has no turn `9`"]);
-    refused(&repo, &["x"], &["has no turn `x`"]);
+    insta::assert_snapshot!(refused_call(&repo, &[]), @"
+    error: the commit needs a message
+    hint: `-m '<message>'` gives it; `--no-edit` takes one made of the turns' titles and requests
+    exit code 1
+    ");
+    insta::assert_snapshot!(refused_call(&repo, &["9"]), @"
+    error: session `demo` has no turn `9`; its turns are 0 to 3
+    hint: `teddy log` lists the turns
+    exit code 1
+    ");
+    insta::assert_snapshot!(refused_call(&repo, &["x"]), @"
+    error: session `demo` has no turn `x`; its turns are 0 to 3
+    hint: `teddy log` lists the turns
+    exit code 1
+    ");
     let empty = TestRepo::new();
-    refused(&empty, &[], &["no session is in use"]);
+    insta::assert_snapshot!(refused_call(&empty, &[]), @"
+    error: no session is in use here
+    hint: `teddy start '<what you want>'` or `teddy new <name>` starts one, `teddy sessions` lists them, `-s <name>` names one
+    exit code 1
+    ");
 }
 
 #[test]
@@ -110,11 +140,11 @@ fn nothing_lands_in_the_middle_of_something_else() {
         .output()
         .unwrap();
     assert!(out.status.success(), "{out:?}");
-    refused(
-        &repo,
-        &["-m", "x"],
-        &["unresolved conflicts: `a.txt`", "git add"],
-    );
+    insta::assert_snapshot!(refused(&repo, &land_as("x")), @"
+    error: the index has unresolved conflicts: `a.txt`
+    hint: resolve them and `git add` the files first
+    exit code 1
+    ");
     repo.git(&["reset", "-q"]);
     repo.done(&["land", "-m", "Land"]);
 }
@@ -137,11 +167,11 @@ fn a_git_that_outlives_a_killed_landing_is_waited_for_and_recorded() {
     child.kill().unwrap();
     child.wait().unwrap();
 
-    let said = [
-        "a landing on `main` that was stopped is just ending",
-        "try again",
-    ];
-    refused(&repo, &["-m", "x"], &said);
+    insta::assert_snapshot!(refused(&repo, &land_as("x")), @"
+    error: a landing on `main` that was stopped is just ending
+    hint: try again in a moment
+    exit code 1
+    ");
     std::fs::write(&go, "").unwrap();
     let start = std::time::Instant::now();
     while repo.git(&["log", "-1", "--format=%s"]) != "Land" {
@@ -166,11 +196,11 @@ fn a_branch_that_another_worktree_is_on_stays() {
         other.to_str().unwrap(),
         "main",
     ]);
-    refused(
-        &repo,
-        &["-m", "x"],
-        &["`main` is also checked out in", "hint: land there"],
-    );
+    insta::assert_snapshot!(refused(&repo, &land_as("x")), @"
+    error: `main` is also checked out in `[dir]/other`
+    hint: land there (`-C [dir]/other`), or on a new branch (`--branch <name>`)
+    exit code 1
+    ");
     repo.git(&["worktree", "remove", "--force", other.to_str().unwrap()]);
     repo.workflow().land(&land_as("Land")).done();
 }
@@ -389,8 +419,16 @@ fn an_empty_message_stops_it() {
         screen.shown()
     );
     assert_eq!(everything(&repo), before);
-    refused(&repo, &["-m", " "], &["the message is empty"]);
-    refused(&repo, &[], &["the commit needs a message", "`--no-edit`"]);
+    insta::assert_snapshot!(refused_call(&repo, &["-m", " "]), @"
+    error: the message is empty
+    hint: `-m '<message>'` gives one
+    exit code 1
+    ");
+    insta::assert_snapshot!(refused_call(&repo, &[]), @"
+    error: the commit needs a message
+    hint: `-m '<message>'` gives it; `--no-edit` takes one made of the turns' titles and requests
+    exit code 1
+    ");
 }
 
 #[test]
@@ -429,7 +467,11 @@ fn a_signature_is_made_with_the_users_key() {
 
     repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
     repo.git(&["config", "user.signingKey", "/nowhere/key"]);
-    refused(&repo, &["-m", "x"], &["git made no commit"]);
+    insta::assert_snapshot!(refused(&repo, &land_as("x")), @"
+    error: git made no commit (exit status: 128); nothing was changed
+    hint: git, or a hook, has said why above; `--no-verify` skips the pre-commit and commit-msg hooks
+    exit code 1
+    ");
 }
 
 #[test]
@@ -437,8 +479,8 @@ fn edits_of_the_users_on_which_a_turn_builds_must_be_committed_first() {
     let repo = project();
     repo.write("a.txt", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n");
     repo.write("own.txt", "own\n");
-    repo.done(&["context", "add", "own.txt"]);
-    repo.run_plan(&plan(
+    repo.workflow().add(&["own.txt"]);
+    repo.workflow().run_plan(&plan(
         "Change both",
         &[
             edit("a.txt", "five", "5!"),
@@ -446,7 +488,7 @@ fn edits_of_the_users_on_which_a_turn_builds_must_be_committed_first() {
         ],
     ));
     let before = everything(&repo);
-    let value = repo.json(&["land", "-m", "x"], 4);
+    let value = repo.workflow().landed(&land_as("x"));
     assert_eq!(value["overlaps"], json!(["a.txt", "own.txt"]));
     assert_eq!(everything(&repo), before);
 }
@@ -454,16 +496,21 @@ fn edits_of_the_users_on_which_a_turn_builds_must_be_committed_first() {
 #[test]
 fn what_git_ignores_is_left_out_and_named() {
     let repo = project();
-    repo.run_plan(&plan(
+    repo.workflow().run_plan(&plan(
         "Make two",
         &[create("x.log", "x\n"), create("d.txt", "d\n")],
     ));
-    let value = repo.json(&["land", "-m", "Land"], 0);
+    let value = repo.workflow().landed(&land_as("Land"));
     assert_eq!(value["ignored"], json!(["x.log"]));
     assert_eq!(changed(&repo), "A\td.txt");
     assert_eq!(status(&repo), "");
-    repo.run_plan(&plan("Make one", &[create("y.log", "y\n")]));
-    refused(&repo, &["-m", "x"], &["git ignores every file"]);
+    repo.workflow()
+        .run_plan(&plan("Make one", &[create("y.log", "y\n")]));
+    insta::assert_snapshot!(refused(&repo, &land_as("x")), @"
+    error: nothing to land: git ignores every file that the turns changed
+    hint: `git add --force` takes an ignored file into the next commit
+    exit code 1
+    ");
 }
 
 #[test]
@@ -508,12 +555,13 @@ fn a_plan_that_waits_goes_on_waiting() {
 #[test]
 fn what_is_staged_where_a_turn_changed_the_same_stays_and_is_named() {
     let repo = project();
-    repo.run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
+    repo.workflow()
+        .run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
     let theirs = repo.read("a.txt");
     repo.write("a.txt", "1\nzwei\n3\n4\n5\n6\n7\n8\n9\n");
     repo.git(&["add", "a.txt"]);
     repo.write("a.txt", &theirs);
-    let value = repo.json(&["land", "-m", "Land"], 0);
+    let value = repo.workflow().landed(&land_as("Land"));
     assert_eq!(value["staged"], json!(["a.txt"]));
     assert_eq!(status(&repo), "MM a.txt");
     assert!(repo.git(&["show", ":a.txt"]).contains("zwei"));
@@ -534,11 +582,11 @@ fn trailers_of_the_settings_are_added() {
     repo.configure("land:\n  trailers: [nonsense]\n");
     repo.workflow()
         .run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
-    refused(
-        &repo,
-        &["-m", "x"],
-        &["`land.trailers`: `nonsense` is not a trailer"],
-    );
+    insta::assert_snapshot!(refused(&repo, &land_as("x")), @"
+    error: `land.trailers`: `nonsense` is not a trailer
+    hint: write `Key: value`, such as `Assisted-by: {model}`
+    exit code 1
+    ");
 }
 
 #[test]
@@ -562,5 +610,9 @@ fn turns_of_another_session_below_stay_out() {
     repo.workflow()
         .run_plan(&plan("Make f", &[create("f.txt", "f\n")]));
     repo.workflow().restore("demo:1").done();
-    refused(&repo, &["-s", "demo", "2", "-m", "x"], &["turn 2"]);
+    insta::assert_snapshot!(refused_call(&repo, &["-s", "other", "3", "-m", "x"]), @"
+    error: turn 3 is not in effect: it was undone, or its result was never applied
+    hint: `teddy redo` or `teddy restore 3` restores it
+    exit code 1
+    ");
 }

@@ -178,11 +178,12 @@ fn what_was_taken_back_in_a_part_of_the_files_does_not_land() {
 #[test]
 fn a_branch_that_is_forked_lands_only_its_own() {
     let repo = three_turns();
-    repo.done(&["land", "-m", "Land"]);
-    repo.done(&["branch", "2", "other"]);
-    repo.done(&["restore", "@"]);
-    repo.run_plan(&plan("Make e", &[create("e.txt", "e\n")]));
-    let value = repo.json(&["land", "-m", "Fork"], 0);
+    repo.workflow().land(&land_as("Land")).done();
+    repo.workflow().branch("2", "other").done();
+    repo.workflow().restore("@").done();
+    repo.workflow()
+        .run_plan(&plan("Make e", &[create("e.txt", "e\n")]));
+    let value = repo.workflow().landed(&land_as("Fork"));
     // The turns that it shares are in HEAD.
     assert_eq!(value["commits"][0]["turns"], json!([4]));
     assert_eq!(changed(&repo), "A\te.txt");

@@ -160,7 +160,16 @@ fn landed_lines_are_traced_through_a_rewritten_history() {
         (&lines[1]["session"], &lines[1]["commit"]),
         (&json!("demo"), &Value::Null)
     );
-    assert!(repo.done(&["blame", "a.txt"]).contains("demo:1 (not here)"));
+    insta::assert_snapshot!(repo.printed(&["blame", "a.txt"]), @"
+    [id] (Test) init 1) one
+    demo:1 (not here)    2) 2
+    [id] (Test) init 3) three
+    demo:1 (not here)    4) 4
+    [id] (Test) init 5) five
+    [id] (Test) init 6) six
+    not committed        7) mine
+    exit code 0
+    ");
 }
 
 #[test]

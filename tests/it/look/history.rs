@@ -132,7 +132,13 @@ fn show_prints_the_report_or_any_file_of_a_turn() {
 #[test]
 fn diff_shows_a_turn_or_what_is_between_two() {
     let repo = two_turns();
-    assert!(repo.done(&["diff"]).contains("+b\n"));
+    insta::assert_snapshot!(repo.printed(&["diff"]), @"
+    --- /dev/null
+    +++ b/b.txt
+    @@ -0,0 +1 @@
+    +b
+    exit code 0
+    ");
     insta::assert_snapshot!(repo.printed(&["diff", "1"]), @"
     --- a/a.txt
     +++ b/a.txt
@@ -142,7 +148,13 @@ fn diff_shows_a_turn_or_what_is_between_two() {
     +2
     exit code 0
     ");
-    assert!(repo.done(&["diff", "2", "1"]).contains("-b\n"));
+    insta::assert_snapshot!(repo.printed(&["diff", "2", "1"]), @"
+    --- a/b.txt
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -b
+    exit code 0
+    ");
     insta::assert_snapshot!(repo.printed(&["diff", "0"]), @"
     error: turn 0 changed no code: it is the session's start
     exit code 1
@@ -184,10 +196,14 @@ fn status_says_what_waits_and_what_the_user_changed() {
         repo.workflow().status()["workspace"]["changed"],
         serde_json::json!(["a.txt"])
     );
-    assert!(
-        repo.done(&["status"])
-            .contains("1 file changed since HEAD:\n  a.txt\n")
-    );
+    insta::assert_snapshot!(repo.printed(&["status"]), @"
+    Session demo, turn 0, on branch main
+    Ready for turn 1
+    1 file changed since HEAD:
+      a.txt
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
 }
 
 #[test]
@@ -217,7 +233,25 @@ fn promise_d7_status_names_what_no_snapshot_has() {
         ])
     );
     (0..20).for_each(|n| repo.write(&format!("big{n}.csv"), "12345678901"));
-    assert!(repo.done(&["status"]).contains("... and 12 more"));
+    insta::assert_snapshot!(repo.printed(&["status"]), @"
+    Session demo, turn 0, on branch main
+    Ready for turn 1
+    Your files are as the newest turn left them
+    In no snapshot, left as they are:
+      .env: untracked and named like a secret
+      big.csv: untracked and large (11 bytes)
+      big0.csv: untracked and large (11 bytes)
+      big1.csv: untracked and large (11 bytes)
+      big10.csv: untracked and large (11 bytes)
+      big11.csv: untracked and large (11 bytes)
+      big12.csv: untracked and large (11 bytes)
+      big13.csv: untracked and large (11 bytes)
+      big14.csv: untracked and large (11 bytes)
+      big15.csv: untracked and large (11 bytes)
+      ... and 12 more; `--json` lists them all
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
     // Snapshots always contain tracked files and never ignored ones, so `status` mentions neither.
     repo.git(&["add", "-f", "."]);
     repo.write(".gitignore", "x.csv");

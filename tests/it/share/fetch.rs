@@ -41,11 +41,6 @@ fn send_record(ada: &TestRepo) -> String {
     parent
 }
 
-/// Checks the output that a user sees.
-fn check(out: &Output, code: i32, words: &[&str]) {
-    out.check(code, words);
-}
-
 #[test]
 fn a_fetched_session_is_read_wherever_a_session_is() {
     let (ada, ben) = two_people();
@@ -65,58 +60,96 @@ fn a_fetched_session_is_read_wherever_a_session_is() {
         ""
     );
 
-    check(&ben.teddy(&["sessions"]), 0, &["There are no sessions"]);
+    insta::assert_snapshot!(ben.printed(&["sessions"]), @"
+    There are no sessions; `teddy start '<what you want>'` starts one.
+    exit code 0
+    ");
     let rows = ben.json(&["sessions", "-r"], 0);
     assert_eq!(rows[0]["name"], "origin/add-auth");
     assert_eq!(rows[0]["code"], true);
-    check(
-        &ben.teddy(&["show", "origin/add-auth:1"]),
-        0,
-        &["One", "one.txt"],
-    );
-    check(&ben.teddy(&["show", "origin/add-auth"]), 0, &["Two"]);
-    check(
-        &ben.teddy(&["show", "origin/add-auth:1", "plan.md"]),
-        0,
-        &["# One"],
-    );
-    check(
-        &ben.teddy(&["diff", "origin/add-auth:2"]),
-        0,
-        &["two.txt", "+2"],
-    );
-    check(
-        &ben.teddy(&["diff", "origin/add-auth:1", "origin/add-auth:2"]),
-        0,
-        &["two.txt"],
-    );
-    check(
-        &ben.teddy(&["-s", "origin/add-auth", "log"]),
-        0,
-        &["Two", "One"],
-    );
-    check(&ben.teddy(&["log", "origin/add-auth"]), 0, &["Two", "One"]);
-    check(&ben.teddy(&["log", "a.txt"]), 2, &["teddy log -- a.txt"]);
-    check(
-        &ben.teddy(&["find", "Two", "-s", "origin/add-auth"]),
-        0,
-        &["origin/add-auth:2"],
-    );
-    check(
-        &ben.teddy(&["compare", "origin/add-auth:1", "origin/add-auth:2"]),
-        0,
-        &["origin/add-auth:2"],
-    );
-    check(
-        &ben.teddy(&["verify", "origin/add-auth"]),
-        0,
-        &["origin/add-auth"],
-    );
-    check(
-        &ben.teddy(&["export", "-s", "origin/add-auth", "../out"]),
-        0,
-        &["out"],
-    );
+    ben.teddy(&["show", "origin/add-auth:1"])
+        .check(0, &["One", "one.txt"]);
+    ben.teddy(&["show", "origin/add-auth"]).check(0, &["Two"]);
+    insta::assert_snapshot!(ben.printed(&["show", "origin/add-auth:1", "plan.md"]), @"
+    # One
+    - **Status:** Green 🟢
+    - **Plan Type:** Implementation
+    - **Agent:** Pathfinder
+
+    ## Rationale
+    ````text
+    One, because it is wanted.
+    ````
+
+    ## Action Plan
+
+    ### `CREATE`
+    - **File Path:** [one.txt](/one.txt)
+    - **Description:** Make one.txt.
+    ````text
+    1
+    ````
+    exit code 0
+    ");
+    insta::assert_snapshot!(ben.printed(&["diff", "origin/add-auth:2"]), @"
+    --- /dev/null
+    +++ b/two.txt
+    @@ -0,0 +1 @@
+    +2
+    exit code 0
+    ");
+    let shown = ben.printed(&["diff", "origin/add-auth:1", "origin/add-auth:2"]);
+    insta::assert_snapshot!(shown, @"
+    --- /dev/null
+    +++ b/two.txt
+    @@ -0,0 +1 @@
+    +2
+    exit code 0
+    ");
+    insta::assert_snapshot!(ben.printed(&["-s", "origin/add-auth", "log"]), @"
+       2 [id] 2026-01-02 03:04 executed Two (1 file)
+       1 [id] 2026-01-02 03:04 executed One (1 file)
+       0 [id] 2026-01-02 03:04 started  Start session add-auth
+    exit code 0
+    ");
+    insta::assert_snapshot!(ben.printed(&["log", "origin/add-auth"]), @"
+       2 [id] 2026-01-02 03:04 executed Two (1 file)
+       1 [id] 2026-01-02 03:04 executed One (1 file)
+       0 [id] 2026-01-02 03:04 started  Start session add-auth
+    exit code 0
+    ");
+    insta::assert_snapshot!(ben.printed(&["log", "a.txt"]), @"
+    error: `a.txt` is not a valid session name: use lower-case letters, digits and single hyphens, such as `add-auth`
+    hint: `teddy log -- a.txt` lists the turns that changed it
+    exit code 2
+    ");
+    insta::assert_snapshot!(ben.printed(&["find", "Two", "-s", "origin/add-auth"]), @"
+    origin/add-auth:2:plan.md:1: # Two
+    origin/add-auth:2:plan.md:8: Two, because it is wanted.
+    origin/add-auth:2:report.md:1: # Execution Report: Two
+    exit code 0
+    ");
+    let shown = ben.printed(&["compare", "origin/add-auth:1", "origin/add-auth:2"]);
+    insta::assert_snapshot!(shown, @"
+             origin/add-auth:1  origin/add-auth:2
+    status   executed           executed
+    model    -                  -
+    turns    1                  1
+    files    1                  1
+    lines    +1 -0              +1 -0
+    tokens   -                  -
+    cost     -                  -
+    time [time] [time]
+    exit code 0
+    ");
+    insta::assert_snapshot!(ben.printed(&["verify", "origin/add-auth"]), @"
+    origin/add-auth: 2 turns, sound, not signed
+    exit code 0
+    ");
+    insta::assert_snapshot!(ben.printed(&["export", "-s", "origin/add-auth", "../out"]), @"
+    ../out
+    exit code 0
+    ");
 }
 
 #[test]
@@ -126,41 +159,52 @@ fn nothing_is_written_to_a_session_of_a_remote() {
     ben.done(&["fetch"]);
     ben.done(&["new", "mine"]);
     let before = ben.git(&["for-each-ref"]);
-    let only = "can only be looked at";
-    let hint = "`teddy branch origin/add-auth:@ <name>`";
-    check(
-        &ben.teddy(&["-s", "origin/add-auth", "undo"]),
-        2,
-        &[only, hint],
-    );
-    check(
-        &ben.teddy(&["-s", "origin/add-auth", "plan", "x"]),
-        2,
-        &[only],
-    );
-    check(
-        &ben.teddy(&["restore", "origin/add-auth:1", "-y"]),
-        2,
-        &[only],
-    );
-    check(
-        &ben.teddy(&["verify", "--rerun", "origin/add-auth:1"]),
-        2,
-        &[only],
-    );
-    check(&ben.teddy(&["retry", "origin/add-auth:1"]), 2, &[only]);
-    check(&ben.teddy(&["gc", "origin/add-auth", "-y"]), 2, &[only]);
-    check(&ben.teddy(&["push", "origin/add-auth"]), 2, &[only, hint]);
-    check(
-        &ben.teddy(&["push", "--delete", "origin/add-auth"]),
-        2,
-        &["hint: `teddy push --delete add-auth --remote origin`"],
-    );
-    check(
-        &ben.teddy(&["export", "--bundle", "../one.bundle", "origin/add-auth"]),
-        2,
-        &[only, hint],
-    );
+    insta::assert_snapshot!(ben.printed(&["-s", "origin/add-auth", "undo"]), @"
+    error: `origin/add-auth` is a session of a remote, and can only be looked at
+    hint: `teddy branch origin/add-auth:@ <name>` continues from it, if its files were pushed
+    exit code 2
+    ");
+    insta::assert_snapshot!(ben.printed(&["-s", "origin/add-auth", "plan", "x"]), @"
+    error: `origin/add-auth` is a session of a remote, and can only be looked at
+    hint: `teddy branch origin/add-auth:@ <name>` continues from it, if its files were pushed
+    exit code 2
+    ");
+    insta::assert_snapshot!(ben.printed(&["restore", "origin/add-auth:1", "-y"]), @"
+    error: `origin/add-auth` is a session of a remote, and can only be looked at
+    hint: `teddy branch origin/add-auth:@ <name>` continues from it, if its files were pushed
+    exit code 2
+    ");
+    insta::assert_snapshot!(ben.printed(&["verify", "--rerun", "origin/add-auth:1"]), @"
+    error: `origin/add-auth` is a session of a remote, and can only be looked at
+    hint: `teddy branch origin/add-auth:@ <name>` continues from it, if its files were pushed
+    exit code 2
+    ");
+    insta::assert_snapshot!(ben.printed(&["retry", "origin/add-auth:1"]), @"
+    error: `origin/add-auth` is a session of a remote, and can only be looked at
+    hint: `teddy branch origin/add-auth:@ <name>` continues from it, if its files were pushed
+    exit code 2
+    ");
+    insta::assert_snapshot!(ben.printed(&["gc", "origin/add-auth", "-y"]), @"
+    error: `origin/add-auth` is a session of a remote, and can only be looked at
+    hint: `teddy branch origin/add-auth:@ <name>` continues from it, if its files were pushed
+    exit code 2
+    ");
+    insta::assert_snapshot!(ben.printed(&["push", "origin/add-auth"]), @"
+    error: `origin/add-auth` is a session of a remote, and can only be looked at
+    hint: `teddy branch origin/add-auth:@ <name>` continues from it, if its files were pushed
+    exit code 2
+    ");
+    insta::assert_snapshot!(ben.printed(&["push", "--delete", "origin/add-auth"]), @"
+    error: `origin/add-auth` is what was fetched of a session of `origin`
+    hint: `teddy push --delete add-auth --remote origin` deletes it there
+    exit code 2
+    ");
+    let shown = ben.printed(&["export", "--bundle", "../one.bundle", "origin/add-auth"]);
+    insta::assert_snapshot!(shown, @"
+    error: `origin/add-auth` is a session of a remote, and can only be looked at
+    hint: `teddy branch origin/add-auth:@ <name>` continues from it, if its files were pushed
+    exit code 2
+    ");
     assert_eq!(ben.git(&["for-each-ref"]), before);
 }
 
@@ -176,8 +220,17 @@ fn a_branch_goes_on_from_a_fetched_turn() {
     ben.done(&["restore", "@", "-y"]);
     assert_eq!(ben.read("one.txt"), "1\n");
     ben.run_plan(&plan("Three", &[create("three.txt", "3\n")]));
-    check(&ben.teddy(&["log"]), 0, &["Three", "One"]);
-    check(&ben.teddy(&["verify"]), 0, &["mine"]);
+    insta::assert_snapshot!(ben.printed(&["log"]), @"
+       3 [id] 2026-01-02 03:04 executed Three (1 file)
+       2 [id] 2026-01-02 03:04 restored Restore 1: One (1 file)
+       1 [id] 2026-01-02 03:04 executed One (1 file)
+       0 [id] 2026-01-02 03:04 started  Start session add-auth
+    exit code 0
+    ");
+    insta::assert_snapshot!(ben.printed(&["verify"]), @"
+    mine: 3 turns, sound, not signed
+    exit code 0
+    ");
     ben.done(&["undo"]);
     ben.done(&["pick", "origin/add-auth:2"]);
     assert_eq!(ben.read("two.txt"), "2\n");
@@ -188,17 +241,16 @@ fn a_session_is_taken_over_under_its_own_name() {
     let (ada, ben) = two_people();
     send(&ada);
     ben.done(&["fetch"]);
-    check(
-        &ben.teddy(&["switch", "origin/add-auth"]),
-        0,
-        &["Session add-auth with 2 turns is now yours"],
-    );
+    insta::assert_snapshot!(ben.printed(&["switch", "origin/add-auth"]), @"
+    Session add-auth with 2 turns is now yours and in use.
+    exit code 0
+    ");
     assert_eq!(ben.json(&["status"], 0)["session"], "add-auth");
-    check(
-        &ben.teddy(&["switch", "origin/add-auth"]),
-        1,
-        &["there is a session `add-auth` already"],
-    );
+    insta::assert_snapshot!(ben.printed(&["switch", "origin/add-auth"]), @"
+    error: there is a session `add-auth` already
+    hint: `teddy switch add-auth` continues it; or choose another name
+    exit code 1
+    ");
 }
 
 #[test]
@@ -211,10 +263,7 @@ fn what_was_adopted_was_never_brought_here() {
     ben.done(&["fetch"]);
     ben.done(&["switch", "origin/add-auth"]);
 
-    let told = "TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` restores them to turn 2.";
-    let status = ben.teddy(&["status"]);
-    check(&status, 0, &[told]);
-    insta::assert_snapshot!(status.shown(&ben), @"
+    insta::assert_snapshot!(ben.printed(&["status"]), @"
     Session add-auth, turn 2, on branch main
     Ready for turn 3
     TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` restores them to turn 2.
@@ -222,9 +271,7 @@ fn what_was_adopted_was_never_brought_here() {
     exit code 0
     ");
 
-    let restored = ben.teddy(&["restore", "@"]);
-    check(&restored, 0, &[]);
-    insta::assert_snapshot!(restored.shown(&ben), @"
+    insta::assert_snapshot!(ben.printed(&["restore", "@"]), @"
     Your files match turn 2: 0 files changed.
     exit code 0
     ");
@@ -234,9 +281,16 @@ fn what_was_adopted_was_never_brought_here() {
 #[test]
 fn sessions_of_remotes_are_listed_with_an_option() {
     let (_, ben) = two_people();
-    let hint = "`teddy sessions -r` lists those of remotes";
-    check(&ben.teddy(&["switch", "origin/nope"]), 1, &[hint]);
-    check(&ben.teddy(&["browse", "origin/x"]), 1, &[hint]);
+    insta::assert_snapshot!(ben.printed(&["switch", "origin/nope"]), @"
+    error: there is no session `origin/nope`
+    hint: `teddy sessions -r` lists those of remotes, as they were last fetched
+    exit code 1
+    ");
+    insta::assert_snapshot!(ben.printed(&["browse", "origin/x"]), @"
+    error: there is no session `origin/x`
+    hint: `teddy sessions -r` lists those of remotes, as they were last fetched
+    exit code 1
+    ");
 }
 
 #[test]
@@ -244,18 +298,16 @@ fn fetching_again_says_what_is_new_and_what_was_rewritten() {
     let (ada, ben) = two_people();
     send(&ada);
     ben.done(&["fetch"]);
-    check(
-        &ben.teddy(&["fetch"]),
-        0,
-        &["`origin` has 1 session, and nothing new."],
-    );
+    insta::assert_snapshot!(ben.printed(&["fetch"]), @"
+    `origin` has 1 session, and nothing new.
+    exit code 0
+    ");
     ada.run_plan(&plan("Three", &[create("three.txt", "3\n")]));
     send(&ada);
-    check(
-        &ben.teddy(&["fetch", "origin", "add-auth"]),
-        0,
-        &["updated    origin/add-auth  3 turns  Three"],
-    );
+    insta::assert_snapshot!(ben.printed(&["fetch", "origin", "add-auth"]), @"
+    updated    origin/add-auth  3 turns  Three
+    exit code 0
+    ");
     ada.git(&[
         "push",
         "-q",
@@ -263,23 +315,23 @@ fn fetching_again_says_what_is_new_and_what_was_rewritten() {
         "origin",
         "refs/teddy/sessions/add-auth~2:refs/teddy/sessions/add-auth",
     ]);
-    check(
-        &ben.teddy(&["fetch"]),
-        0,
-        &["rewritten  origin/add-auth  1 turn  One"],
-    );
+    insta::assert_snapshot!(ben.printed(&["fetch"]), @"
+    rewritten  origin/add-auth  1 turn  One
+    exit code 0
+    ");
     ada.git(&["push", "-q", "origin", ":refs/teddy/sessions/add-auth"]);
-    check(
-        &ben.teddy(&["fetch"]),
-        0,
-        &["`origin` has 0 sessions, and nothing new."],
-    );
-    check(&ben.teddy(&["sessions", "-r"]), 0, &["origin/add-auth"]);
-    check(
-        &ben.teddy(&["fetch", "--prune"]),
-        0,
-        &["gone       origin/add-auth"],
-    );
+    insta::assert_snapshot!(ben.printed(&["fetch"]), @"
+    `origin` has 0 sessions, and nothing new.
+    exit code 0
+    ");
+    insta::assert_snapshot!(ben.printed(&["sessions", "-r"]), @"
+      origin/add-auth      1 turn  2026-01-02  One
+    exit code 0
+    ");
+    insta::assert_snapshot!(ben.printed(&["fetch", "--prune"]), @"
+    gone       origin/add-auth
+    exit code 0
+    ");
     assert_eq!(ben.git(&["for-each-ref", "refs/teddy"]), "");
 }
 
@@ -294,27 +346,20 @@ fn one_session_is_fetched_and_none_whose_name_begins_alike() {
         ]);
     }
     send(&ada);
-    check(
-        &ben.teddy(&["fetch", "origin", "add-auth"]),
-        0,
-        &["origin/add-auth  2 turns"],
-    );
+    insta::assert_snapshot!(ben.printed(&["fetch", "origin", "add-auth"]), @"
+    new        origin/add-auth  2 turns  Two
+    exit code 0
+    ");
     let refs = ben.git(&["for-each-ref", "--format=%(refname)", "refs/teddy"]);
     assert_eq!(refs, "refs/teddy/remotes/origin/add-auth");
     ben.done(&["fetch", "origin", "change/add-auth", "add"]);
-    check(
-        &ben.teddy(&["show", "origin/change/add-auth:1"]),
-        0,
-        &["One"],
-    );
-    check(
-        &ben.teddy(&["fetch", "origin", "no-such"]),
-        1,
-        &[
-            "remote `origin` has no session `no-such`",
-            "teddy fetch -n origin",
-        ],
-    );
+    ben.teddy(&["show", "origin/change/add-auth:1"])
+        .check(0, &["One"]);
+    insta::assert_snapshot!(ben.printed(&["fetch", "origin", "no-such"]), @"
+    error: remote `origin` has no session `no-such`
+    hint: `teddy fetch -n origin` lists what the remote has
+    exit code 1
+    ");
 }
 
 #[test]
@@ -335,66 +380,64 @@ fn what_a_remote_has_is_listed_without_an_object() {
 fn t22_a_record_is_read_without_its_files_and_cannot_be_gone_on_with() {
     let (ada, ben) = two_people();
     send_record(&ada);
-    check(
-        &ben.teddy(&["fetch"]),
-        0,
-        &["new        origin/add-auth  2 turns  Two (without code)"],
-    );
-    check(&ben.teddy(&["sessions", "-r"]), 0, &["Two (without code)"]);
-    check(
-        &ben.teddy(&["show", "origin/add-auth:2"]),
-        0,
-        &["CREATE", "were not pushed"],
-    );
-    check(
-        &ben.teddy(&["-s", "origin/add-auth", "log"]),
-        0,
-        &["Two", "One"],
-    );
-    check(
-        &ben.teddy(&["find", "two.txt", "-s", "origin/add-auth"]),
-        0,
-        &["origin/add-auth:2"],
-    );
-    check(
-        &ben.teddy(&["verify", "origin/add-auth"]),
-        0,
-        &["origin/add-auth"],
-    );
-    check(
-        &ben.teddy(&["diff", "origin/add-auth:2"]),
-        1,
-        &["were not pushed", "teddy push --code"],
-    );
-    check(
-        &ben.teddy(&["compare", "origin/add-auth", "origin/add-auth:1"]),
-        1,
-        &[
-            "the files of `origin/add-auth` were not pushed",
-            "teddy push --code",
-        ],
-    );
-    check(
-        &ben.teddy(&["export", "--html", "../pages", "origin/add-auth"]),
-        0,
-        &["pages"],
-    );
-    check(
-        &ben.teddy(&["branch", "origin/add-auth:2", "mine"]),
-        1,
-        &["were not pushed"],
-    );
-    check(
-        &ben.teddy(&["switch", "origin/add-auth"]),
-        1,
-        &["were not pushed"],
-    );
+    insta::assert_snapshot!(ben.printed(&["fetch"]), @"
+    new        origin/add-auth  2 turns  Two (without code)
+    exit code 0
+    ");
+    insta::assert_snapshot!(ben.printed(&["sessions", "-r"]), @"
+      origin/add-auth     2 turns  2026-01-02  Two (without code)
+    exit code 0
+    ");
+    ben.teddy(&["show", "origin/add-auth:2"])
+        .check(0, &["CREATE", "were not pushed"]);
+    insta::assert_snapshot!(ben.printed(&["-s", "origin/add-auth", "log"]), @"
+       2 [id] 2026-01-02 03:04 executed Two
+       1 [id] 2026-01-02 03:04 executed One
+       0 [id] 2026-01-02 03:04 started  Start session add-auth
+    exit code 0
+    ");
+    insta::assert_snapshot!(ben.printed(&["find", "two.txt", "-s", "origin/add-auth"]), @"
+    origin/add-auth:2:plan.md:14: - **File Path:** [two.txt](/two.txt)
+    origin/add-auth:2:plan.md:15: - **Description:** Make two.txt.
+    origin/add-auth:2:report.md:33: +++ b/two.txt
+    exit code 0
+    ");
+    insta::assert_snapshot!(ben.printed(&["verify", "origin/add-auth"]), @"
+    origin/add-auth: 2 turns, sound, not signed
+    exit code 0
+    ");
+    insta::assert_snapshot!(ben.printed(&["diff", "origin/add-auth:2"]), @"
+    error: the files of turn 2 of `origin/add-auth` were not pushed
+    hint: `teddy show origin/add-auth:2` has its report; `teddy push --code` on the other side sends files too
+    exit code 1
+    ");
+    let shown = ben.printed(&["compare", "origin/add-auth", "origin/add-auth:1"]);
+    insta::assert_snapshot!(shown, @"
+    error: the files of `origin/add-auth` were not pushed
+    hint: `teddy push --code` on the other side sends them
+    exit code 1
+    ");
+    let shown = ben.printed(&["export", "--html", "../pages", "origin/add-auth"]);
+    insta::assert_snapshot!(shown, @"
+    ../pages
+    7 files of 1 session, without what looks like a key or a home directory. Read them before you share them.
+    exit code 0
+    ");
+    insta::assert_snapshot!(ben.printed(&["branch", "origin/add-auth:2", "mine"]), @"
+    error: the files of session `origin/add-auth` were not pushed, so no turn can follow
+    hint: `teddy push --code` on the other side sends them
+    exit code 1
+    ");
+    insta::assert_snapshot!(ben.printed(&["switch", "origin/add-auth"]), @"
+    error: the files of session `origin/add-auth` were not pushed, so no turn can follow
+    hint: `teddy push --code` on the other side sends them
+    exit code 1
+    ");
     ben.done(&["new", "mine"]);
-    check(
-        &ben.teddy(&["pick", "origin/add-auth:2"]),
-        1,
-        &["were not pushed"],
-    );
+    insta::assert_snapshot!(ben.printed(&["pick", "origin/add-auth:2"]), @"
+    error: the files of turn `origin/add-auth:2` were not pushed, so there is nothing of it to pick
+    exit code 1
+    ");
     assert_eq!(
         ben.git(&["for-each-ref", "--format=%(refname)", "refs/teddy/sessions"]),
         "refs/teddy/sessions/mine"
@@ -404,33 +447,33 @@ fn t22_a_record_is_read_without_its_files_and_cannot_be_gone_on_with() {
 #[test]
 fn without_a_remote_the_error_says_what_helps() {
     let repo = TestRepo::new();
-    check(
-        &repo.teddy(&["fetch"]),
-        1,
-        &["has no remote", "git remote add origin"],
-    );
+    insta::assert_snapshot!(repo.printed(&["fetch"]), @"
+    error: this repository has no remote
+    hint: `git remote add origin <url>` adds one
+    exit code 1
+    ");
     repo.git(&["remote", "add", "one", "/nowhere"]);
-    check(
-        &repo.teddy(&["fetch", "two"]),
-        1,
-        &["there is no remote `two`", "the only remote is `one`"],
-    );
-    check(
-        &repo.teddy(&["fetch"]),
-        1,
-        &[
-            "remote `one`",
-            "does not appear to be a git repository",
-            "git remote get-url one",
-        ],
-    );
+    insta::assert_snapshot!(repo.printed(&["fetch", "two"]), @"
+    error: there is no remote `two`
+    hint: the only remote is `one`
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["fetch"]), @"
+    error: remote `one`: '/nowhere' does not appear to be a git repository
+    hint: `git remote get-url one` shows where it is looked for
+    exit code 1
+    ");
     repo.git(&["remote", "add", "ones", "/nowhere"]);
-    check(
-        &repo.teddy(&["fetch"]),
-        1,
-        &["several remotes", "`one`, `ones`"],
-    );
-    check(&repo.teddy(&["fetch", "onees"]), 1, &["did you mean `one"]);
+    insta::assert_snapshot!(repo.printed(&["fetch"]), @"
+    error: this repository has several remotes, and none of them is the default
+    hint: name one of `one`, `ones`
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.printed(&["fetch", "onees"]), @"
+    error: there is no remote `onees`
+    hint: did you mean `ones`?
+    exit code 1
+    ");
 }
 
 #[test]
@@ -440,9 +483,15 @@ fn blame_finds_a_landed_turn_in_a_session_of_a_remote() {
     ada.git(&["push", "-q", "origin", "main"]);
     send(&ada);
     ben.git(&["pull", "-q", "--ff-only", "origin", "main"]);
-    check(&ben.teddy(&["blame", "one.txt"]), 0, &["add-auth:1"]);
+    insta::assert_snapshot!(ben.printed(&["blame", "one.txt"]), @"
+    add-auth:1 (not here) 1) 1
+    exit code 0
+    ");
     ben.done(&["fetch"]);
-    check(&ben.teddy(&["blame", "one.txt"]), 0, &["origin/add-auth:1"]);
+    insta::assert_snapshot!(ben.printed(&["blame", "one.txt"]), @"
+    origin/add-auth:1 One 1) 1
+    exit code 0
+    ");
 }
 
 /// Gives the remote a number of refs that all point at one session.
@@ -495,9 +544,8 @@ fn a_remote_with_too_many_sessions_is_refused() {
     exit code 1
     ");
     assert_eq!(ben.git(&["for-each-ref", "refs/teddy"]), "");
-    check(
-        &ben.teddy(&["fetch", "origin", "s00007"]),
-        0,
-        &["origin/s00007"],
-    );
+    insta::assert_snapshot!(ben.printed(&["fetch", "origin", "s00007"]), @"
+    new        origin/s00007  2 turns  Two
+    exit code 0
+    ");
 }

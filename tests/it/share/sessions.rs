@@ -447,10 +447,29 @@ fn a_session_of_someone_else_runs_only_what_was_shown() {
     theirs().run_plan(&plan("One", &[create("one.txt", "1\n")]));
     let reply = format!("Sure!\n\n{}", plan("Two", &[create("two.txt", "2\n")]));
     theirs().plan_from("go", &reply).done();
-    assert!(
-        repo.done(&["-s", "theirs", "show", "draft", "reply.md"])
-            .contains("Sure!")
-    );
+    insta::assert_snapshot!(repo.printed(&["-s", "theirs", "show", "draft", "reply.md"]), @"
+    Sure!
+
+    # Two
+    - **Status:** Green 🟢
+    - **Plan Type:** Implementation
+    - **Agent:** Pathfinder
+
+    ## Rationale
+    ````text
+    Two, because it is wanted.
+    ````
+
+    ## Action Plan
+
+    ### `CREATE`
+    - **File Path:** [two.txt](/two.txt)
+    - **Description:** Make two.txt.
+    ````text
+    2
+    ````
+    exit code 0
+    ");
     for own in ["tips", "own-drafts"] {
         std::fs::remove_dir_all(repo.path().join(".git/teddy").join(own)).unwrap();
     }

@@ -306,10 +306,10 @@ fn a_signature_of_something_else_is_a_fault() {
         ]
     );
     repo.teddy(&["verify", "demo"]).check(1, &[]);
-    assert!(
-        repo.done(&["verify", "fork"])
-            .contains("sound, signed by test@localhost")
-    );
+    insta::assert_snapshot!(repo.printed(&["verify", "fork"]), @"
+    fork: 2 turns, sound, signed by test@localhost at 2026-01-02T03:04:05Z
+    exit code 0
+    ");
 }
 
 #[test]
@@ -382,7 +382,10 @@ fn the_key_of_the_place_is_used_whatever_the_settings_are_written_in() {
     let condition = format!("includeIf.gitdir:{}/.git.path", repo.path().display());
     repo.git(&["config", &condition, work.to_str().unwrap()]);
     repo.done(&["verify", "--sign"]);
-    assert!(repo.done(&["verify"]).contains("signed by test@localhost"));
+    insta::assert_snapshot!(repo.printed(&["verify"]), @"
+    demo: 2 turns, sound, signed by test@localhost at 2026-01-02T03:04:05Z
+    exit code 0
+    ");
 }
 
 #[test]

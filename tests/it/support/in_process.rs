@@ -29,6 +29,7 @@ use teddy::ui::style::{self, Paint};
 use teddy::ui::{mistakes, notice};
 use teddy::workflow::ask::{AskOptions, ask};
 use teddy::workflow::context::edit::{self, ListEdit};
+use teddy::workflow::doctor::Patient;
 use teddy::workflow::execute::execute_or_plan;
 use teddy::workflow::execute::options::{ExecuteOptions, PlanFile};
 use teddy::workflow::execute::result::{
@@ -175,20 +176,34 @@ impl Workflow<'_> {
         self
     }
 
-    /// Opens the project.
-    pub fn open(&self) -> anyhow::Result<Project> {
-        let folders = UserDirs {
+    fn user_dirs(&self) -> UserDirs {
+        UserDirs {
             home: Some(self.repo.beside("home")),
             config: self.repo.beside("home/config/teddy"),
             config_file: self.repo.beside("teddy.yaml"),
             cache: self.repo.beside("home/cache/teddy"),
-        };
+        }
+    }
+
+    fn project_options(&self) -> anyhow::Result<ProjectOptions> {
         let session = self.session.as_deref().map(SessionName::from_address);
-        let options = ProjectOptions {
+        Ok(ProjectOptions {
             session: session.transpose()?,
             settings: self.settings.clone(),
-        };
-        Project::open(&self.folder, folders, options)
+        })
+    }
+
+    /// Opens the project.
+    pub fn open(&self) -> anyhow::Result<Project> {
+        Project::open(&self.folder, self.user_dirs(), self.project_options()?)
+    }
+
+    /// Returns what `doctor` checks, as its JSON has it. Sees no sandbox: this process has none.
+    #[track_caller]
+    pub fn examine(&self) -> Value {
+        let options = self.project_options().unwrap();
+        let patient = Patient::admit(&self.folder, self.user_dirs(), options).unwrap();
+        serde_json::to_value(patient.examine()).unwrap()
     }
 
     /// Makes the call: `act` returns what it came to, as text, and whether that is all that was

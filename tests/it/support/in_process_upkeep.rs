@@ -1,5 +1,6 @@
 //! Landing and the care of a repository, in the test's own process.
 
+use serde_json::Value;
 use teddy::ui::notice;
 use teddy::workflow::gc::{GcOptions, gc};
 use teddy::workflow::land::{LandOptions, land};
@@ -37,6 +38,18 @@ impl Workflow<'_> {
             }
             Ok(result.overlaps.is_empty() && result.lacking.is_empty())
         })
+    }
+
+    /// Lands and returns the result, as `land --json` has it.
+    #[track_caller]
+    pub fn landed(&self, options: &LandOptions) -> Value {
+        let mut result = Value::Null;
+        self.call(|project, user, _| {
+            result = serde_json::to_value(land(project, options, user)?)?;
+            Ok(true)
+        })
+        .done();
+        result
     }
 
     /// Frees disk space and deletes the named sessions, as `gc -y` does.

@@ -2,7 +2,7 @@
 
 use teddy::workflow::land::{LandOptions, MessageSource};
 
-use crate::plans::{create, edit, execute, plan};
+use crate::plans::{create, edit, plan};
 use crate::support::TestRepo;
 
 /// A session without turns.
@@ -17,12 +17,15 @@ pub fn project() -> TestRepo {
     repo
 }
 
-/// The turns change `a.txt`, create `b.txt` and delete `c.txt`.
+/// The turns change `a.txt`, create `b.txt` and record that `c.txt` is deleted.
 pub fn three_turns() -> TestRepo {
     let repo = project();
-    repo.run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
-    repo.run_plan(&plan("Make b", &[create("dir/b.txt", "b\n")]));
-    repo.run_plan(&plan("Delete c", &[execute("rm c.txt")]));
+    repo.workflow()
+        .run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
+    repo.workflow()
+        .run_plan(&plan("Make b", &[create("dir/b.txt", "b\n")]));
+    repo.remove("c.txt");
+    repo.workflow().record("Delete c").done();
     repo
 }
 

@@ -18,9 +18,11 @@ pub fn two_people() -> (TestRepo, TestRepo) {
     ]);
     ada.git(&["remote", "add", "origin", server.to_str().unwrap()]);
     ada.git(&["push", "-q", "-u", "origin", "main"]);
-    ada.done(&["new", "add-auth"]);
-    ada.run_plan(&plan("One", &[create("one.txt", "1\n")]));
-    ada.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    ada.workflow().new_session("add-auth").done();
+    ada.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    ada.workflow()
+        .run_plan(&plan("Two", &[create("two.txt", "2\n")]));
 
     let ben = TestRepo::new();
     ben.git(&["remote", "add", "origin", server.to_str().unwrap()]);

@@ -476,7 +476,27 @@ fn promise_b6_a_waiting_plan_stays_with_its_session() {
     hint: `teddy plan -m <message>` begins one
     exit code 1
     ");
-    assert!(repo.done(&["show", "demo:draft"]).contains("Make 2.txt"));
+    insta::assert_snapshot!(repo.printed(&["show", "demo:draft"]), @"
+    # Make 2.txt
+    - **Status:** Green 🟢
+    - **Plan Type:** Implementation
+    - **Agent:** Pathfinder
+
+    ## Rationale
+    ````text
+    Make 2.txt, because it is wanted.
+    ````
+
+    ## Action Plan
+
+    ### `CREATE`
+    - **File Path:** [2.txt](/2.txt)
+    - **Description:** Make 2.txt.
+    ````text
+    made
+    ````
+    exit code 0
+    ");
     repo.git(&["worktree", "add", "-q", "--detach", "../linked"]);
     let linked = repo.beside("linked");
     for args in [

@@ -316,7 +316,14 @@ fn the_model_of_the_first_turn_is_the_model_of_the_session() {
     repo.done(&["branch", "-m", "renamed"]);
     assert_eq!(session_model(&repo), model);
     repo.done(&["new", "next"]);
-    assert!(!repo.done(&["status"]).contains("Model of this session"));
+    insta::assert_snapshot!(repo.printed(&["status"]), @"
+    Session next, turn 0, on branch main
+    Ready for turn 1
+    1 file changed since HEAD:
+      b.txt
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
 }
 
 /// A session's model can be a program, so only the user chooses it.
@@ -353,9 +360,21 @@ fn a_session_from_elsewhere_has_no_model() {
     let notes = repo.path().join(".git/teddy/models");
     std::fs::copy(notes.join("demo"), notes.join("copy")).unwrap();
 
-    assert!(!repo.done(&["-s", "copy", "status"]).contains("Model of"));
+    insta::assert_snapshot!(repo.printed(&["-s", "copy", "status"]), @"
+    Session copy, turn 1, on branch main
+    Ready for turn 2
+    Your files are as the newest turn left them
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
     repo.done(&["switch", "copy", "--adopt"]);
-    assert!(!repo.done(&["status"]).contains("Model of"));
+    insta::assert_snapshot!(repo.printed(&["status"]), @"
+    Session copy, turn 1, on branch main
+    Ready for turn 2
+    Your files are as the newest turn left them
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
 }
 
 #[test]

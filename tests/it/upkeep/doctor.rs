@@ -27,13 +27,19 @@ fn value(out: &Output) -> Value {
     serde_json::from_str(&out.stdout).unwrap_or_else(|error| panic!("{error}: {out}"))
 }
 
-/// Returns the findings under a name as `state: reason`.
+/// Checks the exit code, and returns the findings under a name.
 #[track_caller]
 fn told(out: &Output, name: &str) -> Vec<String> {
     let report = value(out);
     let problems = report["problems"].as_u64().unwrap();
     assert_eq!(out.code, i32::from(problems > 0), "{out}");
-    let checks = report["checks"].as_array().unwrap().iter();
+    findings(&report["checks"], name)
+}
+
+/// Returns the findings under a name as `state: reason`.
+#[track_caller]
+fn findings(checks: &Value, name: &str) -> Vec<String> {
+    let checks = checks.as_array().unwrap().iter();
     let checks = checks.filter(|check| check["name"] == name && check["state"] != "ok");
     checks
         .map(|check| {
@@ -46,7 +52,7 @@ fn told(out: &Output, name: &str) -> Vec<String> {
 
 #[track_caller]
 fn found(repo: &TestRepo, name: &str) -> Vec<String> {
-    told(&repo.teddy(&["doctor", "--json"]), name)
+    findings(&repo.workflow().examine(), name)
 }
 
 /// Checks that there is exactly one finding under a name, with this state and text.
@@ -71,8 +77,8 @@ fn well(repo: &TestRepo, name: &str) {
 /// Returns the remedy of the only finding under a name.
 #[track_caller]
 fn remedy(repo: &TestRepo, name: &str) -> String {
-    let report = value(&repo.teddy(&["doctor", "--json"]));
-    let checks = report["checks"].as_array().unwrap().iter();
+    let report = repo.workflow().examine();
+    let checks = report.as_array().unwrap().iter();
     let mut ill = checks.filter(|check| check["name"] == name && check["state"] != "ok");
     let remedy = ill.next().unwrap()["remedy"].as_str().unwrap().to_owned();
     assert!(ill.next().is_none(), "{report:#}");
