@@ -7,7 +7,7 @@ mod private;
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
@@ -78,17 +78,17 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
     );
 
     if let Some(policy) = &mut policy {
+        let workdir = project.repository.workdir();
         policy.read.extend(worktree.borrowed_paths());
+        let linked = linked_dirs(project, worktree);
         // They are in the workspace, which is otherwise hidden.
-        let top = project.repository.workdir();
-        let linked = worktree.linked.iter();
         policy
             .read
-            .extend(linked.map(|path| top.join(OsStr::from_bytes(path))));
+            .extend(linked.iter().map(|dir| workdir.join(dir)));
         let worktrees = worktree_dirs(&project.repository, &project.worktrees());
         // Worktrees of other sessions, which can have other secrets.
         policy.hidden.extend(worktrees);
-        policy.hidden.extend(secrets_in_opened(project, worktree)?);
+        policy.hidden.extend(secrets_in_opened(project, &linked)?);
         prepare_caches(&caches, &policy.write)
             .with_context(|| format!("making `{}`", caches.display()))?;
     }
@@ -173,24 +173,35 @@ fn policy_of(project: &Project, paths: RunPaths<'_>) -> Option<Policy> {
     Some(policy)
 }
 
-/// Secrets in the directories of the workspace that are readable: programs, and dependencies that a
-/// copy links to.
-fn secrets_in_opened(
-    project: &Project,
-    worktree: &SessionWorktree,
-) -> anyhow::Result<Vec<PathBuf>> {
+/// Returns the files and directories in the workspace to which a copy links, relative to it. Nothing
+/// that a symlink of the workspace leads to outside: it is readable, or hidden for a reason.
+fn linked_dirs(project: &Project, worktree: &SessionWorktree) -> Vec<PathBuf> {
+    let workdir = project.repository.workdir();
+    let Ok(top) = workdir.canonicalize() else {
+        return Vec::new();
+    };
+    let linked = worktree.linked.iter();
+    let real = linked.flat_map(|path| workdir.join(OsStr::from_bytes(path)).canonicalize());
+    let inside = real.filter_map(|path| Some(path.strip_prefix(&top).ok()?.to_owned()));
+    let is_opened = |path: &PathBuf| {
+        let first = path.components().next();
+        first.is_some_and(|first| first.as_os_str() != GIT_DIR)
+    };
+    inside.filter(is_opened).collect()
+}
+
+/// Secrets in the directories of the workspace that are readable: programs, and what a copy links to.
+fn secrets_in_opened(project: &Project, linked: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let workdir = project.repository.workdir();
     let programs = program_dirs_in_path(workdir).into_iter();
-    let programs = programs.filter_map(|dir| {
-        let inside = dir.strip_prefix(workdir).ok()?;
-        Some(inside.as_os_str().as_bytes().to_vec())
-    });
-    let at = |path: &Vec<u8>| workdir.join(OsStr::from_bytes(path));
-    let is_dir = |path: &&Vec<u8>| at(path).symlink_metadata().is_ok_and(|file| file.is_dir());
-    let linked = worktree.linked.iter().filter(is_dir).cloned();
-    let secrets = secrets_in(workdir, &project.limits(), programs.chain(linked).collect());
+    let programs = programs.filter_map(|dir| Some(dir.strip_prefix(workdir).ok()?.to_owned()));
+    let linked = linked.iter().filter(|dir| workdir.join(dir).is_dir());
+    let dirs = programs.chain(linked.cloned());
+    let dirs = dirs.map(|dir| dir.into_os_string().into_vec()).collect();
+    let secrets = secrets_in(workdir, &project.limits(), dirs);
     let secrets = secrets.context("looking for secrets in what commands can read of your files")?;
-    Ok(secrets.iter().map(at).collect())
+    let paths = secrets.iter().map(|path| OsStr::from_bytes(path));
+    Ok(paths.map(|path| workdir.join(path)).collect())
 }
 
 /// Relative to the home directory with `~/`, else to the project.
@@ -226,6 +237,8 @@ const SHARED_MEMORY: &str = "/dev/shm";
 
 /// Readable in the user's git directory. Objects come from a store of what refs reach.
 const LFS: &str = "lfs";
+
+const GIT_DIR: &str = ".git";
 
 /// Can be a symbolic link that leads out of the git directory.
 const OBJECTS: &str = "objects";

@@ -270,7 +270,8 @@ impl<'a> Walker<'a> {
         let is_environment =
             self.source(&dir.path).join(ENVIRONMENT).is_file() && !self.limits.is_secret(&dir.path);
         if dir.has_name_of(&DEPENDENCIES) || is_environment {
-            if self.to.is_some() && self.has_own_packages(dir, PACKAGE_DEPTH)? {
+            let is_real = dir.is_dir && self.to.is_some();
+            if is_real && self.has_own_packages(dir, PACKAGE_DEPTH)? {
                 return self.link_packages_of(dir);
             }
             self.link_to(&dir.path)?;

@@ -105,3 +105,28 @@ fn a_hidden_file_appears_again_once_its_key_is_gone_or_the_user_names_it() {
     ground.repo.put("config.json", key());
     assert!(!reads(&ground, &overlay).contains("config.json"));
 }
+
+/// Regression: a link with the name of a directory of dependencies opened what it leads to.
+#[test]
+fn an_ignored_link_opens_neither_private_directories_nor_the_project() {
+    let ground = ground();
+    let home = ground.repo.beside("home");
+    std::fs::create_dir_all(home.join(".ssh")).unwrap();
+    std::fs::write(home.join(".ssh/id_test"), "hunter2\n").unwrap();
+    let link = |target: &std::path::Path, name: &str| {
+        std::os::unix::fs::symlink(target, ground.repo.path().join(name)).unwrap();
+    };
+    link(&home.join(".ssh"), "vendor");
+    link(&ground.repo.path(), "venv");
+    link(&ground.repo.path().join(".git"), "deps");
+    let script =
+        "cat vendor/id_test venv/.netrc venv/a.p12 deps/config; ls -L vendor/ venv/ deps/; true";
+    for backend in ["worktree.backend=checkout", "worktree.backend=overlay"] {
+        let tried = ground.execute_with(plan(&run(script)), &["-c", backend]);
+        assert_eq!(tried.code, 0, "{}", tried.words);
+        let seen = ground.ok(&["show", "@", "output/01.txt"]);
+        assert!(!seen.contains("hunter2"), "{backend}: {seen}");
+        let is_hidden = !seen.contains("repositoryformatversion");
+        assert!(is_hidden || backend.ends_with("overlay"), "{seen}");
+    }
+}
