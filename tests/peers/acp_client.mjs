@@ -1,9 +1,9 @@
-// Drives `teddy acp` with the TypeScript library of the protocol: one prompt, allowed, and the session
-// opened again.
+// Drives `teddy acp` with the TypeScript library of the protocol: one prompt, allowed, the session opened
+// again, and the commands.
 //
 //   node acp_client.mjs PROGRAM PROJECT DIRECTORY    (which has node_modules)
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { Readable, Writable } from "node:stream";
 import { pathToFileURL } from "node:url";
 
@@ -12,6 +12,7 @@ const library = `${directory}/node_modules/@agentclientprotocol/sdk/dist/v1/stab
 const acp = await import(pathToFileURL(library));
 const { agent: methods, client: asked } = acp.methods;
 const updates = [];
+let text = "";
 let questions = 0;
 
 function check(holds, what) {
@@ -29,6 +30,7 @@ const editor = acp
   })
   .onNotification(asked.session.update, ({ params }) => {
     updates.push(params.update.sessionUpdate);
+    if (updates.at(-1) === "agent_message_chunk") text += params.update.content.text;
   });
 
 await editor.connectWith(stream, async (teddy) => {
@@ -49,8 +51,21 @@ await editor.connectWith(stream, async (teddy) => {
 
   await teddy.request(methods.session.load, { sessionId, cwd: project, mcpServers });
   check(updates.includes("user_message_chunk"), updates.join(" "));
-  const undone = await prompt("/undo");
-  check(undone.stopReason === "end_turn", JSON.stringify(undone));
+  await teddy.request(methods.session.resume, { sessionId, cwd: project, mcpServers });
+  for (const [command, exists, shows] of [
+    ["/diff", true, "+d"],
+    ["/undo", false, "delete d.txt"],
+    ["/redo", true, "write d.txt"],
+    ["/restore 0", false, "delete d.txt"],
+    ["/restore 1", true, "write d.txt"],
+    ["/land Add d", true, "Add d"],
+  ]) {
+    text = "";
+    const ended = await prompt(command);
+    check(ended.stopReason === "end_turn", JSON.stringify(ended));
+    check(existsSync(`${project}/d.txt`) === exists, command);
+    check(text.includes(shows), `${command}: ${text}`);
+  }
 });
 console.log("ok", ...[...new Set(updates)].sort());
 child.kill();

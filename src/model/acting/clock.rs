@@ -76,14 +76,12 @@ impl AgentClock {
         }
     }
 
-    pub(super) fn record_stdout(&mut self, bytes: usize) {
-        self.last = Instant::now();
+    pub(super) fn record_output(&mut self, bytes: usize) {
         self.output_bytes += bytes as u64;
     }
 
-    /// Counts toward the size limit but doesn't reset the idle limit.
-    pub(super) fn record_stderr(&mut self, bytes: usize) {
-        self.output_bytes += bytes as u64;
+    pub(super) fn record_activity(&mut self) {
+        self.last = Instant::now();
     }
 
     /// Stops the clock while the user answers a question.
@@ -145,9 +143,9 @@ mod tests {
     #[test]
     fn too_much_is_too_much() {
         let mut talker = clock(60_000, 60_000);
-        talker.record_stdout(10);
+        talker.record_output(10);
         assert_eq!(talker.exceeded(), None);
-        talker.record_stdout(1);
+        talker.record_output(1);
         assert_eq!(talker.exceeded(), Some(AgentStop::Output(10)));
     }
 }

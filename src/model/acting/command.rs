@@ -250,13 +250,15 @@ impl RunningCommand<'_> {
 
             match self.dialogue.next_event(TICK) {
                 DialogueEvent::Stdout(bytes) => {
-                    self.clock.record_stdout(bytes.len());
+                    self.clock.record_output(bytes.len());
+                    self.clock.record_activity();
                     let lines = self.lines.add(&bytes).map_err(|_| CommandError::Line)?;
                     lines.iter().for_each(|line| self.read(line));
                 }
                 // Unlike for ACP agents, stderr counts: commands can report progress there.
                 DialogueEvent::Stderr(bytes) => {
-                    self.clock.record_stdout(bytes.len());
+                    self.clock.record_output(bytes.len());
+                    self.clock.record_activity();
                     self.complaints.add(&bytes);
                 }
                 DialogueEvent::Timeout => {

@@ -393,6 +393,15 @@ pub(super) fn exit_code(update: &Value) -> Option<i64> {
         .flat_map(|raw| keys.map(|key| raw[key].as_i64()))
         .flatten()
         .next()
+        .or_else(|| exit_code_in_text(&output_of(update)))
+}
+
+/// Qwen Code reports it only in the text for its model, after the output.
+fn exit_code_in_text(text: &str) -> Option<i64> {
+    let (_, end) = text
+        .strip_prefix("Command: ")?
+        .rsplit_once("\nExit Code: ")?;
+    end.lines().next()?.parse().ok()
 }
 
 /// Text that a tool printed.

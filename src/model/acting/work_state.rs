@@ -61,9 +61,9 @@ impl WorkState<'_> {
 
     pub(super) fn update(&mut self, update: &Value, host: &mut dyn AgentHost) {
         let kind = text_at(update, "/sessionUpdate");
-        self.has_tool = false;
         match kind {
             "agent_message_chunk" => {
+                self.has_tool = false;
                 let id = text_at(update, "/messageId");
                 self.is_ended |= id != self.message_id;
                 self.message_id = id.to_owned();
@@ -71,6 +71,7 @@ impl WorkState<'_> {
             }
             "agent_thought_chunk" => {
                 self.is_ended = true;
+                self.has_tool = false;
                 host.progress(AgentProgress::Thinks(text_at(update, "/content/text")));
             }
             "tool_call" | "tool_call_update" => {
@@ -170,7 +171,9 @@ impl WorkState<'_> {
         };
         // The title of a read names the file, and its result is only the first line of it.
         let output = output_of(update);
-        let line = output.lines().find(|line| !line.trim().is_empty());
+        // Claude puts output in a code block.
+        let is_text = |line: &&str| !line.trim().is_empty() && !line.starts_with("```");
+        let line = output.lines().find(is_text);
         if let Some(line) = line.filter(|_| tool.kind != "read") {
             tool.result = sanitize_label(&strip_ansi(line));
         }
@@ -341,6 +344,16 @@ mod tests {
         assert!(after(&[tool("in_progress")]).has_tool);
         assert!(!after(&[tool("in_progress"), tool("completed")]).has_tool);
         assert!(!after(&[tool("in_progress"), piece("a")]).has_tool);
+        let other = json!({ "sessionUpdate": "usage_update" });
+        assert!(after(&[tool("in_progress"), other]).has_tool);
+    }
+
+    #[test]
+    fn the_result_of_a_tool_is_its_first_line_of_text() {
+        let mut work = after(&[tool("in_progress")]);
+        let mut end = tool("completed");
+        end["content"] = json!([{ "content": { "text": "```console\n2 passed\n```" } }]);
+        assert_eq!(work.tool(&end).result, "2 passed");
     }
 
     #[test]

@@ -21,6 +21,8 @@ const MAX_LINE: u64 = 16 << 20;
 const MAX_WAITING: usize = 64;
 /// Interval at which a waiting request checks for a cancellation.
 const TICK: Duration = Duration::from_millis(50);
+/// Interval at which a server without a prompt checks for a signal.
+const IDLE_TICK: Duration = Duration::from_millis(250);
 
 /// A notification.
 const CANCEL: &str = "session/cancel";
@@ -129,15 +131,17 @@ impl AcpWire {
         }
     }
 
-    /// Returns the next message, or `None` once the client has disconnected.
+    /// Returns the next message, or `None` once the client has disconnected or a signal ends TeDDy.
     pub fn next_message(&mut self) -> Option<Value> {
         if let Some(message) = self.later.pop_front() {
             return Some(message);
         }
         loop {
-            match self.incoming.recv().ok()? {
-                ClientLine::Message(message) => return Some(message),
-                ClientLine::Junk => self.fail(&Value::Null, -32700, "this is not JSON"),
+            match self.incoming.recv_timeout(IDLE_TICK) {
+                Ok(ClientLine::Message(message)) => return Some(message),
+                Ok(ClientLine::Junk) => self.fail(&Value::Null, -32700, "this is not JSON"),
+                Err(RecvTimeoutError::Timeout) if !interrupt::requested() => {}
+                Err(_) => return None,
             }
         }
     }

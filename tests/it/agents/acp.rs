@@ -746,3 +746,24 @@ fn the_text_of_an_embedded_file_runs_no_command() {
     }
     editor.leave();
 }
+
+/// Regression: without a prompt, the first signal had no effect as long as the editor kept the input
+/// open.
+#[test]
+fn a_signal_ends_it_while_no_prompt_runs() {
+    let repo = project();
+    let mut editor = Editor::new(&repo);
+    editor.begin(&repo);
+    let id = i32::try_from(editor.child.id()).unwrap();
+    let child = rustix::process::Pid::from_raw(id).unwrap();
+    rustix::process::kill_process(child, rustix::process::Signal::TERM).unwrap();
+    let begun = std::time::Instant::now();
+    while editor.child.try_wait().unwrap().is_none() {
+        let is_slow = begun.elapsed() > std::time::Duration::from_secs(30);
+        if is_slow {
+            editor.child.kill().unwrap();
+        }
+        assert!(!is_slow, "it still runs");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}

@@ -433,12 +433,36 @@ fn an_agent_that_is_not_logged_in_says_how_to() {
 
 #[test]
 fn an_agent_of_another_version_is_told_so() {
-    let worked = Trial::default().acp_with("greet() { answer '{\"protocolVersion\":2}'; }");
-    let (error, _) = worked.error();
-    assert!(
-        error.contains("speaks version 2 of the Agent Client Protocol"),
-        "{error}"
-    );
+    for (version, shown) in [("2", "2"), ("0", "0"), ("\"1\"", "none"), ("null", "none")] {
+        let greeting = format!("greet() {{ answer '{{\"protocolVersion\":{version}}}'; }}");
+        let (error, _) = Trial::default().acp_with(&greeting).error();
+        let expected = format!("speaks version {shown} of the Agent Client Protocol");
+        assert!(error.contains(&expected), "{error}");
+    }
+}
+
+#[test]
+fn an_adapter_that_reports_less_or_more_than_this_version_works() {
+    let older = r#"greet() { answer '{"protocolVersion":1}'; }
+new() { answer '{"sessionId":"s-1"}'; }
+work() { message Done; usage='null'; }"#;
+    let newer = r#"greet() { answer '{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":3,"new":[]},"agentInfo":[],"new":{}}'; }
+new() { answer '{"sessionId":"s-1","modes":[],"configOptions":{"new":1}}'; }
+work() {
+    update '{"sessionUpdate":"agent_message_chunk","content":[{"type":"new"}]}'
+    update '{"sessionUpdate":"tool_call","toolCallId":7,"content":{"type":"new"},"locations":"new","rawOutput":[1]}'
+    update '{"sessionUpdate":"usage_update","cost":"free"}'
+    message Done
+    stop=new_reason
+}"#;
+    let stop = |parts: &str| {
+        let worked = Trial::default().acp_with(parts);
+        let work = worked.result.unwrap();
+        assert_eq!((work.message.as_str(), work.cost), ("Done", None));
+        work.stop
+    };
+    assert_eq!(stop(older), StopReason::Done);
+    assert_eq!(stop(newer), StopReason::Other("new_reason".to_owned()));
 }
 
 #[test]
@@ -472,6 +496,10 @@ fn an_agent_that_is_killed_at_any_stage_is_an_error_with_what_it_did() {
         ("greet() { kill -9 $$; }", None),
         ("new() { kill -9 $$; }", None),
         (
+            "work() { sleep 300 & echo x > made; kill -9 $$; }",
+            Some("x\n"),
+        ),
+        (
             "work() { echo x > made; tool 1 Edit edit in_progress; kill -9 $$; }",
             Some("x\n"),
         ),
@@ -491,6 +519,12 @@ fn an_agent_that_is_killed_at_any_stage_is_an_error_with_what_it_did() {
             "{parts}"
         );
     }
+    let resumed = Trial {
+        conversation: Some("s-7"),
+        ..Trial::default()
+    };
+    let (error, _) = resumed.acp_with("resume() { kill -9 $$; }").error();
+    assert!(error.contains("signal: 9"), "{error}");
 }
 
 #[test]
@@ -509,6 +543,8 @@ fn a_silent_agent_meets_the_limit_but_a_tool_may_work() {
             .map_err(|failure| failure.error.to_string())
     };
     assert_eq!(silent("sleep 60").unwrap_err(), "nothing arrived for 0.3 s");
+    let waits = "while :; do update '{\"sessionUpdate\":\"session_info_update\"}'; sleep 0.1; done";
+    assert_eq!(silent(waits).unwrap_err(), "nothing arrived for 0.3 s");
     assert!(silent("tool 1 Build execute in_progress; sleep 1").is_ok());
 }
 

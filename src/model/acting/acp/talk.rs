@@ -204,13 +204,16 @@ impl<'a> Talk<'a> {
 
         match self.dialogue.next_event(limit) {
             DialogueEvent::Stdout(bytes) => {
-                self.clock.record_stdout(bytes.len());
+                self.clock.record_output(bytes.len());
                 let lines = self.lines.add(&bytes).map_err(|_| TalkError::Line)?;
+                if lines.is_empty() {
+                    self.clock.record_activity();
+                }
                 lines.iter().for_each(|line| self.read(line));
             }
             DialogueEvent::Stderr(bytes) => {
                 // Output on stderr doesn't prove progress.
-                self.clock.record_stderr(bytes.len());
+                self.clock.record_output(bytes.len());
                 self.complaints.add(&bytes);
             }
             DialogueEvent::Timeout => {}
@@ -232,6 +235,11 @@ impl<'a> Talk<'a> {
         let mut message: Option<Value> = serde_json::from_slice(line).ok();
         if let Some(message) = &mut message {
             self.record.redact(message);
+        }
+        // Codex sends this each minute while it cannot reach its server.
+        let kind = "/params/update/sessionUpdate";
+        if message.as_ref().map(|it| text_at(it, kind)) != Some("session_info_update") {
+            self.clock.record_activity();
         }
         let incoming = message.as_ref().and_then(Incoming::read);
         match (message, incoming) {

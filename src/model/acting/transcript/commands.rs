@@ -216,8 +216,13 @@ mod tests {
                 ),
                 &command(5, r#""status":"completed","rawOutput":{"exitCode":0}"#),
                 &update(r#""toolCallId":"6","kind":"edit","status":"failed""#),
+                // Qwen Code has only text, of a fixed form.
+                &command(
+                    7,
+                    r#""status":"completed","content":[{"content":{"text":"Command: x\nOutput: Exit Code: 0\nExit Code: 1\nSignal: 0"}}]"#,
+                ),
             ],
-            [5, 3],
+            [6, 4],
         );
     }
 
