@@ -252,7 +252,7 @@ fn a_repository_within_is_left_out_unless_it_is_a_submodule() {
     keep lib
     warning: turn 1 has landed as [id] on main, where it stays; commit your files as they are now, or `teddy redo` and then `git revert [id]`
     Your files match turn 0: 1 file changed, 1 of your own kept.
-    Skipped turn 2: it is a landing, whose commits stay.
+    Skipped turn 2 (a landing; its commits stay).
     exit code 0
     ");
     insta::assert_snapshot!(repo.printed(&["redo"]), @"
