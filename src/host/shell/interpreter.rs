@@ -36,7 +36,7 @@ const MISSING: [&str; 3] = [
     ": cannot execute: required file not found",
 ];
 
-/// Larger files are no scripts.
+/// In bytes, of a script.
 const MAX_SCRIPT: u64 = 1 << 20;
 /// As the kernel limits it.
 const MAX_LINKS: usize = 40;
