@@ -41,7 +41,7 @@ pub mod web;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{LazyLock, Mutex, OnceLock};
 use std::time::Duration;
 
 /// Time limit for a process.
@@ -430,15 +430,20 @@ impl Output {
 
     /// Waits for a process. Kills it after `HANGS` and panics with its command line.
     pub fn wait(child: std::process::Child, command: &Command) -> Output {
+        Output::wait_for(child, command, HANGS)
+    }
+
+    /// Like [`Output::wait`], with another limit.
+    pub fn wait_for(child: std::process::Child, command: &Command, limit: Duration) -> Output {
         let pid = rustix::process::Pid::from_child(&child);
         let (sender, receiver) = std::sync::mpsc::channel();
         std::thread::spawn(move || sender.send(child.wait_with_output()));
-        match receiver.recv_timeout(HANGS) {
+        match receiver.recv_timeout(limit) {
             Ok(output) => Output::from(output.unwrap()),
             Err(_) => {
                 // The process is not reaped yet, so its id cannot belong to another one.
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-                panic!("hangs for {HANGS:?}: {command:?}");
+                panic!("hangs for {limit:?}: {command:?}");
             }
         }
     }
@@ -492,10 +497,29 @@ pub fn users_refs(list: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Prints why a test cannot run on this machine.
-#[expect(clippy::print_stderr, reason = "whoever runs the tests reads it")]
+/// Reads what the machine lacks, and prints it on one line once the tests have ended.
+const REPORT: &str = r#"sort -u | {
+    list=
+    while IFS= read -r one; do list="${list:+$list; }$one"; done
+    echo "skipped: $list" >&2
+}"#;
+
+/// Starts a process that names what was skipped after its input has ended.
+#[expect(clippy::disallowed_methods, reason = "a test starts it itself")]
+pub fn skip_reporter(stderr: Stdio) -> std::process::Child {
+    let mut command = Command::new("sh");
+    command.args(["-c", REPORT]).stdin(Stdio::piped());
+    command.stderr(stderr).spawn().unwrap()
+}
+
+/// Notes why a test cannot run on this machine.
 pub fn skipped(why: &str) {
-    eprintln!("skipped: {why}");
+    // The harness hides what a test that passes prints.
+    static REPORTER: LazyLock<Mutex<std::process::ChildStdin>> = LazyLock::new(|| {
+        let mut child = skip_reporter(Stdio::inherit());
+        Mutex::new(child.stdin.take().unwrap())
+    });
+    writeln!(REPORTER.lock().unwrap(), "{why}").unwrap();
 }
 
 /// Returns all paths below a directory except TeDDy's, sorted. Directories end in `/`.

@@ -1,9 +1,17 @@
 //! The tests don't depend on the machine: some of them run in a hostile environment.
 
 use std::fmt::Write as _;
-use std::process::Command;
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::panic::AssertUnwindSafe;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use crate::support::{Output, TestRepo, skipped};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process};
+
+use crate::support::{Output, TestRepo, skip_reporter, skipped};
 
 /// Tests that read git configuration, attributes, the environment or the temporary directory.
 const PART: [&str; 5] = [
@@ -203,5 +211,83 @@ fn commands_and_teddy_read_the_same_git_configuration() {
         let recorded = repo.git(&["show", &format!("teddy/sessions/s{number}^2:b.up")]);
         assert_eq!(recorded, expected.trim_end(), "{number}: TeDDy");
         repo.remove("b.up");
+    }
+}
+
+#[test]
+fn a_program_that_hangs_is_ended_and_named() {
+    let repo = TestRepo::new();
+    let mut command = repo.command("sleep");
+    let child = command.arg("600").stdout(Stdio::piped()).spawn().unwrap();
+    let pid = Pid::from_child(&child);
+    let limit = Duration::from_millis(100);
+    let wait = AssertUnwindSafe(|| Output::wait_for(child, &command, limit));
+    let panic = std::panic::catch_unwind(wait).unwrap_err();
+    let message = panic.downcast_ref::<String>().unwrap();
+    assert!(message.starts_with("hangs for 100ms: "), "{message}");
+    assert!(message.ends_with("\"sleep\" \"600\""), "{message}");
+    while test_kill_process(pid).is_ok() {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn what_is_skipped_is_named_on_one_line_at_the_end() {
+    let mut reporter = skip_reporter(Stdio::piped());
+    let mut input = reporter.stdin.take().unwrap();
+    write!(input, "python3\nbash\npython3\n").unwrap();
+    drop(input);
+    let output = Output::from(reporter.wait_with_output().unwrap());
+    assert_eq!(output.stderr, "skipped: bash; python3\n");
+}
+
+/// Returns the processes and mounts that belong to a temporary directory.
+fn remains(temporary: &Path) -> Vec<String> {
+    let has = |bytes: Vec<u8>| {
+        let name = temporary.as_os_str().as_bytes();
+        bytes.windows(name.len()).any(|part| part == name)
+    };
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let read = |file: &str| std::fs::read(entry.path().join(file)).unwrap_or_default();
+        // A process that only waits to be reaped has no command line.
+        if !read("cmdline").is_empty() && (has(read("environ")) || has(read("mountinfo"))) {
+            found.push(String::from_utf8_lossy(&read("cmdline")).into_owned());
+        }
+    }
+    found
+}
+
+#[test]
+fn a_run_that_is_stopped_leaves_no_process_and_no_mount() {
+    let repo = TestRepo::new();
+    let temporary = repo.beside("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    let mut command = repo.command(std::env::current_exe().unwrap().to_str().unwrap());
+    command
+        .args([
+            "hostile::processes",
+            "worktree::overlay::",
+            "turn::unattended",
+        ])
+        .env("TMPDIR", &temporary)
+        .env("INSTA_WORKSPACE_ROOT", env!("CARGO_MANIFEST_DIR"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0);
+    let mut child = command.spawn().unwrap();
+    let begun = Instant::now();
+    // More than the test program itself.
+    while remains(&temporary).len() < 4 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no test started");
+        std::thread::yield_now();
+    }
+    kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();
+    child.wait().unwrap();
+    let stopped = Instant::now();
+    while !remains(&temporary).is_empty() {
+        let left = stopped.elapsed() < Duration::from_secs(60);
+        assert!(left, "{:#?}", remains(&temporary));
+        std::thread::yield_now();
     }
 }
