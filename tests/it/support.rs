@@ -513,6 +513,10 @@ pub fn skip_reporter(stderr: Stdio) -> std::process::Child {
 }
 
 /// Notes why a test cannot run on this machine.
+#[expect(
+    clippy::zombie_processes,
+    reason = "the reporter ends after this process"
+)]
 pub fn skipped(why: &str) {
     // The harness hides what a test that passes prints.
     static REPORTER: LazyLock<Mutex<std::process::ChildStdin>> = LazyLock::new(|| {
