@@ -84,8 +84,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         match result.overlaps.is_empty() && result.lacking.is_empty() {
             true => exit::SUCCESS,
             false => exit::OVERLAP,
-        }
-        .into(),
+        },
     )
 }
 
