@@ -7,7 +7,6 @@ pub mod blame;
 pub mod chains;
 pub mod find;
 pub mod history;
-pub mod landings;
 pub mod log;
 pub mod paths;
 pub mod sum;

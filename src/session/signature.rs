@@ -8,9 +8,8 @@ use serde::Serialize;
 
 use super::name::SessionName;
 use super::verify::{CheckedTurn, Fault};
-use crate::git::object::CommitId;
 use crate::git::object::id::TagId;
-use crate::git::object::{SignedTag, read_signed_tag};
+use crate::git::object::{CommitId, SignedTag, read_signed_tag};
 use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::git::sign::{AcceptedSignature, verify_tag};

@@ -39,8 +39,7 @@ use crate::workflow::confine;
 use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::execute::stage::{AgentWorktree, WorktreeResult};
 use crate::workflow::model::budget::{ActingEnv, BudgetSlice};
-use crate::workflow::user::Notice;
-use crate::workflow::user::{Event, User};
+use crate::workflow::user::{Event, Notice, User};
 use crate::workspace::snapshot::RecordedFiles;
 
 /// Several parts of a request talk to the user, one at a time.

@@ -10,8 +10,9 @@ use crate::workflow::execute::execute;
 use crate::workflow::execute::options::ExecuteOptions;
 use crate::workflow::execute::result::{RecordedTurn, ReviewedPlan};
 use crate::workflow::plan::{PlanOptions, plan_next_turn};
-use crate::workflow::user::Notice;
-use crate::workflow::user::{Approved, Choice, Decision, Event, Question, ReviewRequest, User};
+use crate::workflow::user::{
+    Approved, Choice, Decision, Event, Notice, Question, ReviewRequest, User,
+};
 use crate::workspace::notice::FilesNotice;
 
 const MAX_LOOKS: usize = 5;

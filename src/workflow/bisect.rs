@@ -17,8 +17,7 @@ use crate::text::hint::error_with_hint;
 use crate::text::path::lossy;
 use crate::workflow::context::requests::asked_with;
 use crate::workflow::trial::{Trials, cannot_test};
-use crate::workflow::user::Notice;
-use crate::workflow::user::{Event, User};
+use crate::workflow::user::{Event, Notice, User};
 
 /// "Cannot tell", as in `git bisect run`.
 const SKIP: i32 = 125;

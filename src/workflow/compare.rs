@@ -8,8 +8,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::git::diff;
-use crate::git::object::read;
-use crate::git::object::{CommitId, TreeId};
+use crate::git::object::{CommitId, TreeId, read};
 use crate::git::refs;
 use crate::project::Project;
 use crate::query::sum::sum;

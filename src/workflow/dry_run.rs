@@ -15,8 +15,9 @@ use crate::text::damage::FileFacts;
 use crate::workflow::context::lists::lists;
 use crate::workflow::execute::planned::forced;
 use crate::workflow::plan::read_reply;
-use crate::workflow::validation::{ValidatedPlan, ValidationInput};
-use crate::workflow::validation::{validate_on_snapshot, validate_plan};
+use crate::workflow::validation::{
+    ValidatedPlan, ValidationInput, validate_on_snapshot, validate_plan,
+};
 use crate::workspace::snapshot;
 
 #[derive(Debug, Clone)]

@@ -11,8 +11,7 @@ use serde::Serialize;
 
 use crate::git::history;
 use crate::git::object::CommitId;
-use crate::git::refs::SIGNED_PREFIX;
-use crate::git::refs::{self, Expected, RefMove, Reference};
+use crate::git::refs::{self, Expected, RefMove, Reference, SIGNED_PREFIX};
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::transfer::{WantedRef, receive_refs};
 use crate::git::remote::{self, FetchProgress, RemoteName, RemoteRef};

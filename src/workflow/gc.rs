@@ -23,8 +23,7 @@ use crate::git::refs::Reference;
 use crate::git::repository::Repository;
 use crate::project::Project;
 use crate::session::name::SessionName;
-use crate::workflow::user::Notice;
-use crate::workflow::user::{Event, User, telling};
+use crate::workflow::user::{Event, Notice, User, telling};
 use crate::workflow::{confine, verify};
 use crate::workspace::recover::tidy_worktrees;
 

@@ -17,25 +17,18 @@ use crate::session::meta::{MessageOrigin, ModelUse, Status};
 use crate::session::requests::Requests;
 use crate::session::turn::Turn;
 use crate::workflow::context::input::{InputSources, make_input};
-use crate::workflow::context::lists::ContextLists;
-use crate::workflow::context::lists::lists_of_input;
+use crate::workflow::context::lists::{ContextLists, lists_of_input};
 use crate::workflow::context::message::{ask_for_message, resolve_message, without_keys};
-use crate::workflow::context::pages;
-use crate::workflow::context::requests;
-use crate::workflow::model::agents;
+use crate::workflow::context::{pages, requests};
 use crate::workflow::model::budget::TokenEstimate;
-use crate::workflow::model::choose;
 use crate::workflow::model::pipelines::{PlanSource, plan_source};
-use crate::workflow::model::request::PlanRequest;
-use crate::workflow::model::request::{ModelReply, ask_watching};
+use crate::workflow::model::request::{ModelReply, PlanRequest, ask_watching};
+use crate::workflow::model::{agents, choose};
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::user::{User, report_drift, telling};
-use crate::workflow::validation::validate_plan;
-use crate::workflow::validation::{ValidatedPlan, ValidationInput};
-use crate::workspace::drift;
-use crate::workspace::drift::Drift;
-use crate::workspace::snapshot;
-use crate::workspace::snapshot::RecordedFiles;
+use crate::workflow::validation::{ValidatedPlan, ValidationInput, validate_plan};
+use crate::workspace::drift::{self, Drift};
+use crate::workspace::snapshot::{self, RecordedFiles};
 
 #[derive(Debug, Clone, Default)]
 pub struct PlanOptions {

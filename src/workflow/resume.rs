@@ -18,8 +18,7 @@ use crate::workflow::model::budget::{self, TokenEstimate};
 use crate::workflow::model::pipelines::plan_source;
 use crate::workflow::model::request::read_of_cut_input;
 use crate::workflow::plan::{PlanOptions, WaitingPlan, message_of, plan_next_turn};
-use crate::workflow::user::Notice;
-use crate::workflow::user::{EmptyInput, Event, NobodyToAsk, Question, User};
+use crate::workflow::user::{EmptyInput, Event, NobodyToAsk, Notice, Question, User};
 
 const YOLO_REPLANS: u32 = 2;
 

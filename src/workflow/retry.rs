@@ -14,14 +14,11 @@ use crate::session::turn::Turn;
 use crate::workflow::context::lists::lists;
 use crate::workflow::lifecycle::fork_session;
 use crate::workflow::model::budget::TokenEstimate;
-use crate::workflow::model::pipelines::PlanSource;
-use crate::workflow::model::pipelines::plan_source;
-use crate::workflow::model::request::PlanRequest;
-use crate::workflow::model::request::ask_watching;
+use crate::workflow::model::pipelines::{PlanSource, plan_source};
+use crate::workflow::model::request::{PlanRequest, ask_watching};
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::{Answered, WaitingPlan};
-use crate::workflow::user::Notice;
-use crate::workflow::user::{Event, User};
+use crate::workflow::user::{Event, Notice, User};
 
 /// Sent, or needed by validation.
 const RECORDED: [&str; 5] = [

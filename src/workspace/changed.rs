@@ -12,10 +12,8 @@ use crate::session::turn::Turn;
 use crate::text::path::lossy;
 use crate::workspace::Checkout;
 use crate::workspace::complete;
-use crate::workspace::drift::Drift;
-use crate::workspace::drift::drift;
-use crate::workspace::snapshot;
-use crate::workspace::snapshot::not_captured;
+use crate::workspace::drift::{Drift, drift};
+use crate::workspace::snapshot::{self, not_captured};
 
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Changed {

@@ -5,13 +5,11 @@
 //! change. After a crash behind it, the next command finishes the turn from the journal.
 
 use crate::git::keep::durable;
-use crate::git::keep::protect;
-use crate::git::publish;
+use crate::git::keep::protect::{self, MergePolicy, ProtectedObjects};
+use crate::git::publish::{self, Conflict, Guard, OverlapRule, Published};
 use anyhow::Context as _;
 
-use crate::git::keep::protect::{MergePolicy, ProtectedObjects};
 use crate::git::object::{CommitId, TreeId, writer};
-use crate::git::publish::{Conflict, Guard, OverlapRule, Published};
 use crate::git::refs::{self, Expected, MoveError};
 use crate::git::repository::Repository;
 use crate::git::snapshot as files;

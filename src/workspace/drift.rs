@@ -20,8 +20,7 @@ use crate::session::turn::Turn;
 use crate::text::path::{lossy, lossy_paths};
 use crate::workspace::Checkout;
 use crate::workspace::fit::find_conflict_markers;
-use crate::workspace::stack::{Patch, PatchId, Stacks, is_patch};
-use crate::workspace::stack::{PathStacks, stack_differences};
+use crate::workspace::stack::{Patch, PatchId, PathStacks, Stacks, is_patch, stack_differences};
 
 const MAX_BACK: usize = 32;
 

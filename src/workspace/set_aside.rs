@@ -9,9 +9,8 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::git::history;
-use crate::git::keep::damaged;
+use crate::git::keep::damaged::{self, RestoreOutcome};
 
-use crate::git::keep::damaged::RestoreOutcome;
 use crate::git::keep::store_access::is_lost;
 use crate::git::object::CommitId;
 use crate::git::refs::{self, Expected};

@@ -9,24 +9,19 @@ use std::time::{Duration, Instant};
 
 use crate::git::history;
 use crate::git::keep::pack::keep;
-use crate::git::keep::protect;
-use crate::git::keep::protect::MergePolicy;
-use crate::git::object::batch;
-use crate::git::object::{Commit, CommitId, NewCommit, TreeId};
+use crate::git::keep::protect::{self, MergePolicy};
+use crate::git::object::{Commit, CommitId, NewCommit, TreeId, batch};
 use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
-use crate::git::snapshot;
+use crate::git::snapshot::{self, Snapshot, known_files};
 
-use crate::git::snapshot::Snapshot;
-use crate::git::snapshot::known_files;
 use crate::git::snapshot::limits::Forced;
 use crate::host::{clock, fault};
 use crate::session::draft::Draft;
 use crate::session::meta::NotCaptured;
 use crate::session::turn::Turn;
 use crate::workspace::Checkout;
-use crate::workspace::forced_files;
-use crate::workspace::forced_files::read_forced;
+use crate::workspace::forced_files::{self, read_forced};
 use crate::workspace::notice::{FilesNotice, Notify};
 
 const MAX_RECORDS: u32 = 4;

@@ -4,8 +4,7 @@
 //! later versions.
 
 use crate::session::artifact::MAX_REPORT;
-use crate::text::markdown::Lines;
-use crate::text::markdown::{self, BlockKind, MarkdownBlock};
+use crate::text::markdown::{self, BlockKind, Lines, MarkdownBlock};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReportFacts {

@@ -21,8 +21,7 @@ use crate::text::hint::error_with_hint;
 use crate::text::path::{RepoPath, lossy};
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::execute::stage::WorktreeResult;
-use crate::workflow::user::Event;
-use crate::workflow::user::Notice;
+use crate::workflow::user::{Event, Notice};
 use crate::workflow::validation::state_mode;
 
 /// In bytes. Both sides of a change are read into memory.

@@ -8,14 +8,12 @@ use crate::change::phase::ChangePhase;
 use crate::change::proposal;
 use crate::change::review::{self, Issues};
 use crate::change::state::ChangeUsage;
-use crate::change::store::Change;
-use crate::change::store::next_step;
+use crate::change::store::{Change, next_step};
 use crate::git::object::CommitId;
 use crate::git::refs;
 use crate::project::Project;
 use crate::text::counted;
-use crate::workflow::change;
-use crate::workflow::change::open_change;
+use crate::workflow::change::{self, open_change};
 
 #[derive(Debug, Clone, Serialize)]
 pub struct ChangeListRow {

@@ -7,8 +7,7 @@ use crate::session::meta::MessageOrigin;
 use crate::session::turn::Turn;
 use crate::text::secret::redact_values;
 use crate::workflow::open_session::OpenSession;
-use crate::workflow::user::Notice;
-use crate::workflow::user::{EmptyInput, Event, NobodyToAsk, Question, User};
+use crate::workflow::user::{EmptyInput, Event, NobodyToAsk, Notice, Question, User};
 
 const MAX_NAMED: usize = 80;
 

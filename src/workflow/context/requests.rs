@@ -11,8 +11,7 @@ use crate::project::Project;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{MessageOrigin, Restored};
-use crate::session::requests::MAX_LIST_SIZE;
-use crate::session::requests::{RequestState, Requests, UserRequest};
+use crate::session::requests::{MAX_LIST_SIZE, RequestState, Requests, UserRequest};
 use crate::session::turn::{Turn, in_next};
 
 /// For a session without a list, how far the first request is searched.

@@ -19,10 +19,8 @@ use crate::text::sanitize::sanitize_line;
 use crate::text::secret;
 use crate::text::shell_word::shell_word;
 use crate::workflow::doctor::Repair;
-use crate::workflow::hooks;
-use crate::workflow::hooks::hook_file::EntryState;
-use crate::workflow::hooks::hook_file::{HookFile, HookForm};
-use crate::workflow::hooks::{HookedAgent, hooks_dir};
+use crate::workflow::hooks::hook_file::{EntryState, HookFile, HookForm};
+use crate::workflow::hooks::{self, HookedAgent, hooks_dir};
 
 pub(super) fn run_checks(patient: &Patient) -> Vec<HealthCheck> {
     let mut checks = vec![configuration(patient)];

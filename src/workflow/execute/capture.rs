@@ -11,15 +11,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use crate::git::diff;
-use crate::git::diff::TreeChange;
+use crate::git::diff::{self, TreeChange};
 use crate::git::keep::damaged::FsTime;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::private_files::PrivateFiles;
 use crate::git::repository::Repository;
-use crate::git::snapshot;
+use crate::git::snapshot::{self, Snapshot};
 
-use crate::git::snapshot::Snapshot;
 use crate::git::snapshot::limits::{Forced, LeftOut, Reason, display_path};
 use crate::git::worktree::SessionWorktree;
 use crate::git::worktree::layer::{ChangedIgnored, LayerScan};

@@ -31,8 +31,7 @@ use crate::text::hint::error_with_hint;
 use crate::text::path::lossy_paths;
 use crate::workflow::confine;
 use crate::workflow::confine::backend::{CommandFiles, command_files};
-use crate::workflow::user::Notice;
-use crate::workflow::user::{Event, User};
+use crate::workflow::user::{Event, Notice, User};
 use crate::workspace::snapshot;
 
 /// In bytes. Programs write in blocks, so a full disk still has some bytes free.

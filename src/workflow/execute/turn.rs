@@ -16,8 +16,9 @@ use crate::session::artifact::{self, Artifacts, MAX_MODEL_MESSAGE};
 use crate::session::meta::{
     self, Approver, Meta, NextMeta, NotCaptured, SCHEMA, Status, Workspace,
 };
-use crate::session::report::{Modification, Report};
-use crate::session::report::{bounded_difference, difference_name, output_name, proposed_name};
+use crate::session::report::{
+    Modification, Report, bounded_difference, difference_name, output_name, proposed_name,
+};
 use crate::session::store::NewTurn;
 use crate::session::transition::Next;
 use crate::text::beginning;

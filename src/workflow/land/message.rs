@@ -6,8 +6,7 @@ use crate::git::land::commit::CommitMessage;
 use crate::git::repository::Repository;
 use crate::session::artifact;
 use crate::session::meta::MessageOrigin;
-use crate::session::turn::Turn;
-use crate::session::turn::commit_subject;
+use crate::session::turn::{Turn, commit_subject};
 use crate::text::sanitize::sanitize_line;
 use crate::text::{counted, ranges};
 

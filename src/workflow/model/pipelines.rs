@@ -8,14 +8,12 @@ use anyhow::Context as _;
 
 use crate::config::trust;
 use crate::model::ModelError;
-use crate::model::pipeline::{KnownNames, parse};
-use crate::model::pipeline::{Pipeline, PipelineStep};
+use crate::model::pipeline::{KnownNames, Pipeline, PipelineStep, parse};
 use crate::project::Project;
 use crate::session::meta::MessageOrigin;
 use crate::session::turn::Turn;
 use crate::text::hint::error_with_hint;
-use crate::workflow::model::choose;
-use crate::workflow::model::choose::{OpenedModel, PricedModel};
+use crate::workflow::model::choose::{self, OpenedModel, PricedModel};
 
 pub enum PlanSource {
     Model(PricedModel),

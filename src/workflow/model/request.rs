@@ -11,8 +11,7 @@ use crate::config::settings::Price;
 use crate::git::diff;
 use crate::git::object::TreeId;
 use crate::host::fault;
-use crate::model::pipeline;
-use crate::model::pipeline::{PipelineEvent as StepEvent, run, step_dir};
+use crate::model::pipeline::{self, PipelineEvent as StepEvent, run, step_dir};
 use crate::model::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage, price};
 use crate::project::Project;
 use crate::session::artifact;
@@ -23,11 +22,9 @@ use crate::text::path::lossy;
 use crate::workflow::act::{SharedUser, WorktreeEnv};
 use crate::workflow::model::budget::{self, ActingEnv, CostBudget, MeteredModel, TokenEstimate};
 use crate::workflow::model::choose::{Notes, OpenedModel, PricedModel};
-use crate::workflow::model::pipelines::PlanSource;
-use crate::workflow::model::pipelines::PreparedPipeline;
+use crate::workflow::model::pipelines::{PlanSource, PreparedPipeline};
 use crate::workflow::open_session::OpenSession;
-use crate::workflow::user::Notice;
-use crate::workflow::user::{Event, User};
+use crate::workflow::user::{Event, Notice, User};
 use crate::workspace::snapshot::RecordedFiles;
 
 pub struct PlanRequest<'a, 'p> {

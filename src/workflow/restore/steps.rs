@@ -19,8 +19,7 @@ use crate::text::counted;
 use crate::text::hint::{error_with_hint, with_hint};
 use crate::workflow::user::User;
 use crate::workspace::drift::NO_RECORD;
-use crate::workspace::stack::StackChanges;
-use crate::workspace::stack::{PatchId, Stacks, is_patch};
+use crate::workspace::stack::{PatchId, StackChanges, Stacks, is_patch};
 
 const MAX_NAMED: usize = 4;
 

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::Context as _;
 
 use super::{PatchId, Stacks};
-use crate::git::object::batch;
-use crate::git::object::{CommitId, NewCommit, TreeId};
+use crate::git::object::{CommitId, NewCommit, TreeId, batch};
 use crate::git::repository::Repository;
 use crate::host::clock;
 use crate::session::meta::Workspace;
