@@ -77,7 +77,7 @@ pub fn restore(
 fn carry_out(restore: &Restore<'_>) -> anyhow::Result<RestoreResult> {
     let fitted = match restore.fit()? {
         Fitting::Clean(fitted) => fitted,
-        Fitting::Stopped(result) => return Ok(result),
+        Fitting::Stopped(result) => return Ok(*result),
     };
     let mut result = fitted.report()?;
     let is_dry = restore.options.dry_run;
@@ -98,9 +98,9 @@ fn carry_out(restore: &Restore<'_>) -> anyhow::Result<RestoreResult> {
 }
 
 enum Fitting<'a> {
-    Clean(FittedRestore<'a>),
+    Clean(Box<FittedRestore<'a>>),
     /// By what the result names.
-    Stopped(RestoreResult),
+    Stopped(Box<RestoreResult>),
 }
 
 impl Restore<'_> {
@@ -111,11 +111,11 @@ impl Restore<'_> {
         let (mut recorded, hidden) = self.record(target)?;
         check_paths(repository, &self.turn, options, [target, recorded.tree])?;
         let stopped = |overlaps, note: Option<RestoreNote>| {
-            Ok(Fitting::Stopped(RestoreResult {
+            Ok(Fitting::Stopped(Box::new(RestoreResult {
                 overlaps,
                 notes: note.into_iter().collect(),
                 ..self.begin_result(&recorded)
-            }))
+            })))
         };
 
         let (target, outside_paths) =
@@ -158,7 +158,7 @@ impl Restore<'_> {
             recorded.commit = commit_of(&project.checkout(), recorded.tree, self.tip())?;
         }
 
-        Ok(Fitting::Clean(FittedRestore {
+        Ok(Fitting::Clean(Box::new(FittedRestore {
             restore: self,
             files: FileMove {
                 from: recorded.tree,
@@ -168,7 +168,7 @@ impl Restore<'_> {
             recorded,
             restored,
             target,
-        }))
+        })))
     }
 
     fn begin_result(&self, recorded: &RecordedFiles) -> RestoreResult {
