@@ -151,7 +151,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     Ok(result_code(&result))
 }
 
-/// Says how to go on after a turn.
+/// Says how to continue after a turn.
 fn show_next(
     app: &App,
     project: &Project,

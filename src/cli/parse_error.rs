@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn no_word_of_the_table_is_a_command_or_stands_there_twice() {
+    fn the_table_has_each_word_once_and_no_command() {
         let commands = super::super::parser();
         let mut keywords: Vec<&str> = OTHER_TOOLS
             .iter()

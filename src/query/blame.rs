@@ -104,7 +104,13 @@ pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Res
     let (history, code) = (blame_at(refs::head(repository)?)?, blame_at(code)?);
     let lines = match (&history, &code) {
         (Some(attribution), _) | (None, Some(attribution)) => attribution.lines.clone(),
-        (None, None) => read_unattributed(&file, range)?,
+        (None, None) => {
+            anyhow::ensure!(
+                range.is_none(),
+                "no commit and no turn has `{display_path}` yet, so it has no range to blame"
+            );
+            read_unattributed(&file)?
+        }
     };
 
     let mut tracer = Tracer {
@@ -151,12 +157,7 @@ pub fn request(project: &Project, session: &str, commit: CommitId) -> anyhow::Re
     Ok(String::new())
 }
 
-fn read_unattributed(file: &Path, range: Option<&str>) -> anyhow::Result<Vec<BlamedLine>> {
-    anyhow::ensure!(
-        range.is_none(),
-        "no commit and no turn has `{}`: there is no range in it",
-        file.display()
-    );
+fn read_unattributed(file: &Path) -> anyhow::Result<Vec<BlamedLine>> {
     let bytes = crate::host::file::read_regular(file, 64 << 20)
         .with_context(|| format!("reading `{}`", file.display()))?;
     let text = lossy(&bytes);

@@ -586,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn other_paths_and_addresses_name_nobody() {
+    fn other_paths_and_addresses_leak_no_user() {
         for text in [
             "https://example.org/home/ada/x",
             "example.org/home/ada/x",
@@ -745,7 +745,7 @@ mod home_path_tests {
     }
 
     #[test]
-    fn addresses_and_other_paths_name_nobody() {
+    fn addresses_and_other_paths_contain_no_name() {
         for text in [
             "https://example.org/home/ada/x https://example.org/Users/ada",
             "https%3A%2F%2Fexample.org%2Fhome%2Fada",

@@ -108,7 +108,9 @@ pub fn pick(
     for name in names {
         anyhow::ensure!(!interrupt::requested(), "interrupted between two turns");
         let (turn, published) = carry_out(&entered, name, options.on_overlap)?;
-        result.overlaps.extend(lossy_paths(&published.conflict_paths()));
+        result
+            .overlaps
+            .extend(lossy_paths(&published.conflict_paths()));
         result.obstacles.extend(obstacles(&published));
         result.picked.push(turn);
     }

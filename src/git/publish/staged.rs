@@ -1,4 +1,4 @@
-//! Staged files: decides what becomes of each path, and writes new versions under temporary names.
+//! Staged files: decides what happens to each path, and writes new versions under temporary names.
 //!
 //! All paths are classified before the first write: already applied, applicable, or a conflict. A
 //! new version is then staged next to its destination, and stays staged until it is swapped in or

@@ -190,7 +190,7 @@ fn what_cannot_be_blamed_is_said() {
     repo.write("new.txt", "x\n");
     assert_eq!(told(&repo, &["new.txt"]), ["uncommitted"]);
     insta::assert_snapshot!(repo.printed(&["blame", "-L", "1,1", "new.txt"]), @"
-    error: no commit and no turn has `[dir]/repo/new.txt`: there is no range in it
+    error: no commit and no turn has `new.txt` yet, so it has no range to blame
     exit code 1
     ");
 }
