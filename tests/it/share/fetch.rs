@@ -126,7 +126,6 @@ fn a_fetched_session_is_read_wherever_a_session_is() {
     insta::assert_snapshot!(ben.printed(&["find", "Two", "-s", "origin/add-auth"]), @"
     origin/add-auth:2:plan.md:1: # Two
     origin/add-auth:2:plan.md:8: Two, because it is wanted.
-    origin/add-auth:2:report.md:1: # Execution Report: Two
     exit code 0
     ");
     let shown = ben.printed(&["compare", "origin/add-auth:1", "origin/add-auth:2"]);
