@@ -279,6 +279,7 @@ fn what_the_user_changed_is_what_runs_again() {
     screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert!(repo.path().join("other.txt").exists() && !repo.path().join("more.txt").exists());
+    repo.configure("worktree: {backend: checkout}\n");
     insta::assert_snapshot!(repo.printed(&["verify", "--rerun", "@", "-y"]), @"
     turn 3 same [id]
     ▶ 1. CREATE d.txt
@@ -454,6 +455,7 @@ fn a_plan_that_does_something_else_each_time_is_found_out() {
         "Roll",
         &[execute("od -An -N8 -tx1 /dev/urandom > dice.txt")],
     ));
+    repo.configure("worktree: {backend: checkout}\n");
     insta::assert_snapshot!(repo.printed(&["verify", "--rerun", "@", "-y"]), @"
     turn 3 different [id]
     ▶ 1. EXECUTE od -An -N8 -tx1 /dev/urandom > dice.txt
