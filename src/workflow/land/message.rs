@@ -5,7 +5,7 @@ use super::error::LandError;
 use crate::git::land::commit::CommitMessage;
 use crate::git::repository::Repository;
 use crate::session::artifact;
-use crate::session::meta::MessageOrigin;
+use crate::session::meta::{MessageOrigin, Status};
 use crate::session::turn::{Turn, commit_subject};
 use crate::text::sanitize::sanitize_line;
 use crate::text::{counted, ranges};
@@ -49,26 +49,38 @@ pub(super) fn summarize_turn(repository: &Repository, turn: &Turn) -> anyhow::Re
 }
 
 /// Returns what the user wanted of a turn. Messages of TeDDy and answers to the model's questions
-/// continue the request before, if the turns since then changed no file.
+/// continue the request before, if the turns since then are the model's and changed no file.
 fn request_of(repository: &Repository, turn: &Turn) -> anyhow::Result<Option<String>> {
+    let is_of_user = |turn: &Turn| turn.meta.origin == MessageOrigin::User;
     let mut turn = turn.clone();
-    loop {
-        let previous = turn
-            .previous
-            .map(|id| Turn::read(repository, &turn.session, id))
-            .transpose()?;
-        let is_answer = match &previous {
-            Some(previous) => previous.question(repository)?.is_some(),
-            None => false,
-        };
-        if turn.meta.origin == MessageOrigin::User && !is_answer {
-            return turn.text(repository, artifact::USER_PROMPT);
+    while has_plan(&turn) {
+        // Damage before a turn does not keep it from being landed.
+        let previous = turn.previous;
+        let previous = previous.and_then(|id| Turn::read(repository, &turn.session, id).ok());
+        let previous = previous.filter(has_plan);
+        let question = previous.as_ref().map(|it| it.question(repository));
+        let is_answer = question.transpose()?.flatten().is_some();
+        if is_of_user(&turn) && !is_answer {
+            break;
         }
         match previous {
             Some(previous) if !changed_files(repository, &previous)? => turn = previous,
             _ => return Ok(None),
         }
     }
+    match is_of_user(&turn) {
+        true => turn.text(repository, artifact::USER_PROMPT),
+        false => Ok(None),
+    }
+}
+
+/// Returns whether a model was asked for the turn.
+fn has_plan(turn: &Turn) -> bool {
+    use Status::{Declined, Executed, Failed, Interrupted, Rejected};
+    matches!(
+        turn.meta.status,
+        Executed | Failed | Interrupted | Rejected | Declined
+    )
 }
 
 fn changed_files(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {

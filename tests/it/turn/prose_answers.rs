@@ -93,6 +93,21 @@ fn a_commit_is_named_after_the_request_and_not_after_a_reply() {
     assert_eq!(landed(&[&wrong, &b], &[]), request);
 }
 
+/// Bug: a turn without a model counted as the answer to the question before it.
+#[test]
+fn a_commit_of_recorded_work_is_not_named_after_an_open_question() {
+    let repo = project();
+    repo.reply(&plan("Ask", &[chat("Which provider?")]));
+    let user = ScriptedUser::deciding([]).answering(None);
+    let asked = repo.workflow().with(user);
+    let _ = asked.resume_with(attended("add a login page"));
+    repo.write("a.txt", "by hand\n");
+    repo.done(&["record", "Fix the typo"]);
+    let message = repo.done(&["land", "-n"]);
+    let subject = message.lines().nth(2).unwrap().trim();
+    assert_eq!(subject, "Fix the typo", "{message}");
+}
+
 #[test]
 fn t25_an_answer_that_asks_nothing_leaves_no_question() {
     let repo = project();
