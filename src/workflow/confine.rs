@@ -184,8 +184,8 @@ fn linked_dirs(project: &Project, worktree: &SessionWorktree) -> Vec<PathBuf> {
     let real = linked.flat_map(|path| workdir.join(OsStr::from_bytes(path)).canonicalize());
     let inside = real.filter_map(|path| Some(path.strip_prefix(&top).ok()?.to_owned()));
     let is_opened = |path: &PathBuf| {
-        let first = path.components().next();
-        first.is_some_and(|first| first.as_os_str() != GIT_DIR)
+        let mut parts = path.components();
+        !path.as_os_str().is_empty() && parts.all(|part| part.as_os_str() != GIT_DIR)
     };
     inside.filter(is_opened).collect()
 }
@@ -433,6 +433,8 @@ pub(super) struct CommandDirs<'a> {
     pub worktree: &'a Path,
     pub cwd: &'a Path,
     pub temporary: &'a Path,
+    /// The user's files.
+    pub workspace: &'a Path,
 }
 
 /// Returns a hint for the user if the failure of a command looks like an effect of the shell, the
@@ -449,7 +451,7 @@ pub(super) fn explain_failure(
     // The error is usually at the end.
     let output = finished.output.joined();
     let text = String::from_utf8_lossy(&output[output.len().saturating_sub(MAX_ERROR_TAIL)..]);
-    if let Some(hint) = explain_missing_target(&text, dirs.cwd) {
+    if let Some(hint) = explain_missing_target(&text, dirs.cwd, dirs.workspace) {
         return Some(hint);
     }
     let hint = explain_syntax(&text).or_else(|| explain_refusal(policy?, dirs, finished, &text));

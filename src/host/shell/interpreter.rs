@@ -38,6 +38,8 @@ const MISSING: [&str; 3] = [
 
 /// In bytes, of a script.
 const MAX_SCRIPT: u64 = 1 << 20;
+/// Lines of an output that are read.
+const MAX_MESSAGES: usize = 20;
 /// As the kernel limits it.
 const MAX_LINKS: usize = 40;
 
@@ -186,8 +188,11 @@ pub fn explain_syntax(output: &str) -> Option<&'static str> {
 /// Returns a hint if the output of a command that ran in `dir` says that a program does not exist,
 /// although it does: it is a link to, or a script for, a program that doesn't. Python environments
 /// that were made on another machine have such programs.
-pub fn explain_missing_target(output: &str, dir: &Path) -> Option<String> {
-    output.lines().rev().find_map(|line| {
+///
+/// A command can name anything, and TeDDy can read more than it: only directories in `dir` count, and
+/// those of `workspace` to which a copy links.
+pub fn explain_missing_target(output: &str, dir: &Path, workspace: &Path) -> Option<String> {
+    output.lines().rev().take(MAX_MESSAGES).find_map(|line| {
         let message = MISSING.iter().find_map(|end| line.strip_suffix(end))?;
         let name = message.rsplit(": ").next()?;
         let mut parts = Path::new(name).components();
@@ -196,9 +201,11 @@ pub fn explain_missing_target(output: &str, dir: &Path) -> Option<String> {
         if !is_inside || !name.contains('/') {
             return None;
         }
-        let (target, relation) = match missing_link_target(&dir.join(name)) {
-            Some(target) => (target, "leads to"),
-            None => (missing_script_program(&dir.join(name))?, "needs"),
+        let program =
+            real_parent(dir, Path::new(name), workspace)?.join(Path::new(name).file_name()?);
+        let (target, relation) = match program.is_symlink() {
+            true => (missing_link_target(&program)?, "leads to"),
+            false => (missing_script_program(&program)?, "needs"),
         };
         let (name, target) = (sanitize_line(name), target.to_string_lossy());
         let target = sanitize_line(&target);
@@ -208,7 +215,26 @@ pub fn explain_missing_target(output: &str, dir: &Path) -> Option<String> {
     })
 }
 
-/// Returns the missing file to which a symbolic link leads.
+/// Returns the directory of a path in `dir`, without symlinks but those that a copy has.
+fn real_parent(dir: &Path, path: &Path, workspace: &Path) -> Option<PathBuf> {
+    let mut parent = dir.to_owned();
+    for part in path.parent()?.components() {
+        parent.push(part);
+        if parent.is_symlink() {
+            let target = std::fs::read_link(&parent).ok()?;
+            let inside = target.strip_prefix(workspace).ok()?;
+            let is_plain =
+                |it: Component<'_>| matches!(it, Component::Normal(name) if name != ".git");
+            if !inside.components().all(is_plain) || inside.file_name() != Some(part.as_os_str()) {
+                return None;
+            }
+            parent = target;
+        }
+    }
+    Some(parent)
+}
+
+/// Returns the missing file to which a symbolic link leads, through others of its directory.
 fn missing_link_target(link: &Path) -> Option<PathBuf> {
     let mut path = link.to_owned();
     for _ in 0..MAX_LINKS {
@@ -216,6 +242,9 @@ fn missing_link_target(link: &Path) -> Option<PathBuf> {
         path = path.parent()?.join(&target);
         if is_missing(&path) {
             return Some(target);
+        }
+        if path.parent() != link.parent() {
+            break;
         }
     }
     None
@@ -313,7 +342,7 @@ mod tests {
             std::fs::write(dir.join("bin").join(script), line).unwrap();
         }
         let check = |output: &str, expected: Option<&str>| {
-            let hint = explain_missing_target(output, dir);
+            let hint = explain_missing_target(output, dir, Path::new("/no/workspace"));
             assert_eq!(hint.as_deref(), expected, "{output}");
         };
         let linked =
@@ -334,6 +363,38 @@ mod tests {
         let outside = dir.join("bin/python").display().to_string();
         check(&format!("x.sh: 1: {outside}: not found"), None);
         check("x.sh: 1: bin/../bin/python: not found", None);
+    }
+
+    /// Bug: a command had TeDDy read a file of a directory that the sandbox hides.
+    #[test]
+    fn a_program_is_explained_through_no_link_but_that_of_a_copy() {
+        let outer = tempfile::tempdir().unwrap();
+        let at = |path: &str| outer.path().join(path);
+        for dir in ["copy", "project/.venv", "project/.git", "home"] {
+            std::fs::create_dir_all(at(dir)).unwrap();
+            std::fs::write(at(dir).join("tool"), "#!/no/program\n").unwrap();
+        }
+        for (link, target) in [
+            ("copy/.venv", "project/.venv"),
+            ("copy/other", "project/.venv"),
+            ("copy/git", "project/.git"),
+            ("copy/home", "home"),
+            ("copy/file", "home/tool"),
+        ] {
+            std::os::unix::fs::symlink(at(target), at(link)).unwrap();
+        }
+        for (name, is_explained) in [
+            (".venv/tool", true),
+            ("./tool", true),
+            ("other/tool", false),
+            ("git/tool", false),
+            ("home/tool", false),
+            ("./file", false),
+        ] {
+            let output = format!("x.sh: 1: {name}: not found");
+            let hint = explain_missing_target(&output, &at("copy"), &at("project"));
+            assert_eq!(hint.is_some(), is_explained, "{name}");
+        }
     }
 
     #[test]

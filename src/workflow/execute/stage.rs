@@ -473,6 +473,7 @@ impl Tools for PlanTools<'_> {
             worktree: &in_view(self.worktree),
             cwd: &in_view(&script.cwd),
             temporary: &std::env::temp_dir(),
+            workspace: self.project.repository.workdir(),
         };
         let hint = confine::explain_failure(policy, &dirs, &finished);
 
