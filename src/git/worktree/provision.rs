@@ -4,6 +4,7 @@
 //! to the user's file. An ignored directory is searched only if a pattern can match in it. Unlike
 //! git, a pattern also matches in a directory that other rules exclude.
 
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt as _;
@@ -83,8 +84,6 @@ pub struct ProvisionedFiles {
     pub copied: Vec<Vec<u8>>,
     /// Symlinks to the workspace. A snapshot must leave them out even if no rule ignores a symlink.
     pub linked: Vec<Vec<u8>>,
-    /// Paths that were not transferred because something else exists there.
-    pub in_the_way: Vec<Vec<u8>>,
     /// Ignored directories that the worktree lacks.
     pub missing: Vec<Vec<u8>>,
     /// Directories of the workspace whose modules a Python environment uses (`pip install -e`).
@@ -271,6 +270,9 @@ impl<'a> Walker<'a> {
             self.source(&dir.path).join(ENVIRONMENT).is_file() && !self.limits.is_secret(&dir.path);
         if dir.has_name_of(&DEPENDENCIES) || is_environment {
             let is_real = dir.is_dir && self.to.is_some();
+            if is_real {
+                self.remove_package_links(&dir.path, PACKAGE_DEPTH)?;
+            }
             if is_real && self.has_own_packages(dir, PACKAGE_DEPTH)? {
                 return self.link_packages_of(dir);
             }
@@ -297,6 +299,42 @@ impl<'a> Walker<'a> {
         }
         self.link_packages(dir, PACKAGE_DEPTH)?;
         self.provisioned.linked.push(dir.path.clone());
+        Ok(())
+    }
+
+    /// Removes a directory that [`Walker::link_packages`] made. The dependencies can have changed
+    /// since. What a command has put into it stays.
+    fn remove_package_links(&self, dir: &[u8], depth: usize) -> anyhow::Result<()> {
+        let Some(handle) = self.walk_to(dir)? else {
+            return Ok(());
+        };
+        if handle.file_type()? != Some(FileType::Directory) {
+            return Ok(());
+        }
+        let Some(inside) = self.walk_to(&[dir, b"/x"].concat())? else {
+            return Ok(());
+        };
+        let is_ours = |target: Vec<u8>| {
+            let target = PathBuf::from(OsString::from_vec(target));
+            target.starts_with(self.from) || target.starts_with(self.at)
+        };
+        for name in inside.siblings()? {
+            let entry = inside.sibling(&name);
+            match entry.file_type()? {
+                Some(FileType::Symlink) => {
+                    if let OnDisk::Link(target) = entry.read()?
+                        && is_ours(target)
+                    {
+                        entry.remove()?;
+                    }
+                }
+                Some(FileType::Directory) if depth > 1 => {
+                    self.remove_package_links(&[dir, b"/", &name].concat(), depth - 1)?;
+                }
+                _ => {}
+            }
+        }
+        handle.remove_empty_dir()?;
         Ok(())
     }
 
@@ -457,7 +495,6 @@ impl<'a> Walker<'a> {
             return Ok(());
         };
         let WalkResult::Handle(handle) = to.walk(path, IfMissing::Make)? else {
-            self.provisioned.in_the_way.push(path.to_vec());
             return Ok(());
         };
 
@@ -467,7 +504,6 @@ impl<'a> Walker<'a> {
             .as_ref()
             .is_some_and(|existing| kind(existing).is_dir())
         {
-            self.provisioned.in_the_way.push(path.to_vec());
             return Ok(());
         }
 
@@ -503,7 +539,6 @@ impl<'a> Walker<'a> {
             return Ok(());
         };
         let WalkResult::Handle(handle) = to.walk(path, IfMissing::Make)? else {
-            self.provisioned.in_the_way.push(path.to_vec());
             return Ok(());
         };
 
@@ -512,10 +547,8 @@ impl<'a> Walker<'a> {
                 handle.create(&FileContents::Link(target), false)?;
             }
             OnDisk::Link(existing) if existing == target => {}
-            _ => {
-                self.provisioned.in_the_way.push(path.to_vec());
-                return Ok(());
-            }
+            // A command made it: its own dependencies, for example.
+            _ => return Ok(()),
         }
 
         self.provisioned.linked.push(path.to_vec());

@@ -286,7 +286,6 @@ fn what_the_user_changed_is_what_runs_again() {
       ✓ created, 1 line
     ▶ 2. EXECUTE echo other > other.txt
       ✓ the command succeeded
-    The rerun cannot see files that are in no snapshot, such as ignored ones; the turn could.
     exit code 0
     ");
 }
@@ -461,7 +460,6 @@ fn a_plan_that_does_something_else_each_time_is_found_out() {
     ▶ 1. EXECUTE od -An -N8 -tx1 /dev/urandom > dice.txt
       ✓ the command succeeded
       dice.txt
-    The rerun cannot see files that are in no snapshot, such as ignored ones; the turn could.
     exit code 1
     ");
 }

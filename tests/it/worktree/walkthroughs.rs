@@ -391,6 +391,17 @@ fn packages_of_a_workspace_are_those_of_the_copy() {
         assert!(repo.path().join("node_modules/@my/sum").is_symlink());
         repo.done(&["undo"]);
     }
+
+    // Bug: the directory of links stayed, and the sandbox did not open what they lead to.
+    for dir in ["node_modules/@my", "node_modules/.bin"] {
+        std::fs::remove_dir_all(repo.path().join(dir)).unwrap();
+    }
+    run(
+        &repo,
+        CHECKOUT,
+        "cat node_modules/dep/index.js; test -L node_modules",
+    )
+    .check(0, &[]);
 }
 
 /// An environment in an ignored directory of any name.
