@@ -59,7 +59,8 @@ pub fn keep_bytes(old: &[u8], new: &[u8]) -> Vec<u8> {
         [&old_keys, &new_keys].map(|keys| keys.iter().map(String::as_str).collect::<Vec<_>>());
     let rewriter = Rewriter {
         is_collapsed,
-        proven: match is_collapsed {
+        // In a file with several encodings, a character has several.
+        proven: match is_collapsed && !runs(&before.text).any(is_utf8_run) {
             true => characters_read(&old_lines, &new_lines),
             false => HashSet::new(),
         },
@@ -251,6 +252,10 @@ fn runs(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.chunk_by(|one, other| one.is_ascii() == other.is_ascii())
 }
 
+fn is_utf8_run(run: &[u8]) -> bool {
+    !run.is_ascii() && str::from_utf8(run).is_ok()
+}
+
 /// Puts the old bytes in place of U+FFFD in a changed line, if both lines have as many runs of
 /// other bytes.
 fn restore_runs<'a>(old: &[u8], new: &'a [u8]) -> Cow<'a, [u8]> {
@@ -350,7 +355,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_damage_is_taken_back_and_the_change_stays() {
-        let cases: [(&[u8], &[u8], &[u8]); 22] = [
+        let cases: [(&[u8], &[u8], &[u8]); 23] = [
             // Lost and re-encoded bytes.
             (
                 b"caf\xe9\nb\n",
@@ -371,6 +376,12 @@ mod tests {
                 b"caf\xe9\nb\n",
                 "café\nété\nb\n".as_bytes(),
                 b"caf\xe9\n\xe9t\xe9\nb\n",
+            ),
+            // Lines in two encodings.
+            (
+                b"caf\xe9\n\xc3\xa9t\xc3\xa9\nb\n",
+                "café\nété\nété\nb\n".as_bytes(),
+                b"caf\xe9\n\xc3\xa9t\xc3\xa9\n\xc3\xa9t\xc3\xa9\nb\n",
             ),
             // What the old encoding calls it is unknown.
             (

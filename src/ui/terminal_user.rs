@@ -208,6 +208,7 @@ impl TerminalUser {
         let question = Question::Instead { title };
         ask::show(&question_lines(&question, true), self.paint);
         let (reply, by) = self.write(BlankText::IsAskedAgain)?;
+        self.typed.extend(reply.clone());
         self.reply = (by == LeaveKey::Choice).then_some(reply);
         Ok(self.reply.is_some())
     }

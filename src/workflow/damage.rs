@@ -10,6 +10,7 @@ use std::path::Path;
 
 use crate::git::diff::{self, TreeChange};
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId, read};
+use crate::git::parallel::map_parallel;
 use crate::git::repository::Repository;
 use crate::host::file::Root;
 use crate::text::damage::{Damage, FileDamage, FileFacts, damage};
@@ -17,8 +18,6 @@ use crate::text::path::{RepoPath, lossy};
 use crate::workflow::validation::state_mode;
 
 /// Returns the damage to the files that differ between two trees, sorted by path.
-///
-/// Unlimited: the snapshot that made `to` has read the same files.
 ///
 /// `disk`: the files that `to` replaces. `None` if `to` is on disk already.
 pub fn find_damage(
@@ -41,21 +40,33 @@ pub fn find_damage(
         }
     }
 
+    let facts = changes.iter().map(|change| FileFacts {
+        other_links: match (disk, &change.old, &change.new) {
+            (Some(disk), Some(_), Some(_)) => {
+                disk.other_links(Path::new(OsStr::from_bytes(&change.path)))
+            }
+            _ => 0,
+        },
+        is_marked_generated: marked.contains(&change.path),
+    });
+    let compared = map_parallel(
+        repository,
+        changes.iter().zip(facts).collect(),
+        |repository, changes| {
+            let compare = |(change, facts)| content_damage(repository, change, facts);
+            changes.into_iter().map(compare).collect()
+        },
+    )?;
+    let compared: Vec<Vec<_>> = compared;
+
     let mut found = Vec::new();
-    for change in &changes {
+    for (change, content) in changes.iter().zip(compared.into_iter().flatten()) {
         let mut add = |damage: Damage| found.push(damage.to_file(&lossy(&change.path)));
         match (&change.old, &change.new) {
             (Some(old), Some(new)) => {
                 let [was, becomes] = [old, new].map(|entry| state_mode(entry.mode));
                 let mode = was.zip(becomes).and_then(|(was, new)| was.damage_by(new));
                 mode.into_iter().for_each(&mut add);
-                let facts = FileFacts {
-                    other_links: disk.map_or(0, |disk| {
-                        disk.other_links(Path::new(OsStr::from_bytes(&change.path)))
-                    }),
-                    is_marked_generated: marked.contains(&change.path),
-                };
-                let content = content_damage(repository, change, facts)?;
                 content.into_iter().for_each(add);
             }
             (None, Some(new)) if new.mode != EntryMode::Gitlink => {

@@ -144,8 +144,9 @@ impl Behavior for Create {
             None
         };
 
-        let after = self.bytes_over(before.as_deref()).into_owned();
         let step = validator.step();
+        let kept = before.as_deref().filter(|_| !step.wrong);
+        let after = self.bytes_over(kept).into_owned();
         step.outside_context = before.is_some() && !is_known;
         step.before = before;
         step.after = (!step.wrong).then(|| after.clone());
