@@ -10,6 +10,7 @@ use super::request::is_file;
 use crate::project::Project;
 use crate::query::blame::{Blamed, LineSource, blamed, request};
 use crate::query::paths;
+use crate::text::ranges;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::style::{StyledLine, Tone, block, shortened};
 use crate::ui::terminal::stdout_width;
@@ -158,11 +159,11 @@ fn short_name(source: &LineSource, width: usize) -> String {
     let (start, title) = match source {
         LineSource::Turn {
             session,
-            turn,
+            turns,
             title,
             ..
         } => {
-            let turn = format!(":{turn}");
+            let turn = format!(":{}", ranges(turns));
             let session = shortened(session.as_str(), width.saturating_sub(turn.len()));
             (session + &turn, title.as_deref().unwrap_or_default())
         }
@@ -183,17 +184,18 @@ fn name(source: &LineSource) -> String {
     match source {
         LineSource::Turn {
             session,
-            turn,
+            turns,
             commit: None,
             ..
-        } => format!("{session}:{turn} (not here)"),
+        } => format!("{session}:{} (not here)", ranges(turns)),
         LineSource::Turn {
             session,
-            turn,
+            turns,
             title,
             model,
             ..
         } => {
+            let turn = ranges(turns);
             let title = title.as_deref().unwrap_or_default();
             match model {
                 Some(model) => format!("{session}:{turn} ({model}) {title}"),

@@ -43,7 +43,8 @@ pub struct Blamed {
 pub enum LineSource {
     Turn {
         session: String,
-        turn: u64,
+        /// Several if it is unknown which of the turns of a commit wrote the line.
+        turns: Vec<u64>,
         /// `None` if the session does not exist here.
         commit: Option<CommitId>,
         /// `None` if the session does not exist here.
@@ -204,11 +205,7 @@ impl Tracer<'_> {
         for session in &self.candidates(sessions)? {
             let positions = self.find_rows(session, &trailers);
             if positions.is_empty() {
-                missing = missing.or_else(|| {
-                    trailers
-                        .first()
-                        .map(|trailer| (session.clone(), trailer.number))
-                });
+                missing = missing.or_else(|| (!trailers.is_empty()).then(|| session.clone()));
                 continue;
             }
 
@@ -217,10 +214,10 @@ impl Tracer<'_> {
             }
         }
 
-        if let Some((session, number)) = missing {
+        if let Some(session) = missing {
             return Ok(LineSource::Turn {
                 session: session.to_string(),
-                turn: number,
+                turns: trailers.iter().map(|trailer| trailer.number).collect(),
                 commit: None,
                 title: None,
                 model: None,
@@ -405,7 +402,7 @@ fn has_line(file: &[u8], line: &str) -> bool {
 fn turn(session: &SessionName, row: &LogRow, landed: Option<CommitId>) -> LineSource {
     LineSource::Turn {
         session: session.to_string(),
-        turn: row.number,
+        turns: vec![row.number],
         commit: Some(row.commit),
         title: Some(row.title.clone()),
         model: row.model.clone(),

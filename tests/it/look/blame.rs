@@ -37,7 +37,7 @@ fn told(repo: &TestRepo, args: &[&str]) -> Vec<String> {
             format!(
                 "{}:{}{landed}",
                 line["session"].as_str().unwrap(),
-                line["turn"]
+                line["turns"][0]
             )
         }
         "commit" => line["title"].as_str().unwrap().to_owned(),
@@ -162,9 +162,9 @@ fn landed_lines_are_traced_through_a_rewritten_history() {
     );
     insta::assert_snapshot!(repo.printed(&["blame", "a.txt"]), @"
     [id] (Test) init 1) one
-    demo:1 (not here)    2) 2
+    demo:1-2 (not here)  2) 2
     [id] (Test) init 3) three
-    demo:1 (not here)    4) 4
+    demo:1-2 (not here)  4) 4
     [id] (Test) init 5) five
     [id] (Test) init 6) six
     not committed        7) mine
