@@ -100,6 +100,13 @@ pub fn redo(
     let mut redo = to_redo(&undo);
     let (mut undone, mut crossed, mut to) = (Vec::new(), Vec::new(), None);
 
+    let count = redo.len() as u64;
+    if count > 0 && steps > count {
+        return Err(error_with_hint(
+            format!("only {} can be redone", counted(count, "turn")),
+            format!("`teddy redo {count}` redoes all of them"),
+        ));
+    }
     for _ in 0..steps {
         undo = session.undo_behind(undo, redo.len())?;
         let step = session.undo_step(&undo, redo.len())?;

@@ -40,6 +40,20 @@ fn three_turns() -> TestRepo {
     repo
 }
 
+/// Bug: it said that there was nothing to redo.
+#[test]
+fn a_redo_of_too_many_turns_names_their_number() {
+    let repo = three_turns();
+    repo.workflow().undo(2).done();
+    insta::assert_snapshot!(repo.printed(&["redo", "3"]), @"
+    error: only 2 turns can be redone
+    hint: `teddy redo 2` redoes all of them
+    exit code 1
+    ");
+    repo.workflow().redo(2).done();
+    assert_eq!(made(&repo), "one two three");
+}
+
 #[test]
 fn undo_n_over_a_restore_is_n_times_undo() {
     let repo = three_turns();
