@@ -43,7 +43,9 @@ pub struct Blamed {
 pub enum LineSource {
     Turn {
         session: String,
-        /// Several if it is unknown which of the turns of a commit wrote the line.
+        /// `None` if it is unknown which of `turns` wrote the line.
+        turn: Option<u64>,
+        /// The turn, or all turns of the commit.
         turns: Vec<u64>,
         /// `None` if the session does not exist here.
         commit: Option<CommitId>,
@@ -215,9 +217,11 @@ impl Tracer<'_> {
         }
 
         if let Some(session) = missing {
+            let turns: Vec<u64> = trailers.iter().map(|trailer| trailer.number).collect();
             return Ok(LineSource::Turn {
                 session: session.to_string(),
-                turns: trailers.iter().map(|trailer| trailer.number).collect(),
+                turn: (turns.len() == 1).then(|| turns[0]),
+                turns,
                 commit: None,
                 title: None,
                 model: None,
@@ -402,6 +406,7 @@ fn has_line(file: &[u8], line: &str) -> bool {
 fn turn(session: &SessionName, row: &LogRow, landed: Option<CommitId>) -> LineSource {
     LineSource::Turn {
         session: session.to_string(),
+        turn: Some(row.number),
         turns: vec![row.number],
         commit: Some(row.commit),
         title: Some(row.title.clone()),

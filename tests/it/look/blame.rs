@@ -37,7 +37,7 @@ fn told(repo: &TestRepo, args: &[&str]) -> Vec<String> {
             format!(
                 "{}:{}{landed}",
                 line["session"].as_str().unwrap(),
-                line["turns"][0]
+                line["turn"]
             )
         }
         "commit" => line["title"].as_str().unwrap().to_owned(),
@@ -157,9 +157,10 @@ fn landed_lines_are_traced_through_a_rewritten_history() {
     repo.git(&["update-ref", "-d", "refs/teddy/sessions/demo"]);
     let lines = repo.json(&["blame", "a.txt"], 0);
     assert_eq!(
-        (&lines[1]["session"], &lines[1]["commit"]),
-        (&json!("demo"), &Value::Null)
+        [&lines[1]["session"], &lines[1]["turns"]],
+        [&json!("demo"), &json!([1, 2])]
     );
+    assert_eq!([&lines[1]["turn"], &lines[1]["commit"]], [&Value::Null; 2]);
     insta::assert_snapshot!(repo.printed(&["blame", "a.txt"]), @"
     [id] (Test) init 1) one
     demo:1-2 (not here)  2) 2
