@@ -334,7 +334,9 @@ fn landing(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         | LandError::Ignored(_)
         | LandError::Repositories
         | LandError::Unchanged(_) => FailureKind::NothingToLand,
-        LandError::NotInEffect(_) | LandError::NotInFiles(_) => FailureKind::CannotLand,
+        LandError::NotInEffect(_) | LandError::NotInFiles(_) | LandError::Marked(_) => {
+            FailureKind::CannotLand
+        }
         LandError::Range(_) => return Some(Diagnosis::usage(Some(error.hint()))),
         LandError::Session(_) => FailureKind::TurnNotFound,
         LandError::EmptyMessage => FailureKind::Failed,

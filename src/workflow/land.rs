@@ -15,7 +15,7 @@ pub use crate::workspace::landing::turns_named as turns;
 use anyhow::Context as _;
 use serde::Serialize;
 
-use self::error::CommitRefused;
+use self::error::{CommitRefused, LandError};
 use self::landing_plan::{LandPlan, Landing, PlannedCommit};
 use self::landing_run::LandingRun;
 use crate::git::diff::{self, TreeChange};
@@ -27,15 +27,18 @@ use crate::plan;
 use crate::project::Project;
 use crate::session::artifact;
 use crate::session::turn::Turn;
+use crate::text::first_names;
 use crate::text::path::{lossy, lossy_paths};
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::open_session::EnteredSession;
 use crate::workflow::user::{Event, NobodyToAsk, Notice, User};
+use crate::workspace::drift::find_marked;
 use crate::workspace::landing::{self, IntendedCommit, LandingNote, MadeCommit, Recording};
 use crate::workspace::notice::{FileObstacle, obstacles};
 use crate::workspace::snapshot::{self, RecordedFiles};
+use crate::workspace::stack::Stacks;
 
-/// In a question.
+/// In a question or refusal.
 const MAX_NAMED: usize = 5;
 
 #[derive(Debug, Clone, Default, Serialize)]
@@ -119,6 +122,7 @@ pub fn land(
             return Ok(outcome);
         }
     };
+    check_markers(project, &planned, &target)?;
     outcome.by_commands = by_commands(project, &planned)?;
     if options.dry_run {
         outcome.commits = describe_planned(project, &planned)?;
@@ -161,6 +165,29 @@ pub fn land(
     };
     let result = landing_run.run(&planned, user);
     finish(landing_run, result, outcome, user)
+}
+
+/// The commit would have the turn's side of a conflict that the user has not resolved yet.
+fn check_markers(
+    project: &Project,
+    planned: &[PlannedCommit],
+    target: &Target,
+) -> anyhow::Result<()> {
+    let Some(last) = planned.last().filter(|_| target.is_current) else {
+        return Ok(());
+    };
+    let (repository, checkout) = (&project.repository, project.checkout());
+    let now = || Ok(snapshot::snapshot(&checkout, &[])?.tree);
+    let mut marked = find_marked(&checkout, &Stacks::new(repository), &now)?;
+    let landing = diff::changes(repository, target.tree, last.tree)?;
+    marked.retain(|path| landing.iter().any(|change| change.path == *path));
+    if marked.is_empty() {
+        return Ok(());
+    }
+
+    let name = |path: &String| format!("`{}`", sanitize_line(path));
+    let names = first_names(lossy_paths(&marked).iter().map(name), MAX_NAMED);
+    Err(LandError::Marked(names).into())
 }
 
 fn confirm_lacking(lacking: &[TakenBackFile], user: &mut dyn User) -> anyhow::Result<bool> {

@@ -74,13 +74,7 @@ pub fn drift(checkout: &Checkout<'_>, tip: &Turn, now: TreeId) -> anyhow::Result
         interrupted: tip.meta.status == Status::Interrupted,
         ..Drift::default()
     };
-    if let Some((_, last)) = stacks.last()? {
-        drift.marked = lossy_paths(&find_conflict_markers(
-            checkout.repository,
-            now,
-            &last.marked,
-        )?);
-    }
+    drift.marked = lossy_paths(&find_marked(checkout, &stacks, &|| Ok(now))?);
 
     if !stacks.are_known()? {
         drift.no_record = Some(stacks.reference());
@@ -89,6 +83,22 @@ pub fn drift(checkout: &Checkout<'_>, tip: &Turn, now: TreeId) -> anyhow::Result
     }
 
     Ok(drift)
+}
+
+/// Finds the files that still have the conflict markers of a restore.
+///
+/// Calls `now`, which takes a snapshot, only if the restore left some.
+pub fn find_marked(
+    checkout: &Checkout<'_>,
+    stacks: &Stacks<'_>,
+    now: &dyn Fn() -> anyhow::Result<TreeId>,
+) -> anyhow::Result<Vec<Vec<u8>>> {
+    match stacks.last()? {
+        Some((_, last)) if !last.marked.is_empty() => {
+            find_conflict_markers(checkout.repository, now()?, &last.marked)
+        }
+        _ => Ok(Vec::new()),
+    }
 }
 
 /// Compares the stack in the files with the one that the newest turn wants.

@@ -27,6 +27,9 @@ pub enum LandError {
     NotInEffect(u64),
     #[error("what turn {0} did is not in your files")]
     NotInFiles(u64),
+    /// Files that would land have conflict markers of a restore.
+    #[error("unresolved conflicts are in {0}")]
+    Marked(String),
     #[error("`{0}` is not a range of turns")]
     Range(String),
     /// A session instead of a turn.
@@ -60,6 +63,7 @@ impl LandError {
                 "`teddy restore @` applies it; `--branch <name>` lands it on a new branch"
                     .to_owned()
             }
+            LandError::Marked(_) => "resolve them in the files first".to_owned(),
             LandError::Range(_) => {
                 "`teddy land 2..4` lands the turns 2 to 4, both included".to_owned()
             }

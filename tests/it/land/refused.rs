@@ -3,9 +3,11 @@
 use crate::support::landing::land_as;
 use serde_json::json;
 use teddy::workflow::land::LandOptions;
+use teddy::workflow::restore::OnOverlap;
 
 use crate::plans::{create, edit, execute, plan};
 use crate::screen::Screen;
+use crate::support::in_process::resolving;
 use crate::support::landing::{
     changed, check_clean, everything, hook, project, status, three_turns,
 };
@@ -615,4 +617,32 @@ fn turns_of_another_session_below_stay_out() {
     hint: `teddy redo` or `teddy restore 3` restores it
     exit code 1
     ");
+}
+
+#[test]
+fn conflict_markers_of_a_restore_do_not_land() {
+    let repo = project();
+    repo.workflow()
+        .run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
+    repo.workflow().undo(1).done();
+    repo.write("a.txt", repo.read("a.txt").replace('2', "my two"));
+    let markers = resolving(OnOverlap::Markers);
+    repo.workflow().redo_with(1, &markers).done();
+    let dry_run = LandOptions {
+        dry_run: true,
+        ..land_as("x")
+    };
+    for options in [dry_run, land_as("x")] {
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(refused(&repo, &options), @"
+            error: unresolved conflicts are in `a.txt`
+            hint: resolve them in the files first
+            exit code 1
+            ");
+        }
+    }
+
+    let resolved = repo.read("a.txt").replace("<<<<<<< yours\n", "");
+    repo.write("a.txt", resolved);
+    repo.workflow().land(&land_as("Land")).done();
 }
