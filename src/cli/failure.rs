@@ -329,7 +329,7 @@ fn landing(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
 
     let error: &LandError = cause.downcast_ref()?;
     let kind = match error {
-        LandError::Nothing(_)
+        LandError::Nothing { .. }
         | LandError::InHead(_)
         | LandError::Ignored(_)
         | LandError::Repositories

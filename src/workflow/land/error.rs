@@ -8,12 +8,16 @@ use crate::text::first_names;
 use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
+use crate::workspace::landing::turns_named;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LandError {
     /// Session without an applied turn that has not landed.
-    #[error("nothing to land: no turn of session `{0}` has changes that have not landed yet")]
-    Nothing(String),
+    #[error("nothing to land: no turn of session `{session}` has changes that have not landed yet")]
+    Nothing {
+        session: String,
+        removed: RemovedLandings,
+    },
     #[error("nothing to land: HEAD already has what {0} did")]
     InHead(String),
     #[error("nothing to land: git ignores every file that {0} changed")]
@@ -45,9 +49,7 @@ pub enum LandError {
 impl LandError {
     pub fn hint(&self) -> String {
         match self {
-            LandError::Nothing(_) => {
-                "`teddy log` lists the turns; `teddy land <turn>` lands one again".to_owned()
-            }
+            LandError::Nothing { removed, .. } => removed.hint(),
             LandError::InHead(_) => "`git log` shows which commit has it".to_owned(),
             LandError::Ignored(_) => {
                 "`git add --force` takes an ignored file into the next commit".to_owned()
@@ -76,6 +78,35 @@ impl LandError {
                 "write `Key: value`, such as `Assisted-by: {model}`".to_owned()
             }
         }
+    }
+}
+
+/// Turns in effect that landed, but whose commits a reset took off the branch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RemovedLandings {
+    pub branch: String,
+    /// Ascending.
+    pub turns: Vec<u64>,
+    /// A range from the first to the last lands these and no others.
+    pub is_range: bool,
+}
+
+impl RemovedLandings {
+    fn hint(&self) -> String {
+        let (range, what) = match self.turns.as_slice() {
+            [] => {
+                return "`teddy log` lists the turns; `teddy land <turn>` lands one again"
+                    .to_owned();
+            }
+            [one] => (one.to_string(), "it"),
+            [first, .., last] if self.is_range => (format!("{first}..{last}"), "them"),
+            [first, ..] => (first.to_string(), "the first of them"),
+        };
+        format!(
+            "the landing of {} is not on `{}` any more; `teddy land {range}` lands {what} again",
+            turns_named(&self.turns),
+            sanitize_line(&self.branch)
+        )
     }
 }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use uuid::Uuid;
 
-use super::error::LandError;
+use super::error::{LandError, RemovedLandings};
 use super::message::{self, Comments, TurnSummary, draft, summarize_turn, with_lines};
 use crate::git::diff::{self, TreeChange};
 use crate::git::land::branch::Target;
@@ -20,7 +20,11 @@ use crate::session::meta::{LandedTurn, RestoreCommand, Workspace};
 use crate::session::publication::Stack;
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
+use crate::workspace::landing::landed_as;
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
+
+/// Landings that are searched for on the branch, each among many commits.
+const MAX_LANDINGS_BACK: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum MessageSource {
@@ -275,7 +279,13 @@ pub(super) fn select_turns(
 
     if selected.landings.is_empty() && selected.ignored.is_empty() {
         return Err(match selected.repositories.is_empty() {
-            true => LandError::Nothing(tip.session.to_string()),
+            true => LandError::Nothing {
+                session: tip.session.to_string(),
+                removed: match range {
+                    Some(_) => RemovedLandings::default(),
+                    None => find_removed(project, tip, target, &in_effect)?,
+                },
+            },
             false => LandError::Repositories,
         }
         .into());
@@ -286,6 +296,64 @@ pub(super) fn select_turns(
         paths.dedup();
     }
     Ok(selected)
+}
+
+fn find_removed(
+    project: &Project,
+    tip: &Turn,
+    target: &Target,
+    in_effect: &InEffect<'_>,
+) -> anyhow::Result<RemovedLandings> {
+    let mut removed = RemovedLandings {
+        branch: target.name.clone(),
+        ..RemovedLandings::default()
+    };
+    let ids = removed_turns(project, tip, &target.name)?;
+    if ids.is_empty() {
+        return Ok(removed);
+    }
+
+    let mut in_range = Vec::new();
+    for turn in candidates(project, tip, Some(&(0, tip.number())))? {
+        if in_effect.of(project, &turn)?.is_empty() {
+            continue;
+        }
+        in_range.push(turn.number());
+        if ids.contains(&turn.meta.turn_id) {
+            removed.turns.push(turn.number());
+        }
+    }
+
+    if let [first, .., last] = removed.turns.as_slice() {
+        in_range.retain(|number| (first..=last).contains(&number));
+        removed.is_range = in_range == removed.turns;
+    }
+    Ok(removed)
+}
+
+/// Those of the newest landings on a branch that has none of their commits any more.
+fn removed_turns(project: &Project, tip: &Turn, branch: &str) -> anyhow::Result<HashSet<Uuid>> {
+    let (mut there, mut removed) = (HashSet::new(), HashSet::new());
+    let mut searched = 0;
+    for turn in project.store().history(tip.clone()) {
+        let landed = turn?.meta.landed;
+        let Some(landed) = landed.filter(|landed| landed.branch == branch) else {
+            continue;
+        };
+        for commit in &landed.commits {
+            let turns = commit.turns.iter().map(|turn| turn.turn_id);
+            match landed_as(&project.repository, branch, commit)? {
+                Some(_) => there.extend(turns),
+                None => removed.extend(turns),
+            }
+        }
+        searched += 1;
+        if searched == MAX_LANDINGS_BACK {
+            break;
+        }
+    }
+
+    Ok(removed.difference(&there).copied().collect())
 }
 
 /// First and last turn, inclusive.

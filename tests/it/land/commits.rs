@@ -2,6 +2,7 @@
 
 use crate::support::landing::land_as;
 use serde_json::json;
+use teddy::workflow::land::LandOptions;
 
 use crate::plans::{create, edit, plan};
 use crate::support::Output;
@@ -414,7 +415,7 @@ fn a_range_lands_what_it_names() {
     repo.done(&["restore", "@", "--exact", "-y"]);
     insta::assert_snapshot!(repo.printed(&["land", "-m", "x"]), @"
     error: nothing to land: no turn of session `demo` has changes that have not landed yet
-    hint: `teddy log` lists the turns; `teddy land <turn>` lands one again
+    hint: the landing of turns 1-3 is not on `main` any more; `teddy land 1..3` lands them again
     exit code 1
     ");
     repo.done(&["land", "1..2", "-m", "Again"]);
@@ -429,6 +430,34 @@ fn a_range_lands_what_it_names() {
         repo.teddy(&["land", range, "-m", "x"])
             .check(code, &[words]);
     }
+}
+
+#[test]
+fn a_landing_that_is_not_on_the_branch_any_more_is_named_with_what_lands_it_again() {
+    let repo = three_turns();
+    repo.workflow().land(&land_as("All")).done();
+    repo.git(&["reset", "-q", "--soft", "HEAD~1"]);
+    insta::assert_snapshot!(repo.workflow().land(&land_as("x")).refused(), @"
+    error: nothing to land: no turn of session `demo` has changes that have not landed yet
+    hint: the landing of turns 1-3 is not on `main` any more; `teddy land 1..3` lands them again
+    exit code 1
+    ");
+    let two = LandOptions {
+        range: Some("2".to_owned()),
+        ..land_as("Two")
+    };
+    repo.workflow().land(&two).done();
+    insta::assert_snapshot!(repo.workflow().land(&land_as("x")).refused(), @"
+    error: nothing to land: no turn of session `demo` has changes that have not landed yet
+    hint: the landing of turns 1, 3 is not on `main` any more; `teddy land 1` lands the first of them again
+    exit code 1
+    ");
+    repo.workflow().undo(1).done();
+    insta::assert_snapshot!(repo.workflow().land(&land_as("x")).refused(), @"
+    error: nothing to land: no turn of session `demo` has changes that have not landed yet
+    hint: the landing of turn 1 is not on `main` any more; `teddy land 1` lands it again
+    exit code 1
+    ");
 }
 
 #[test]
