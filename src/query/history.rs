@@ -6,7 +6,10 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::git::history::is_on_branch;
+use crate::git::merge::{Merged, merge_in_memory};
 use crate::git::object::{CommitId, TreeId};
+use crate::git::refs;
+use crate::git::repository::Repository;
 use crate::host::clock;
 use crate::host::lock::LockHolder;
 use crate::plan;
@@ -255,7 +258,7 @@ pub struct LatestLanding {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub now: Vec<CommitId>,
     pub turns: Vec<u64>,
-    /// Applied since, and not landed.
+    /// Applied since, not landed, and not in HEAD.
     pub waiting: Vec<u64>,
 }
 
@@ -312,8 +315,29 @@ fn turns_to_land(project: &Project, tip: &Turn, since: &[Turn]) -> anyhow::Resul
         let is_there = after.is_some_and(|after| applied.contains(&after));
         is_there && is_patch(turn) && turn.meta.restored.is_none()
     };
-    let mut numbers: Vec<u64> = since.iter().filter(is_waiting).map(Turn::number).collect();
-    numbers.reverse();
+    let waiting: Vec<&Turn> = since.iter().filter(is_waiting).rev().collect();
+    // A commit that cannot be read leaves the turns listed.
+    Ok(not_in_head(&project.repository, &waiting)
+        .unwrap_or_else(|_| waiting.iter().map(|turn| turn.number()).collect()))
+}
+
+/// Turns that HEAD does not have already, such as from a landing of another session. Oldest first.
+fn not_in_head(repository: &Repository, turns: &[&Turn]) -> anyhow::Result<Vec<u64>> {
+    let head = refs::head(repository)?.context("there is no commit yet")?;
+    let tree_of = |commit| Ok::<_, anyhow::Error>(repository.commit(commit)?.tree);
+    let (mut tree, mut numbers) = (tree_of(head)?, Vec::new());
+    for turn in turns {
+        let files = turn.meta.workspace.as_ref().context("it has files")?;
+        let [before, after] = [tree_of(files.before)?, tree_of(files.after)?];
+        let merged = merge_in_memory(repository, before, tree, after)?;
+        if merged == Merged::Clean(tree) {
+            continue;
+        }
+        numbers.push(turn.number());
+        if let Merged::Clean(next) = merged {
+            tree = next;
+        }
+    }
 
     Ok(numbers)
 }

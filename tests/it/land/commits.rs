@@ -461,6 +461,28 @@ fn a_landing_that_is_not_on_the_branch_any_more_is_named_with_what_lands_it_agai
 }
 
 #[test]
+fn a_turn_that_another_session_landed_does_not_wait_in_a_branch_of_the_session() {
+    let repo = three_turns();
+    repo.workflow().land(&land_as("First")).done();
+    repo.workflow()
+        .run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.workflow().branch("5", "x").done();
+    let branched = || repo.workflow().session("x");
+    assert_eq!(branched().status()["landed"]["waiting"], json!([5]));
+
+    repo.workflow()
+        .session("demo")
+        .land(&land_as("Second"))
+        .done();
+    assert_eq!(branched().status()["landed"]["waiting"], json!([]));
+    insta::assert_snapshot!(branched().land(&land_as("x")).refused(), @"
+    error: nothing to land: HEAD already has what turn 5 did
+    hint: `git log` shows which commit has it
+    exit code 1
+    ");
+}
+
+#[test]
 fn undo_in_a_renamed_session_names_what_stays_landed() {
     let repo = three_turns();
     repo.done(&["land", "-m", "Land"]);
