@@ -300,7 +300,7 @@ pub fn latest_landing(project: &Project, tip: &Turn) -> anyhow::Result<Option<La
     Ok(None)
 }
 
-/// Newest first.
+/// `since` is newest first, the result oldest first.
 fn turns_to_land(project: &Project, tip: &Turn, since: &[Turn]) -> anyhow::Result<Vec<u64>> {
     let stacks = Stacks::new(&project.repository);
     let (mut next, mut applied) = (stacks.after(tip)?.top, HashSet::new());
@@ -316,10 +316,17 @@ fn turns_to_land(project: &Project, tip: &Turn, since: &[Turn]) -> anyhow::Resul
         is_there && is_patch(turn) && turn.meta.restored.is_none()
     };
     let waiting: Vec<&Turn> = since.iter().filter(is_waiting).rev().collect();
+    let numbers = || waiting.iter().map(|turn| turn.number()).collect();
+    // Each is merged, and `status` must stay fast.
+    if waiting.len() > MAX_MERGED {
+        return Ok(numbers());
+    }
     // A commit that cannot be read leaves the turns listed.
-    Ok(not_in_head(&project.repository, &waiting)
-        .unwrap_or_else(|_| waiting.iter().map(|turn| turn.number()).collect()))
+    Ok(not_in_head(&project.repository, &waiting).unwrap_or_else(|_| numbers()))
 }
+
+/// Turns that are compared with HEAD.
+const MAX_MERGED: usize = 20;
 
 /// Turns that HEAD does not have already, such as from a landing of another session. Oldest first.
 fn not_in_head(repository: &Repository, turns: &[&Turn]) -> anyhow::Result<Vec<u64>> {
