@@ -345,14 +345,17 @@ fn a_model_that_changes_files_while_it_is_asked_is_named() {
         "model: busy\nmodels:\n  busy: {{ kind: command, run: [sh, {}] }}\n",
         repo.beside("agent.sh").display()
     ));
-    insta::assert_snapshot!(repo.workflow().plan("x").done(), @r#"
-    Asking busy with about [n] tokens, no price set
-    planned turn 1: "Make d"
-    "#);
-    insta::assert_snapshot!(repo.workflow().plan("x").done(), @r#"
-    Asking busy with about [n] tokens, no price set
-    planned turn 1: "Make d"
-    "#);
+    // Not in-process: the model works where the program started.
+    repo.teddy(&["plan", "-m", "x"]).check(
+        0,
+        &[
+            "your files changed while the model `busy` was asked: b.txt.",
+            "`teddy record --by busy`",
+            "`kind: agent`",
+        ],
+    );
+    let out = repo.teddy(&["plan", "-m", "x"]);
+    assert!(!out.stderr.contains("your files changed"), "{out}");
 }
 
 /// Bug: a directory that could not be opened for lack of file descriptors was recorded as empty.

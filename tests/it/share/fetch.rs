@@ -483,7 +483,7 @@ fn blame_finds_a_landed_turn_in_a_session_of_a_remote() {
     send(&ada);
     ben.git(&["pull", "-q", "--ff-only", "origin", "main"]);
     insta::assert_snapshot!(ben.printed(&["blame", "one.txt"]), @"
-    add-auth:1 (not here) 1) 1
+    add-auth:1-2 (not here) 1) 1
     exit code 0
     ");
     ben.done(&["fetch"]);
