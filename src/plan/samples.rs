@@ -382,7 +382,7 @@ pub fn describe(kind: &ActionKind) -> String {
                 becomes.map_or("-", |state| state.artifact.as_str()),
             )
         }
-        ActionKind::Read(_) | ActionKind::Prune(_) => format!("{} {}", kind.name(), kind.target()),
+        _ => format!("{} {}", kind.name(), kind.target()),
     }
 }
 
