@@ -786,9 +786,14 @@ impl World {
                 &World::wish(mode),
                 &mut Hasty { save: None },
             );
+            let expected = match left.len() {
+                0 => "nothing to redo".to_owned(),
+                1 => "only 1 turn can be redone".to_owned(),
+                count => format!("only {count} turns can be redone"),
+            };
             return match redone {
-                Err(error) if error.to_string().contains("nothing to redo") => Ok(Went::Nowhere),
-                other => Err(format!("there is nothing to redo, but {other:?}")),
+                Err(error) if error.to_string().starts_with(&expected) => Ok(Went::Nowhere),
+                other => Err(format!("expected {expected:?}, not {other:?}")),
             };
         }
 
