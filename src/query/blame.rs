@@ -4,7 +4,7 @@
 //! names turns is traced into the session, to the turn that added the line. Turns are named in the
 //! message, so a rebase, amend or cherry-pick keeps the connection.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Write as _;
 use std::path::Path;
 use std::rc::Rc;
@@ -28,6 +28,10 @@ use crate::text::path::lossy;
 
 /// Made by commands of one plan.
 const MOST_COMMITS: usize = 1000;
+/// Trailers of one message. Its author can be anyone.
+const MAX_TRAILERS: usize = 4096;
+/// Sessions named by one message.
+const MAX_SESSIONS: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Blamed {
@@ -121,6 +125,7 @@ pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Res
         rows: HashMap::new(),
         turns: HashMap::new(),
         landed: HashMap::new(),
+        named: HashMap::new(),
     };
     let of_code = code.as_ref().zip(session.as_ref());
     let sources = lines.iter().enumerate().map(|(at, line)| {
@@ -186,6 +191,17 @@ struct Tracer<'p> {
     /// By commit of the session's code.
     turns: HashMap<SessionName, Rc<HashMap<CommitId, usize>>>,
     landed: HashMap<(SessionName, CommitId, String), LineTurns>,
+    named: HashMap<CommitId, Rc<NamedTurns>>,
+}
+
+/// The turns that the message of a commit names.
+#[derive(Debug, Default)]
+struct NamedTurns {
+    /// Session, and indices into its rows. None is empty.
+    found: Vec<(SessionName, Vec<usize>)>,
+    /// The first session that has none of them here.
+    missing: Option<SessionName>,
+    numbers: Vec<u64>,
 }
 
 impl Tracer<'_> {
@@ -195,33 +211,32 @@ impl Tracer<'_> {
         commit: CommitId,
         line: &BlamedLine,
     ) -> anyhow::Result<LineSource> {
-        let repository = &self.project.repository;
-        let message = repository.commit(commit)?.message;
-        let (sessions, trailers) = parse_trailers(&message);
+        let named = match self.named.get(&commit) {
+            Some(named) => Rc::clone(named),
+            None => {
+                let named = Rc::new(self.named_by(commit)?);
+                self.named.insert(commit, Rc::clone(&named));
+                named
+            }
+        };
         let path = attribution
             .commits
             .get(&commit)
             .map_or("", |origin| &origin.path);
-        let mut missing = None;
-
-        for session in &self.candidates(sessions)? {
-            let positions = self.find_rows(session, &trailers);
-            if positions.is_empty() {
-                missing = missing.or_else(|| (!trailers.is_empty()).then(|| session.clone()));
-                continue;
-            }
-
-            if let Some(at) = self.landed(session, &positions, commit, path, line)? {
+        for (session, positions) in &named.found {
+            if let Some(at) = self.landed(session, positions, commit, path, line)? {
                 return Ok(turn(session, &self.rows[session][at], Some(commit)));
             }
         }
 
-        if let Some(session) = missing {
-            let turns: Vec<u64> = trailers.iter().map(|trailer| trailer.number).collect();
+        if let Some(session) = &named.missing {
             return Ok(LineSource::Turn {
                 session: session.to_string(),
-                turn: (turns.len() == 1).then(|| turns[0]),
-                turns,
+                turn: match named.numbers.as_slice() {
+                    [one] => Some(*one),
+                    _ => None,
+                },
+                turns: named.numbers.clone(),
                 commit: None,
                 title: None,
                 model: None,
@@ -241,6 +256,26 @@ impl Tracer<'_> {
             author: origin.author,
             time: clock::of_seconds(origin.seconds),
         })
+    }
+
+    fn named_by(&mut self, commit: CommitId) -> anyhow::Result<NamedTurns> {
+        let message = self.project.repository.commit(commit)?.message;
+        let (sessions, trailers) = parse_trailers(&message);
+        let mut named = NamedTurns {
+            numbers: trailers.iter().map(|trailer| trailer.number).collect(),
+            ..NamedTurns::default()
+        };
+        if trailers.is_empty() {
+            return Ok(named);
+        }
+        for session in self.candidates(sessions)? {
+            let positions = self.find_rows(&session, &trailers);
+            match positions.is_empty() {
+                false => named.found.push((session, positions)),
+                true => named.missing = named.missing.or(Some(session)),
+            }
+        }
+        Ok(named)
     }
 
     /// The local session of that name, otherwise fetched ones.
@@ -311,11 +346,8 @@ impl Tracer<'_> {
 
     fn find_rows(&mut self, session: &SessionName, trailers: &[TurnTrailer]) -> Vec<usize> {
         let rows = self.rows_of(session).iter().enumerate();
-        let is_named = |row: &LogRow| {
-            let id = row.turn_id.to_string();
-            trailers.iter().any(|trailer| trailer.id == id)
-        };
-        rows.filter(|(_, row)| is_named(row))
+        let ids: HashSet<&str> = trailers.iter().map(|trailer| trailer.id.as_str()).collect();
+        rows.filter(|(_, row)| ids.contains(row.turn_id.to_string().as_str()))
             .map(|(at, _)| at)
             .collect()
     }
@@ -428,10 +460,13 @@ fn parse_trailers(message: &str) -> (Vec<SessionName>, Vec<TurnTrailer>) {
     for line in message.lines() {
         if let Some(name) = line.strip_prefix("Teddy-Session: ") {
             if let Ok(name) = SessionName::from_ref(name.trim())
+                && sessions.len() < MAX_SESSIONS
                 && !sessions.contains(&name)
             {
                 sessions.push(name);
             }
+        } else if turns.len() == MAX_TRAILERS {
+            continue;
         } else if let Some(turn) = line.strip_prefix("Teddy-Turn: ")
             && let Some((number, id)) = turn.trim().split_once(' ')
             && let Ok(number) = number.parse()
@@ -566,5 +601,16 @@ mod tests {
             .map(|turn| (turn.number, turn.id.as_str()))
             .collect();
         assert_eq!(turns, [(1, "aa"), (2, "bb")]);
+    }
+
+    #[test]
+    fn a_message_names_a_limited_number() {
+        let mut message = String::new();
+        for number in 0..=MAX_TRAILERS {
+            message += &format!("Teddy-Session: s{number}\nTeddy-Turn: {number} id{number}\n");
+        }
+        let (sessions, turns) = parse_trailers(&message);
+        assert_eq!(sessions.len(), MAX_SESSIONS);
+        assert_eq!(turns.len(), MAX_TRAILERS);
     }
 }
