@@ -221,19 +221,16 @@ fn waits(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     }
 
     let (kind, hint) = if cause.is::<Unapproved>() {
-        (FailureKind::Unapproved, "`-y` approves it")
+        (FailureKind::Unapproved, "`-y` approves it".to_owned())
     } else if let Some(NobodyToAsk { hint, .. }) = cause.downcast_ref() {
-        (FailureKind::NobodyToAsk, hint.as_str())
+        (FailureKind::NobodyToAsk, hint.clone())
     } else {
         match cause.downcast_ref()? {
-            MoveError::Moved { .. } => (
-                FailureKind::Moved,
-                "`teddy log` shows it; run the command again",
-            ),
+            error @ MoveError::Moved { .. } => (FailureKind::Moved, error.hint()?),
             MoveError::Store(_) => return None,
         }
     };
-    Some(Diagnosis::of(kind, Some(hint.to_owned())))
+    Some(Diagnosis::of(kind, Some(hint)))
 }
 
 /// Classifies errors about missing or existing sessions and turns.
@@ -331,7 +328,8 @@ fn landing(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     let kind = match error {
         LandError::Nothing { .. }
         | LandError::InHead(_)
-        | LandError::Ignored(_)
+        | LandError::Ignored
+        | LandError::Reverted(_)
         | LandError::Repositories
         | LandError::Unchanged(_) => FailureKind::NothingToLand,
         LandError::NotInEffect(_) | LandError::NotInFiles(_) | LandError::Marked(_) => {

@@ -8,6 +8,7 @@ use gix::refs::{FullName, Target};
 use crate::git::object::id::CommitId;
 use crate::text::shell_word::shell_word;
 
+const BRANCHES: &str = "refs/heads/";
 pub(in crate::git) const TEDDY_PREFIX: &str = "refs/teddy/";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,13 +45,31 @@ pub struct RefMove<'a> {
 
 #[derive(Debug, thiserror::Error)]
 pub enum MoveError {
-    #[error("`{name}` was moved by someone else meanwhile")]
+    #[error("another process moved `{}` meanwhile", short_name(name))]
     Moved {
         /// Full name of the ref.
         name: String,
     },
     #[error(transparent)]
     Store(#[from] anyhow::Error),
+}
+
+impl MoveError {
+    pub fn hint(&self) -> Option<String> {
+        let MoveError::Moved { name } = self else {
+            return None;
+        };
+        let log = match name.strip_prefix(BRANCHES) {
+            Some(branch) => format!("git log {}", shell_word(branch.as_bytes())),
+            None => "teddy log".to_owned(),
+        };
+        Some(format!("`{log}` shows it; run the command again"))
+    }
+}
+
+/// The branch, or the full name of another ref.
+fn short_name(name: &str) -> &str {
+    name.strip_prefix(BRANCHES).unwrap_or(name)
 }
 
 /// Another process has the refs locked.

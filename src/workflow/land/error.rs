@@ -20,8 +20,10 @@ pub enum LandError {
     },
     #[error("nothing to land: HEAD already has what {0} did")]
     InHead(String),
-    #[error("nothing to land: git ignores every file that {0} changed")]
-    Ignored(String),
+    #[error("nothing to land: {0} revert each other")]
+    Reverted(String),
+    #[error("nothing to land: git ignores every file that the turns changed")]
+    Ignored,
     /// The turns created only nested repositories.
     #[error("nothing to land: the turns changed only nested repositories that are not submodules")]
     Repositories,
@@ -51,7 +53,10 @@ impl LandError {
         match self {
             LandError::Nothing { removed, .. } => removed.hint(),
             LandError::InHead(_) => "`git log` shows which commit has it".to_owned(),
-            LandError::Ignored(_) => {
+            LandError::Reverted(_) => {
+                "`teddy land --each` makes a commit of each of them".to_owned()
+            }
+            LandError::Ignored => {
                 "`git add --force` takes an ignored file into the next commit".to_owned()
             }
             LandError::Repositories => {

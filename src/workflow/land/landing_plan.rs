@@ -20,7 +20,7 @@ use crate::session::meta::{LandedTurn, RestoreCommand, Workspace};
 use crate::session::publication::Stack;
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
-use crate::workspace::landing::landed_as;
+use crate::workspace::landing::{landed_as, turns_named};
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
 
 /// Landings that are searched for on the branch, each among many commits.
@@ -83,11 +83,11 @@ pub(super) fn plan_landing(
     target: &Target,
     options: &LandOptions,
 ) -> anyhow::Result<LandPlan> {
-    let all: Vec<String> = selected
-        .landings
-        .iter()
-        .map(|landing| landing.turn.number().to_string())
-        .collect();
+    let numbers = |landings: &[Landing]| -> Vec<u64> {
+        let turns = landings.iter().map(|landing| landing.turn.number());
+        turns.collect()
+    };
+    let all = numbers(&selected.landings);
     let mut tree = target.tree;
     let mut planned: Vec<PlannedCommit> = Vec::new();
 
@@ -117,13 +117,17 @@ pub(super) fn plan_landing(
         tree = next;
     }
 
-    // Turns that revert each other leave no change.
-    planned.retain(|commit| commit.tree != commit.from);
     if planned.is_empty() {
         return Err(match all.is_empty() {
-            true => LandError::Ignored("the turns".to_owned()).into(),
-            false => LandError::InHead(name_turns(&all)).into(),
+            true => LandError::Ignored.into(),
+            false => LandError::InHead(turns_named(&all)).into(),
         });
+    }
+    // Only a commit of several turns can be without a change.
+    if let [commit] = planned.as_slice()
+        && commit.tree == commit.from
+    {
+        return Err(LandError::Reverted(turns_named(&numbers(&commit.landings))).into());
     }
 
     for commit in &mut planned {
@@ -131,13 +135,6 @@ pub(super) fn plan_landing(
     }
 
     Ok(LandPlan::Commits(planned))
-}
-
-fn name_turns(numbers: &[String]) -> String {
-    match numbers {
-        [one] => format!("turn {one}"),
-        _ => format!("turns {}", numbers.join(", ")),
-    }
 }
 
 fn apply_turn(

@@ -290,8 +290,8 @@ fn who_moved_the_branch_meanwhile_wins() {
         ),
     );
     insta::assert_snapshot!(repo.workflow().land(&land_as("x")).refused(), @"
-    error: `refs/heads/main` was moved by someone else meanwhile
-    hint: `teddy log` shows it; run the command again
+    error: another process moved `main` meanwhile
+    hint: `git log main` shows it; run the command again
     exit code 1
     ");
     assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "theirs");

@@ -232,8 +232,8 @@ fn turns_that_undo_each_other_leave_nothing() {
     repo.run_plan(&plan("There", &[edit("a.txt", "2", "two")]));
     repo.run_plan(&plan("And back", &[edit("a.txt", "two", "2")]));
     insta::assert_snapshot!(repo.printed(&["land", "-m", "x"]), @"
-    error: nothing to land: HEAD already has what turns 1, 2 did
-    hint: `git log` shows which commit has it
+    error: nothing to land: turns 1, 2 revert each other
+    hint: `teddy land --each` makes a commit of each of them
     exit code 1
     ");
     let value = repo.json(&["land", "--each"], 0);

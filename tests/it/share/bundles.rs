@@ -347,7 +347,7 @@ fn what_comes_in_outlives_a_prune_and_yields_to_a_session_that_was_faster() {
     let taken = "refs/teddy/sessions/second";
     let main = other.git(&["rev-parse", "main"]);
     let late = during(format!("{git} update-ref {taken} {main}\n"));
-    late.check(1, &["was moved by someone else meanwhile"]);
+    late.check(1, &["another process moved `refs/teddy/sessions/second`"]);
     assert_eq!(session_refs(&other), format!("{taken} {main}"));
     other.git(&["update-ref", "-d", taken]);
 
