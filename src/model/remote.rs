@@ -14,6 +14,7 @@ mod key;
 mod openai;
 mod reader;
 mod responses;
+mod sse;
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -24,13 +25,13 @@ use adapt::{Adaptation, Remembered};
 use draft::AnswerDraft;
 use key::{ApiKey, Usual, check_encryption, origin};
 pub use key::{is_loopback, is_near, is_placeholder};
+use sse::SseEvent;
 
 use super::known::{self, Provider};
 use super::model_env::ModelEnv;
 use super::settings::{ModelConfig, ModelKind};
 use super::{Model, ModelAnswer, ModelError, ModelRequest};
 use crate::host::http::{self, Url, redirect};
-use crate::model::remote::reader::SseEvent;
 use crate::text::sanitize::sanitize_line;
 use crate::text::secret::redact;
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::draft::{AnswerDraft, number, provider_message, text};
-use crate::model::remote::reader::SseEvent;
+use crate::model::remote::sse::SseEvent;
 use crate::model::settings::ModelConfig;
 use crate::model::{Finish, ModelRequest, TokenUsage};
 
