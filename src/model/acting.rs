@@ -25,6 +25,7 @@ mod work_state;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use self::agent::AgentSettings;
 use self::mcp::McpServer;
 use super::{ModelError, TokenUsage};
 use crate::host::supervisor::Launcher;
@@ -33,16 +34,7 @@ use crate::host::supervisor::Launcher;
 pub const ACP_VERSION: u64 = 1;
 
 pub trait ActingModel: Send {
-    /// As configured.
-    fn name(&self) -> &str;
-
-    /// Fails if the agent's program is not installed.
-    fn check_installed(&self) -> Result<(), ModelError>;
-
-    /// The caller's sandbox must grant these.
-    fn needs(&self) -> &AgentNeeds;
-
-    fn limits(&self) -> AgentLimits;
+    fn agent(&self) -> &AgentSettings;
 
     /// Runs the agent until it finishes, fails, exceeds a limit or is cancelled, and ends all of
     /// its processes. Even if this fails, the agent can have changed files.

@@ -562,22 +562,6 @@ impl Facts for FilesBefore<'_> {
         true
     }
 
-    fn memos(&self) -> &[String] {
-        &[]
-    }
-
-    fn agents(&self) -> BTreeSet<String> {
-        BTreeSet::new()
-    }
-
-    fn untrusted_agents(&self) -> BTreeSet<String> {
-        BTreeSet::new()
-    }
-
-    fn search_obstacle(&self) -> Option<String> {
-        None
-    }
-
     fn has_artifact(&self, _resource: &Resource) -> bool {
         false
     }

@@ -66,13 +66,21 @@ pub trait Facts {
     fn is_from_agent(&self) -> bool {
         false
     }
-    fn memos(&self) -> &[String];
+    fn memos(&self) -> &[String] {
+        &[]
+    }
     /// Returns the agents that INVOKE can name.
-    fn agents(&self) -> BTreeSet<String>;
+    fn agents(&self) -> BTreeSet<String> {
+        BTreeSet::new()
+    }
     /// Returns the agents that INVOKE could name if the user trusted the repository.
-    fn untrusted_agents(&self) -> BTreeSet<String>;
+    fn untrusted_agents(&self) -> BTreeSet<String> {
+        BTreeSet::new()
+    }
     /// Returns the reason why RESEARCH cannot search; `None` if it can.
-    fn search_obstacle(&self) -> Option<String>;
+    fn search_obstacle(&self) -> Option<String> {
+        None
+    }
     /// Returns the program of a script's `#!` line, if it does not exist.
     fn missing_interpreter(&self, _script: &str) -> Option<String> {
         None

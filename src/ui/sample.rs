@@ -155,22 +155,6 @@ impl Facts for Files {
         true
     }
 
-    fn memos(&self) -> &[String] {
-        &[]
-    }
-
-    fn agents(&self) -> BTreeSet<String> {
-        BTreeSet::new()
-    }
-
-    fn untrusted_agents(&self) -> BTreeSet<String> {
-        BTreeSet::new()
-    }
-
-    fn search_obstacle(&self) -> Option<String> {
-        None
-    }
-
     fn has_artifact(&self, _resource: &Resource) -> bool {
         true
     }

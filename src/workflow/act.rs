@@ -148,14 +148,14 @@ impl WorktreeEnv<'_, '_> {
         let mut variables = confine::variables(self.project, worktree, launcher.policy.as_ref());
         // A `sitecustomize.py` of the project would run in the agent itself, with its keys. Without a
         // sandbox, the agent asks before it runs anything, but starts servers in Python without asking.
-        if !is_confined || model.needs().can_be_python {
+        if !is_confined || model.agent().needs.can_be_python {
             let count = variables.len();
             variables.retain(|(name, _)| name != confine::PYTHON_PATH);
             if variables.len() < count {
                 self.report_denied([NO_MODULES.to_owned()]);
             }
         }
-        let conversation = EarlierTalk::of(self, model.name(), &worktree.path)
+        let conversation = EarlierTalk::of(self, &model.agent().name, &worktree.path)
             .map_err(|error| self.trouble(error))?;
         let further = conversation.as_ref().map(|it| it.further(self, request));
         let further = further.transpose().map_err(|error| self.trouble(error))?;
@@ -169,11 +169,11 @@ impl WorktreeEnv<'_, '_> {
             variables,
             conversation: conversation.map(|conversation| conversation.0),
             further: further.as_deref(),
-            limits: model.limits(),
+            limits: model.agent().limits,
             mcp_servers: &self.project.mcp_servers,
             is_confined,
         };
-        let mut host = WatchingUser::new(self.user, model.name(), budget);
+        let mut host = WatchingUser::new(self.user, &model.agent().name, budget);
         let worked = model.act(&task, &mut host);
         let exceeded = host.is_over_budget();
 
@@ -195,7 +195,7 @@ impl WorktreeEnv<'_, '_> {
             }
             Err(mut failure) => {
                 let printed = printed_failures(&failure.work.transcript);
-                let variables = denial::explain_variables(model.needs(), &printed);
+                let variables = denial::explain_variables(&model.agent().needs, &printed);
                 self.report_denied(denied_paths(&printed).into_iter().chain(variables));
                 replace_paths(&aliases, &mut failure.work);
                 Err(self.keep_failure(*failure, exceeded, budget))
@@ -216,7 +216,7 @@ impl WorktreeEnv<'_, '_> {
         model: &dyn ActingModel,
         opened: &AgentWorktree<'_>,
     ) -> anyhow::Result<Launcher> {
-        let (worktree, state) = (opened.worktree(), &model.needs().state);
+        let (worktree, state) = (opened.worktree(), &model.agent().needs.state);
         let policy = confine::policy_for_agent(self.project, worktree, state)?;
         let launcher = Launcher::new(policy)
             .context("starting the agent")?
@@ -280,7 +280,7 @@ impl WorktreeEnv<'_, '_> {
         worked: AgentResult,
         result: &WorktreeResult,
     ) -> Result<ModelAnswer, ModelError> {
-        let leaves = &model.needs().leaves;
+        let leaves = &model.agent().needs.leaves;
         let planned = difference::plan_from(self, &worked.message, message, result, leaves);
         let planned = planned.map_err(|error| self.trouble(error))?;
         let mut record = self.record.borrow_mut();

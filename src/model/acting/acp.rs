@@ -15,8 +15,8 @@ use super::agent_output::MAX_LINE;
 use super::clock::{AgentClock, check_survivors, too_much};
 use super::facts::is_id;
 use super::{
-    ACP_VERSION, ActingModel, AgentFailure, AgentHost, AgentIdentity, AgentLimits, AgentNeeds,
-    AgentProgress, AgentResult, AgentTask, StopReason, mcp,
+    ACP_VERSION, ActingModel, AgentFailure, AgentHost, AgentIdentity, AgentProgress, AgentResult,
+    AgentTask, StopReason, mcp,
 };
 use crate::host::dialogue::{Dialogue, DialogueDir, DialogueOrder};
 use crate::model::ModelError;
@@ -354,20 +354,8 @@ impl From<ModelError> for AcpError {
 }
 
 impl ActingModel for AcpModel {
-    fn name(&self) -> &str {
-        &self.agent.name
-    }
-
-    fn check_installed(&self) -> Result<(), ModelError> {
-        self.agent.check_installed()
-    }
-
-    fn needs(&self) -> &AgentNeeds {
-        &self.agent.needs
-    }
-
-    fn limits(&self) -> AgentLimits {
-        self.agent.limits
+    fn agent(&self) -> &AgentSettings {
+        &self.agent
     }
 
     fn act(

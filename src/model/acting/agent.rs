@@ -30,15 +30,17 @@ const OUTPUT: u64 = 512 << 20;
 const MAX_STATE: u64 = 64 << 20;
 
 #[derive(Debug, Clone)]
-pub(super) struct AgentSettings {
-    pub(super) name: String,
+pub struct AgentSettings {
+    /// As configured.
+    pub name: String,
     pub(super) run: Vec<String>,
     /// Empty if the agent can't resume.
     pub(super) resume: Vec<String>,
     /// Names and rules.
     pub(super) facts: Vec<(String, String)>,
-    pub(super) needs: AgentNeeds,
-    pub(super) limits: AgentLimits,
+    /// The sandbox of the caller must grant these.
+    pub needs: AgentNeeds,
+    pub limits: AgentLimits,
     /// Redacted from the transcript.
     pub(super) secrets: Vec<String>,
     /// `false` if conversations don't survive resuming.
@@ -212,7 +214,8 @@ impl AgentSettings {
         }
     }
 
-    pub(super) fn check_installed(&self) -> Result<(), ModelError> {
+    /// Fails if the program of the agent is not installed.
+    pub fn check_installed(&self) -> Result<(), ModelError> {
         let program = &self.run[0];
         // A relative path is looked up in the worktree in which the agent starts.
         let is_relative = program.contains('/') && !Path::new(program).is_absolute();

@@ -13,8 +13,8 @@ use super::clock::{AgentClock, AgentStop, check_survivors, too_much};
 use super::facts::{AgentFacts, FactRule, bound, is_id};
 use super::work_state::WorkState;
 use super::{
-    ActingModel, AgentFailure, AgentHost, AgentIdentity, AgentLimits, AgentNeeds, AgentProgress,
-    AgentResult, AgentTask, ConversationTotals, StopReason,
+    ActingModel, AgentFailure, AgentHost, AgentIdentity, AgentProgress, AgentResult, AgentTask,
+    ConversationTotals, StopReason,
 };
 use crate::host::dialogue::{Dialogue, DialogueDir, DialogueEnding, DialogueEvent, DialogueOrder};
 use crate::model::acting::agent_output::{Complaints, sanitize_label};
@@ -175,20 +175,8 @@ impl CommandAgent {
 }
 
 impl ActingModel for CommandAgent {
-    fn name(&self) -> &str {
-        &self.agent.name
-    }
-
-    fn check_installed(&self) -> Result<(), ModelError> {
-        self.agent.check_installed()
-    }
-
-    fn needs(&self) -> &AgentNeeds {
-        &self.agent.needs
-    }
-
-    fn limits(&self) -> AgentLimits {
-        self.agent.limits
+    fn agent(&self) -> &AgentSettings {
+        &self.agent
     }
 
     fn act(

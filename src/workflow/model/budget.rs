@@ -157,7 +157,7 @@ impl MeteredModel<'_> {
             (OpenedModel::Writes(model), _) => return model.answer(request, watch),
             (OpenedModel::Acts(model), Some(env)) => (model, env),
             (OpenedModel::Acts(model), None) => {
-                let name = model.name();
+                let name = &model.agent().name;
                 return Err(ModelError::Settings(format!(
                     "model `{name}` edits files itself"
                 )));

@@ -36,14 +36,14 @@ impl OpenedModel {
     pub fn name(&self) -> &str {
         match self {
             OpenedModel::Writes(model) => model.name(),
-            OpenedModel::Acts(model) => model.name(),
+            OpenedModel::Acts(model) => &model.agent().name,
         }
     }
 
     fn check_installed(&self) -> Result<(), ModelError> {
         match self {
             OpenedModel::Writes(model) => model.check_installed(),
-            OpenedModel::Acts(model) => model.check_installed(),
+            OpenedModel::Acts(model) => model.agent().check_installed(),
         }
     }
 }
@@ -164,7 +164,7 @@ impl PricedModel {
             OpenedModel::Acts(model) => Err(error_with_hint(
                 format!(
                     "`{}` edits files itself, and this command needs a text answer",
-                    model.name()
+                    &model.agent().name
                 ),
                 "`--model` names another one for this call; `teddy plan` and `teddy resume` take this one",
             )),
