@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::plans::{create, edit, execute, plan};
-use crate::support::{Output, TestRepo};
+use crate::support::{Output, TestRepo, skipped};
 
 /// A disk whose power can be cut.
 struct Disk {
@@ -22,10 +22,6 @@ struct Disk {
 
 impl Disk {
     /// `None` if this process cannot mount.
-    #[expect(
-        clippy::print_stdout,
-        reason = "a test that cannot be tried here says so"
-    )]
     fn new() -> Option<Disk> {
         let disk = Disk {
             folder: tempfile::tempdir().unwrap(),
@@ -37,7 +33,7 @@ impl Disk {
 
         let made = run("mkfs.ext4", &["-q".as_ref(), disk.image().as_ref()]) && disk.mount();
         if !made {
-            println!("skipped: no disk can be made and mounted here");
+            skipped("no disk can be made and mounted here");
         }
         made.then_some(disk)
     }

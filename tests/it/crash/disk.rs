@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use crate::killed_repo::{Rig, Saver, said, verdict};
+use crate::support::skipped;
 
 /// Unmounts everything below the rig's directory when dropped.
 struct Mount {
@@ -30,17 +31,11 @@ impl Mount {
         )
     }
 
-    #[expect(
-        clippy::print_stdout,
-        reason = "a test that cannot be tried here says so"
-    )]
     fn run(rig: &Rig, args: &[&str]) -> Option<Mount> {
         let output = rig.command("mount").args(args).output().ok()?;
         if !output.status.success() {
-            println!(
-                "skipped: nothing can be mounted here: {}",
-                said(&output).trim()
-            );
+            let why = said(&output);
+            skipped(&format!("nothing can be mounted here: {}", why.trim()));
             return None;
         }
         let below = rig.beside("").components().collect();
@@ -374,7 +369,7 @@ fn what_cannot_be_written_stops_the_publication_before_its_first_file_and_nothin
                 .is_ok_and(|output| output.status.success())
         };
         if !immutable("+i") {
-            return println!("skipped: `chattr +i` is not possible here");
+            return skipped("`chattr +i` is not possible here");
         }
         let (before, plan) = (tree(&rig), large(&rig));
         // A checkout, because in an overlay the command itself cannot write what the user cannot.

@@ -6,14 +6,10 @@
 use std::path::Path;
 
 use crate::plans::{create, edit, plan};
-use crate::support::{Output, TestRepo};
+use crate::support::{Output, TestRepo, skipped};
 
 /// Returns the calls of these kinds, with the paths of their descriptors. `None` if `strace` does not
 /// work here.
-#[expect(
-    clippy::print_stdout,
-    reason = "a test that cannot be tried here says so"
-)]
 fn calls(repo: &TestRepo, kinds: &str, args: &[&str]) -> Option<Vec<String>> {
     let (program, trace) = (env!("CARGO_BIN_EXE_teddy"), repo.beside("trace"));
     let mut command = repo.teddy_command(&[]);
@@ -30,12 +26,12 @@ fn calls(repo: &TestRepo, kinds: &str, args: &[&str]) -> Option<Vec<String>> {
         .arg(program)
         .args(args);
     let Ok(output) = command.output() else {
-        println!("skipped: strace is not installed");
+        skipped("strace is not installed");
         return None;
     };
     let output = Output::from(output);
     let Ok(trace) = std::fs::read_to_string(trace) else {
-        println!("skipped: strace is not allowed here: {output}");
+        skipped(&format!("strace is not allowed here: {output}"));
         return None;
     };
     assert_eq!(output.code, 0, "{args:?}: {output}");

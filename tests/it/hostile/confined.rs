@@ -192,15 +192,11 @@ fn python(statement: &str, path: &std::path::Path) -> String {
     format!("python3 -c \"import ctypes, os, socket, struct; path = '{path}'; {statement}\"")
 }
 
-/// Prints why the test is skipped if the program or the sandbox is missing.
-#[expect(
-    clippy::print_stdout,
-    reason = "a test that cannot be tried here says so"
-)]
+/// Notes why the test is skipped if the program or the sandbox is missing.
 fn is_there(program: &str) -> bool {
     let found = teddy::host::process::find(program).is_some();
     if !found || availability() != Availability::Full {
-        println!("skipped: this needs a sandbox and `{program}`");
+        crate::support::skipped(&format!("this needs a sandbox and `{program}`"));
     }
     found && availability() == Availability::Full
 }

@@ -10,6 +10,7 @@ use teddy::host::sandbox::{Availability, availability};
 
 use super::ground::{Ground, plan, run};
 use crate::support::container::{containers, teddy_without};
+use crate::support::skipped;
 
 /// Kernels without one of the features, and the failpoints that emulate them.
 const KERNELS: [&str; 5] = [
@@ -158,16 +159,12 @@ os.waitpid(child, 0)
 print(sorted(os.listdir('/dev/pts')))
 "#;
 
-/// Prints why the test is skipped if Python or the sandbox is missing.
-#[expect(
-    clippy::print_stdout,
-    reason = "a test that cannot be tried here says so"
-)]
+/// Notes why the test is skipped if Python or the sandbox is missing.
 fn can_run() -> bool {
     let can =
         teddy::host::process::find("python3").is_some() && availability() == Availability::Full;
     if !can {
-        println!("skipped: this needs a sandbox and `python3`");
+        skipped("this needs a sandbox and `python3`");
     }
     can
 }

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process};
 
+use crate::support::container::{containers, without};
+use crate::support::source::files;
 use crate::support::{Output, TestRepo, skip_reporter, skipped};
 
 /// Tests that read git configuration, attributes, the environment or the temporary directory.
@@ -239,6 +241,53 @@ fn what_is_skipped_is_named_on_one_line_at_the_end() {
     drop(input);
     let output = Output::from(reporter.wait_with_output().unwrap());
     assert_eq!(output.stderr, "skipped: bash; python3\n");
+}
+
+/// Bug: what a test printed was hidden, because a test that is skipped passes.
+#[test]
+fn every_test_that_is_skipped_is_noted() {
+    let printed = ["print", "ln!(\"skipped"].concat();
+    let found = files("tests", ".rs").into_iter();
+    let found = found.filter(|file| {
+        file.text
+            .split_whitespace()
+            .collect::<String>()
+            .contains(&printed)
+    });
+    assert_eq!(found.map(|file| file.path).collect::<Vec<_>>(), [""; 0]);
+}
+
+/// Tests that need namespaces, of three modules.
+const NEED_NAMESPACES: [&str; 3] = [
+    "worktree::same_view::a_turn_and_its_replay_run_the_project_s_own_environment",
+    "worktree::overlay_refused::a_cache_on_another_file_system_is_used_as_any_other",
+    "agents::acp::commands_and_agents_behind_it_see_the_ignored_files_at_the_path_of_the_checkout",
+];
+
+#[test]
+fn without_namespaces_the_tests_that_need_them_are_skipped_and_named() {
+    let repo = TestRepo::new();
+    if !containers(&repo) {
+        return;
+    }
+    let mut tests = repo.command(std::env::current_exe().unwrap().to_str().unwrap());
+    tests.args(["--exact", "-q"]).args(NEED_NAMESPACES);
+    let out = Output::of(&mut without("namespaces", &repo, &tests));
+    assert_eq!(out.code, 0, "{out}");
+    assert!(out.stdout.contains("3 passed"), "{out}");
+    let named = format!(
+        "skipped: `unshare {}` is not possible here; no overlays here\n",
+        unshare()
+    );
+    assert_eq!(out.stderr, named, "{out}");
+}
+
+/// Options with which this user could mount.
+fn unshare() -> &'static str {
+    match rustix::process::geteuid().is_root() {
+        true => "-m",
+        false => "-Urm",
+    }
 }
 
 /// Returns the processes and mounts that belong to a temporary directory.

@@ -5,20 +5,25 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::plans::{execute, plan};
-use crate::support::{Output, TestRepo};
+use crate::support::{Output, TestRepo, skipped};
 
 pub const OVERLAY: &str = "worktree.backend=overlay";
 
 pub const CHECKOUT: &str = "worktree.backend=checkout";
 
-/// Checks whether this machine can mount overlays for commands.
+/// Checks whether this machine can mount overlays for commands. Notes that tests are skipped if it
+/// cannot.
 pub fn overlays() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
 
     *KNOWN.get_or_init(|| {
         let repo = project();
-        let told = repo.teddy(&["-v", "status"]);
-        told.stderr.contains("Commands run over your files")
+        let status = repo.teddy(&["-v", "status"]);
+        let can = status.stderr.contains("Commands run over your files");
+        if !can {
+            skipped("no overlays here");
+        }
+        can
     })
 }
 

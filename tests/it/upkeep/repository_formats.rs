@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use crate::plans::{create, edit, execute, plan};
-use crate::support::{Output, TestRepo};
+use crate::support::{Output, TestRepo, skipped};
 
 #[derive(Clone, Copy)]
 struct Format {
@@ -15,11 +15,7 @@ struct Format {
 }
 
 impl Format {
-    /// Checks whether git supports the format. Prints it if not.
-    #[expect(
-        clippy::print_stdout,
-        reason = "a test that cannot be tried here says so"
-    )]
+    /// Checks whether git supports the format. Notes it if not.
     fn is_known(self) -> bool {
         let version = TestRepo::new().git(&["version"]);
         let numbers = version
@@ -27,7 +23,7 @@ impl Format {
             .filter_map(|part| part.parse::<u32>().ok());
         let is_known = self.refs == "files" || numbers.ge([2, 45]);
         if !is_known {
-            println!("skipped: {version} knows no reftable");
+            skipped(&format!("{version} knows no reftable"));
         }
         is_known
     }

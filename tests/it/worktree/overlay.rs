@@ -13,7 +13,7 @@ use crate::support::{Output, TestRepo};
 #[test]
 fn a_command_sees_the_files_that_git_ignores_and_no_secret() {
     if !overlays() {
-        return println!("skipped: no overlays here");
+        return;
     }
     let repo = project();
     let before = files(&repo.path());
@@ -38,7 +38,7 @@ fn a_command_sees_the_files_that_git_ignores_and_no_secret() {
 #[test]
 fn what_a_command_makes_of_ignored_files_stays_in_the_layer_from_turn_to_turn() {
     if !overlays() {
-        return println!("skipped: no overlays here");
+        return;
     }
     let repo = project();
     run(
@@ -71,7 +71,7 @@ fn what_a_command_makes_of_ignored_files_stays_in_the_layer_from_turn_to_turn() 
 #[test]
 fn a_later_version_of_the_users_wins_over_a_commands_in_an_ignored_file() {
     if !overlays() {
-        return println!("skipped: no overlays here");
+        return;
     }
     let repo = project();
     repo.write("x.log", "mine\n");
@@ -130,7 +130,7 @@ fn control_directories_of_other_systems_are_closed_like_gits() {
 #[test]
 fn git_in_a_command_is_the_private_one_and_knows_every_file() {
     if !overlays() {
-        return println!("skipped: no overlays here");
+        return;
     }
     let repo = project();
     let users = repo.users();
@@ -180,7 +180,7 @@ const DEEDS: [&str; 30] = [
 #[test]
 fn what_a_command_does_comes_to_the_same_over_the_files_and_in_a_copy() {
     if !overlays() {
-        return println!("skipped: no overlays here");
+        return;
     }
     let mut wrong = Vec::new();
     for deed in DEEDS.iter().step_by(if crate::WORLDS { 1 } else { 4 }) {
@@ -196,7 +196,7 @@ fn what_a_command_does_comes_to_the_same_over_the_files_and_in_a_copy() {
 #[test]
 fn any_deeds_one_after_another_come_to_the_same_over_the_files_and_in_a_copy() {
     if !overlays() {
-        return println!("skipped: no overlays here");
+        return;
     }
     let worlds = teddy::host::env::var("TEDDY_WORLDS").and_then(|text| text.parse().ok());
     for seed in 0..worlds.unwrap_or(if crate::WORLDS { 4 } else { 1 }) {
@@ -248,7 +248,7 @@ fn outcome(repo: &TestRepo, backend: &str, deeds: &[&str]) -> Outcome {
 #[test]
 fn the_plans_own_edits_and_its_commands_see_each_other() {
     if !overlays() {
-        return println!("skipped: no overlays here");
+        return;
     }
     let repo = project();
     repo.run_plan(&plan("Look", &[read("src/a.txt")]));
@@ -268,7 +268,7 @@ fn the_plans_own_edits_and_its_commands_see_each_other() {
 #[test]
 fn what_the_user_saves_while_a_command_runs_is_theirs() {
     if !overlays() {
-        return println!("skipped: no overlays here");
+        return;
     }
     for backend in [OVERLAY, CHECKOUT] {
         let repo = project();
@@ -304,7 +304,7 @@ fn what_the_user_saves_while_a_command_runs_is_theirs() {
 #[test]
 fn a_project_that_goes_away_while_a_command_runs_loses_nothing_of_the_record() {
     if !overlays() {
-        return println!("skipped: no overlays here");
+        return;
     }
     let repo = project();
     let (started, gone) = signs(&repo);
@@ -337,7 +337,7 @@ fn a_project_that_goes_away_while_a_command_runs_loses_nothing_of_the_record() {
 #[test]
 fn nothing_of_a_killed_run_stays_mounted_and_the_session_goes_on() {
     if !overlays() {
-        return println!("skipped: no overlays here");
+        return;
     }
     let repo = project();
     let command = repo
@@ -363,7 +363,7 @@ fn nothing_of_a_killed_run_stays_mounted_and_the_session_goes_on() {
 #[test]
 fn a_layer_that_was_mounted_when_the_system_stopped_is_replaced() {
     if !overlays() {
-        return println!("skipped: no overlays here");
+        return;
     }
     let repo = project();
     let boot = repo.path().join(".git/teddy/worktrees/s/layer-boot");
@@ -425,7 +425,7 @@ fn a_machine_without_overlays_runs_commands_in_a_copy_and_says_so_where_one_is_r
 #[test]
 fn a_set_up_runs_once_in_a_layer() {
     if !overlays() {
-        return println!("skipped: no overlays here");
+        return;
     }
     let repo = project();
     repo.configure("worktree: { setup: 'echo set > target/set; echo x >> src/a.txt' }\n");

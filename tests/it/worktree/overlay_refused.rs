@@ -7,16 +7,12 @@ use std::path::Path;
 
 use crate::plans::{execute, plan};
 use crate::support::overlay::{CHECKOUT, OVERLAY, files, overlays, printed, project, run, signs};
-use crate::support::{Output, TestRepo};
+use crate::support::{Output, TestRepo, skipped};
 
-/// Prints why a test is skipped. Returns `!needed`.
-#[expect(
-    clippy::print_stdout,
-    reason = "a test that cannot be tried here says so"
-)]
+/// Notes why a test is skipped. Returns `!needed`.
 fn is_missing(needed: bool, why: &str) -> bool {
     if !needed {
-        println!("skipped: {why}");
+        skipped(why);
     }
     !needed
 }

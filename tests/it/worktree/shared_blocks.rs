@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::TestRepo;
+use crate::support::{TestRepo, skipped};
 use teddy::git::worktree;
 use teddy::git::worktree::{Extent, WorktreeTarget};
 
@@ -19,10 +19,6 @@ struct Disk {
 
 impl Disk {
     /// Runs `mkfs.<kind>` and mounts the result. `None` if that is not possible.
-    #[expect(
-        clippy::print_stdout,
-        reason = "a test that cannot be tried here says so"
-    )]
     fn new(kind: &str) -> Option<Disk> {
         let disk = Disk {
             folder: tempfile::tempdir().unwrap(),
@@ -37,7 +33,7 @@ impl Disk {
         let made = run(&format!("mkfs.{kind}"), &["-q", image])
             && run("mount", &["-o", "loop", image, point.to_str().unwrap()]);
         if !made {
-            println!("skipped: no {kind} can be made and mounted here");
+            skipped(&format!("no {kind} can be made and mounted here"));
         }
         made.then_some(disk)
     }

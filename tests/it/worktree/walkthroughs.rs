@@ -161,7 +161,7 @@ fn install(repo: &TestRepo) {
 #[test]
 fn a_python_project_with_an_editable_install_is_tested_by_every_kind_of_run() {
     if !overlays() {
-        return skipped("no overlays here");
+        return;
     }
     let repo = TestRepo::new()
         .file(".gitignore", ".venv/\n__pycache__/\n")
@@ -306,7 +306,7 @@ fn a_tracked_package_description_is_that_of_the_turn() {
 #[test]
 fn an_editable_install_imports_the_modules_of_an_overlay_at_another_path() {
     if !overlays() {
-        return skipped("no overlays here");
+        return;
     }
     let repo = TestRepo::new()
         .file(".gitignore", ".venv/\nborrowed.git/\n")
@@ -464,7 +464,7 @@ test("server", async () => {
 #[test]
 fn a_node_project_with_a_dependency_is_tested_by_every_kind_of_run() {
     if !overlays() {
-        return skipped("no overlays here");
+        return;
     }
     let repo = TestRepo::new()
         .file(".gitignore", "node_modules/\n")

@@ -108,15 +108,11 @@ const HINTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Prints which row is skipped if the program is missing.
-#[expect(
-    clippy::print_stdout,
-    reason = "a test that cannot be tried here says so"
-)]
+/// Notes which row is skipped if the program is missing.
 fn is_there(program: &str) -> bool {
     let found = teddy::host::process::find(program).is_some();
     if !found {
-        println!("skipped: there is no `{program}` here");
+        crate::support::skipped(&format!("there is no `{program}` here"));
     }
     found
 }
