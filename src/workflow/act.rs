@@ -109,7 +109,7 @@ impl ActingEnv for WorktreeEnv<'_, '_> {
             tip: self.tip,
             before: self.recorded.commit,
             tree: self.recorded.tree,
-            users_own: true,
+            users_own: !self.recorded.is_earlier,
             reach: Reach::AsConfigured,
             artifacts: &artifacts,
         };

@@ -38,6 +38,8 @@ pub struct RecordedFiles {
     pub not_captured: Vec<NotCaptured>,
     pub scanned_at: Instant,
     pub took: Duration,
+    /// Recorded by an earlier command: the user's files can differ by now.
+    pub is_earlier: bool,
 }
 
 /// Bounds for how long a snapshot counts as fresh.
@@ -54,6 +56,7 @@ impl RecordedFiles {
             not_captured: Vec::new(),
             scanned_at: Instant::now(),
             took: Duration::ZERO,
+            is_earlier: true,
         })
     }
 
@@ -191,6 +194,7 @@ pub(super) fn record(
                 not_captured,
                 scanned_at: began + took,
                 took,
+                is_earlier: false,
             });
         }
 

@@ -4,6 +4,7 @@ mod acp;
 mod definitions;
 mod derived_plan;
 mod hooks;
+mod lanes;
 mod offered;
 mod programs;
 mod race;

@@ -197,7 +197,7 @@ fn check(
         before,
         tree: project.repository.commit(before)?.tree,
         // The files from which all lanes start were recorded when the race began.
-        users_own: true,
+        users_own: false,
         reach: Reach::Recorded(&draft.artifacts),
         artifacts: &draft.artifacts,
     };
