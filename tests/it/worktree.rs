@@ -1,5 +1,6 @@
 //! Where a plan runs: worktrees, overlays, sandbox and shell.
 
+mod borrowed_objects;
 mod container;
 mod filling;
 pub mod overlay;
