@@ -88,6 +88,7 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
         let worktrees = worktree_dirs(&project.repository, &project.worktrees());
         // Worktrees of other sessions, which can have other secrets.
         policy.hidden.extend(worktrees);
+        policy.hidden.extend(own_config(project));
         policy.hidden.extend(secrets_in_opened(project, &linked)?);
         prepare_caches(&caches, &policy.write)
             .with_context(|| format!("making `{}`", caches.display()))?;
@@ -171,6 +172,14 @@ fn policy_of(project: &Project, paths: RunPaths<'_>) -> Option<Policy> {
         .write
         .extend(settings.writable.iter().map(|dir| expand(project, dir)));
     Some(policy)
+}
+
+/// The user's configuration if `TEDDY_CONFIG` names a file outside of the project: it can have keys.
+fn own_config(project: &Project) -> Option<PathBuf> {
+    let file = project.user_dirs.config_file.canonicalize().ok()?;
+    let top = project.repository.workdir().canonicalize().ok()?;
+    // Not `/dev/null`.
+    (file.is_file() && !file.starts_with(top)).then_some(file)
 }
 
 /// Returns the files and directories in the workspace to which a copy links, relative to it. Nothing

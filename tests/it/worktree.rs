@@ -2,6 +2,7 @@
 
 mod borrowed_objects;
 mod container;
+mod every_run;
 mod filling;
 pub mod overlay;
 mod overlay_refused;
