@@ -4,6 +4,7 @@ mod borrowed_objects;
 mod container;
 mod every_run;
 mod filling;
+mod included;
 pub mod overlay;
 mod overlay_refused;
 mod own_git;

@@ -1,0 +1,103 @@
+//! `.worktreeinclude` and `worktree.copy`: patterns of ignored files for a copy, as git reads them.
+
+use crate::plans::{execute, plan};
+use crate::support::TestRepo;
+use crate::support::overlay::CHECKOUT;
+
+/// Files that git ignores.
+const IGNORED: [&str; 12] = [
+    "build/cfg.json",
+    "build/deep/cfg.json",
+    "build/deep/other.txt",
+    "cache/a[1].txt",
+    "cache/drop/z",
+    "cache/keep/z",
+    "logs/a.log",
+    "logs/deep/b.log",
+    "node_modules/x/cfg.json",
+    "src/build/cfg.json",
+    "top.cfg",
+    "with space.cfg",
+];
+
+/// Each is a file of patterns.
+const PATTERNS: [&str; 16] = [
+    "**/cfg.json",
+    "cfg.json",
+    "*.log",
+    "/build/cfg.json",
+    "build/**/cfg.json",
+    "build/",
+    "keep/",
+    "cache/keep",
+    "*.cfg",
+    "logs/*.log",
+    "?uild/d*/",
+    "[bc]*/*/z",
+    "a\\[1\\].txt",
+    "with space.cfg",
+    "*.json\n!/build/cfg.json",
+    "# a comment\n\n!nothing\nother.txt",
+];
+
+fn project() -> TestRepo {
+    let repo = TestRepo::new()
+        .file(".gitignore", "build\ncache\nlogs\nnode_modules\n*.cfg\n")
+        .file("a.txt", "a\n");
+    repo.commit("init");
+    IGNORED.iter().for_each(|path| repo.write(path, "x\n"));
+    repo.write("untracked.txt", "x\n");
+    let find = "find . -path ./.git -prune -o -type f -print | sed 's,^./,,' | sort";
+    repo.put("../plan.md", plan("Look", &[execute(find)]));
+    repo
+}
+
+/// Returns the files in a copy that git ignores.
+fn copied(repo: &TestRepo, session: &str, more: &[&str]) -> Vec<String> {
+    repo.done(&["new", session]);
+    let run = ["execute", "../plan.md", "-y", "-c", CHECKOUT];
+    repo.done(&[&run[..], more].concat());
+    let output = repo.done(&["show", "@", "output/01.txt"]);
+    let ignored = output.lines().filter(|line| IGNORED.contains(line));
+    ignored.map(str::to_owned).collect()
+}
+
+#[test]
+fn patterns_match_inside_ignored_directories_as_in_git() {
+    let repo = project();
+    for (at, patterns) in PATTERNS.iter().enumerate() {
+        repo.put("../patterns", format!("{patterns}\n"));
+        let listed = repo.git(&[
+            "-c",
+            "core.quotePath=false",
+            "ls-files",
+            "-oi",
+            "-X",
+            "../patterns",
+        ]);
+        let mut expected: Vec<&str> = listed.lines().collect();
+        expected.retain(|path| IGNORED.contains(path));
+        expected.sort_unstable();
+        assert!(!expected.is_empty(), "{patterns}");
+
+        repo.write(".worktreeinclude", format!("{patterns}\n"));
+        assert_eq!(
+            copied(&repo, &format!("file-{at}"), &[]),
+            expected,
+            "{patterns}"
+        );
+        repo.remove(".worktreeinclude");
+        let list: Vec<&str> = patterns.lines().collect();
+        repo.configure(&format!(
+            "worktree: {}\n",
+            serde_json::json!({ "copy": list })
+        ));
+        assert_eq!(
+            copied(&repo, &format!("setting-{at}"), &[]),
+            expected,
+            "{patterns}"
+        );
+        repo.configure("");
+    }
+    assert_eq!(copied(&repo, "none", &[]), [""; 0]);
+}
