@@ -77,6 +77,15 @@ struct TestedState {
     tree: TreeId,
 }
 
+impl TestedState {
+    fn position(&self) -> String {
+        match self.number {
+            0 => "before the first turn".to_owned(),
+            number => format!("after turn {number}"),
+        }
+    }
+}
+
 /// Searches the session of the bad turn, else that of the good turn, else the current session.
 /// Fails with [`Unfit`] if an end of the range does not have the expected verdict.
 pub fn bisect(
@@ -118,14 +127,14 @@ pub fn bisect(
         let code = trial.exit_code;
         anyhow::ensure!(
             !cannot_test(code),
-            "the command cannot be run after turn {} (exit code {code}), so it says nothing about the files: {}",
-            state.number,
+            "the command cannot be run {} (exit code {code}), so it says nothing about the files: {}",
+            state.position(),
             trial.tail.last().map_or("no output", String::as_str)
         );
         anyhow::ensure!(
             code < STOP,
-            "the command ended with exit code {code} after turn {}, which stops the search: {}",
-            state.number,
+            "the command ended with exit code {code} {}, which stops the search: {}",
+            state.position(),
             trial.tail.last().map_or("no output", String::as_str)
         );
         let verdict = match code {
@@ -180,10 +189,7 @@ pub enum Unfit {
 
 impl Unfit {
     fn of(state: &TestedState, verdict: TestVerdict) -> Unfit {
-        let position = match state.number {
-            0 => "before the first turn".to_owned(),
-            number => format!("after turn {number}"),
-        };
+        let position = state.position();
         match verdict {
             TestVerdict::Good => Unfit::Good(position),
             TestVerdict::Bad => Unfit::Bad(position),

@@ -486,6 +486,10 @@ fn explain_refusal(
             );
         }
     }
+    // The shell could not execute a program, so the command wrote nothing that was refused.
+    if is_not_executable {
+        return None;
+    }
     match_refusal(policy, finished.isolation, text)
 }
 

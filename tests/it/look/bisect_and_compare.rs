@@ -183,6 +183,69 @@ fn turns_that_cannot_be_told_apart_are_all_named() {
 }
 
 #[test]
+fn a_state_on_which_the_command_cannot_be_run_stops_the_search() {
+    let repo = history();
+    let scripts = [
+        "echo x: not found; exit 127",
+        "echo x: Permission denied; exit 126",
+        "test -e 7.txt && exit 1; echo x: not found; exit 127",
+        "test -e 7.txt && exit 1; test -e 1.txt || exit 0; exit 126",
+    ];
+    let printed = scripts.map(|script| repo.printed(&["--quiet", "bisect", "run", script]));
+    insta::assert_snapshot!(printed.join("\n"), @"
+      ✗ the command failed with exit code 127
+    error: the command cannot be run after turn 8 (exit code 127), so it says nothing about the files: x: not found
+    exit code 1
+
+      ✗ the command failed with exit code 126
+    error: the command cannot be run after turn 8 (exit code 126), so it says nothing about the files: x: Permission denied
+    exit code 1
+
+      ✗ the command failed with exit code 1
+      ✗ the command failed with exit code 127
+    error: the command cannot be run before the first turn (exit code 127), so it says nothing about the files: x: not found
+    exit code 1
+
+      ✗ the command failed with exit code 1
+      ✗ the command failed with exit code 126
+    error: the command cannot be run after turn 4 (exit code 126), so it says nothing about the files: no output
+    exit code 1
+    ");
+    let printed = ["exit 127", "exit 126"].map(|command| {
+        repo.printed(&["--quiet", "compare", "demo:4", "demo:5", "--check", command])
+    });
+    insta::assert_snapshot!(printed.join("\n"), @"
+             demo:4                  demo:5
+    status   executed                executed
+    model    -                       -
+    turns    1                       1
+    files    1                       1
+    lines    +1 -0                   +1 -1
+    tokens   -                       -
+    cost     -                       -
+    time [time] [time]
+    check    cannot test (exit 127)  cannot test (exit 127)
+      ✗ the command failed with exit code 127
+      ✗ the command failed with exit code 127
+    exit code 0
+
+             demo:4                  demo:5
+    status   executed                executed
+    model    -                       -
+    turns    1                       1
+    files    1                       1
+    lines    +1 -0                   +1 -1
+    tokens   -                       -
+    cost     -                       -
+    time [time] [time]
+    check    cannot test (exit 126)  cannot test (exit 126)
+      ✗ the command failed with exit code 126
+      ✗ the command failed with exit code 126
+    exit code 0
+    ");
+}
+
+#[test]
 fn git_bisects_the_code_of_a_session_too() {
     let repo = history();
     let tip = repo.git(&["rev-parse", "teddy/sessions/demo^2"]);
