@@ -5,6 +5,7 @@ mod container;
 mod every_run;
 mod filling;
 mod included;
+mod kernels;
 pub mod overlay;
 mod overlay_refused;
 mod own_git;

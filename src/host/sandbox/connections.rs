@@ -42,7 +42,7 @@ impl Connections {
     /// Makes this thread and what it starts ask for each call that `program` traces. Returns `None`
     /// if the kernel does not offer that.
     pub(super) fn intercept(mut program: BpfProgram) -> Option<Connections> {
-        if fault::emulated("no-intercepted-connections").is_some() {
+        if fault::emulated("no-intercepted-connections").is_some() || !can_take_sockets() {
             return None;
         }
         for instruction in &mut program {
@@ -95,6 +95,16 @@ impl Connections {
             Err(error) => error == Errno::INTR,
         }
     }
+}
+
+/// Tries the calls of [`answer`] on this process. Profiles of containers deny `pidfd_getfd`, and
+/// kernels before 5.6 do not have it.
+fn can_take_sockets() -> bool {
+    let own = || {
+        let pidfd = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
+        pidfd_getfd(&pidfd, pidfd.as_raw_fd(), PidfdGetfdFlags::empty())
+    };
+    own().is_ok() && fs::File::open("/proc/self/mem").is_ok()
 }
 
 fn answer(

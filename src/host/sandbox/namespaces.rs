@@ -345,7 +345,8 @@ pub(super) fn mount_overlay(dirs: &OverlayDirs) -> Result<(), String> {
         mount_bind(name(from), name(&open(to)?))
             .map_err(|e| describe("mounting what git needs", e))?;
     }
-    Ok(())
+    // Commands enter it later. Where that is forbidden, there is no view for them.
+    enter_one("/proc/self/ns/mnt", LinkNameSpaceType::Mount)
 }
 
 /// Enters the user and mount namespaces of another process of the same user. This process must have
@@ -357,18 +358,21 @@ pub(super) fn enter(process: u32) -> Result<(), String> {
     ];
     for (name, kind) in kinds {
         let [other_link, own_link] = [process.to_string(), "self".to_owned()]
-            .map(|process| PathBuf::from(format!("/proc/{process}/ns/{name}")));
-        let target = |path: &Path| std::fs::read_link(path).map_err(|error| error.to_string());
+            .map(|process| format!("/proc/{process}/ns/{name}"));
+        let target = |path: &str| std::fs::read_link(path).map_err(|error| error.to_string());
         // Entering the own user namespace fails with `EINVAL`.
-        if target(&other_link)? == target(&own_link)? {
-            continue;
+        if target(&other_link)? != target(&own_link)? {
+            enter_one(&other_link, kind)?;
         }
-        let namespace = File::open(&other_link).map_err(|error| error.to_string())?;
-        move_into_link_name_space(namespace.as_fd(), Some(kind))
-            .map_err(|e| describe("entering the view of the files", e))?;
     }
 
     Ok(())
+}
+
+fn enter_one(link: &str, kind: LinkNameSpaceType) -> Result<(), String> {
+    let namespace = File::open(link).map_err(|error| error.to_string())?;
+    move_into_link_name_space(namespace.as_fd(), Some(kind))
+        .map_err(|e| describe("entering the view of the files", e))
 }
 
 fn describe(step: &str, error: Errno) -> String {
