@@ -1,9 +1,9 @@
 //! Benchmarks commands on generated trees, relative to git on the same files.
 //!
-//! `cargo bench --bench turn [-- SIZE...]` prints a table and fails if a required ratio is
-//! exceeded. Commands are timed as processes, including start-up. A second table compares whole
-//! turns, with a model on loopback, to their limits. With the argument `whole` it is the only
-//! table.
+//! `cargo bench --bench turn [-- SIZE...]` prints two tables and fails if a limit was missed.
+//! The first one times commands as processes, including start-up. The second one compares whole
+//! turns, with a model on loopback, to their limits, and ends with the number of those that were
+//! missed. With the argument `whole` it is the only table.
 //!
 //! `TEDDY_BENCH_PROGRAM` selects another build of the program, and `TMPDIR` the file system. Other
 //! writers on the same disk distort the results.
@@ -37,8 +37,8 @@ fn main() {
     } else {
         commands()
     };
-    whole::table(&sizes());
-    assert_eq!(missed, 0, "ratios that must be reached were missed");
+    let missed = missed + whole::table(&sizes());
+    assert_eq!(missed, 0, "limits that must be kept were missed");
 }
 
 /// Prints the table of commands. Returns the number of exceeded ratios.

@@ -71,40 +71,45 @@ struct Turns {
     plan: u64,
 }
 
-/// Measures trees of these sizes and prints the table.
-pub fn table(sizes: &[usize]) {
+/// Measures trees of these sizes and prints the table. Returns the number of missed limits.
+pub fn table(sizes: &[usize]) -> usize {
     head();
+    let mut missed = 0;
+    let mut print = |line: Line| missed += usize::from(!line.print());
     for &files in sizes {
         let mut turns = Turns::new(Workspace::new(files).settled());
         // Turns remove files, which slows down the following ones, see `support::settle`. So cases
         // that remove the fewest files come first.
-        turns.undo().print();
-        turns.execute().print();
-        turns.resume().print();
-        turns.memory().print();
-        turns.start().print();
-        turns.first_start().print();
+        print(turns.undo());
+        print(turns.execute());
+        print(turns.resume());
+        print(turns.memory());
+        print(turns.start());
+        print(turns.first_start());
         // Last, because the other cases could not edit files in the sessions that this creates.
-        turns.command().print();
-        turns.agent().print();
+        print(turns.command());
+        print(turns.agent());
         if files == RACED {
-            turns.resumed_agent().print();
-            turns.race().print();
+            print(turns.resumed_agent());
+            print(turns.race());
         }
         if files >= RACED {
             let mut turns = Turns::new(Workspace::new(files).loosened().settled());
-            turns.first_start().print();
+            print(turns.first_start());
         }
         if files < 10_000 {
-            ages(files).iter().for_each(Line::print);
+            ages(files).into_iter().for_each(&mut print);
         }
     }
 
     // A directory is read, sorted and written as a whole, so a large one shows the cost.
     let mut turns = Turns::new(Workspace::flat(FLAT).settled());
-    turns.undo().print();
-    turns.execute().print();
-    turns.resume().print();
+    print(turns.undo());
+    print(turns.execute());
+    print(turns.resume());
+
+    println!("\n{missed} limits were missed");
+    missed
 }
 
 /// Compares an old session, and one among many, to a young session on its own.
@@ -426,7 +431,8 @@ fn head() {
 }
 
 impl Line {
-    fn print(&self) {
+    /// Prints the line. Returns `false` if the limit is exceeded.
+    fn print(&self) -> bool {
         let (theirs, ratio) = self.theirs.map_or_else(Default::default, |(time, ratio)| {
             (milliseconds(time), format!("{ratio:.2}"))
         });
@@ -439,6 +445,7 @@ impl Line {
         let verdict = if self.is_met { "" } else { "missed" };
         let Line { name, ours, .. } = self;
         println!("{name:<40} {ours:>9} {theirs:>12} {ratio:>6} {limit:>9} {verdict}");
+        self.is_met
     }
 }
 
