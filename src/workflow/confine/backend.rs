@@ -44,8 +44,16 @@ pub fn tried(project: &Project) -> CommandFiles {
 }
 
 fn judged(project: &Project, can: impl FnOnce() -> Result<(), String>) -> CommandFiles {
+    match chosen_copy(project).map_or_else(can, Err) {
+        Ok(()) => CommandFiles::Overlay,
+        Err(why) => CommandFiles::Checkout(why),
+    }
+}
+
+/// Why commands run in a copy on any machine: a setting, or what is in the project.
+pub fn chosen_copy(project: &Project) -> Option<String> {
     let settings = &project.settings;
-    let why = match settings.worktree.backend {
+    match settings.worktree.backend {
         Backend::Checkout => Some("`worktree.backend` is `checkout`".to_owned()),
         Backend::Auto if settings.execute.sandbox == Sandbox::Off => {
             Some("`execute.sandbox` is `off`".to_owned())
@@ -57,10 +65,6 @@ fn judged(project: &Project, can: impl FnOnce() -> Result<(), String>) -> Comman
         Backend::Auto | Backend::Overlay => {
             worktrees_inside(project).or_else(|| private_inside(project))
         }
-    };
-    match why.map_or_else(can, Err) {
-        Ok(()) => CommandFiles::Overlay,
-        Err(why) => CommandFiles::Checkout(why),
     }
 }
 

@@ -163,7 +163,13 @@ fn command_files(project: &Project) -> HealthCheck {
             let reason = format!(
                 "{KINDS} run in a copy of your files, with links to ignored dependencies, and other ignored files only if `worktree.copy` or `worktree.link` names them: {why}"
             );
-            HealthCheck::note("overlay", reason).remedy(namespace_remedy())
+            let note = HealthCheck::note("overlay", reason);
+            match backend {
+                Backend::Checkout => note.remedy("teddy -c worktree.backend=auto ..."),
+                // No change of the machine helps.
+                _ if backend::chosen_copy(project).is_some() => note,
+                _ => note.remedy(namespace_remedy()),
+            }
         }
     }
 }
@@ -178,10 +184,20 @@ fn namespace_remedy() -> String {
         text.ok().and_then(|text| text.trim().parse().ok())
     };
     let in_container = CONTAINER_MARKS.iter().any(|mark| Path::new(mark).exists());
-    choose_remedy(setting, in_container)
+    choose_remedy(setting, in_container, &own_program())
 }
 
-fn choose_remedy(setting: impl Fn(&str) -> Option<u64>, in_container: bool) -> String {
+/// The real path of this program, by which the kernel knows it.
+fn own_program() -> PathBuf {
+    let program = env::current_exe().and_then(std::fs::canonicalize);
+    program.unwrap_or_else(|_| PathBuf::from("/usr/bin/teddy"))
+}
+
+fn choose_remedy(
+    setting: impl Fn(&str) -> Option<u64>,
+    in_container: bool,
+    program: &Path,
+) -> String {
     match () {
         () if setting("user/max_user_namespaces") == Some(0) => {
             "sudo sysctl user.max_user_namespaces=10000".to_owned()
@@ -190,7 +206,7 @@ fn choose_remedy(setting: impl Fn(&str) -> Option<u64>, in_container: bool) -> S
             "sudo sysctl kernel.unprivileged_userns_clone=1".to_owned()
         }
         () if setting("kernel/apparmor_restrict_unprivileged_userns") == Some(1) => {
-            app_armor_remedy()
+            app_armor_remedy(program)
         }
         () if in_container => {
             "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined ...  # podman needs only the first".to_owned()
@@ -203,14 +219,14 @@ fn choose_remedy(setting: impl Fn(&str) -> Option<u64>, in_container: bool) -> S
 const CONTAINER_MARKS: [&str; 2] = ["/.dockerenv", "/run/.containerenv"];
 
 /// Ubuntu allows namespaces only to programs with a profile.
-fn app_armor_remedy() -> String {
-    let program = env::current_exe().unwrap_or_else(|_| PathBuf::from("/usr/bin/teddy"));
+fn app_armor_remedy(program: &Path) -> String {
     let profile = format!(
-        "abi <abi/4.0>,\ninclude <tunables/global>\nprofile teddy {} flags=(unconfined) {{ userns, }}\n",
+        "profile teddy \"{}\" flags=(unconfined) {{ userns, }}",
         program.display()
     );
+    // Lines as words: a word with a line break has a form that `sh` does not read.
     format!(
-        "printf %s {} | sudo tee /etc/apparmor.d/teddy && sudo apparmor_parser -r /etc/apparmor.d/teddy",
+        "printf '%s\\n' 'abi <abi/4.0>,' 'include <tunables/global>' {} | sudo tee /etc/apparmor.d/teddy && sudo apparmor_parser -r /etc/apparmor.d/teddy",
         shell_word(profile)
     )
 }
@@ -402,26 +418,44 @@ mod tests {
                 let found = forbids.iter().find(|(forbidding, _)| *forbidding == name);
                 found.map(|(_, value)| *value)
             };
-            let actual = choose_remedy(setting, in_container);
-            assert!(actual.contains(expected), "{forbids:?}: {actual}");
+            let actual = choose_remedy(setting, in_container, "/usr/bin/teddy".as_ref());
+            assert_eq!(actual, expected, "{forbids:?}");
         };
         let limit = "user/max_user_namespaces";
         let debian = "kernel/unprivileged_userns_clone";
         let ubuntu = "kernel/apparmor_restrict_unprivileged_userns";
-        check(&[(limit, 0)], true, "sysctl user.max_user_namespaces=10000");
+        check(
+            &[(limit, 0)],
+            true,
+            "sudo sysctl user.max_user_namespaces=10000",
+        );
         check(
             &[(limit, 9), (debian, 0)],
             false,
-            "sysctl kernel.unprivileged_userns_clone=1",
+            "sudo sysctl kernel.unprivileged_userns_clone=1",
         );
-        check(&[(ubuntu, 1)], false, "/etc/apparmor.d/teddy");
-        check(&[(ubuntu, 1)], false, "userns,");
+        check(
+            &[(ubuntu, 1)],
+            false,
+            "printf '%s\\n' 'abi <abi/4.0>,' 'include <tunables/global>' 'profile teddy \"/usr/bin/teddy\" flags=(unconfined) { userns, }' | sudo tee /etc/apparmor.d/teddy && sudo apparmor_parser -r /etc/apparmor.d/teddy",
+        );
         check(
             &[(limit, 9), (debian, 1), (ubuntu, 0)],
             true,
-            "--security-opt seccomp=unconfined",
+            "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined ...  # podman needs only the first",
         );
-        check(&[], false, "unshare --user --mount true");
+        check(
+            &[],
+            false,
+            "unshare --user --mount true  # shows whether the system allows namespaces",
+        );
+    }
+
+    /// Bug: the profile was for `/proc/self/exe`, which names every program.
+    #[test]
+    fn the_remedy_is_for_the_program_by_its_real_path() {
+        let started = std::env::args_os().next().unwrap();
+        assert_eq!(own_program(), Path::new(&started).canonicalize().unwrap());
     }
 
     #[test]
