@@ -43,6 +43,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::PartialAnswerKept(_)
         | Notice::StepChanged { .. }
         | Notice::ChangedUnderReview
+        | Notice::ChangedSincePlan(_)
         | Notice::FilesTouched { .. }
         | Notice::NoPlanInstead(_)
         | Notice::WaitingToRecord(_)
@@ -193,6 +194,9 @@ fn sentences(notice: &Notice) -> Vec<String> {
         Notice::FilesTouched { model, paths } => changed_during_call(model, paths),
         Notice::ChangedUnderReview => {
             "your files changed while the plan was reviewed; it is validated again".to_owned()
+        }
+        Notice::ChangedSincePlan(files) => {
+            format!("{} changed after the plan was made", list_paths(files))
         }
         Notice::NotReplanned(why) => no_replan(why),
         Notice::WholeProject { files, tokens } => format!(

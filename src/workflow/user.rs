@@ -420,6 +420,8 @@ pub enum Notice {
         paths: Vec<String>,
     },
     ChangedUnderReview,
+    /// Files of rejected actions that the user changed while the plan waited.
+    ChangedSincePlan(Vec<String>),
     /// The first input of the session holds the whole project.
     WholeProject {
         /// Number of files.

@@ -1,6 +1,8 @@
 //! A plan that does not run: validation rejects it, or the user declines it. The turn is recorded
 //! without changes, and the model is asked for a corrected plan where that is useful.
 
+use std::collections::BTreeSet;
+
 use super::comments::{self, CommentRequest};
 use super::options::ExecuteOptions;
 use super::planned::PlannedTurn;
@@ -14,12 +16,14 @@ use crate::session::comments::{LineComment, MAX_COMMENTS, message, parse, render
 use crate::session::meta::{MessageOrigin, Status};
 use crate::session::transition::{self, Next};
 use crate::session::{artifact, feedback};
+use crate::text::path::lossy;
 use crate::workflow::context::message::without_keys;
 use crate::workflow::model::choose::{self, NoModel};
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::{PlanOptions, WaitingPlan, plan_turn};
 use crate::workflow::user::{Event, NoReplan, Notice, Question, User};
 use crate::workflow::validation::ASIDES;
+use crate::workspace::snapshot;
 
 impl<'p> PlannedTurn<'p> {
     /// Declines the plan with the comments that were written in a review, and with others.
@@ -136,14 +140,54 @@ impl<'p> PlannedTurn<'p> {
             && self.check_replan_useful().is_ok()
             && self.has_correcting_model(options);
         match unseen.is_empty() || !is_shown {
-            true => user.report(Event::Rejected {
-                file: options.file.as_ref().map(|file| file.name.as_str()),
-                diagnostics: &options
-                    .placed(self.validated.diagnostics(), &self.validated.repaired),
-            }),
+            true => {
+                let changed = self.changed_since_plan()?;
+                if !changed.is_empty() {
+                    user.report(Event::Notice(Notice::ChangedSincePlan(changed)));
+                }
+                user.report(Event::Rejected {
+                    file: options.file.as_ref().map(|file| file.name.as_str()),
+                    diagnostics: &options
+                        .placed(self.validated.diagnostics(), &self.validated.repaired),
+                });
+            }
             false => user.report(Event::Notice(Notice::ShowingFiles(unseen))),
         }
         Ok(Reviewed::Ended(Box::new(self.reject(options, user)?)))
+    }
+
+    /// Returns the files of rejected actions that differ from those the plan was made from.
+    fn changed_since_plan(&self) -> anyhow::Result<Vec<String>> {
+        let project = self.session.project;
+        let repository = &project.repository;
+        let planned_on = self.session.draft.meta.planned_on;
+        // `teddy gc` can have removed the snapshot.
+        let base = planned_on.and_then(|commit| repository.commit(commit).ok());
+        let Some(base) = base
+            .map(|commit| commit.tree)
+            .filter(|tree| repository.has(*tree))
+        else {
+            return Ok(Vec::new());
+        };
+
+        let actions = self.validated.plan.actions.iter();
+        let rejected = actions.zip(&self.validated.simulation.steps);
+        let rejected = rejected.filter(|(_, step)| step.wrong);
+        let paths = rejected.filter_map(|(action, _)| action.kind.path());
+        let paths: BTreeSet<&[u8]> = paths.map(|path| path.as_str().as_bytes()).collect();
+        let [before, now] =
+            [base, self.recorded.tree].map(|tree| repository.entries_at(tree, &paths));
+        let (before, now) = (before?, now?);
+        let mut changed = paths;
+        changed.retain(|path| before.get(path) != now.get(path));
+
+        // A file that git ignores is in `now` because the plan names it.
+        if changed.iter().any(|path| !before.contains_key(path)) {
+            let plain = snapshot::snapshot(&project.checkout(), &[])?.tree;
+            let plain = repository.entries_at(plain, &changed)?;
+            changed.retain(|path| before.contains_key(path) || plain.contains_key(path));
+        }
+        Ok(changed.into_iter().map(lossy).collect())
     }
 
     /// Asks the model once to send the plan again without text next to its commands. Otherwise the

@@ -207,6 +207,7 @@ fn a_plan_that_fits_the_files_no_more_is_rejected_in_the_next_review() {
     review "Change a": ApproveAfter(meanwhile)
     your files changed while the plan was reviewed; it is validated again
     review "Change a": Approve
+    `a.txt` changed after the plan was made
     The plan was not accepted: 1 mistake
     plan.md:17: EDIT a.txt: FIND is not in `a.txt`
         no place in the file is like it
@@ -252,4 +253,52 @@ fn a_plan_for_a_session_that_is_gone_opens_nothing() {
     exit code 1
     "#);
     assert_eq!(state(&repo), before);
+}
+
+/// Regression: the model was asked again, and the user could not see that it was not its mistake.
+#[test]
+fn a_waiting_plan_that_an_edit_broke_is_rejected_with_the_changed_file() {
+    let repo = TestRepo::new()
+        .file("a.txt", "one\n")
+        .file("b.txt", "one\n")
+        .file(".gitignore", "built\n");
+    repo.write("built", "x\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt", "b.txt"]);
+    let actions = [
+        edit("a.txt", "one", "1"),
+        edit("b.txt", "one", "1"),
+        create("c.txt", "made\n"),
+        create("built", "made\n"),
+    ];
+    repo.workflow()
+        .plan_from("count", &plan("Count", &actions))
+        .refused();
+    repo.write("a.txt", "two\n");
+    repo.write("b.txt", "zero\none\n");
+    repo.write("c.txt", "mine\n");
+    let user = ScriptedUser::deciding([]);
+    assert_snapshot!(executes(&repo, user).refused(), @r"
+    `a.txt`, `c.txt` changed after the plan was made
+    The plan was not accepted: 3 mistakes
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        the text is in `b.txt`, at line 2
+        hint: name the file that the text is in, if that is the one to change
+    plan.md:39: CREATE c.txt: `c.txt` already exists
+        hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
+    plan.md:46: CREATE built: `built` already exists
+        hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
+    no model is configured to correct the plan
+    turn 1 rejected
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        the text is in `b.txt`, at line 2
+        hint: name the file that the text is in, if that is the one to change
+    plan.md:39: CREATE c.txt: `c.txt` already exists
+        hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
+    plan.md:46: CREATE built: `built` already exists
+        hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
+    ");
 }
