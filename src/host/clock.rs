@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::TimeZone;
@@ -13,6 +14,37 @@ use super::file::read_regular;
 
 // Real zone files are far smaller.
 const MAX_ZONE: u64 = 1 << 20;
+
+/// A longer time between two steps of a loop that polls means that this process was stopped.
+const LEAST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Measures how long this process was stopped, as by ctrl-z. That time counts toward no limit.
+#[derive(Debug)]
+pub struct PauseClock {
+    last: Instant,
+}
+
+impl PauseClock {
+    pub fn start() -> PauseClock {
+        PauseClock {
+            last: Instant::now(),
+        }
+    }
+
+    /// Returns how long the process was stopped since the last call. Call it many times a second.
+    pub fn take(&mut self) -> Duration {
+        self.take_at(Instant::now())
+    }
+
+    fn take_at(&mut self, now: Instant) -> Duration {
+        let since = now.saturating_duration_since(self.last);
+        self.last = now;
+        match since > LEAST_PAUSE {
+            true => since,
+            false => Duration::ZERO,
+        }
+    }
+}
 
 /// Returns the current time in the user's zone, or `TEDDY_NOW` if that is valid.
 pub fn now() -> Zoned {
@@ -102,6 +134,16 @@ mod tests {
             expected,
             "for {text:?}"
         );
+    }
+
+    #[test]
+    fn a_long_gap_between_two_calls_is_a_pause() {
+        let mut pauses = PauseClock::start();
+        let start = pauses.last;
+        let after = |millis| start + Duration::from_millis(millis);
+        assert_eq!(pauses.take_at(after(900)), Duration::ZERO);
+        assert_eq!(pauses.take_at(after(60_900)), Duration::from_secs(60));
+        assert_eq!(pauses.take_at(after(61_000)), Duration::ZERO);
     }
 
     #[test]

@@ -33,6 +33,7 @@ use super::supervisor::{
     self, CommandEnding, CommandOutputs, Launcher, Supervisor, SupervisorMessage,
 };
 use super::{interrupt, overlay, sandbox};
+use crate::host::clock::PauseClock;
 use crate::host::file::temporary_dir;
 use crate::host::inherited::give_listed;
 use crate::host::sandbox::Isolation;
@@ -308,9 +309,13 @@ impl Running {
         stop: &AtomicBool,
         sink: &mut dyn FnMut(&[u8]),
     ) -> io::Result<FinishedScript> {
-        let deadline = timeout.and_then(|limit| Instant::now().checked_add(limit));
+        let mut deadline = timeout.and_then(|limit| Instant::now().checked_add(limit));
+        let mut pauses = PauseClock::start();
         let mut progress = ScriptProgress::default();
         let forced = loop {
+            // While this process is stopped, the supervisor stops the command.
+            let pause = pauses.take();
+            deadline = deadline.and_then(|end| end.checked_add(pause));
             let now = Instant::now();
             if stop.load(Ordering::SeqCst) {
                 break Some(ScriptEnd::Interrupted);

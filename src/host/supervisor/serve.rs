@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -37,6 +37,8 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(5);
 /// Rounds without a pause, for processes forked during the previous round.
 const MAX_ROUNDS: usize = 16;
+/// How often to check whether TeDDy is stopped.
+const PARENT_TICK: Duration = Duration::from_millis(100);
 /// Exit code of a supervisor without a valid order.
 const EXIT_MISUSED: u8 = 125;
 /// `__WALL`: also wait for children that do not send SIGCHLD when they end.
@@ -109,6 +111,9 @@ struct Supervised {
     ended: Arc<AtomicBool>,
     /// `None` once it was reaped.
     command: Option<Pid>,
+    parent: ParentState,
+    /// TeDDy is stopped, and so is the command.
+    is_stopped: bool,
     /// `kill(-1)` reaches exactly the remaining processes.
     scoped: bool,
     phase: ServePhase,
@@ -135,6 +140,8 @@ impl Supervised {
             wake,
             ended,
             command: None,
+            parent: ParentState::open(),
+            is_stopped: false,
             scoped: false,
             phase: ServePhase::Running,
         })
@@ -185,7 +192,10 @@ impl Supervised {
             }
 
             match self.phase {
-                ServePhase::Running => self.wait_for_event(None),
+                ServePhase::Running => {
+                    self.follow_parent();
+                    self.wait_for_event(Some(PARENT_TICK));
+                }
                 ServePhase::Ending(until) => self.wait_for_event(Some(until - now)),
                 ServePhase::Killing(until) if now >= until => return Ok(survivors()),
                 ServePhase::Killing(_) => {
@@ -259,6 +269,30 @@ impl Supervised {
         poll(&mut source, Some(&now)).is_ok_and(|_| source[0].revents().contains(PollFlags::HUP))
     }
 
+    /// Stops the command while TeDDy is stopped. Ctrl-z stops only the processes of the terminal's
+    /// group.
+    fn follow_parent(&mut self) {
+        let is_stopped = self.parent.is_stopped();
+        if is_stopped {
+            // Repeated, because a process could fork before it was stopped.
+            self.signal_all(Signal::STOP);
+        } else if self.is_stopped {
+            self.signal_all(Signal::CONT);
+        }
+        self.is_stopped = is_stopped;
+    }
+
+    fn signal_all(&self, signal: Signal) {
+        if self.scoped {
+            let _ = kill_process_group(EVERYONE, signal);
+            return;
+        }
+        let processes = process_tree::descendants(getpid());
+        for process in processes.iter().filter(|process| !process.ended) {
+            process_tree::signal_process(process, &processes, signal);
+        }
+    }
+
     fn signal_group(&self, signal: Signal) {
         // A stopped process cannot handle a signal.
         for signal in [signal, Signal::CONT] {
@@ -311,6 +345,33 @@ impl Supervised {
             // Fails if TeDDy has died.
             let _ = self.channel.write_all(&line);
         }
+    }
+}
+
+/// The state of TeDDy, as the kernel shows it.
+struct ParentState {
+    /// `None` if it cannot be read. Opened before the sandbox can hide it.
+    stat: Option<File>,
+}
+
+impl ParentState {
+    fn open() -> ParentState {
+        let parent = rustix::process::getppid();
+        let path = parent.map(|parent| format!("/proc/{}/stat", parent.as_raw_nonzero()));
+        ParentState {
+            stat: path.and_then(|path| File::open(path).ok()),
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        let mut bytes = [0; 256];
+        let length = match &self.stat {
+            Some(stat) => stat.read_at(&mut bytes, 0).unwrap_or(0),
+            None => 0,
+        };
+        // The process name in parentheses can contain parentheses itself.
+        let end = bytes[..length].iter().rposition(|&byte| byte == b')');
+        end.is_some_and(|end| bytes[end..length].starts_with(b") T"))
     }
 }
 

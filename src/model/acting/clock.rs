@@ -1,10 +1,11 @@
 //! Enforces an agent's limits: total time, silence and output.
 //!
-//! Time in which the user answers a question counts toward no limit.
+//! Time in which the user answers a question, or in which TeDDy is stopped, counts toward no limit.
 
 use std::time::{Duration, Instant};
 
 use super::AgentLimits;
+use crate::host::clock::PauseClock;
 use crate::model::ModelError;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,8 +57,9 @@ pub(super) struct AgentClock {
     limits: AgentLimits,
     start: Instant,
     last: Instant,
-    /// Time spent waiting for the user.
+    /// Time spent waiting for the user, or stopped.
     waited: Duration,
+    pauses: PauseClock,
     output_bytes: u64,
     /// Suspends the idle limit while a tool runs.
     pub(super) has_tool: bool,
@@ -71,6 +73,7 @@ impl AgentClock {
             start: now,
             last: now,
             waited: Duration::ZERO,
+            pauses: PauseClock::start(),
             output_bytes: 0,
             has_tool: false,
         }
@@ -90,6 +93,7 @@ impl AgentClock {
         let result = work();
         self.waited += begin.elapsed();
         self.last = Instant::now();
+        self.pauses = PauseClock::start();
         result
     }
 
@@ -97,7 +101,11 @@ impl AgentClock {
         self.last.elapsed()
     }
 
-    pub(super) fn exceeded(&self) -> Option<AgentStop> {
+    pub(super) fn exceeded(&mut self) -> Option<AgentStop> {
+        let pause = self.pauses.take();
+        self.waited += pause;
+        self.last += pause;
+
         let limits = &self.limits;
         if self.output_bytes > limits.output {
             return Some(AgentStop::Output(limits.output));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::plans::{create, execute, plan};
-use crate::screen::Screen;
+use crate::screen::{PATIENCE, Screen};
 use crate::support::TestRepo;
 
 /// A project whose session has a waiting plan.
@@ -144,6 +144,50 @@ fn ctrl_z_gives_the_terminal_back_and_fg_draws_the_tree_again() {
     shell.wait_for("Nothing was run");
     shell.press("exit\r");
     shell.end();
+}
+
+/// Regression: only TeDDy stopped, and the command went on.
+#[test]
+fn ctrl_z_stops_the_command_that_runs_and_fg_continues_it() {
+    let repo = project();
+    let script = "trap 'exit 0' USR1; echo \"pid $$ runs\"; while :; do sleep 0.1; done";
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan("Wait", &[execute(script), execute("echo more > more.txt")]),
+    )
+    .unwrap();
+    let mut shell = Screen::jobs(&repo, (80, 24));
+    shell.wait_for("SHELL>");
+    shell.press("\"$TEDDY\" execute -y ../plan.md\r");
+    shell.wait_for("│ pid ");
+    let shown = shell.settled();
+    let pid = shown.lines().find_map(|line| {
+        let line = line.trim().strip_prefix("│ pid ")?;
+        line.strip_suffix(" runs")?.parse().ok()
+    });
+    let pid = rustix::process::Pid::from_raw(pid.unwrap()).unwrap();
+
+    shell.press("\x1a");
+    shell.wait_for("Stopped");
+    wait_for_state(pid, true);
+    shell.press("fg\r");
+    wait_for_state(pid, false);
+    rustix::process::kill_process(pid, Signal::USR1).unwrap();
+    shell.wait_for("turn 1 executed");
+    shell.wait_for_prompt("SHELL>");
+    assert_eq!(repo.read("more.txt"), "more\n");
+    shell.press("exit\r");
+    shell.end();
+}
+
+/// Waits until a process is stopped, or runs.
+fn wait_for_state(pid: rustix::process::Pid, is_stopped: bool) {
+    let start = Instant::now();
+    let path = format!("/proc/{}/stat", pid.as_raw_nonzero());
+    while std::fs::read_to_string(&path).unwrap().contains(") T ") != is_stopped {
+        assert!(start.elapsed() < PATIENCE, "stopped: {}", !is_stopped);
+        std::thread::yield_now();
+    }
 }
 
 #[test]
