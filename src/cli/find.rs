@@ -112,6 +112,15 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         app.warn(&format!("not searched: {skipped}"));
     }
 
+    if results.matches.is_empty()
+        && query.session.is_none()
+        && let Some((fetched, _)) = project.store().remote_sessions(None)?.first()
+    {
+        app.note(&format!(
+            "Sessions of remotes were not searched; `-s {fetched}` searches one."
+        ));
+    }
+
     if app.global.json {
         app.print_json(&results.matches)?;
     } else {

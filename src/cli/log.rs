@@ -9,9 +9,12 @@ use super::failure::InvalidArgument;
 use super::status::at_work;
 use super::{complete, number};
 use crate::project::{Project, active_process};
-use crate::query::log::{ListedTurn, LogFilter, LogRow, TurnRow, choose_turns, draw_graph, log};
+use crate::query::log::{
+    ChosenTurns, ListedTurn, LogFilter, LogRow, TurnRow, choose_turns, draw_graph, log,
+};
 use crate::query::{history, paths};
 use crate::session::name::SessionName;
+use crate::text::counted;
 use crate::text::shell_word::shell_word;
 use crate::ui::style::{StyledLine, Tone};
 use crate::ui::terminal;
@@ -74,11 +77,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     }
 
     let lines = if args.graph {
-        drawn(
-            &project,
-            &draw_graph(&project, args.all, args.max_count)?,
-            &args,
-        )?
+        let nodes = draw_graph(&project, args.all, args.max_count)?;
+        let turns = nodes.iter().filter_map(|node| node.turn.as_ref());
+        let without_code = turns.filter(|turn| turn.row.without_code).count();
+        args.warn_without_code(app, without_code);
+        drawn(&project, &nodes, &args)?
     } else if args.is_plain() {
         let mut rows = log(&project, args.max_count.unwrap_or(usize::MAX))?;
         if args.reverse {
@@ -143,11 +146,25 @@ impl Args {
             since: self.since.clone(),
             paths,
         };
-        let mut turns = choose_turns(project, &filter)?;
+        let ChosenTurns {
+            mut turns,
+            without_code,
+        } = choose_turns(project, &filter)?;
+        self.warn_without_code(app, without_code);
         if self.reverse {
             turns.reverse();
         }
         Ok(turns)
+    }
+
+    /// Warns of turns that were fetched without their files, if their changes are requested.
+    fn warn_without_code(&self, app: &App, count: usize) {
+        if count > 0 && (self.patch || self.stat || !self.paths.is_empty()) {
+            app.warn(&format!(
+                "the files of {} were not pushed, so what these changed is unknown; `teddy push --code` on the other side sends the files",
+                counted(count, "turn")
+            ));
+        }
     }
 
     /// Returns the changes of a turn in the requested form.

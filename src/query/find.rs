@@ -3,7 +3,7 @@
 //! Reads each object once, however many turns contain it. Matches line by line, as `grep` does: a
 //! match never spans lines.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use globset::GlobMatcher;
 use regex::bytes::{Regex, RegexBuilder};
@@ -20,6 +20,7 @@ use crate::session::artifact;
 use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
+use crate::text::counted;
 use crate::text::path::lossy;
 
 const MAX_BYTES: u64 = 64 << 20;
@@ -178,6 +179,12 @@ pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
         results.skipped.push(format!("session `{session}`: {why}"));
     }
 
+    if query.parts.contains(&TurnPart::Code) {
+        results
+            .skipped
+            .extend(missing_code(project, &chains.turns)?);
+    }
+
     let turns: Vec<(usize, &ChainTurn)> = chains.turns.iter().enumerate().collect();
     let files = map_parallel(&project.repository, turns, |repository, turns| {
         let listed = turns
@@ -219,6 +226,26 @@ pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
     }
 
     Ok(results)
+}
+
+/// Names the sessions with turns that were fetched without their files.
+fn missing_code(project: &Project, turns: &[ChainTurn]) -> anyhow::Result<Vec<String>> {
+    let mut counts: BTreeMap<&SessionName, usize> = BTreeMap::new();
+    let fetched = turns.iter().filter(|turn| turn.session.remote().is_some());
+    for turn in fetched.filter(|turn| turn.workspace.is_none()) {
+        let read = Turn::read(&project.repository, &turn.session, turn.commit)?;
+        if read.without_code {
+            *counts.entry(&turn.session).or_default() += 1;
+        }
+    }
+
+    let describe = |(session, count): (&SessionName, usize)| {
+        let turns = counted(count, "turn");
+        format!(
+            "the files of {turns} of `{session}`, which were not pushed; `teddy push --code` on the other side sends them"
+        )
+    };
+    Ok(counts.into_iter().map(describe).collect())
 }
 
 impl FindResult {

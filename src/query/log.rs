@@ -52,6 +52,9 @@ pub struct LogRow {
     /// Then `files` is empty.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub too_many_files: bool,
+    /// Fetched without its files, so `files` is empty.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_code: bool,
     /// Changed files to which the result was not applied because of conflicts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_brought: Vec<String>,
@@ -236,6 +239,7 @@ pub fn row_without_files(turn: &Turn) -> LogRow {
         after: workspace.map(|w| w.after),
         files: Vec::new(),
         too_many_files: false,
+        without_code: turn.without_code,
         not_brought: Vec::new(),
         landed: meta.landed.clone(),
         time: clock::of_seconds(turn.seconds),
@@ -279,7 +283,7 @@ fn nesting(project: &Project, turn: &Turn) -> anyhow::Result<usize> {
 // unreadable cache, or one of another version, counts as empty.
 
 /// Must change whenever the content of a row does.
-const CACHE_SCHEMA: u32 = 1;
+const CACHE_SCHEMA: u32 = 2;
 
 const CACHE_DIR: &str = "log";
 
@@ -472,8 +476,15 @@ pub struct TurnRow {
     pub tips: Vec<SessionName>,
 }
 
-/// Newest first.
-pub fn choose_turns(project: &Project, choice: &LogFilter) -> anyhow::Result<Vec<ListedTurn>> {
+#[derive(Debug)]
+pub struct ChosenTurns {
+    /// Newest first.
+    pub turns: Vec<ListedTurn>,
+    /// Number of turns that were fetched without their files, at any path.
+    pub without_code: usize,
+}
+
+pub fn choose_turns(project: &Project, choice: &LogFilter) -> anyhow::Result<ChosenTurns> {
     let since = choice.since.as_ref();
     let since = since
         .map(|text| history::parse_since(&project.repository, text))
@@ -485,15 +496,18 @@ pub fn choose_turns(project: &Project, choice: &LogFilter) -> anyhow::Result<Vec
         let seconds = time.and_then(|time| Some(time.parse::<jiff::Timestamp>().ok()?.as_second()));
         since.is_none_or(|since| seconds.is_some_and(|seconds| seconds >= since))
     };
-    let mut listed = list_turns(project, choice.all)?;
-    listed.retain(|listed| {
-        let row = &listed.row;
-        let is_wanted = choice.paths.is_empty() || row.files.iter().any(is_below);
-        is_wanted && is_recent(row)
-    });
+    let mut turns = list_turns(project, choice.all)?;
+    turns.retain(|listed| is_recent(&listed.row));
+    let without_code = turns.iter().filter(|turn| turn.row.without_code).count();
+    if !choice.paths.is_empty() {
+        turns.retain(|listed| listed.row.files.iter().any(is_below));
+    }
 
-    listed.truncate(choice.most.unwrap_or(usize::MAX));
-    Ok(listed)
+    turns.truncate(choice.most.unwrap_or(usize::MAX));
+    Ok(ChosenTurns {
+        turns,
+        without_code,
+    })
 }
 
 /// The current session, or all sessions with their branches.

@@ -129,6 +129,9 @@ fn facts(row: &LogRow) -> Vec<String> {
     if row.too_many_files {
         facts.push("too many files to list".to_owned());
     }
+    if row.without_code {
+        facts.push("files not pushed".to_owned());
+    }
     facts.extend(row.cost.map(|cost| format!("${cost:.2}")));
     facts.extend(
         row.model
@@ -247,6 +250,7 @@ mod tests {
             after: None,
             files: vec!["a".to_owned(), "b".to_owned()],
             too_many_files: false,
+            without_code: false,
             not_brought: Vec::new(),
             landed: None,
             time: Some("2026-01-23T10:00:59Z".to_owned()),

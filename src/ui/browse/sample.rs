@@ -30,6 +30,7 @@ pub(super) fn row(number: u64, title: &str, status: Status) -> LogRow {
         after: None,
         files: vec!["src/a.rs".to_owned()],
         too_many_files: false,
+        without_code: false,
         not_brought: Vec::new(),
         landed: None,
         time: None,

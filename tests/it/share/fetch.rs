@@ -1,5 +1,7 @@
 //! `fetch`: fetched sessions can be read like others and are never run.
 
+use serde_json::Value;
+
 use crate::plans::{create, plan};
 use crate::support::remotes::two_people;
 use crate::support::{Output, TestRepo};
@@ -390,10 +392,42 @@ fn t22_a_record_is_read_without_its_files_and_cannot_be_gone_on_with() {
     ben.teddy(&["show", "origin/add-auth:2"])
         .check(0, &["CREATE", "were not pushed"]);
     insta::assert_snapshot!(ben.printed(&["-s", "origin/add-auth", "log"]), @"
-       2 [id] 2026-01-02 03:04 executed Two
-       1 [id] 2026-01-02 03:04 executed One
+       2 [id] 2026-01-02 03:04 executed Two (files not pushed)
+       1 [id] 2026-01-02 03:04 executed One (files not pushed)
        0 [id] 2026-01-02 03:04 started  Start session add-auth
     exit code 0
+    ");
+    insta::assert_snapshot!(ben.printed(&["log", "origin/add-auth", "--stat"]), @"
+       2 [id] 2026-01-02 03:04 executed Two (files not pushed)
+
+       1 [id] 2026-01-02 03:04 executed One (files not pushed)
+
+       0 [id] 2026-01-02 03:04 started  Start session add-auth
+
+    warning: the files of 2 turns were not pushed, so what these changed is unknown; `teddy push --code` on the other side sends the files
+    exit code 0
+    ");
+    insta::assert_snapshot!(ben.printed(&["log", "origin/add-auth", "--", "two.txt"]), @"
+    warning: the files of 2 turns were not pushed, so what these changed is unknown; `teddy push --code` on the other side sends the files
+    exit code 0
+    ");
+    let rows = ben.json(&["log", "origin/add-auth"], 0);
+    let unknown = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| &row["without_code"]);
+    assert_eq!(
+        unknown.collect::<Vec<_>>(),
+        [&true.into(), &true.into(), &Value::Null]
+    );
+    insta::assert_snapshot!(ben.printed(&["find", "two", "--in", "code", "-s", "origin/add-auth"]), @"
+    warning: not searched: the files of 2 turns of `origin/add-auth`, which were not pushed; `teddy push --code` on the other side sends them
+    exit code 1
+    ");
+    insta::assert_snapshot!(ben.printed(&["find", "two"]), @"
+    Sessions of remotes were not searched; `-s origin/add-auth` searches one.
+    exit code 1
     ");
     insta::assert_snapshot!(ben.printed(&["find", "two.txt", "-s", "origin/add-auth"]), @"
     origin/add-auth:2:plan.md:14: - **File Path:** [two.txt](/two.txt)
