@@ -2,6 +2,9 @@
 //! trailers that lead back to the turns.
 
 use super::error::LandError;
+use crate::change::id::ChangeId;
+use crate::change::proposal;
+use crate::change::store::ChangeStore;
 use crate::git::land::commit::CommitMessage;
 use crate::git::repository::Repository;
 use crate::session::artifact;
@@ -29,11 +32,20 @@ pub(super) struct TurnSummary {
     pub title: String,
     /// Empty if unknown.
     pub request: String,
+    /// The request of the change whose work the turn is.
+    pub change: Option<String>,
     pub agent: String,
     pub model: Option<String>,
 }
 
 pub(super) fn summarize_turn(repository: &Repository, turn: &Turn) -> anyhow::Result<TurnSummary> {
+    let asking = asking_turn(repository, turn)?;
+    // The message of such a turn is TeDDy's instruction.
+    let is_work = asking.as_ref().is_some_and(|turn| turn.meta.work.is_some());
+    let request = match asking.filter(|_| !is_work) {
+        Some(asking) => asking.text(repository, artifact::USER_PROMPT)?,
+        None => None,
+    };
     Ok(TurnSummary {
         number: turn.number(),
         name: format!("{} {}", turn.number(), turn.meta.turn_id),
@@ -42,15 +54,31 @@ pub(super) fn summarize_turn(repository: &Repository, turn: &Turn) -> anyhow::Re
             Some(picked) => commit_subject(&picked.title),
             None => commit_subject(&turn.title),
         },
-        request: request_of(repository, turn)?.unwrap_or_default(),
+        request: request.unwrap_or_default(),
+        change: is_work.then(|| change_request(repository, turn)).flatten(),
         agent: turn.meta.agent.clone(),
         model: turn.meta.model.as_ref().map(|model| model.asked.clone()),
     })
 }
 
-/// Returns what the user wanted of a turn. Messages of TeDDy and answers to the model's questions
+/// Returns what the user wanted of the change of a session, or else the summary of its proposal.
+/// `None` if neither can be a subject.
+fn change_request(repository: &Repository, turn: &Turn) -> Option<String> {
+    let id = ChangeId::of_session(&turn.session)?;
+    let change = ChangeStore { repository }.read(&id).ok()?;
+    let proposal = change.documents.text(proposal::FILE);
+    let candidates = [
+        change.state.description.unwrap_or_default(),
+        proposal::read(proposal).summary,
+    ];
+    candidates
+        .into_iter()
+        .find(|text| split_request(text).is_some())
+}
+
+/// Returns the turn with what the user wanted of a turn. Messages of TeDDy and answers to the model's questions
 /// continue the request before, if the turns since then are the model's and changed no file.
-fn request_of(repository: &Repository, turn: &Turn) -> anyhow::Result<Option<String>> {
+fn asking_turn(repository: &Repository, turn: &Turn) -> anyhow::Result<Option<Turn>> {
     let is_of_user = |turn: &Turn| turn.meta.origin == MessageOrigin::User;
     let mut turn = turn.clone();
     while has_plan(&turn) {
@@ -68,10 +96,7 @@ fn request_of(repository: &Repository, turn: &Turn) -> anyhow::Result<Option<Str
             _ => return Ok(None),
         }
     }
-    match is_of_user(&turn) {
-        true => turn.text(repository, artifact::USER_PROMPT),
-        false => Ok(None),
-    }
+    Ok(Some(turn).filter(is_of_user))
 }
 
 /// Returns whether a model was asked for the turn.
@@ -92,15 +117,20 @@ fn changed_files(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {
 }
 
 /// Without trailers, as a person would write it. The subject is the first request if it fits into
-/// one line, else the title of the first turn. Then follow the rest of the request, or the titles of
+/// one line, else the title of the first turn. For several turns of a change, it is the request of
+/// the change. Then follow the rest of the request, or the titles of
 /// several turns.
 pub(super) fn draft(turns: &[TurnSummary]) -> String {
     let Some(first) = turns.first() else {
         return String::new();
     };
-    let (subject, rest) = match split_request(&first.request) {
+    let request = match &first.change {
+        Some(change) if turns.len() > 1 => change,
+        _ => &first.request,
+    };
+    let (subject, rest) = match split_request(request) {
         Some((subject, rest)) => (subject, rest),
-        None => (cut(&first.title, WIDTH), first.request.clone()),
+        None => (cut(&first.title, WIDTH), request.clone()),
     };
     let body = match turns.len() {
         1 => paragraphs(&rest),
@@ -407,6 +437,7 @@ mod tests {
             session: "demo".to_owned(),
             title: title.to_owned(),
             request: request.to_owned(),
+            change: None,
             agent: "dev".to_owned(),
             model: (number == 1).then(|| "sonnet".to_owned()),
         }

@@ -620,6 +620,33 @@ fn a_whole_change_runs_on_recorded_answers() {
     assert!(!repo.path().join(".git/teddy/current/main").exists());
 }
 
+/// Regression: the subject was the instruction of the first turn, `Task 1.1 of change ...`.
+#[test]
+fn a_change_lands_with_its_request_as_the_subject() {
+    let repo = recorded();
+    repo.done(&["change", "plan", ID, "greet people by name"]);
+    repo.done(&["change", "impl", ID, "-y"]);
+    repo.done(&["change", "archive", ID]);
+    let session = format!("change/{ID}");
+    let message = || {
+        let text = repo.git(&["log", "-1", "--format=%B"]);
+        let lines = text.lines().filter(|line| !line.starts_with("Teddy-"));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    repo.done(&["land", "-s", &session, "1", "--no-edit"]);
+    insta::assert_snapshot!(message(), @"Write the test first");
+    repo.git(&["reset", "--soft", "HEAD~1"]);
+    repo.done(&["land", "-s", &session, "1..4", "--no-edit"]);
+    insta::assert_snapshot!(message(), @"
+    Greet people by name
+
+    - Write the test first
+    - Greet by name
+    - Test the empty name
+    - Archive change greet-by-name
+    ");
+}
+
 #[test]
 fn a34_a_change_that_is_killed_at_each_answer_is_resumed() {
     let repo = project();
