@@ -16,6 +16,8 @@ pub(super) const OVERLAP: ExitStatus = ExitStatus(4);
 pub(super) const WAITS: ExitStatus = ExitStatus(5);
 /// Another process holds the lock.
 pub(super) const BUSY: ExitStatus = ExitStatus(75);
+/// `record` did not find its program, as in shells.
+pub(super) const NO_PROGRAM: ExitStatus = ExitStatus(127);
 pub(super) const INTERRUPTED: ExitStatus = ExitStatus(130);
 
 /// Returns [`SUCCESS`] or [`FAILED`].

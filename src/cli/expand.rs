@@ -11,6 +11,7 @@ use std::ffi::OsString;
 /// - `--session` after `context add`, `rm` and `edit` to the list of that name (`-s` still names a
 ///   session)
 /// - `diff --session` without a name to `--whole`
+/// - `log -5` to `log -n5`, as in git
 pub(super) fn expand(mut arguments: Vec<OsString>) -> Vec<OsString> {
     if let Some(at) = first_word(&arguments) {
         if arguments[at] == "session" && arguments.len() > at + 1 {
@@ -20,6 +21,8 @@ pub(super) fn expand(mut arguments: Vec<OsString>) -> Vec<OsString> {
         } else if arguments[at] == "run" && arguments.iter().any(|word| word == "--") {
             // Without a program it would record edits where someone means to run a plan.
             arguments[at] = OsString::from("record");
+        } else if arguments[at] == "log" {
+            number_to_option(&mut arguments[at + 1..]);
         }
     }
 
@@ -50,6 +53,16 @@ pub(super) fn expand(mut arguments: Vec<OsString>) -> Vec<OsString> {
     }
 
     arguments
+}
+
+fn number_to_option(words: &mut [OsString]) {
+    for word in words.iter_mut().take_while(|word| *word != "--") {
+        let number = word.to_str().and_then(|word| word.strip_prefix('-'));
+        let is_number = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if let Some(number) = number.filter(|text| !text.is_empty()).filter(is_number) {
+            *word = OsString::from(format!("-n{number}"));
+        }
+    }
 }
 
 /// Finds a `--session` without a name after `diff`.
@@ -171,6 +184,8 @@ mod tests {
         check("teddy --json models", "teddy --json setup --list");
         check("teddy show models", "teddy show models");
         check("teddy log --session x", "teddy log --session x");
+        check("teddy log -5 x -- -3", "teddy log -n5 x -- -3");
+        check("teddy log - --all -n 5", "teddy log - --all -n 5");
     }
 
     #[test]

@@ -68,6 +68,11 @@ impl InvalidArgument {
     }
 }
 
+/// The program that `record` should run.
+#[derive(Debug, thiserror::Error)]
+#[error("the program `{0}` was not found, so nothing ran and no turn is recorded")]
+pub(super) struct ProgramNotFound(pub String);
+
 #[derive(Debug, thiserror::Error)]
 #[error("the file is read-only")]
 pub(super) struct ReadOnly;
@@ -180,6 +185,13 @@ fn usage(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
 
     if let Some(InvalidArgument { hint, .. }) = cause.downcast_ref() {
         return Some(Diagnosis::usage(Some(hint.clone())));
+    }
+
+    if cause.is::<ProgramNotFound>() {
+        return Some(Diagnosis {
+            code: exit::NO_PROGRAM,
+            ..Diagnosis::of(FailureKind::ProgramNotFound, None)
+        });
     }
 
     if cause.is::<EmptyPath>() {

@@ -55,6 +55,7 @@ kinds! {
     NoPlan,
     NotAPlan,
     ForeignPlan,
+    ProgramNotFound,
     AgentNotFound,
     SnapshotTooLarge,
     SetupFailed,

@@ -1,14 +1,14 @@
 //! `teddy record`: records changes made without TeDDy, or by a program that it runs, as a turn.
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, ExitStatus as ProgramStatus};
 
-use anyhow::Context as _;
-
 use super::app::App;
 use super::exit::{self, ExitStatus};
+use super::failure::ProgramNotFound;
 use super::source;
 use crate::host::{foreground, process};
 use crate::project::{NoSession, Project};
@@ -154,8 +154,7 @@ fn run_program(args: Args, app: &App, message: String) -> anyhow::Result<ExitSta
     let started = start(&mut project, [&message, &by], user.as_mut())?;
     let before = begin(&project, user.as_mut())?;
     let status = command(app, &args.program).and_then(|mut command| {
-        foreground::accompany(&mut command)
-            .with_context(|| format!("cannot run `{}`", args.program[0].display()))
+        foreground::accompany(&mut command).map_err(|error| not_started(&command, error))
     });
     if started && status.is_err() {
         take_back_start(&project, user.as_mut())?;
@@ -185,6 +184,17 @@ fn run_program(args: Args, app: &App, message: String) -> anyhow::Result<ExitSta
         take_back_start(&project, user.as_mut())?;
     }
     report_program(app, code, recorded)
+}
+
+fn not_started(command: &Command, error: std::io::Error) -> anyhow::Error {
+    let program = Path::new(command.get_program());
+    let name = sanitize_line(&program.to_string_lossy()).into_owned();
+    // The error is the same if the interpreter of a script is missing.
+    let is_missing = program.components().count() == 1 || !program.exists();
+    match error.kind() == ErrorKind::NotFound && is_missing {
+        true => ProgramNotFound(name).into(),
+        false => anyhow::Error::from(error).context(format!("cannot run `{name}`")),
+    }
 }
 
 /// Starts a session if none is in use. Returns whether it did.

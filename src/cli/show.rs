@@ -7,13 +7,15 @@ use super::complete;
 use super::difference::{self, ViewArgs};
 use super::exit::{self, ExitStatus};
 use super::failure::InvalidArgument;
+use crate::git::refs;
 use crate::plan;
 use crate::project::Project;
+use crate::query::blame::landed_turns;
 use crate::query::log;
 use crate::session::artifact;
 use crate::session::turn::Turn;
-use crate::text::beginning;
 use crate::text::sanitize::sanitize_line;
+use crate::text::{beginning, ranges};
 use crate::ui::style::StyledLine;
 use crate::ui::{markdown, turn_text};
 
@@ -25,11 +27,11 @@ use crate::ui::{markdown, turn_text};
 /// turn.context, session.context, meta.yaml, steps/, output/, changes/, next/.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy show                        the newest turn\n  teddy show 3 --stat               what it changed by file only\n  teddy show 3 plan.md\n  teddy show draft                  the plan that waits\n  teddy show origin/add-auth:3      a turn of a session that was fetched\n  git show teddy/sessions/add-auth~2:report.md"
+    after_help = "Examples:\n  teddy show                        the newest turn\n  teddy show 3 --stat               what it changed by file only\n  teddy show 3 plan.md\n  teddy show draft                  the plan that waits\n  teddy show origin/add-auth:3      a turn of a session that was fetched\n  teddy show HEAD                   the turns that the newest commit landed\n  git show teddy/sessions/add-auth~2:report.md"
 )]
 pub(super) struct Args {
     /// The turn: a number, `draft`, or anything that `git rev-parse` accepts; the newest one if
-    /// omitted
+    /// omitted; for a commit of `land`, the turns in it
     #[arg(add = complete::with(complete::turns_and_artifacts))]
     turn: Option<String>,
     /// One of its files, as it is
@@ -56,7 +58,20 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         (turn, file) => (turn.unwrap_or("@"), file),
     };
 
-    let turn = store.turn_or_draft(&project.session_of(turn)?, turn)?;
+    let named = project
+        .session_of(turn)
+        .and_then(|session| store.turn_or_draft(&session, turn));
+    let turn = match named {
+        Ok(turn) => turn,
+        Err(error) => {
+            let mut landed = landed(&project, turn)?;
+            match landed.len() {
+                0 => return Err(error),
+                1 => landed.remove(0),
+                _ => return show_landed(app, &project, &landed, &args),
+            }
+        }
+    };
     let files = project.repository.files(turn.tree)?;
     if app.global.json {
         if let Some(name) = file_name {
@@ -73,7 +88,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     }
 
     if file_name.is_none() && !turn.is_draft() {
-        return show_turn(app, &project, &turn, &files, &args);
+        let lines = turn_lines(&project, &turn, &files, &args)?;
+        app.page(&project, &lines)?;
+        return Ok(exit::SUCCESS);
     }
     show_file(app, &project, &turn, &files, file_name)
 }
@@ -143,14 +160,64 @@ fn full_name<'a>(files: &'a BTreeMap<String, Vec<u8>>, name: &'a str) -> &'a str
         .map_or(name, String::as_str)
 }
 
-/// Shows a turn: summary, report, diff.
-fn show_turn(
+/// Returns the turns of a commit of `land`. Empty if the revision names no such commit.
+fn landed(project: &Project, revision: &str) -> anyhow::Result<Vec<Turn>> {
+    match refs::resolve(&project.repository, revision) {
+        Ok(commit) => landed_turns(project, commit),
+        Err(_) => Ok(Vec::new()),
+    }
+}
+
+/// Shows the turns of a commit of `land`, oldest first.
+fn show_landed(
     app: &App,
+    project: &Project,
+    turns: &[Turn],
+    args: &Args,
+) -> anyhow::Result<ExitStatus> {
+    if let Some(name) = &args.artifact {
+        let numbers: Vec<u64> = turns.iter().map(Turn::number).collect();
+        return Err(InvalidArgument::error(
+            format!(
+                "the commit has turns {} of `{}`",
+                ranges(&numbers),
+                turns[0].session
+            ),
+            format!(
+                "`teddy show {}:{} {}` names one of them",
+                turns[0].session,
+                numbers[0],
+                sanitize_line(name)
+            ),
+        ));
+    }
+
+    let (mut lines, mut values) = (Vec::new(), Vec::new());
+    for turn in turns {
+        let files = project.repository.files(turn.tree)?;
+        if app.global.json {
+            values.push(json(project, turn, &files)?);
+            continue;
+        }
+        if !lines.is_empty() {
+            lines.push(StyledLine::default());
+        }
+        lines.extend(turn_lines(project, turn, &files, args)?);
+    }
+    match app.global.json {
+        true => app.print_json(&values)?,
+        false => app.page(project, &lines)?,
+    }
+    Ok(exit::SUCCESS)
+}
+
+/// Returns a turn as lines: summary, report, diff.
+fn turn_lines(
     project: &Project,
     turn: &Turn,
     files: &BTreeMap<String, Vec<u8>>,
     args: &Args,
-) -> anyhow::Result<ExitStatus> {
+) -> anyhow::Result<Vec<StyledLine>> {
     let row = log::one_row(project, turn)?;
     let text = |name| files.get(name).map(|text| String::from_utf8_lossy(text));
     let message = text(artifact::USER_PROMPT);
@@ -177,6 +244,5 @@ fn show_turn(
         lines.push(StyledLine::plain(WITHOUT_CODE));
     }
 
-    app.page(project, &lines)?;
-    Ok(exit::SUCCESS)
+    Ok(lines)
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::ModelError;
-use super::known::{KnownProgram, PROVIDERS, Provider};
+use super::known::{KnownProgram, PROGRAMS, PROVIDERS, Provider};
 use super::settings::ModelKind;
 use crate::text::near::nearest;
 
@@ -238,6 +238,9 @@ fn model_advice(word: &str, configured: &[String]) -> String {
     }
 }
 
+/// A shorter word resembles too many names.
+const MIN_TYPO: usize = 4;
+
 fn suggest_model(word: &str, configured: &[String]) -> Option<String> {
     let did_you_mean = |suggestion: &str| format!("did you mean `{suggestion}`?");
     if let Some(name) = nearest(word, configured.iter().map(String::as_str)) {
@@ -248,6 +251,19 @@ fn suggest_model(word: &str, configured: &[String]) -> Option<String> {
         || KnownProgram::find(word).is_some_and(KnownProgram::answers);
     if is_offered {
         return Some(format!("`teddy setup --model {word}` sets it up"));
+    }
+
+    let programs = PROGRAMS.iter().filter(|program| program.answers());
+    let offered = programs.map(|program| program.name);
+    let offered = offered.chain(PROVIDERS.iter().map(|provider| provider.name));
+    let offered = offered.filter(|_| word.len() >= MIN_TYPO);
+    if let Some(name) = nearest(word, offered) {
+        return Some(format!(
+            "did you mean `{name}`? `teddy setup --model {name}` sets it up"
+        ));
+    }
+    if nearest(word, ["manual"]).is_some() {
+        return Some(did_you_mean("manual"));
     }
 
     if let Some((kind, id)) = word.split_once(':').filter(|(_, id)| !id.is_empty()) {
@@ -382,6 +398,12 @@ mod advice_tests {
             Some("did you mean `command:claude -p`?"),
         );
         check("openai:", None);
+        check(
+            "cluade",
+            Some("did you mean `claude`? `teddy setup --model claude` sets it up"),
+        );
+        check("manaul", Some("did you mean `manual`?"));
+        check("typo", None);
     }
 
     #[test]

@@ -268,7 +268,7 @@ impl Tracer<'_> {
         if trailers.is_empty() {
             return Ok(named);
         }
-        for session in self.candidates(sessions)? {
+        for session in candidates(self.project, sessions)? {
             let positions = self.find_rows(&session, &trailers);
             match positions.is_empty() {
                 false => named.found.push((session, positions)),
@@ -276,29 +276,6 @@ impl Tracer<'_> {
             }
         }
         Ok(named)
-    }
-
-    /// The local session of that name, otherwise fetched ones.
-    fn candidates(&self, sessions: Vec<SessionName>) -> anyhow::Result<Vec<SessionName>> {
-        let store = self.project.store();
-        let mut candidates = Vec::new();
-        for name in sessions {
-            if store.tip_id(&name).is_err() {
-                let remote = store.remote_sessions(None)?.into_iter();
-                let remote = remote.filter(|(session, _)| session.own() == name);
-                candidates.extend(remote.map(|(session, _)| session));
-            }
-
-            candidates.push(name);
-        }
-
-        // A session that was renamed since has the turns, by their ids.
-        let is_gone = candidates.iter().all(|name| store.tip_id(name).is_err());
-        if is_gone {
-            let others = store.newest(store.sessions()?)?.into_iter();
-            candidates.extend(others.take(MAX_OTHERS).map(|row| row.session));
-        }
-        Ok(candidates)
     }
 
     /// Which of the named turns added a line. `None` if the line belongs to the commit itself.
@@ -446,6 +423,60 @@ fn turn(session: &SessionName, row: &LogRow, landed: Option<CommitId>) -> LineSo
         time: row.time.clone(),
         landed,
     }
+}
+
+/// The local session of that name, otherwise fetched ones.
+fn candidates(project: &Project, sessions: Vec<SessionName>) -> anyhow::Result<Vec<SessionName>> {
+    let store = project.store();
+    let mut candidates = Vec::new();
+    for name in sessions {
+        if store.tip_id(&name).is_err() {
+            let remote = store.remote_sessions(None)?.into_iter();
+            let remote = remote.filter(|(session, _)| session.own() == name);
+            candidates.extend(remote.map(|(session, _)| session));
+        }
+
+        candidates.push(name);
+    }
+
+    // A session that was renamed since has the turns, by their ids.
+    let is_gone = candidates.iter().all(|name| store.tip_id(name).is_err());
+    if is_gone {
+        let others = store.newest(store.sessions()?)?.into_iter();
+        candidates.extend(others.take(MAX_OTHERS).map(|row| row.session));
+    }
+    Ok(candidates)
+}
+
+/// Returns the turns that a commit of `land` names, oldest first. Empty if it names none, or if no
+/// session has them.
+pub fn landed_turns(project: &Project, commit: CommitId) -> anyhow::Result<Vec<Turn>> {
+    let (sessions, trailers) = parse_trailers(&project.repository.commit(commit)?.message);
+    if trailers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let store = project.store();
+    for session in candidates(project, sessions)? {
+        let Ok(tip) = store.tip(&session) else {
+            continue;
+        };
+        let mut turns = Vec::new();
+        for turn in store.history(tip) {
+            let turn = turn?;
+            let id = turn.meta.turn_id.to_string();
+            if trailers.iter().any(|trailer| trailer.id == id) {
+                turns.push(turn);
+            }
+            if turns.len() == trailers.len() {
+                break;
+            }
+        }
+        if !turns.is_empty() {
+            turns.reverse();
+            return Ok(turns);
+        }
+    }
+    Ok(Vec::new())
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

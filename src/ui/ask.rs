@@ -14,7 +14,7 @@ use ratatui::crossterm::terminal::{Clear, ClearType};
 use unicode_width::UnicodeWidthStr;
 
 use super::key::Key;
-use super::prompt::{InputCommand, Layout, PromptText, TextInput};
+use super::prompt::{InputCommand, Layout, PromptText, TextInput, TextKeys};
 use super::style::{Paint, StyledLine, TextArea, Tone, wrap_all};
 use super::terminal::{self, BurstGuard, RawMode};
 use crate::host::interrupt;
@@ -25,12 +25,10 @@ const SETTLING: Duration = Duration::from_millis(50);
 
 const YES_OR_NO: [(char, &str); 2] = [('y', "yes"), ('n', "no")];
 
-const TEXT_KEYS: [(&str, &str); 5] = [
-    ("enter", "send"),
+const TEXT_KEYS: [(&str, &str); 3] = [
     ("\\ enter, alt-enter", "start a new line"),
     ("ctrl-e", "continue in your editor"),
     ("ctrl-u, ctrl-w", "delete the line, the word"),
-    ("ctrl-d", "leave without an answer, if nothing is written"),
 ];
 
 /// How a text prompt ended.
@@ -314,7 +312,7 @@ pub fn text(start: &str, mut help: Option<&mut PromptText<'_>>, paint: Paint) ->
         match command {
             // A lone `?` shows the keys and is not sent.
             Some(InputCommand::Send) if input.text().trim() == "?" => {
-                put(&text_help(help.is_some()), paint);
+                put(&text_help(help.as_deref().map(|help| help.keys)), paint);
                 input = TextInput::new("");
             }
             Some(InputCommand::Quit)
@@ -361,15 +359,30 @@ pub fn hint_for(enter: &str, leave: &str) -> StyledLine {
     StyledLine::of(Tone::Faint, &keys)
 }
 
-fn text_help(is_message: bool) -> Vec<StyledLine> {
+/// `keys` is `None` for a text that is no message.
+fn text_help(keys: Option<TextKeys>) -> Vec<StyledLine> {
     let line = |(keys, meaning): (&str, &str)| {
         StyledLine::of(Tone::Accent, &format!("  {keys:<19}")).with(Tone::Plain, meaning)
     };
-    let ctrl_c = match is_message {
-        true => "drop the text; leave, if nothing is written",
-        false => "leave",
+    let (enter, ctrl_d, ctrl_c) = match keys {
+        Some(TextKeys::Sending) => (
+            "send",
+            "leave without an answer, if nothing is written",
+            "drop the text; leave, if nothing is written",
+        ),
+        Some(TextKeys::Declining) => (
+            "decline the plan with this text",
+            "decline it without a text, if nothing is written",
+            "drop the text; go back to the review, if nothing is written",
+        ),
+        None => (
+            "send",
+            "leave without an answer, if nothing is written",
+            "leave",
+        ),
     };
-    let keys = TEXT_KEYS.into_iter().chain([("ctrl-c", ctrl_c)]);
+    let keys = [("enter", enter)].into_iter().chain(TEXT_KEYS);
+    let keys = keys.chain([("ctrl-d", ctrl_d), ("ctrl-c", ctrl_c)]);
     keys.map(line).collect()
 }
 

@@ -12,6 +12,9 @@ use crate::host::env;
 /// user reads and closes a file that fast.
 const AT_ONCE: Duration = Duration::from_millis(300);
 
+/// Exit code of a shell that did not find its program.
+const NOT_FOUND: i32 = 127;
+
 /// Configuration that determines the editor, besides the environment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Choices {
@@ -69,6 +72,13 @@ impl Choices {
 pub fn open(editor: &Editor, path: &Path) -> io::Result<EditorUse> {
     match terminal::lend(|| editor.open(path))?? {
         editor::EditorOutcome::Exited(status) if status.success() => Ok(EditorUse::Ended),
+        // The shell that starts it found no program.
+        editor::EditorOutcome::Exited(status) if status.code() == Some(NOT_FOUND) => {
+            Err(io::Error::other(format!(
+                "`{}` was not found; `VISUAL` and `EDITOR` name an editor",
+                name(editor)
+            )))
+        }
         editor::EditorOutcome::Exited(status) => Err(io::Error::other(format!(
             "`{}` ended with {status}",
             name(editor)

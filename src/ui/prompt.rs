@@ -46,6 +46,15 @@ pub struct PromptText<'a> {
     at: usize,
     /// The user's text, while an earlier one is shown.
     own_text: String,
+    pub keys: TextKeys,
+}
+
+/// What enter and leaving mean at a text prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextKeys {
+    Sending,
+    /// The text is the reason to decline a plan.
+    Declining,
 }
 
 impl PromptText<'_> {
@@ -56,6 +65,7 @@ impl PromptText<'_> {
             texts: None,
             at: 0,
             own_text: String::new(),
+            keys: TextKeys::Sending,
         }
     }
 

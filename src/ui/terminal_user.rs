@@ -12,7 +12,7 @@ use super::flag_user::APPROVE_ALL;
 use super::modify::Modify;
 use super::pager::Pager;
 use super::progress::{OutputStyle, Progress};
-use super::prompt::{PromptHelp, PromptText};
+use super::prompt::{PromptHelp, PromptText, TextKeys};
 use super::style::{self, Paint, StyledLine, Tone, block};
 use super::summary::{self, Audience, Summary};
 use super::terminal::{self, Full, RawMode};
@@ -207,7 +207,7 @@ impl TerminalUser {
     fn declines(&mut self, title: &str) -> anyhow::Result<bool> {
         let question = Question::Instead { title };
         ask::show(&question_lines(&question, true), self.paint);
-        let (reply, by) = self.write(BlankText::IsAskedAgain)?;
+        let (reply, by) = self.write(BlankText::IsAskedAgain, TextKeys::Declining)?;
         self.typed.extend(reply.clone());
         self.reply = (by == LeaveKey::Choice).then_some(reply);
         Ok(self.reply.is_some())
@@ -295,15 +295,20 @@ impl TerminalUser {
 
     /// Like `write`, but ctrl-c also interrupts the program.
     fn write_or_end(&self, blank: BlankText) -> anyhow::Result<Option<String>> {
-        let (text, by) = self.write(blank)?;
+        let (text, by) = self.write(blank, TextKeys::Sending)?;
         by.end();
         Ok(text)
     }
 
     /// `None` if the user leaves, with the key that did it.
-    fn write(&self, blank: BlankText) -> anyhow::Result<(Option<String>, LeaveKey)> {
+    fn write(
+        &self,
+        blank: BlankText,
+        keys: TextKeys,
+    ) -> anyhow::Result<(Option<String>, LeaveKey)> {
         let (mut prompts, mut text) = (self.prompts(), String::new());
         let mut help = PromptText::new(&self.options.prompt, &self.typed);
+        help.keys = keys;
         loop {
             text = match ask::text(&text, Some(&mut help), self.paint)? {
                 Reply::Quit(by) => return Ok((None, by)),

@@ -24,6 +24,7 @@ use crate::git::user_git::{in_checkout, silent_git, user_git};
 use crate::host::file::{read_regular, read_regular_text};
 use crate::host::foreground::{self, Foreground};
 use crate::host::process;
+use crate::text::hint::error_with_hint;
 use crate::text::shell_word::shell_word;
 
 /// Held by TeDDy, git and everything that git starts, as long as one of them runs.
@@ -524,6 +525,7 @@ pub(super) fn watch_editor(
     if editor == ":" {
         return Ok(());
     }
+    check_editor(&editor)?;
 
     let (script, trailers) = (dir.join(EDITOR_SCRIPT), dir.join(TRAILERS_FILE));
     std::fs::write(&trailers, message.trailers.join("\n") + "\n")?;
@@ -542,6 +544,24 @@ pub(super) fn watch_editor(
     let script = shell_word(script.as_os_str().as_encoded_bytes());
     git.env("GIT_EDITOR", format!("sh {script}"));
     Ok(())
+}
+
+/// Fails if the program of an editor is missing. git would name our script instead.
+fn check_editor(editor: &str) -> anyhow::Result<()> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./ ".contains(c);
+    let program = editor.split(' ').next().unwrap_or_default();
+    if !editor.chars().all(is_plain) || program.is_empty() {
+        return Ok(());
+    }
+    let mut shell = process::command("sh");
+    shell.args(["-c", "command -v \"$0\" >/dev/null", program]);
+    match shell.status()?.success() {
+        true => Ok(()),
+        false => Err(error_with_hint(
+            format!("the editor `{program}` was not found; nothing was changed"),
+            "`core.editor`, `VISUAL` or `EDITOR` names one; `-m '<message>'` gives the message without one",
+        )),
+    }
 }
 
 pub fn message_template(repository: &Repository) -> Option<String> {

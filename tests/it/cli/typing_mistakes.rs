@@ -141,6 +141,28 @@ fn an_option_that_does_not_exist_leads_to_the_one_that_does() {
 }
 
 #[test]
+fn log_takes_a_number_as_git_does() {
+    let repo = project();
+    let shown = repo.done(&["log", "-1", "--oneline"]);
+    assert!(
+        shown.contains("Make b") && shown.lines().count() == 1,
+        "{shown}"
+    );
+    check(&repo, &["log", "--all", "-x"], 2, &["unexpected argument"]);
+}
+
+#[test]
+fn a_misspelled_model_leads_to_the_nearest_that_teddy_knows() {
+    let repo = project();
+    check(
+        &repo,
+        &["plan", "x", "--model", "cluade"],
+        1,
+        &["did you mean `claude`? `teddy setup --model claude` sets it up"],
+    );
+}
+
+#[test]
 fn a_message_without_quotes_is_told_apart_from_files() {
     let repo = project();
     check(

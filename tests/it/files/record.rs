@@ -1,5 +1,7 @@
 //! `record`: makes a turn of changes that the user made without TeDDy.
 
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::json;
 use teddy::workflow::record::{self, RecordOptions, transcript};
 
@@ -288,8 +290,8 @@ fn a_program_without_a_session_that_changes_nothing_leaves_none() {
     exit code 0
     ");
     insta::assert_snapshot!(repo.printed(&["record", "--", "no-such-program"]), @"
-    error: cannot run `no-such-program`: No such file or directory (os error 2)
-    exit code 1
+    error: the program `no-such-program` was not found, so nothing ran and no turn is recorded
+    exit code 127
     ");
     assert_eq!(repo.workflow().sessions(), json!([]));
     insta::assert_snapshot!(repo.printed(&["record", "--", "sh", "-c", "echo b > b.txt"]), @"
@@ -307,9 +309,17 @@ fn a_program_that_changes_nothing_or_does_not_start_leaves_no_turn() {
     exit code 0
     ");
     insta::assert_snapshot!(repo.printed(&["record", "--", "no-such-program"]), @"
-    error: cannot run `no-such-program`: No such file or directory (os error 2)
-    exit code 1
+    error: the program `no-such-program` was not found, so nothing ran and no turn is recorded
+    exit code 127
     ");
+    repo.write("tool", "#!/no/such/interpreter\n");
+    std::fs::set_permissions(repo.path().join("tool"), PermissionsExt::from_mode(0o755)).unwrap();
+    let shown = repo.printed(&["record", "--", "./tool"]);
+    assert!(
+        shown.contains("error: cannot run `") && shown.ends_with("exit code 1\n"),
+        "{shown}"
+    );
+    std::fs::remove_file(repo.path().join("tool")).unwrap();
     insta::assert_snapshot!(repo.printed(&["record", "--", "sh", "-c", "kill -9 $$"]), @"
     No file changed; no turn is recorded.
     exit code 137

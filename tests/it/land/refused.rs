@@ -375,6 +375,20 @@ fn a_hook_that_hangs_is_ended_and_nothing_has_happened() {
     }
 }
 
+/// Regression: git named a script of TeDDy's, and the hint was about hooks.
+#[test]
+fn an_editor_that_is_missing_is_named_before_git_commits() {
+    let repo = three_turns();
+    let options: &[(&str, &str)] = &[("GIT_EDITOR", "no-such-editor -w")];
+    let mut screen = Screen::open_with(&repo, (120, 40), (&["land"], options));
+    assert_eq!(screen.end(), 1, "{}", screen.shown());
+    insta::assert_snapshot!(screen.shown().trim(), @"
+    error: the editor `no-such-editor` was not found; nothing was changed
+    hint: `core.editor`, `VISUAL` or `EDITOR` names one; `-m '<message>'` gives the message without one
+    ");
+    check_clean(&repo);
+}
+
 #[test]
 fn at_a_terminal_the_editor_opens_with_a_draft() {
     let repo = three_turns();

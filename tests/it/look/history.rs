@@ -129,6 +129,32 @@ fn show_prints_the_report_or_any_file_of_a_turn() {
     );
 }
 
+/// Regression: `HEAD` named no turn.
+#[test]
+fn show_of_a_landing_commit_shows_the_turns_in_it() {
+    let repo = two_turns();
+    repo.done(&["land", "1", "--no-edit"]);
+    assert_eq!(repo.done(&["show", "HEAD"]), repo.done(&["show", "1"]));
+    repo.git(&["reset", "--soft", "HEAD~1"]);
+    repo.done(&["land", "1..2", "--no-edit"]);
+    let turns = ["1", "2"].map(|turn| repo.done(&["show", turn]));
+    assert_eq!(repo.done(&["show", "HEAD"]), turns.join("\n"));
+    let rows = repo.json(&["show", "HEAD"], 0);
+    assert_eq!(
+        (&rows[0]["number"], &rows[1]["number"]),
+        (&1.into(), &2.into())
+    );
+    insta::assert_snapshot!(repo.printed(&["show", "HEAD", "plan.md"]), @"
+    error: the commit has turns 1-2 of `demo`
+    hint: `teddy show demo:1 plan.md` names one of them
+    exit code 2
+    ");
+    insta::assert_snapshot!(repo.printed(&["show", "HEAD~1", "--no-patch"]), @"
+    error: `HEAD~1` names no turn: commit [id] is not a turn of a session
+    exit code 1
+    ");
+}
+
 #[test]
 fn diff_shows_a_turn_or_what_is_between_two() {
     let repo = two_turns();

@@ -145,6 +145,30 @@ fn a_key_means_the_same_in_the_summary_and_in_the_tree() {
     }
 }
 
+/// Regression: the help said that enter sends and ctrl-d leaves.
+#[test]
+fn the_keys_of_a_decline_say_what_they_do_there() {
+    let repo = project();
+    let mut screen = review(&repo, (80, 24));
+    screen.press("s");
+    screen.wait_for("What should be done instead?");
+    screen.press("?\r");
+    let shown = screen.wait_for("go back to the review");
+    let (_, keys) = shown.rsplit_once("ctrl-d declines without").unwrap();
+    let (_, keys) = keys.split_once('\n').unwrap();
+    insta::assert_snapshot!(keys.trim_end().trim_end_matches("›").trim_end(), @r"
+    › ?
+      enter              decline the plan with this text
+      \ enter, alt-enter start a new line
+      ctrl-e             continue in your editor
+      ctrl-u, ctrl-w     delete the line, the word
+      ctrl-d             decline it without a text, if nothing is written
+      ctrl-c             drop the text; go back to the review, if nothing is written
+    ");
+    screen.press("\x04");
+    screen.end();
+}
+
 /// Closes the window of a review and waits until the program ends.
 fn close_window(variables: &[(&str, &str)]) {
     let repo = project();
