@@ -35,6 +35,8 @@ pub mod scripted_user;
 pub mod server;
 #[path = "support/source.rs"]
 pub mod source;
+#[path = "support/watchdog.rs"]
+pub mod watchdog;
 #[path = "support/web.rs"]
 pub mod web;
 
@@ -69,6 +71,7 @@ impl TestRepo {
 
     fn in_dir(dir: tempfile::TempDir, init: &[&str]) -> TestRepo {
         static PLAIN: OnceLock<Template> = OnceLock::new();
+        watchdog::watch();
         let repo = TestRepo { folder: dir };
         std::fs::create_dir(repo.folder.path().join("home")).unwrap();
         std::fs::create_dir(repo.path()).unwrap();

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process};
 
 use crate::support::container::{containers, without};
 use crate::support::source::files;
-use crate::support::{Output, TestRepo, skip_reporter, skipped};
+use crate::support::{Output, TestRepo, skip_reporter, skipped, watchdog};
 
 /// Tests that read git configuration, attributes, the environment or the temporary directory.
 const PART: [&str; 5] = [
@@ -231,6 +231,46 @@ fn a_program_that_hangs_is_ended_and_named() {
     while test_kill_process(pid).is_ok() {
         std::thread::yield_now();
     }
+}
+
+/// Runs a test of this module again with a limit of 100 ms, and calls `hang` there. Returns what the
+/// run wrote to stderr.
+#[expect(clippy::disallowed_methods, reason = "tests pin the environment")]
+fn run_of_a_test_that_hangs(name: &str, hang: fn()) -> String {
+    let repo = TestRepo::new();
+    if std::env::var_os(watchdog::VARIABLE).is_some() {
+        hang();
+    }
+    let mut command = repo.command(std::env::current_exe().unwrap().to_str().unwrap());
+    command
+        .args(["--exact", name])
+        .env(watchdog::VARIABLE, "100");
+    let output = Output::of(&mut command);
+    assert_eq!(output.code, -1, "{output}");
+    output.stderr
+}
+
+#[test]
+fn a_test_with_an_endless_loop_is_ended_and_named() {
+    let name = "house::hermetic::a_test_with_an_endless_loop_is_ended_and_named";
+    let stderr = run_of_a_test_that_hangs(name, || {
+        loop {
+            std::hint::spin_loop();
+        }
+    });
+    let expected = format!("test {name} hangs: more than 100ms of CPU time\n");
+    assert_eq!(stderr, expected);
+}
+
+#[test]
+fn a_test_that_waits_forever_is_ended_and_named() {
+    let name = "house::hermetic::a_test_that_waits_forever_is_ended_and_named";
+    let stderr = run_of_a_test_that_hangs(name, || {
+        loop {
+            std::thread::park();
+        }
+    });
+    assert_eq!(stderr, format!("test {name} hangs: more than 1s\n"));
 }
 
 #[test]
