@@ -18,6 +18,7 @@ use crate::model::acting::{
     AgentProgress, ContextUse, PermissionDecision, PermissionQuestion, ToolStatus, ToolUse,
 };
 use crate::plan::run::Ending;
+use crate::text::fence::fence_for;
 use crate::text::sanitize::sanitize_block;
 use crate::ui::progress::AgentWork;
 use crate::ui::style::{StyledLine, TextArea};
@@ -296,9 +297,11 @@ impl User for AcpUser<'_> {
         question: &PermissionQuestion,
     ) -> anyhow::Result<Option<PermissionDecision>> {
         let text = permission_text(agent, question);
-        // An editor shows the title on one line.
+        // An editor shows the title on one line, and renders the content as Markdown.
         let (title, details) = text.split_once('\n').unwrap_or((&text, ""));
-        let mut content = vec![text_block(&sanitize_block(details))];
+        let fence = fence_for(details, 3);
+        let details = sanitize_block(details);
+        let mut content = vec![text_block(&format!("{fence}text\n{details}\n{fence}"))];
         content.extend(question.differences.iter().map(|it| {
             let path = self.root.join(&it.path);
             json!({ "type": "diff", "path": path, "oldText": it.old, "newText": it.new })

@@ -414,7 +414,20 @@ impl User for TerminalUser {
             .collect();
         let _raw = RawMode::enter()?;
         terminal::forget_typed()?;
-        let key = ask::key_or_end(&format!("{question} {} › ", labels.join(" / ")), &keys)?;
+        let (about, question) = question.rsplit_once('\n').unwrap_or(("", question));
+        let about = match about {
+            "" => Vec::new(),
+            about => block(Tone::Plain, about),
+        };
+        let key = KeyQuestion {
+            about: &|_| about.clone(),
+            question: &format!("{question} {} › ", labels.join(" / ")),
+            keys: &keys,
+            approving: None,
+            more_help: &[],
+            paint: self.paint,
+        }
+        .key_or_end()?;
 
         Ok(choices.iter().position(|choice| choice.key == key))
     }

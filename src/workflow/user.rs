@@ -52,7 +52,7 @@ pub trait User {
     /// `flag` is the option that answers without a user.
     fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool>;
 
-    /// Returns an index. `None` if the user leaves or cannot be asked.
+    /// The last line is the question. Returns an index. `None` if the user leaves or cannot be asked.
     fn choose(
         &mut self,
         _question: &str,
@@ -67,7 +67,8 @@ pub trait User {
         agent: &str,
         question: &PermissionQuestion,
     ) -> anyhow::Result<Option<PermissionDecision>> {
-        let chosen = self.choose(&permission_text(agent, question), &PERMISSION_CHOICES)?;
+        let question = format!("{}\nAllow it?", permission_text(agent, question));
+        let chosen = self.choose(&question, &PERMISSION_CHOICES)?;
         Ok(chosen.map(|index| match index {
             0 => PermissionDecision::Once,
             1 => PermissionDecision::Always,

@@ -53,6 +53,16 @@ pub(super) fn sanitize_label(text: &str) -> String {
     sanitize_line(&excerpt_at_word(&clean, MAX_LABEL)).into_owned()
 }
 
+/// Like [`sanitize_label`], with a mark between lines.
+pub(super) fn sanitize_title(text: &str) -> String {
+    // Redact before joining: a key can have several lines.
+    let begin: String = text.trim().chars().take(10 * MAX_LABEL).collect();
+    let clean = redact(&begin);
+    let lines = clean.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty());
+    sanitize_label(&lines.collect::<Vec<_>>().join(" ↵ "))
+}
+
 /// The last answer in a chat history of aider, without its blocks of code: they are in the files.
 pub(super) fn last_answer(history: &str) -> String {
     let (mut answer, mut is_ended, mut is_code) = (String::new(), false, false);
@@ -84,16 +94,21 @@ pub(super) fn last_answer(history: &str) -> String {
 /// In characters.
 const MAX_COMMAND: usize = 4000;
 
-/// A command that the user allows or not, without keys or control characters. A longer one is cut
-/// and says so: its end can do anything.
+/// A command that the user allows or not, with its lines, without keys or control characters. A
+/// longer one is cut at a word and says so: its end can do anything.
 pub(super) fn sanitize_command(text: &str) -> String {
-    let clean = redact(text.trim());
-    let short: String = clean.chars().take(MAX_COMMAND).collect();
-    let more = clean[short.len()..].chars().count();
-    let shown = sanitize_line(&short);
-    match more {
-        0 => shown.into_owned(),
-        more => format!("{shown}… ({more} more characters are not shown)"),
+    let text = text.trim().replace("\r\n", "\n");
+    let clean = redact(&text);
+    let length = clean.chars().count();
+    let short = excerpt_at_word(&clean, MAX_COMMAND);
+    let shown = sanitize_block(&short);
+    match length > MAX_COMMAND {
+        false => shown.into_owned(),
+        true => {
+            // Without the ellipsis.
+            let more = length - (short.chars().count() - 1);
+            format!("{shown} ({more} more characters are not shown)")
+        }
     }
 }
 

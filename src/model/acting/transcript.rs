@@ -16,7 +16,7 @@ pub use commands::{CommandCounts, count_commands};
 pub(super) use recorder::{Speaker, TranscriptRecorder};
 
 use crate::model::TokenUsage;
-use crate::model::acting::agent_output::sanitize_label;
+use crate::model::acting::agent_output::sanitize_title;
 use crate::model::acting::json_line::{text_at, updates_of};
 use crate::text::counted;
 use crate::text::fence::fence_for;
@@ -159,7 +159,7 @@ fn with(text: &str, suffix: &str) -> String {
 /// On one line. Empty for an empty text.
 fn span(text: &str) -> String {
     // A backtick would end the code span.
-    match sanitize_label(text).replace('`', "'") {
+    match sanitize_title(text).replace('`', "'") {
         text if text.is_empty() => text,
         text => format!("`{text}`"),
     }
@@ -567,7 +567,7 @@ mod tests {
             "````text\n```\n# Heading\n<img src=x>\\u{202e}\\u{1b}[2J\n````\n",
         );
         let text = rendered(&[r#""from":"teddy","note":"a`\n# b""#]);
-        assert!(text.ends_with("- note: `a'\\u{a}# b`\n"), "{text}");
+        assert!(text.ends_with("- note: `a' ↵ # b`\n"), "{text}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::agent::AgentSettings;
-use super::agent_output::{sanitize_command, sanitize_label};
+use super::agent_output::{sanitize_command, sanitize_label, sanitize_title};
 use super::facts::{MAX_MESSAGE, bound};
 use super::json_line::text_at;
 use super::transcript::{exit_code, output_of};
@@ -30,7 +30,9 @@ pub(super) struct WorkState<'a> {
     is_ended: bool,
     /// The agent's id of the message. Empty if it has none.
     message_id: String,
-    tools: HashMap<String, ToolUse>,
+    tools: HashMap<String, ReportedTool>,
+    /// The latest tool call without an id, or beyond `MAX_TOOLS`.
+    unlisted: ReportedTool,
     /// A running tool can be silent for long.
     pub(super) has_tool: bool,
     pub(super) usage: TokenUsage,
@@ -40,6 +42,17 @@ pub(super) struct WorkState<'a> {
     pub(super) earlier: Option<ConversationTotals>,
     /// Determines what reported numbers cover.
     pub(super) agent: Option<&'a AgentSettings>,
+}
+
+/// A tool call, as reported so far.
+#[derive(Debug, Default)]
+struct ReportedTool {
+    shown: ToolUse,
+    /// The complete title.
+    title: String,
+    command: Option<String>,
+    paths: Vec<String>,
+    differences: Vec<ProposedText>,
 }
 
 impl WorkState<'_> {
@@ -76,9 +89,9 @@ impl WorkState<'_> {
             }
             "tool_call" | "tool_call_update" => {
                 self.is_ended = true;
-                let tool = self.tool(update);
+                let tool = &self.tool(update).shown;
+                host.progress(AgentProgress::Tool(tool));
                 self.has_tool = matches!(tool.status, ToolStatus::Pending | ToolStatus::Running);
-                host.progress(AgentProgress::Tool(&tool));
             }
             "plan" => host.progress(AgentProgress::Plan(&plan_entries(update))),
             "usage_update" => {
@@ -108,33 +121,20 @@ impl WorkState<'_> {
         }
     }
 
+    /// Some agents report the command only when they announce the tool call, not with the question.
     pub(super) fn question(&mut self, params: &Value, is_confined: bool) -> PermissionQuestion {
         let call = params.get("toolCall").unwrap_or(&Value::Null);
         let tool = self.tool(call);
-        let command = ["/rawInput/command", "/rawInput/cmd"]
-            .iter()
-            .find_map(|pointer| call.pointer(pointer).and_then(command_text));
-        let arguments = call.pointer("/rawInput/args").and_then(command_text);
-        let command = match (command, arguments) {
-            (Some(command), Some(arguments)) => Some(format!("{command} {arguments}")),
-            (command, arguments) => command.or(arguments),
-        };
-        let paths = call.get("locations").and_then(Value::as_array);
-        let paths = paths.into_iter().flatten().take(MAX_PATHS);
-        let paths = paths.map(|location| text_at(location, "/path").to_owned());
-        let command = command.map(|command| sanitize_command(&command));
-        let paths = paths.map(|path| sanitize_label(&path));
-        let detail = command.into_iter().chain(paths);
-
         let parts = call.get("content").and_then(Value::as_array);
-        let differences = parts.into_iter().flatten().filter_map(proposed_text);
+        let texts = parts.into_iter().flatten().filter_map(explanation);
+        let detail = tool.command.iter().chain(&tool.paths).cloned().chain(texts);
 
         PermissionQuestion {
-            tool: tool.id,
-            title: tool.title,
-            kind: tool.kind,
+            tool: tool.shown.id.clone(),
+            title: tool.title.clone(),
+            kind: tool.shown.kind.clone(),
             detail: detail.filter(|text| !text.is_empty()).collect(),
-            differences: differences.take(MAX_PATHS).collect(),
+            differences: tool.differences.clone(),
             is_confined,
         }
     }
@@ -150,41 +150,100 @@ impl WorkState<'_> {
         host.progress(AgentProgress::Says(piece));
     }
 
-    /// Agents send only the fields that changed.
-    fn tool(&mut self, update: &Value) -> ToolUse {
+    fn tool(&mut self, update: &Value) -> &ReportedTool {
         let id = sanitize_label(text_at(update, "/toolCallId"));
-        let mut tool = self.tools.get(&id).cloned().unwrap_or_default();
-        tool.id.clone_from(&id);
-        for (pointer, field) in [("/title", &mut tool.title), ("/kind", &mut tool.kind)] {
-            let text = text_at(update, pointer);
-            if !text.is_empty() {
-                *field = sanitize_label(text);
+        // An agent can invent any number of ids. Calls without one are different calls.
+        let is_listed = self.tools.len() < MAX_TOOLS || self.tools.contains_key(&id);
+        let tool = match is_listed && !id.is_empty() {
+            true => self.tools.entry(id.clone()).or_default(),
+            false => {
+                self.unlisted = ReportedTool::default();
+                &mut self.unlisted
             }
-        }
+        };
+        tool.shown.id = id;
+        tool.update(update);
+        tool
+    }
+}
 
-        tool.status = match text_at(update, "/status") {
+impl ReportedTool {
+    /// Agents send only the fields that changed.
+    fn update(&mut self, update: &Value) {
+        let title = text_at(update, "/title");
+        if !title.is_empty() {
+            self.shown.title = sanitize_title(title);
+            self.title = sanitize_command(title);
+        }
+        let kind = text_at(update, "/kind");
+        if !kind.is_empty() {
+            self.shown.kind = sanitize_label(kind);
+        }
+        self.shown.status = match text_at(update, "/status") {
             "pending" => ToolStatus::Pending,
             "in_progress" => ToolStatus::Running,
             "completed" => ToolStatus::Completed,
             "failed" | "denied" => ToolStatus::Failed,
-            _ => tool.status,
+            _ => self.shown.status,
         };
         // The title of a read names the file, and its result is only the first line of it.
         let output = output_of(update);
         // Claude puts output in a code block.
         let is_text = |line: &&str| !line.trim().is_empty() && !line.starts_with("```");
         let line = output.lines().find(is_text);
-        if let Some(line) = line.filter(|_| tool.kind != "read") {
-            tool.result = sanitize_label(&strip_ansi(line));
+        if let Some(line) = line.filter(|_| self.shown.kind != "read") {
+            self.shown.result = sanitize_label(&strip_ansi(line));
         }
-        tool.exit_code = exit_code(update).or(tool.exit_code);
-        // An agent can invent any number of ids.
-        if self.tools.len() < MAX_TOOLS || self.tools.contains_key(&id) {
-            self.tools.insert(id, tool.clone());
+        self.shown.exit_code = exit_code(update).or(self.shown.exit_code);
+        self.update_request(update);
+    }
+
+    /// What the tool would do.
+    fn update_request(&mut self, update: &Value) {
+        if matches!(
+            self.shown.status,
+            ToolStatus::Completed | ToolStatus::Failed
+        ) {
+            // No question about it follows, and texts of files can be long.
+            (self.command, self.paths, self.differences) = Default::default();
+            return;
         }
 
-        tool
+        let command = ["/rawInput/command", "/rawInput/cmd"]
+            .iter()
+            .find_map(|pointer| update.pointer(pointer).and_then(command_text));
+        let arguments = update.pointer("/rawInput/args").and_then(command_text);
+        let command = match (command, arguments) {
+            (Some(command), Some(arguments)) => Some(format!("{command} {arguments}")),
+            (command, arguments) => command.or(arguments),
+        };
+        if let Some(command) = command {
+            self.command = Some(sanitize_command(&command));
+        }
+        if let Some(paths) = update.get("locations").and_then(Value::as_array) {
+            let paths = paths.iter().take(MAX_PATHS);
+            let paths = paths.map(|location| sanitize_label(text_at(location, "/path")));
+            self.paths = paths.collect();
+        }
+        if let Some(parts) = update.get("content").and_then(Value::as_array) {
+            let differences = parts.iter().filter_map(proposed_text).take(MAX_PATHS);
+            let differences: Vec<ProposedText> = differences.collect();
+            if !differences.is_empty() {
+                self.differences = differences;
+            }
+        }
     }
+}
+
+/// The text in a part of a permission request, without a code block around it.
+fn explanation(part: &Value) -> Option<String> {
+    let text = text_at(part, "/content/text").trim();
+    let code = text.strip_prefix("```").and_then(|code| {
+        let (_, code) = code.strip_suffix("```")?.split_once('\n')?;
+        Some(code)
+    });
+    let text = sanitize_command(code.unwrap_or(text));
+    (!text.is_empty()).then_some(text)
 }
 
 /// The difference in a part of a tool call. `None` if there is none, if it is too long, or if its path
@@ -353,7 +412,7 @@ mod tests {
         let mut work = after(&[tool("in_progress")]);
         let mut end = tool("completed");
         end["content"] = json!([{ "content": { "text": "```console\n2 passed\n```" } }]);
-        assert_eq!(work.tool(&end).result, "2 passed");
+        assert_eq!(work.tool(&end).shown.result, "2 passed");
     }
 
     #[test]
@@ -394,6 +453,66 @@ mod tests {
                 "edit",
                 vec!["rm \\u{1b}[2J".to_owned(), "/w/a".to_owned()]
             )
+        );
+    }
+
+    /// Regression: the command was on one line, with `\u{a}` in it.
+    #[test]
+    fn a_question_keeps_the_lines_of_a_command() {
+        let command = "cd web\r\nnpm test\n\u{1b}[2J";
+        let call =
+            json!({ "toolCallId": "1", "title": command, "rawInput": { "command": command } });
+        let mut work = WorkState::default();
+        let question = work.question(&json!({ "toolCall": call }), false);
+        assert_eq!(question.title, "cd web\nnpm test\n\\u{1b}[2J");
+        assert_eq!(question.detail, [question.title]);
+        assert_eq!(
+            work.tool(&call).shown.title,
+            "cd web ↵ npm test ↵ \\u{1b}[2J"
+        );
+    }
+
+    /// Regression: a question showed only what its own message repeated of the tool call.
+    #[test]
+    fn a_question_shows_the_command_reported_before() {
+        let mut before = tool("pending");
+        before["rawInput"] = json!({ "command": "bash", "args": ["-lc", "rm a\nrm b"] });
+        before["locations"] = json!([{ "path": "/w/a" }]);
+        before["content"] = json!([{ "type": "diff", "path": "/w/a", "newText": "a\n" }]);
+        let update =
+            json!({ "sessionUpdate": "tool_call_update", "toolCallId": "1", "rawInput": {} });
+        let mut work = after(&[before, update]);
+        let asked = |work: &mut WorkState<'_>, call: Value| {
+            let question = work.question(&json!({ "toolCall": call }), true);
+            (question.title, question.detail, question.differences.len())
+        };
+        let detail = |texts: &[&str]| {
+            texts
+                .iter()
+                .map(|&text| text.into())
+                .collect::<Vec<String>>()
+        };
+        let shown = detail(&["bash -lc rm a\nrm b", "/w/a"]);
+        let by_id = json!({ "toolCallId": "1" });
+        assert_eq!(asked(&mut work, by_id.clone()), ("Edit a".into(), shown, 1));
+        let other = json!({ "toolCallId": "1", "title": "rm", "rawInput": { "command": "rm c" },
+            "content": [{ "content": { "text": "```sh\nrm c\n```" } }, { "content": { "text": "Cleans up." } }] });
+        let shown = detail(&["rm c", "/w/a", "rm c", "Cleans up."]);
+        assert_eq!(asked(&mut work, other), ("rm".into(), shown, 1));
+
+        work.tool(&tool("completed"));
+        assert_eq!(asked(&mut work, by_id), ("Edit a".into(), Vec::new(), 0));
+    }
+
+    #[test]
+    fn a_question_without_an_id_shows_nothing_of_another_one() {
+        let mut work = WorkState::default();
+        let call = json!({ "title": "ls", "kind": "execute", "rawInput": { "command": "ls" } });
+        work.question(&json!({ "toolCall": call }), true);
+        let question = work.question(&json!({ "toolCall": { "kind": "edit" } }), true);
+        assert_eq!(
+            (question.title, question.detail),
+            (String::new(), Vec::new())
         );
     }
 

@@ -17,19 +17,24 @@ pub fn permission_text(name: &str, question: &PermissionQuestion) -> String {
         None => title,
     };
 
-    let mut text = format!("{name} asks: {title}");
+    let mut text = format!("{name} asks: {}", indented(title));
     let mut shown = vec![bare(title)];
     for detail in &question.detail {
         if !shown.contains(&detail.as_str()) {
-            text.push_str(&format!("\n  {detail}"));
+            text.push_str(&format!("\n  {}", indented(detail)));
             shown.push(detail);
         }
     }
     text.push_str(match question.is_confined {
-        true => "\n  It runs in the sandbox.",
-        false => "\n  It runs without a sandbox.",
+        true => "\nIt runs in the sandbox.",
+        false => "\nIt runs without a sandbox.",
     });
     text
+}
+
+/// Only TeDDy's own lines have no indent, so no line of the agent can pass for one.
+fn indented(text: &str) -> String {
+    text.replace('\n', "\n  ")
 }
 
 /// The command of a title such as ``Run `cargo test` ``.
@@ -54,7 +59,7 @@ mod tests {
             is_confined: false,
             ..PermissionQuestion::default()
         };
-        let expected = format!("m asks: {expected}\n  It runs without a sandbox.");
+        let expected = format!("m asks: {expected}\nIt runs without a sandbox.");
         assert_eq!(permission_text("m", &question), expected);
     }
 
@@ -66,6 +71,19 @@ mod tests {
         check("cargo te…", &["cargo test --all"], "cargo test --all");
         check("", &["rm a", "rm a"], "use a tool\n  rm a");
         check("Edit a", &["/w/a", "/w/b"], "Edit a\n  /w/a\n  /w/b");
+    }
+
+    #[test]
+    fn the_lines_of_a_command_are_indented() {
+        let command = "cd web\nnpm test\nIt runs in the sandbox.";
+        let shown = "cd web\n  npm test\n  It runs in the sandbox.";
+        check("Run tests", &[command], &format!("Run tests\n  {shown}"));
+        check(command, &[command], shown);
+        check(
+            &format!("Run `{command}`"),
+            &[command],
+            &format!("Run `{shown}`"),
+        );
     }
 
     #[test]
@@ -88,7 +106,7 @@ mod tests {
         };
         assert_eq!(
             permission_text("m", &question),
-            "m asks: Edit a\n  It runs in the sandbox."
+            "m asks: Edit a\nIt runs in the sandbox."
         );
     }
 }

@@ -597,3 +597,34 @@ fn what_an_agent_asks_reaches_the_user_and_a_no_is_a_no() {
     screen.press("y");
     assert_eq!(screen.end(), 0);
 }
+
+/// Regression: the question showed `\u{a}` instead of lines, and only what its own message has of the
+/// command.
+#[test]
+fn a_question_shows_the_lines_of_the_command_reported_before() {
+    let long = "npm test -- --reporter=dot --grep='parses every kind of list' # the slow ones";
+    let command = format!("cd web\\nif test -e a; then\\n    {long}\\nfi");
+    let call = format!(
+        r#"{{"sessionUpdate":"tool_call","toolCallId":"t","title":"Run the tests","kind":"execute","status":"pending","rawInput":{{"command":"{command}"}}}}"#
+    );
+    let call = call.replace('\'', "'\\''");
+    let repo = project(&format!("update '{call}'; ask '' ''; message 'Done.'"));
+    repo.done(&["new", "demo"]);
+    let mut screen = Screen::open(&repo, (60, 40), &["plan", "-m", "go"]);
+    screen.wait_for("(q)uit");
+    let shown = screen.shown();
+    let begin = shown.find("scripted asks").unwrap();
+    insta::assert_snapshot!(shown[begin..].trim_end(), @"
+    scripted asks: Run the tests
+      cd web
+      if test -e a; then
+          npm test -- --reporter=dot --grep='parses every kind
+          ↪ of list' # the slow ones
+      fi
+    It runs in the sandbox.
+    Allow it?
+    (y)es, this time / (a)lways in this turn / (n)o / (q)uit ›
+    ");
+    screen.press("y");
+    assert_eq!(screen.end(), 0);
+}
