@@ -21,6 +21,7 @@ use crate::host::{clock, env};
 use crate::project::Project;
 use crate::session::meta::Recorded;
 use crate::session::name::SessionName;
+use crate::text::path::lossy;
 use crate::text::secret::redact;
 use crate::workflow::lifecycle;
 use crate::workflow::model::agents;
@@ -155,6 +156,7 @@ fn start_prompt(
         is_cut,
         started: event.at,
         transcript_from: transcript_size(project, event),
+        notes: Vec::new(),
     })
 }
 
@@ -177,6 +179,7 @@ fn finish(
     home.work_on(&session);
     let options = describe_turn(&home, event, conversation, prompt)?;
     let mut is_recorded = recorded(record_since(&home, prompt.start, &options, user))?;
+    note_shared_files(&home, event, conversation, prompt)?;
 
     let folder = event.folder.as_deref().unwrap_or(&prompt.folder);
     for dir in visited(&home, folder, conversation, prompt)? {
@@ -200,6 +203,7 @@ fn finish(
             ),
         );
         is_recorded |= recorded(record_since(&other, start, &options, user))?;
+        note_shared_files(&other, event, conversation, prompt)?;
     }
 
     if !is_recorded {
@@ -248,13 +252,11 @@ fn describe_turn(
     let hooks = hooks_dir(&project.repository.teddy_dir());
     let own = touched_in(project, conversation, 0);
     let mut others = BTreeSet::new();
-    let mut notes = Vec::new();
-    for other in other_conversations(&hooks, event) {
+    let mut notes = prompt.notes.clone();
+    for (_, other) in other_conversations(&hooks, event) {
         for path in touched_in(project, &other, prompt.started) {
             if own.contains(&path) {
-                let path = String::from_utf8_lossy(&path).into_owned();
-                let session = &other.session;
-                notes.push(format!("`{path}` was changed by `{session}` as well"));
+                add_note(&mut notes, shared_note(&path, &other.session));
             } else {
                 others.insert(path);
             }
@@ -302,6 +304,43 @@ fn describe_turn(
             ended,
         },
     })
+}
+
+/// Most notes that a turn has about other agents.
+const MAX_NOTES: usize = 100;
+
+fn add_note(notes: &mut Vec<String>, note: String) {
+    if notes.len() < MAX_NOTES && !notes.contains(&note) {
+        notes.push(note);
+    }
+}
+
+fn shared_note(path: &[u8], session: &str) -> String {
+    format!("`{}` was changed by `{session}` as well", lossy(path))
+}
+
+/// Adds to the open prompts of other agents which files this one changed, too: such a file is in the
+/// turn that ends first.
+fn note_shared_files(
+    project: &Project,
+    event: &HookEvent,
+    conversation: &Conversation,
+    prompt: &OpenPrompt,
+) -> anyhow::Result<()> {
+    let hooks = hooks_dir(&project.repository.teddy_dir());
+    let own = touched_in(project, conversation, 0);
+    for (file, mut other) in other_conversations(&hooks, event) {
+        let shared = touched_in(project, &other, prompt.started);
+        let shared: Vec<&Vec<u8>> = own.intersection(&shared).collect();
+        if let Some(open) = other.prompt.as_mut().filter(|_| !shared.is_empty()) {
+            let notes = shared
+                .iter()
+                .map(|path| shared_note(path, &conversation.session));
+            notes.for_each(|note| add_note(&mut open.notes, note));
+            write_json(&file, &serde_json::to_string(&other)?)?;
+        }
+    }
+    Ok(())
 }
 
 const SECOND: i64 = 1_000_000_000;
@@ -544,12 +583,16 @@ struct OpenPrompt {
     started: i64,
     /// Length of the transcript at that time.
     transcript_from: u64,
+    /// What the turn has to say about agents that ended before.
+    #[serde(default)]
+    notes: Vec<String>,
 }
 
-/// Other conversations in which a prompt is open.
-fn other_conversations(hooks: &Path, event: &HookEvent) -> Vec<Conversation> {
+/// Other conversations in which a prompt is open, with their files.
+fn other_conversations(hooks: &Path, event: &HookEvent) -> Vec<(PathBuf, Conversation)> {
     let own = conversation_file(hooks, event);
-    let Ok(root) = Root::open(&hooks.join(CONVERSATIONS)) else {
+    let dir = hooks.join(CONVERSATIONS);
+    let Ok(root) = Root::open(&dir) else {
         return Vec::new();
     };
     let names = root
@@ -560,10 +603,11 @@ fn other_conversations(hooks: &Path, event: &HookEvent) -> Vec<Conversation> {
     let names = names.filter(|name| own.file_name() != Some(name.as_os_str()));
     let read = |name: PathBuf| {
         let bytes = root.read(&name, MAX_CONVERSATION).ok()?;
-        serde_json::from_slice::<Conversation>(&bytes).ok()
+        let conversation = serde_json::from_slice::<Conversation>(&bytes).ok()?;
+        Some((dir.join(name), conversation))
     };
     let others = names.filter_map(read);
-    others.filter(|other| other.prompt.is_some()).collect()
+    others.filter(|(_, other)| other.prompt.is_some()).collect()
 }
 
 /// `None` for a new conversation.

@@ -352,9 +352,17 @@ fn agents_that_edit_different_files_have_turns_of_their_own() {
         turns(&repo, "claude-aaaa"),
         [("make a".to_owned(), json!(["by-a.txt"]))]
     );
-    let meta = repo.done(&["-s", "claude-bbbb", "show", "1", "meta.yaml"]);
-    let note = "- '`both.txt` was changed by `claude-aaaa` as well'";
-    assert!(meta.contains(note), "{meta}");
+    let notes = |session: &str| {
+        let report = repo.done(&["-s", session, "show", "1", "report.md"]);
+        let notes = report
+            .lines()
+            .filter(|line| line.starts_with("- **Note:**"));
+        notes.collect::<Vec<_>>().join("\n")
+    };
+    let note = |session: &str| format!("- **Note:** `both.txt` was changed by `{session}` as well");
+    assert_eq!(notes("claude-bbbb"), note("claude-aaaa"));
+    // Regression: only the turn that ended first had a note.
+    assert_eq!(notes("claude-aaaa"), note("claude-bbbb"));
     repo.done(&["-s", "claude-aaaa", "undo"]);
     assert_eq!(repo.read("by-b.txt"), "x\n");
     assert!(!repo.path().join("by-a.txt").exists());
