@@ -72,6 +72,9 @@ pub struct RecordResult {
     pub deleted: Vec<String>,
     /// What the changes did to files besides changing their text.
     pub damage: Vec<FileDamage>,
+    /// Changed files that no agent named, if several worked at the same time.
+    #[serde(skip)]
+    pub uncertain: Vec<String>,
 }
 
 /// State of the files when the work began.
@@ -252,6 +255,9 @@ fn complete(
         ..RecordResult::default()
     };
     for change in diff::changes(repository, old, work.made)? {
+        if options.attribution.is_uncertain(&change.path) {
+            result.uncertain.push(lossy(&change.path));
+        }
         match change.new {
             _ if change.is_of_repository() => {}
             Some(_) => result.written.push(lossy(&change.path)),
@@ -269,10 +275,29 @@ fn complete(
         .into());
     }
 
-    let (step, files) = write_recorded_turn(project, tip, &work, options)?;
+    let mut options = options.clone();
+    options
+        .work
+        .notes
+        .extend(uncertain_note(&result.uncertain, "this turn has"));
+    let (step, files) = write_recorded_turn(project, tip, &work, &options)?;
     let completed = transaction.complete(&checkout, &tip.session, &step, Some(&files))?;
     result.commit = Some(completed.commit);
     Ok(result)
+}
+
+const MAX_NAMED: usize = 10;
+
+/// Note about files that several agents could have changed. `None` if there are none.
+pub fn uncertain_note(paths: &[String], owner: &str) -> Option<String> {
+    let names = paths.iter().take(MAX_NAMED).map(|path| format!("`{path}`"));
+    let mut names = names.collect::<Vec<_>>().join(", ");
+    if paths.len() > MAX_NAMED {
+        names.push_str(&format!(" and {} more", paths.len() - MAX_NAMED));
+    }
+    let them = if paths.len() == 1 { "it" } else { "them" };
+    let note = format!("{names} changed meanwhile, and no agent named {them}: {owner} {them}");
+    (!paths.is_empty()).then_some(note)
 }
 
 /// What was done to the user's files.

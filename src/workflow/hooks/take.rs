@@ -29,7 +29,7 @@ use crate::workflow::record::attribution::Attribution;
 use crate::workflow::record::transcript::{MAX_TRANSCRIPT, Transcript, transcript};
 use crate::workflow::record::{
     NothingToRecord, RecordOptions, RecordResult, RecordStart, begin, begin_without_session,
-    exists, record, record_since,
+    exists, record, record_since, uncertain_note,
 };
 use crate::workflow::user::User;
 
@@ -178,8 +178,9 @@ fn finish(
     };
     home.work_on(&session);
     let options = describe_turn(&home, event, conversation, prompt)?;
-    let mut is_recorded = recorded(record_since(&home, prompt.start, &options, user))?;
-    note_shared_files(&home, event, conversation, prompt)?;
+    let turn = recorded(record_since(&home, prompt.start, &options, user))?;
+    note_for_others(&home, event, conversation, prompt, turn.as_ref())?;
+    let mut is_recorded = turn.is_some();
 
     let folder = event.folder.as_deref().unwrap_or(&prompt.folder);
     for dir in visited(&home, folder, conversation, prompt)? {
@@ -202,8 +203,9 @@ fn finish(
                 prompt.folder.display()
             ),
         );
-        is_recorded |= recorded(record_since(&other, start, &options, user))?;
-        note_shared_files(&other, event, conversation, prompt)?;
+        let turn = recorded(record_since(&other, start, &options, user))?;
+        note_for_others(&other, event, conversation, prompt, turn.as_ref())?;
+        is_recorded |= turn.is_some();
     }
 
     if !is_recorded {
@@ -253,8 +255,10 @@ fn describe_turn(
     let own = touched_in(project, conversation, 0);
     let mut others = BTreeSet::new();
     let mut notes = prompt.notes.clone();
-    for (_, other) in other_conversations(&hooks, event) {
-        for path in touched_in(project, &other, prompt.started) {
+    let mut is_alone = true;
+    for (_, other) in &other_conversations(&hooks, event) {
+        is_alone &= !other.is_active(event.at);
+        for path in touched_in(project, other, prompt.started) {
             if own.contains(&path) {
                 add_note(&mut notes, shared_note(&path, &other.session));
             } else {
@@ -299,6 +303,7 @@ fn describe_turn(
         transcript: written(project, event, prompt.transcript_from),
         allow_empty: false,
         attribution: Attribution {
+            named: (!is_alone).then_some(own),
             others,
             only: None,
             ended,
@@ -319,24 +324,29 @@ fn shared_note(path: &[u8], session: &str) -> String {
     format!("`{}` was changed by `{session}` as well", lossy(path))
 }
 
-/// Adds to the open prompts of other agents which files this one changed, too: such a file is in the
-/// turn that ends first.
-fn note_shared_files(
+/// Adds to the open prompts of other agents which files this one changed, too, or could have changed:
+/// such a file is in the turn that ends first.
+fn note_for_others(
     project: &Project,
     event: &HookEvent,
     conversation: &Conversation,
     prompt: &OpenPrompt,
+    turn: Option<&RecordResult>,
 ) -> anyhow::Result<()> {
     let hooks = hooks_dir(&project.repository.teddy_dir());
+    let session = &conversation.session;
     let own = touched_in(project, conversation, 0);
+    let uncertain = turn.map_or(&[][..], |turn| &turn.uncertain);
+    let uncertain = uncertain_note(uncertain, &format!("the turn of `{session}` has"));
     for (file, mut other) in other_conversations(&hooks, event) {
         let shared = touched_in(project, &other, prompt.started);
-        let shared: Vec<&Vec<u8>> = own.intersection(&shared).collect();
-        if let Some(open) = other.prompt.as_mut().filter(|_| !shared.is_empty()) {
-            let notes = shared
-                .iter()
-                .map(|path| shared_note(path, &conversation.session));
-            notes.for_each(|note| add_note(&mut open.notes, note));
+        let shared = own.intersection(&shared);
+        let notes = shared.map(|path| shared_note(path, session));
+        let notes: Vec<String> = notes.chain(uncertain.clone()).collect();
+        if let Some(open) = other.prompt.as_mut().filter(|_| !notes.is_empty()) {
+            notes
+                .into_iter()
+                .for_each(|note| add_note(&mut open.notes, note));
             write_json(&file, &serde_json::to_string(&other)?)?;
         }
     }
@@ -487,11 +497,11 @@ fn notify_file(hooks: &Path, project: &Project) -> PathBuf {
     hooks.join("notify").join(name)
 }
 
-/// Returns whether there is a new turn.
-fn recorded(result: anyhow::Result<RecordResult>) -> anyhow::Result<bool> {
+/// Returns the new turn, if there is one.
+fn recorded(result: anyhow::Result<RecordResult>) -> anyhow::Result<Option<RecordResult>> {
     match result {
-        Err(error) if error.is::<NothingToRecord>() => Ok(false),
-        result => result.map(|_| true),
+        Err(error) if error.is::<NothingToRecord>() => Ok(None),
+        result => result.map(Some),
     }
 }
 
@@ -565,6 +575,18 @@ struct Conversation {
     /// of the last change.
     #[serde(default)]
     touched: BTreeMap<PathBuf, i64>,
+}
+
+/// In nanoseconds. An agent that reports nothing for longer has probably been interrupted and closed.
+const MAX_SILENCE: i64 = 3600 * SECOND;
+
+impl Conversation {
+    /// The agent might work on a prompt at this time.
+    fn is_active(&self, now: i64) -> bool {
+        let start = self.prompt.as_ref().map(|prompt| prompt.started);
+        let last = self.touched.values().copied().chain(start).max();
+        last.is_some_and(|last| last.saturating_add(MAX_SILENCE) >= now)
+    }
 }
 
 /// A prompt on which the agent works.

@@ -22,6 +22,8 @@ pub struct Attribution {
     pub others: BTreeSet<Vec<u8>>,
     /// If set, no other files belong to the work.
     pub only: Option<BTreeSet<Vec<u8>>>,
+    /// Files that agents named, if several worked at the same time. All may have changed the others.
+    pub named: Option<BTreeSet<Vec<u8>>>,
     /// When the work ended, in nanoseconds since 1970. Later changes are the user's. `None` if it
     /// ends with the recording.
     pub ended: Option<i64>,
@@ -48,6 +50,13 @@ impl Attribution {
             }
         }
         diff::tree_with(repository, now, &excluded)
+    }
+
+    /// No agent named the file, and several could have changed it.
+    pub(super) fn is_uncertain(&self, path: &[u8]) -> bool {
+        self.named
+            .as_ref()
+            .is_some_and(|named| !named.contains(path))
     }
 
     fn includes(&self, path: &[u8], root: &Root) -> bool {

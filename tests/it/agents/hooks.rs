@@ -22,6 +22,15 @@ fn silent(out: &Output) {
     assert_eq!((out.code, &*out.stdout, &*out.stderr), (0, "", ""), "{out}");
 }
 
+/// Notes in the report of a session's first turn.
+fn notes(repo: &TestRepo, session: &str) -> String {
+    let report = repo.done(&["-s", session, "show", "1", "report.md"]);
+    let notes = report
+        .lines()
+        .filter_map(|line| line.strip_prefix("- **Note:** "));
+    notes.collect::<Vec<_>>().join("\n")
+}
+
 /// Waits until all events are recorded.
 fn settle(repo: &TestRepo) {
     silent(&repo.teddy(&["hook", "take-events"]));
@@ -352,20 +361,54 @@ fn agents_that_edit_different_files_have_turns_of_their_own() {
         turns(&repo, "claude-aaaa"),
         [("make a".to_owned(), json!(["by-a.txt"]))]
     );
-    let notes = |session: &str| {
-        let report = repo.done(&["-s", session, "show", "1", "report.md"]);
-        let notes = report
-            .lines()
-            .filter(|line| line.starts_with("- **Note:**"));
-        notes.collect::<Vec<_>>().join("\n")
-    };
-    let note = |session: &str| format!("- **Note:** `both.txt` was changed by `{session}` as well");
-    assert_eq!(notes("claude-bbbb"), note("claude-aaaa"));
+    let note = |session: &str| format!("`both.txt` was changed by `{session}` as well");
+    assert_eq!(notes(&repo, "claude-bbbb"), note("claude-aaaa"));
     // Regression: only the turn that ended first had a note.
-    assert_eq!(notes("claude-aaaa"), note("claude-bbbb"));
+    assert_eq!(notes(&repo, "claude-aaaa"), note("claude-bbbb"));
     repo.done(&["-s", "claude-aaaa", "undo"]);
     assert_eq!(repo.read("by-b.txt"), "x\n");
     assert!(!repo.path().join("by-a.txt").exists());
+    repo.done(&["verify"]);
+}
+
+/// Regression: the turn that ended first took such a file without a word.
+#[test]
+fn a_file_that_no_agent_named_is_said_to_be_uncertain_in_both_turns() {
+    let repo = project();
+    prompt(&repo, "aaaa", "make a");
+    prompt(&repo, "bbbb", "make b");
+    for (id, path) in [("aaaa", "by-a.txt"), ("bbbb", "by-b.txt")] {
+        repo.write(path, "x\n");
+        touch(&repo, id, path);
+    }
+    repo.write("generated.txt", "x\n");
+    repo.write("other.txt", "x\n");
+    stop(&repo, "bbbb");
+    stop(&repo, "aaaa");
+    let files = ["by-b.txt", "generated.txt", "other.txt"];
+    assert_eq!(
+        turns(&repo, "claude-bbbb"),
+        [("make b".to_owned(), json!(files))]
+    );
+    assert_eq!(
+        turns(&repo, "claude-aaaa"),
+        [("make a".to_owned(), json!(["by-a.txt"]))]
+    );
+    assert_eq!(
+        notes(&repo, "claude-bbbb"),
+        "`generated.txt`, `other.txt` changed meanwhile, and no agent named them: this turn has them"
+    );
+    assert_eq!(
+        notes(&repo, "claude-aaaa"),
+        "`generated.txt`, `other.txt` changed meanwhile, and no agent named them: the turn of \
+         `claude-bbbb` has them"
+    );
+
+    // One agent alone is not in doubt.
+    prompt(&repo, "cccc", "make c");
+    repo.write("c.txt", "x\n");
+    stop(&repo, "cccc");
+    assert_eq!(notes(&repo, "claude-cccc"), "");
     repo.done(&["verify"]);
 }
 
