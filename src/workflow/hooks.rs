@@ -5,6 +5,7 @@
 
 pub mod event;
 pub mod hook_file;
+mod interruption;
 pub mod take;
 
 use std::path::{Component, Path, PathBuf};

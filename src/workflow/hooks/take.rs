@@ -10,9 +10,9 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::event::{HookEvent, HookTrigger};
+use super::interruption::last_time;
 use super::{HookedAgent, hooks_dir, note_error};
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::git::worktree::linked_checkouts;
@@ -386,30 +386,13 @@ fn end_of_work(
     let transcript = event.transcript.as_deref().and_then(|path| {
         let (root, rel_path) = beneath(project, event.agent, path)?;
         let end = read_end(&root, &rel_path, prompt.transcript_from, MAX_TRANSCRIPT).ok()?;
-        last_time(&String::from_utf8_lossy(&end.bytes), &event.words)
+        last_time(
+            &String::from_utf8_lossy(&end.bytes),
+            &prompt.words,
+            &event.words,
+        )
     });
     last_tool.max(transcript)
-}
-
-/// Time of the last line in a transcript that is not about the next prompt.
-fn last_time(lines: &str, next_prompt: &str) -> Option<i64> {
-    let lines = lines.lines();
-    let values = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let times = values.filter(|line| !has_text(line, next_prompt));
-    let mut times = times.filter_map(|line| clock::parse(line["timestamp"].as_str()?));
-    times
-        .next_back()
-        .and_then(|time| i64::try_from(time.timestamp().as_nanosecond()).ok())
-}
-
-/// Returns whether a text is somewhere in a value.
-fn has_text(value: &Value, text: &str) -> bool {
-    match value {
-        Value::String(string) => string == text && !text.is_empty(),
-        Value::Array(values) => values.iter().any(|value| has_text(value, text)),
-        Value::Object(values) => values.values().any(|value| has_text(value, text)),
-        _ => false,
-    }
 }
 
 /// Records what the agent changed after the end of its prompt, as far as its tools say so.
@@ -660,27 +643,4 @@ const CONVERSATIONS: &str = "conversations";
 
 fn conversation_file(hooks: &Path, event: &HookEvent) -> PathBuf {
     hooks.join(CONVERSATIONS).join(event.conversation_file())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn work_ends_with_the_last_line_before_the_next_prompt() {
-        let check = |lines: &str, seconds: Option<i64>| {
-            let expected = seconds.map(|seconds| seconds * SECOND);
-            assert_eq!(last_time(lines, "continue"), expected, "{lines}");
-        };
-        let line = |time: u32, text: &str| {
-            format!(
-                "{{\"timestamp\":\"1970-01-01T00:00:{time:02}Z\",\"message\":{{\"content\":[{{\"text\":\"{text}\"}}]}}}}\n"
-            )
-        };
-        let interrupted = line(5, "[Request interrupted by user]");
-        check(&(line(1, "x") + &interrupted), Some(5));
-        check(&(interrupted + &line(9, "continue")), Some(5));
-        check(&line(9, "continue"), None);
-        check("{}\n{\n\nx", None);
-    }
 }

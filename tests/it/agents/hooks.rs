@@ -253,6 +253,70 @@ fn edits_after_an_interruption_are_the_users() {
     repo.done(&["verify"]);
 }
 
+/// Regression: Gemini's transcript is one document, of which no line has a time, and Codex writes
+/// lines about the next prompt before it.
+#[test]
+fn edits_after_an_interruption_of_codex_or_gemini_are_the_users() {
+    for (agent, transcript) in [
+        ("codex", "home/.codex/sessions/2020/s.jsonl"),
+        ("gemini", "home/.gemini/tmp/p/chats/s.json"),
+    ] {
+        let repo = project();
+        let file = repo.beside(transcript);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let entry = |time: &str, kind: &str, content: &str| match agent {
+            "codex" => json!({ "timestamp": time, "type": "event_msg",
+                               "payload": { "type": kind, "message": content } }),
+            _ => json!({ "timestamp": time, "type": kind, "content": content }),
+        };
+        let write = |entries: &[Value]| {
+            let lines: Vec<String> = entries.iter().map(|it| format!("{it}\n")).collect();
+            let text = match agent {
+                "codex" => lines.concat(),
+                _ => format!("{:#}", json!({ "sessionId": "s", "messages": entries })),
+            };
+            std::fs::write(&file, text).unwrap();
+        };
+        let send = |name: &str, words: &str| {
+            let event = json!({ "session_id": "esc", "cwd": repo.path(), "prompt": words,
+                                "hook_event_name": name, "transcript_path": file });
+            tell(&repo, agent, &event);
+            settle(&repo);
+        };
+        let [begin, end] = match agent {
+            "codex" => ["UserPromptSubmit", "Stop"],
+            _ => ["BeforeAgent", "AfterAgent"],
+        };
+        write(&[]);
+        send(begin, "first");
+        repo.write("agent.txt", "agent\n");
+        set_time(&repo.path().join("agent.txt"), 1_600_000_000);
+        repo.write("mine.txt", "mine\n");
+        let [aborted, starts] = match agent {
+            "codex" => ["turn_aborted", "task_started"],
+            _ => ["info", "info"],
+        };
+        write(&[
+            entry("2020-09-13T12:26:00Z", "user", "first"),
+            entry("2020-09-13T12:26:50Z", aborted, "Request cancelled."),
+            entry("2030-01-01T00:00:00Z", starts, ""),
+            entry("2030-01-01T00:00:00Z", "user", "second"),
+        ]);
+        send(begin, "second");
+        repo.write("more.txt", "more\n");
+        send(end, "");
+        let session = format!("{agent}-esc");
+        assert_eq!(
+            turns(&repo, &session),
+            [
+                ("second".to_owned(), json!(["more.txt"])),
+                ("first".to_owned(), json!(["agent.txt"]))
+            ]
+        );
+        assert!(notes(&repo, &session).starts_with("interrupted at 2020-09-13T12:26:50"));
+    }
+}
+
 /// Regression: the turn had the files of another checkout than its prompt.
 #[test]
 fn a_turn_belongs_to_the_checkout_of_its_prompt() {
