@@ -8,4 +8,5 @@ mod lanes;
 mod offered;
 mod programs;
 mod race;
+mod transcript_size;
 mod turns;
