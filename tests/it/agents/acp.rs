@@ -1,7 +1,7 @@
 //! `acp`: TeDDy as an agent inside an editor, which the test plays.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,10 @@ impl Editor {
     }
 
     fn with(repo: &TestRepo, args: &[&str]) -> Editor {
-        let mut command = repo.teddy_command(args);
+        Editor::start(repo, repo.teddy_command(args))
+    }
+
+    fn start(repo: &TestRepo, mut command: Command) -> Editor {
         command
             .current_dir(repo.beside(""))
             .stdin(Stdio::piped())
@@ -766,4 +769,164 @@ fn a_signal_ends_it_while_no_prompt_runs() {
         assert!(!is_slow, "it still runs");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
+}
+
+/// Work of an adapter: a command that the question names by its id only, then in the resumed
+/// conversation a file with its difference.
+const ADAPTER: &str = r#"
+round=1
+resume() { round=2; answer '{}'; }
+work() {
+    if test $round = 1; then
+        update '{"sessionUpdate":"tool_call","toolCallId":"toolu_1","title":"Make the notes","kind":"execute","status":"pending","rawInput":{"command":"echo one > notes.txt\nwc -l notes.txt"}}'
+        ask '' '' toolu_1
+        if test $allowed = yes; then echo one > notes.txt; fi
+        update '{"sessionUpdate":"tool_call_update","toolCallId":"toolu_1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"1 notes.txt"}}]}'
+        cost 0.25
+        message 'Made the notes.'
+    else
+        update '{"sessionUpdate":"tool_call","toolCallId":"toolu_2","title":"Edit notes.txt","kind":"edit","status":"pending","content":[{"type":"diff","path":"notes.txt","oldText":"one\n","newText":"two\n"}]}'
+        ask '' '' toolu_2
+        if test $allowed = yes; then echo two > notes.txt; fi
+        update '{"sessionUpdate":"tool_call_update","toolCallId":"toolu_2","status":"completed"}'
+        cost 0.5
+        message 'Changed the notes.'
+    fi
+}
+"#;
+
+/// Starts `teddy acp --model acp:claude` with the adapter in `PATH`.
+fn editor_of_adapter(repo: &TestRepo) -> Editor {
+    let bin = repo.beside("bin");
+    if !bin.exists() {
+        std::fs::create_dir_all(&bin).unwrap();
+        let script = crate::scripted_agent::scripted_agent_with(&bin, ADAPTER);
+        std::fs::rename(script, bin.join("claude-agent-acp")).unwrap();
+    }
+    let path = teddy::host::env::var("PATH").unwrap();
+    let mut command = repo.teddy_command(&["acp", "--model", "acp:claude"]);
+    command.env("PATH", format!("{}:{path}", bin.display()));
+    Editor::start(repo, command)
+}
+
+#[test]
+fn a_whole_conversation_with_an_adapter_inside() {
+    let repo = project();
+    let mut editor = editor_of_adapter(&repo);
+    let session = editor.begin(&repo);
+    let turn = |editor: &mut Editor, words: &str| {
+        editor.updates.clear();
+        editor.asked.clear();
+        let done = editor.prompt(&session, words);
+        assert_eq!(done["result"]["stopReason"], "end_turn", "{done}");
+        let usage = editor
+            .updates
+            .iter()
+            .rfind(|it| it["sessionUpdate"] == "usage_update");
+        let usage = usage.map(|it| it["cost"]["amount"].clone());
+        let content = |part: &Value| match part["type"].as_str() {
+            Some("diff") => format!("{} -> {}", part["oldText"], part["newText"]),
+            _ => part["content"]["text"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+        };
+        let asked = editor.asked.iter().map(|call| {
+            let parts = call["content"].as_array().unwrap().iter().map(content);
+            let parts: Vec<String> = parts.collect();
+            format!("{} {}\n{}", call["kind"], call["title"], parts.join("\n"))
+        });
+        let asked: Vec<String> = asked.collect();
+        let messages = editor.texts("agent_message_chunk").concat();
+        let text = format!("{}\n{messages}\ncost {usage:?}", asked.join("\n"));
+        // This machine might have no sandbox.
+        repo.plain(&text)
+            .replace("without a sandbox", "in the sandbox")
+    };
+    insta::assert_snapshot!(turn(&mut editor, "make notes"), @r#"
+    "execute" "acp:claude asks: Make the notes"
+    ```text
+      echo one > notes.txt
+      wc -l notes.txt
+    It runs in the sandbox.
+    ```
+    "execute" "Made the notes"
+    ▶ Reviewing Plan: "Made the notes"
+      make-notes · turn 1
+      The agent ran 1 command
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Made the notes.
+     Changes: 1 file  +1
+      notes.txt  +1  new file
+        +one
+     Action Plan:
+      - CREATE: 1 file
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    null -> "one\n"
+    Made the notes.
+
+
+    cost Some(Number(0.25))
+    "#);
+    assert_eq!(repo.read("notes.txt"), "one\n");
+    insta::assert_snapshot!(turn(&mut editor, "change the notes"), @r#"
+    "edit" "acp:claude asks: Edit notes.txt"
+    ```text
+    It runs in the sandbox.
+    ```
+    "one\n" -> "two\n"
+    "execute" "Changed the notes"
+    ▶ Reviewing Plan: "Changed the notes"
+      make-notes · turn 2
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Changed the notes.
+     Changes: 1 file  +1 -1
+      notes.txt  +1 -1
+        @@ -1 +1 @@
+        -one
+        +two
+     Action Plan:
+      - EDIT: 1 file
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    "one\n" -> "two\n"
+    Changed the notes.
+
+
+    cost Some(Number(0.75))
+    "#);
+    assert_eq!(repo.read("notes.txt"), "two\n");
+    assert!(editor.command(&session, "/diff").contains("+two"));
+    editor.command(&session, "/undo");
+    assert_eq!(repo.read("notes.txt"), "one\n");
+    editor.leave();
+
+    let mut editor = editor_of_adapter(&repo);
+    let listed = editor.list(&repo);
+    let row = listed.iter().find(|row| row["sessionId"] == json!(session));
+    assert_eq!(row.unwrap()["cwd"], json!(repo.path()));
+    let loaded = editor.reopen("session/load", &repo, &session);
+    assert_eq!(loaded["result"], json!({}));
+    let replayed = editor.updates.iter();
+    let replayed: Vec<&str> = replayed
+        .filter_map(|it| it["content"]["text"].as_str())
+        .collect();
+    insta::assert_snapshot!(replayed.concat(), @r#"
+    make notes
+
+    **1. Made the notes**
+
+    change the notes
+
+    **2. Changed the notes**
+
+    **3. Undo 2: Changed the notes**
+    "#);
+    editor.command(&session, "/redo");
+    assert_eq!(repo.read("notes.txt"), "two\n");
+    editor.leave();
+    repo.done(&["verify"]);
 }
