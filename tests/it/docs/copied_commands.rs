@@ -235,11 +235,59 @@ fn every_file_of_ours_in_the_git_directory_is_in_the_table_of_safety() {
     }
 }
 
+/// Outside of a repository a valid command fails without any effect, and an invalid one exits with
+/// code 2.
+#[track_caller]
+fn check_exists(outside: &TestRepo, words: &str) {
+    let args = shlex::split(words).unwrap();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let out = outside.teddy_in(&outside.beside("home"), &args);
+    assert!(out.code != 2, "{words}: {out}");
+}
+
+/// Commands in the text and the tables of a page. A command with a line end in it is not one.
+fn inline_commands(page: &str) -> Vec<&str> {
+    let mut is_code = false;
+    let prose = page.lines().filter(|line| {
+        let is_fence = line.starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    });
+    let spans = prose.flat_map(|line| between(line, '`'));
+    spans
+        .filter_map(|span| span.strip_prefix("teddy "))
+        .collect()
+}
+
+#[test]
+fn the_commands_and_configurations_of_agents_can_be_copied() {
+    let page = document("docs/agents.md");
+    let outside = TestRepo::new();
+    let shell = blocks(&page, "sh");
+    let lines: Vec<&str> = shell.iter().flat_map(|block| block.lines()).collect();
+    for line in &lines {
+        let words = line.strip_prefix("teddy ");
+        check_exists(
+            &outside,
+            words.unwrap_or_else(|| panic!("what is `{line}`?")),
+        );
+    }
+    let inline = inline_commands(&page);
+    inline
+        .iter()
+        .for_each(|words| check_exists(&outside, words));
+    assert!(lines.len() > 7 && inline.len() > 6, "{lines:?} {inline:?}");
+
+    let configurations = blocks(&page, "yaml");
+    configurations.iter().for_each(|block| drop(models(block)));
+    let fences = page.lines().filter(|line| line.starts_with("```")).count();
+    assert_eq!(2 * (shell.len() + configurations.len()), fences);
+}
+
 #[test]
 fn those_who_come_from_elsewhere_find_commands_that_exist() {
     let page = document("docs/coming-from.md");
     let outside = TestRepo::new();
-    let folder = outside.beside("home");
     let mut tried = 0;
     for row in page.lines().filter(|line| line.starts_with("| ")) {
         let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
@@ -247,12 +295,7 @@ fn those_who_come_from_elsewhere_find_commands_that_exist() {
             let Some(words) = command.strip_prefix("teddy ") else {
                 continue;
             };
-            let words = shlex::split(words).unwrap();
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            // Outside of a repository a valid command fails without any effect, and an invalid one
-            // exits with code 2.
-            let out = outside.teddy_in(&folder, &words);
-            assert!(out.code != 2, "{command}: {out}");
+            check_exists(&outside, words);
             tried += 1;
         }
     }
