@@ -131,7 +131,10 @@ impl UsageScope {
         };
         CallCost {
             call: call.filter(|_| self != UsageScope::LastStep),
-            total: reported.filter(|_| is_total),
+            // A later total includes a call whose cost was not reported.
+            total: reported
+                .filter(|_| is_total)
+                .or(earlier.and_then(|earlier| earlier.cost)),
             counts_anew,
         }
     }
@@ -410,6 +413,17 @@ mod tests {
             });
             cost.call
         })
+    }
+
+    /// Regression: all later calls were unknown, too, and `limits.cost` did not count them.
+    #[test]
+    fn a_call_of_unknown_cost_is_paid_with_the_next_one() {
+        let [before, total] = [0.75, 1.0].map(|cost| totals(Some(cost), 200));
+        let scope = UsageScope::Conversation;
+        let unknown = scope.cost(None, Some(&before));
+        assert_eq!((unknown.call, unknown.total), (None, before.cost));
+        assert_eq!(scope.cost(total.cost, Some(&before)).call, Some(0.25));
+        assert_eq!(scope.cost(None, None), CallCost::default());
     }
 
     /// Regression: the third of three calls with equal costs had none.

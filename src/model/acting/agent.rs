@@ -167,6 +167,7 @@ impl AgentSettings {
         let (tokens, dollars) = self.scopes();
         let is_total = tokens == UsageScope::Conversation;
         let total_usage = Some(usage).filter(|usage| usage.is_known() && is_total);
+        let total_usage = total_usage.or(earlier.and_then(|earlier| earlier.usage));
         let usage = tokens.usage(usage, earlier);
         let cost = dollars.cost(cost, earlier);
         let totals = ConversationTotals {
