@@ -37,15 +37,9 @@ fn below(dir: &Path) -> TestRepo {
 
 #[test]
 fn objects_are_borrowed_by_a_plain_path_wherever_one_line_can_hold_it() {
-    let names: [&str; 8] = [
-        "plain",
+    let names = [
         "with space",
-        " at both ends ",
-        "quote\"d and it's",
-        "#hash",
-        "back\\slash",
-        "\u{fc}ml\u{e4}ut \u{1f4a1}",
-        "colon: comma, $HOME `x`",
+        " quote\"d and it's #back\\slash, \u{fc}ml\u{e4}ut \u{1f4a1}: $HOME `x` ",
     ];
     for backend in [OVERLAY, CHECKOUT] {
         if backend == OVERLAY && !overlays() {
@@ -68,11 +62,9 @@ fn a_path_with_control_characters_is_quoted_for_git() {
         if backend == OVERLAY && !overlays() {
             continue;
         }
-        for name in ["tab\there", "line\nbreak", "escape\u{1b}[31m"] {
-            let text = seen(name, backend);
-            assert!(text.starts_with("\"/"), "{text}");
-            assert!(text.ends_with("\"\ninit\nsound\n"), "{backend}: {text}");
-        }
+        let text = seen("tab\there, line\nbreak, \u{1b}[31mred", backend);
+        assert!(text.starts_with("\"/"), "{text}");
+        assert!(text.ends_with("\"\ninit\nsound\n"), "{backend}: {text}");
     }
 }
 

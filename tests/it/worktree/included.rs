@@ -47,18 +47,17 @@ fn project() -> TestRepo {
     repo.commit("init");
     IGNORED.iter().for_each(|path| repo.write(path, "x\n"));
     repo.write("untracked.txt", "x\n");
-    let find = "find . -path ./.git -prune -o -type f -print | sed 's,^./,,' | sort";
+    let find = "find . -path ./.git -prune -o -type f -print | sed 's,^./,,' | sort > found.txt";
     repo.put("../plan.md", plan("Look", &[execute(find)]));
     repo
 }
 
 /// Returns the files in a copy that git ignores.
-fn copied(repo: &TestRepo, session: &str, more: &[&str]) -> Vec<String> {
+fn copied(repo: &TestRepo, session: &str) -> Vec<String> {
     repo.done(&["new", session]);
-    let run = ["execute", "../plan.md", "-y", "-c", CHECKOUT];
-    repo.done(&[&run[..], more].concat());
-    let output = repo.done(&["show", "@", "output/01.txt"]);
-    let ignored = output.lines().filter(|line| IGNORED.contains(line));
+    repo.done(&["execute", "../plan.md", "-y", "-c", CHECKOUT]);
+    let found = repo.read("found.txt");
+    let ignored = found.lines().filter(|line| IGNORED.contains(line));
     ignored.map(str::to_owned).collect()
 }
 
@@ -81,23 +80,23 @@ fn patterns_match_inside_ignored_directories_as_in_git() {
         assert!(!expected.is_empty(), "{patterns}");
 
         repo.write(".worktreeinclude", format!("{patterns}\n"));
-        assert_eq!(
-            copied(&repo, &format!("file-{at}"), &[]),
-            expected,
-            "{patterns}"
-        );
+        assert_eq!(copied(&repo, &format!("file-{at}")), expected, "{patterns}");
         repo.remove(".worktreeinclude");
+        // The setting has the same rules.
+        if at % 4 > 0 {
+            continue;
+        }
         let list: Vec<&str> = patterns.lines().collect();
         repo.configure(&format!(
             "worktree: {}\n",
             serde_json::json!({ "copy": list })
         ));
         assert_eq!(
-            copied(&repo, &format!("setting-{at}"), &[]),
+            copied(&repo, &format!("setting-{at}")),
             expected,
             "{patterns}"
         );
         repo.configure("");
     }
-    assert_eq!(copied(&repo, "none", &[]), [""; 0]);
+    assert_eq!(copied(&repo, "none"), [""; 0]);
 }
