@@ -1,7 +1,7 @@
 //! Proposals for tests of this layer, validated by the real engine on files in memory.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use ratatui::Terminal;

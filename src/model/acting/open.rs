@@ -49,7 +49,7 @@ mod tests {
         let opened = ModelConfig::from_spec(spec)
             .and_then(|settings| open_acting("m", &settings, &ModelEnv::default()));
         let got = opened
-            .map(|model| model.name().to_owned())
+            .map(|model| model.agent().name.clone())
             .map_err(|error| error.to_string());
         assert_eq!(got.as_deref().map_err(String::as_str), expected);
     }
