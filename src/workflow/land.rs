@@ -114,7 +114,7 @@ pub fn land(
         ..LandResult::default()
     };
 
-    let planned = match landing_plan::plan_landing(project, selected, &target, options)? {
+    let planned = match landing_plan::plan_landing(project, &tip, selected, &target, options)? {
         LandPlan::Commits(planned) => planned,
         LandPlan::Overlap(overlap) => {
             outcome.overlaps = lossy_paths(&overlap.paths);

@@ -21,6 +21,7 @@ use crate::session::publication::Stack;
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
 use crate::workspace::landing::{landed_as, turns_named};
+use crate::workspace::snapshot;
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
 
 /// Landings that are searched for on the branch, each among many commits.
@@ -79,6 +80,7 @@ pub(super) struct LandOverlap {
 /// In order. Fails with [`LandError`] if nothing is left to commit.
 pub(super) fn plan_landing(
     project: &Project,
+    tip: &Turn,
     selected: SelectedTurns,
     target: &Target,
     options: &LandOptions,
@@ -94,6 +96,7 @@ pub(super) fn plan_landing(
     for landing in selected.landings {
         let next = match apply_turn(&project.repository, tree, &landing)? {
             Ok(next) => next,
+            Err(_) if is_contained(project, tip, target, tree, &landing)? => tree,
             Err(overlap) => return Ok(LandPlan::Overlap(overlap)),
         };
         // HEAD already has the change.
@@ -151,6 +154,50 @@ fn apply_turn(
             }),
         },
     )
+}
+
+/// Returns whether a tree has what a turn did, with edits of the user's on top: the turn's files are
+/// the same there as in the user's files, or as in a later turn that no restore separates from it.
+fn is_contained(
+    project: &Project,
+    tip: &Turn,
+    target: &Target,
+    tree: TreeId,
+    landing: &Landing,
+) -> anyhow::Result<bool> {
+    let repository = &project.repository;
+    let changes = diff::changes(repository, landing.before, landing.after)?;
+    let paths: BTreeSet<&[u8]> = changes
+        .iter()
+        .map(|change| change.path.as_slice())
+        .collect();
+    let entries = repository.entries_at(tree, &paths)?;
+    let has = |state: TreeId| anyhow::Ok(repository.entries_at(state, &paths)? == entries);
+    // `select_turns` has checked that the turn is in the files.
+    if target.is_current && has(snapshot::snapshot(&project.checkout(), &[])?.tree)? {
+        return Ok(true);
+    }
+
+    let mut later = Vec::new();
+    for turn in project.store().history(tip.clone()) {
+        let turn = turn?;
+        if turn.number() <= landing.turn.number() {
+            break;
+        }
+        later.push(turn);
+    }
+    let later = later.iter().rev();
+    for turn in later.take_while(|turn| turn.meta.restored.is_none()) {
+        let Some(workspace) = &turn.meta.workspace else {
+            continue;
+        };
+        for commit in [workspace.before, workspace.after] {
+            if has(repository.commit(commit)?.tree)? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 fn draft_message(

@@ -5,10 +5,10 @@ use serde_json::json;
 use teddy::workflow::land::LandOptions;
 
 use crate::plans::{create, edit, plan};
-use crate::support::Output;
 use crate::support::landing::{
     changed, check_clean, everything, hook, project, status, three_turns,
 };
+use crate::support::{Output, TestRepo};
 
 #[test]
 fn all_turns_become_one_commit_and_the_users_own_edits_stay() {
@@ -268,6 +268,46 @@ fn a_hook_finds_what_git_ignores_and_cannot_commit_it() {
     assert_eq!(repo.read("a.txt"), "1\nTWO\n3\n4\n5\n6\n7\n8\n9\n");
     assert_eq!(status(&repo), "");
     assert_eq!(repo.read("my own.log"), "log\n");
+}
+
+/// Regression: turn 1 overlapped with HEAD for good, although HEAD has it, with the user's edit.
+#[test]
+fn a_turn_that_was_edited_and_committed_by_hand_does_not_block_the_next() {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
+    repo.workflow()
+        .run_plan(&plan("Two", &[edit("a.txt", "one", "two")]));
+    repo.write("a.txt", "two, mine\n");
+    repo.workflow()
+        .run_plan(&plan("Three", &[edit("a.txt", "two, mine", "three")]));
+    insta::assert_snapshot!(repo.workflow().land(&land_as("Land")).refused(), @"
+    turn 2 overlaps with main
+      overlap a.txt
+    ");
+    repo.write("a.txt", "two, mine\n");
+    repo.commit("mine");
+    repo.write("a.txt", "three\n");
+    repo.workflow().land(&land_as("Land")).done();
+    assert_eq!(repo.git(&["show", "HEAD:a.txt"]), "three");
+    assert!(
+        !repo
+            .git(&["log", "-1", "--format=%B"])
+            .contains("Teddy-Turn: 1")
+    );
+    insta::assert_snapshot!(repo.workflow().land(&land_as("Land")).refused(), @"
+    error: nothing to land: HEAD already has what turn 1 did
+    hint: `git log` shows which commit has it
+    exit code 1
+    ");
+    repo.write("a.txt", "four\n");
+    repo.commit("more of mine");
+    insta::assert_snapshot!(repo.workflow().land(&land_as("Land")).refused(), @"
+    error: nothing to land: HEAD already has what turn 1 did
+    hint: `git log` shows which commit has it
+    exit code 1
+    ");
 }
 
 #[test]
