@@ -256,7 +256,8 @@ fn suggest_model(word: &str, configured: &[String]) -> Option<String> {
     let programs = PROGRAMS.iter().filter(|program| program.answers());
     let offered = programs.map(|program| program.name);
     let offered = offered.chain(PROVIDERS.iter().map(|provider| provider.name));
-    let offered = offered.filter(|_| word.len() >= MIN_TYPO);
+    let is_similar = |name: &&str| name.len().min(word.len()) >= MIN_TYPO && !word.contains(':');
+    let offered = offered.filter(is_similar);
     if let Some(name) = nearest(word, offered) {
         return Some(format!(
             "did you mean `{name}`? `teddy setup --model {name}` sets it up"
