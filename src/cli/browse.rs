@@ -408,6 +408,6 @@ fn describe_outcome(code: ExitStatus, command: &str) -> String {
 }
 
 fn copy_to_clipboard(text: &str) -> anyhow::Result<String> {
-    clipboard::copy(text)?;
-    Ok(format!("{text} is in the clipboard"))
+    let copied = clipboard::copy(text)?;
+    Ok(format!("{text} {}", copied.predicate()))
 }

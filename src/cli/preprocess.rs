@@ -8,6 +8,7 @@ use super::app::App;
 use super::exit::{self, ExitStatus};
 use super::failure::{ReadOnly, Unfinished};
 use super::source;
+use crate::host::clipboard::Copied;
 use crate::host::{clipboard, file};
 use crate::plan::reading::{Preprocessed, preprocess};
 use crate::plan::repair::{Level, Repaired};
@@ -93,11 +94,14 @@ fn from_clipboard(app: &App, no_copy: bool) -> anyhow::Result<Preprocessed> {
 
     if !no_copy {
         let copied = clipboard::copy(&repaired.text).context("writing the clipboard");
-        copied.map_err(|error| Unfinished {
+        let copied = copied.map_err(|error| Unfinished {
             partial: json(repaired),
             error,
         })?;
-        app.note("Output copied to clipboard.");
+        app.note(match copied {
+            Copied::ToClipboard => "Output copied to clipboard.",
+            Copied::ToTerminal => "Output was sent to the clipboard of your terminal.",
+        });
     }
 
     if app.global.json {

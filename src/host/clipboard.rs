@@ -56,7 +56,24 @@ const TMUX: Helper = helper(
     &["tmux", "save-buffer", "-"],
 );
 
-pub fn copy(text: &str) -> io::Result<()> {
+/// How a text was copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copied {
+    ToClipboard,
+    /// A terminal does not say whether it takes the text.
+    ToTerminal,
+}
+
+impl Copied {
+    pub fn predicate(self) -> &'static str {
+        match self {
+            Copied::ToClipboard => "is in the clipboard",
+            Copied::ToTerminal => "was sent to the clipboard of your terminal",
+        }
+    }
+}
+
+pub fn copy(text: &str) -> io::Result<Copied> {
     for helper in helpers(&is_there) {
         let input = if helper.wide {
             wide(text)
@@ -65,11 +82,12 @@ pub fn copy(text: &str) -> io::Result<()> {
         };
         // xclip and wl-copy stay in the background to own the selection, so do not wait for output.
         if helper::run_with_input(&mut command(helper.copy), &input, LIMIT).is_ok() {
-            return Ok(());
+            return Ok(Copied::ToClipboard);
         }
     }
 
-    through_terminal(text)
+    through_terminal(text)?;
+    Ok(Copied::ToTerminal)
 }
 
 /// Returns the text in the clipboard. Fails if no clipboard is reachable or it contains no text.

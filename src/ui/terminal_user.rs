@@ -660,19 +660,20 @@ const MANUAL_KEYS: [(char, &str); 3] = [
     ('q', "leave; the input stays where it is"),
 ];
 
+const NO_CLIPBOARD: &str =
+    "No clipboard can be read from here: press e, and paste the answer in your editor.";
+
 /// Copies to the clipboard only if a user is at the terminal.
 fn give_input(path: &Path, text: &str, paint: Paint) -> io::Result<()> {
     std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
     write_atomic(path, text.as_bytes())?;
-    let copied = screen::can_prompt() && clipboard::copy(text).is_ok();
-    let suffix = if copied { " and in the clipboard" } else { "" };
-    ask::show(
-        &[StyledLine::plain(&format!(
-            "The input is in `{}`{suffix}.",
-            path.display()
-        ))],
-        paint,
-    );
+    let copied = screen::can_prompt().then(|| clipboard::copy(text));
+    let suffix = match copied {
+        Some(Ok(copied)) => format!(", and {}", copied.predicate()),
+        _ => String::new(),
+    };
+    let line = format!("The input is in `{}`{suffix}.", path.display());
+    ask::show(&[StyledLine::plain(&line)], paint);
 
     Ok(())
 }
@@ -689,7 +690,10 @@ fn take_answer(input: &Path, choices: &Choices, paint: Paint) -> io::Result<Opti
     loop {
         let answer = match ask::key_or_end(MANUAL_QUESTION, &MANUAL_KEYS)? {
             'q' => return Ok(None),
-            'c' => clipboard::paste(),
+            'c' => clipboard::paste().map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => io::Error::other(NO_CLIPBOARD),
+                _ => error,
+            }),
             _ => choices.message().and_then(|editor| edit_text(&editor, "")),
         };
         match answer {

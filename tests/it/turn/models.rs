@@ -576,6 +576,14 @@ fn a_manual_model_takes_the_answer_from_the_editor() {
         ),
     );
     screen.wait_for_prompt("(q)uit ›");
+    let shown = screen.shown().replace("\n↪ ", " ").replace("\n", " ");
+    assert!(
+        shown.contains("and was sent to the clipboard of your terminal."),
+        "{shown}"
+    );
+    screen.press("c");
+    screen.wait_for("No clipboard can be read from here: press e");
+    screen.wait_for_prompt("(q)uit ›");
     screen.press("e");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(draft(&repo, "plan.md") + "\n", make_b());
