@@ -86,6 +86,11 @@ fn asking_turn(repository: &Repository, turn: &Turn) -> anyhow::Result<Option<Tu
         let previous = turn.previous;
         let previous = previous.and_then(|id| Turn::read(repository, &turn.session, id).ok());
         let previous = previous.filter(has_plan);
+        // What the user wants instead of a plan says little without that plan.
+        let is_instead = |previous: &Turn| previous.meta.status == Status::Declined;
+        if is_of_user(&turn) && previous.as_ref().is_some_and(is_instead) {
+            return Ok(None);
+        }
         let question = previous.as_ref().map(|it| it.question(repository));
         let is_answer = question.transpose()?.flatten().is_some();
         if is_of_user(&turn) && !is_answer {

@@ -8,6 +8,7 @@ use crate::plans::{create, edit, plan};
 use crate::support::landing::{
     changed, check_clean, everything, hook, project, status, three_turns,
 };
+use crate::support::scripted_user::{Scripted, ScriptedUser};
 use crate::support::{Output, TestRepo};
 
 #[test]
@@ -308,6 +309,23 @@ fn a_turn_that_was_edited_and_committed_by_hand_does_not_block_the_next() {
     hint: `git log` shows which commit has it
     exit code 1
     ");
+}
+
+/// Regression: the subject was `Call it c`.
+#[test]
+fn a_plan_made_instead_of_a_declined_one_lands_with_its_title() {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo.reply(&plan("Make b", &[create("b.txt", "made\n")]))
+        .reply(&plan("Make c", &[create("c.txt", "made\n")]));
+    repo.workflow().plan("make a file").done();
+    let user = ScriptedUser::deciding([Scripted::Skip(Some("call it c"))]);
+    repo.workflow().with(user).execute().done();
+    let user = ScriptedUser::deciding([Scripted::Approve]);
+    repo.workflow().with(user).execute().done();
+    repo.workflow().land(&LandOptions::default()).done();
+    assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "Make c");
 }
 
 #[test]
