@@ -248,7 +248,7 @@ impl User for AcpUser<'_> {
         let summary = Summary::new(proposal, Audience::Informed);
         let lines = summary.lines(TextArea::UNLIMITED);
         let text: String = lines.iter().map(|line| line.text() + "\n").collect();
-        let mut blocks = vec![text_block(&text)];
+        let mut blocks = vec![code_block(&text)];
         blocks.extend(self.differences(proposal));
         let call = format!("{}-{}", proposal.session, proposal.turn);
         self.call = Some(call.clone());
@@ -297,11 +297,9 @@ impl User for AcpUser<'_> {
         question: &PermissionQuestion,
     ) -> anyhow::Result<Option<PermissionDecision>> {
         let text = permission_text(agent, question);
-        // An editor shows the title on one line, and renders the content as Markdown.
+        // An editor shows the title on one line.
         let (title, details) = text.split_once('\n').unwrap_or((&text, ""));
-        let fence = fence_for(details, 3);
-        let details = sanitize_block(details);
-        let mut content = vec![text_block(&format!("{fence}text\n{details}\n{fence}"))];
+        let mut content = vec![code_block(&sanitize_block(details))];
         content.extend(question.differences.iter().map(|it| {
             let path = self.root.join(&it.path);
             json!({ "type": "diff", "path": path, "oldText": it.old, "newText": it.new })
@@ -393,6 +391,12 @@ fn tool_status(status: ToolStatus) -> &'static str {
 
 fn text_block(text: &str) -> Value {
     json!({ "type": "content", "content": { "type": "text", "text": text } })
+}
+
+/// A text as it is. An editor would render it as Markdown, without the lines and the `*` of a command.
+fn code_block(text: &str) -> Value {
+    let fence = fence_for(text, 3);
+    text_block(&format!("{fence}text\n{}\n{fence}", text.trim_end()))
 }
 
 impl AcpUser<'_> {

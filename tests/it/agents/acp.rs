@@ -851,6 +851,7 @@ fn a_whole_conversation_with_an_adapter_inside() {
     It runs in the sandbox.
     ```
     "execute" "Made the notes"
+    ```text
     ▶ Reviewing Plan: "Made the notes"
       make-notes · turn 1
       The agent ran 1 command
@@ -863,7 +864,7 @@ fn a_whole_conversation_with_an_adapter_inside() {
      Action Plan:
       - CREATE: 1 file
     ────────────────────────────────────────────────────────────────────────────────────────────────────
-
+    ```
     null -> "one\n"
     Made the notes.
 
@@ -878,6 +879,7 @@ fn a_whole_conversation_with_an_adapter_inside() {
     ```
     "one\n" -> "two\n"
     "execute" "Changed the notes"
+    ```text
     ▶ Reviewing Plan: "Changed the notes"
       make-notes · turn 2
     ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -891,7 +893,7 @@ fn a_whole_conversation_with_an_adapter_inside() {
      Action Plan:
       - EDIT: 1 file
     ────────────────────────────────────────────────────────────────────────────────────────────────────
-
+    ```
     "one\n" -> "two\n"
     Changed the notes.
 
