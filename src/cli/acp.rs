@@ -174,7 +174,7 @@ impl AcpServer<'_> {
             cursor => cursor.as_str().and_then(|cursor| cursor.parse().ok()),
         };
         let Some(start) = start else {
-            return Err((WRONG, "`cursor` is not one that was sent".to_owned()));
+            return Err((WRONG, "unknown `cursor`".to_owned()));
         };
         let project = self.open(&dir).map_err(failed)?;
         list_conversations(&project, start).map_err(failed)

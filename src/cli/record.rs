@@ -26,7 +26,7 @@ use crate::workflow::record::{
 /// Record changes made without TeDDy as a turn
 ///
 /// Records the difference between the session's newest turn and your files as they are now: what
-/// an agent did that you drive yourself, or your own edits. Nothing is run and no file is changed;
+/// an agent that you start yourself did, or your own edits. Nothing is run and no file is changed;
 /// undo, restore, blame and land work as for any turn. If no session is in use, one is started, and
 /// the turn has what changed since HEAD.
 ///

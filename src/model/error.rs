@@ -61,7 +61,7 @@ impl fmt::Display for ModelError {
             ModelError::BudgetExceeded { budget } => {
                 write!(
                     f,
-                    "it used up the ${budget:.2} that were left and was stopped; nothing of what it did was taken"
+                    "it used up the remaining ${budget:.2} and was stopped; TeDDy discarded its changes"
                 )
             }
             ModelError::Redirect { origin, location } => {

@@ -302,7 +302,7 @@ pub const PROGRAMS: [KnownProgram; 11] = [
         name: "aider",
         title: "aider",
         usage: ProgramUsage::Agent {
-            why: "it prints its own words around an answer; the key that it uses serves the same models",
+            why: "it prints text of its own around an answer; the key that it uses serves the same models",
         },
     },
     KnownProgram {

@@ -39,7 +39,7 @@ impl Model for Manual {
         watch: &mut dyn FnMut(&str),
     ) -> Result<ModelAnswer, ModelError> {
         (self.give)(&request.full_text())
-            .map_err(|error| failed("handing the input over", &error))?;
+            .map_err(|error| failed("passing the input to you", &error))?;
         let text = (self.take)().map_err(|error| match error.kind() {
             // `ui::terminal_user` reports a missing terminal with this kind.
             io::ErrorKind::Unsupported => ModelError::NoTerminal {

@@ -34,11 +34,7 @@ impl Default for ModelEnv {
             variable: Rc::new(crate::host::env::var),
             stopped: Rc::new(|| false),
             note: Rc::new(|_| ()),
-            give: Rc::new(|_| {
-                Err(std::io::Error::other(
-                    "there is no terminal to hand it over at",
-                ))
-            }),
+            give: Rc::new(|_| Err(std::io::Error::other("there is no terminal"))),
             take: Rc::new(|| Ok(None)),
             recorded: Rc::new(|_| None),
             replayed: 0,

@@ -102,7 +102,7 @@ mod tests {
         check(
             "manual",
             &ModelEnv::default(),
-            "handing the input over: there is no terminal to hand it over at",
+            "passing the input to you: there is no terminal",
         );
     }
 

@@ -43,7 +43,7 @@ impl Replay {
 
         if files.is_empty() {
             return Err(ModelError::Settings(format!(
-                "the folder `{}` has no answers (`*.md`, `*.txt`)",
+                "the directory `{}` has no answers (`*.md`, `*.txt`)",
                 path.display()
             )));
         }

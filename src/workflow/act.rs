@@ -302,7 +302,7 @@ impl WorktreeEnv<'_, '_> {
         let detail = format!("{error:#}");
         self.record.borrow_mut().trouble = Some(error);
         ModelError::Io {
-            action: "letting the agent work".to_owned(),
+            action: "running the agent".to_owned(),
             detail,
         }
     }
@@ -422,11 +422,11 @@ fn name_of(worktree: &Path) -> String {
 fn describe_outcome(tip: &Turn) -> &'static str {
     match tip.meta.status {
         Status::Executed => {
-            "The user has looked at them, and what they approved is in the files of this folder."
+            "The user has reviewed them, and the approved ones are in the files of this directory."
         }
         Status::Declined => "The user did not want them: none of them is in the files any more.",
-        Status::Failed => "They were carried out in part; the files are as the report says.",
-        _ => "They were not carried out: none of them is in the files any more.",
+        Status::Failed => "They were applied in part, as the report says.",
+        _ => "They were not applied: none of them is in the files any more.",
     }
 }
 

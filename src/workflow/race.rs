@@ -247,7 +247,7 @@ impl FinishedLane {
 }
 
 fn read_news(line: &[u8]) -> anyhow::Result<LaneNews> {
-    serde_json::from_slice(line).context("reading what a lane tells")
+    serde_json::from_slice(line).context("reading the progress of a lane")
 }
 
 // Runs the lanes as processes: starts a bounded number, collects their reports, and ends them with

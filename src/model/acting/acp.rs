@@ -284,7 +284,7 @@ impl AcpModel {
             }
             None => Err(TalkError::Failed(RpcFailure {
                 code: 0,
-                message: "there is none of this name".to_owned(),
+                message: "the agent has no such mode".to_owned(),
             })),
         };
 
@@ -340,7 +340,7 @@ impl AcpModel {
                 };
                 ModelError::Agent {
                     detail: format!("`{program}` ended {when} ({ending}){why}"),
-                    remedy: format!("run it by hand to see more, or give `{program}` another try"),
+                    remedy: format!("run it by hand to see more, or try `{program}` again"),
                 }
             }
         }

@@ -71,7 +71,7 @@ impl AgentSettings {
                 _ => "agent",
             };
             let why = preset::unknown(settings.kind.presets(), kind, id);
-            return Err(wrong(format!("has an `id` that means nothing: {why}")));
+            return Err(wrong(format!("has an invalid `id`: {why}")));
         }
 
         let own = |args: &[&str]| args.iter().map(|word| (*word).to_owned()).collect();
@@ -354,7 +354,7 @@ fn limits(settings: &ModelConfig) -> AgentLimits {
 
 pub(super) fn private_dir() -> Result<DialogueDir, ModelError> {
     DialogueDir::new().map_err(|error| ModelError::Io {
-        action: "making a temporary folder".to_owned(),
+        action: "creating a temporary directory".to_owned(),
         detail: error.to_string(),
     })
 }
@@ -446,7 +446,7 @@ mod tests {
         let error = AgentSettings::of("m", &settings, &|_| None).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "model `m` has an `id` that means nothing: `acp:cluade` is not a known agent; did you mean `acp:claude`?"
+            "model `m` has an invalid `id`: `acp:cluade` is not a known agent; did you mean `acp:claude`?"
         );
     }
 }

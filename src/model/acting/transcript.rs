@@ -254,7 +254,7 @@ impl TranscriptBody {
             let [title, kind] = ["/title", "/kind"].map(|pointer| text_at(permission, pointer));
             let by = match text_at(permission, "/by") {
                 "" => String::new(),
-                "person" => ", by the person".to_owned(),
+                "person" => ", by the user".to_owned(),
                 "sandbox" => ", by the sandbox".to_owned(),
                 "beforehand" => ", by `-y`".to_owned(),
                 "nobody" => ", because no user could be asked".to_owned(),
@@ -513,7 +513,7 @@ mod tests {
                 &piece("Done."),
                 r#""from":"teddy","note":"a new one begins""#,
             ],
-            "```text\nI will.\n```\n\n- asked for `Edit a` (`edit`): once, by the person\n\
+            "```text\nI will.\n```\n\n- asked for `Edit a` (`edit`): once, by the user\n\
              - `Edit 'a'` (`edit`): completed\n\n```text\nDone.\n```\n\n- note: `a new one begins`\n",
         );
     }

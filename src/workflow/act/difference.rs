@@ -46,7 +46,7 @@ pub(super) fn plan_from(
     if changes.len() > limit {
         return Err(error_with_hint(
             format!(
-                "the agent changed {}, and {} is the most that one turn may have; none of them was taken",
+                "the agent changed {}, but a turn can have at most {}; TeDDy discarded all of them",
                 counted(changes.len(), "file"),
                 limit
             ),
@@ -123,7 +123,7 @@ fn exact(changes: &[MadeChange], description: &AgentText<'_>) -> anyhow::Result<
         whole_paths.extend(wrong);
         anyhow::ensure!(
             whole_paths.len() > old_len,
-            "the plan of what the agent did does not give the same files; nothing was taken"
+            "the plan made from the agent's changes does not produce the same files; TeDDy discarded the changes"
         );
     }
 }
@@ -142,7 +142,7 @@ fn not_as_made(changes: &[MadeChange], planned: &WrittenPlan) -> anyhow::Result<
     let results = files_after(&plan, &before, &artifact_bytes).map_err(|mistakes| {
         let first = mistakes.first().map(|mistake| mistake.message.clone());
         anyhow::anyhow!(
-            "the plan of what the agent did has mistakes: {}",
+            "the plan made from the agent's changes has mistakes: {}",
             first.unwrap_or_default()
         )
     })?;

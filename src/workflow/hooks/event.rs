@@ -63,7 +63,7 @@ pub struct HookEvent {
 /// `None` for other kinds.
 pub fn parse_event(agent: HookedAgent, text: &str) -> anyhow::Result<Option<HookEvent>> {
     let value: Value = serde_json::from_str(text)
-        .map_err(|error| anyhow::anyhow!("what {} tells is not JSON: {error}", agent.name()))?;
+        .map_err(|error| anyhow::anyhow!("the event of {} is not JSON: {error}", agent.name()))?;
     let field = |name: &str| value[name].as_str().unwrap_or_default();
     // Codex calls `notify` with keys of its own.
     let is_notify = agent == HookedAgent::Codex && value.get("hook_event_name").is_none();
@@ -81,7 +81,7 @@ pub fn parse_event(agent: HookedAgent, text: &str) -> anyhow::Result<Option<Hook
 
     anyhow::ensure!(
         !id.is_empty() && id.len() <= MAX_ID,
-        "{} does not say which conversation it is",
+        "the event of {} has no valid conversation id",
         agent.name()
     );
     let prompt = match is_notify {

@@ -82,7 +82,9 @@ impl HookFile {
 
         let home = home.context("HOME is not set")?;
         let path = home.join(agent.config_dir()).join(file);
-        let home = home.canonicalize().context("the home folder is gone")?;
+        let home = home
+            .canonicalize()
+            .context("the home directory does not exist")?;
         let real = match path.canonicalize() {
             Ok(real) => real,
             Err(_) => home.join(agent.config_dir()).join(file),
@@ -90,7 +92,7 @@ impl HookFile {
         let rel_path = real.strip_prefix(&home).map_err(|_| {
             let (path, real) = (path.display(), real.display());
             let error =
-                anyhow::anyhow!("`{path}` is `{real}`, which is not below your home folder");
+                anyhow::anyhow!("`{path}` is `{real}`, which is not below your home directory");
             with_hint(error, add_by_hand(agent, form))
         })?;
         Ok(HookFile {
@@ -216,7 +218,7 @@ impl HookFile {
             change = make(self)?;
         }
         anyhow::bail!(
-            "`{}` is changed by another program all the time; try again",
+            "another program keeps changing `{}`; try again",
             self.path().display()
         )
     }
@@ -314,7 +316,7 @@ pub fn with_entry(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
     for event in hook_events(agent) {
         if find_own_group(agent, &parse_json(&text)?, event).is_none() {
             text = json_edit::push(&text, &["hooks", event], &entry_group(agent, event))
-                .with_context(|| format!("`hooks` or `hooks.{event}` is something else"))?;
+                .with_context(|| format!("`hooks` or `hooks.{event}` has an unexpected type"))?;
         }
     }
 
@@ -329,7 +331,7 @@ pub fn without_entry(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
             let is_alone = group["hooks"].as_array().is_some_and(|all| all.len() == 1);
             let without = json_edit::remove(&text, &["hooks", event], index);
             text = without.filter(|_| is_alone).with_context(|| {
-                format!("`hooks.{event}` has our entry in one with others: remove it by hand")
+                format!("`hooks.{event}` has TeDDy's command in an entry with others: remove it there yourself")
             })?;
         }
     }
@@ -447,7 +449,7 @@ fn with_notify(text: &str) -> anyhow::Result<String> {
             let is_list = notify_words(document.as_table()).is_some_and(|words| !words.is_empty());
             let open = open
                 .filter(|_| is_list)
-                .with_context(|| format!("`notify` is not a list of words: {other}"))?;
+                .with_context(|| format!("`notify` is not a list of strings: {other}"))?;
             let (before, after) = text.split_at(open);
             return Ok(format!("{before}{NOTIFY_FIRST}{after}"));
         }
@@ -678,6 +680,6 @@ mod tests {
         let error = without_entry(HookedAgent::Claude, &text)
             .unwrap_err()
             .to_string();
-        assert!(error.contains("remove it by hand"), "{error}");
+        assert!(error.contains("remove it there yourself"), "{error}");
     }
 }

@@ -707,7 +707,7 @@ fn whatever_a_hook_is_told_the_agent_hears_nothing() {
     Session demo, turn 0, on branch main
     Ready for turn 1
     Your files are as the newest turn left them
-    warning: an agent's prompt may be in no turn: 2026-01-02T03:04:05Z what claude tells is not JSON: expected value at line 1 column 1 (the last of 4: `teddy hooks status`)
+    warning: an agent's prompt may be in no turn: 2026-01-02T03:04:05Z the event of claude is not JSON: expected value at line 1 column 1 (the last of 4: `teddy hooks status`)
     Next: teddy '<what you want>'
     exit code 0
     ");
@@ -850,7 +850,7 @@ fn what_others_have_written_is_left_as_it_is() {
     repo.teddy(&["hooks", "install", "codex", "--notify", "-y"])
         .check(
             1,
-            &["`notify` is not a list of words: 1", "add it yourself"],
+            &["`notify` is not a list of strings: 1", "add it yourself"],
         );
     let rows = repo.json(&["hooks", "status", "codex"], 0)["hooks"].clone();
     assert_eq!(rows[2]["state"], "foreign");
@@ -878,7 +878,7 @@ fn settings_behind_a_link_out_of_place_are_not_written() {
     std::os::unix::fs::symlink(&elsewhere, repo.beside("home/.claude")).unwrap();
     let install = ["hooks", "install", "claude", "--user", "-y"];
     repo.teddy(&install)
-        .check(1, &["not below your home folder"]);
+        .check(1, &["not below your home directory"]);
     let kept = std::fs::read_to_string(elsewhere.join("settings.json"));
     assert_eq!(kept.unwrap(), "{}\n");
 
@@ -941,7 +941,7 @@ fn settings_that_cannot_be_written_stay_and_the_lines_are_shown() {
     std::fs::write(&elsewhere, "{}\n").unwrap();
     std::fs::create_dir_all(repo.beside("home/.claude")).unwrap();
     symlink(&elsewhere, repo.beside("home/.claude/settings.json")).unwrap();
-    refused(&["--user"], "not below your home folder");
+    refused(&["--user"], "not below your home directory");
     assert_eq!(std::fs::read_to_string(&elsewhere).unwrap(), "{}\n");
 }
 

@@ -216,7 +216,7 @@ fn a_conversation_goes_on_with_what_became_of_the_changes_and_else_begins_anew()
     repo.done(&["plan", "-m", "and two"]);
     assert_eq!(prompt(&repo), (true, true));
     let told = repo.git(&["show", "refs/teddy/drafts/demo:told.md"]);
-    for words in ["what they approved is in the files", "- a.txt", "and two"] {
+    for words in ["the approved ones are in the files", "- a.txt", "and two"] {
         assert!(told.contains(words), "{words}: {told}");
     }
 
@@ -361,7 +361,7 @@ fn too_many_files_are_not_proposed_and_the_transcript_is_kept() {
       scripted 1.2.3 is at work
       Made many.
     scripted: done, [time]
-    error: the agent changed 5 files, and 3 is the most that one turn may have; none of them was taken
+    error: the agent changed 5 files, but a turn can have at most 3; TeDDy discarded all of them
     hint: ask for less at once, add what it generated to `.gitignore`, or raise `limits.files`
     exit code 1
     ");
@@ -476,7 +476,7 @@ fn the_limit_stops_a_resumed_conversation_at_its_true_sum() {
     Asking scripted with about [n] tokens, no price set
       scripted 1.2.3 is at work
     scripted: done, [time], $0.1875
-    error: it used up the $0.12 that were left and was stopped; nothing of what it did was taken
+    error: it used up the remaining $0.12 and was stopped; TeDDy discarded its changes
     hint: raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
     exit code 1
     ");
@@ -500,7 +500,7 @@ fn what_an_agent_costs_counts_where_nothing_comes_of_it() {
     Asking scripted with about [n] tokens, no price set
       scripted 1.2.3 is at work
     scripted: done, [time], $0.7000
-    error: it used up the $0.50 that were left and was stopped; nothing of what it did was taken
+    error: it used up the remaining $0.50 and was stopped; TeDDy discarded its changes
     hint: raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
     exit code 1
     ");
