@@ -19,6 +19,7 @@ use crate::text::json_edit;
 
 const MAX_FILE: u64 = 4 << 20;
 const MAX_ATTEMPTS: u32 = 50;
+const MAX_EMPTY_READS: u32 = 25;
 /// Permission bit.
 const OWNER_CAN_WRITE: u32 = 0o200;
 const PAUSE: Duration = Duration::from_millis(20);
@@ -115,7 +116,15 @@ impl HookFile {
         if root.kind(&self.rel_path)?.is_none() {
             return Ok(None);
         }
-        let bytes = root.read(&self.rel_path, MAX_FILE)?;
+        let mut bytes = root.read(&self.rel_path, MAX_FILE)?;
+        // An agent that saves the file in place empties it first.
+        for _ in 0..MAX_EMPTY_READS {
+            if !bytes.is_empty() {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+            bytes = root.read(&self.rel_path, MAX_FILE)?;
+        }
         let text = String::from_utf8(bytes);
         text.map(Some)
             .with_context(|| format!("`{}` is not UTF-8", self.path().display()))

@@ -1,6 +1,7 @@
 //! `hooks`, and the commands that the hooks run: each prompt of an agent becomes a turn, without
 //! any output to the agent.
 
+use std::io::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -804,7 +805,7 @@ fn what_an_agent_saves_at_the_same_time_is_kept() {
     std::fs::write(&file, "{\"count\": 0}\n").unwrap();
     let stop = std::sync::atomic::AtomicBool::new(false);
     let saved = std::thread::scope(|scope| {
-        // Counts on, by rename and in place, and keeps what is in the file besides.
+        // Counts on, by rename and in place, and keeps everything else in the file.
         let agent = scope.spawn(|| {
             let mut count = 0;
             while !stop.load(std::sync::atomic::Ordering::SeqCst) {
@@ -823,7 +824,10 @@ fn what_an_agent_saves_at_the_same_time_is_kept() {
                     std::fs::write(&new, text).unwrap();
                     std::fs::rename(&new, &file).unwrap();
                 } else {
-                    std::fs::write(&file, text).unwrap();
+                    // Regression: the empty file counted as the settings.
+                    let mut emptied = std::fs::File::create(&file).unwrap();
+                    std::thread::sleep(std::time::Duration::from_millis(7));
+                    emptied.write_all(text.as_bytes()).unwrap();
                 }
                 std::thread::sleep(std::time::Duration::from_millis(7));
             }
