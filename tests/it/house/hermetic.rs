@@ -258,8 +258,10 @@ fn a_test_with_an_endless_loop_is_ended_and_named() {
             std::hint::spin_loop();
         }
     });
-    let expected = format!("test {name} hangs: more than 100ms of CPU time\n");
-    assert_eq!(stderr, expected);
+    // On a busy machine, it has less CPU time when the limit by the clock ends it.
+    let [cpu, clock] =
+        ["100ms of CPU time", "1s"].map(|limit| format!("test {name} hangs: more than {limit}\n"));
+    assert!(stderr == cpu || stderr == clock, "{stderr}");
 }
 
 #[test]
