@@ -89,6 +89,9 @@ pub(super) struct Unfinished {
 /// How to answer a question of the model.
 pub(super) const ANSWER: &str = "`teddy resume -m '<answer>'` answers and continues";
 
+/// Hint if the program of `record` is missing.
+const PROGRAMS: &str = "programs are searched in `PATH`; `./<file>` names one in this directory";
+
 /// Hint if another process holds the lock.
 const WAIT: &str = "try again once it has ended; `TEDDY_LOCK_TIMEOUT=<seconds>` waits longer";
 
@@ -190,7 +193,7 @@ fn usage(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if cause.is::<ProgramNotFound>() {
         return Some(Diagnosis {
             code: exit::NO_PROGRAM,
-            ..Diagnosis::of(FailureKind::ProgramNotFound, None)
+            ..Diagnosis::of(FailureKind::ProgramNotFound, Some(PROGRAMS.to_owned()))
         });
     }
 

@@ -195,9 +195,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
         Notice::ChangedUnderReview => {
             "your files changed while the plan was reviewed; it is validated again".to_owned()
         }
-        Notice::ChangedSincePlan(files) => {
-            format!("{} changed after the plan was made", list_paths(files))
-        }
+        Notice::ChangedSincePlan(files) => changed_since_plan(files),
         Notice::NotReplanned(why) => no_replan(why),
         Notice::WholeProject { files, tokens } => format!(
             "The model sees the whole project: {}, about {} tokens.",
@@ -247,6 +245,10 @@ fn sentences(notice: &Notice) -> Vec<String> {
         ),
     };
     vec![sentence]
+}
+
+fn changed_since_plan(files: &[String]) -> String {
+    format!("{} changed after the plan was made", list_paths(files))
 }
 
 fn changed_during_call(model: &str, paths: &[String]) -> String {

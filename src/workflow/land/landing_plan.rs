@@ -156,8 +156,8 @@ fn apply_turn(
     )
 }
 
-/// Returns whether a tree has what a turn did, with edits of the user's on top: the turn's files are
-/// the same there as in the user's files, or as in a later turn that no restore separates from it.
+/// Returns whether a tree has what a turn did, with edits of the user's on top: each file of the turn
+/// is the same there as in the user's files, or as in a later turn that no restore separates from it.
 fn is_contained(
     project: &Project,
     tip: &Turn,
@@ -167,14 +167,15 @@ fn is_contained(
 ) -> anyhow::Result<bool> {
     let repository = &project.repository;
     let changes = diff::changes(repository, landing.before, landing.after)?;
-    let paths: BTreeSet<&[u8]> = changes
-        .iter()
-        .map(|change| change.path.as_slice())
-        .collect();
-    let entries = repository.entries_at(tree, &paths)?;
-    let has = |state: TreeId| anyhow::Ok(repository.entries_at(state, &paths)? == entries);
+    let mut missing: BTreeSet<&[u8]> = changes.iter().map(|change| &*change.path).collect();
+    let entries = repository.entries_at(tree, &missing)?;
+    let mut compare = |state: TreeId| {
+        let state = repository.entries_at(state, &missing)?;
+        missing.retain(|path| state.get(path) != entries.get(path));
+        anyhow::Ok(missing.is_empty())
+    };
     // `select_turns` has checked that the turn is in the files.
-    if target.is_current && has(snapshot::snapshot(&project.checkout(), &[])?.tree)? {
+    if target.is_current && compare(snapshot::snapshot(&project.checkout(), &[])?.tree)? {
         return Ok(true);
     }
 
@@ -192,7 +193,7 @@ fn is_contained(
             continue;
         };
         for commit in [workspace.before, workspace.after] {
-            if has(repository.commit(commit)?.tree)? {
+            if compare(repository.commit(commit)?.tree)? {
                 return Ok(true);
             }
         }

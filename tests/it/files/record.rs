@@ -291,6 +291,7 @@ fn a_program_without_a_session_that_changes_nothing_leaves_none() {
     ");
     insta::assert_snapshot!(repo.printed(&["record", "--", "no-such-program"]), @"
     error: the program `no-such-program` was not found, so nothing ran and no turn is recorded
+    hint: programs are searched in `PATH`; `./<file>` names one in this directory
     exit code 127
     ");
     assert_eq!(repo.workflow().sessions(), json!([]));
@@ -310,6 +311,7 @@ fn a_program_that_changes_nothing_or_does_not_start_leaves_no_turn() {
     ");
     insta::assert_snapshot!(repo.printed(&["record", "--", "no-such-program"]), @"
     error: the program `no-such-program` was not found, so nothing ran and no turn is recorded
+    hint: programs are searched in `PATH`; `./<file>` names one in this directory
     exit code 127
     ");
     repo.write("tool", "#!/no/such/interpreter\n");

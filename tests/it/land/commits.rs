@@ -278,8 +278,10 @@ fn a_turn_that_was_edited_and_committed_by_hand_does_not_block_the_next() {
     repo.commit("init");
     repo.workflow().new_session("demo").done();
     repo.workflow().add(&["a.txt"]);
-    repo.workflow()
-        .run_plan(&plan("Two", &[edit("a.txt", "one", "two")]));
+    repo.workflow().run_plan(&plan(
+        "Two",
+        &[edit("a.txt", "one", "two"), create("b.txt", "b\n")],
+    ));
     repo.write("a.txt", "two, mine\n");
     repo.workflow()
         .run_plan(&plan("Three", &[edit("a.txt", "two, mine", "three")]));
@@ -304,6 +306,7 @@ fn a_turn_that_was_edited_and_committed_by_hand_does_not_block_the_next() {
     ");
     repo.write("a.txt", "four\n");
     repo.commit("more of mine");
+    repo.write("b.txt", "not committed\n");
     insta::assert_snapshot!(repo.workflow().land(&land_as("Land")).refused(), @"
     error: nothing to land: HEAD already has what turn 1 did
     hint: `git log` shows which commit has it

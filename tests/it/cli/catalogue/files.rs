@@ -17,7 +17,6 @@ fn a_file_or_folder_that_cannot_be_used() {
         &["export", "../file"],
         &["man", "--out", "../file/x"],
         &["preprocess"],
-        &["record", "--", "no-such-program"],
     ] {
         page.refused(&repo, args);
     }

@@ -27,6 +27,14 @@ fn a_command_that_fails() {
 }
 
 #[test]
+fn a_program_that_is_not_there() {
+    let repo = project();
+    let mut page = Page::default();
+    page.refused(&repo, &["record", "--", "no-such-program"]);
+    page.compare("missing-program");
+}
+
+#[test]
 fn a_result_that_overlaps() {
     let repo = project();
     // The command acts as a user who saves the file meanwhile.
