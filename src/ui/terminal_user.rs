@@ -402,23 +402,17 @@ impl User for TerminalUser {
 
     fn choose(&mut self, question: &str, choices: &[Choice<'_>]) -> anyhow::Result<Option<usize>> {
         self.progress.clear();
-        let labels: Vec<&str> = choices
-            .iter()
-            .map(|choice| choice.label)
-            .chain(["(q)uit"])
-            .collect();
-        let keys: Vec<(char, &str)> = choices
+        let mut keys: Vec<(char, &str)> = choices
             .iter()
             .map(|choice| (choice.key, choice.label))
-            .chain([('q', "leave it as it is")])
             .collect();
+        let mut labels: Vec<&str> = keys.iter().map(|(_, label)| *label).collect();
+        labels.push("(q)uit");
+        keys.push(('q', "leave it as it is"));
         let _raw = RawMode::enter()?;
         terminal::forget_typed()?;
         let (about, question) = question.rsplit_once('\n').unwrap_or(("", question));
-        let about = match about {
-            "" => Vec::new(),
-            about => block(Tone::Plain, about),
-        };
+        let about = block(Tone::Plain, about);
         let key = KeyQuestion {
             about: &|_| about.clone(),
             question: &format!("{question} {} › ", labels.join(" / ")),
@@ -494,21 +488,15 @@ fn notes(modify: &Modify, misfits: Option<&Vec<String>>) -> Vec<StyledLine> {
         REST_FITS
     };
 
-    let heading = StyledLine::of(
-        Tone::Warning,
-        "Switched off, because it no longer fits your files:",
+    let mut lines = warning("Switched off, because it no longer fits your files:");
+    lines.extend(
+        misfits
+            .iter()
+            .flat_map(|misfit| block(Tone::Warning, misfit)),
     );
-    let listed = misfits
-        .iter()
-        .flat_map(|misfit| block(Tone::Warning, misfit));
-    let end = StyledLine::of(Tone::Warning, what_runs);
-
-    [heading]
-        .into_iter()
-        .chain(listed)
-        .chain([end])
-        .chain(unsent)
-        .collect()
+    lines.extend(warning(what_runs));
+    lines.extend(unsent);
+    lines
 }
 
 fn with_changes(changed: usize, off: usize) -> String {
