@@ -71,7 +71,7 @@ fn show(app: &App, asked: &AnsweredQuestion) -> anyhow::Result<()> {
     }
     for recorded in &asked.turns {
         let id = recorded.commit.to_string();
-        let (turn, word) = (recorded.turn, recorded.status().word());
+        let (turn, word) = (recorded.turn, recorded.word());
         app.note(&format!("turn {turn} {word} {}", &id[..12]));
     }
     Ok(())

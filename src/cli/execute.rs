@@ -268,7 +268,7 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
     }
 
     let RecordedTurn { turn, commit, .. } = recorded;
-    let (word, id) = (recorded.status().word(), commit.to_string());
+    let (word, id) = (recorded.word(), commit.to_string());
     app.print(format!("turn {turn} {word} {}\n", &id[..12]))?;
     if let Some(line) = applied_files(recorded) {
         app.note(&line);

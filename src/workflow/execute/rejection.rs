@@ -136,11 +136,12 @@ impl<'p> PlannedTurn<'p> {
         user: &mut dyn User,
     ) -> anyhow::Result<Reviewed<'p>> {
         let unseen = self.validated.unseen();
-        let is_shown = options.replan
+        let shows_files = !unseen.is_empty()
+            && options.replan
             && self.check_replan_useful().is_ok()
             && self.has_correcting_model(options);
-        match unseen.is_empty() || !is_shown {
-            true => {
+        match shows_files {
+            false => {
                 let changed = self.changed_since_plan()?;
                 if !changed.is_empty() {
                     user.report(Event::Notice(Notice::ChangedSincePlan(changed)));
@@ -151,9 +152,13 @@ impl<'p> PlannedTurn<'p> {
                         .placed(self.validated.diagnostics(), &self.validated.repaired),
                 });
             }
-            false => user.report(Event::Notice(Notice::ShowingFiles(unseen))),
+            true => user.report(Event::Notice(Notice::ShowingFiles(unseen))),
         }
-        Ok(Reviewed::Ended(Box::new(self.reject(options, user)?)))
+        let mut recorded = self.reject(options, user)?;
+        if let TurnEnding::Rejected { showed_files, .. } = &mut recorded.ending {
+            *showed_files = shows_files;
+        }
+        Ok(Reviewed::Ended(Box::new(recorded)))
     }
 
     /// Returns the files of rejected actions that differ from those the plan was made from.
@@ -239,6 +244,7 @@ impl<'p> PlannedTurn<'p> {
             has_failed: replanned.is_none(),
             replanned: replanned.map(Box::new),
             in_doubt,
+            showed_files: false,
         };
         Ok(recorded)
     }
@@ -276,6 +282,7 @@ impl<'p> PlannedTurn<'p> {
             replanned: None,
             has_failed: false,
             in_doubt: self.has_only_asides(),
+            showed_files: false,
         };
         self.without_run(ending, next)
             .record(self, &transaction, None)

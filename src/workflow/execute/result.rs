@@ -128,6 +128,9 @@ pub enum TurnEnding {
         has_failed: bool,
         /// Whether it is valid, and only words beside a command kept it from running unattended.
         in_doubt: bool,
+        /// The plan changed files that the model had not read, and was correct otherwise. The model
+        /// was shown these files and asked again.
+        showed_files: bool,
     },
 }
 
@@ -186,6 +189,16 @@ impl RecordedTurn {
 
     pub fn is_rejected(&self) -> bool {
         matches!(self.ending, TurnEnding::Rejected { .. })
+    }
+
+    /// Describes the end of the turn in one word.
+    pub fn word(&self) -> &'static str {
+        match self.ending {
+            TurnEnding::Rejected {
+                showed_files: true, ..
+            } => "recorded",
+            _ => self.status().word(),
+        }
     }
 
     pub fn unanswered(&self) -> Option<&str> {

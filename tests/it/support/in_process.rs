@@ -747,7 +747,7 @@ fn show_plan(out: &mut dyn Write, planned: &WaitingPlan) -> anyhow::Result<()> {
 
 /// Writes everything about a turn that its user sees.
 fn show_turn(out: &mut dyn Write, recorded: &RecordedTurn) -> anyhow::Result<()> {
-    writeln!(out, "turn {} {}", recorded.turn, recorded.status().word())?;
+    writeln!(out, "turn {} {}", recorded.turn, recorded.word())?;
     for file in &recorded.applied {
         writeln!(out, "  {} {}", file.change.word(), file.path)?;
     }

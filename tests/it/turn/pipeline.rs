@@ -276,7 +276,7 @@ fn st16_the_configured_pipeline_is_the_usual_way_and_its_recording_a_model() {
     insta::assert_snapshot!(usual().execute().refused(), @r#"
     The model changed files that it had not read: showing it `a.txt` and asking again.
     Asking replay:[dir]/answers with about [n] tokens
-    turn 2 rejected
+    turn 2 recorded
     plan.md:13: EDIT a.txt: `a.txt` is in no context list
         hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add a.txt` adds it
     plan.md:17: EDIT a.txt: FIND is not in `a.txt`

@@ -333,7 +333,7 @@ fn a_plan_for_a_file_that_was_not_shown_gets_it_with_one_more_call() {
     Asking replay:[dir]/answers with about [n] tokens
     The model changed files that it had not read: showing it `a.txt` and asking again.
     Asking replay:[dir]/answers with about [n] tokens
-    turn 1 rejected
+    turn 1 recorded
     plan.md:13: EDIT a.txt: `a.txt` is in no context list
         hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add a.txt` adds it
     plan.md:17: EDIT a.txt: FIND is not in `a.txt`
