@@ -1,12 +1,12 @@
 //! Agents: models that edit files in a directory instead of answering with a plan.
 //!
 //! The caller prepares the directory and a launcher that sandboxes the agent. When
-//! [`ActingModel::act`] returns, all of its processes have ended. What an agent reports proves
+//! [`agent::ActingModel::act`] returns, all of its processes have ended. What an agent reports proves
 //! nothing; only the files show what it changed. An [`AgentHost`] shows progress and answers
 //! questions.
 
 mod acp;
-mod agent;
+pub mod agent;
 mod agent_output;
 mod clock;
 mod command;
@@ -25,25 +25,12 @@ mod work_state;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use self::agent::AgentSettings;
 use self::mcp::McpServer;
 use super::{ModelError, TokenUsage};
 use crate::host::supervisor::Launcher;
 
 /// Version of the Agent Client Protocol.
 pub const ACP_VERSION: u64 = 1;
-
-pub trait ActingModel: Send {
-    fn agent(&self) -> &AgentSettings;
-
-    /// Runs the agent until it finishes, fails, exceeds a limit or is cancelled, and ends all of
-    /// its processes. Even if this fails, the agent can have changed files.
-    fn act(
-        &self,
-        task: &AgentTask<'_>,
-        host: &mut dyn AgentHost,
-    ) -> Result<AgentResult, Box<AgentFailure>>;
-}
 
 /// Besides its worktree and the network.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

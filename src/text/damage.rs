@@ -234,7 +234,7 @@ impl Damage {
 }
 
 /// Returns the files that were renamed without another change, as indexes of the old and the new path.
-/// A deleted file is renamed at most once; an empty file is no evidence.
+/// A deleted file is renamed at most once; an empty file proves nothing.
 pub fn renames<'a>(
     changes: impl Iterator<Item = (Option<&'a [u8]>, Option<&'a [u8]>)> + Clone,
 ) -> Vec<(usize, usize)> {

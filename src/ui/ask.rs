@@ -359,7 +359,7 @@ pub fn hint_for(enter: &str, leave: &str) -> StyledLine {
     StyledLine::of(Tone::Faint, &keys)
 }
 
-/// `keys` is `None` for a text that is no message.
+/// `keys` is `None` for a text that is not a message.
 fn text_help(keys: Option<TextKeys>) -> Vec<StyledLine> {
     let line = |(keys, meaning): (&str, &str)| {
         StyledLine::of(Tone::Accent, &format!("  {keys:<19}")).with(Tone::Plain, meaning)

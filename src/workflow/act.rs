@@ -17,11 +17,11 @@ use crate::git::diff;
 use crate::git::worktree::SessionWorktree;
 use crate::host::interrupt;
 use crate::host::supervisor::Launcher;
+use crate::model::acting::agent::ActingModel;
 use crate::model::acting::transcript::{printed_failures, render_transcript};
 use crate::model::acting::{
-    ActingModel, AgentFailure, AgentHost, AgentProgress, AgentResult, AgentTask,
-    ConversationTotals, EarlierConversation, PermissionAnswer, PermissionDecision, PermissionGiver,
-    PermissionQuestion,
+    AgentFailure, AgentHost, AgentProgress, AgentResult, AgentTask, ConversationTotals,
+    EarlierConversation, PermissionAnswer, PermissionDecision, PermissionGiver, PermissionQuestion,
 };
 use crate::model::prompt::ACTING;
 use crate::model::{Finish, ModelAnswer, ModelError, ModelRequest, TokenUsage};

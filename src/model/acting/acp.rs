@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use talk::{NO_METHOD, NOT_LOGGED_IN, RpcFailure, Talk, TalkError};
 pub(super) use talk::{initialize_params, request};
 
-use super::agent::{AgentSettings, private_dir};
+use super::agent::{ActingModel, AgentSettings, private_dir};
 use super::agent_output::MAX_LINE;
 use super::clock::{AgentClock, check_survivors, too_much};
 use super::facts::is_id;
 use super::{
-    ACP_VERSION, ActingModel, AgentFailure, AgentHost, AgentIdentity, AgentProgress, AgentResult,
-    AgentTask, StopReason, mcp,
+    ACP_VERSION, AgentFailure, AgentHost, AgentIdentity, AgentProgress, AgentResult, AgentTask,
+    StopReason, mcp,
 };
 use crate::host::dialogue::{Dialogue, DialogueDir, DialogueOrder};
 use crate::model::ModelError;

@@ -11,7 +11,8 @@ use super::agent_output::last_answer;
 use super::facts::MAX_MESSAGE;
 use super::preset::{self, AgentPreset};
 use super::{
-    AgentLimits, AgentNeeds, AgentTask, ConversationTotals, EarlierConversation, UsageScope,
+    AgentFailure, AgentHost, AgentLimits, AgentNeeds, AgentResult, AgentTask, ConversationTotals,
+    EarlierConversation, UsageScope,
 };
 use crate::host::dialogue::{DialogueDir, DialogueRefusal};
 use crate::host::file::{Root, read_end, read_regular};
@@ -28,6 +29,18 @@ const IDLE_COMMAND: Duration = Duration::from_secs(900);
 const OUTPUT: u64 = 512 << 20;
 /// In bytes.
 const MAX_STATE: u64 = 64 << 20;
+
+pub trait ActingModel: Send {
+    fn agent(&self) -> &AgentSettings;
+
+    /// Runs the agent until it finishes, fails, exceeds a limit or is cancelled, and ends all of
+    /// its processes. Even if this fails, the agent can have changed files.
+    fn act(
+        &self,
+        task: &AgentTask<'_>,
+        host: &mut dyn AgentHost,
+    ) -> Result<AgentResult, Box<AgentFailure>>;
+}
 
 #[derive(Debug, Clone)]
 pub struct AgentSettings {

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::agent::{AgentSettings, private_dir};
+use super::agent::{ActingModel, AgentSettings, private_dir};
 use super::agent_output::{LineSplitter, MAX_LINE};
 use super::clock::{AgentClock, AgentStop, check_survivors, too_much};
 use super::facts::{AgentFacts, FactRule, bound, is_id};
 use super::work_state::WorkState;
 use super::{
-    ActingModel, AgentFailure, AgentHost, AgentIdentity, AgentProgress, AgentResult, AgentTask,
+    AgentFailure, AgentHost, AgentIdentity, AgentProgress, AgentResult, AgentTask,
     ConversationTotals, StopReason,
 };
 use crate::host::dialogue::{Dialogue, DialogueDir, DialogueEnding, DialogueEvent, DialogueOrder};

@@ -1,8 +1,7 @@
 //! Opens an agent from its settings.
 
-use super::ActingModel;
 use super::acp::AcpModel;
-use super::agent::AgentSettings;
+use super::agent::{ActingModel, AgentSettings};
 use super::command::CommandAgent;
 use crate::model::ModelError;
 use crate::model::model_env::ModelEnv;

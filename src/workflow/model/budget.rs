@@ -10,7 +10,7 @@ use crate::git::object::CommitId;
 use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::host::file::{read_regular_text, write_cache};
-use crate::model::acting::ActingModel;
+use crate::model::acting::agent::ActingModel;
 use crate::model::{Model, ModelAnswer, ModelError, ModelRequest, TokenUsage, price};
 use crate::project::Project;
 use crate::session::draft::Draft;

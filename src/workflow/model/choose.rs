@@ -9,7 +9,7 @@ use crate::config::settings::Price;
 use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::host::interrupt;
-use crate::model::acting::ActingModel;
+use crate::model::acting::agent::ActingModel;
 use crate::model::acting::open::{is_acting, open_acting};
 use crate::model::model_env::ModelEnv;
 use crate::model::open::open;
