@@ -226,9 +226,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
             sanitize_line(&dir.display().to_string()),
             shell_word(file.as_os_str().as_encoded_bytes())
         ),
-        Notice::WorktreeInUse(session) => {
-            format!("session `{session}` is in use; its worktree stays")
-        }
+        Notice::WorktreeInUse(name) => format!("session `{name}` is in use; its worktree stays"),
         Notice::DocumentMistakes(findings) => {
             let lines: Vec<String> = findings.iter().map(Finding::to_string).collect();
             lines.join("\n")
