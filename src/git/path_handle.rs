@@ -248,7 +248,7 @@ impl PathHandle {
 
         let written = written.and_then(|executable| {
             if durable {
-                file.sync_all()?;
+                file::sync_open_file(&file)?;
             }
             Ok(executable)
         });
@@ -524,7 +524,7 @@ pub(in crate::git) fn sync_contents(handle: &PathHandle) -> io::Result<()> {
         opened => opened,
     };
     match opened {
-        Ok(file) => Ok(rustix::fs::fsync(file)?),
+        Ok(file) => file::sync_open_file(&File::from(file)),
         Err(Errno::LOOP | Errno::NOENT) => Ok(()),
         Err(error) => Err(error.into()),
     }

@@ -67,6 +67,13 @@ pub fn emulated(name: &'static str) -> Option<String> {
     None
 }
 
+/// Whether tests have switched flushes off, with git's own variable for that. Only a power cut can
+/// show the difference, and a flush waits for the writes of all processes of the machine.
+pub fn skips_flushes() -> bool {
+    cfg!(all(feature = "failpoints", debug_assertions))
+        && super::env::var("GIT_TEST_FSYNC").as_deref() == Some("0")
+}
+
 /// Arms the points in `FAILPOINTS` until the result is dropped.
 #[cfg(all(feature = "failpoints", debug_assertions))]
 pub fn arm() -> fail::FailScenario<'static> {

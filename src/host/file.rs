@@ -364,7 +364,11 @@ pub fn sync_whole(inside: &Path) -> io::Result<bool> {
     if fault::emulated("no-syncfs").is_some() {
         return Ok(false);
     }
-    sync_file_system(&File::open(inside)?)
+    let dir = File::open(inside)?;
+    if fault::skips_flushes() {
+        return Ok(true);
+    }
+    sync_file_system(&dir)
 }
 
 /// Returns whether [`sync_whole`] works on this system.
@@ -373,8 +377,21 @@ pub fn can_sync_whole() -> bool {
     sync_whole(Path::new("/proc")).unwrap_or(false)
 }
 
+/// Flushes a file, or the names in a directory.
+#[expect(clippy::disallowed_methods, reason = "this is its one home")]
+pub fn sync_open_file(file: &File) -> io::Result<()> {
+    if fault::skips_flushes() {
+        return Ok(());
+    }
+    file.sync_all()
+}
+
 /// Flushes the names in a directory. Returns `false` if the file system cannot flush a single one.
+#[expect(clippy::disallowed_methods, reason = "this is its one home")]
 pub fn sync_dir(dir: impl std::os::fd::AsFd) -> io::Result<bool> {
+    if fault::skips_flushes() {
+        return Ok(true);
+    }
     match rustix::io::retry_on_intr(|| rustix::fs::fsync(&dir)) {
         Ok(()) => Ok(true),
         // For example shared directories of virtual machines.
@@ -384,6 +401,7 @@ pub fn sync_dir(dir: impl std::os::fd::AsFd) -> io::Result<bool> {
 }
 
 #[cfg(target_os = "linux")]
+#[expect(clippy::disallowed_methods, reason = "this is its one home")]
 fn sync_file_system(dir: &File) -> io::Result<bool> {
     use rustix::io::Errno;
 

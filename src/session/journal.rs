@@ -13,7 +13,8 @@ use super::name::SessionName;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
 use crate::host::file::{
-    is_out_of_reach, make_dirs, read_regular, read_regular_text, write_atomic, write_cache,
+    is_out_of_reach, make_dirs, read_regular, read_regular_text, sync_open_file, write_atomic,
+    write_cache,
 };
 
 pub const SCHEMA: u32 = 1;
@@ -205,7 +206,7 @@ impl Journal {
         match std::fs::remove_file(self.pending()) {
             // Without the flush a power cut could restore the intent, and recovery would apply it
             // again over the user's later edits.
-            Ok(()) => std::fs::File::open(&self.dir)?.sync_all(),
+            Ok(()) => sync_open_file(&std::fs::File::open(&self.dir)?),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         }

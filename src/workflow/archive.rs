@@ -13,7 +13,7 @@ use crate::git::object::CommitId;
 use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::host::clock;
-use crate::host::file::{UnnamedFile, failure};
+use crate::host::file::{UnnamedFile, failure, sync_open_file};
 use crate::project::Project;
 use crate::session::name::SessionName;
 use crate::text::hint::{error_with_hint, with_hint};
@@ -198,7 +198,7 @@ impl SessionBundle {
         // Without a name until it is complete: a crash leaves no partial bundle.
         let unnamed = UnnamedFile::make(dir).map_err(during)?;
         self.write(project, unnamed.file().try_clone().map_err(during)?)?;
-        unnamed.file().sync_all().map_err(during)?;
+        sync_open_file(unnamed.file()).map_err(during)?;
         let size = unnamed.file().metadata().map_err(during)?.len();
 
         let linked = match existing {
@@ -213,7 +213,7 @@ impl SessionBundle {
         }
 
         // Without this, a power cut could take the name of a complete bundle.
-        let synced = File::open(dir).and_then(|dir| dir.sync_all());
+        let synced = File::open(dir).and_then(|dir| sync_open_file(&dir));
         synced.with_context(|| format!("writing `{}`", path.display()))?;
         Ok(size)
     }

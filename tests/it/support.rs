@@ -219,7 +219,7 @@ impl TestRepo {
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_ATTR_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            // Speeds git up. Tests of power cuts sync their own commits.
+            // Neither git nor TeDDy flushes. Tests of power cuts flush their own commits.
             .env("GIT_TEST_FSYNC", if crate::WORLDS { "1" } else { "0" });
         for role in ["AUTHOR", "COMMITTER"] {
             command

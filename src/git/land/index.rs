@@ -20,6 +20,7 @@ use crate::git::merge::Merged;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::git::user_git::{in_checkout, silent_git};
+use crate::host::file::sync_open_file;
 
 // Name of the lock in git and here.
 const LOCK: &str = "index.lock";
@@ -78,7 +79,7 @@ impl<'a> NewIndex<'a> {
         set(repository, &path, entries)?;
         refresh(repository, &path)?;
         // Flushed before the rename, or a power cut leaves an empty index.
-        Ok(std::fs::File::open(&path)?.sync_all()?)
+        Ok(sync_open_file(&std::fs::File::open(&path)?)?)
     }
 
     /// Replaces the index and unlocks it.

@@ -31,7 +31,7 @@ use crate::git::path_handle::{
 use crate::git::repository::Repository;
 use crate::git::version::{self, Mark};
 use crate::host::fault;
-use crate::host::file::{TEMPORARY, make_dirs, read_regular};
+use crate::host::file::{TEMPORARY, make_dirs, read_regular, sync_open_file};
 use crate::host::lease::Writers;
 
 /// Why a path was left as it is.
@@ -633,5 +633,5 @@ fn write_private(path: &Path, bytes: &mut dyn Read) -> io::Result<()> {
         .mode(0o600)
         .open(path)?;
     io::copy(bytes, &mut file)?;
-    file.sync_all()
+    sync_open_file(&file)
 }

@@ -28,7 +28,8 @@ use crate::git::object::id::CommitId;
 use crate::git::refs::store::RefsLocked;
 use crate::host::clock;
 use crate::host::file::{
-    append_shared, is_out_of_reach, make_shared_dirs, read_regular, read_regular_text, sync_whole,
+    append_shared, is_out_of_reach, make_shared_dirs, read_regular, read_regular_text,
+    sync_open_file, sync_whole,
 };
 
 /// Upper bound for reading a ref until two results agree.
@@ -317,7 +318,7 @@ impl RefStore for FileRefs {
             .take_while(|dir| dir.starts_with(&self.common))
         {
             File::open(dir)
-                .and_then(|dir| dir.sync_all())
+                .and_then(|dir| sync_open_file(&dir))
                 .with_context(|| format!("making `{name}` durable"))?;
         }
         Ok(())

@@ -32,7 +32,7 @@ use crate::git::object::absent;
 use crate::git::object::id::CommitId;
 use crate::git::refs::reftable;
 use crate::git::refs::store::{RefsLocked, free_backup_file, is_stale_lock};
-use crate::host::file::{make_dirs, write_atomic};
+use crate::host::file::{make_dirs, sync_open_file, write_atomic};
 use crate::host::lock::{Lock, patience};
 use crate::host::{clock, machine};
 
@@ -298,7 +298,7 @@ impl RefStore for Reftable {
     fn sync(&self, name: &str) -> anyhow::Result<()> {
         for dir in [tables::tables_dir(&self.common), self.common.clone()] {
             File::open(dir)
-                .and_then(|dir| dir.sync_all())
+                .and_then(|dir| sync_open_file(&dir))
                 .with_context(|| format!("making `{name}` durable"))?;
         }
         Ok(())

@@ -117,7 +117,11 @@ pub(super) fn write_file(dir: impl AsFd, name: &OsStr, new: NewContents<'_>) -> 
         if let Permissions::Exactly(bits) = new.permissions {
             rustix::fs::fchmod(&file, Bits::from_raw_mode(bits))?;
         }
-        if new.durable { file.sync_all() } else { Ok(()) }
+        if new.durable {
+            super::sync_open_file(&file)
+        } else {
+            Ok(())
+        }
     });
 
     if written.is_err() {
@@ -358,7 +362,7 @@ fn write_state(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
     rustix::fs::renameat(&folder, temporary, &folder, name)?;
     if durable {
         // Otherwise a power cut can undo the rename.
-        rustix::fs::fsync(&folder)?;
+        super::sync_open_file(&File::from(folder))?;
     }
 
     Ok(())
@@ -429,7 +433,7 @@ impl UnnamedFile {
 /// Flushes a regular file. Succeeds if it no longer exists.
 pub fn sync_file(path: &Path) -> io::Result<()> {
     match open_regular(path) {
-        Ok(file) => file.sync_all(),
+        Ok(file) => super::sync_open_file(&file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }

@@ -20,6 +20,7 @@ fn calls(repo: &TestRepo, kinds: &str, args: &[&str]) -> Option<Vec<String>> {
     command = repo.command("strace");
     command
         .envs(settings)
+        .env("GIT_TEST_FSYNC", "1")
         .current_dir(repo.path())
         .args(["-f", "-y", "-e", &format!("trace={kinds}"), "-o"])
         .arg(&trace)

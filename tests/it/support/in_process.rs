@@ -67,6 +67,7 @@ fn pin_environment() {
         ("GIT_CONFIG_NOSYSTEM", OsString::from("1")),
         ("GIT_CONFIG_GLOBAL", OsString::from("/dev/null")),
         ("GIT_ATTR_NOSYSTEM", OsString::from("1")),
+        ("GIT_TEST_FSYNC", OsString::from("0")),
         ("TEDDY_NOW", OsString::from("2026-01-02T03:04:05+00:00")),
         ("TEDDY_DISCOVERY", OsString::from("off")),
         // For the commits that git makes when turns land.

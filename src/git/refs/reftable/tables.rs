@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use crate::git::refs::store::DamagedTable;
-use crate::host::file::{open_regular, read_regular_text};
+use crate::host::file::{open_regular, read_regular_text, sync_open_file};
 
 const MAX_LIST: u64 = 1 << 20;
 /// Number of attempts: git can compact the tables of a list before we open them.
@@ -115,7 +115,7 @@ pub(super) fn flush(git_dir: &Path, synced: &mut BTreeSet<String>) -> anyhow::Re
                 continue;
             }
 
-            match open_regular(&path).and_then(|table| table.sync_all()) {
+            match open_regular(&path).and_then(|table| sync_open_file(&table)) {
                 // git compacted it in the meantime; the new list names its replacement.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 flushed => {
