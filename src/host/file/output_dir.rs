@@ -187,8 +187,11 @@ fn foreign(dir: &Path, earlier: Option<&OutputRecord>) -> io::Result<Option<Path
     };
     let mut open = vec![PathBuf::new()];
     while let Some(subdir) = open.pop() {
-        for entry in uninterrupted(|| std::fs::read_dir(dir.join(&subdir)))? {
-            let entry = entry?;
+        let entries = uninterrupted(|| std::fs::read_dir(dir.join(&subdir)))?;
+        let mut entries = entries.collect::<io::Result<Vec<_>>>()?;
+        // The file that is named is the same on every file system.
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        for entry in entries {
             let name = subdir.join(entry.file_name());
             let kind = entry.file_type()?;
             if kind.is_dir() && earlier.is_some() {
@@ -254,6 +257,18 @@ mod tests {
         std::fs::write(&target, "x").unwrap();
         check("not a directory");
         assert_eq!(sibling_count(&target), 2);
+    }
+
+    #[test]
+    fn the_first_foreign_file_by_name_is_reported() {
+        let top = tempfile::tempdir().unwrap();
+        let target = top.path().join("pages");
+        make(&target, "a.html").unwrap();
+        for number in (10..40).rev() {
+            std::fs::write(target.join(format!("{number}.txt")), "x").unwrap();
+        }
+        let error = make(&target, "b.html").unwrap_err();
+        assert!(error.to_string().contains("`10.txt`"), "{error}");
     }
 
     #[test]

@@ -192,7 +192,7 @@ fn a_list_that_a_plan_wrote_has_no_file_deleted() {
     repo.workflow()
         .run_plan(&plan("List it", &[create("public/.teddy-files", list)]));
     insta::assert_snapshot!(repo.printed(&["export", "--html", "public"]), @"
-    error: cannot replace `public`: `notes.txt` did not come from here, or was changed since
+    error: cannot replace `public`: `.teddy-files` did not come from here, or was changed since
     hint: name another directory
     exit code 1
     ");
