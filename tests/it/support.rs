@@ -54,6 +54,38 @@ pub struct TestRepo {
     folder: tempfile::TempDir,
 }
 
+/// Tests of disks and of sandboxes, which have a `/dev/shm` of their own.
+const ON_DISK: [&str; 5] = ["agents::", "crash::", "hostile::", "house::", "worktree::"];
+
+/// Returns where the repositories of this test are made. In memory, a test takes two thirds of the CPU
+/// time, and does not wait for what other programs write. `TMPDIR` chooses another place.
+#[expect(clippy::disallowed_methods, reason = "tests pin the environment")]
+fn repositories() -> PathBuf {
+    static MEMORY: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
+        let memory = PathBuf::from("/dev/shm");
+        (std::env::var_os("TMPDIR").is_none() && serves(&memory)).then_some(memory)
+    });
+    let thread = std::thread::current();
+    let is_on_disk =
+        |test: &str| crate::WORLDS || ON_DISK.iter().any(|part| test.starts_with(part));
+    let memory = MEMORY
+        .clone()
+        .filter(|_| !thread.name().is_none_or(is_on_disk));
+    memory.unwrap_or_else(std::env::temp_dir)
+}
+
+/// Whether a directory does for repositories: programs run in it, it has 2 GiB, and files have
+/// extended attributes, which Linux added to memory in 6.6.
+fn serves(dir: &Path) -> bool {
+    use rustix::fs::{StatVfsMountFlags, XattrFlags, fsetxattr, statvfs};
+    let (Ok(system), Ok(file)) = (statvfs(dir), tempfile::tempfile_in(dir)) else {
+        return false;
+    };
+    let runs = !system.f_flag.contains(StatVfsMountFlags::NOEXEC);
+    let has_space = system.f_bavail.saturating_mul(system.f_frsize) >= 2 << 30;
+    runs && has_space && fsetxattr(&file, "user.test", b"x", XattrFlags::empty()).is_ok()
+}
+
 impl TestRepo {
     pub fn new() -> TestRepo {
         TestRepo::with(&[])
@@ -61,12 +93,18 @@ impl TestRepo {
 
     /// `init` are extra arguments for `git init`.
     pub fn with(init: &[&str]) -> TestRepo {
-        TestRepo::in_dir(tempfile::tempdir().unwrap(), init)
+        TestRepo::in_dir(tempfile::tempdir_in(repositories()).unwrap(), init)
     }
 
     /// Like [`TestRepo::with`], below `dir`, which can be on another file system.
     pub fn below(dir: &Path, init: &[&str]) -> TestRepo {
         TestRepo::in_dir(tempfile::tempdir_in(dir).unwrap(), init)
+    }
+
+    /// Returns a repository whose neighbors a command in the sandbox can read: it has a `/dev/shm` of
+    /// its own.
+    pub fn on_disk() -> TestRepo {
+        TestRepo::below(&std::env::temp_dir(), &[])
     }
 
     fn in_dir(dir: tempfile::TempDir, init: &[&str]) -> TestRepo {

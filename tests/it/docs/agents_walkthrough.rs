@@ -16,7 +16,7 @@ fn script(name: &str) -> &'static str {
 
 #[test]
 fn what_the_page_shows_is_what_the_commands_print() {
-    let repo = TestRepo::new()
+    let repo = TestRepo::on_disk()
         .file("greeting.txt", "Hello!\n")
         .file("greet.sh", "cat greeting.txt\n");
     repo.commit("Greet");

@@ -396,7 +396,7 @@ fn line_ends_stay_in_a_partial_clone() {
 
 #[test]
 fn damage_to_encoding_and_line_ends_is_named_before_approval() {
-    let repo = TestRepo::new()
+    let repo = TestRepo::on_disk()
         .file("a.php", b"x = 1\n# caf\xe9, d\xe9j\xe0\n")
         .file("b.vb", "\u{feff}a\r\nb\r\n");
     repo.commit("init");

@@ -178,7 +178,7 @@ fn p45_a_content_that_git_refuses_is_refused_in_a_plan() {
 fn what_a_command_writes_and_git_refuses_is_left_out_and_named() {
     for (path, text, why) in refused_contents() {
         for is_tracked in [false, true] {
-            let repo = TestRepo::new()
+            let repo = TestRepo::on_disk()
                 .file("a.txt", "1\n")
                 .file("sub/b.txt", "b\n");
             if is_tracked {

@@ -8,12 +8,15 @@ use crate::scripted_agent::use_scripted_agent;
 use crate::support::TestRepo;
 
 fn project() -> TestRepo {
-    let repo = TestRepo::new();
+    project_in(TestRepo::new())
+}
+
+fn project_in(repo: TestRepo) -> TestRepo {
     repo.write("a.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "base"]);
-    repo.teddy(&["new", "demo"]).check(0, &[]);
-    repo.teddy(&["context", "add", "a.txt"]).check(0, &[]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
     repo
 }
 
@@ -189,7 +192,7 @@ const SECOND: &str = "printf '1\\nTwo\\n3\\n4\\n5\\n6\\n7\\n9\\n' > a.txt; print
 
 #[test]
 fn an_agents_turn_is_commented_sent_back_and_lands_with_the_bytes_of_the_user() {
-    let repo = project();
+    let repo = project_in(TestRepo::on_disk());
     repo.write("legacy.ini", b"caf\xe9\nname = 1\n");
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "legacy"]);

@@ -14,10 +14,10 @@ message 'Fixed it.'"#;
 
 /// A plan of the agent waits.
 fn project(work: &str) -> TestRepo {
-    let repo = TestRepo::new().file("a.txt", "1\n");
+    let repo = TestRepo::on_disk().file("a.txt", "1\n");
     repo.commit("init");
     use_scripted_agent(&repo, work);
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo.done(&["plan", "-m", "fix it"]);
     repo
 }

@@ -949,10 +949,10 @@ fn turns_of_every_kind_can_be_fetched_and_come_back_from_a_bundle() {
 #[test]
 fn what_an_agent_made_can_be_fetched_redacted() {
     let repo = session();
-    let agents = repo.beside("agent");
-    std::fs::create_dir_all(&agents).unwrap();
+    // A command in the sandbox does not see other files in `/dev/shm`.
+    let agents = tempfile::tempdir().unwrap();
     let work = "echo 'cat /home/ada/todo' > run.sh; chmod +x run.sh; echo done";
-    let agent = scripted_command(&agents, work);
+    let agent = scripted_command(agents.path(), work);
     let run = agent.display();
     repo.configure(&format!("models:\n  ag: {{ kind: agent, run: [{run}] }}\n"));
     repo.done(&["plan", "-m", "go", "--model", "ag"]);

@@ -19,7 +19,7 @@ pub struct Machine {
 
 impl Machine {
     pub fn new() -> Machine {
-        let repo = TestRepo::new().file("a.txt", "one\n");
+        let repo = TestRepo::on_disk().file("a.txt", "one\n");
         repo.commit("init");
         std::fs::create_dir(repo.beside("bin")).unwrap();
         for tool in TOOLS {
