@@ -131,28 +131,17 @@ fn a_link_among_the_files_of_a_turn_is_not_taken() {
 #[test]
 fn a_file_that_grows_when_it_is_unpacked_is_not_read() {
     let (ada, ben, _) = world();
-    let zeros = ada.beside("zeros");
-    std::fs::File::create(&zeros)
-        .unwrap()
-        .set_len(300 << 20)
-        .unwrap();
-    let id = ada.git(&[
-        "-c",
-        "core.compression=1",
-        "hash-object",
-        "-w",
-        zeros.to_str().unwrap(),
-    ]);
-    for path in ["output/01.txt", "meta.yaml"] {
+    for (path, size) in [("output/01.txt", 257 << 20), ("meta.yaml", 5 << 20)] {
+        let zeros = ada.beside("zeros");
+        let file = std::fs::File::create(&zeros).unwrap();
+        file.set_len(size).unwrap();
+        let fast = ["-c", "core.compression=1", "hash-object", "-w"];
+        let id = ada.git(&[&fast[..], &[zeros.to_str().unwrap()]].concat());
         forge(&ada, "bomb", &|git| {
-            git(&[
-                "update-index",
-                "--add",
-                "--cacheinfo",
-                &format!("100644,{id},{path}"),
-            ]);
+            let entry = format!("100644,{id},{path}");
+            git(&["update-index", "--add", "--cacheinfo", &entry]);
         });
-        check(&ben, "bomb", &[path, "314572800 bytes"]);
+        check(&ben, "bomb", &[path, &format!("{size} bytes")]);
         ada.git(&["push", "-q", "origin", ":refs/teddy/sessions/bomb"]);
     }
 }

@@ -229,7 +229,7 @@ fn the_comparison_writes_no_object_and_moves_no_ref() {
 #[test]
 fn commands_and_large_files_are_named_as_not_compared() {
     let repo = project();
-    let large = "x\n".repeat(600_000);
+    let large = format!("{}\n", "x".repeat(1000)).repeat(1200);
     let actions = [
         edit("a.txt", "two", "TWO"),
         create("large.txt", &large),

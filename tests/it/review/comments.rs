@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::plans::{edit, edit_pairs, plan};
 use crate::screen::Screen;
 use crate::scripted_agent::use_scripted_agent;
-use crate::support::TestRepo;
+use crate::support::{Output, TestRepo};
 
 fn project() -> TestRepo {
     project_in(TestRepo::new())
@@ -411,9 +411,11 @@ fn two_reviews_of_one_plan_do_not_lose_each_others_comments() {
     repo.done(&["plan", "-m", "x"]);
     let mut screen = Screen::open(&repo, (100, 30), &["execute"]);
     screen.wait_for_prompt("(q)uit ›");
-    let args = ["execute", "--comment", "a.txt:1=from elsewhere"];
-    insta::assert_snapshot!(repo.printed(&args), @"
-    Waiting for process [pid] (execute: the plan for turn 1 is open in a review)...
+    let mut second = repo.teddy_command(&["execute", "--comment", "a.txt:1=from elsewhere"]);
+    second
+        .current_dir(repo.path())
+        .env("TEDDY_LOCK_TIMEOUT", "0");
+    insta::assert_snapshot!(Output::of(&mut second).shown(&repo), @"
     error: busy: process [pid] (execute: the plan for turn 1 is open in a review) is at work in this repository
     hint: decide in the review there, or try again once it has ended; `TEDDY_LOCK_TIMEOUT=<seconds>` waits longer
     exit code 75

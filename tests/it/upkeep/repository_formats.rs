@@ -533,6 +533,7 @@ fn turns_land_on_the_users_branch(format: Format) {
     assert_eq!(repo.git(&["log", "--format=%s", "main"]), "Two\nLand\ninit");
 }
 
+/// The two formats of objects share the points out.
 fn killed_at_any_point_a_turn_is_there_or_not(format: Format) {
     let repo = format.session();
     let made = |number: usize| {
@@ -550,6 +551,8 @@ fn killed_at_any_point_a_turn_is_there_or_not(format: Format) {
     ]
     .into_iter()
     .enumerate()
+    .skip(usize::from(format.objects == "sha256"))
+    .step_by(2)
     {
         let (text, path) = made(number);
         std::fs::write(repo.beside("plan.md"), text).unwrap();
