@@ -49,6 +49,9 @@ use std::time::Duration;
 /// Time limit for a process.
 const HANGS: Duration = Duration::from_secs(if crate::WORLDS { 900 } else { 120 });
 
+/// Stands above the text of stderr in [`Output::shown`].
+pub const STDERR: &str = "--- stderr\n";
+
 pub struct TestRepo {
     /// Contains `repo`, `home` and whatever a test puts next to them.
     folder: tempfile::TempDir,
@@ -489,10 +492,12 @@ impl Output {
         }
     }
 
-    /// Returns stdout, stderr and the exit code as one text that [`TestRepo::plain`] made comparable.
+    /// Returns stdout, stderr below a line that marks it, and the exit code, as one text that
+    /// [`TestRepo::plain`] made comparable.
     pub fn shown(&self, repo: &TestRepo) -> String {
+        let mark = if self.stderr.is_empty() { "" } else { STDERR };
         repo.plain(&format!(
-            "{}{}exit code {}\n",
+            "{}{mark}{}exit code {}\n",
             self.stdout, self.stderr, self.code
         ))
     }

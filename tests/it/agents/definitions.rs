@@ -69,6 +69,7 @@ fn promise_c4_an_agent_that_lacks_trust_is_named_as_such() {
     );
     insta::assert_snapshot!(repo.teddy_reads(&["execute", "-", "-y"], &text).shown(&repo), @"
     turn 1 rejected [id]
+    --- stderr
     The plan was not accepted: 1 mistake
     plan.md:13: INVOKE Poet: the agent `Poet` of this repository is not trusted; the user can trust it with `teddy trust`
         hint: the agents are `architect`, `assistant`, `debugger`, `developer`, `pathfinder`, `prototyper`

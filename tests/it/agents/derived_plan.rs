@@ -376,6 +376,7 @@ fn p41_a_name_beside_its_twin_is_a_risk_of_what_an_agent_did() {
     );
     insta::assert_snapshot!(repo.printed(&["execute", "-y"]), @r#"
     turn 1 executed [id]
+    --- stderr
     ▶ Reviewing Plan: "Tidy up"
       demo · turn 1
     ────────────────────────────────────────────────────────────────────────────────────────────────────

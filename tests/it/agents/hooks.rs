@@ -708,6 +708,7 @@ fn whatever_a_hook_is_told_the_agent_hears_nothing() {
     Session demo, turn 0, on branch main
     Ready for turn 1
     Your files are as the newest turn left them
+    --- stderr
     warning: an agent's prompt may be in no turn: 2026-01-02T03:04:05Z the event of claude is not JSON: expected value at line 1 column 1 (the last of 4: `teddy hooks status`)
     Next: teddy '<what you want>'
     exit code 0
@@ -924,6 +925,7 @@ fn settings_that_cannot_be_written_stay_and_the_lines_are_shown() {
     repo.done(&["hooks", "install", "claude", "-y"]);
     let remove = repo.teddy(&["hooks", "remove", "claude", "-y"]);
     insta::assert_snapshot!(remove.shown(&repo), @"
+    --- stderr
     error: `[dir]/repo/.claude/settings.json` is left as it is: it is read-only
     exit code 1
     ");
@@ -966,6 +968,7 @@ fn an_undo_below_the_turn_of_another_agent_names_it_and_a_pick_applies_it_again(
     insta::assert_snapshot!(repo.printed(&[&undo[..], &["-n"]].concat()), @"
     delete by-a.txt
     delete by-b.txt
+    --- stderr
     warning: this would also remove turn 1 of claude-bbbb from your files
     Your files would match turn 0: 2 files changed.
     exit code 0
@@ -974,6 +977,7 @@ fn an_undo_below_the_turn_of_another_agent_names_it_and_a_pick_applies_it_again(
     insta::assert_snapshot!(repo.printed(&undo), @"
     delete by-a.txt
     delete by-b.txt
+    --- stderr
     warning: your files no longer contain turn 1 of claude-bbbb; `teddy pick claude-bbbb:1` applies only it, `teddy switch claude-bbbb` and `teddy restore @` restore all that was below as well
     Your files match turn 0: 2 files changed.
     exit code 0

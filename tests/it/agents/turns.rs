@@ -98,6 +98,7 @@ fn an_agent_that_only_talks_is_a_message() {
     insta::assert_snapshot!(repo.printed(&["resume", "-m", "add a form", "-y"]), @r#"
     turn 1 executed [id]
     Which form do you mean?
+    --- stderr
     Asking scripted with about [n] tokens, no price set
       scripted 1.2.3 is at work
       Which form do you mean?
@@ -137,6 +138,7 @@ fn an_agent_that_only_explains_asks_nothing() {
 
     ### `CONCLUDE`
     It is a parser.
+    --- stderr
     Asking scripted with about [n] tokens, no price set
       scripted 1.2.3 is at work
       It is a parser.
@@ -148,6 +150,7 @@ fn an_agent_that_only_explains_asks_nothing() {
     insta::assert_snapshot!(repo.printed(&["execute", "-y"]), @r#"
     turn 1 executed [id]
     It is a parser.
+    --- stderr
     ▶ Reviewing Plan: "It is a parser"
       demo · turn 1
     ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -327,6 +330,7 @@ fn settings_that_a_repository_brings_for_agents_are_named() {
     ````txt
     1
     ````
+    --- stderr
     snapshots include 2 untracked files; use `.gitignore` or `snapshot.exclude` to leave files out
     Asking scripted with about [n] tokens, no price set
     this repository has settings for agents, which can make the agent run something inside of its sandbox, where it has the network and its own login: .claude/settings.json, .mcp.json
@@ -357,6 +361,7 @@ fn too_many_files_are_not_proposed_and_the_transcript_is_kept() {
     let repo = project("for i in 1 2 3 4 5; do echo $i > f$i.txt; done; message 'Made many.'");
     repo.done(&["new", "demo"]);
     insta::assert_snapshot!(repo.printed(&["-c", "limits.files=3", "plan", "-m", "many"]), @"
+    --- stderr
     Asking scripted with about [n] tokens, no price set
       scripted 1.2.3 is at work
       Made many.
@@ -396,6 +401,7 @@ fn a_file_that_grew_too_large_is_left_out_and_the_rest_is_proposed() {
     ````txt
     1
     ````
+    --- stderr
     Asking scripted with about [n] tokens, no price set
       scripted 1.2.3 is at work
     `a.txt` is not in the plan: too large (105906176 bytes); a plan has files of at most 104857600 bytes, and 419430400 in all
@@ -497,6 +503,7 @@ fn what_an_agent_costs_counts_where_nothing_comes_of_it() {
     // The agent exceeds the rest of the limit and is stopped. Its cost counts too.
     use_scripted_agent(&repo, "cost 0.7; sleep 600");
     insta::assert_snapshot!(repo.printed(&["-c", "limits.cost=1", "plan", "-m", "go"]), @"
+    --- stderr
     Asking scripted with about [n] tokens, no price set
       scripted 1.2.3 is at work
     scripted: done, [time], $0.7000
@@ -543,6 +550,7 @@ fn a_plain_command_acts_as_well_and_the_last_step_of_a_pipeline_may_act() {
     repo.put(pipeline.join("good.yaml"), steps("thinker", "plain"));
     repo.put(pipeline.join("bad.yaml"), steps("plain", "thinker"));
     insta::assert_snapshot!(repo.printed(&["plan", "-m", "go", "--pipeline", "bad"]), @"
+    --- stderr
     error: the model of step `think` edits files itself, which only the last step can do
     hint: give the step a `model` that writes its answer
     exit code 1
@@ -570,6 +578,7 @@ fn a_question_needs_a_model_that_writes() {
     let repo = project("message 'x'");
     repo.done(&["new", "demo"]);
     insta::assert_snapshot!(repo.printed(&["ask", "why?"]), @"
+    --- stderr
     error: `scripted` edits files itself, and this command needs a text answer
     hint: `--model` names another one for this call; `teddy plan` and `teddy resume` take this one
     exit code 1

@@ -382,6 +382,7 @@ fn start_implementation() {
     repo.configure("model: command:false\n");
     // A11: the phase is recorded before the call of the model, which fails here.
     insta::assert_snapshot!(repo.printed(&["change", "impl", ID, "-y"]), @"
+    --- stderr
     task 1.1: Say what is wanted
     Asking command:false with about [n] tokens, no price set
     error: `false` failed (exit status: 1)
@@ -511,6 +512,7 @@ fn an_archive_with_something_in_the_way_says_what_is_recorded() {
     repo.write(".git/info/exclude", "mine\n");
     repo.write("specs/greeting.md/mine", "mine\n");
     insta::assert_snapshot!(repo.printed(&["change", "archive", ID]), @"
+    --- stderr
     warning: `specs/greeting.md` was not written: something in your files is in the way
     Turn 1 has the specs, and the change is not archived yet. Move the obstacle, then archive again.
     exit code 4
@@ -999,11 +1001,13 @@ fn a23_an_unknown_phase_is_an_error_and_hides_no_other_change() {
     put(&repo, ID, "Proposed");
     put(&repo, "other", "proposed");
     insta::assert_snapshot!(repo.printed(&["change", "plan", ID]), @"
+    --- stderr
     error: reading `STATE.yaml` of `greet-by-name`: phase: unknown variant `Proposed`, expected one of `proposed`, `challenged`, `rejected`, `implementing`, `complete`, `archived` at line 2 column 8
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["change", "list"]), @"
     other  proposed        0/2  Greet people by name instead of all alike.
+    --- stderr
     warning: cannot be read: `greet-by-name`: reading `STATE.yaml` of `greet-by-name`: phase: unknown variant `Proposed`, expected one of `proposed`, `challenged`, `rejected`, `implementing`, `complete`, `archived` at line 2 column 8
     exit code 0
     ");
@@ -1322,6 +1326,7 @@ fn a31_a_program_that_is_missing_is_named_and_nothing_changes() {
     let repo = project();
     repo.configure("model: command:no-such-program-anywhere\n");
     insta::assert_snapshot!(repo.printed(&["change", "plan", ID, "Greet"]), @"
+    --- stderr
     author: proposal.md
     Asking command:no-such-program-anywhere with about [n] tokens, no price set
     error: cannot find the program `no-such-program-anywhere`
@@ -1342,6 +1347,7 @@ fn a32_a_program_that_does_not_read_its_input_is_heard() {
         .file("specs/larger.md", &large);
     repo.configure("model: m\nmodels:\n  m: { kind: command, run: [sh, -c, 'echo \"not logged in\" >&2; exit 3'] }\n");
     insta::assert_snapshot!(repo.printed(&["change", "plan", ID, "Greet"]), @"
+    --- stderr
     author: proposal.md
     Asking m with about [n] tokens, no price set
     error: `sh` failed (exit status: 3): not logged in
@@ -1603,14 +1609,17 @@ fn the_steps_are_listed_shown_and_compared() {
         answer("02-spec")
     );
     insta::assert_snapshot!(repo.printed(&["change", "show", ID, "nothing.md"]), @"
+    --- stderr
     error: the change has no `nothing.md`; it has proposal.md, specs/greeting.md, tasks.md, STATE.yaml
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["change", "diff", ID, "99"]), @"
+    --- stderr
     error: `greet-by-name` has no step 99; its steps are 1 to 6
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["change", "diff", ID]), @"
+    --- stderr
     error: nothing of `greet-by-name` is implemented yet; `teddy change diff greet-by-name 1` compares its documents
     exit code 1
     ");
@@ -1839,6 +1848,7 @@ fn a34_a_plan_that_waits_is_not_asked_for_again() {
     ]);
     put(&repo, ID, "challenged");
     insta::assert_snapshot!(repo.printed(&["change", "impl", ID]), @r#"
+    --- stderr
     task 1.1: Say what is wanted
     Asking replay:[dir]/answers with about [n] tokens
     ▶ Reviewing Plan: "One"
@@ -1881,6 +1891,7 @@ fn a_change_that_another_process_works_on_is_waited_for_as_long_as_the_user_says
             .env("TEDDY_LOCK_TIMEOUT", "0.1"),
     );
     insta::assert_snapshot!(output.shown(&repo), @"
+    --- stderr
     error: busy: process [pid] (change impl) is at work in this repository
     hint: try again once it has ended; `TEDDY_LOCK_TIMEOUT=<seconds>` waits longer
     exit code 75

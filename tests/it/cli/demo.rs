@@ -96,6 +96,7 @@ fn the_demo_leaves_a_sound_repository_to_look_around_in() {
         "refs/teddy/sessions/another-way\nrefs/teddy/sessions/greet-by-name"
     );
     insta::assert_snapshot!(repo.teddy_in(&project, &["demo", "."]).shown(&repo), @"
+    --- stderr
     error: `[dir]/scratch/greet/.` is not empty; name another directory
     exit code 1
     ");

@@ -12,6 +12,7 @@ fn pages_are_written_over_links_and_not_through_them() {
         std::os::unix::fs::symlink(&mine, dir.join(name)).unwrap();
     }
     insta::assert_snapshot!(repo.printed(&["man", "--out", "../man"]), @"
+    --- stderr
     Wrote the manual to [dir]/repo/../man.
     exit code 0
     ");
@@ -22,6 +23,7 @@ fn pages_are_written_over_links_and_not_through_them() {
     std::os::unix::fs::symlink(&dir, repo.beside("link")).unwrap();
     let before = crate::support::names(&dir);
     insta::assert_snapshot!(repo.printed(&["man", "--out", "../link"]), @"
+    --- stderr
     error: making `[dir]/repo/../link`: it is a symbolic link; name the directory it leads to
     exit code 1
     ");

@@ -66,26 +66,31 @@ fn a_turn_that_is_not_there_is_named_with_those_that_are() {
         );
     }
     insta::assert_snapshot!(repo.printed(&["show", "nonsense"]), @"
+    --- stderr
     error: session `demo` has no turn `nonsense`; its turns are 0 to 0
     hint: `teddy log` lists the turns
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["show", "demo"]), @"
+    --- stderr
     error: session `demo` has no turn `demo`; its turns are 0 to 0
     hint: `demo:@` is the newest turn of session `demo`
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["land", "demo", "-m", "x"]), @"
+    --- stderr
     error: `demo` is a session, not a turn
     hint: `teddy -s demo land` lands what its turns did
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["diff", "0..1"]), @"
+    --- stderr
     error: session `demo` has no turn `0..1`; its turns are 0 to 0
     hint: `teddy diff 0 1` shows how the files after these two turns differ
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["show", "HEAD"]), @"
+    --- stderr
     error: `HEAD` names no turn: commit [id] is not a turn of a session
     exit code 1
     ");
@@ -98,19 +103,23 @@ fn a_plan_that_cannot_be_read_is_named() {
     repo.write("bytes.md", b"# T\n\xff\n");
     let before = state(&repo);
     insta::assert_snapshot!(repo.printed(&["execute", "none.md", "-y"]), @"
+    --- stderr
     error: cannot read `none.md`: no such file or directory
     hint: `teddy execute` runs the plan that waits; `-` reads one from standard input
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["execute", "bytes.md", "-y"]), @"
+    --- stderr
     error: `bytes.md` is not UTF-8: line 2 has the byte 0xff; save it as UTF-8
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["execute", ".", "-y"]), @"
+    --- stderr
     error: cannot read `.`: is a directory
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["plan", "--from", "none.md"]), @"
+    --- stderr
     error: cannot read `none.md`: no such file or directory
     hint: `--from -` reads the answer from standard input
     exit code 1
@@ -135,6 +144,7 @@ fn without_a_session_the_way_to_one_is_said() {
             .check(1, &["no session is in use", "teddy new <name>"]);
     }
     insta::assert_snapshot!(repo.printed(&["-s", "other", "log"]), @"
+    --- stderr
     error: there is no session `other`
     hint: `teddy sessions` lists the sessions
     exit code 1
@@ -157,16 +167,19 @@ fn without_a_plan_the_way_to_one_is_said() {
 fn without_a_model_the_ways_to_one_are_said() {
     let repo = project();
     insta::assert_snapshot!(repo.printed(&["plan", "-m", "x"]), @"
+    --- stderr
     error: no model is configured
     hint: `teddy setup` sets one up, `--model` names one for this call, and `teddy plan --from <file>` takes an answer from elsewhere
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["plan", "-m", "x", "--model", "nonsense"]), @"
+    --- stderr
     error: `nonsense` is not a known model
     hint: no model is configured: `teddy setup` finds one; or use `openai:<id>`, `responses:<id>`, `anthropic:<id>`, `command:<program>`, `replay:<path>`, `acp:<agent>`, `agent:<agent>`, `manual`
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["plan", "-m", "x", "--model", "openai:gpt-5"]), @"
+    --- stderr
     error: model `openai:gpt-5` has no key: OPENAI_API_KEY is not set, empty or a placeholder
     hint: set OPENAI_API_KEY, or give the model `api_key_env` or `api_key_command` in your own configuration
     exit code 1
@@ -185,12 +198,14 @@ fn a_model_program_that_fails_says_nothing_or_is_not_there_makes_no_plan() {
         "command:sh -c 'echo no credit >&2; exit 9'",
     ]);
     insta::assert_snapshot!(shown, @"
+    --- stderr
     Asking command:sh -c 'echo no credit >&2; exit 9' with about [n] tokens, no price set
     error: `sh` failed (exit status: 9): no credit
     hint: run it by hand: it gets the input on stdin and must print the plan on stdout; a key that it needs is named with `api_key_env`
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["plan", "-m", "x", "--model", "command:true"]), @"
+    --- stderr
     Asking command:true with about [n] tokens, no price set
     error: `true` printed no answer
     hint: run it by hand: it gets the input on stdin and must print the plan on stdout; a key that it needs is named with `api_key_env`
@@ -198,6 +213,7 @@ fn a_model_program_that_fails_says_nothing_or_is_not_there_makes_no_plan() {
     ");
     let shown = repo.printed(&["plan", "-m", "x", "--model", "command:no-such-program"]);
     insta::assert_snapshot!(shown, @"
+    --- stderr
     error: cannot find the program `no-such-program`
     hint: install it, or correct `run` in the model's entry
     exit code 1
@@ -271,10 +287,12 @@ fn a_wrong_configuration_is_named_with_its_file() {
         .check(1, &["teddy.yaml"]);
     repo.configure("");
     insta::assert_snapshot!(repo.printed(&["-c", "replan.max=many", "status"]), @"
+    --- stderr
     error: -c replan.max: must be a whole number that is not negative, not `many`
     exit code 2
     ");
     insta::assert_snapshot!(repo.printed(&["-c", "nonsense", "status"]), @"
+    --- stderr
     error: `-c nonsense`: write `key=value`
     exit code 2
     ");
@@ -329,11 +347,13 @@ fn a_single_word_is_not_taken_for_what_it_is_not() {
     let repo = TestRepo::new().file("greet.sh", "echo\n");
     repo.commit("init");
     insta::assert_snapshot!(repo.printed(&["start", "slowly", "-y"]), @"
+    --- stderr
     error: no model is configured
     hint: `teddy setup` sets one up, `--model` names one for this call, and `teddy plan --from <file>` takes an answer from elsewhere
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["start", "greeet.sh", "-y"]), @"
+    --- stderr
     error: there is no file `greeet.sh`
     hint: did you mean `greet.sh`? `-m 'greeet.sh'` makes it the message
     exit code 2
@@ -349,11 +369,13 @@ fn a_single_word_is_not_taken_for_what_it_is_not() {
         );
     }
     insta::assert_snapshot!(repo.printed(&["race", "--with", "a,b"]), @"
+    --- stderr
     error: a race needs a message
     hint: `teddy race '<message>' --with <models>` gives it
     exit code 2
     ");
     insta::assert_snapshot!(repo.printed(&["setup", "--server", "foo"]), @"
+    --- stderr
     error: `foo` is not the address of a server
     hint: write it like `http://[host]`
     exit code 2
@@ -417,11 +439,13 @@ fn a_wrong_number_option_or_word_is_told_what_helps() {
     out.check(2, &["unexpected argument"]);
     assert!(!out.stderr.contains("as a value"), "{out}");
     insta::assert_snapshot!(repo.printed(&["help", "nope"]), @"
+    --- stderr
     error: there is no command `nope`
     hint: `teddy --help` lists the commands
     exit code 2
     ");
     insta::assert_snapshot!(repo.printed(&["diff", "loud.sh"]), @"
+    --- stderr
     error: session `demo` has no turn `loud.sh`; its turns are 0 to 0
     hint: `teddy diff -- loud.sh` is about the file
     exit code 1
@@ -440,6 +464,7 @@ fn a_message_behind_a_plan_that_waits_is_told_before_the_review() {
     repo.done(&["plan", "-m", "go", "--from", "../plan.md"]);
     let out = repo.teddy(&["slowly please"]);
     insta::assert_snapshot!(out.shown(&repo), @r#"
+    --- stderr
     a plan is waiting and comes first; your message is for the turn after it
     ▶ Reviewing Plan: "Make b"
       demo · turn 1 · 🟢 Green · Pathfinder

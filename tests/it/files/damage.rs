@@ -33,16 +33,13 @@ fn record_names_what_a_program_did_besides() {
     std::fs::rename(path("old.txt"), path("new.txt")).unwrap();
     repo.write("Cargo.lock", "# 2\n");
     let out = repo.teddy(&["record", "by an agent"]);
-    insta::assert_snapshot!(repo.shown(&out), @r"
-    exit code 0
-    --- stdout
+    insta::assert_snapshot!(out.shown(&repo), @r"
     write Cargo.lock
     write dos.txt
     write latin.txt
     write new.txt
     write run.sh
     delete old.txt
-
     --- stderr
     warning: `Cargo.lock`: a tool generates this file
     warning: `dos.txt`: line ends change from CRLF to LF in 2 lines
@@ -50,6 +47,7 @@ fn record_names_what_a_program_did_besides() {
     warning: `new.txt`: it was renamed from `old.txt`
     warning: `run.sh`: it becomes executable
     Recorded as turn 1: 6 files changed.
+    exit code 0
     ");
 }
 
@@ -138,17 +136,15 @@ mv old.txt new.txt
 echo '# 2' >Cargo.lock";
     let damage = plan("Damage", &[execute(script)]);
     let out = repo.teddy_reads(&["-q", "execute", "-", "-y"], &damage);
-    insta::assert_snapshot!(repo.shown(&out), @r"
-    exit code 0
-    --- stdout
+    insta::assert_snapshot!(out.shown(&repo), @r"
     turn 1 executed [id]
-
     --- stderr
     warning: `Cargo.lock`: a tool generates this file
     warning: `dos.txt`: line ends change from CRLF to LF in 2 lines
     warning: `latin.txt`: 1 byte that is not UTF-8 became U+FFFD
     warning: `new.txt`: it was renamed from `old.txt`
     warning: `run.sh`: it becomes executable
+    exit code 0
     ");
     repo.workflow().undo(1).done();
 

@@ -415,10 +415,7 @@ fn damage_to_encoding_and_line_ends_is_named_before_approval() {
     repo.done(&["plan", "small changes", "--model", "a"]);
     // Nobody is at the terminal, so the plan is shown and waits.
     let review = repo.teddy(&["execute"]);
-    insta::assert_snapshot!(repo.shown(&review), @r#"
-    exit code 1
-    --- stdout
-
+    insta::assert_snapshot!(review.shown(&repo), @r#"
     --- stderr
     ▶ Reviewing Plan: "Done"
       demo · turn 1
@@ -449,5 +446,6 @@ fn damage_to_encoding_and_line_ends_is_named_before_approval() {
     ────────────────────────────────────────────────────────────────────────────────────────────────────
     error: stdin is not a terminal, so TeDDy cannot ask for approval of this plan
     hint: `-y` approves it
+    exit code 1
     "#);
 }

@@ -151,13 +151,11 @@ fn promise_d4_what_a_plan_does_in_a_repository_within_is_said_and_not_recorded()
         &["-q", "execute", "-", "-y"],
         plan("Move", &[execute(&commits)]),
     );
-    insta::assert_snapshot!(repo.shown(&out), @r"
-    exit code 0
-    --- stdout
+    insta::assert_snapshot!(out.shown(&repo), @r"
     turn 1 executed [id]
-
     --- stderr
     warning: `sub` stays in the session's worktree: a repository of its own, in which the plan worked
+    exit code 0
     ");
     assert_eq!((recorded(&repo), changed(&repo, "1")), (first, json!([])));
     check_clean(&repo);
@@ -170,12 +168,9 @@ fn promise_d4_what_a_plan_does_in_a_repository_within_is_said_and_not_recorded()
         &["-q", "execute", "-", "-y"],
         plan("Rest", &[execute("true")]),
     );
-    insta::assert_snapshot!(repo.shown(&out), @r"
-    exit code 0
-    --- stdout
+    insta::assert_snapshot!(out.shown(&repo), @r"
     turn 2 executed [id]
-
-    --- stderr
+    exit code 0
     ");
     assert_eq!(
         (recorded(&repo), changed(&repo, "2")),
@@ -184,14 +179,12 @@ fn promise_d4_what_a_plan_does_in_a_repository_within_is_said_and_not_recorded()
 
     let writes = plan("Write", &[execute("echo new > sub/new.txt; mv a.txt sub/")]);
     let out = repo.teddy_reads(&["-q", "execute", "-", "-y"], writes);
-    insta::assert_snapshot!(repo.shown(&out), @r"
-    exit code 0
-    --- stdout
+    insta::assert_snapshot!(out.shown(&repo), @r"
     turn 3 executed [id]
-
     --- stderr
     warning: `sub` stays in the session's worktree: a repository of its own, in which the plan worked
     warning: `sub/a.txt` stays in the session's worktree: moved into a repository of its own; `a.txt` stays
+    exit code 0
     ");
     assert_eq!((recorded(&repo), changed(&repo, "3")), (second, json!([])));
     assert_eq!(repo.read("a.txt"), "a\n");
@@ -208,14 +201,12 @@ fn promise_d4_a_repository_that_a_plan_makes_is_said_and_not_recorded() {
         &["-q", "execute", "-", "-y"],
         plan("Make", &[execute(&makes)]),
     );
-    insta::assert_snapshot!(repo.shown(&out), @r"
-    exit code 0
-    --- stdout
+    insta::assert_snapshot!(out.shown(&repo), @r"
     turn 1 executed [id]
-
     --- stderr
     warning: `empty` stays in the session's worktree: a repository without a commit
     warning: `new` stays in the session's worktree: a repository of its own, in which the plan worked
+    exit code 0
     ");
     assert_eq!(changed(&repo, "1"), json!(["c.txt"]));
     check_clean(&repo);
@@ -223,12 +214,9 @@ fn promise_d4_a_repository_that_a_plan_makes_is_said_and_not_recorded() {
         &["-q", "execute", "-", "-y"],
         plan("Rest", &[execute("true")]),
     );
-    insta::assert_snapshot!(repo.shown(&out), @r"
-    exit code 0
-    --- stdout
+    insta::assert_snapshot!(out.shown(&repo), @r"
     turn 2 executed [id]
-
-    --- stderr
+    exit code 0
     ");
     assert_eq!(changed(&repo, "2"), json!([]));
 }

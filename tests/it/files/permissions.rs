@@ -141,7 +141,7 @@ fn what_is_in_a_folder_that_may_not_be_read_counts_as_git_knows_it() {
             &plan("More", &[create(&format!("{number}.txt"), "x\n")]),
         )
         .check(0, &[]);
-        statuses += &repo.shown(&run(&repo, &["status"]).unwrap());
+        statuses += &run(&repo, &["status"]).unwrap().shown(&repo);
         let named = git(
             &repo,
             &["ls-tree", "-r", "--name-only", "teddy/sessions/demo^2"],
@@ -152,36 +152,30 @@ fn what_is_in_a_folder_that_may_not_be_read_counts_as_git_knows_it() {
         assert_eq!(not_captured(&repo), dir);
     }
     insta::assert_snapshot!(statuses, @r"
-    exit code 0
-    --- stdout
     Session demo, turn 1, on branch main
     Ready for turn 2
     Your files are as the newest turn left them
     In no snapshot, left as they are:
       dir: unreadable: permission denied
-
     --- stderr
     Next: teddy '<what you want>'
     exit code 0
-    --- stdout
     Session demo, turn 2, on branch main
     Ready for turn 3
     Your files are as the newest turn left them
     In no snapshot, left as they are:
       dir: unreadable: permission denied
-
     --- stderr
     Next: teddy '<what you want>'
     exit code 0
-    --- stdout
     Session demo, turn 3, on branch main
     Ready for turn 4
     Your files are as the newest turn left them
     In no snapshot, left as they are:
       dir: unreadable: permission denied
-
     --- stderr
     Next: teddy '<what you want>'
+    exit code 0
     ");
     chmod(&repo.path().join("dir"), 0o755);
     assert_eq!(
@@ -382,22 +376,18 @@ fn a_file_that_may_not_be_read_is_named_and_stays() {
         json!([unreadable("a.txt"), unreadable("secret")])
     );
     let refused = run_plan(&repo, &plan("Change", &[edit("a.txt", "a", "A")]));
-    insta::assert_snapshot!(repo.shown(&refused), @r"
-    exit code 4
-    --- stdout
+    insta::assert_snapshot!(refused.shown(&repo), @r"
     turn 2 executed [id]
-
     --- stderr
     warning: `a.txt` overlaps with your own edits and was left as it is
+    exit code 4
     ");
     let restored = run(&repo, &["restore", "0"]).unwrap();
-    insta::assert_snapshot!(repo.shown(&restored), @r"
-    exit code 0
-    --- stdout
+    insta::assert_snapshot!(restored.shown(&repo), @r"
     write dir/b.txt
-
     --- stderr
     Your files match turn 0: 1 file changed.
+    exit code 0
     ");
     for (path, text) in [("a.txt", "mine\n"), ("secret", "s\n")] {
         chmod(&repo.path().join(path), 0o644);
@@ -413,13 +403,11 @@ fn a_session_of_somebody_elses_repository_is_refused() {
     let Some(repo) = project() else { return };
     std::os::unix::fs::lchown(repo.path().join(".git"), Some(0), Some(0)).unwrap();
     let out = run(&repo, &["status"]).unwrap();
-    insta::assert_snapshot!(repo.shown(&out), @r"
-    exit code 1
-    --- stdout
-
+    insta::assert_snapshot!(out.shown(&repo), @r"
     --- stderr
     error: `[dir]/repo` belongs to another user
     hint: if you trust it: `git config --global --add safe.directory [dir]/repo`
+    exit code 1
     ");
 }
 
@@ -523,34 +511,24 @@ fn another_user_of_the_repository_is_told_whose_sessions_they_are() {
     ] {
         let reply = other(args);
         assert_eq!((reply.code, reply.stdout.as_str()), (1, ""), "{args:?}");
-        replies += &repo.shown(&reply);
+        replies += &reply.shown(&repo);
     }
     insta::assert_snapshot!(replies, @r"
-    exit code 1
-    --- stdout
-
     --- stderr
     error: cannot lock `[dir]/repo/.git/teddy/lock`: `[dir]/repo/.git/teddy` belongs to another user (id 65534); a clone has sessions of its own
     exit code 1
-    --- stdout
-
     --- stderr
     error: cannot lock `[dir]/repo/.git/teddy/locks/demo/lock`: `[dir]/repo/.git/teddy` belongs to another user (id 65534); a clone has sessions of its own
     exit code 1
-    --- stdout
-
     --- stderr
     error: cannot lock `[dir]/repo/.git/teddy/lock`: `[dir]/repo/.git/teddy` belongs to another user (id 65534); a clone has sessions of its own
     exit code 1
-    --- stdout
-
     --- stderr
     error: cannot lock `[dir]/repo/.git/teddy/locks/demo/lock`: `[dir]/repo/.git/teddy` belongs to another user (id 65534); a clone has sessions of its own
     exit code 1
-    --- stdout
-
     --- stderr
     error: cannot lock `[dir]/repo/.git/teddy/lock`: `[dir]/repo/.git/teddy` belongs to another user (id 65534); a clone has sessions of its own
+    exit code 1
     ");
     let checks = other(&["doctor"]);
     let lines = checks.stdout.lines();
@@ -567,15 +545,13 @@ fn another_user_of_the_repository_is_told_whose_sessions_they_are() {
 
     // The first user notices nothing of it.
     let status = run(&repo, &["status"]).unwrap();
-    insta::assert_snapshot!(repo.shown(&status), @r"
-    exit code 0
-    --- stdout
+    insta::assert_snapshot!(status.shown(&repo), @r"
     Session demo, turn 1, on branch main
     Ready for turn 2
     Your files are as the newest turn left them
-
     --- stderr
     Next: teddy '<what you want>'
+    exit code 0
     ");
     run(&repo, &["undo"]).unwrap().check(0, &[]);
     run(&repo, &["verify"]).unwrap().check(0, &[]);

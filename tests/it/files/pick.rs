@@ -97,23 +97,19 @@ fn the_command_names_the_turns_and_counts_their_files() {
     let repo = two_sessions();
     let tried = repo.teddy(&["pick", "other:1", "-n"]);
     let picked = repo.teddy(&["pick", "other:1", "other:2"]);
-    let replies = [tried, picked].map(|reply| repo.shown(&reply));
+    let replies = [tried, picked].map(|reply| reply.shown(&repo));
     insta::assert_snapshot!(replies.join("\n"), @r"
-    exit code 0
-    --- stdout
     write a.txt
-
     --- stderr
     Picking other:1 would change 1 file.
-
     exit code 0
-    --- stdout
+
     write a.txt
     write d.txt
-
     --- stderr
     Picked other:1 as turn 1: 1 file changed.
     Picked other:2 as turn 2: 1 file changed.
+    exit code 0
     ");
 }
 

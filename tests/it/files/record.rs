@@ -30,11 +30,13 @@ fn t21_what_changed_since_the_newest_turn_is_a_turn_like_any_other() {
     insta::assert_snapshot!(shown, @"
     write d.txt
     write new/e.txt
+    --- stderr
     Recorded as turn 2: 2 files changed.
     exit code 0
     ");
 
     insta::assert_snapshot!(repo.printed(&["record", "x"]), @"
+    --- stderr
     error: nothing changed since turn 2 of session `demo`
     hint: `--allow-empty` records a turn all the same
     exit code 1
@@ -51,8 +53,16 @@ fn t21_what_changed_since_the_newest_turn_is_a_turn_like_any_other() {
     );
     let meta = repo.workflow().artifact("2", "meta.yaml");
     assert!(meta.contains("recorded:\n  by: aider\n"), "{meta}");
-    let report = repo.workflow().artifact("2", "report.md");
-    assert!(report.contains("**Done by:** aider\n"), "{report}");
+    insta::assert_snapshot!(repo.plain(&repo.workflow().artifact("2", "report.md")), @"
+    # Execution Report: add e
+    - **Overall Status:** Recorded 🟢
+    - **Done by:** aider
+
+    ## Changed Files
+
+    - write d.txt
+    - write new/e.txt
+    ");
     let kept = repo.workflow().artifact("2", "transcript.jsonl");
     assert_eq!(kept, "{\"role\":\"user\"}\n{\"role\":\"agent\"}\n");
     let requests = repo.git(&["show", "teddy/sessions/demo:next/requests.yaml"]);
@@ -249,7 +259,7 @@ fn what_a_program_changes_is_a_turn_without_what_had_changed_before() {
         .into();
     assert_eq!(out.status.code(), Some(3), "{stderr}");
     assert_eq!(stdout, "hello\nkey=s3\n");
-    assert!(stderr.contains("Recorded as turn 1: 1 file"), "{stderr}");
+    insta::assert_snapshot!(stderr, @"Recorded as turn 1: 1 file changed.");
 
     let row = &repo.workflow().log()[0];
     assert_eq!(
@@ -286,16 +296,19 @@ fn a_program_without_a_session_that_changes_nothing_leaves_none() {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
     insta::assert_snapshot!(repo.printed(&["record", "--", "true"]), @"
+    --- stderr
     No file changed; no turn is recorded.
     exit code 0
     ");
     insta::assert_snapshot!(repo.printed(&["record", "--", "no-such-program"]), @"
+    --- stderr
     error: the program `no-such-program` was not found, so nothing ran and no turn is recorded
     hint: programs are searched in `PATH`; `./<file>` names one in this directory
     exit code 127
     ");
     assert_eq!(repo.workflow().sessions(), json!([]));
     insta::assert_snapshot!(repo.printed(&["record", "--", "sh", "-c", "echo b > b.txt"]), @"
+    --- stderr
     Started session sh.
     Recorded as turn 1: 1 file changed.
     exit code 0
@@ -306,10 +319,12 @@ fn a_program_without_a_session_that_changes_nothing_leaves_none() {
 fn a_program_that_changes_nothing_or_does_not_start_leaves_no_turn() {
     let repo = project();
     insta::assert_snapshot!(repo.printed(&["record", "--", "true"]), @"
+    --- stderr
     No file changed; no turn is recorded.
     exit code 0
     ");
     insta::assert_snapshot!(repo.printed(&["record", "--", "no-such-program"]), @"
+    --- stderr
     error: the program `no-such-program` was not found, so nothing ran and no turn is recorded
     hint: programs are searched in `PATH`; `./<file>` names one in this directory
     exit code 127
@@ -323,6 +338,7 @@ fn a_program_that_changes_nothing_or_does_not_start_leaves_no_turn() {
     );
     std::fs::remove_file(repo.path().join("tool")).unwrap();
     insta::assert_snapshot!(repo.printed(&["record", "--", "sh", "-c", "kill -9 $$"]), @"
+    --- stderr
     No file changed; no turn is recorded.
     exit code 137
     ");
@@ -358,14 +374,31 @@ fn a_model_that_changes_files_while_it_is_asked_is_named() {
         repo.beside("agent.sh").display()
     ));
     // Not in-process: the model works where the program started.
-    repo.teddy(&["plan", "-m", "x"]).check(
-        0,
-        &[
-            "your files changed while the model `busy` was asked: b.txt.",
-            "`teddy record --by busy`",
-            "`kind: agent`",
-        ],
-    );
+    insta::assert_snapshot!(repo.printed(&["plan", "-m", "x"]), @r#"
+    # Make d
+    - **Status:** Green 🟢
+    - **Plan Type:** Implementation
+    - **Agent:** Pathfinder
+
+    ## Rationale
+    ````text
+    Make d, because it is wanted.
+    ````
+
+    ## Action Plan
+
+    ### `CREATE`
+    - **File Path:** [d.txt](/d.txt)
+    - **Description:** Make d.txt.
+    ````text
+    d
+    ````
+    --- stderr
+    Asking busy with about [n] tokens, no price set
+    your files changed while the model `busy` was asked: b.txt. If it did that, `teddy record --by busy` makes a turn of it, which can be undone; a model of `kind: agent` works in its own worktree
+    Planned turn 1: "Make d". Next: `teddy execute`
+    exit code 0
+    "#);
     let out = repo.teddy(&["plan", "-m", "x"]);
     assert!(!out.stderr.contains("your files changed"), "{out}");
 }
@@ -420,10 +453,10 @@ fn a_repository_that_a_program_cloned_is_no_changed_file() {
     let script = "git init -q lib && git -C lib commit -q --allow-empty -m x; echo 2 > c.txt";
     let out = repo.teddy(&["record", "work", "--", "sh", "-c", script]);
     insta::assert_snapshot!(out.shown(&repo), @"
+    --- stderr
     Recorded as turn 1: 1 file changed.
     exit code 0
     ");
-    assert!(!out.to_string().contains("write lib"), "{out}");
     let report = repo.done(&["show", "1", "report.md"]);
     insta::assert_snapshot!(repo.plain(&report), @"
     # Execution Report: work

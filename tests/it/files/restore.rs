@@ -297,6 +297,7 @@ fn an_undo_that_takes_edits_away_asks_as_a_restore_does() {
     let repo = three_turns();
     repo.write("own.txt", "mine\n");
     insta::assert_snapshot!(repo.printed(&["undo", "--exact"]), @r#"
+    --- stderr
     error: stdin is not a terminal, so TeDDy cannot ask "Make 2 files equal to turn 2?"
     hint: `-y` says yes
     exit code 1
@@ -420,6 +421,7 @@ fn what_a_program_had_open_can_be_brought_later_and_undone() {
     );
     insta::assert_snapshot!(repo.teddy_reads(&["execute", "-", "-y"], &more).shown(&repo), @r#"
     turn 4 executed [id]
+    --- stderr
     ▶ Reviewing Plan: "More"
       demo · turn 4 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -680,6 +682,7 @@ fn a_restore_of_a_path_leaves_the_turns_that_never_changed_it() {
     Session other, turn 1, on branch main
     Ready for turn 2
     Your files do not match turn 1: they lack turn 1 of demo; `teddy restore @` takes them there.
+    --- stderr
     Next: teddy '<what you want>'
     exit code 0
     ");

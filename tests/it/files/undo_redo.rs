@@ -46,6 +46,7 @@ fn a_redo_of_too_many_turns_names_their_number() {
     let repo = three_turns();
     repo.workflow().undo(2).done();
     insta::assert_snapshot!(repo.printed(&["redo", "3"]), @"
+    --- stderr
     error: only 2 turns can be redone
     hint: `teddy redo 2` redoes all of them
     exit code 1

@@ -176,6 +176,7 @@ fn b3_names_are_those_of_sessions() {
     ];
     insta::assert_snapshot!(into.printed(&["fetch", &odd(&names)]), @"
     first  2 turns  Two
+    --- stderr
     warning: refs that are no session's were left out: HEAD, refs/heads/main, refs/teddy/published/main
     Imported 1 session. `teddy show -s first` shows it; `teddy switch --adopt first` makes it yours.
     exit code 0

@@ -177,6 +177,7 @@ fn names_that_are_none_of_a_sessions_are_left_out_and_the_rest_comes() {
     new        origin/add-auth  2 turns  Two
     new        origin/head  2 turns  Two
     new        origin/main  2 turns  Two
+    --- stderr
     warning: `refs/teddy/sessions/-rf` of `origin` was not taken: its name is not that of a session
     warning: `refs/teddy/sessions/ADD-AUTH` of `origin` was not taken: its name is not that of a session
     warning: `refs/teddy/sessions/Add-Auth` of `origin` was not taken: its name is not that of a session

@@ -87,6 +87,7 @@ fn t16_a_landing_is_a_turn_that_names_its_commits_and_turns() {
         .check(0, &[&format!("Land turns 1-3 on main as {short}")]);
 
     insta::assert_snapshot!(repo.printed(&["land", "-m", "Again"]), @"
+    --- stderr
     error: nothing to land: no turn of session `demo` has changes that have not landed yet
     hint: `teddy log` lists the turns; `teddy land <turn>` lands one again
     exit code 1
@@ -133,6 +134,7 @@ fn a_hook_that_refuses_leaves_everything_as_it_was() {
     hook(&repo, "pre-commit", "echo 'the linter says no' >&2; exit 1");
     let before = everything(&repo);
     insta::assert_snapshot!(repo.printed(&["land", "-m", "Land"]), @"
+    --- stderr
     the linter says no
     error: git made no commit (exit status: 1); nothing was changed
     hint: git, or a hook, has said why above; `--no-verify` skips the pre-commit and commit-msg hooks
@@ -474,6 +476,7 @@ fn a_range_lands_what_it_names() {
     repo.git(&["reset", "-q", "--hard", "HEAD~2"]);
     repo.done(&["restore", "@", "--exact", "-y"]);
     insta::assert_snapshot!(repo.printed(&["land", "-m", "x"]), @"
+    --- stderr
     error: nothing to land: no turn of session `demo` has changes that have not landed yet
     hint: the landing of turns 1-3 is not on `main` any more; `teddy land 1..3` lands them again
     exit code 1
@@ -557,6 +560,7 @@ fn t17_turns_that_were_undone_do_not_land_and_landed_ones_leave_the_branch() {
     let repo = three_turns();
     repo.done(&["undo"]);
     insta::assert_snapshot!(repo.printed(&["land", "3", "-m", "x"]), @"
+    --- stderr
     error: turn 3 is not in effect: it was undone, or its result was never applied
     hint: `teddy redo` or `teddy restore 3` restores it
     exit code 1
@@ -578,6 +582,7 @@ fn t17_turns_that_were_undone_do_not_land_and_landed_ones_leave_the_branch() {
     assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
     assert_eq!(status(&repo), " D dir/b.txt");
     insta::assert_snapshot!(repo.printed(&["land", "-m", "x"]), @"
+    --- stderr
     error: nothing to land: no turn of session `demo` has changes that have not landed yet
     hint: `teddy log` lists the turns; `teddy land <turn>` lands one again
     exit code 1
@@ -603,11 +608,13 @@ fn a_turn_that_was_undone_for_the_users_side_does_not_land() {
     repo.done(&["undo", "--ours"]);
     assert!(repo.read("a.txt").contains("my two"));
     insta::assert_snapshot!(repo.printed(&["land", "-m", "x"]), @"
+    --- stderr
     error: nothing to land: no turn of session `demo` has changes that have not landed yet
     hint: `teddy log` lists the turns; `teddy land <turn>` lands one again
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["land", "1", "-m", "x"]), @"
+    --- stderr
     error: turn 1 is not in effect: it was undone, or its result was never applied
     hint: `teddy redo` or `teddy restore 1` restores it
     exit code 1

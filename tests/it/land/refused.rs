@@ -22,7 +22,7 @@ fn refused(repo: &TestRepo, options: &LandOptions) -> String {
     refusal
 }
 
-/// Like [`refused`], by the program: the call itself is wrong.
+/// Like [`refused`], but starts the program, for what only the command line can get wrong.
 #[track_caller]
 fn refused_call(repo: &TestRepo, args: &[&str]) -> String {
     let before = everything(repo);
@@ -90,22 +90,26 @@ fn a_detached_head_has_no_branch_but_a_new_one_can_be_made() {
 fn what_cannot_land_is_said_before_a_message_is_asked_for() {
     let repo = three_turns();
     insta::assert_snapshot!(refused_call(&repo, &[]), @"
+    --- stderr
     error: the commit needs a message
     hint: `-m '<message>'` gives it; `--no-edit` takes one made of the turns' titles and requests
     exit code 1
     ");
     insta::assert_snapshot!(refused_call(&repo, &["9"]), @"
+    --- stderr
     error: session `demo` has no turn `9`; its turns are 0 to 3
     hint: `teddy log` lists the turns
     exit code 1
     ");
     insta::assert_snapshot!(refused_call(&repo, &["x"]), @"
+    --- stderr
     error: session `demo` has no turn `x`; its turns are 0 to 3
     hint: `teddy log` lists the turns
     exit code 1
     ");
     let empty = TestRepo::new();
     insta::assert_snapshot!(refused_call(&empty, &[]), @"
+    --- stderr
     error: no session is in use here
     hint: `teddy start '<what you want>'` or `teddy new <name>` starts one, `teddy sessions` lists them, `-s <name>` names one
     exit code 1
@@ -272,6 +276,7 @@ fn who_the_user_is_must_be_known() {
     }
     let out = Output::of(command.current_dir(repo.path()));
     insta::assert_snapshot!(out.shown(&repo), @"
+    --- stderr
     error: git does not know who you are: no email was given and auto-detection is disabled
     hint: `git config --global user.name <name>` and `git config --global user.email <address>`
     exit code 1
@@ -328,6 +333,7 @@ fn a_lock_that_another_git_takes_after_the_commit_stays_and_the_index_follows_la
     hook(&repo, "post-commit", &format!("touch {}", lock.display()));
     let before = std::fs::read(&index).unwrap();
     insta::assert_snapshot!(repo.printed(&["land", "-m", "Land"]), @"
+    --- stderr
     error: `refs/heads/main` is at [id] now, but that is not recorded yet; `teddy doctor --fix` does it: another git is writing the index, or left `[dir]/repo/.git/index.lock`; nothing was changed
     exit code 1
     ");
@@ -436,11 +442,13 @@ fn an_empty_message_stops_it() {
     );
     assert_eq!(everything(&repo), before);
     insta::assert_snapshot!(refused_call(&repo, &["-m", " "]), @"
+    --- stderr
     error: the message is empty
     hint: `-m '<message>'` gives one
     exit code 1
     ");
     insta::assert_snapshot!(refused_call(&repo, &[]), @"
+    --- stderr
     error: the commit needs a message
     hint: `-m '<message>'` gives it; `--no-edit` takes one made of the turns' titles and requests
     exit code 1
@@ -622,11 +630,18 @@ fn turns_of_another_session_below_stay_out() {
         .done();
     assert_eq!(changed(&repo), "A\td.txt");
 
-    // What another session took out of the files is not committed behind the user's back.
+    // A turn that another session undid does not land.
     repo.workflow()
         .run_plan(&plan("Make f", &[create("f.txt", "f\n")]));
     repo.workflow().restore("demo:1").done();
-    insta::assert_snapshot!(refused_call(&repo, &["-s", "other", "3", "-m", "x"]), @"
+    let before = everything(&repo);
+    let third = LandOptions {
+        range: Some("3".to_owned()),
+        ..land_as("x")
+    };
+    let refusal = repo.workflow().session("other").land(&third).refused();
+    assert_eq!(everything(&repo), before);
+    insta::assert_snapshot!(refusal, @"
     error: turn 3 is not in effect: it was undone, or its result was never applied
     hint: `teddy redo` or `teddy restore 3` restores it
     exit code 1

@@ -232,6 +232,7 @@ fn turns_that_undo_each_other_leave_nothing() {
     repo.run_plan(&plan("There", &[edit("a.txt", "2", "two")]));
     repo.run_plan(&plan("And back", &[edit("a.txt", "two", "2")]));
     insta::assert_snapshot!(repo.printed(&["land", "-m", "x"]), @"
+    --- stderr
     error: nothing to land: turns 1, 2 revert each other
     hint: `teddy land --each` makes a commit of each of them
     exit code 1

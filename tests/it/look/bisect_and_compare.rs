@@ -57,6 +57,7 @@ fn bisect_names_the_turn_that_broke_it() {
 fn bisect_says_what_is_wrong_with_its_ends() {
     let repo = history();
     insta::assert_snapshot!(repo.printed(&["bisect", "run", "true"]), @"
+    --- stderr
     ▶ 1. EXECUTE true
       ✓ the command succeeded
     turn 8, Step 8: good
@@ -65,6 +66,7 @@ fn bisect_says_what_is_wrong_with_its_ends() {
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["bisect", "run", "false"]), @"
+    --- stderr
     ▶ 1. EXECUTE false
       ✗ the command failed with exit code 1
     turn 8, Step 8: bad (exit code 1)
@@ -77,21 +79,25 @@ fn bisect_says_what_is_wrong_with_its_ends() {
     ");
     let shown = repo.printed(&["bisect", "run", "--good", "7", "--bad", "3", "true"]);
     insta::assert_snapshot!(shown, @"
+    --- stderr
     error: turn 7 is not before turn 3: name an older turn as good
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["bisect", "run", "exit 200"]), @"
+    --- stderr
     ▶ 1. EXECUTE exit 200
       ✗ the command failed with exit code 200
     error: the command ended with exit code 200 after turn 8, which stops the search: no output
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["bisect", "run", "--bad", "99", "true"]), @"
+    --- stderr
     error: session `demo` has no turn `99`; its turns are 0 to 8
     hint: `teddy log` lists the turns
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["bisect", "run"]), @"
+    --- stderr
     error: the following required arguments were not provided:
       <COMMAND>...
 
@@ -157,6 +163,7 @@ fn turns_that_cannot_be_told_apart_are_all_named() {
       demo:5 Step 5
       demo:6 Step 6
       demo:7 Step 7
+    --- stderr
     ▶ 1. EXECUTE test -e 6.txt -a ! -e 7.txt && exit 125; test -e 4.txt -a ! -e 6.txt && exit 125; grep -q works a.txt
       ✗ the command failed with exit code 1
     turn 8, Step 8: bad (exit code 1)
@@ -316,20 +323,24 @@ fn compare_puts_turns_and_sessions_side_by_side() {
     exit code 0
     ");
     insta::assert_snapshot!(repo.printed(&["compare", "demo:0", "demo:1"]), @"
+    --- stderr
     error: `demo:0` has no files: no plan has run in it
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["compare", "demo", "othr"]), @"
+    --- stderr
     error: there is no session `othr`
     hint: did you mean `other`? `teddy sessions` lists the sessions
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["compare", "1", "99"]), @"
+    --- stderr
     error: session `other` has no turn `99`; its turns are 0 to 6
     hint: `teddy log` lists the turns
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["compare", "demo"]), @"
+    --- stderr
     error: 2 values required by '<TURN|SESSION> <TURN|SESSION>...'; only 1 was provided
 
     Usage: teddy compare [OPTIONS] <TURN|SESSION> <TURN|SESSION>...

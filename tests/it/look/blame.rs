@@ -25,7 +25,7 @@ fn project() -> TestRepo {
 }
 
 /// Returns the origins of the lines in short form.
-fn told(repo: &TestRepo, args: &[&str]) -> Vec<String> {
+fn origins(repo: &TestRepo, args: &[&str]) -> Vec<String> {
     let lines = repo.json(&[&["blame"], args].concat(), 0);
     let short = |line: &Value| match line["kind"].as_str().unwrap() {
         "turn" => {
@@ -50,7 +50,7 @@ fn told(repo: &TestRepo, args: &[&str]) -> Vec<String> {
 fn lines_lead_to_turns_before_anything_landed() {
     let repo = project();
     assert_eq!(
-        told(&repo, &["a.txt"]),
+        origins(&repo, &["a.txt"]),
         [
             "init",
             "demo:1",
@@ -61,13 +61,13 @@ fn lines_lead_to_turns_before_anything_landed() {
             "uncommitted"
         ]
     );
-    assert_eq!(told(&repo, &["b.txt"]), ["demo:2"]);
-    assert_eq!(told(&repo, &["-L", "2,3", "a.txt"]), ["demo:1", "init"]);
+    assert_eq!(origins(&repo, &["b.txt"]), ["demo:2"]);
+    assert_eq!(origins(&repo, &["-L", "2,3", "a.txt"]), ["demo:1", "init"]);
     // After undo and redo, lines still belong to the turn that made them.
     repo.done(&["undo", "2"]);
     repo.done(&["redo"]);
     assert_eq!(
-        told(&repo, &["a.txt"]),
+        origins(&repo, &["a.txt"]),
         [
             "init",
             "demo:1",
@@ -80,7 +80,7 @@ fn lines_lead_to_turns_before_anything_landed() {
     );
     repo.done(&["redo"]);
     assert_eq!(
-        told(&repo, &["a.txt"]),
+        origins(&repo, &["a.txt"]),
         [
             "init",
             "demo:1",
@@ -132,7 +132,7 @@ fn landed_lines_are_traced_through_a_rewritten_history() {
         "uncommitted",
     ];
     repo.done(&["land", "-m", "Digits"]);
-    assert_eq!(told(&repo, &["a.txt"]), expected);
+    assert_eq!(origins(&repo, &["a.txt"]), expected);
 
     repo.git(&[
         "commit",
@@ -142,7 +142,7 @@ fn landed_lines_are_traced_through_a_rewritten_history() {
         "--date",
         "2001-01-01T00:00:00Z",
     ]);
-    assert_eq!(told(&repo, &["a.txt"]), expected);
+    assert_eq!(origins(&repo, &["a.txt"]), expected);
 
     repo.git(&["stash", "-q"]);
     repo.git(&["checkout", "-q", "-b", "base", "HEAD~"]);
@@ -151,7 +151,7 @@ fn landed_lines_are_traced_through_a_rewritten_history() {
     repo.git(&["commit", "-qm", "other"]);
     repo.git(&["rebase", "-q", "base", "main"]);
     repo.git(&["stash", "pop", "-q"]);
-    assert_eq!(told(&repo, &["a.txt"]), expected);
+    assert_eq!(origins(&repo, &["a.txt"]), expected);
 
     // The session is deleted. Its name is in the commit message.
     repo.git(&["update-ref", "-d", "refs/teddy/sessions/demo"]);
@@ -189,8 +189,9 @@ fn what_cannot_be_blamed_is_said() {
             .check(1, &[words]);
     }
     repo.write("new.txt", "x\n");
-    assert_eq!(told(&repo, &["new.txt"]), ["uncommitted"]);
+    assert_eq!(origins(&repo, &["new.txt"]), ["uncommitted"]);
     insta::assert_snapshot!(repo.printed(&["blame", "-L", "1,1", "new.txt"]), @"
+    --- stderr
     error: no commit and no turn has `new.txt` yet, so it has no range to blame
     exit code 1
     ");
@@ -228,7 +229,7 @@ fn the_lines_of_a_landing_lead_to_the_turns_that_brought_them_and_no_others() {
     ];
     // The hook added the last line. It follows a line of turn 2.
     let expected = [&both[..], &["demo:2 landed"]].concat();
-    assert_eq!(told(&repo, &["a.txt"]), expected);
+    assert_eq!(origins(&repo, &["a.txt"]), expected);
     repo.git(&[
         "commit",
         "-q",
@@ -237,15 +238,15 @@ fn the_lines_of_a_landing_lead_to_the_turns_that_brought_them_and_no_others() {
         "-m",
         "Without trailers",
     ]);
-    assert_eq!(told(&repo, &["a.txt"])[2], "Without trailers");
+    assert_eq!(origins(&repo, &["a.txt"])[2], "Without trailers");
     repo.git(&["reset", "-q", "--hard", "HEAD@{1}"]);
-    assert_eq!(told(&repo, &["a.txt"]), expected);
+    assert_eq!(origins(&repo, &["a.txt"]), expected);
 
     // The user's own lines in an amended commit are theirs, whatever its trailers say.
     repo.write("a.txt", "mine\n".to_owned() + &repo.read("a.txt"));
     repo.git(&["commit", "-q", "-a", "--amend", "--no-verify", "--no-edit"]);
-    assert_eq!(told(&repo, &["a.txt"])[0], "Both");
-    assert_eq!(told(&repo, &["a.txt"])[3..7], expected[2..6]);
+    assert_eq!(origins(&repo, &["a.txt"])[0], "Both");
+    assert_eq!(origins(&repo, &["a.txt"])[3..7], expected[2..6]);
 }
 
 #[test]
@@ -258,7 +259,7 @@ fn a_file_with_an_odd_name_is_traced() {
     repo.run_plan(&plan("Two", &[create("b.txt", "b\n")]));
     repo.done(&["land", "-m", "Both"]);
     assert_eq!(
-        told(&repo, &["a \"b\"\t\u{fc}.txt"]),
+        origins(&repo, &["a \"b\"\t\u{fc}.txt"]),
         ["demo:1 landed", "demo:1 landed"]
     );
 }
@@ -296,6 +297,7 @@ fn revisions_to_ignore_are_found_by_a_relative_path() {
 
     repo.remove("dev/more");
     insta::assert_snapshot!(repo.printed(&["blame", "a.txt"]), @"
+    --- stderr
     error: git blame: could not open object name list: dev/./more
     exit code 1
     ");
@@ -338,6 +340,7 @@ fn a_file_behind_a_linked_directory_is_not_the_projects() {
     std::fs::write(outside.join("secret.txt"), "secret\n").unwrap();
     std::os::unix::fs::symlink(&outside, repo.path().join("linked")).unwrap();
     insta::assert_snapshot!(repo.printed(&["blame", "linked/secret.txt"]), @"
+    --- stderr
     error: `linked/secret.txt` is not a file of the project
     exit code 1
     ");

@@ -133,7 +133,12 @@ fn a_restore_shows_what_it_changes_and_asks() {
     let mut screen = open(&repo, (80, 24), "Note the rest");
     press(&mut screen, "jj", "demo:2");
     let preview = press(&mut screen, "r", "Take your files back");
-    assert!(preview.contains("delete notes.txt"), "{preview}");
+    insta::assert_snapshot!(repo.plain(&preview), @"
+    ▶ teddy restore demo:2 -n
+    delete notes.txt
+    Your files would match turn demo:2: 1 file changed.
+    Take your files back to turn demo:2? (y/n) ›
+    ");
     press(&mut screen, "n", "Press a key");
     press(&mut screen, " ", "Nothing was changed.");
     assert!(repo.path().join("notes.txt").exists());
@@ -151,7 +156,13 @@ fn an_undo_goes_back_to_the_turn_under_the_cursor() {
     let mut screen = open(&repo, (80, 24), "Note the rest");
     press(&mut screen, "jjjj", "· demo:1");
     let preview = press(&mut screen, "u", "Undo what came after");
-    assert!(preview.contains("delete README.md"), "{preview}");
+    insta::assert_snapshot!(repo.plain(&preview), @"
+    ▶ teddy undo 3 -n
+    delete README.md
+    delete notes.txt
+    Your files would match turn 1: 2 files changed.
+    Undo what came after turn demo:1? (y/n) ›
+    ");
     press(&mut screen, "y", "Press a key");
     press(&mut screen, " ", "done: undo");
     leave(screen);
@@ -267,6 +278,7 @@ fn without_a_terminal_the_other_way_is_named() {
     assert!(screen.shown().contains("--linear"), "{}", screen.shown());
     let empty = TestRepo::new();
     insta::assert_snapshot!(empty.printed(&["browse"]), @"
+    --- stderr
     There are no sessions; `teddy start '<what you want>'` starts one.
     exit code 0
     ");
@@ -330,6 +342,7 @@ fn one_session_is_shown_and_worked_on() {
     assert!(!shown.contains("Note the rest"), "{shown}");
     leave(screen);
     insta::assert_snapshot!(repo.printed(&["browse", "nothing"]), @"
+    --- stderr
     error: there is no session `nothing`
     hint: `teddy sessions` lists the sessions
     exit code 1

@@ -100,6 +100,7 @@ fn a_match_is_json_and_one_session_can_be_searched() {
     );
     let shown = repo.printed(&["find", "Needle", "--in", "code", "-s", "gone"]);
     insta::assert_snapshot!(shown, @"
+    --- stderr
     error: there is no session `gone`
     hint: `teddy sessions` lists the sessions
     exit code 1
@@ -113,10 +114,12 @@ fn nothing_found_is_exit_code_1_and_no_word() {
     assert_eq!((out.code, &*out.stdout, &*out.stderr), (1, "", ""));
     assert_eq!(repo.json(&["find", "nowhere"], 1), serde_json::json!([]));
     insta::assert_snapshot!(repo.printed(&["find", "a("]), @"
+    --- stderr
     error: `a(` is not a regular expression: unclosed group
     exit code 2
     ");
     insta::assert_snapshot!(repo.printed(&["find", "a", "--path", "["]), @"
+    --- stderr
     error: `[` is not a path pattern: unclosed character class; missing ']'
     exit code 2
     ");
@@ -132,6 +135,7 @@ fn a_damaged_session_hides_no_other() {
     let shown = repo.printed(&["find", "print the needle", "--in", "request"]);
     insta::assert_snapshot!(shown, @"
     demo:2:user_prompt.txt:1: print the needle
+    --- stderr
     warning: not searched: session `broken`: reading commit [id]: object [id] is missing
     exit code 0
     ");

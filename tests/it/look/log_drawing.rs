@@ -126,8 +126,23 @@ fn what_turns_changed_can_be_shown() {
 
     exit code 0
     ");
-    repo.teddy(&["log", "--graph", "--json"])
-        .check(2, &["cannot be used with"]);
+    insta::assert_snapshot!(repo.printed(&["log", "--graph", "--json"]), @r#"
+    {
+      "error": {
+        "exit_code": 2,
+        "hint": "Usage: teddy log --graph [SESSION] [-- <PATH>...]; `teddy log --help` shows its arguments, with examples",
+        "kind": "Usage",
+        "message": "the argument '--graph' cannot be used with '--json'"
+      }
+    }
+    --- stderr
+    error: the argument '--graph' cannot be used with '--json'
+
+    Usage: teddy log --graph [SESSION] [-- <PATH>...]
+
+    hint: `teddy log --help` shows its arguments, with examples
+    exit code 2
+    "#);
 }
 
 #[test]

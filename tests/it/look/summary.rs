@@ -107,11 +107,13 @@ fn ex1_a_session_without_turns_has_a_summary_too() {
     - 1: `One` executed
     ");
     insta::assert_snapshot!(repo.printed(&["export", "--format", "md", "gone"]), @"
+    --- stderr
     error: there is no session `gone`
     hint: `teddy sessions` lists the sessions
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["export", "--format", "html"]), @"
+    --- stderr
     error: invalid value 'html' for '--format <FORMAT>'
       [possible values: md, json]
 

@@ -35,7 +35,7 @@ fn two_sessions() -> TestRepo {
 }
 
 /// Formats a lane for comparison.
-fn told(lane: &SessionLane) -> String {
+fn line(lane: &SessionLane) -> String {
     let rows = lane.rows.iter();
     let rows: Vec<String> = rows
         .map(|row| format!("{} {}", row.number, row.title))
@@ -55,14 +55,14 @@ fn a_turn_is_in_the_lane_of_the_session_in_which_it_was_made() {
         "*other from demo:1: 2 Make c",
         "demo: 2 Make b, 1 Change a, 0 Start session demo",
     ];
-    let lanes: Vec<String> = all.sessions.iter().map(told).collect();
+    let lanes: Vec<String> = all.sessions.iter().map(line).collect();
     assert_eq!(lanes, expected);
     assert_eq!(newest(&project, None, 50).unwrap(), all);
 
     let only = SessionName::parse("other").unwrap();
     let one = timeline(&project, Some(&only)).unwrap();
     assert_eq!(
-        one.sessions.iter().map(told).collect::<Vec<_>>(),
+        one.sessions.iter().map(line).collect::<Vec<_>>(),
         expected[..1]
     );
     let none = SessionName::parse("none").unwrap();
@@ -74,7 +74,7 @@ fn a_branch_without_turns_of_its_own_has_an_empty_lane() {
     let repo = two_sessions();
     repo.workflow().branch("1", "third").done();
     let all = timeline(&project(&repo), None).unwrap();
-    assert_eq!(told(&all.sessions[0]), "*third from demo:1: ");
+    assert_eq!(line(&all.sessions[0]), "*third from demo:1: ");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_damaged_turn_hides_no_other() {
     repo.git(&["update-ref", reference, &tip]);
 
     let all = timeline(&project(&repo), None).unwrap();
-    let lanes: Vec<String> = all.sessions.iter().map(told).collect();
+    let lanes: Vec<String> = all.sessions.iter().map(line).collect();
     assert_eq!(
         lanes,
         [

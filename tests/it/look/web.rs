@@ -167,6 +167,7 @@ fn a_waiting_plan_has_a_page_that_composes_comments() {
     }
     insta::assert_snapshot!(repo.printed(&args), @"
     turn 1 declined [id]
+    --- stderr
     Using the waiting message: Please change the plan as these comments on its result say. The rest of it can s...
     no other plan was made: no model is configured; your message is kept for `teddy plan`
     exit code 0

@@ -129,6 +129,7 @@ fn only_pages_of_its_own_are_replaced() {
     let style = std::fs::read(&page).unwrap();
     std::fs::write(&page, "mine").unwrap();
     insta::assert_snapshot!(repo.printed(&["export", "--html", "../pages"]), @"
+    --- stderr
     error: cannot replace `../pages`: `style.css` did not come from here, or was changed since
     hint: name another directory
     exit code 1
@@ -136,6 +137,7 @@ fn only_pages_of_its_own_are_replaced() {
     std::fs::write(&page, style).unwrap();
     std::fs::write(pages.join("mine.txt"), "x").unwrap();
     insta::assert_snapshot!(repo.printed(&["export", "--html", "../pages"]), @"
+    --- stderr
     error: cannot replace `../pages`: `mine.txt` did not come from here, or was changed since
     hint: name another directory
     exit code 1
@@ -147,12 +149,14 @@ fn only_pages_of_its_own_are_replaced() {
     assert!(pages.join("s/demo/1.html").is_file());
 
     insta::assert_snapshot!(repo.printed(&["export", "--html", "../new", "nobody"]), @"
+    --- stderr
     error: there is no session `nobody`
     hint: `teddy sessions` lists the sessions
     exit code 1
     ");
     assert!(!repo.beside("new").exists());
     insta::assert_snapshot!(repo.printed(&["export", "--html", "x", "--bundle", "y"]), @"
+    --- stderr
     error: the argument '--html <DIR>' cannot be used with '--bundle <FILE>'
 
     Usage: teddy export --html <DIR> [DIR|SESSION]...
@@ -161,6 +165,7 @@ fn only_pages_of_its_own_are_replaced() {
     exit code 2
     ");
     insta::assert_snapshot!(repo.printed(&["export", "--all"]), @"
+    --- stderr
     error: the following required arguments were not provided:
       <--bundle <FILE>|--html <DIR>>
 
@@ -192,6 +197,7 @@ fn a_list_that_a_plan_wrote_has_no_file_deleted() {
     repo.workflow()
         .run_plan(&plan("List it", &[create("public/.teddy-files", list)]));
     insta::assert_snapshot!(repo.printed(&["export", "--html", "public"]), @"
+    --- stderr
     error: cannot replace `public`: `.teddy-files` did not come from here, or was changed since
     hint: name another directory
     exit code 1

@@ -95,6 +95,7 @@ fn a_plan_is_declined_with_comments_and_the_next_review_follows_them() {
     );
     let out = repo.teddy(&["execute"]);
     insta::assert_snapshot!(out.shown(&repo), @r#"
+    --- stderr
     ▶ Reviewing Plan: "Second"
       demo · turn 2 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -141,17 +142,44 @@ fn a_comment_on_nothing_is_refused_and_the_plan_waits() {
         repo.teddy_reads(&["execute", "-", "--comment", comment], &text)
             .check(1, &[problem]);
     }
-    for comment in [
+    let refused = [
         "a.txt=x",
         "a.txt:1",
         "a.txt:1=",
         "../a.txt:1=x",
         ".git/config:1=x",
-    ] {
-        repo.teddy(&["execute", "--comment", comment]).check(2, &[]);
-    }
+    ]
+    .map(|comment| repo.printed(&["execute", "--comment", comment]));
+    insta::assert_snapshot!(refused.concat(), @"
+    --- stderr
+    error: invalid value 'a.txt=x' for '--comment <FILE:LINE=TEXT>': write it as `file:line=text` or `file:first-last=text`
+
+    hint: `teddy execute --help` shows its arguments, with examples
+    exit code 2
+    --- stderr
+    error: invalid value 'a.txt:1' for '--comment <FILE:LINE=TEXT>': write it as `file:line=text` or `file:first-last=text`
+
+    hint: `teddy execute --help` shows its arguments, with examples
+    exit code 2
+    --- stderr
+    error: invalid value 'a.txt:1=' for '--comment <FILE:LINE=TEXT>': it has no text
+
+    hint: `teddy execute --help` shows its arguments, with examples
+    exit code 2
+    --- stderr
+    error: invalid value '../a.txt:1=x' for '--comment <FILE:LINE=TEXT>': the path leaves the project with `..`
+
+    hint: `teddy execute --help` shows its arguments, with examples
+    exit code 2
+    --- stderr
+    error: invalid value '.git/config:1=x' for '--comment <FILE:LINE=TEXT>': `.git` is git's own
+
+    hint: `teddy execute --help` shows its arguments, with examples
+    exit code 2
+    ");
     insta::assert_snapshot!(repo.printed(&["execute", "-y"]), @r#"
     turn 1 executed [id]
+    --- stderr
     ▶ Reviewing Plan: "First"
       demo · turn 1 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -328,6 +356,7 @@ fn comments_that_are_not_sent_stop_an_approval_unseen_and_go_with_a_rejection() 
     assert_eq!(screen.end(), 0, "{}", screen.shown());
 
     insta::assert_snapshot!(repo.printed(&["execute", "-y", "-q"]), @"
+    --- stderr
     error: comments on this plan are not sent yet
     hint: `teddy execute` without `-y` shows them; `u` takes one back, `s` sends them
     exit code 1
@@ -366,6 +395,7 @@ fn cm4_comments_follow_files_in_other_encodings_and_binary_files_have_none() {
         .teddy_reads(&["execute", "-", "--comment", "unmarked.txt:1=x"], &text)
         .shown(&repo);
     insta::assert_snapshot!(shown, @"
+    --- stderr
     error: after this plan there is no file `unmarked.txt`, or it is binary or too large to comment on
     hint: `teddy diff` shows what the plan does
     exit code 1
@@ -416,6 +446,7 @@ fn two_reviews_of_one_plan_do_not_lose_each_others_comments() {
         .current_dir(repo.path())
         .env("TEDDY_LOCK_TIMEOUT", "0");
     insta::assert_snapshot!(Output::of(&mut second).shown(&repo), @"
+    --- stderr
     error: busy: process [pid] (execute: the plan for turn 1 is open in a review) is at work in this repository
     hint: decide in the review there, or try again once it has ended; `TEDDY_LOCK_TIMEOUT=<seconds>` waits longer
     exit code 75

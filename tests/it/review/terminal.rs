@@ -687,13 +687,69 @@ fn a_program_that_decides_gets_the_review_as_a_value() {
         ),
         (&"b.txt".into(), &1.into())
     );
-    repo.teddy(&["--json", "execute"]).check(
-        1,
-        &[
-            "stdin is not a terminal, so TeDDy cannot ask for approval of this plan",
-            "hint: `-y` approves it",
+    insta::assert_snapshot!(repo.printed(&["--json", "execute"]), @r#"
+    {
+      "commit": null,
+      "error": {
+        "exit_code": 1,
+        "hint": "`-y` approves it",
+        "kind": "Unapproved",
+        "message": "stdin is not a terminal, so TeDDy cannot ask for approval of this plan"
+      },
+      "review": {
+        "actions": [
+          {
+            "added": 1,
+            "description": "Make b.txt.",
+            "index": 0,
+            "kind": "CREATE",
+            "removed": 0,
+            "target": "b.txt"
+          },
+          {
+            "command": "echo more > more.txt\n",
+            "description": "Run it.",
+            "index": 1,
+            "kind": "EXECUTE",
+            "target": "echo more > more.txt"
+          }
         ],
-    );
+        "agent": "Pathfinder",
+        "agent_commands": null,
+        "comments": [],
+        "confinement": "sandboxed, no network",
+        "damage": [],
+        "memos": [],
+        "repair": "clean",
+        "risks": [],
+        "session": "demo",
+        "spellings": [],
+        "status": "Green 🟢",
+        "title": "Make it",
+        "turn": 1
+      },
+      "session": "demo",
+      "status": "planned",
+      "turn": 1
+    }
+    --- stderr
+    ▶ Reviewing Plan: "Make it"
+      demo · turn 1 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     Rationale:
+      Make it, because it is wanted.
+     Changes: 1 file  +1
+      b.txt  +1  new file
+        +b
+     Action Plan:
+      - CREATE: 1 file
+      - EXECUTE: 1 command (sandboxed, no network)
+        $ echo more > more.txt
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    error: stdin is not a terminal, so TeDDy cannot ask for approval of this plan
+    hint: `-y` approves it
+    exit code 1
+    "#);
     assert_eq!(draft(&repo), before);
     assert_eq!(repo.json(&["execute", "-y"], 0)["status"], "executed");
 }
@@ -712,6 +768,7 @@ fn a_quiet_approval_says_nothing() {
     assert_eq!(screen.end(), 0);
     assert_eq!(screen.shown().lines().count(), 1, "{}", screen.shown());
     insta::assert_snapshot!(repo.printed(&["-q", "execute"]), @"
+    --- stderr
     error: no plan is waiting in session `demo`
     hint: `teddy plan '<message>'` makes one; `teddy execute <file>` takes one from elsewhere
     exit code 1

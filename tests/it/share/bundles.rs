@@ -58,6 +58,7 @@ fn b1_a_bundle_has_all_that_its_sessions_need() {
     insta::assert_snapshot!(other.printed(&["fetch", &file]), @"
     first  2 turns  Two (already here)
     second  1 turn  One (already here)
+    --- stderr
     Nothing to import: everything is here already.
     exit code 0
     ");
@@ -125,6 +126,7 @@ fn the_file_is_whole_private_and_never_replaced_unasked() {
     assert_eq!(mode & 0o777, 0o600);
 
     insta::assert_snapshot!(repo.printed(&["export", "--bundle", file, "second"]), @"
+    --- stderr
     error: `[dir]/kept.bundle` already exists
     hint: `--force` replaces it
     exit code 1
@@ -132,6 +134,7 @@ fn the_file_is_whole_private_and_never_replaced_unasked() {
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
     insta::assert_snapshot!(repo.printed(&["export", "--bundle", file, "second", "--force"]), @"
     [dir]/kept.bundle
+    --- stderr
     1 session in [n] KiB. It holds snapshots, inputs and outputs as they are.
     exit code 0
     ");
@@ -140,12 +143,14 @@ fn the_file_is_whole_private_and_never_replaced_unasked() {
     // Failures leave no temporary files.
     let shown = repo.printed(&["export", "--bundle", file, "gone", "--force"]);
     insta::assert_snapshot!(shown, @"
+    --- stderr
     error: there is no session `gone`
     hint: `teddy sessions` lists the sessions
     exit code 1
     ");
     let shown = repo.printed(&["export", "--bundle", "no/such/folder.bundle"]);
     insta::assert_snapshot!(shown, @"
+    --- stderr
     error: cannot write `no/such/folder.bundle`: no such file or directory
     exit code 1
     ");
@@ -169,8 +174,20 @@ fn a_bundle_goes_through_a_pipe() {
     let path = repo.beside("piped.bundle");
     std::fs::write(&path, out.stdout).unwrap();
     elsewhere().done(&["fetch", path.to_str().unwrap()]);
-    repo.teddy(&["export", "--bundle", "-", "--json"])
-        .check(1, &["cannot have both the bundle and JSON"]);
+    insta::assert_snapshot!(repo.printed(&["export", "--bundle", "-", "--json"]), @r#"
+    {
+      "error": {
+        "exit_code": 1,
+        "hint": "name a file",
+        "kind": "Failed",
+        "message": "standard output cannot have both the bundle and JSON"
+      }
+    }
+    --- stderr
+    error: standard output cannot have both the bundle and JSON
+    hint: name a file
+    exit code 1
+    "#);
 }
 
 #[test]
@@ -180,12 +197,13 @@ fn b6_what_comes_in_is_somebody_elses_until_it_is_adopted() {
     let other = elsewhere();
     insta::assert_snapshot!(other.printed(&["fetch", &file]), @"
     first  2 turns  Two (with a turn in progress)
+    --- stderr
     Imported 1 session. `teddy show -s first` shows it; `teddy switch --adopt first` makes it yours.
     exit code 0
     ");
     let run = other.teddy(&["execute", "-y", "-s", "first"]);
-    assert_ne!(run.code, 0, "{run}");
     insta::assert_snapshot!(run.shown(&other), @"
+    --- stderr
     error: the plan waiting in session `first` is not recorded as yours
     hint: look at it with `git show refs/teddy/drafts/first:plan.md`; `teddy switch --adopt first` accepts it
     exit code 1
@@ -220,6 +238,7 @@ fn b7_a_session_that_is_here_never_moves() {
     let here = session_refs(&repo);
     insta::assert_snapshot!(repo.printed(&["fetch", old.to_str().unwrap()]), @"
     first  2 turns  Two (already here)
+    --- stderr
     Nothing to import: everything is here already.
     exit code 0
     ");
@@ -230,6 +249,7 @@ fn b7_a_session_that_is_here_never_moves() {
     other.done(&["fetch", old.to_str().unwrap()]);
     let there = session_refs(&other);
     insta::assert_snapshot!(other.printed(&["fetch", &after]), @"
+    --- stderr
     error: there is a session `first` already, with fewer turns, and an import changes no existing session
     hint: `teddy fetch FILE first --as first-2` imports it under another name
     exit code 1
@@ -242,17 +262,23 @@ fn b7_a_session_that_is_here_never_moves() {
     // The session has the same name and other turns.
     let third = elsewhere();
     third.done(&["new", "first"]);
-    third
-        .teddy(&["fetch", &after])
-        .check(1, &["a session `first` already, with other turns"]);
-    third.teddy(&["fetch", &after, "--as", "x"]).check(
-        1,
-        &["`--as` names one session, and the bundle has first, second"],
-    );
-    third.teddy(&["fetch", &after, "nobody"]).check(
-        1,
-        &["the bundle has no session `nobody`; it has first, second"],
-    );
+    insta::assert_snapshot!(third.printed(&["fetch", &after]), @"
+    --- stderr
+    error: there is a session `first` already, with other turns
+    hint: `teddy fetch FILE first --as first-2` imports it under another name
+    exit code 1
+    ");
+    insta::assert_snapshot!(third.printed(&["fetch", &after, "--as", "x"]), @"
+    --- stderr
+    error: `--as` names one session, and the bundle has first, second
+    hint: name the one that you mean: `teddy fetch FILE SESSION --as NAME`
+    exit code 1
+    ");
+    insta::assert_snapshot!(third.printed(&["fetch", &after, "nobody"]), @"
+    --- stderr
+    error: the bundle has no session `nobody`; it has first, second
+    exit code 1
+    ");
 }
 
 #[test]
@@ -261,9 +287,13 @@ fn a_trial_only_looks() {
     let file = bundle(&repo, &["--all"]);
     let other = elsewhere();
     let before = other.git(&["count-objects", "-v"]);
-    other
-        .teddy(&["fetch", "-n", &file])
-        .check(0, &["first  2 turns  Two", "2 sessions would be imported"]);
+    insta::assert_snapshot!(other.printed(&["fetch", "-n", &file]), @"
+    first  2 turns  Two
+    second  1 turn  One
+    --- stderr
+    The bundle is sound; 2 sessions would be imported.
+    exit code 0
+    ");
     assert_eq!(session_refs(&other), "");
     assert_eq!(other.git(&["count-objects", "-v"]), before);
     let told = other.json(&["fetch", "-n", &file], 0);
@@ -296,6 +326,7 @@ fn a_shallow_clone_has_not_all_that_a_bundle_needs() {
         .teddy_in(&clone, &["export", "--bundle", "x.bundle"])
         .shown(&repo);
     insta::assert_snapshot!(shown, @"
+    --- stderr
     error: this clone is shallow: the beginning of its history is missing
     hint: `git fetch --unshallow` gets the rest
     exit code 1

@@ -63,6 +63,7 @@ fn a_fetched_session_is_read_wherever_a_session_is() {
     );
 
     insta::assert_snapshot!(ben.printed(&["sessions"]), @"
+    --- stderr
     There are no sessions; `teddy start '<what you want>'` starts one.
     exit code 0
     ");
@@ -121,6 +122,7 @@ fn a_fetched_session_is_read_wherever_a_session_is() {
     exit code 0
     ");
     insta::assert_snapshot!(ben.printed(&["log", "a.txt"]), @"
+    --- stderr
     error: `a.txt` is not a valid session name: use lower-case letters, digits and single hyphens, such as `add-auth`
     hint: `teddy log -- a.txt` lists the turns that changed it
     exit code 2
@@ -161,47 +163,56 @@ fn nothing_is_written_to_a_session_of_a_remote() {
     ben.done(&["new", "mine"]);
     let before = ben.git(&["for-each-ref"]);
     insta::assert_snapshot!(ben.printed(&["-s", "origin/add-auth", "undo"]), @"
+    --- stderr
     error: `origin/add-auth` is a session of a remote, and can only be looked at
     hint: `teddy branch origin/add-auth:@ <name>` continues from it, if its files were pushed
     exit code 2
     ");
     insta::assert_snapshot!(ben.printed(&["-s", "origin/add-auth", "plan", "x"]), @"
+    --- stderr
     error: `origin/add-auth` is a session of a remote, and can only be looked at
     hint: `teddy branch origin/add-auth:@ <name>` continues from it, if its files were pushed
     exit code 2
     ");
     insta::assert_snapshot!(ben.printed(&["restore", "origin/add-auth:1", "-y"]), @"
+    --- stderr
     error: `origin/add-auth` is a session of a remote, and can only be looked at
     hint: `teddy branch origin/add-auth:@ <name>` continues from it, if its files were pushed
     exit code 2
     ");
     insta::assert_snapshot!(ben.printed(&["verify", "--rerun", "origin/add-auth:1"]), @"
+    --- stderr
     error: `origin/add-auth` is a session of a remote, and can only be looked at
     hint: `teddy branch origin/add-auth:@ <name>` continues from it, if its files were pushed
     exit code 2
     ");
     insta::assert_snapshot!(ben.printed(&["retry", "origin/add-auth:1"]), @"
+    --- stderr
     error: `origin/add-auth` is a session of a remote, and can only be looked at
     hint: `teddy branch origin/add-auth:@ <name>` continues from it, if its files were pushed
     exit code 2
     ");
     insta::assert_snapshot!(ben.printed(&["gc", "origin/add-auth", "-y"]), @"
+    --- stderr
     error: `origin/add-auth` is a session of a remote, and can only be looked at
     hint: `teddy branch origin/add-auth:@ <name>` continues from it, if its files were pushed
     exit code 2
     ");
     insta::assert_snapshot!(ben.printed(&["push", "origin/add-auth"]), @"
+    --- stderr
     error: `origin/add-auth` is a session of a remote, and can only be looked at
     hint: `teddy branch origin/add-auth:@ <name>` continues from it, if its files were pushed
     exit code 2
     ");
     insta::assert_snapshot!(ben.printed(&["push", "--delete", "origin/add-auth"]), @"
+    --- stderr
     error: `origin/add-auth` is what was fetched of a session of `origin`
     hint: `teddy push --delete add-auth --remote origin` deletes it there
     exit code 2
     ");
     let shown = ben.printed(&["export", "--bundle", "../one.bundle", "origin/add-auth"]);
     insta::assert_snapshot!(shown, @"
+    --- stderr
     error: `origin/add-auth` is a session of a remote, and can only be looked at
     hint: `teddy branch origin/add-auth:@ <name>` continues from it, if its files were pushed
     exit code 2
@@ -243,11 +254,13 @@ fn a_session_is_taken_over_under_its_own_name() {
     send(&ada);
     ben.done(&["fetch"]);
     insta::assert_snapshot!(ben.printed(&["switch", "origin/add-auth"]), @"
+    --- stderr
     Session add-auth with 2 turns is now yours and in use.
     exit code 0
     ");
     assert_eq!(ben.json(&["status"], 0)["session"], "add-auth");
     insta::assert_snapshot!(ben.printed(&["switch", "origin/add-auth"]), @"
+    --- stderr
     error: there is a session `add-auth` already
     hint: `teddy switch add-auth` continues it; or choose another name
     exit code 1
@@ -268,11 +281,13 @@ fn what_was_adopted_was_never_brought_here() {
     Session add-auth, turn 2, on branch main
     Ready for turn 3
     TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` restores them to turn 2.
+    --- stderr
     Next: teddy '<what you want>'
     exit code 0
     ");
 
     insta::assert_snapshot!(ben.printed(&["restore", "@"]), @"
+    --- stderr
     Your files match turn 2: 0 files changed.
     exit code 0
     ");
@@ -283,11 +298,13 @@ fn what_was_adopted_was_never_brought_here() {
 fn sessions_of_remotes_are_listed_with_an_option() {
     let (_, ben) = two_people();
     insta::assert_snapshot!(ben.printed(&["switch", "origin/nope"]), @"
+    --- stderr
     error: there is no session `origin/nope`
     hint: `teddy sessions -r` lists those of remotes, as they were last fetched
     exit code 1
     ");
     insta::assert_snapshot!(ben.printed(&["browse", "origin/x"]), @"
+    --- stderr
     error: there is no session `origin/x`
     hint: `teddy sessions -r` lists those of remotes, as they were last fetched
     exit code 1
@@ -300,6 +317,7 @@ fn fetching_again_says_what_is_new_and_what_was_rewritten() {
     send(&ada);
     ben.done(&["fetch"]);
     insta::assert_snapshot!(ben.printed(&["fetch"]), @"
+    --- stderr
     `origin` has 1 session, and nothing new.
     exit code 0
     ");
@@ -322,6 +340,7 @@ fn fetching_again_says_what_is_new_and_what_was_rewritten() {
     ");
     ada.git(&["push", "-q", "origin", ":refs/teddy/sessions/add-auth"]);
     insta::assert_snapshot!(ben.printed(&["fetch"]), @"
+    --- stderr
     `origin` has 0 sessions, and nothing new.
     exit code 0
     ");
@@ -357,6 +376,7 @@ fn one_session_is_fetched_and_none_whose_name_begins_alike() {
     ben.teddy(&["show", "origin/change/add-auth:1"])
         .check(0, &["One"]);
     insta::assert_snapshot!(ben.printed(&["fetch", "origin", "no-such"]), @"
+    --- stderr
     error: remote `origin` has no session `no-such`
     hint: `teddy fetch -n origin` lists what the remote has
     exit code 1
@@ -440,12 +460,14 @@ fn t22_a_record_is_read_without_its_files_and_cannot_be_gone_on_with() {
     exit code 0
     ");
     insta::assert_snapshot!(ben.printed(&["diff", "origin/add-auth:2"]), @"
+    --- stderr
     error: the files of turn 2 of `origin/add-auth` were not pushed
     hint: `teddy show origin/add-auth:2` has its report; `teddy push --code` on the other side sends files too
     exit code 1
     ");
     let shown = ben.printed(&["compare", "origin/add-auth", "origin/add-auth:1"]);
     insta::assert_snapshot!(shown, @"
+    --- stderr
     error: the files of `origin/add-auth` were not pushed
     hint: `teddy push --code` on the other side sends them
     exit code 1
@@ -453,21 +475,25 @@ fn t22_a_record_is_read_without_its_files_and_cannot_be_gone_on_with() {
     let shown = ben.printed(&["export", "--html", "../pages", "origin/add-auth"]);
     insta::assert_snapshot!(shown, @"
     ../pages
+    --- stderr
     7 files of 1 session, without what looks like a key or a home directory. Read them before you share them.
     exit code 0
     ");
     insta::assert_snapshot!(ben.printed(&["branch", "origin/add-auth:2", "mine"]), @"
+    --- stderr
     error: the files of session `origin/add-auth` were not pushed, so no turn can follow
     hint: `teddy push --code` on the other side sends them
     exit code 1
     ");
     insta::assert_snapshot!(ben.printed(&["switch", "origin/add-auth"]), @"
+    --- stderr
     error: the files of session `origin/add-auth` were not pushed, so no turn can follow
     hint: `teddy push --code` on the other side sends them
     exit code 1
     ");
     ben.done(&["new", "mine"]);
     insta::assert_snapshot!(ben.printed(&["pick", "origin/add-auth:2"]), @"
+    --- stderr
     error: the files of turn `origin/add-auth:2` were not pushed, so there is nothing of it to pick
     exit code 1
     ");
@@ -481,28 +507,33 @@ fn t22_a_record_is_read_without_its_files_and_cannot_be_gone_on_with() {
 fn without_a_remote_the_error_says_what_helps() {
     let repo = TestRepo::new();
     insta::assert_snapshot!(repo.printed(&["fetch"]), @"
+    --- stderr
     error: this repository has no remote
     hint: `git remote add origin <url>` adds one
     exit code 1
     ");
     repo.git(&["remote", "add", "one", "/nowhere"]);
     insta::assert_snapshot!(repo.printed(&["fetch", "two"]), @"
+    --- stderr
     error: there is no remote `two`
     hint: the only remote is `one`
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["fetch"]), @"
+    --- stderr
     error: remote `one`: '/nowhere' does not appear to be a git repository
     hint: `git remote get-url one` shows where it is looked for
     exit code 1
     ");
     repo.git(&["remote", "add", "ones", "/nowhere"]);
     insta::assert_snapshot!(repo.printed(&["fetch"]), @"
+    --- stderr
     error: this repository has several remotes, and none of them is the default
     hint: name one of `one`, `ones`
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["fetch", "onees"]), @"
+    --- stderr
     error: there is no remote `onees`
     hint: did you mean `ones`?
     exit code 1
@@ -572,6 +603,7 @@ fn a_remote_with_too_many_sessions_is_refused() {
     send(&ada);
     copies(&ada, 10_000);
     insta::assert_snapshot!(ben.printed(&["fetch"]), @"
+    --- stderr
     error: `origin` has 10001 sessions, and a fetch takes at most 10000; none was taken
     hint: `teddy fetch origin <session>` fetches the ones that you name
     exit code 1

@@ -119,6 +119,7 @@ fn another_users_turn_does_not_choose_the_model_of_its_retry() {
     ````text
     made
     ````
+    --- stderr
     Asking command:cat '[dir]/answer.md' with about [n] tokens, no price set
     Planned turn 3: "three.txt". Next: `teddy execute`
     exit code 0
@@ -143,6 +144,7 @@ fn another_users_turn_does_not_choose_the_model_of_its_retry() {
     ````text
     made
     ````
+    --- stderr
     Asking command:cat '[dir]/answer.md' with about [n] tokens, no price set
     your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back
     warning: the plan of turn 3 has 1 mistake:
@@ -156,6 +158,7 @@ fn another_users_turn_does_not_choose_the_model_of_its_retry() {
     repo.done(&["switch", "theirs"]);
     forget_owner(&repo);
     insta::assert_snapshot!(repo.printed(&["retry", "3"]), @"
+    --- stderr
     error: no model is configured
     hint: `teddy setup` sets one up, `--model` names one for this call, and `teddy plan --from <file>` takes an answer from elsewhere
     exit code 1
@@ -184,6 +187,7 @@ fn an_edit_of_the_context_does_not_adopt_a_waiting_plan() {
     forget_owner(&repo);
     let edited = repo.printed(&["context", "add", "a.txt"]);
     insta::assert_snapshot!(edited, @"
+    --- stderr
     error: the plan waiting in session `theirs` is not recorded as yours
     hint: look at it with `git show refs/teddy/drafts/theirs:plan.md`; `teddy switch --adopt theirs` accepts it
     exit code 1
@@ -321,6 +325,7 @@ fn a_rename_to_a_taken_name_changes_no_owner() {
     let repo = project();
     repo.workflow().new_session("mine").done();
     insta::assert_snapshot!(repo.printed(&["branch", "-m", "theirs"]), @"
+    --- stderr
     error: there is a session `theirs` already
     hint: `teddy switch theirs` continues it; or choose another name
     exit code 1

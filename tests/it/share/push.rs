@@ -179,6 +179,7 @@ fn bare2_the_same_session_has_the_same_bare_one_on_every_machine() {
     let out = repo.teddy_in(&other, &["push", "-s", "demo"]);
     insta::assert_snapshot!(out.shown(&repo), @"
     demo: origin has all of it
+    --- stderr
     `origin` has all of it.
     exit code 0
     ");
@@ -208,8 +209,9 @@ fn bare2_the_same_session_has_the_same_bare_one_on_every_machine() {
         .teddy_in(&other, &["-s", "demo", "push", "-y"])
         .shown(&repo);
     insta::assert_snapshot!(shown, @"
-    demo: 1 of 3 turns without the code, 8 objects, [n] KiB, to refs/teddy/bare/demo of origin
+    demo: 1 of 3 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
       the `input.md` of each turn names the project's directory
+    --- stderr
     Sent 1 session to `origin`.
     exit code 0
     ");
@@ -217,6 +219,7 @@ fn bare2_the_same_session_has_the_same_bare_one_on_every_machine() {
     assert_eq!(parent, first);
     insta::assert_snapshot!(repo.printed(&["push"]), @"
     demo: origin has all of it
+    --- stderr
     `origin` has all of it.
     exit code 0
     ");
@@ -240,8 +243,9 @@ fn bare3_a_bare_session_comes_from_the_session_and_from_no_ref_here() {
     repo.git(&["gc", "-q", "--prune=now"]);
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
-    demo: 1 of 3 turns without the code, 8 objects, [n] KiB, to refs/teddy/bare/demo of origin
+    demo: 1 of 3 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
       the `input.md` of each turn names the project's directory
+    --- stderr
     Sent 1 session to `origin`.
     exit code 0
     ");
@@ -281,14 +285,15 @@ fn bare11_a_chain_that_leads_to_code_is_not_sent() {
 fn nothing_is_sent_before_somebody_says_so() {
     let repo = session();
     insta::assert_snapshot!(repo.printed(&["push"]), @r#"
-    demo: 2 turns without the code, 26 objects, [n] KiB, to refs/teddy/bare/demo of origin
+    demo: 2 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
       the `input.md` of each turn names the project's directory
+    --- stderr
     error: stdin is not a terminal, so TeDDy cannot ask "Send `demo` to `origin`?"
     hint: `-y` says yes
     exit code 1
     "#);
     insta::assert_snapshot!(repo.printed(&["push", "-n"]), @"
-    demo: 2 turns without the code, 26 objects, [n] KiB, to refs/teddy/bare/demo of origin
+    demo: 2 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
       the `input.md` of each turn names the project's directory
     exit code 0
     ");
@@ -319,14 +324,16 @@ fn bare5_the_code_takes_the_place_of_the_bare_session_and_never_the_other_way_ro
     // Once the code was sent, a bare session is refused.
     repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
     insta::assert_snapshot!(repo.printed(&["push", "--no-code", "-y"]), @"
+    --- stderr
     error: remote `origin` has `demo` with its code; a session without code cannot take its place
     hint: `--code` sends it as a copy there; `--as <name>` sends it without code under another name
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
-    demo: 1 of 4 turns with the code, 12 objects, [n] KiB, to refs/teddy/sessions/demo of origin
+    demo: 1 of 4 turns with the code, [n] objects, [n] KiB, to refs/teddy/sessions/demo of origin
       1 file in no branch of origin:
         d.txt
+    --- stderr
     Sent 1 session to `origin`.
     exit code 0
     ");
@@ -346,6 +353,7 @@ fn the_setting_says_how_and_where() {
     let repo = session();
     repo.configure("push: {mode: code, remote: elsewhere}\n");
     insta::assert_snapshot!(repo.printed(&["push", "-n"]), @"
+    --- stderr
     error: there is no remote `elsewhere`
     hint: the only remote is `origin`
     exit code 1
@@ -356,8 +364,9 @@ fn the_setting_says_how_and_where() {
     repo.configure("");
     repo.write(".teddy/config.yaml", "push: {mode: code, allow: [keys]}\n");
     insta::assert_snapshot!(repo.printed(&["push", "-n"]), @"
-    demo: 2 turns without the code, 26 objects, [n] KiB, to refs/teddy/bare/demo of origin
+    demo: 2 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
       the `input.md` of each turn names the project's directory
+    --- stderr
     warning: settings of this repository are ignored: push.mode, push.allow (a repository may not decide that)
     exit code 0
     ");
@@ -415,10 +424,11 @@ fn bare6_a_key_in_an_output_stops_the_push_until_it_is_allowed() {
     plant(&repo, "output/01.txt", &format!("one\ntoken {}\n", key()));
     let out = repo.teddy(&["push", "-y"]);
     insta::assert_snapshot!(out.shown(&repo), @"
-    demo: 2 turns without the code, 28 objects, [n] KiB, to refs/teddy/bare/demo of origin
+    demo: 2 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
       the `input.md` of each turn names the project's directory
     May be private:
       demo:2:output/01.txt:2 (keys) github token: token [github token]
+    --- stderr
     error: nothing was sent: 1 finding may be private
     hint: `--redact` takes them out of the copy that is sent; `--allow demo:2:output/01.txt:2` lets one go, `--allow <kind>` all of a kind
     exit code 1
@@ -435,20 +445,22 @@ fn bare6_a_key_in_an_output_stops_the_push_until_it_is_allowed() {
     assert_eq!(refs(&repo), "");
 
     insta::assert_snapshot!(repo.printed(&["push", "-y", "--allow", "demo:1"]), @"
-    demo: 2 turns without the code, 28 objects, [n] KiB, to refs/teddy/bare/demo of origin
+    demo: 2 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
       the `input.md` of each turn names the project's directory
     May be private:
       demo:2:output/01.txt:2 (keys) github token: token [github token]
+    --- stderr
     warning: `--allow demo:1` names no finding
     error: nothing was sent: 1 finding may be private
     hint: `--redact` takes them out of the copy that is sent; `--allow demo:2:output/01.txt:2` lets one go, `--allow <kind>` all of a kind
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["push", "-y", "--allow", "demo:2"]), @"
-    demo: 2 turns without the code, 28 objects, [n] KiB, to refs/teddy/bare/demo of origin
+    demo: 2 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
       the `input.md` of each turn names the project's directory
     May be private:
       demo:2:output/01.txt:2 (keys) github token, allowed: token [github token]
+    --- stderr
     Sent 1 session to `origin`.
     exit code 0
     ");
@@ -456,8 +468,9 @@ fn bare6_a_key_in_an_output_stops_the_push_until_it_is_allowed() {
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     plant(&repo, "output/02.txt", &key());
     insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
-    demo: 1 of 3 turns without the code, 10 objects, [n] KiB, to refs/teddy/bare/demo of origin
+    demo: 1 of 3 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
       the `input.md` of each turn names the project's directory
+    --- stderr
     Sent 1 session to `origin`.
     exit code 0
     ");
@@ -499,12 +512,12 @@ fn with_the_code_every_file_is_looked_at_that_the_remote_lacks() {
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
     insta::assert_snapshot!(repo.printed(&["push", "-n"]), @"
-    demo: 4 turns without the code, 42 objects, [n] KiB, to refs/teddy/bare/demo of origin
+    demo: 4 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
       the `input.md` of each turn names the project's directory
     exit code 0
     ");
     insta::assert_snapshot!(repo.printed(&["push", "-y", "--code"]), @"
-    demo: 4 turns with the code, 61 objects, [n] KiB, to refs/teddy/sessions/demo of origin
+    demo: 4 turns with the code, [n] objects, [n] KiB, to refs/teddy/sessions/demo of origin
       4 files in no branch of origin:
         b.txt
         c.txt
@@ -512,12 +525,13 @@ fn with_the_code_every_file_is_looked_at_that_the_remote_lacks() {
         notes.txt
     May be private:
       demo:3:notes.txt:2 (paths) personal path: see /home/ada/notes
+    --- stderr
     error: nothing was sent: 1 finding may be private
     hint: `--no-code` sends the turns without the files; `--allow demo:3:notes.txt:2` lets one go, `--allow <kind>` all of a kind
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["push", "-y", "--code", "--redact"]), @"
-    demo: 4 turns with the code, 61 objects, [n] KiB, to refs/teddy/sessions/demo of origin
+    demo: 4 turns with the code, [n] objects, [n] KiB, to refs/teddy/sessions/demo of origin
       without keys and paths: 0 findings in the new turns
       the files of the commits are sent as they are; only what is recorded of the turns is redacted
       4 files in no branch of origin:
@@ -527,6 +541,7 @@ fn with_the_code_every_file_is_looked_at_that_the_remote_lacks() {
         notes.txt
     May be private:
       demo:3:notes.txt:2 (paths) personal path: see /home/ada/notes
+    --- stderr
     error: nothing was sent: 1 finding may be private
     hint: `--no-code` sends the turns without the files; `--allow demo:3:notes.txt:2` lets one go, `--allow <kind>` all of a kind
     exit code 1
@@ -585,8 +600,9 @@ fn bare7_what_is_found_is_taken_out_of_the_copy_and_stays_out() {
         .teddy_in(&other, &["-s", "demo", "push", "-y"])
         .shown(&repo);
     insta::assert_snapshot!(shown, @"
-    demo: 1 of 3 turns without the code, 10 objects, [n] KiB, to refs/teddy/bare/demo of origin
+    demo: 1 of 3 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
       without keys and paths: 0 findings in the new turns
+    --- stderr
     Sent 1 session to `origin`.
     exit code 0
     ");
@@ -596,6 +612,7 @@ fn bare7_what_is_found_is_taken_out_of_the_copy_and_stays_out() {
     insta::assert_snapshot!(repo.printed(&["push"]), @"
     demo: origin has all of it
       without keys and paths: 0 findings in the new turns
+    --- stderr
     `origin` has all of it.
     exit code 0
     ");
@@ -608,24 +625,26 @@ fn bare7_with_the_code_the_turns_are_redacted_and_the_files_are_not() {
     plant(&repo, "output/01.txt", &report);
     let own = repo.git(&["rev-parse", CODE]);
     insta::assert_snapshot!(repo.printed(&["push", "-y", "--code"]), @"
-    demo: 2 turns with the code, 39 objects, [n] KiB, to refs/teddy/sessions/demo of origin
+    demo: 2 turns with the code, [n] objects, [n] KiB, to refs/teddy/sessions/demo of origin
       2 files in no branch of origin:
         a.txt
         b.txt
     May be private:
       demo:2:output/01.txt:1 (keys) github token: token [github token] in /home/ada/x
       demo:2:output/01.txt:1 (paths) personal path: ...[github token] in /home/ada/x
+    --- stderr
     error: nothing was sent: 2 findings may be private
     hint: `--redact` takes them out of all but the files of commits; `--allow demo:2:output/01.txt:1` lets one go, `--allow <kind>` all of a kind
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["push", "-y", "--code", "--redact"]), @"
-    demo: 2 turns with the code, 39 objects, [n] KiB, to refs/teddy/sessions/demo of origin
+    demo: 2 turns with the code, [n] objects, [n] KiB, to refs/teddy/sessions/demo of origin
       without keys and paths: 2 findings in the new turns
       the files of the commits are sent as they are; only what is recorded of the turns is redacted
       2 files in no branch of origin:
         a.txt
         b.txt
+    --- stderr
     Sent 1 session to `origin`.
     exit code 0
     ");
@@ -645,11 +664,12 @@ fn bare7_with_the_code_the_turns_are_redacted_and_the_files_are_not() {
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     plant(&repo, "output/02.txt", "in /home/ada/y\n");
     insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
-    demo: 1 of 3 turns with the code, 14 objects, [n] KiB, to refs/teddy/sessions/demo of origin
+    demo: 1 of 3 turns with the code, [n] objects, [n] KiB, to refs/teddy/sessions/demo of origin
       without keys and paths: 0 findings in the new turns
       the files of the commits are sent as they are; only what is recorded of the turns is redacted
       1 file in no branch of origin:
         c.txt
+    --- stderr
     Sent 1 session to `origin`.
     exit code 0
     ");
@@ -659,6 +679,7 @@ fn bare7_with_the_code_the_turns_are_redacted_and_the_files_are_not() {
     demo: origin has all of it
       without keys and paths: 0 findings in the new turns
       the files of the commits are sent as they are; only what is recorded of the turns is redacted
+    --- stderr
     `origin` has all of it.
     exit code 0
     ");
@@ -667,7 +688,7 @@ fn bare7_with_the_code_the_turns_are_redacted_and_the_files_are_not() {
     repo.write("notes.txt", "see /home/ada/x\n");
     repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
     insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
-    demo: 1 of 4 turns with the code, 15 objects, [n] KiB, to refs/teddy/sessions/demo of origin
+    demo: 1 of 4 turns with the code, [n] objects, [n] KiB, to refs/teddy/sessions/demo of origin
       without keys and paths: 0 findings in the new turns
       the files of the commits are sent as they are; only what is recorded of the turns is redacted
       2 files in no branch of origin:
@@ -675,6 +696,7 @@ fn bare7_with_the_code_the_turns_are_redacted_and_the_files_are_not() {
         notes.txt
     May be private:
       demo:4:notes.txt:1 (paths) personal path: see /home/ada/x
+    --- stderr
     error: nothing was sent: 1 finding may be private
     hint: `--no-code` sends the turns without the files; `--allow demo:4:notes.txt:1` lets one go, `--allow <kind>` all of a kind
     exit code 1
@@ -715,6 +737,7 @@ fn bare8_what_is_there_with_a_key_does_not_become_another_bare_session() {
     let before = refs(&repo);
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     insta::assert_snapshot!(repo.printed(&["push", "-y", "--redact"]), @"
+    --- stderr
     error: remote `origin` has turns of `demo` with what would be taken out of them now
     hint: `--as <name>` sends it under another name; `teddy push --delete --remote origin demo` deletes what is there
     exit code 1
@@ -722,8 +745,9 @@ fn bare8_what_is_there_with_a_key_does_not_become_another_bare_session() {
     assert_eq!(refs(&repo), before);
     repo.done(&["push", "-y", "--delete", "demo"]);
     insta::assert_snapshot!(repo.printed(&["push", "-y", "--redact"]), @"
-    demo: 3 turns without the code, 36 objects, [n] KiB, to refs/teddy/bare/demo of origin
+    demo: 3 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
       without keys and paths: 1 finding in the new turns
+    --- stderr
     Sent 1 session to `origin`.
     exit code 0
     ");
@@ -746,11 +770,13 @@ fn a_session_is_deleted_there_and_stays_here() {
         (String::new(), local)
     );
     insta::assert_snapshot!(repo.printed(&["push", "--delete", "demo", "-y"]), @"
+    --- stderr
     error: remote `origin` has no session `demo`
     hint: `git ls-remote origin 'refs/teddy/*'` lists what the remote has
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["push", "--delete", "-y"]), @"
+    --- stderr
     error: the following required arguments were not provided:
       <SESSION>...
 
@@ -778,14 +804,26 @@ fn a_refusal_is_told_apart_and_leaves_nothing() {
     let repo = session();
     let hook = repo.path().join(".git/hooks/pre-push");
     write_hook(&hook, "echo no way >&2; exit 1");
-    repo.teddy(&["push", "-y"])
-        .check(1, &["`pre-push` hook declined"]);
+    insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
+    demo: 2 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
+      the `input.md` of each turn names the project's directory
+    --- stderr
+    error: remote `origin`: the `pre-push` hook declined, nothing was sent
+    hint: `git push --dry-run origin` shows what it says
+    exit code 1
+    ");
     std::fs::remove_file(&hook).unwrap();
 
     let hook = remote(&repo).join("hooks/pre-receive");
     write_hook(&hook, "echo full of turns >&2; exit 1");
-    repo.teddy(&["push", "-y"])
-        .check(1, &["hook declined", "full of turns"]);
+    insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
+    demo: 2 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
+      the `input.md` of each turn names the project's directory
+    --- stderr
+    error: remote `origin`: remote: full of turns; ! [remote rejected] [id] -> refs/teddy/bare/demo (pre-receive hook declined); failed to push some refs to '[dir]/remote.git'
+    hint: its output is above
+    exit code 1
+    ");
     std::fs::remove_file(&hook).unwrap();
 
     repo.git_in(
@@ -807,8 +845,12 @@ fn a_refusal_is_told_apart_and_leaves_nothing() {
     out.check(1, &["127.0.0.1"]);
     assert!(!format!("{out}").contains("s3cret"), "{out}");
     repo.git(&["remote", "remove", "origin"]);
-    repo.teddy(&["push", "-y"])
-        .check(1, &["no remote", "hint: `git remote add origin <url>`"]);
+    insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
+    --- stderr
+    error: this repository has no remote
+    hint: `git remote add origin <url>` adds one
+    exit code 1
+    ");
 }
 
 fn write_hook(path: &std::path::Path, script: &str) {
@@ -825,19 +867,42 @@ fn after_a_connection_that_was_cut_pushing_again_works() {
     // The server dies before it updates a ref.
     let hook = remote(&repo).join("hooks/pre-receive");
     write_hook(&hook, "kill -9 $PPID; sleep 1");
-    repo.teddy(&["push", "-y"])
-        .check(1, &["nothing was moved on the remote; push again"]);
+    insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
+    demo: 2 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
+      the `input.md` of each turn names the project's directory
+    --- stderr
+    error: remote `origin`: the remote end hung up unexpectedly
+    hint: nothing was moved on the remote; push again
+    exit code 1
+    ");
     std::fs::remove_file(&hook).unwrap();
     assert_eq!(refs(&repo), "");
-    repo.teddy(&["push", "-y"]).check(0, &["Sent 1 session"]);
+    insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
+    demo: 2 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
+      the `input.md` of each turn names the project's directory
+    --- stderr
+    Sent 1 session to `origin`.
+    exit code 0
+    ");
 
     // The server dies after it has updated the ref.
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     let hook = remote(&repo).join("hooks/post-update");
     write_hook(&hook, "kill -9 $PPID; sleep 1");
-    repo.teddy(&["push", "-y"]).check(0, &["Sent 1 session"]);
+    insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
+    demo: 1 of 3 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
+      the `input.md` of each turn names the project's directory
+    --- stderr
+    Sent 1 session to `origin`.
+    exit code 0
+    ");
     std::fs::remove_file(&hook).unwrap();
-    repo.teddy(&["push"]).check(0, &["has all of it"]);
+    insta::assert_snapshot!(repo.printed(&["push"]), @"
+    demo: origin has all of it
+    --- stderr
+    `origin` has all of it.
+    exit code 0
+    ");
 }
 
 #[test]
@@ -864,8 +929,9 @@ fn after_a_push_that_was_killed_pushing_again_works() {
     // The hook that git started still runs.
     std::fs::remove_file(&hook).unwrap();
     insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
-    demo: 2 turns without the code, 26 objects, [n] KiB, to refs/teddy/bare/demo of origin
+    demo: 2 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
       the `input.md` of each turn names the project's directory
+    --- stderr
     Sent 1 session to `origin`.
     exit code 0
     ");
@@ -899,8 +965,9 @@ fn of_two_who_push_at_once_one_is_told_whose_turns_came_between() {
     );
     write_hook(&hook, &push);
     insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
-    demo: 3 turns without the code, 34 objects, [n] KiB, to refs/teddy/bare/demo of origin
+    demo: 3 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
       the `input.md` of each turn names the project's directory
+    --- stderr
     error: remote `origin` has turns of `demo` that you don't have: turn 3 `Theirs` by Test
     hint: `--as <name>` sends yours under another name; `teddy fetch origin demo` brings theirs
     exit code 1
@@ -968,8 +1035,9 @@ fn what_nobody_could_fetch_is_not_sent_and_git_brings_it_back() {
     let repo = session();
     plant(&repo, "approved.md", &plan("Other", &[execute("true")]));
     insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
-    demo: 2 turns without the code, 27 objects, [n] KiB, to refs/teddy/bare/demo of origin
+    demo: 2 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
       the `input.md` of each turn names the project's directory
+    --- stderr
     error: nothing was sent: no one could fetch `demo`: turn 2: the plan that ran has the actions EXECUTE, and the report says that these were approved: CREATE (R2)
     hint: `teddy verify demo` lists what is wrong with the session itself
     exit code 1
@@ -978,6 +1046,7 @@ fn what_nobody_could_fetch_is_not_sent_and_git_brings_it_back() {
     let out = repo.teddy(&["gc", "demo", "-y"]);
     insta::assert_snapshot!(out.shown(&repo), @"
     session demo
+    --- stderr
     `git fetch .git/teddy/archive/demo-[id].bundle 'refs/teddy/*:refs/teddy/*'` restores session demo ([n] KiB); `teddy fetch` refuses it: turn 2: the plan that ran has the actions EXECUTE, and the report says that these were approved: CREATE (R2).
     Loose objects are packed.
     exit code 0
@@ -1033,10 +1102,11 @@ fn a_remote_with_another_hash_function_is_not_one_to_try_again() {
     repo.git(&["init", "-q", "--bare", "--object-format=sha256", other]);
     repo.git(&["remote", "set-url", "origin", other]);
     insta::assert_snapshot!(repo.printed(&["push", "-y", "--code"]), @"
-    demo: 2 turns with the code, 37 objects, [n] KiB, to refs/teddy/sessions/demo of origin
+    demo: 2 turns with the code, [n] objects, [n] KiB, to refs/teddy/sessions/demo of origin
       2 files in no branch of origin:
         a.txt
         b.txt
+    --- stderr
     error: remote `origin`: the receiving end does not support this repository's hash algorithm; the remote end hung up unexpectedly
     hint: one of the two repositories has SHA-1 ids, the other SHA-256; use a remote with the same, as `git init --object-format` makes it
     exit code 1
@@ -1061,9 +1131,10 @@ fn a_shallow_clone_is_told_to_get_the_rest_first() {
     std::fs::write(&file, made).unwrap();
     repo.done(&["-C", to, "execute", "-y", file.to_str().unwrap()]);
     insta::assert_snapshot!(repo.teddy_in(&clone, &["push", "-y", "--code"]).shown(&repo), @"
-    make-c: 1 turn with the code, 22 objects, [n] KiB, to refs/teddy/sessions/make-c of origin
+    make-c: 1 turn with the code, [n] objects, [n] KiB, to refs/teddy/sessions/make-c of origin
       1 file in no branch of origin:
         c.txt
+    --- stderr
     error: remote `origin`: ! [remote rejected] [id] -> refs/teddy/sessions/make-c (shallow update not allowed); failed to push some refs to '[dir]/empty.git'
     hint: this clone has only a part of the history; `git fetch --unshallow` gets the rest
     exit code 1

@@ -99,7 +99,10 @@ fn a_server_that_knows_nobody_is_told_from_one_that_is_gone() {
     // The credentials are used and never shown.
     let origin = web.origin.replace("http://", "http://ada:pass@");
     point(&ben, &origin);
-    ben.teddy(&["fetch"]).check(0, &["origin/add-auth"]);
+    insta::assert_snapshot!(ben.printed(&["fetch"]), @"
+    new        origin/add-auth  2 turns  Two
+    exit code 0
+    ");
     drop(web);
     let out = ben.teddy(&["fetch"]);
     out.check(1, &["remote `origin`", "try again"]);
@@ -119,8 +122,10 @@ fn a_connection_that_breaks_leaves_nothing_and_the_next_one_brings_it() {
     let out = ben.teddy(&["fetch"]);
     assert_eq!(out.code, 1, "{out}");
     assert_eq!(ben.git(&["for-each-ref", "refs/teddy"]), "");
-    ben.teddy(&["fetch"])
-        .check(0, &["new        origin/add-auth"]);
+    insta::assert_snapshot!(ben.printed(&["fetch"]), @"
+    new        origin/add-auth  2 turns  Two
+    exit code 0
+    ");
     ben.teddy(&["verify", "origin/add-auth"]).check(0, &[]);
 }
 
@@ -138,9 +143,60 @@ fn a_partial_clone_has_what_a_fetched_session_recorded() {
     point(&ben, &web.origin);
     ben.git(&["config", "remote.origin.promisor", "true"]);
     ben.git(&["config", "remote.origin.partialclonefilter", "blob:none"]);
-    ben.teddy(&["fetch"])
-        .check(0, &["new        origin/add-auth"]);
-    ben.teddy(&["show", "origin/add-auth:1"]).check(0, &["One"]);
+    insta::assert_snapshot!(ben.printed(&["fetch"]), @"
+    new        origin/add-auth  2 turns  Two
+    exit code 0
+    ");
+    insta::assert_snapshot!(ben.printed(&["show", "origin/add-auth:1"]), @"
+    turn origin/add-auth:1 [id]
+    Title:   One
+    Status:  executed
+    Agent:   assistant
+    Date:    Fri Jan 2 03:04:05 2026 +0000
+
+    # Execution Report: One
+    - **Overall Status:** Completed 🟢
+    - **Approved By:** the user beforehand, with `-y`
+    - **Original Plan:** [.teddy/add-auth/01/plan.md](/.teddy/add-auth/01/plan.md)
+    - **Start Time:** 2026-01-02T03:04:05Z
+    - **End Time:** 2026-01-02T03:04:05Z
+    - **Actions:** 1 Total / 1 Approved / 0 Skipped
+    - **Outcomes:** 1 Succeeded / 0 Failed
+
+    ## 1. Rationale
+    ````text
+    One, because it is wanted.
+    ````
+
+    ## 2. Execution Summary
+
+    ### Applied State Changes
+    *(No state changes were proposed in the plan.)*
+
+    ### Action Log
+
+    #### `CREATE`
+    - **Status:** Approved ✅
+    - **Execution:** Success 🟢
+    - **Duration:** [n]
+    - **Outcome:** created, 1 line
+    - **File Path:** [one.txt](/one.txt)
+    - **Description:** Make one.txt.
+
+    Change of the file:
+    ````diff
+    --- /dev/null
+    +++ b/one.txt
+    @@ -0,0 +1 @@
+    +1
+    ````
+
+    --- /dev/null
+    +++ b/one.txt
+    @@ -0,0 +1 @@
+    +1
+    exit code 0
+    ");
 }
 
 #[test]
@@ -187,10 +243,17 @@ fn a_session_is_sent_over_http_and_over_gits_own_protocol() {
     point(&ada, &daemon.origin);
     ada.done(&["push", "-y", "--code"]);
     point(&ben, &daemon.origin);
-    ben.teddy(&["fetch"])
-        .check(0, &["new        origin/add-auth"]);
-    ben.teddy(&["diff", "origin/add-auth:2"])
-        .check(0, &["two.txt"]);
+    insta::assert_snapshot!(ben.printed(&["fetch"]), @"
+    new        origin/add-auth  2 turns  Two
+    exit code 0
+    ");
+    insta::assert_snapshot!(ben.printed(&["diff", "origin/add-auth:2"]), @"
+    --- /dev/null
+    +++ b/two.txt
+    @@ -0,0 +1 @@
+    +2
+    exit code 0
+    ");
 }
 
 #[test]
@@ -228,11 +291,10 @@ fn a_server_that_takes_branches_only_says_so() {
 #[test]
 fn who_names_the_remote_as_git_does_is_told_how() {
     let (ada, _, _) = people();
-    ada.teddy(&["push", "origin"]).check(
-        1,
-        &[
-            "there is no session `origin`",
-            "`teddy push --remote origin`",
-        ],
-    );
+    insta::assert_snapshot!(ada.printed(&["push", "origin"]), @"
+    --- stderr
+    error: there is no session `origin`
+    hint: `teddy push --remote origin` names the remote
+    exit code 1
+    ");
 }

@@ -198,20 +198,22 @@ fn a_signature_is_pushed_and_fetched_with_the_session_that_it_covers() {
     repo.git(&["init", "-q", "--bare", server]);
     repo.git(&["remote", "add", "origin", server]);
     insta::assert_snapshot!(repo.printed(&["push", "--sign", "-y"]), @"
-    demo: 2 turns without the code, 26 objects, [n] KiB, to refs/teddy/bare/demo of origin
+    demo: 2 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
       the `input.md` of each turn names the project's directory
       the signature covers the files, so it is not sent without them (`--code`)
+    --- stderr
     Signed `demo`, turns 1-2: refs/teddy/signed/demo
     Sent 1 session to `origin`.
     exit code 0
     ");
     assert_eq!(repo.git(&["ls-remote", "origin", SIGNED]), "");
     insta::assert_snapshot!(repo.printed(&["push", "--code", "--sign", "-y"]), @"
-    demo: 2 turns with the code, 37 objects, [n] KiB, to refs/teddy/sessions/demo of origin, with the signature
+    demo: 2 turns with the code, [n] objects, [n] KiB, to refs/teddy/sessions/demo of origin, with the signature
       takes the place of refs/teddy/bare/demo
       2 files in no branch of origin:
         a.txt
         b.txt
+    --- stderr
     Signed `demo`, turns 1-2: refs/teddy/signed/demo
     Sent 1 session to `origin`.
     exit code 0
@@ -343,6 +345,7 @@ fn what_is_missing_for_a_signature_is_said() {
     repo.git(&["config", "user.useConfigOnly", "true"]);
     Output::of(command).check(1, &["git does not know who you are", "user.email"]);
     insta::assert_snapshot!(repo.printed(&["verify", "--sign", "dema"]), @"
+    --- stderr
     error: there is no session `dema`
     hint: did you mean `demo`? `teddy sessions` lists the sessions
     exit code 1

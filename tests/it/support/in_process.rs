@@ -51,8 +51,8 @@ use teddy::workflow::user::User;
 use teddy::workflow::verify::verify_sessions;
 use teddy::workspace::recover::Depth;
 
+use super::TestRepo;
 use super::scripted_user::{Attendant, ScriptedUser, SharedText};
-use super::{Output, TestRepo};
 
 /// The value of `FAKE_KEY`, which [`super::fake::Fake::config`] names. Does not look like a key, so
 /// only its exact value can identify it.
@@ -134,11 +134,6 @@ pub struct Workflow<'a> {
 }
 
 impl TestRepo {
-    /// Returns everything that a process showed, to be compared as a whole.
-    pub fn shown(&self, output: &Output) -> String {
-        filtered(self, &output.to_string())
-    }
-
     /// Returns a call in this process, by a user who approves everything and is not there.
     pub fn workflow(&self) -> Workflow<'_> {
         pin_environment();
@@ -846,7 +841,7 @@ pub(super) fn show_paths(
 }
 
 /// What differs between runs or with every change of a prompt, and what stands for it.
-static FILTERS: LazyLock<[(regex::Regex, &str); 11]> = LazyLock::new(|| {
+static FILTERS: LazyLock<[(regex::Regex, &str); 12]> = LazyLock::new(|| {
     let filter = |pattern: &str| regex::Regex::new(pattern).unwrap();
     [
         (
@@ -862,6 +857,8 @@ static FILTERS: LazyLock<[(regex::Regex, &str); 11]> = LazyLock::new(|| {
         (filter(r"\bgit [0-9]+(?:\.[0-9]+)+"), "git [version]"),
         // The directory of a test has a random name, which is in the input.
         (filter(r"\$[0-9.]+ and the answer"), "$$[n] and the answer"),
+        // git decides what a remote lacks.
+        (filter(r"\b[0-9]+ objects, "), "[n] objects, "),
         (filter(r"\b[0-9]+\.[0-9] KiB"), "[n] KiB"),
         (filter(r#""duration_ms": [0-9]+"#), "\"duration_ms\": [n]"),
         (filter(r"\*\*Duration:\*\* [0-9]+ms"), "**Duration:** [n]"),

@@ -40,7 +40,7 @@ impl Workflow<'_> {
         })
     }
 
-    /// Lands and returns the result, as `land --json` has it.
+    /// Lands and returns the result, as `land --json` has it without the notes. Overlaps are in it.
     #[track_caller]
     pub fn landed(&self, options: &LandOptions) -> Value {
         let mut result = Value::Null;

@@ -47,6 +47,7 @@ fn an_answer_goes_to_stdout_and_into_the_session() {
     ```text
     one
     ```
+    --- stderr
     Started session what-is-in-a.
     Added a.txt (session)
     Asking replay:[dir]/answers with about [n] tokens
@@ -280,6 +281,7 @@ fn a_plan_that_waits_is_not_replaced() {
     ");
     assert_eq!(repo.workflow().status()["state"], "planned");
     insta::assert_snapshot!(repo.printed(&["ask"]), @r"
+    --- stderr
     error: no question was given
     hint: `teddy ask '<question>'` asks it
     exit code 2

@@ -44,18 +44,21 @@ fn status_says_who_is_at_work_in_the_session() {
     At work: turn 1 is running (process [pid], [time])
     A plan is waiting for turn 1: Make one (1 action)
     Your files are as the newest turn left them
+    --- stderr
     Next: wait until it has ended
     exit code 0
     Session one, turn 0, on branch main
     At work: the plan for turn 1 is open in a review (process [pid], [time])
     A plan is waiting for turn 1: Make one (1 action)
     Your files are as the newest turn left them
+    --- stderr
     Next: decide in the review there
     exit code 0
     Session one, turn 0, on branch main
     At work: another `teddy plan` in this session (process [pid], [time])
     A plan is waiting for turn 1: Make one (1 action)
     Your files are as the newest turn left them
+    --- stderr
     Next: wait until it has ended
     exit code 0
     ");
@@ -73,6 +76,7 @@ fn status_says_who_is_at_work_in_the_session() {
     ");
     insta::assert_snapshot!(repo.printed(&["log"]), @"
        0 [id] 2026-01-02 03:04 started  Start session one
+    --- stderr
     At work: turn 1 is running (process [pid], [time])
     exit code 0
     ");
@@ -88,6 +92,7 @@ fn status_says_who_is_at_work_in_the_session() {
     Session one, turn 0, on branch main
     A plan is waiting for turn 1: Make one (1 action)
     Your files are as the newest turn left them
+    --- stderr
     Next: teddy execute
     exit code 0
     ");
@@ -136,6 +141,7 @@ fn a_plan_that_runs_says_so_to_others() {
     Session one, turn 1, on branch main
     Ready for turn 2
     Your files are as the newest turn left them
+    --- stderr
     Next: teddy '<what you want>'
     exit code 0
     ");

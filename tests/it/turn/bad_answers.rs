@@ -299,7 +299,7 @@ const USELESS: &[Case] = &[
 ];
 
 /// Plans with the provider. Returns the messages and the exit code.
-fn said(repo: &TestRepo, case: &Case, protocol: Protocol) -> String {
+fn reported(repo: &TestRepo, case: &Case, protocol: Protocol) -> String {
     let fake = Fake::start((case.acts)(protocol));
     repo.configure(&fake.config_as(protocol.kind(), case.more));
     let out = teddy(repo, &["plan", "-m", "make b"]);
@@ -365,7 +365,7 @@ fn table(cases: &[Case]) -> String {
         let repo = project();
         let said: Vec<String> = cases
             .iter()
-            .map(|case| said(&repo, case, protocol))
+            .map(|case| reported(&repo, case, protocol))
             .collect();
         teddy(&repo, &["execute", "-y"]).check(1, &["no plan is waiting"]);
         assert_eq!(repo.git(&["status", "--porcelain"]), "");

@@ -32,7 +32,7 @@ fn turns(repo: &TestRepo) -> u64 {
 }
 
 /// Returns the waiting question and the conclusion.
-fn stands(repo: &TestRepo) -> Value {
+fn open_question_and_conclusion(repo: &TestRepo) -> Value {
     let status = repo.workflow().status();
     json!([status["question"], status["conclusion"]])
 }
@@ -53,6 +53,7 @@ fn promise_a7_conclude_without_a_caller_ends_the_work() {
     insta::assert_snapshot!(repo.printed(&["resume", "--yolo", "-m", "go"]), @r#"
     turn 1 executed [id]
     Both are **there**.
+    --- stderr
     Asking replay:[dir]/answers with about [n] tokens
     ▶ Reviewing Plan: "All of it"
       demo · turn 1 · 🟢 Green · Pathfinder
@@ -75,13 +76,17 @@ fn promise_a7_conclude_without_a_caller_ends_the_work() {
     The work is done, says the model:
     exit code 0
     "#);
-    assert_eq!(stands(&repo), json!([null, "Both are **there**."]));
+    assert_eq!(
+        open_question_and_conclusion(&repo),
+        json!([null, "Both are **there**."])
+    );
     insta::assert_snapshot!(repo.printed(&["status"]), @r"
     Session demo, turn 1, on branch main
     Ready for turn 2
     The work is done, says the model:
       Both are **there**.
     Your files are as the newest turn left them
+    --- stderr
     Next: teddy '<what you want>'
     exit code 0
     ");
@@ -91,14 +96,17 @@ fn promise_a7_conclude_without_a_caller_ends_the_work() {
     let again = again.map(|args| repo.printed(args));
     insta::assert_snapshot!(again.concat(), @r"
     Both are **there**.
+    --- stderr
     The work is done, says the model:
     Next: teddy resume '...', if there is more to do
     exit code 0
     Both are **there**.
+    --- stderr
     The work is done, says the model:
     Next: teddy resume '...', if there is more to do
     exit code 0
     Both are **there**.
+    --- stderr
     The work is done, says the model:
     Next: teddy resume '...', if there is more to do
     exit code 0
@@ -122,10 +130,10 @@ fn promise_a7_work_that_is_done_goes_on_with_a_new_message() {
       added more.txt
     ended: Left
     ");
-    assert_eq!(stands(&repo), json!([null, null]));
+    assert_eq!(open_question_and_conclusion(&repo), json!([null, null]));
     // Whoever goes back to where it was done is where it was done.
     repo.workflow().undo(1).done();
-    assert_eq!(stands(&repo), json!([null, "Done."]));
+    assert_eq!(open_question_and_conclusion(&repo), json!([null, "Done."]));
 }
 
 #[test]
@@ -137,10 +145,13 @@ fn promise_a7_who_was_called_returns_and_ends_nothing() {
     ));
     repo.workflow()
         .run_plan(&plan("Designed", &[conclude(&[], "Here it is.")]));
-    assert_eq!(stands(&repo), json!([null, null]));
+    assert_eq!(open_question_and_conclusion(&repo), json!([null, null]));
     repo.workflow()
         .run_plan(&plan("Done", &[conclude(&[], "All of it.")]));
-    assert_eq!(stands(&repo), json!([null, "All of it."]));
+    assert_eq!(
+        open_question_and_conclusion(&repo),
+        json!([null, "All of it."])
+    );
 }
 
 #[test]
@@ -148,7 +159,10 @@ fn promise_a7_a_question_beside_the_conclusion_keeps_the_work_open() {
     let repo = project();
     repo.reply(&plan("All", &[chat("Is it good?"), conclude(&[], "Done.")]));
     repo.workflow().resume_yolo("go").refused();
-    assert_eq!(stands(&repo), json!(["Is it good?", null]));
+    assert_eq!(
+        open_question_and_conclusion(&repo),
+        json!(["Is it good?", null])
+    );
 }
 
 #[test]
@@ -266,7 +280,7 @@ fn promise_c2_a_question_ends_an_unattended_loop_with_a_code_of_its_own() {
     I need to know before I go on.
     ended: Question("Which colour?\n\n- red\n- blue\n\nI need to know before I go on.")
     "#);
-    assert_eq!(stands(&repo), json!([question, null]));
+    assert_eq!(open_question_and_conclusion(&repo), json!([question, null]));
     insta::assert_snapshot!(repo.printed(&["status"]), @r"
     Session demo, turn 1, on branch main
     Ready for turn 2
@@ -278,6 +292,7 @@ fn promise_c2_a_question_ends_an_unattended_loop_with_a_code_of_its_own() {
 
       I need to know before I go on.
     Your files are as the newest turn left them
+    --- stderr
     Next: teddy resume -m '<answer>'
     exit code 0
     ");
@@ -290,7 +305,7 @@ fn promise_c2_a_question_ends_an_unattended_loop_with_a_code_of_its_own() {
     ended: Turns(1)
     ");
     assert_eq!(repo.workflow().artifact("2", "user_prompt.txt"), "blue");
-    assert_eq!(stands(&repo), json!([null, null]));
+    assert_eq!(open_question_and_conclusion(&repo), json!([null, null]));
 }
 
 #[test]
@@ -378,7 +393,10 @@ fn promise_c2_a_plan_from_elsewhere_leaves_the_question_open() {
 
     Or blue?
     ");
-    assert_eq!(stands(&repo), json!(["Red?\n\nOr blue?", null]));
+    assert_eq!(
+        open_question_and_conclusion(&repo),
+        json!(["Red?\n\nOr blue?", null])
+    );
 }
 
 #[test]
@@ -415,13 +433,13 @@ fn promise_c2_a_question_follows_branches_and_restores() {
     repo.reply(&make("c"));
     repo.workflow().plan("red").done();
     repo.workflow().execute().done();
-    assert_eq!(stands(&repo), json!([null, null]));
+    assert_eq!(open_question_and_conclusion(&repo), json!([null, null]));
     repo.workflow().undo(1).done();
-    assert_eq!(stands(&repo), json!(["Red?", null]));
+    assert_eq!(open_question_and_conclusion(&repo), json!(["Red?", null]));
     repo.workflow().restore("1").done();
-    assert_eq!(stands(&repo), json!([null, null]));
+    assert_eq!(open_question_and_conclusion(&repo), json!([null, null]));
     repo.workflow().branch("2", "other").done();
-    assert_eq!(stands(&repo), json!(["Red?", null]));
+    assert_eq!(open_question_and_conclusion(&repo), json!(["Red?", null]));
 }
 
 /// A command line and its expected exit code.
@@ -748,7 +766,11 @@ fn promise_c2_at_a_terminal_who_leaves_at_the_question_leaves_it_open() {
         screen.wait_for("Your answer:");
         screen.press("\x04");
         assert_eq!(screen.end(), code, "{args:?}: {}", screen.shown());
-        assert_eq!(stands(&repo), json!(["Red or blue?", null]), "{args:?}");
+        assert_eq!(
+            open_question_and_conclusion(&repo),
+            json!(["Red or blue?", null]),
+            "{args:?}"
+        );
     }
     let repo = project();
     repo.reply(&ask());
@@ -769,7 +791,7 @@ fn promise_c2_the_answer_to_a_question_survives_later_words() {
     screen.press("blue\r");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(repo.workflow().status()["message"], "blue");
-    assert_eq!(stands(&repo), json!([null, null]));
+    assert_eq!(open_question_and_conclusion(&repo), json!([null, null]));
     insta::assert_snapshot!(repo.workflow().resume(None).done(), @r"
     Using the waiting message: blue
     Asking replay:[dir]/answers with about [n] tokens

@@ -201,15 +201,19 @@ fn promise_b6_the_plan_that_waits_can_be_shown_and_compared() {
     ]
     .map(|args| repo.printed(&args));
     insta::assert_snapshot!(refused.concat(), @r"
+    --- stderr
     error: session `demo` has no turn in progress
     hint: `teddy plan -m <message>` begins one
     exit code 1
+    --- stderr
     error: session `demo` has no turn in progress
     hint: `teddy plan -m <message>` begins one
     exit code 1
+    --- stderr
     error: session `demo` has no turn `3`; its turns are 0 to 2
     hint: `teddy log` lists the turns
     exit code 1
+    --- stderr
     error: session `demo` has no turn `3`; its turns are 0 to 2
     hint: `teddy log` lists the turns
     exit code 1
@@ -282,6 +286,7 @@ fn promise_b6_what_a_waiting_plan_would_change_is_put_together() {
     +++ b/b/c.txt
     @@ -0,0 +1 @@
     +c
+    --- stderr
     What 1 command of the plan would change is unknown before the run.
     exit code 0
     ");
@@ -293,6 +298,7 @@ fn promise_b6_what_a_waiting_plan_would_change_is_put_together() {
     +++ b/b/c.txt
     @@ -0,0 +1 @@
     +c
+    --- stderr
     The plan was not accepted: 1 mistake
     plan.md:17: EDIT a.txt: FIND is not in `a.txt`
         no place in the file is like it
@@ -304,6 +310,7 @@ fn promise_b6_what_a_waiting_plan_would_change_is_put_together() {
     repo.workflow().new_session("other").done();
     let input = repo.workflow().input(0);
     insta::assert_snapshot!(repo.printed(&["diff", "draft"]), @r"
+    --- stderr
     error: turn 1 has no plan yet
     exit code 1
     ");
@@ -512,6 +519,7 @@ fn promise_b6_a_waiting_plan_stays_with_its_session() {
         .shown(&repo);
     insta::assert_snapshot!(shown, @r#"
     turn 2 executed [id]
+    --- stderr
     TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` restores them to turn 1
     ▶ Reviewing Plan: "Make 2.txt"
       demo · turn 2 · 🟢 Green · Pathfinder

@@ -85,6 +85,7 @@ fn nothing_runs_without_approval_where_nobody_can_be_asked() {
     let repo = project();
     let out = repo.teddy_reads(&["execute", "-"], plan("One", &[create("one.txt", "1\n")]));
     insta::assert_snapshot!(out.shown(&repo), @r#"
+    --- stderr
     ▶ Reviewing Plan: "One"
       demo · turn 1 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -117,6 +118,7 @@ fn a_failed_action_ends_the_run_and_what_was_done_is_kept() {
     let out = repo.teddy_reads(&UNCONFINED, plan("Fails", &actions));
     insta::assert_snapshot!(out.shown(&repo), @r#"
     turn 1 failed [id]
+    --- stderr
     ▶ Reviewing Plan: "Fails"
       demo · turn 1 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -212,6 +214,7 @@ fn on_failure_rollback_drops_it_all_and_keeps_the_record() {
     );
     insta::assert_snapshot!(out.shown(&repo), @r#"
     turn 1 failed [id]
+    --- stderr
     ▶ Reviewing Plan: "Fails"
       demo · turn 1 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -272,6 +275,7 @@ fn a_command_over_its_time_fails_with_124_and_its_output_is_kept() {
     let out = repo.teddy_reads(&UNCONFINED, plan("Endless", &[endless]));
     insta::assert_snapshot!(out.shown(&repo), @r#"
     turn 1 failed [id]
+    --- stderr
     ▶ Reviewing Plan: "Endless"
       demo · turn 1 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -395,6 +399,7 @@ fn an_edit_of_the_same_line_during_the_run_is_an_overlap_and_no_byte_of_it_is_lo
     let out = repo.teddy_reads(&UNCONFINED, plan("Race", &actions));
     insta::assert_snapshot!(out.shown(&repo), @r#"
     turn 1 executed [id]
+    --- stderr
     ▶ Reviewing Plan: "Race"
       demo · turn 1 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -507,6 +512,7 @@ fn json_has_every_key_that_scripts_rely_on() {
         "same_turns": null
       }
     }
+    --- stderr
     ▶ Reviewing Plan: "All"
       demo · turn 1 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -543,6 +549,7 @@ fn what_a_command_removed_for_nothing_is_there_for_the_next_plan_to_read() {
         .shown(&repo);
     insta::assert_snapshot!(shown, @r#"
     turn 2 failed [id]
+    --- stderr
     ▶ Reviewing Plan: "Fails"
       demo · turn 2 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -568,6 +575,7 @@ fn what_a_command_removed_for_nothing_is_there_for_the_next_plan_to_read() {
         .shown(&repo);
     insta::assert_snapshot!(shown, @r#"
     turn 5 failed [id]
+    --- stderr
     ▶ Reviewing Plan: "Fails"
       demo · turn 5 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────────────────────────

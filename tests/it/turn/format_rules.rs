@@ -1,5 +1,7 @@
 //! Rules of `docs/formats/` that need the whole program. Each test is named after its rule.
 
+use std::sync::LazyLock;
+
 use teddy::session::input::ListScope;
 use teddy::workflow::context::edit::ListEdit;
 
@@ -231,8 +233,9 @@ fn r1_the_head_has_status_plan_times_and_counts() {
     assert_eq!(&report[..expected.len().min(report.len())], expected);
 }
 
-/// Runs a plan whose actions end in all possible ways. Returns its report.
-fn mixed(repo: &TestRepo) -> String {
+/// The report and the output of a plan whose actions end in all possible ways.
+static MIXED: LazyLock<(String, String)> = LazyLock::new(|| {
+    let repo = project();
     let actions = [
         edit("a.txt", "two", "2"),
         read("a.txt"),
@@ -244,12 +247,13 @@ fn mixed(repo: &TestRepo) -> String {
         plan("Mixed", &actions),
     )
     .check(1, &[]);
-    artifact(repo, "report.md")
-}
+    let report = repo.plain(&artifact(&repo, "report.md"));
+    (report, artifact(&repo, "output/03.txt"))
+});
 
 #[test]
 fn r2_each_action_stands_once_in_its_order() {
-    let report = mixed(&project());
+    let (report, _) = &*MIXED;
     let headings: Vec<&str> = report
         .lines()
         .filter(|line| line.starts_with("#### "))
@@ -268,41 +272,112 @@ fn r2_each_action_stands_once_in_its_order() {
 
 #[test]
 fn r3_an_action_has_its_result_and_its_fields() {
-    let report = mixed(&project());
-    for words in [
-        "- **Execution:** Failure 🔴",
-        "- **Exit Code:** 3",
-        "- **Expected Outcome:** It works.",
-        "- **File Path:** [a.txt](/a.txt)",
-    ] {
-        assert!(report.contains(words), "{words}: {report}");
-    }
+    let (report, _) = &*MIXED;
+    insta::assert_snapshot!(report, @"
+    # Execution Report: Mixed
+    - **Overall Status:** Failed 🔴
+    - **Approved By:** the user beforehand, with `-y`
+    - **Original Plan:** [.teddy/demo/01/plan.md](/.teddy/demo/01/plan.md)
+    - **Start Time:** 2026-01-02T03:04:05Z
+    - **End Time:** 2026-01-02T03:04:05Z
+    - **Actions:** 4 Total / 3 Approved / 1 Skipped
+    - **Outcomes:** 2 Succeeded / 1 Failed
+
+    ## 1. Rationale
+    ````text
+    Mixed, because it is wanted.
+    ````
+
+    ## 2. Execution Summary
+
+    ### Applied State Changes
+    *(No state changes were proposed in the plan.)*
+
+    ### Action Log
+
+    #### `EDIT`
+    - **Status:** Approved ✅
+    - **Execution:** Success 🟢
+    - **Duration:** [n]
+    - **Outcome:** changed 1 place: 1 line added, 1 removed
+    - **File Path:** [a.txt](/a.txt)
+    - **Description:** Change a.txt.
+    - **Match 1:** line 2, whole lines
+
+    Change of the file:
+    ````diff
+    --- a/a.txt
+    +++ b/a.txt
+    ... 2 lines left out ...
+    -two
+    +2
+    ````
+
+    The whole difference is `changes/01.diff`.
+
+    #### `READ`
+    - **Status:** Approved ✅
+    - **Execution:** Success 🟢
+    - **Duration:** [n]
+    - **Outcome:** read; it is in the context of the next turn
+    - **Resource:** [a.txt](/a.txt)
+    - **Description:** Look at it.
+
+    Content was successfully read. The resource has been added to the context for the next turn.
+
+    #### `EXECUTE`
+    - **Status:** Approved ✅
+    - **Execution:** Failure 🔴
+    - **Duration:** [n]
+    - **Outcome:** the command failed with exit code 3
+    - **Exit Code:** 3
+    - **Description:** Run it.
+    - **Expected Outcome:** It works.
+
+    Command:
+    ````shell
+    for i in 1 2 3 4 5 6; do echo row $i; done; exit 3
+    ````
+
+    Output:
+    ````text
+    row 1
+    row 2
+    ... 2 lines left out ...
+    row 5
+    row 6
+    ````
+
+    The whole output is `output/03.txt`.
+
+    #### `CREATE`
+    - **Status:** Skipped 🟡
+    - **Outcome:** skipped because an action before it failed
+    - **File Path:** [never.txt](/never.txt)
+    - **Description:** Make never.txt.
+    ");
 }
 
 #[test]
 fn r4_an_edit_says_where_it_matched() {
-    assert!(mixed(&project()).contains("- **Match 1:** line 2, whole lines\n"));
+    assert!(MIXED.0.contains("- **Match 1:** line 2, whole lines\n"));
 }
 
 #[test]
 fn r5_no_content_of_a_file_stands_in_it() {
-    let report = mixed(&project());
+    let (report, _) = &*MIXED;
     assert!(!report.contains("secret content"), "{report}");
     assert!(report.contains("Content was successfully read. The resource has been added to the context for the next turn."), "{report}");
 }
 
 #[test]
 fn r6_head_and_tail_of_an_output_and_the_whole_beside_it() {
-    let repo = project();
-    let report = mixed(&repo);
+    let (report, output) = &*MIXED;
     assert!(
         report.contains("row 1\nrow 2\n... 2 lines left out ...\nrow 5\nrow 6\n"),
         "{report}"
     );
-    assert_eq!(
-        artifact(&repo, "output/03.txt"),
-        "row 1\nrow 2\nrow 3\nrow 4\nrow 5\nrow 6\n"
-    );
+    assert_eq!(output, "row 1\nrow 2\nrow 3\nrow 4\nrow 5\nrow 6\n");
 }
 
 #[test]
@@ -314,7 +389,51 @@ fn r8_nothing_breaks_out_of_its_place() {
             "printf '````\\n# Not a title\\n\\033[31mred\\033[0m\\n'",
         )],
     ));
-    assert!(artifact(&repo, "report.md").contains("`````text\n````\n# Not a title\nred\n`````\n"));
+    insta::assert_snapshot!(repo.plain(&artifact(&repo, "report.md")), @r"
+    # Execution Report: Fences
+    - **Overall Status:** Completed 🟢
+    - **Approved By:** the user beforehand, with `-y`
+    - **Original Plan:** [.teddy/demo/01/plan.md](/.teddy/demo/01/plan.md)
+    - **Start Time:** 2026-01-02T03:04:05Z
+    - **End Time:** 2026-01-02T03:04:05Z
+    - **Actions:** 1 Total / 1 Approved / 0 Skipped
+    - **Outcomes:** 1 Succeeded / 0 Failed
+
+    ## 1. Rationale
+    ````text
+    Fences, because it is wanted.
+    ````
+
+    ## 2. Execution Summary
+
+    ### Applied State Changes
+    *(No state changes were proposed in the plan.)*
+
+    ### Action Log
+
+    #### `EXECUTE`
+    - **Status:** Approved ✅
+    - **Execution:** Success 🟢
+    - **Duration:** [n]
+    - **Outcome:** the command succeeded
+    - **Exit Code:** 0
+    - **Description:** Run it.
+    - **Expected Outcome:** It works.
+
+    Command:
+    `````shell
+    printf '````\n# Not a title\n\033[31mred\033[0m\n'
+    `````
+
+    Output:
+    `````text
+    ````
+    # Not a title
+    red
+    `````
+
+    The whole output is `output/01.txt`.
+    ");
 }
 
 #[test]
@@ -326,12 +445,48 @@ fn r9_every_mistake_is_listed_with_a_hint() {
     );
     repo.workflow().execute_text(&wrong).refused();
     let report = artifact(&repo, "report.md");
-    assert!(
-        report.contains("## Validation Errors")
-            && report.matches("- **Hint:**").count() == 2
-            && report.contains("- **Status:** Not run"),
-        "{report}"
-    );
+    insta::assert_snapshot!(repo.plain(&report), @"
+    # Execution Report: Wrong
+    - **Overall Status:** Rejected 🔴
+    - **Original Plan:** [.teddy/demo/01/plan.md](/.teddy/demo/01/plan.md)
+    - **Start Time:** 2026-01-02T03:04:05Z
+    - **End Time:** 2026-01-02T03:04:05Z
+    - **Actions:** 2 Total / 0 Approved / 2 Skipped
+    - **Outcomes:** 0 Succeeded / 0 Failed
+
+    ## Validation Errors
+
+    - line 17: EDIT a.txt: FIND is not in `a.txt`
+
+      ````text
+      no place in the file is like it
+      ````
+      - **Hint:** copy the lines to change from the file as they are, including spaces
+    - line 26: EDIT none.txt: there is no file `none.txt`
+      - **Hint:** use CREATE for a new file
+
+    ## 1. Rationale
+    ````text
+    Wrong, because it is wanted.
+    ````
+
+    ## 2. Execution Summary
+
+    ### Applied State Changes
+    *(No state changes were proposed in the plan.)*
+
+    ### Action Log
+
+    #### `EDIT`
+    - **Status:** Not run
+    - **File Path:** [a.txt](/a.txt)
+    - **Description:** Change a.txt.
+
+    #### `EDIT`
+    - **Status:** Not run
+    - **File Path:** [none.txt](/none.txt)
+    - **Description:** Change none.txt.
+    ");
 }
 
 #[test]
@@ -608,6 +763,7 @@ fn cf5_trust_ends_with_any_changed_byte_of_a_prompt_too() {
     @@ -1 +1 @@
     -<prompt>Mine.</prompt>
     +<prompt>Theirs.</prompt>
+    --- stderr
     error: stdin is not a terminal, so TeDDy cannot ask "Trust exactly this?"
     hint: `-y` says yes
     exit code 1
@@ -634,6 +790,7 @@ fn cf6_a_value_of_the_call_is_yaml() {
         .shown(&repo);
     insta::assert_snapshot!(shown, @r#"
     turn 1 failed [id]
+    --- stderr
     ▶ Reviewing Plan: "Fails"
       demo · turn 1 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -335,6 +335,7 @@ fn t13_what_an_interrupted_plan_did_can_be_looked_at_and_restored() {
     Session demo, turn 2, on branch main
     A plan is waiting for turn 3: All of it (4 actions)
     Turn 2 was interrupted and nothing of it is in your files; `teddy restore 2` applies what it did.
+    --- stderr
     Next: teddy execute
     exit code 0
     ");

@@ -359,6 +359,7 @@ fn a_cut_answer_is_kept_and_never_executed() {
     Your message is waiting: make b
     No plan from the model: the answer was cut at the limit of tokens
     Your files are as the newest turn left them
+    --- stderr
     Next: teddy plan
     exit code 0
     ");
@@ -402,6 +403,7 @@ fn an_answer_that_is_json_is_rejected_and_execute_asks_again() {
     let shown = |args: &[&str]| teddy(&repo, args).shown(&repo);
     insta::assert_snapshot!(shown(&["plan", "-m", "x"]), @r#"
     {"name": "edit_file"}
+    --- stderr
     Asking fake with about [n] tokens, no price set
     fake: 9 tokens in, 9 out; no price is known
     warning: the answer of turn 1 is not a plan; 1 mistake:
@@ -412,6 +414,7 @@ fn an_answer_that_is_json_is_rejected_and_execute_asks_again() {
     "#);
     insta::assert_snapshot!(shown(&["execute", "-y"]), @r#"
     turn 1 rejected [id]
+    --- stderr
     The plan was not accepted: 1 mistake
     plan.md:1: the reply is JSON; a plan is a Markdown document
         hint: answer with `# Title`, `## Rationale` and its code block, then `## Action Plan` with ### `EDIT` and the other actions: a list with `- **File Path:** [src/a.rs](/src/a.rs)`, then `FIND:` and `REPLACE:` with a code block each
@@ -549,6 +552,7 @@ fn a_previewer_gets_no_key() {
 fn a_manual_model_without_a_terminal_leaves_the_input_and_names_the_flag() {
     let repo = project();
     insta::assert_snapshot!(repo.printed(&["plan", "-m", "make b", "--model", "manual"]), @r"
+    --- stderr
     Asking manual with about [n] tokens
     The input is in `[dir]/repo/.git/teddy/manual/input.md`.
     error: someone must fetch the answer, but stdin is not a terminal: the input is in `[dir]/repo/.git/teddy/manual/input.md`
@@ -675,6 +679,7 @@ fn what_fills_a_large_input_is_named_with_the_command_that_leaves_it_out() {
         &["context", "rm", "src", "b.txt", "x"],
     );
     insta::assert_snapshot!(gone.shown(&repo), @"
+    --- stderr
     Removed src (session)
     Removed b.txt (turn)
     `dir/x` is not in the list (session)
@@ -700,6 +705,7 @@ fn what_fills_a_large_input_is_named_with_the_command_that_leaves_it_out() {
     ````text
     b
     ````
+    --- stderr
     Asking replay:[dir]/answers with about [n] tokens
     Planned turn 1: "Make b". Next: `teddy execute`
     exit code 0

@@ -46,6 +46,7 @@ fn start_takes_a_message_and_files() {
     insta::assert_snapshot!(repo.printed(&start), @r#"
     turn 1 executed [id]
     Made c.
+    --- stderr
     Started session add-a-form.
     Added a.txt (session)
     Added src (session)
@@ -85,6 +86,7 @@ fn a_single_word_is_the_message_and_an_option_gives_the_name() {
     insta::assert_snapshot!(repo.printed(&["start", "-y", "--name", "add-form", "add a form"]), @r#"
     turn 1 executed [id]
     Made c.
+    --- stderr
     Started session add-form.
     Asking replay:[dir]/answers with about [n] tokens
     ▶ Reviewing Plan: "Make c"
@@ -113,6 +115,7 @@ fn a_single_word_is_the_message_and_an_option_gives_the_name() {
     turn 1 rejected [id]
     turn 2 executed [id]
     no more answers
+    --- stderr
     Started session other.
     Added a.txt (session)
     Asking replay:[dir]/answers with about [n] tokens
@@ -125,9 +128,11 @@ fn a_single_word_is_the_message_and_an_option_gives_the_name() {
     let refused =
         ["add-form", "add_form"].map(|name| repo.printed(&["start", "--name", name, "-m", "go"]));
     insta::assert_snapshot!(refused.concat(), @r"
+    --- stderr
     error: there is a session `add-form` already
     hint: `teddy switch add-form` continues it; or choose another name
     exit code 1
+    --- stderr
     error: `add_form` is not a valid session name: use lower-case letters, digits and single hyphens, such as `add-auth`
     exit code 2
     ");
@@ -160,6 +165,7 @@ fn plan_and_resume_start_a_session_where_none_is_in_use() {
     ### `CONCLUDE`
 
     Made c.
+    --- stderr
     Started session make-c.
     Added a.txt (session)
     Asking replay:[dir]/answers with about [n] tokens
@@ -172,6 +178,7 @@ fn plan_and_resume_start_a_session_where_none_is_in_use() {
     insta::assert_snapshot!(repo.printed(&["resume", "-y", "now d"]), @r#"
     turn 2 executed [id]
     Made d.
+    --- stderr
     Asking replay:[dir]/answers with about [n] tokens
     ▶ Reviewing Plan: "Make d"
       make-c · turn 2 · 🟢 Green · Pathfinder
@@ -197,6 +204,7 @@ fn plan_and_resume_start_a_session_where_none_is_in_use() {
     insta::assert_snapshot!(repo.printed(&["now e", "-y"]), @r#"
     turn 3 executed [id]
     Made e.
+    --- stderr
     Asking replay:[dir]/answers with about [n] tokens
     ▶ Reviewing Plan: "Make e"
       make-c · turn 3 · 🟢 Green · Pathfinder
@@ -229,6 +237,7 @@ fn a_message_alone_or_a_plan_from_elsewhere_starts_a_session() {
     insta::assert_snapshot!(repo.printed(&["make it so", "-y"]), @r#"
     turn 1 executed [id]
     Made c.
+    --- stderr
     Started session make-it-so.
     Asking replay:[dir]/answers with about [n] tokens
     ▶ Reviewing Plan: "Make c"
@@ -277,6 +286,7 @@ fn a_message_alone_or_a_plan_from_elsewhere_starts_a_session() {
     ### `CONCLUDE`
 
     Made c.
+    --- stderr
     Started session make-c.
     Planned turn 1: "Make c". Next: `teddy execute`
     exit code 0
@@ -298,30 +308,37 @@ fn nothing_is_started_for_what_cannot_go_on() {
     ]
     .map(|args| format!("$ {}\n{}", args.join(" "), repo.printed(args)));
     insta::assert_snapshot!(format!("{without_model}{}", refused.concat()), @r#"
+    --- stderr
     error: no model is configured
     hint: `teddy setup` sets one up, `--model` names one for this call, and `teddy plan --from <file>` takes an answer from elsewhere
     exit code 1
     $ plan make c -f a.tx
+    --- stderr
     error: there is no file `a.tx`
     hint: did you mean `a.txt`?
     exit code 2
     $ plan make it so
+    --- stderr
     error: there is no file `it`
     hint: a message of several words needs quotes, as in `"add a form"`
     exit code 2
     $ plan make it a.txy
+    --- stderr
     error: there is no file `a.txy`
     hint: did you mean `a.txt`? Otherwise, a message of several words needs quotes, as in `"add a form"`
     exit code 2
     $ plan
+    --- stderr
     error: no session is in use here
     hint: `teddy start '<what you want>'` or `teddy new <name>` starts one, `teddy sessions` lists them, `-s <name>` names one
     exit code 1
     $ resume
+    --- stderr
     error: no session is in use here
     hint: `teddy start '<what you want>'` or `teddy new <name>` starts one, `teddy sessions` lists them, `-s <name>` names one
     exit code 1
     $ plan x y -a nobody
+    --- stderr
     error: there is no agent `nobody`; available: architect, assistant, debugger, developer, pathfinder, prototyper
     hint: `teddy get-prompt` lists the agents
     exit code 1
@@ -349,6 +366,7 @@ fn the_agent_can_change_on_the_way() {
     ];
     insta::assert_snapshot!(repo.printed(&on), @r#"
     turn 2 executed [id]
+    --- stderr
     The agent developer plans from now on.
     Asking replay:[dir]/answers with about [n] tokens
     ▶ Reviewing Plan: "Run"
@@ -370,6 +388,7 @@ fn the_agent_can_change_on_the_way() {
     assert_eq!(agent("2"), "developer");
     repo.workflow().plan("and on").done();
     insta::assert_snapshot!(repo.printed(&["plan", "-a", "architect", "again"]), @r"
+    --- stderr
     error: a plan of the agent developer is waiting
     hint: `teddy execute` runs it
     exit code 1
@@ -393,6 +412,7 @@ fn work_that_is_left_goes_on_until_it_is_done() {
     turn 1 failed [id]
     turn 2 executed [id]
     Made c.
+    --- stderr
     Started session make-the-test-pass.
     Asking replay:[dir]/answers with about [n] tokens
     ▶ Reviewing Plan: "Test"

@@ -205,10 +205,12 @@ fn all_mistakes_are_said_before_anything_is_sent() {
     let shown = [["--pipeline", "bad"], ["--model", "sonet"]]
         .map(|option| repo.printed(&[&start[..], &option].concat()));
     insta::assert_snapshot!(shown.concat(), @r"
+    --- stderr
     error: pipeline `bad`: step 1 `A`: `name` must be lower-case letters, digits and dashes, and begin with a letter
     step 2 `b`: cannot read `gone.md`: it does not exist, or is not a .md, .txt or .xml file
     step 2 `b`: `nobody` is not a known model: configured: `one`, `two`; or use `openai:<id>`, `responses:<id>`, `anthropic:<id>`, `command:<program>`, `replay:<path>`, `acp:<agent>`, `agent:<agent>`, `manual`
     exit code 1
+    --- stderr
     error: `sonet` is not a known model
     hint: did you mean `one`? configured: `one`, `two`
     exit code 1
@@ -361,6 +363,7 @@ fn a_loop_goes_through_the_pipeline_that_it_is_given() {
     turn 1 rejected [id]
     turn 2 executed [id]
     Second.
+    --- stderr
     Started session more.
     snapshots include 2 untracked files; use `.gitignore` or `snapshot.exclude` to leave files out
     Step 1 of 2: think

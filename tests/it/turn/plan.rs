@@ -65,9 +65,11 @@ fn without_a_message_and_a_terminal_the_flag_is_named() {
     repo.reply(&plan("Make it", &[create("b.txt", "b\n")]));
     let shown = ["plan", "resume"].map(|command| repo.printed(&[command]));
     insta::assert_snapshot!(shown.concat(), @r"
+    --- stderr
     error: turn 1 of `demo` needs a message
     hint: `-m '<message>'` says it
     exit code 1
+    --- stderr
     error: turn 1 of `demo` needs a message
     hint: `-m '<message>'` says it
     exit code 1
@@ -141,6 +143,7 @@ fn json_has_every_key_that_scripts_rely_on() {
         "same_turns": null
       }
     }
+    --- stderr
     Asking replay:[dir]/answers with about [n] tokens
     exit code 0
     "#);
@@ -192,14 +195,7 @@ fn planning_again_replaces_the_draft() {
 #[test]
 fn a_command_is_a_model() {
     let repo = project();
-    let answer = plan("From a program", &[create("b.txt", "b\n")]);
-    std::fs::write(repo.beside("answer.md"), answer).unwrap();
-    std::fs::write(
-        repo.beside("model.sh"),
-        "cat > \"$0.got\"; cat \"${0%/*}/answer.md\"\n",
-    )
-    .unwrap();
-    let model = format!("command:sh '{}'", repo.beside("model.sh").display());
+    let model = program(&repo);
     insta::assert_snapshot!(repo.printed(&["plan", "-m", "please do", "--model", &model]), @r#"
     # From a program
     - **Status:** Green 🟢
@@ -219,6 +215,7 @@ fn a_command_is_a_model() {
     ````text
     b
     ````
+    --- stderr
     Asking command:sh '[dir]/model.sh' with about [n] tokens, no price set
     Planned turn 1: "From a program". Next: `teddy execute`
     exit code 0
@@ -230,11 +227,11 @@ fn a_command_is_a_model() {
     );
 }
 
-/// Returns the name of a program model with one answer.
+/// Returns the name of a program model with one answer. It keeps its input in `model.sh.got`.
 fn program(repo: &TestRepo) -> String {
     let answer = plan("From a program", &[create("b.txt", "b\n")]);
     std::fs::write(repo.beside("answer.md"), answer).unwrap();
-    let script = "cat > /dev/null; cat \"${0%/*}/answer.md\"\n";
+    let script = "cat > \"$0.got\"; cat \"${0%/*}/answer.md\"\n";
     std::fs::write(repo.beside("model.sh"), script).unwrap();
     format!("command:sh '{}'", repo.beside("model.sh").display())
 }
@@ -268,6 +265,7 @@ fn the_model_of_the_first_turn_is_the_model_of_the_session() {
     ````text
     b
     ````
+    --- stderr
     Asking command:sh '[dir]/model.sh' with about [n] tokens, no price set
     Planned turn 1: "From a program". Next: `teddy execute`
     exit code 0
@@ -295,6 +293,7 @@ fn the_model_of_the_first_turn_is_the_model_of_the_session() {
     ````text
     b
     ````
+    --- stderr
     Asking command:sh '[dir]/model.sh' with about [n] tokens, no price set
     warning: the plan of turn 2 has 1 mistake:
     plan.md:13: CREATE b.txt: `b.txt` already exists
@@ -306,6 +305,7 @@ fn the_model_of_the_first_turn_is_the_model_of_the_session() {
     // Later, it is for the call.
     let shown = repo.printed(&["plan", "-m", "once", "--model", "command:false"]);
     insta::assert_snapshot!(shown, @"
+    --- stderr
     Asking command:false with about [n] tokens, no price set
     error: `false` failed (exit status: 1)
     hint: run it by hand: it gets the input on stdin and must print the plan on stdout; a key that it needs is named with `api_key_env`
@@ -321,6 +321,7 @@ fn the_model_of_the_first_turn_is_the_model_of_the_session() {
     Ready for turn 1
     1 file changed since HEAD:
       b.txt
+    --- stderr
     Next: teddy '<what you want>'
     exit code 0
     ");
@@ -350,6 +351,7 @@ fn a_session_from_elsewhere_has_no_model() {
     ````text
     b
     ````
+    --- stderr
     Asking command:sh '[dir]/model.sh' with about [n] tokens, no price set
     Planned turn 1: "From a program". Next: `teddy execute`
     exit code 0
@@ -364,6 +366,7 @@ fn a_session_from_elsewhere_has_no_model() {
     Session copy, turn 1, on branch main
     Ready for turn 2
     Your files are as the newest turn left them
+    --- stderr
     Next: teddy '<what you want>'
     exit code 0
     ");
@@ -372,6 +375,7 @@ fn a_session_from_elsewhere_has_no_model() {
     Session copy, turn 1, on branch main
     Ready for turn 2
     Your files are as the newest turn left them
+    --- stderr
     Next: teddy '<what you want>'
     exit code 0
     ");
@@ -398,6 +402,7 @@ fn a_session_is_not_started_for_a_model_that_cannot_be_opened() {
         assert!(!out.stderr.contains("Started"), "{out}");
     }
     insta::assert_snapshot!(repo.printed(&["start", "go"]), @"
+    --- stderr
     error: no model is configured
     hint: `teddy setup` sets one up, `--model` names one for this call, and `teddy plan --from <file>` takes an answer from elsewhere
     exit code 1
@@ -469,6 +474,7 @@ fn an_unattended_loop_stops_at_the_limit_of_turns() {
     insta::assert_snapshot!(repo.printed(&resume), @r#"
     turn 1 executed [id]
     turn 2 executed [id]
+    --- stderr
     Asking replay:[dir]/answers with about [n] tokens
     ▶ Reviewing Plan: "Turn 1"
       demo · turn 1 · 🟢 Green · Pathfinder
@@ -518,7 +524,44 @@ fn a_question_of_the_model_is_answered_by_the_next_message() {
       asks (Open): Which colour?
     ");
     let report = repo.workflow().artifact("1", "report.md");
-    assert!(report.contains("Which colour?"), "{report}");
+    insta::assert_snapshot!(repo.plain(&report), @"
+    # Execution Report: Ask
+    - **Overall Status:** Completed 🟢
+    - **Approved By:** the user beforehand, with `-y`
+    - **Original Plan:** [.teddy/demo/01/plan.md](/.teddy/demo/01/plan.md)
+    - **Start Time:** 2026-01-02T03:04:05Z
+    - **End Time:** 2026-01-02T03:04:05Z
+    - **Actions:** 1 Total / 1 Approved / 0 Skipped
+    - **Outcomes:** 1 Succeeded / 0 Failed
+
+    ## User Prompt
+    ````text
+    paint
+    ````
+
+    ## 1. Rationale
+    ````text
+    Ask, because it is wanted.
+    ````
+
+    ## 2. Execution Summary
+
+    ### Applied State Changes
+    *(No state changes were proposed in the plan.)*
+
+    ### Action Log
+
+    #### `CHAT_WITH_USER`
+    - **Status:** Approved ✅
+    - **Execution:** Success 🟢
+    - **Duration:** [n]
+    - **Outcome:** asks the user
+
+    Message:
+    ````markdown
+    Which colour?
+    ````
+    ");
     repo.workflow().resume(Some("blue")).done();
     let input = repo.workflow().artifact("2", "input.md");
     assert!(
@@ -562,6 +605,7 @@ fn every_command_tells_a_mistake_in_one_form() {
     ````text
     y
     ````
+    --- stderr
     warning: the plan of turn 1 has 1 mistake:
     plan.md:13: EDIT none.txt: there is no file `none.txt`
         hint: use CREATE for a new file
@@ -569,21 +613,53 @@ fn every_command_tells_a_mistake_in_one_form() {
     exit code 3
 
     turn 1 rejected [id]
+    --- stderr
     The plan was not accepted: 1 mistake
     plan.md:13: EDIT none.txt: there is no file `none.txt`
         hint: use CREATE for a new file
     `teddy show 1 report.md` says what is wrong.
     exit code 3
     ");
-    assert!(
-        repo.workflow()
-            .artifact("1", "report.md")
-            .contains("- line 13: EDIT none.txt: there is no file `none.txt`\n  - **Hint:** "),
-        "the artifact is Markdown"
-    );
+    insta::assert_snapshot!(repo.plain(&repo.workflow().artifact("1", "report.md")), @"
+    # Execution Report: Wrong
+    - **Overall Status:** Rejected 🔴
+    - **Original Plan:** [.teddy/demo/01/plan.md](/.teddy/demo/01/plan.md)
+    - **Start Time:** 2026-01-02T03:04:05Z
+    - **End Time:** 2026-01-02T03:04:05Z
+    - **Actions:** 1 Total / 0 Approved / 1 Skipped
+    - **Outcomes:** 0 Succeeded / 0 Failed
+
+    ## User Prompt
+    ````text
+    x
+    ````
+
+    ## Validation Errors
+
+    - line 13: EDIT none.txt: there is no file `none.txt`
+      - **Hint:** use CREATE for a new file
+
+    ## 1. Rationale
+    ````text
+    Wrong, because it is wanted.
+    ````
+
+    ## 2. Execution Summary
+
+    ### Applied State Changes
+    *(No state changes were proposed in the plan.)*
+
+    ### Action Log
+
+    #### `EDIT`
+    - **Status:** Not run
+    - **File Path:** [none.txt](/none.txt)
+    - **Description:** Change none.txt.
+    ");
     let alone = TestRepo::new();
     let out = alone.teddy_reads(&["execute", "-", "-y"], "# T\n");
     insta::assert_snapshot!(out.shown(&alone), @r"
+    --- stderr
     The plan was not accepted: 2 mistakes
     plan.md:1: the plan has no `## Rationale`
         hint: add `## Rationale` with one code block before `## Action Plan`
@@ -627,8 +703,7 @@ fn an_empty_message_is_refused_before_a_model_is_asked() {
     let repo = TestRepo::new();
     repo.workflow().new_session("demo").done();
     repo.reply("no plan");
-    let refused =
-        "error: the message is empty\nhint: `-m '<message>'` says what you want\nexit code 1\n";
+    let refused = "--- stderr\nerror: the message is empty\nhint: `-m '<message>'` says what you want\nexit code 1\n";
     for args in [
         &["plan", "-m", ""][..],
         &["plan", "-m", " \n"],
@@ -689,6 +764,7 @@ fn promise_b7_the_first_snapshot_of_a_session_says_what_comes_along_and_what_doe
     In no snapshot, left as they are:
       local.py: untracked, and looks as if it held a key (github token)
       other.py: untracked, and looks as if it held a key (github token)
+    --- stderr
     Next: teddy execute
     exit code 0
     ");

@@ -55,12 +55,14 @@ fn clipboard(repo: &TestRepo) -> String {
 fn pc1_a_file_is_repaired_in_place_and_what_was_done_is_said_by_line() {
     let repo = TestRepo::new().file("plan.md", wrong());
     insta::assert_snapshot!(repo.printed(&["preprocess", "plan.md"]), @r"
+    --- stderr
     line 16: rewrote the fence, so that the fences inside cannot end its block
     The fences are repaired.
     exit code 0
     ");
     assert_eq!(repo.read("plan.md"), mended());
     insta::assert_snapshot!(repo.printed(&["preprocess", "plan.md"]), @r"
+    --- stderr
     There is nothing to repair.
     exit code 0
     ");
@@ -74,6 +76,7 @@ fn pc2_a_right_file_keeps_its_bytes_and_its_time() {
     let time = || std::fs::metadata(&path).unwrap().modified().unwrap();
     let before = time();
     insta::assert_snapshot!(repo.printed(&["preprocess", "plan.md"]), @r"
+    --- stderr
     There is nothing to repair.
     exit code 0
     ");
@@ -83,6 +86,7 @@ fn pc2_a_right_file_keeps_its_bytes_and_its_time() {
 #[test]
 fn pc3_a_file_that_is_not_there_is_named() {
     insta::assert_snapshot!(TestRepo::new().printed(&["preprocess", "none.md"]), @r"
+    --- stderr
     error: plan file not found at `none.md`
     hint: `teddy preprocess -` reads standard input
     exit code 1
@@ -122,6 +126,7 @@ fn pc6_no_clipboard_and_an_empty_one_are_errors_at_once() {
     let start = std::time::Instant::now();
     let out = repo.teddy(&["preprocess"]);
     insta::assert_snapshot!(out.shown(&repo), @"
+    --- stderr
     error: reading the clipboard: no clipboard is reachable from here; give the text on standard input (`-`) instead
     exit code 1
     ");
@@ -131,6 +136,7 @@ fn pc6_no_clipboard_and_an_empty_one_are_errors_at_once() {
         "{out}"
     );
     insta::assert_snapshot!(out.shown(&repo), @"
+    --- stderr
     error: reading the clipboard: no clipboard is reachable from here; give the text on standard input (`-`) instead
     exit code 1
     ");
@@ -163,6 +169,7 @@ fn pc7_words_go_to_stderr_alone() {
     ls
     ```
     ````
+    --- stderr
     Output copied to clipboard.
     line 16: rewrote the fence, so that the fences inside cannot end its block
     The fences are repaired.
@@ -186,9 +193,11 @@ fn pc8_line_ends_stay_and_what_is_no_text_is_left_alone() {
         .file("bytes.md", b"# T\xff\n");
     let shown = ["crlf.md", "cut.md"].map(|name| repo.printed(&["preprocess", name]));
     insta::assert_snapshot!(shown.concat(), @r"
+    --- stderr
     line 16: rewrote the fence, so that the fences inside cannot end its block
     The fences are repaired.
     exit code 0
+    --- stderr
     line 16: rewrote the fence, so that the fences inside cannot end its block
     The fences are repaired.
     exit code 0
@@ -198,6 +207,7 @@ fn pc8_line_ends_stay_and_what_is_no_text_is_left_alone() {
         (mended().replace('\n', "\r\n"), cut)
     );
     insta::assert_snapshot!(repo.printed(&["preprocess", "bytes.md"]), @r"
+    --- stderr
     error: `bytes.md` is not UTF-8: line 1 has the byte 0xff; save it as UTF-8
     exit code 1
     ");
@@ -235,6 +245,7 @@ fn pc9_a_file_that_is_read_only_stays_as_it_is_even_for_root() {
     let path = repo.path().join("plan.md");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o444)).unwrap();
     insta::assert_snapshot!(repo.printed(&["preprocess", "plan.md"]), @r"
+    --- stderr
     error: writing `plan.md`: the file is read-only
     hint: `teddy preprocess - < <file>` prints the repaired plan
     exit code 1
@@ -250,6 +261,7 @@ fn p5_a_text_without_a_plan_comes_back_as_it_is_and_is_told() {
     assert_eq!(out.stdout, "no plan at all\n");
     insta::assert_snapshot!(out.shown(&repo), @r"
     no plan at all
+    --- stderr
     line 1: there is no `## Action Plan` and no action
     warning: it is unclear where the blocks end; the plan is unchanged
     exit code 3

@@ -192,6 +192,7 @@ fn t25_plan_shows_the_answer_and_keeps_it_as_a_turn() {
     Sure! I would add `b.txt`.
 
     Shall I go on?
+    --- stderr
     Asking replay:[dir]/answers with about [n] tokens
     The model answered without a plan:
     Next: `teddy resume` replies to it, or asks for the plan
@@ -218,6 +219,7 @@ fn t25_an_answer_to_a_declined_plan_is_shown_and_recorded_as_a_turn() {
     insta::assert_snapshot!(declined.shown(&repo), @r"
     turn 1 declined [id]
     The file is fine as it is.
+    --- stderr
     Using the waiting message: Please change the plan as these comments on its result say. The rest of it can s...
     Asking replay:[dir]/answers with about [n] tokens
     The model answered without a plan:
@@ -439,6 +441,7 @@ fn a_plan_from_a_file_never_asks_a_model() {
     let shown = repo.printed(&["execute", "plan.md", "-y"]);
     insta::assert_snapshot!(shown, @"
     turn 2 rejected [id]
+    --- stderr
     The plan was not accepted: 1 mistake
     plan.md:17: EDIT a.txt: FIND is not in `a.txt`
         no place in the file is like it

@@ -80,6 +80,7 @@ fn what_a_command_leaves_over_the_limit_is_said_once_and_named_in_the_report() {
     ];
     insta::assert_snapshot!(repo.printed(&execute_small), @r#"
     turn 1 executed [id]
+    --- stderr
     ▶ Reviewing Plan: "Make much"
       demo · turn 1 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -110,6 +111,7 @@ fn what_a_command_leaves_over_the_limit_is_said_once_and_named_in_the_report() {
     repo.workflow().plan("once more").done();
     insta::assert_snapshot!(repo.printed(&execute_small), @r#"
     turn 2 executed [id]
+    --- stderr
     ▶ Reviewing Plan: "Make a little"
       demo · turn 2 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────────────────────────

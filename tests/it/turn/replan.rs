@@ -56,7 +56,56 @@ fn a_rejected_plan_is_a_turn_and_the_corrected_one_waits() {
     "#);
     assert_eq!(repo.read("a.txt"), "one\ntwo\n");
     let report = repo.workflow().artifact("1", "report.md");
-    assert!(report.contains("## Validation Errors"), "{report}");
+    insta::assert_snapshot!(repo.plain(&report), @"
+    # Execution Report: Change nine
+    - **Overall Status:** Rejected 🔴
+    - **Original Plan:** [.teddy/demo/01/plan.md](/.teddy/demo/01/plan.md)
+    - **Start Time:** 2026-01-02T03:04:05Z
+    - **End Time:** 2026-01-02T03:04:05Z
+    - **Actions:** 3 Total / 0 Approved / 3 Skipped
+    - **Outcomes:** 0 Succeeded / 0 Failed
+
+    ## User Prompt
+    ````text
+    make it 2
+    ````
+
+    ## Validation Errors
+
+    - line 17: EDIT a.txt: FIND is not in `a.txt`
+
+      ````text
+      no place in the file is like it
+      ````
+      - **Hint:** copy the lines to change from the file as they are, including spaces
+
+    ## 1. Rationale
+    ````text
+    Change nine, because it is wanted.
+    ````
+
+    ## 2. Execution Summary
+
+    ### Applied State Changes
+    *(No state changes were proposed in the plan.)*
+
+    ### Action Log
+
+    #### `EDIT`
+    - **Status:** Not run
+    - **File Path:** [a.txt](/a.txt)
+    - **Description:** Change a.txt.
+
+    #### `READ`
+    - **Status:** Not run
+    - **Resource:** [b.txt](/b.txt)
+    - **Description:** Look at it.
+
+    #### `PRUNE`
+    - **Status:** Not run
+    - **Resource:** [a.txt](/a.txt)
+    - **Description:** Done with it.
+    ");
     repo.workflow().execute().done();
     assert_eq!(repo.read("a.txt"), "one\n2\n");
 }
@@ -84,21 +133,70 @@ fn what_the_machine_says_is_never_taken_for_the_users_words() {
             .artifact("1", "meta.yaml")
             .contains("origin: user\n")
     );
-    assert!(
-        repo.done(&["show", "2"])
-            .contains("Request: none; validation asked for a corrected plan\n")
-    );
+    insta::assert_snapshot!(repo.printed(&["show", "2"]), @"
+    turn demo:2 [id]
+    Title:   Better
+    Status:  executed
+    Agent:   assistant
+    Model:   replay:[dir]/answers
+    Date:    Fri Jan 2 03:04:05 2026 +0000
+    Request: none; validation asked for a corrected plan
+
+    # Execution Report: Better
+    - **Overall Status:** Completed 🟢
+    - **Approved By:** the user beforehand, with `-y`
+    - **Original Plan:** [.teddy/demo/02/plan.md](/.teddy/demo/02/plan.md)
+    - **Start Time:** 2026-01-02T03:04:05Z
+    - **End Time:** 2026-01-02T03:04:05Z
+    - **Actions:** 1 Total / 1 Approved / 0 Skipped
+    - **Outcomes:** 1 Succeeded / 0 Failed
+
+    ## 1. Rationale
+    ````text
+    Better, because it is wanted.
+    ````
+
+    ## 2. Execution Summary
+
+    ### Applied State Changes
+    *(No state changes were proposed in the plan.)*
+
+    ### Action Log
+
+    #### `EDIT`
+    - **Status:** Approved ✅
+    - **Execution:** Success 🟢
+    - **Duration:** [n]
+    - **Outcome:** changed 1 place: 1 line added, 1 removed
+    - **File Path:** [a.txt](/a.txt)
+    - **Description:** Change a.txt.
+    - **Match 1:** line 2, whole lines
+
+    Change of the file:
+    ````diff
+    --- a/a.txt
+    +++ b/a.txt
+    @@ -1,2 +1,2 @@
+     one
+    -two
+    +2
+    ````
+
+    --- a/a.txt
+    +++ b/a.txt
+    @@ -1,2 +1,2 @@
+     one
+    -two
+    +2
+    exit code 0
+    ");
     let message = repo.git(&["show", "-s", "--format=%B", "teddy/sessions/demo"]);
-    assert!(
-        !message.contains("> "),
-        "nobody's words are quoted: {message}"
-    );
-    repo.teddy(&["find", "failed validation", "--in", "request"])
-        .check(1, &[]);
-    assert!(
-        repo.done(&["find", "failed validation", "--in", "input"])
-            .contains("demo:2:user_prompt.txt:1: ")
-    );
+    assert!(!message.contains("> "), "no request is quoted: {message}");
+    insta::assert_snapshot!(repo.printed(&["find", "failed validation", "--in", "request"]), @"exit code 1");
+    insta::assert_snapshot!(repo.printed(&["find", "failed validation", "--in", "input"]), @"
+    demo:2:user_prompt.txt:1: The previous plan failed validation. Please review the errors and the original plan, then generate a corrected version.
+    exit code 0
+    ");
     let feedback = repo.workflow().artifact("2", "user_prompt.txt");
     assert!(
         feedback.starts_with("The previous plan failed validation.")
@@ -314,11 +412,56 @@ fn a_model_that_cannot_be_reached_leaves_the_rejection_and_a_session_to_go_on_wi
         no place in the file is like it
         hint: copy the lines to change from the file as they are, including spaces
     ");
-    assert!(
-        repo.workflow()
-            .artifact("1", "report.md")
-            .contains("## Validation Errors")
-    );
+    insta::assert_snapshot!(repo.plain(&repo.workflow().artifact("1", "report.md")), @"
+    # Execution Report: Change nine
+    - **Overall Status:** Rejected 🔴
+    - **Original Plan:** [.teddy/demo/01/plan.md](/.teddy/demo/01/plan.md)
+    - **Start Time:** 2026-01-02T03:04:05Z
+    - **End Time:** 2026-01-02T03:04:05Z
+    - **Actions:** 3 Total / 0 Approved / 3 Skipped
+    - **Outcomes:** 0 Succeeded / 0 Failed
+
+    ## User Prompt
+    ````text
+    x
+    ````
+
+    ## Validation Errors
+
+    - line 17: EDIT a.txt: FIND is not in `a.txt`
+
+      ````text
+      no place in the file is like it
+      ````
+      - **Hint:** copy the lines to change from the file as they are, including spaces
+
+    ## 1. Rationale
+    ````text
+    Change nine, because it is wanted.
+    ````
+
+    ## 2. Execution Summary
+
+    ### Applied State Changes
+    *(No state changes were proposed in the plan.)*
+
+    ### Action Log
+
+    #### `EDIT`
+    - **Status:** Not run
+    - **File Path:** [a.txt](/a.txt)
+    - **Description:** Change a.txt.
+
+    #### `READ`
+    - **Status:** Not run
+    - **Resource:** [b.txt](/b.txt)
+    - **Description:** Look at it.
+
+    #### `PRUNE`
+    - **Status:** Not run
+    - **Resource:** [a.txt](/a.txt)
+    - **Description:** Done with it.
+    ");
     std::fs::write(
         repo.beside("answer.md"),
         plan("Better", &[edit("a.txt", "two", "2")]),

@@ -341,9 +341,11 @@ fn without_a_person_the_flag_that_answers_is_named() {
     repo.reply(&make("b"));
     let shown = [&["resume"][..], &["resume", "-m", "go"]].map(|args| repo.printed(args));
     insta::assert_snapshot!(shown.concat(), @r#"
+    --- stderr
     error: turn 1 of `demo` needs a message
     hint: `-m '<message>'` says it
     exit code 1
+    --- stderr
     Asking replay:[dir]/answers with about [n] tokens
     ▶ Reviewing Plan: "Make b"
       demo · turn 1 · 🟢 Green · Pathfinder
@@ -363,12 +365,14 @@ fn without_a_person_the_flag_that_answers_is_named() {
     assert_eq!(repo.workflow().status()["state"], "planned");
     // Nothing is begun that cannot go on.
     insta::assert_snapshot!(repo.printed(&["start"]), @r"
+    --- stderr
     error: stdin is not a terminal, so TeDDy cannot ask what to do
     hint: `teddy start '<message>'` says it
     exit code 1
     ");
     repo.configure("");
     insta::assert_snapshot!(repo.printed(&["start", "--name", "more", "-m", "go"]), @r"
+    --- stderr
     error: no model is configured
     hint: `teddy setup` sets one up, `--model` names one for this call, and `teddy plan --from <file>` takes an answer from elsewhere
     exit code 1

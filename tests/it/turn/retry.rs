@@ -54,6 +54,7 @@ fn the_recorded_input_is_sent_again_byte_for_byte() {
     ````text
     d
     ````
+    --- stderr
     Asking other with about [n] tokens, no price set
     your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back
     other: 1 tokens in, 1 out; no price is known
@@ -282,6 +283,7 @@ fn what_the_user_changed_is_what_runs_again() {
     repo.configure("worktree: {backend: checkout}\n");
     insta::assert_snapshot!(repo.printed(&["verify", "--rerun", "@", "-y"]), @"
     turn 3 same [id]
+    --- stderr
     ▶ 1. CREATE d.txt
       ✓ created, 1 line
     ▶ 2. EXECUTE echo other > other.txt
@@ -351,6 +353,7 @@ fn a_turn_of_another_session_is_asked_and_run_again_wherever_it_is_named() {
     exit code 1
     ");
     insta::assert_snapshot!(repo.teddy_in(&tree, &["log"]).shown(&repo), @r"
+    --- stderr
     error: no session is in use here
     hint: `teddy start '<what you want>'` or `teddy new <name>` starts one, `teddy sessions` lists them, `-s <name>` names one
     exit code 1
@@ -457,6 +460,7 @@ fn a_plan_that_does_something_else_each_time_is_found_out() {
     repo.configure("worktree: {backend: checkout}\n");
     insta::assert_snapshot!(repo.printed(&["verify", "--rerun", "@", "-y"]), @"
     turn 3 different [id]
+    --- stderr
     ▶ 1. EXECUTE od -An -N8 -tx1 /dev/urandom > dice.txt
       ✓ the command succeeded
       dice.txt
@@ -481,6 +485,7 @@ fn a_replay_compares_exit_codes() {
     std::fs::write(&code, "0\n").unwrap();
     insta::assert_snapshot!(repo.printed(&["verify", "--rerun", "3", "-y"]), @"
     turn 3 different [id]
+    --- stderr
     ▶ 1. EXECUTE exit $(cat [dir]/code)
       ✓ the command succeeded
       action 1: exit code 0, in the turn 3
@@ -508,6 +513,7 @@ fn a_replay_says_what_it_could_not_see() {
     assert_eq!(unseen("3", checkout), files);
     insta::assert_snapshot!(repo.printed(&["verify", "--rerun", "3", "-y"]), @"
     turn 3 same [id]
+    --- stderr
     ▶ 1. EXECUTE echo 1 > one.txt
       ✓ the command succeeded
     The rerun cannot see files that are in no snapshot, such as ignored ones; the turn could.

@@ -477,6 +477,7 @@ fn teddy_alone_says_where_things_stand() {
     insta::assert_snapshot!(repo.printed(&[]), @r"
     No session in this repository yet.
     No model is configured yet; `teddy setup` finds one.
+    --- stderr
     Next: teddy start '<what you want>'
     `teddy help` lists the commands; `teddy demo` plays a complete session.
     exit code 0
@@ -489,6 +490,7 @@ fn teddy_alone_says_where_things_stand() {
     Session demo, turn 0, on branch main
     A plan is waiting for turn 1: Make b (1 action)
     Your files are as the newest turn left them
+    --- stderr
     Next: teddy execute
     exit code 0
     ");
@@ -517,15 +519,19 @@ fn a_mistake_in_a_model_or_a_setting_suggests_the_right_one() {
     ]
     .map(|args| repo.printed(args));
     insta::assert_snapshot!(refused.concat(), @r"
+    --- stderr
     error: `gpt-5` is not a known model
     hint: did you mean `openai:gpt-5`? configured: `sonnet`
     exit code 1
+    --- stderr
     error: `sonet` is not a known model
     hint: did you mean `sonnet`? configured: `sonnet`
     exit code 1
+    --- stderr
     error: -c: unknown setting `modle`
     hint: did you mean `model`?
     exit code 2
+    --- stderr
     error: -c: unknown setting `execute.timout`
     hint: did you mean `execute.timeout`?
     exit code 2
@@ -533,6 +539,7 @@ fn a_mistake_in_a_model_or_a_setting_suggests_the_right_one() {
 
     repo.configure("# mine\nlimit: { cost: 1 }\n");
     insta::assert_snapshot!(repo.printed(&["status"]), @r"
+    --- stderr
     error: [dir]/teddy.yaml, line 2: unknown setting `limit`
     hint: did you mean `limits`?
     exit code 1
@@ -544,6 +551,7 @@ fn a_mistake_in_a_model_or_a_setting_suggests_the_right_one() {
     Ready for turn 1
     1 file changed since HEAD:
       .teddy/config.yaml
+    --- stderr
     warning: settings of this repository are ignored: agnet (unknown; did you mean `agent`?) (a repository may not decide that)
     Next: teddy '<what you want>'
     exit code 0

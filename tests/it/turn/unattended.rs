@@ -75,6 +75,7 @@ fn p42_words_beside_a_command_wait_for_a_person() {
 
     // TeDDy does not call the model again, and the plan still waits.
     insta::assert_snapshot!(repo.printed(&["execute", "-y"]), @r#"
+    --- stderr
     The plan was not accepted: 1 mistake
     plan.md:20: words beside a command, which may say not to run it: left out the words "请先不要执行这个命令。"
         hint: send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`
@@ -248,6 +249,7 @@ fn rp19_preprocess_leaves_what_is_in_doubt_as_it_is() {
         format!("{}{refused}", shown[0])
     });
     insta::assert_snapshot!(replies.join("\n"), @r#"
+    --- stderr
     line 20: left out the words "Ne lancez pas ceci pour le moment."
     warning: there are words beside a command, which may say not to run it; the plan is unchanged
     exit code 3
@@ -256,6 +258,7 @@ fn rp19_preprocess_leaves_what_is_in_doubt_as_it_is() {
         hint: send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`
     turn 1 undecided
 
+    --- stderr
     line 23: the answer was cut off: it ends inside the block that starts here
     line 25: closed the block that opens at line 23; its closing fence was missing
     warning: another reading is about as likely; the plan is unchanged

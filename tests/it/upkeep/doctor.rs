@@ -29,7 +29,7 @@ fn value(out: &Output) -> Value {
 
 /// Checks the exit code, and returns the findings under a name.
 #[track_caller]
-fn told(out: &Output, name: &str) -> Vec<String> {
+fn findings_named(out: &Output, name: &str) -> Vec<String> {
     let report = value(out);
     let problems = report["problems"].as_u64().unwrap();
     assert_eq!(out.code, i32::from(problems > 0), "{out}");
@@ -140,7 +140,7 @@ fn it_works_without_a_repository_and_in_a_bare_one() {
     let repo = healthy();
     let outside = repo.teddy_in(&repo.beside("home"), &["doctor", "--json"]);
     one(
-        &told(&outside, "repository"),
+        &findings_named(&outside, "repository"),
         ("note", "is not in a git repository"),
     );
     assert_eq!(outside.code, 0, "{outside}");
@@ -148,18 +148,18 @@ fn it_works_without_a_repository_and_in_a_bare_one() {
     repo.git(&["clone", "-q", "--mirror", ".", "../bare.git"]);
     let bare = repo.teddy_in(&repo.beside("bare.git"), &["doctor", "--json"]);
     one(
-        &told(&bare, "push"),
+        &findings_named(&bare, "push"),
         ("warning", "`remote.origin.mirror` is set"),
     );
     one(
-        &told(&bare, "fetch"),
+        &findings_named(&bare, "fetch"),
         ("note", "overwrites the sessions here"),
     );
     assert!(
         bare.stdout.contains("1 session, the newest turns sound"),
         "{bare}"
     );
-    assert_eq!(told(&bare, "repository"), [""; 0]);
+    assert_eq!(findings_named(&bare, "repository"), [""; 0]);
     assert!(!bare.stdout.contains("commands run"), "{bare}");
 }
 
@@ -200,14 +200,14 @@ fn a_git_that_is_too_old_is_found() {
     std::fs::set_permissions(&git, std::fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:/bin:/usr/bin", programs.display());
     one(
-        &told(&with(&repo, "PATH", &path), "git"),
+        &findings_named(&with(&repo, "PATH", &path), "git"),
         ("problem", "git 2.20.1 is too old"),
     );
 
     // A git that hangs does not block `doctor`.
     std::fs::write(&git, "#!/bin/sh\nsleep 60\n").unwrap();
     one(
-        &told(&with(&repo, "PATH", &path), "git"),
+        &findings_named(&with(&repo, "PATH", &path), "git"),
         ("problem", "does not say its version"),
     );
 }
@@ -217,10 +217,16 @@ fn a_sandbox_that_is_not_there_is_told_with_the_reason() {
     let repo = healthy();
     let none = "landlock=return(0)";
     let out = with(&repo, "FAILPOINTS", none);
-    one(&told(&out, "sandbox"), ("warning", "without Landlock"));
+    one(
+        &findings_named(&out, "sandbox"),
+        ("warning", "without Landlock"),
+    );
     repo.git(&["config", "teddy.execute.sandbox", "require"]);
     let out = with(&repo, "FAILPOINTS", none);
-    one(&told(&out, "sandbox"), ("problem", "no command runs"));
+    one(
+        &findings_named(&out, "sandbox"),
+        ("problem", "no command runs"),
+    );
     repo.git(&["config", "teddy.execute.sandbox", "off"]);
     check(&repo, "sandbox", ("note", "can do what you can"));
 }
@@ -229,13 +235,13 @@ fn a_sandbox_that_is_not_there_is_told_with_the_reason() {
 fn little_room_is_found() {
     let repo = healthy();
     let out = with(&repo, "FAILPOINTS", "disk-space=return(1000000)");
-    let rooms = told(&out, "room");
+    let rooms = findings_named(&out, "room");
     assert!(
         rooms[0].starts_with("problem: only 976.6 KiB free for the repository"),
         "{rooms:?}"
     );
     let out = with(&repo, "FAILPOINTS", "disk-space=return(99000000000)");
-    assert_eq!(told(&out, "room"), [""; 0]);
+    assert_eq!(findings_named(&out, "room"), [""; 0]);
 }
 
 #[test]
@@ -266,7 +272,10 @@ fn a_broken_configuration_is_a_finding_and_stops_nothing() {
         ("problem", "unknown setting `agnet`"),
     );
     let outside = repo.teddy_in(&repo.beside("home"), &["doctor", "--json"]);
-    one(&told(&outside, "configuration"), ("problem", "agnet"));
+    one(
+        &findings_named(&outside, "configuration"),
+        ("problem", "agnet"),
+    );
 
     repo.configure("");
     repo.write(".teddy/config.yaml", "agent: [\n");
@@ -308,7 +317,7 @@ fn a_key_in_the_open_is_found_and_never_shown() {
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     check(&repo, "keys", ("problem", "others can read it (mode 644)"));
     let out = repo.teddy(&["doctor", "--json", "--fix"]);
-    one(&told(&out, "keys"), ("warning", "line 5"));
+    one(&findings_named(&out, "keys"), ("warning", "line 5"));
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     assert!(!format!("{out}").contains("a9Zk3"), "{out}");
 
@@ -391,7 +400,7 @@ fn the_models_server_is_asked_whether_it_is_there_and_nothing_else() {
                 .current_dir(repo.path()),
         )
     };
-    assert_eq!(told(&asked("off"), "model"), [""; 0]);
+    assert_eq!(findings_named(&asked("off"), "model"), [""; 0]);
     assert_eq!(fake.requests().len(), 0);
 
     let out = asked("on");
@@ -411,7 +420,7 @@ fn the_models_server_is_asked_whether_it_is_there_and_nothing_else() {
     repo.configure(&config(&format!("http://{}", silent.local_addr().unwrap())));
     let start = std::time::Instant::now();
     one(
-        &told(&asked("on"), "model"),
+        &findings_named(&asked("on"), "model"),
         ("warning", "no answer within 2 s"),
     );
     assert!(start.elapsed() < Duration::from_secs(30));
@@ -540,7 +549,7 @@ fn worktrees_of_what_is_gone_are_told() {
 
     std::fs::rename(repo.path(), repo.beside("moved")).unwrap();
     let out = repo.teddy_in(&repo.beside("home"), &["doctor", "--json"]);
-    one(&told(&out, "stray"), ("note", "which is gone"));
+    one(&findings_named(&out, "stray"), ("note", "which is gone"));
 }
 
 #[test]
@@ -651,7 +660,7 @@ fn refs_that_name_nothing_are_told() {
     );
     let bare = repo.teddy_in(&repo.beside("bare.git"), &["doctor", "--json"]);
     one(
-        &told(&bare, "refs"),
+        &findings_named(&bare, "refs"),
         ("problem", "refs/teddy/sessions/demo"),
     );
     repo.done(&["doctor", "--fix"]);

@@ -161,6 +161,7 @@ fn in_another_folder_by_option_and_by_variables() {
     assert_eq!(out.code, 0, "{out}");
     assert_eq!(repo.workflow().sessions().as_array().unwrap().len(), 2);
     insta::assert_snapshot!(repo.printed(&["-C", "nowhere", "status"]), @"
+    --- stderr
     error: `nowhere` is not a directory
     exit code 1
     ");
@@ -226,6 +227,7 @@ fn a_repository_within_and_a_submodule_stay_as_they_are() {
         .shown(&repo);
     insta::assert_snapshot!(shown, @"
     turn 3 rejected [id]
+    --- stderr
     The plan was not accepted: 1 mistake
     plan.md:13: CREATE inner/x.txt: `inner/x.txt` is below `inner`, which is a repository of its own
         hint: choose another path

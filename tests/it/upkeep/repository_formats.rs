@@ -707,6 +707,7 @@ fn a_table_that_a_power_cut_emptied_is_not_taken_for_one_without_sessions() {
     }
     std::fs::remove_file(&table).unwrap();
     insta::assert_snapshot!(repo.printed(&["sessions"]), @"
+    --- stderr
     error: `[dir]/repo/.git/reftable/0x000000000009-0x000000000009-[id].ref` is damaged: it is missing
     hint: every ref is in such a table, your branches too, so nothing is changed; restore it from a backup, or let `git fsck --lost-found` find the commits
     exit code 1
@@ -717,6 +718,7 @@ fn a_table_that_a_power_cut_emptied_is_not_taken_for_one_without_sessions() {
     let names = std::fs::read(&list).unwrap();
     write_over(&list, b"");
     insta::assert_snapshot!(repo.printed(&["sessions"]), @"
+    --- stderr
     error: `[dir]/repo/.git/reftable/tables.list` is damaged: it names no table
     hint: every ref is in such a table, your branches too, so nothing is changed; restore it from a backup, or let `git fsck --lost-found` find the commits
     exit code 1
@@ -757,6 +759,7 @@ fn a_format_of_refs_from_the_future_is_refused_by_name() {
     let Some(repo) = reftable() else { return };
     repo.git(&["config", "extensions.refStorage", "hologram"]);
     insta::assert_snapshot!(repo.printed(&["status"]), @"
+    --- stderr
     error: `[dir]/repo/.git` stores its refs as `hologram`, which TeDDy cannot read
     hint: a newer TeDDy may know it
     exit code 1

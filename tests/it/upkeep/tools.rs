@@ -44,6 +44,7 @@ fn init_makes_nothing_where_no_project_may_be() {
     let home = repo.beside("home");
     std::fs::create_dir_all(&home).unwrap();
     insta::assert_snapshot!(repo.teddy_in(&home, &["init"]).shown(&repo), @"
+    --- stderr
     error: `[dir]/home` is your home directory: TeDDy does not record it as a project
     hint: give the project a directory of its own
     exit code 1
@@ -53,6 +54,7 @@ fn init_makes_nothing_where_no_project_may_be() {
         .teddy_in(std::path::Path::new("/"), &["init"])
         .shown(&repo);
     insta::assert_snapshot!(shown, @"
+    --- stderr
     error: `/` is the root of the file system: TeDDy does not record it as a project
     hint: give the project a directory of its own
     exit code 1
@@ -76,6 +78,7 @@ fn the_configuration_that_init_writes_is_valid_with_every_comment_taken_away() {
     repo.teddy(&["status"]).check(0, &[]);
     insta::assert_snapshot!(repo.printed(&["status"]), @"
     No session is in use here.
+    --- stderr
     `teddy start '<what you want>'` starts one; `teddy sessions` lists them.
     exit code 0
     ");
@@ -94,6 +97,7 @@ fn what_could_run_a_program_holds_only_after_trust_and_until_a_byte_changes() {
     --- .teddy/config.yaml
     worktree: { setup: touch prepared }
 
+    --- stderr
     error: stdin is not a terminal, so TeDDy cannot ask "Trust exactly this?"
     hint: `-y` says yes
     exit code 1
@@ -104,6 +108,7 @@ fn what_could_run_a_program_holds_only_after_trust_and_until_a_byte_changes() {
     Ready for turn 1
     1 file changed since HEAD:
       .teddy/config.yaml
+    --- stderr
     Next: teddy '<what you want>'
     exit code 0
     ");
@@ -116,6 +121,7 @@ fn what_could_run_a_program_holds_only_after_trust_and_until_a_byte_changes() {
     @@ -1 +1 @@
     -worktree: { setup: touch prepared }
     +worktree: { setup: touch other }
+    --- stderr
     error: stdin is not a terminal, so TeDDy cannot ask "Trust exactly this?"
     hint: `-y` says yes
     exit code 1
@@ -139,18 +145,21 @@ fn an_untrusted_repository_names_no_model() {
     let repo = TestRepo::new().file(".teddy/config.yaml", "model: \"command:touch stolen\"\n");
     repo.workflow().new_session("demo").done();
     insta::assert_snapshot!(repo.printed(&["plan", "-m", "x"]), @"
+    --- stderr
     warning: settings of this repository are ignored: model (a repository may not decide that)
     error: no model is configured
     hint: `teddy setup` sets one up, `--model` names one for this call, and `teddy plan --from <file>` takes an answer from elsewhere
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["trust", "--revoke"]), @"
+    --- stderr
     warning: settings of this repository are ignored: model (a repository may not decide that)
     This repository was not trusted.
     exit code 0
     ");
     repo.done(&["trust", "-y"]);
     insta::assert_snapshot!(repo.printed(&["plan", "-m", "x"]), @"
+    --- stderr
     warning: settings of this repository are ignored: model (a repository may not decide that)
     error: no model is configured
     hint: `teddy setup` sets one up, `--model` names one for this call, and `teddy plan --from <file>` takes an answer from elsewhere
@@ -185,6 +194,7 @@ fn get_prompt_lists_the_agents_and_prints_one() {
                 .contains("Action Plan")
     );
     insta::assert_snapshot!(repo.printed(&["get-prompt", "nobody"]), @"
+    --- stderr
     error: there is no agent `nobody`; available: architect, assistant, debugger, developer, pathfinder, prototyper
     hint: `teddy get-prompt` lists the agents
     exit code 1
@@ -241,6 +251,7 @@ fn init_makes_nothing_where_a_link_of_a_clone_leads() {
     std::fs::create_dir(&outside).unwrap();
     std::os::unix::fs::symlink(&outside, repo.path().join(".teddy")).unwrap();
     insta::assert_snapshot!(repo.printed(&["init"]), @"
+    --- stderr
     error: cannot create `.teddy/config.yaml`: `.teddy` is a link
     exit code 1
     ");
@@ -250,8 +261,21 @@ fn init_makes_nothing_where_a_link_of_a_clone_leads() {
 #[test]
 fn recover_has_nothing_to_do_where_nothing_was_interrupted() {
     let repo = TestRepo::new();
-    repo.teddy(&["doctor", "--fix"])
-        .check(0, &["nothing to recover"]);
+    insta::assert_snapshot!(repo.printed(&["doctor", "--fix"]), @"
+    machine     ok  git [version]  commands can be sandboxed
+    settings    ok
+    model       1 note
+      note      no model is configured: plans come from elsewhere
+                fix: teddy setup
+    git         ok
+    worktrees   ok
+    sessions    ok  there are no sessions
+    agents      ok
+    --- stderr
+    There is nothing to recover.
+    1 note.
+    exit code 0
+    ");
     assert_eq!(
         repo.json(&["doctor", "--fix"], 0)["recovery"],
         serde_json::json!({ "recovered": false, "put_back": [], "foreign_locks": [] })
@@ -272,18 +296,22 @@ fn usage_errors_exit_with_2_and_help_with_0() {
         assert_eq!(repo.teddy(args).code, 2, "{args:?}");
     }
     insta::assert_snapshot!(repo.printed(&["-c", "agent", "log"]), @"
+    --- stderr
     error: `-c agent`: write `key=value`
     exit code 2
     ");
     insta::assert_snapshot!(repo.printed(&["-c", "replan.max=many", "status"]), @"
+    --- stderr
     error: -c replan.max: must be a whole number that is not negative, not `many`
     exit code 2
     ");
     insta::assert_snapshot!(repo.printed(&["-c", "replan.max=[", "status"]), @"
+    --- stderr
     error: -c replan.max: did not find expected node content at line 2 column 1, while parsing a flow node
     exit code 2
     ");
     insta::assert_snapshot!(repo.printed(&["-c", "nonsense=1", "status"]), @"
+    --- stderr
     error: -c: unknown setting `nonsense`
     exit code 2
     ");
@@ -325,6 +353,7 @@ fn verbose_says_what_a_call_works_with() {
     Ready for turn 1
     1 file changed since HEAD:
       .teddy/config.yaml
+    --- stderr
     Next: teddy '<what you want>'
     exit code 0
     ");

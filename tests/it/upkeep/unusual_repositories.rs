@@ -104,11 +104,13 @@ fn a_bare_repository_shows_its_sessions_and_does_no_more() {
     repo.git_in(&bare, &["update-ref", "-d", "refs/teddy/sessions/demo"]);
     let empty = repo.teddy_in(&bare, &["sessions"]);
     insta::assert_snapshot!(empty.shown(&repo), @"
+    --- stderr
     There are no sessions.
     exit code 0
     ");
     let log = repo.teddy_in(&bare, &["log"]);
     insta::assert_snapshot!(log.shown(&repo), @"
+    --- stderr
     error: no session is in use here
     hint: `teddy sessions` lists them, `-s <name>` names one
     exit code 1
@@ -337,6 +339,7 @@ fn actions_on_a_file_that_is_left_out_are_judged_before_they_run() {
     .unwrap();
     insta::assert_snapshot!(repo.printed(&["execute", "../plan.md", "-y", "--no-replan"]), @"
     turn 1 rejected [id]
+    --- stderr
     The plan was not accepted: 1 mistake
     ../plan.md:13: EDIT left/c.txt: `left/c.txt` is left out by the user's sparse checkout
         hint: EDIT changes files that exist; `git sparse-checkout add` adds a directory

@@ -162,6 +162,7 @@ fn promise_b1_kept_sides_and_single_paths_are_remembered() {
     // The turn is still in a.txt, so `restore 0` still has to revert it there.
     insta::assert_snapshot!(repo.printed(&["restore", "0"]), @"
     overlap a.txt
+    --- stderr
     warning: your own edits overlap with what the turns did; use --ours, --theirs, --markers or --exact
     exit code 4
     ");
@@ -199,6 +200,7 @@ fn promise_b1_where_a_file_is_kept_no_folder_takes_its_place() {
     insta::assert_snapshot!(repo.printed(&["redo"]), @"
     overlap x
     overlap x/y.txt
+    --- stderr
     warning: your own edits overlap with what the turns did; use --ours, --theirs, --markers or --exact
     exit code 4
     ");
@@ -222,6 +224,7 @@ fn promise_b2_what_git_or_the_user_took_away_is_said() {
     repo.remove("f1.txt");
     insta::assert_snapshot!(repo.printed(&["restore", "@"]), @"
     keep a.txt
+    --- stderr
     Your files match turn 1 except for 2 files: 0 files changed, 2 of your own kept.
     a.txt: what turn 1 of one changed was taken back since; `teddy restore 1 --exact a.txt` restores it
     f1.txt: deleted since by you; `teddy restore 1 --exact f1.txt` restores it
@@ -247,6 +250,7 @@ fn promise_b5_undo_goes_back_over_turns_that_changed_files() {
     assert!([0, 5].contains(&out.code), "{out}");
     insta::assert_snapshot!(repo.printed(&["undo"]), @"
     delete two.txt
+    --- stderr
     Your files match turn 1: 1 file changed.
     Skipped turn 3 (no files changed).
     exit code 0
@@ -255,6 +259,7 @@ fn promise_b5_undo_goes_back_over_turns_that_changed_files() {
     assert_eq!(files(&repo), ".gitignore a.txt one.txt two.txt");
     repo.done(&["undo", "2"]);
     insta::assert_snapshot!(repo.printed(&["undo"]), @"
+    --- stderr
     error: nothing to undo
     hint: `teddy log` lists the turns; `teddy restore <turn>` goes back to one
     exit code 1

@@ -77,6 +77,7 @@ fn promise_b2_another_branch_is_named_until_a_turn_ran_on_it() {
     Your files match turn 1 except for 2 files:
       a.txt: what turn 1 of one changed was taken back since; `teddy restore 1 --exact a.txt` restores it
       f1.txt: not on your branch `main`; `teddy restore 1 --exact f1.txt` restores it
+    --- stderr
     Next: teddy '<what you want>'
     exit code 0
     ");
@@ -105,6 +106,7 @@ fn promise_b2_no_branch_is_another_one_too() {
     Ready for turn 2
     You were on `feature` at turn 1, you are on no branch now.
     Your files are as the newest turn left them
+    --- stderr
     Next: teddy '<what you want>'
     exit code 0
     ");
@@ -120,11 +122,13 @@ fn promise_b2_a_stash_is_missed_until_it_is_popped() {
     Ready for turn 2
     Your files match turn 1 except for 1 file:
       a.txt: what turn 1 of one changed was taken back since; `teddy restore 1 --exact a.txt` restores it
+    --- stderr
     Next: teddy '<what you want>'
     exit code 0
     ");
     insta::assert_snapshot!(repo.printed(&["restore", "@", "-n"]), @"
     keep a.txt
+    --- stderr
     Your files would match turn 1 except for 1 file: 0 files changed.
     a.txt: what turn 1 of one changed was taken back since; `teddy restore 1 --exact a.txt` restores it
     exit code 0
@@ -177,11 +181,13 @@ fn promise_b2_switch_and_branch_say_which_turns_are_in_the_files() {
 
     repo.done(&["restore", "@"]);
     insta::assert_snapshot!(repo.printed(&["switch", "one"]), @"
+    --- stderr
     Switched to session one.
     Your files match turn 1.
     exit code 0
     ");
     insta::assert_snapshot!(repo.printed(&["switch", "two"]), @"
+    --- stderr
     Switched to session two.
     Your files do not match turn 1: they lack turn 1 of two; `teddy restore @` takes them there.
     exit code 0
@@ -189,6 +195,7 @@ fn promise_b2_switch_and_branch_say_which_turns_are_in_the_files() {
     repo.done(&["restore", "@"]);
     repo.write("mine.txt", "more\n");
     insta::assert_snapshot!(repo.printed(&["switch", "two"]), @"
+    --- stderr
     Switched to session two.
     Your files match turn 2.
     exit code 0
@@ -284,6 +291,7 @@ fn promise_b3_after_each_way_out_nothing_is_said() {
     Ready for turn 3
     Conflict markers are in `a.txt`.
     Your files are as the newest turn left them
+    --- stderr
     Next: teddy '<what you want>'
     exit code 0
     ");
@@ -351,6 +359,7 @@ fn promise_b3_another_checkout_lacks_the_turn_and_nothing_overlaps_there() {
     Session one, turn 2, on branch other
     Ready for turn 3
     Your files are as the newest turn left them
+    --- stderr
     Next: teddy '<what you want>'
     exit code 0
     ");
@@ -365,6 +374,7 @@ fn promise_b3_an_undo_names_the_turns_of_others_that_go_with_it() {
     repo.run_plan(&plan("Other", &[edit("a.txt", "3", "three")]));
     insta::assert_snapshot!(repo.printed(&["-s", "one", "undo", "-n"]), @"
     write a.txt
+    --- stderr
     warning: this would also remove turn 1 of other from your files
     Your files would match turn 0: 1 file changed.
     exit code 0
