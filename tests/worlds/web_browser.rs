@@ -322,7 +322,7 @@ fn keys_lead_through_the_pages() {
 }
 
 #[test]
-fn a_turn_that_is_made_elsewhere_appears() {
+fn a_turn_of_another_process_appears() {
     let Some(browser) = Browser::open((1280, 900)) else {
         return;
     };
@@ -428,7 +428,7 @@ fn without_ids(text: &str) -> Cow<'_, str> {
 
 /// A part of an id can consist of letters only, and must not be taken for a word.
 #[test]
-fn ids_are_told_from_words() {
+fn ids_are_distinguished_from_words() {
     let ids = [
         "01a20c05-beef-7fad-adda-f971d7223662",
         "01a20c05-796b-768f-9dc2-315ddae42eb5",

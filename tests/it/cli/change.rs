@@ -831,7 +831,7 @@ fn a3_a_proposed_change_is_challenged_and_not_written_again() {
 }
 
 #[test]
-fn a6_a_change_beyond_planning_is_told_so_and_left_alone() {
+fn a6_a_change_past_planning_is_refused_and_not_changed() {
     let repo = project();
     for phase in ["implementing", "complete", "archived"] {
         put(&repo, phase, phase);
@@ -1066,7 +1066,7 @@ fn a25_a_rejected_change_is_edited_and_challenged_again() {
 }
 
 #[test]
-fn a28_mistakes_are_told_with_file_and_line() {
+fn a28_mistakes_have_a_file_and_a_line() {
     let repo = project();
     put(&repo, ID, "proposed");
     let spec = repo.beside(&format!("put-{ID}/specs/greeting.md"));
@@ -1677,7 +1677,7 @@ fn at_a_terminal_the_user_decides_what_comes_next() {
 }
 
 #[test]
-fn the_walkthrough_prints_what_stands_in_it() {
+fn the_walkthrough_prints_what_it_shows() {
     let repo = recorded();
     let page = std::fs::read_to_string(concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -1747,7 +1747,7 @@ fn a34_an_archive_that_was_cut_short_behind_the_files_is_finished() {
 }
 
 #[test]
-fn a_question_of_the_implementer_stops_the_work_and_the_answer_goes_on_with_it() {
+fn a_question_of_the_implementer_pauses_the_work_until_the_answer() {
     let repo = answering(&[
         &plan("Ask", &[chat("Which greeting?")]),
         &plan("One", &[create("a.txt", "a\n")]),

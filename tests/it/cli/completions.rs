@@ -158,7 +158,7 @@ fn bash_completes_behind_git_as_well() {
 }
 
 #[test]
-fn fish_is_asked_where_it_is_installed() {
+fn fish_completes_if_it_is_installed() {
     let (Some(repo), Some(_)) = (project(), teddy::host::process::find("fish")) else {
         return;
     };

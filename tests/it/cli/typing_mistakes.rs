@@ -163,7 +163,7 @@ fn a_misspelled_model_leads_to_the_nearest_that_teddy_knows() {
 }
 
 #[test]
-fn a_message_without_quotes_is_told_apart_from_files() {
+fn a_message_without_quotes_is_distinguished_from_files() {
     let repo = project();
     check(
         &repo,

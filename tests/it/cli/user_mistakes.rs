@@ -128,7 +128,7 @@ fn a_plan_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn without_a_session_the_way_to_one_is_said() {
+fn without_a_session_a_hint_starts_one() {
     let repo = TestRepo::new();
     for args in [
         &["log"][..],
@@ -153,7 +153,7 @@ fn without_a_session_the_way_to_one_is_said() {
 }
 
 #[test]
-fn without_a_plan_the_way_to_one_is_said() {
+fn without_a_plan_a_hint_makes_one() {
     project().teddy(&["execute", "-y"]).check(
         1,
         &[
@@ -164,7 +164,7 @@ fn without_a_plan_the_way_to_one_is_said() {
 }
 
 #[test]
-fn without_a_model_the_ways_to_one_are_said() {
+fn without_a_model_a_hint_names_the_ways_to_one() {
     let repo = project();
     insta::assert_snapshot!(repo.printed(&["plan", "-m", "x"]), @"
     --- stderr
@@ -253,7 +253,7 @@ fn a_servers_refusal_is_explained() {
 }
 
 #[test]
-fn a_key_stands_in_no_message_and_no_object() {
+fn a_key_is_in_no_message_and_no_object() {
     let repo = project();
     let address = serve("HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n");
     repo.configure(&format!("model: local\nmodels:\n  local: {{ kind: openai, id: m, base_url: \"{address}\", api_key_env: MY_KEY }}\n"));
@@ -332,7 +332,7 @@ fn results_go_to_a_closed_pipe_without_a_panic() {
 
 /// Bug: the line numbers were those of the repaired plan.
 #[test]
-fn mistakes_of_a_file_are_told_by_its_own_lines() {
+fn mistakes_of_a_plan_file_have_its_line_numbers() {
     let repo = project();
     let text = "Sure! Here it is:\n\n".to_owned()
         + &plan("One", &[crate::plans::edit("gone.txt", "a", "b")]);
@@ -413,7 +413,7 @@ fn a_missing_folder_for_temporary_files_is_named() {
 }
 
 #[test]
-fn a_wrong_number_option_or_word_is_told_what_helps() {
+fn a_wrong_number_option_or_word_has_a_hint() {
     let repo = project();
     repo.write("loud.sh", "echo\n");
     for (line, words) in [
@@ -453,7 +453,7 @@ fn a_wrong_number_option_or_word_is_told_what_helps() {
 }
 
 #[test]
-fn a_message_behind_a_plan_that_waits_is_told_before_the_review() {
+fn a_message_with_a_waiting_plan_is_reported_before_the_review() {
     let repo = TestRepo::new();
     repo.done(&["new", "demo"]);
     std::fs::write(

@@ -385,7 +385,7 @@ fn a_crowd_on_few_sessions_in_two_worktrees_beside_everything_loses_nothing() {
 }
 
 #[test]
-fn who_was_killed_with_the_lock_is_not_waited_for() {
+fn a_lock_of_a_killed_process_is_taken() {
     let rig = rig();
     let plan = plan(&rig, "alpha", 50);
     for point in ["after-lock", "after-run", "after-ref"] {
@@ -412,7 +412,7 @@ fn reading(rig: &Rig, args: &[&str]) -> Output {
 }
 
 #[test]
-fn readers_do_not_wait_and_writers_say_who_they_wait_for() {
+fn readers_do_not_wait_and_writers_name_the_lock_holder() {
     let rig = rig();
     rig.must(&["-s", "alpha", "execute", &plan(&rig, "alpha", 0), "-y"]);
     let teddy = rig.path().join(".git/teddy");
@@ -463,7 +463,7 @@ fn readers_do_not_wait_and_writers_say_who_they_wait_for() {
 
 /// Bug: a process that waited for a lock printed nothing and ignored signals for 30 seconds.
 #[test]
-fn who_waits_says_for_whom_and_ends_when_it_is_asked_to() {
+fn a_waiting_process_names_the_lock_holder_and_can_be_interrupted() {
     use std::io::BufRead as _;
     let rig = rig();
     let teddy = rig.path().join(".git/teddy");

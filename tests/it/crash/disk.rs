@@ -424,7 +424,7 @@ fn a_limit_on_the_size_of_files_is_an_error() {
 }
 
 #[test]
-fn a_mount_in_a_worktree_is_not_emptied_and_stops_nobody() {
+fn a_mount_in_a_worktree_is_not_emptied_and_blocks_no_command() {
     let rig = rig();
     let docs = rig.beside("docs");
     std::fs::create_dir_all(&docs).unwrap();

@@ -425,7 +425,7 @@ while [ ! -e $2/open ]; do sleep 0.02; done
 
 #[test]
 #[cfg(target_os = "linux")]
-fn who_opens_a_file_while_it_is_exchanged_keeps_it() {
+fn a_file_opened_during_the_exchange_is_kept() {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
     rig.must(&["new", "storm"]);
     let target = rig.path().join(CONTESTED);
@@ -511,7 +511,7 @@ fn write_beside(rig: &Rig, file: &str, point: &str, script: &str) -> Output {
 }
 
 #[test]
-fn a_file_that_the_user_creates_before_ours_gets_its_name_stays() {
+fn a_file_that_the_user_creates_first_is_kept() {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
     rig.must(&["new", "storm"]);
     let target = rig.path().join("d00/new.txt");

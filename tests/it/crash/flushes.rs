@@ -70,7 +70,7 @@ fn a_turn_of_a_waiting_plan_that_changes_few_files_flushes_the_disk_once() {
 }
 
 #[test]
-fn files_that_changed_and_a_plan_from_elsewhere_are_flushed_before_it_runs() {
+fn changed_files_and_a_plan_from_a_file_are_flushed_before_it_runs() {
     let repo = project(2);
     repo.write("b.txt", "mine\n");
     check(&repo, &["execute", "../plan.md", "-y"], 3);

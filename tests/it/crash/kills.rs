@@ -117,7 +117,7 @@ fn refs_without_a_commit_get_their_last_one_back() {
 }
 
 #[test]
-fn a_ref_is_mended_from_its_second_copy_when_its_log_is_gone() {
+fn a_ref_without_a_log_is_repaired_from_its_second_copy() {
     let rig = rig();
     let tip = rig.git(&["rev-parse", "refs/teddy/sessions/storm"]);
     std::fs::remove_dir_all(inside(&rig, "logs/refs/teddy")).unwrap();
@@ -214,7 +214,7 @@ fn a_session_is_adopted_and_a_message_kept_only_after_a_recovery() {
 
 /// Bug: every command that changes something failed, and the error did not name the journal.
 #[test]
-fn an_intent_for_a_worktree_that_is_gone_is_put_aside_whatever_has_its_name() {
+fn an_intent_for_a_deleted_worktree_is_set_aside_even_if_its_name_is_reused() {
     let repo = crate::support::TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
     repo.done(&["new", "demo"]);
@@ -244,7 +244,7 @@ fn an_intent_for_a_worktree_that_is_gone_is_put_aside_whatever_has_its_name() {
 
 /// Bug: the recovery left a ref to a missing object.
 #[test]
-fn an_intent_that_names_a_publication_which_is_gone_is_put_aside() {
+fn an_intent_with_a_missing_publication_is_set_aside() {
     let rig = rig();
     let output = rig
         .teddy(&["execute", "-y", "-s", "storm"])
@@ -582,7 +582,7 @@ fn a_pack_is_released_and_an_unfinished_one_removed_when_the_run_that_needs_it_i
 /// Bug: the commit that records unapplied changes was still in memory when its ref, the only one to
 /// reach it, moved.
 #[test]
-fn what_a_recovery_notes_is_written_where_the_session_went_on_elsewhere() {
+fn notes_of_a_recovery_are_written_before_their_ref() {
     let repo = TestRepo::new().file("a.txt", "a\n").file("b.txt", "b\n");
     repo.commit("one");
     repo.done(&["new", "s"]);

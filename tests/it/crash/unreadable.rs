@@ -211,7 +211,7 @@ fn a_ref_that_went_on_is_not_put_back() {
 /// Bug: TeDDy took a worktree whose record it could not read for a deleted one. A loop of symlinks
 /// is the only thing that root cannot read.
 #[test]
-fn a_linked_worktree_that_cannot_be_looked_at_is_not_gone() {
+fn an_unreadable_linked_worktree_does_not_count_as_deleted() {
     let repo = project();
     repo.git(&["worktree", "add", "-q", "../linked"]);
     let linked = repo.beside("linked");

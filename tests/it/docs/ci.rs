@@ -45,7 +45,7 @@ fn the_file_has_the_shape_that_a_forge_needs() {
 }
 
 #[test]
-fn strangers_start_nothing_and_no_job_has_both_a_key_and_the_right_to_write() {
+fn only_a_user_starts_the_job_and_no_part_has_both_a_key_and_write_access() {
     let workflow = workflow();
     let triggers = workflow["on"].as_object().unwrap();
     assert_eq!(triggers.keys().collect::<Vec<_>>(), ["workflow_dispatch"]);

@@ -285,7 +285,7 @@ fn the_commands_and_configurations_of_agents_can_be_copied() {
 }
 
 #[test]
-fn those_who_come_from_elsewhere_find_commands_that_exist() {
+fn commands_for_users_of_other_tools_exist() {
     let page = document("docs/coming-from.md");
     let outside = TestRepo::new();
     let mut tried = 0;

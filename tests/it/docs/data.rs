@@ -258,7 +258,7 @@ fn a_request_holds_what_the_page_says_and_nothing_else() {
 }
 
 #[test]
-fn what_the_page_deletes_is_gone() {
+fn the_commands_of_the_page_delete_the_data() {
     let used = Used::new();
     let repo = &used.repo;
     let [sessions, own] = <[String; 2]>::try_from(code("## How to delete it")).unwrap();

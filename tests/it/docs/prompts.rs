@@ -143,7 +143,7 @@ fn what_a_prompt_calls_a_rule_of_the_format_is_one() {
 }
 
 #[test]
-fn every_agent_that_a_prompt_hands_over_to_is_there() {
+fn every_agent_that_a_prompt_invokes_exists() {
     let names = Prompts::new([], true);
     let invoked = regex::Regex::new("INVOKE (?:the )?([A-Z][a-z]+)").expect("it is one");
     for prompt in names.all() {

@@ -21,7 +21,7 @@ fn encoded(encoding: &str, text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn utf_16_comes_back_as_it_was_whatever_a_turn_did() {
+fn utf_16_is_restored_as_it_was() {
     for encoding in ["UTF-16LE", "UTF-16BE", "UTF-16"] {
         for backend in ["auto", "checkout"] {
             let as_file = |text: &str| encoded(encoding, text);

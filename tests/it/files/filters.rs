@@ -268,7 +268,7 @@ fn a_change_that_does_not_fit_the_bytes_on_disk_leaves_the_file() {
 }
 
 #[test]
-fn line_ends_that_a_turn_does_not_change_stay() {
+fn unchanged_line_ends_are_kept() {
     for (config, attributes) in [
         (&[][..], "*.txt text=auto\n"),
         (&["core.autocrlf", "input"], ""),
@@ -368,7 +368,7 @@ fn utf_16_keeps_the_bytes_that_a_turn_does_not_change() {
 
 /// In a clone without blobs, the version before need not be there.
 #[test]
-fn line_ends_stay_in_a_partial_clone() {
+fn line_ends_are_kept_in_a_partial_clone() {
     let repo = TestRepo::new().file("m.txt", "a\nb\nc\n");
     repo.commit("init");
     repo.git(&["config", "uploadpack.allowFilter", "true"]);

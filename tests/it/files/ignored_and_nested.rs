@@ -39,7 +39,7 @@ fn check_clean(repo: &TestRepo) {
 }
 
 #[test]
-fn promise_d4_what_a_plan_makes_in_an_ignored_folder_stays_until_it_is_removed() {
+fn promise_d4_files_of_a_plan_in_an_ignored_directory_are_kept_until_removed() {
     let repo = project();
     repo.write("dist/theirs.txt", "x\n");
     repo.workflow()
@@ -80,7 +80,7 @@ fn promise_d4_what_the_user_removes_and_makes_anew_is_the_users() {
 }
 
 #[test]
-fn promise_d4_a_file_with_a_secrets_name_that_a_plan_made_stays_until_it_is_edited() {
+fn promise_d4_a_planned_file_with_the_name_of_a_secret_is_kept_until_edited() {
     let repo = project();
     repo.workflow()
         .run_plan(&plan("Make", &[create(".env", "PORT=1\n")]));
@@ -142,7 +142,7 @@ fn recorded(repo: &TestRepo) -> String {
 }
 
 #[test]
-fn promise_d4_what_a_plan_does_in_a_repository_within_is_said_and_not_recorded() {
+fn promise_d4_changes_in_a_nested_repository_are_reported_and_not_recorded() {
     let repo = project();
     let first = with_repository(&repo);
     let git = "git -c user.name=a -c user.email=a@b.c";
@@ -191,7 +191,7 @@ fn promise_d4_what_a_plan_does_in_a_repository_within_is_said_and_not_recorded()
 }
 
 #[test]
-fn promise_d4_a_repository_that_a_plan_makes_is_said_and_not_recorded() {
+fn promise_d4_a_new_nested_repository_is_reported_and_not_recorded() {
     let repo = project();
     let git = "git -c user.name=a -c user.email=a@b.c";
     let makes = format!(
@@ -224,7 +224,7 @@ fn promise_d4_a_repository_that_a_plan_makes_is_said_and_not_recorded() {
 /// Bug: after a new ignore rule, `status` reported the files of earlier turns as deleted by the
 /// user.
 #[test]
-fn what_a_turn_made_stays_whatever_is_ignored_later() {
+fn files_of_a_turn_are_kept_if_they_are_ignored_later() {
     let ignore = "echo build/ > .gitignore";
     for backend in ["worktree.backend=auto", overlay::CHECKOUT] {
         for by_user in [false, true] {

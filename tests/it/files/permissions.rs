@@ -236,7 +236,7 @@ fn nothing_is_changed_beside_a_file_that_may_not_be() {
 }
 
 #[test]
-fn a_read_only_file_is_a_risk_of_the_review_and_stays_read_only() {
+fn a_read_only_file_is_a_risk_in_the_review_and_keeps_its_mode() {
     let Some(repo) = project() else { return };
     let reviewed = |text: &str| {
         let path = repo.beside("plan.md");
@@ -359,7 +359,7 @@ fn a_save_before_an_action_runs_stops_the_whole_plan() {
 }
 
 #[test]
-fn a_file_that_may_not_be_read_is_named_and_stays() {
+fn an_unreadable_file_is_named_and_kept() {
     let Some(repo) = project() else { return };
     for (path, text) in [("a.txt", "mine\n"), ("secret", "s\n")] {
         repo.write(path, text);
@@ -396,7 +396,7 @@ fn a_file_that_may_not_be_read_is_named_and_stays() {
 }
 
 #[test]
-fn a_session_of_somebody_elses_repository_is_refused() {
+fn a_session_in_a_repository_of_another_user_is_refused() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
@@ -418,7 +418,7 @@ fn mode(repo: &TestRepo, name: &str) -> u32 {
 }
 
 #[test]
-fn a_file_that_a_command_closed_to_others_stays_closed() {
+fn a_file_that_a_command_made_private_is_kept_private() {
     for backend in ["overlay", "checkout"] {
         if backend == "overlay" && !overlay::overlays() {
             continue;
@@ -460,7 +460,7 @@ fn a_private_file_of_the_users_comes_back_private() {
 }
 
 #[test]
-fn another_user_of_the_repository_is_told_whose_sessions_they_are() {
+fn another_user_of_the_repository_sees_who_owns_the_sessions() {
     if !rustix::process::geteuid().is_root() {
         return skipped("only root can try two users");
     }

@@ -114,7 +114,7 @@ fn the_command_names_the_turns_and_counts_their_files() {
 }
 
 #[test]
-fn a_pick_that_overlaps_changes_nothing_unless_it_is_told_what_to_do() {
+fn a_pick_that_overlaps_changes_nothing_without_an_option() {
     let repo = two_sessions();
     let own = "1\nzwei\n3\n4\n5\n6\n7\n8\n9\n";
     repo.write("a.txt", own);

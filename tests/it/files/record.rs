@@ -152,7 +152,7 @@ fn what_another_session_brought_is_not_recorded_again() {
 }
 
 #[test]
-fn a_branch_that_was_switched_to_is_nobodys_work() {
+fn a_switch_of_branches_is_not_recorded_as_work() {
     let repo = project();
     repo.workflow()
         .run_plan(&plan("Make d", &[create("d.txt", "d\n")]));

@@ -42,7 +42,7 @@ fn paths(paths: &[&str]) -> RestoreOptions {
 }
 
 #[test]
-fn the_turns_after_it_are_undone_and_the_users_own_edits_stay() {
+fn a_restore_undoes_later_turns_and_keeps_own_edits() {
     let repo = three_turns();
     repo.write("a.txt", "1\ntwo\n3\n4\nfive\n");
     repo.write("mine.txt", "mine\n");
@@ -466,7 +466,7 @@ fn what_a_program_had_open_can_be_brought_later_and_undone() {
 }
 
 #[test]
-fn what_stands_in_for_an_object_does_not_come_into_the_files() {
+fn a_replacement_of_an_object_is_not_written_to_files() {
     let repo = three_turns();
     let other = repo.git(&["rev-parse", "HEAD:c.txt"]);
     repo.git(&["replace", &repo.git(&["rev-parse", "HEAD:a.txt"]), &other]);
@@ -576,7 +576,7 @@ fn an_undo_takes_back_a_turn_whose_file_was_edited_after_a_crash() {
 /// Bug: an empty directory of another program was not counted as an obstacle, but made the undo
 /// stop halfway.
 #[test]
-fn empty_folders_below_each_other_are_in_nobodys_way() {
+fn nested_empty_directories_block_no_restore() {
     let repo = TestRepo::new().file("a", "a\n").file("e", "e\n");
     repo.commit("one");
     repo.workflow().new_session("s").done();
@@ -615,7 +615,7 @@ fn an_empty_path_is_refused_and_not_taken_for_everything() {
 }
 
 #[test]
-fn a_file_that_nobody_edited_comes_back_over_a_turn_that_brought_a_filter_for_it() {
+fn an_unedited_file_is_restored_past_a_turn_that_added_its_filter() {
     let upper = [
         ["config", "filter.up.clean", "tr a-z A-Z"],
         ["config", "filter.up.smudge", "tr A-Z a-z"],

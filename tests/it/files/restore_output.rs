@@ -3,7 +3,7 @@
 use super::restore::three_turns;
 
 #[test]
-fn a_file_with_own_edits_is_said_to_be_merged() {
+fn a_file_with_own_edits_is_reported_as_merged() {
     let repo = three_turns();
     repo.write("a.txt", "1\ntwo\n3\n4\nfive\n");
     repo.write("mine.txt", "mine\n");
@@ -22,7 +22,7 @@ fn a_file_with_own_edits_is_said_to_be_merged() {
 }
 
 #[test]
-fn what_is_said_is_about_the_paths_that_were_named() {
+fn the_output_is_about_the_named_paths() {
     let repo = three_turns();
     let printed = [
         &["restore", "1", "-n"][..],

@@ -279,7 +279,7 @@ fn the_users_own_exclude_files_count() {
 }
 
 #[test]
-fn tracked_files_stay_even_where_they_are_ignored() {
+fn ignored_tracked_files_are_included() {
     let repo = TestRepo::new();
     repo.put("gen/a.c", "1")
         .put("gen/sub/b.c", "2")
@@ -370,7 +370,7 @@ fn links_and_changes_of_type_are_recorded() {
 }
 
 #[test]
-fn deleted_files_are_gone_ignored_or_not() {
+fn deleted_files_are_left_out_even_if_ignored() {
     let repo = TestRepo::new();
     repo.put("a", "1")
         .put("b/c", "2")
@@ -436,7 +436,7 @@ fn an_embedded_repository_without_a_commit_is_left_out() {
 }
 
 #[test]
-fn a_submodule_stands_at_its_commit() {
+fn a_submodule_is_recorded_at_its_commit() {
     let source = TestRepo::new();
     source.put("lib", "1").commit("one");
     let repo = TestRepo::new();
@@ -615,7 +615,7 @@ fn marks_in_the_index_are_honoured() {
 }
 
 #[test]
-fn a_merge_in_progress_is_taken_as_it_stands() {
+fn a_merge_in_progress_is_recorded() {
     let repo = TestRepo::new();
     repo.put("both", "base\n")
         .put("gone", "base\n")
@@ -744,7 +744,7 @@ fn a_linked_worktree_has_a_snapshot_of_its_own() {
 }
 
 #[test]
-fn untracked_files_over_the_limits_are_left_out_and_tracked_ones_stay() {
+fn untracked_files_over_the_limits_are_left_out_but_not_tracked_ones() {
     let repo = TestRepo::new();
     let limits = SnapshotLimits {
         max_file_size: 4,
@@ -780,7 +780,7 @@ fn token() -> String {
 }
 
 #[test]
-fn promise_b7_an_untracked_file_with_a_key_in_it_is_left_out_and_a_tracked_one_stays() {
+fn promise_b7_an_untracked_file_with_a_key_is_left_out_but_not_a_tracked_one() {
     let repo = TestRepo::new();
     repo.put("tracked.py", token()).commit("first");
     repo.put("local.py", token())
@@ -882,7 +882,7 @@ fn a_file_that_grows_over_the_limit_is_left_out_from_then_on() {
 }
 
 #[test]
-fn a_folder_that_nobody_ignored_stops_the_snapshot() {
+fn a_large_directory_that_is_not_ignored_stops_the_snapshot() {
     let repo = TestRepo::new();
     repo.put("tracked/a", "1")
         .put("tracked/b", "2")

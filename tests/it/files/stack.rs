@@ -7,10 +7,10 @@ mod cases;
 mod oracle;
 #[path = "stack/rules.rs"]
 mod rules;
+#[path = "stack/status.rs"]
+mod status;
 #[path = "stack/texts.rs"]
 mod texts;
-#[path = "stack/told.rs"]
-mod told;
 #[path = "stack/world.rs"]
 mod world;
 

@@ -296,7 +296,7 @@ fn an_ignored_file_in_the_way_is_an_overlap_that_every_flag_settles() {
 }
 
 #[test]
-fn a_secret_in_the_way_stays_and_is_named() {
+fn a_secret_at_a_path_of_an_undo_is_kept_and_named() {
     let stopped = [OnOverlap::Theirs, OnOverlap::Markers, OnOverlap::Exact].map(|way| {
         let repo = directory_in_the_way(".env");
         let reply = repo.workflow().redo_with(1, &resolving(way)).refused();

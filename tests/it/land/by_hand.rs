@@ -195,7 +195,7 @@ fn play(seed: u64) {
 /// `TEDDY_SEEDS` plays so many cases, `TEDDY_SEED` begins with another one. All cases are played, also
 /// after one that fails.
 #[test]
-fn a_landing_is_what_git_commit_makes_by_hand() {
+fn a_landing_equals_a_git_commit() {
     let number = |name: &str| teddy::host::env::var(name).and_then(|text| text.parse().ok());
     let count: u64 = number("TEDDY_SEEDS").unwrap_or(if crate::WORLDS { 12 } else { 3 });
     let first = number("TEDDY_SEED").unwrap_or(1);

@@ -18,7 +18,7 @@ fn edit_landed(repo: &TestRepo) {
 }
 
 #[test]
-fn hooks_see_the_checkout_as_by_hand() {
+fn hooks_see_the_checkout_as_in_git_commit() {
     let repo = three_turns();
     repo.write("own.txt", "own\n");
     repo.git(&["add", "own.txt"]);
@@ -70,7 +70,7 @@ fn a_stash_entry_that_a_hook_takes_is_named() {
 }
 
 #[test]
-fn a_stash_entry_that_a_hook_takes_elsewhere_is_put_back() {
+fn a_stash_entry_that_a_hook_moves_is_put_back() {
     let repo = three_turns();
     repo.git(&["commit", "-q", "--allow-empty", "-m", "x"]);
     repo.write(".gitignore", "*.log\n*.tmp\n");
@@ -100,7 +100,7 @@ fn a_stash_entry_that_a_hook_takes_elsewhere_is_put_back() {
 }
 
 #[test]
-fn stash_entries_that_a_hook_takes_elsewhere_come_back_in_their_order() {
+fn stash_entries_that_a_hook_moves_are_put_back_in_order() {
     let repo = three_turns();
     repo.write("own.txt", "own\n");
     repo.git(&["add", "own.txt"]);
@@ -286,7 +286,7 @@ fn a_repository_within_is_left_out_unless_it_is_a_submodule() {
 }
 
 #[test]
-fn an_edit_in_the_second_of_the_index_stays_visible() {
+fn an_edit_in_the_same_second_as_the_index_is_visible() {
     let repo = project();
     // git compares whole seconds: the edit must come in the second of the index.
     let second = || std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
@@ -341,7 +341,7 @@ fn a_message_that_is_empty_but_for_trailers_is_refused() {
 }
 
 #[test]
-fn a_title_that_looks_like_a_comment_stays() {
+fn a_title_that_begins_like_a_comment_is_kept() {
     for (name, value) in [
         ("x.y", "z"),
         ("commit.cleanup", "strip"),
@@ -512,7 +512,7 @@ fn a_file_that_only_a_command_left_is_named() {
 }
 
 #[test]
-fn a_hook_that_leaves_the_branch_is_told_of() {
+fn a_hook_that_leaves_the_branch_is_reported() {
     let repo = three_turns();
     edit_landed(&repo);
     repo.git(&["branch", "other"]);
@@ -589,7 +589,7 @@ fn a_relative_order_file_changes_nothing() {
 
 /// Whatever a hook does with git, the landing says what is there.
 #[test]
-fn hooks_that_work_with_git_leave_what_they_would_leave_by_hand() {
+fn hooks_that_use_git_have_the_effect_they_have_in_git_commit() {
     let repo = three_turns();
     repo.write("own.txt", "own\n");
     hook(&repo, "pre-commit", "unset GIT_INDEX_FILE; git add own.txt");

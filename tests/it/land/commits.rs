@@ -12,7 +12,7 @@ use crate::support::scripted_user::{Scripted, ScriptedUser};
 use crate::support::{Output, TestRepo};
 
 #[test]
-fn all_turns_become_one_commit_and_the_users_own_edits_stay() {
+fn all_turns_become_one_commit_without_own_edits() {
     let repo = three_turns();
     repo.write("a.txt", "1\ntwo\n3\n4\n5\n6\n7\n8\nnine\n");
     repo.write("mine.txt", "mine\n");
@@ -102,7 +102,7 @@ fn t16_a_landing_is_a_turn_that_names_its_commits_and_turns() {
 }
 
 #[test]
-fn what_is_staged_stays_staged() {
+fn staged_changes_are_kept_staged() {
     let repo = three_turns();
     let whole = "1\ntwo\n3\n4\n5\n6\n7\n8\nnine\n";
     repo.write("own.txt", "own\n");
@@ -546,7 +546,7 @@ fn a_turn_that_another_session_landed_does_not_wait_in_a_branch_of_the_session()
 }
 
 #[test]
-fn undo_in_a_renamed_session_names_what_stays_landed() {
+fn undo_in_a_renamed_session_names_landed_turns() {
     let repo = three_turns();
     repo.done(&["land", "-m", "Land"]);
     repo.done(&["branch", "-m", "renamed"]);

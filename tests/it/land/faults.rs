@@ -363,7 +363,7 @@ fn kill_landings(kind: LandingKind, kills: usize) {
 }
 
 #[test]
-fn a_landing_elsewhere_that_is_killed_is_nothing_or_whole() {
+fn a_killed_landing_outside_the_checkout_is_nothing_or_whole() {
     let kills = teddy::host::env::var("TEDDY_KILLS").and_then(|kills| kills.parse().ok());
     let kills = kills.unwrap_or(if crate::WORLDS { 8 } else { 1 });
     kill_landings(LandingKind::Separate, kills);

@@ -87,7 +87,7 @@ fn a_detached_head_has_no_branch_but_a_new_one_can_be_made() {
 }
 
 #[test]
-fn what_cannot_land_is_said_before_a_message_is_asked_for() {
+fn a_landing_is_refused_before_the_message_prompt() {
     let repo = three_turns();
     insta::assert_snapshot!(refused_call(&repo, &[]), @"
     --- stderr
@@ -191,7 +191,7 @@ fn a_git_that_outlives_a_killed_landing_is_waited_for_and_recorded() {
 }
 
 #[test]
-fn a_branch_that_another_worktree_is_on_stays() {
+fn a_branch_checked_out_in_another_worktree_is_refused() {
     let repo = three_turns();
     let other = repo.beside("other");
     repo.git(&[
@@ -262,7 +262,7 @@ fn the_first_commit_of_a_repository_can_be_a_landing() {
 }
 
 #[test]
-fn who_the_user_is_must_be_known() {
+fn a_landing_needs_the_users_name() {
     let repo = three_turns();
     repo.git(&["config", "user.useConfigOnly", "true"]);
     let mut command = repo.teddy_command(&["land", "-m", "x"]);
@@ -284,7 +284,7 @@ fn who_the_user_is_must_be_known() {
 }
 
 #[test]
-fn who_moved_the_branch_meanwhile_wins() {
+fn a_branch_that_moved_concurrently_is_not_overwritten() {
     let repo = three_turns();
     hook(
         &repo,
@@ -309,7 +309,7 @@ fn who_moved_the_branch_meanwhile_wins() {
 }
 
 #[test]
-fn a_lock_of_the_index_that_is_not_ours_stays() {
+fn the_index_lock_of_another_process_is_kept() {
     let repo = three_turns();
     let lock = repo.path().join(".git/index.lock");
     std::fs::write(&lock, "").unwrap();
@@ -326,7 +326,7 @@ fn a_lock_of_the_index_that_is_not_ours_stays() {
 }
 
 #[test]
-fn a_lock_that_another_git_takes_after_the_commit_stays_and_the_index_follows_later() {
+fn an_index_locked_after_the_commit_is_updated_later() {
     let repo = three_turns();
     let git = repo.path().join(".git");
     let (lock, index) = (git.join("index.lock"), git.join("index"));
@@ -554,7 +554,7 @@ fn modes_links_binaries_and_renames_land_as_they_are() {
 }
 
 #[test]
-fn a_plan_that_waits_goes_on_waiting() {
+fn a_waiting_plan_is_kept() {
     let repo = three_turns();
     repo.reply(&plan("Make e", &[create("e.txt", "e\n")]));
     repo.workflow().plan("make e").done();
@@ -577,7 +577,7 @@ fn a_plan_that_waits_goes_on_waiting() {
 }
 
 #[test]
-fn what_is_staged_where_a_turn_changed_the_same_stays_and_is_named() {
+fn staged_changes_that_overlap_are_kept_and_named() {
     let repo = project();
     repo.workflow()
         .run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
@@ -614,7 +614,7 @@ fn trailers_of_the_settings_are_added() {
 }
 
 #[test]
-fn turns_of_another_session_below_stay_out() {
+fn turns_of_another_session_below_do_not_land() {
     let repo = project();
     repo.workflow()
         .run_plan(&plan("Make d", &[create("d.txt", "d\n")]));

@@ -69,7 +69,7 @@ fn a_reftable_survives_a_kill_between_branch_and_session() {
 }
 
 #[test]
-fn an_index_of_another_kind_stays_of_that_kind() {
+fn an_index_keeps_its_format() {
     let repo = project();
     repo.git(&["update-index", "--assume-unchanged", "c.txt"]);
     repo.git(&["config", "core.untrackedCache", "true"]);
@@ -102,7 +102,7 @@ fn a_sparse_checkout_stays_sparse() {
 }
 
 #[test]
-fn a_submodule_stays_where_it_is() {
+fn a_submodule_is_not_moved() {
     let repo = project();
     let other = TestRepo::new().file("x.txt", "x\n");
     other.commit("init");
@@ -145,7 +145,7 @@ fn lines_that_end_otherwise_in_files_land_as_git_stores_them() {
 }
 
 #[test]
-fn what_a_hook_changes_where_the_user_did_stays_theirs() {
+fn changes_of_a_hook_that_overlap_own_edits_do_not_land() {
     let repo = three_turns();
     repo.write("a.txt", "1\ntwo, and mine\n3\n4\n5\n6\n7\n8\n9\n");
     hook(
@@ -259,7 +259,7 @@ fn a_tool_that_writes_hooks_anew_moves_nothing() {
 }
 
 #[test]
-fn a_message_is_utf_8_whatever_commits_are_otherwise() {
+fn a_message_is_utf_8_with_any_commit_encoding() {
     let repo = project();
     repo.git(&["config", "i18n.commitEncoding", "ISO-8859-1"]);
     repo.workflow()

@@ -150,7 +150,7 @@ fn bisect_searches_the_session_whose_turns_are_named() {
 }
 
 #[test]
-fn turns_that_cannot_be_told_apart_are_all_named() {
+fn bisect_names_all_turns_that_it_cannot_distinguish() {
     let repo = history();
     let script = "test -e 6.txt -a ! -e 7.txt && exit 125; test -e 4.txt -a ! -e 6.txt && exit 125; grep -q works a.txt";
     let found = repo.json(&["bisect", "run", script], 1);
@@ -351,7 +351,7 @@ fn compare_puts_turns_and_sessions_side_by_side() {
 }
 
 #[test]
-fn a_session_that_another_goes_on_from_shares_all_its_turns() {
+fn a_continued_session_shares_all_its_turns() {
     let repo = history();
     repo.workflow().branch("@", "longer").done();
     repo.workflow()

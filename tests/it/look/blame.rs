@@ -174,7 +174,7 @@ fn landed_lines_are_traced_through_a_rewritten_history() {
 }
 
 #[test]
-fn what_cannot_be_blamed_is_said() {
+fn a_file_or_range_that_cannot_be_blamed_is_an_error() {
     let repo = project();
     for (args, words) in [
         (vec!["gone.txt"], "`gone.txt` is not a file of the project"),

@@ -96,7 +96,7 @@ fn the_tree_and_the_parts_of_a_turn_are_shown() {
 }
 
 #[test]
-fn a_turn_that_is_made_elsewhere_appears() {
+fn a_turn_of_another_process_appears() {
     let repo = project();
     let mut screen = open(&repo, (80, 24), "Note the rest");
     repo.workflow()
@@ -253,7 +253,7 @@ fn screen_wrote(repo: &TestRepo, text: &str) -> bool {
 }
 
 #[test]
-fn a_repository_that_vanishes_is_said_and_the_rest_is_still_there() {
+fn a_deleted_repository_is_reported_and_loaded_turns_are_kept() {
     let repo = project();
     let mut screen = open(&repo, (80, 24), "│ turn demo:");
     let (there, away) = (repo.path().join(".git"), repo.beside("gone"));

@@ -183,7 +183,7 @@ fn promise_c3_every_command_says_its_error_as_json() {
 }
 
 #[test]
-fn promise_c3_a_wrong_command_line_is_said_as_json() {
+fn promise_c3_a_usage_error_is_json() {
     let repo = project();
     // Everything after `bisect run` is the command.
     for (call, _) in CALLS.iter().filter(|(call, _)| call[0] != "bisect") {
@@ -311,7 +311,7 @@ fn promise_c3_a_lock_that_another_one_holds_is_busy() {
 }
 
 #[test]
-fn promise_c3_what_was_there_to_show_stands_beside_the_error() {
+fn promise_c3_partial_results_are_next_to_the_error() {
     let repo = project();
     let answer = plan("One", &[create("b.txt", "b\n")]);
     repo.reply(&answer).reply(&plan("Ask", &[chat("Which?")]));

@@ -262,7 +262,7 @@ fn commands_and_large_files_are_named_as_not_compared() {
 }
 
 #[test]
-fn a_plan_whose_snapshot_is_gone_is_named_as_not_compared() {
+fn a_plan_without_its_snapshot_is_named_as_not_compared() {
     let repo = project();
     repo.write("a.txt", TEXT.replace("six", "sechs"));
     plan_in(&repo, "demo", &[edit("a.txt", "two", "TWO")]);

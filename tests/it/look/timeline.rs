@@ -78,7 +78,7 @@ fn a_branch_without_turns_of_its_own_has_an_empty_lane() {
 }
 
 #[test]
-fn a_turn_made_elsewhere_is_noticed() {
+fn a_turn_of_another_process_is_noticed() {
     let repo = two_sessions();
     let project = project(&repo);
     let before = mark(&project, None).unwrap();

@@ -231,7 +231,7 @@ fn turns_are_compared_and_found() {
 }
 
 #[test]
-fn only_who_has_the_address_gets_anything() {
+fn only_the_full_address_is_answered() {
     let repo = project();
     let web = Web::start(&repo, &[]);
     let status = |request: String| ask(&web.host, &request).status;
@@ -350,7 +350,7 @@ fn two_hundred_requests_at_once_are_answered() {
 }
 
 #[test]
-fn a_large_output_is_cut_and_said() {
+fn a_large_output_is_truncated_with_a_note() {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
     repo.workflow().new_session("demo").done();
@@ -398,7 +398,7 @@ fn a_repository_may_vanish_and_come_back() {
 }
 
 #[test]
-fn pages_notice_a_turn_that_is_made_elsewhere() {
+fn pages_show_a_turn_of_another_process() {
     let repo = project();
     let web = Web::start(&repo, &[]);
     let before = web.page("state");
@@ -409,7 +409,7 @@ fn pages_notice_a_turn_that_is_made_elsewhere() {
 }
 
 #[test]
-fn a_port_in_use_is_said() {
+fn a_port_in_use_is_reported() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let repo = project();
@@ -453,7 +453,7 @@ fn json_has_the_address_alone() {
 }
 
 #[test]
-fn the_browser_gets_a_file_that_nobody_else_can_read() {
+fn the_file_for_the_browser_is_private() {
     let repo = project();
     let (bin, note) = (repo.beside("bin"), repo.beside("note"));
     std::fs::create_dir(&bin).unwrap();

@@ -87,7 +87,7 @@ fn a_branch_has_the_turns_that_it_shares() {
 }
 
 #[test]
-fn keys_and_names_stay_here() {
+fn keys_and_names_are_not_exported() {
     let key = concat!("gh", "p_a9Zk3Qx7Lm2Vt8Rb5Nw4Yc6Hd1Jf0Gs4x8Pq2");
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
@@ -177,7 +177,7 @@ fn only_pages_of_its_own_are_replaced() {
 }
 
 #[test]
-fn what_is_damaged_is_said_and_the_rest_is_written() {
+fn damage_is_reported_and_the_other_pages_are_written() {
     let repo = web::project();
     repo.git(&["update-ref", "refs/teddy/sessions/broken", "HEAD"]);
     repo.done(&["export", "--html", "../pages", "--all"]);

@@ -88,7 +88,7 @@ fn a_plan_from_standard_input_is_reviewed_at_the_terminal() {
 }
 
 #[test]
-fn a_plan_from_a_file_that_is_standard_input_is_reviewed_and_results_go_elsewhere() {
+fn a_plan_file_on_standard_input_is_reviewed_with_stdout_redirected() {
     let repo = project(&[create("b.txt", "b\n")]);
     let script = "\"$TEDDY\" execute - < ../plan.md > ../result; echo code $?";
     let mut screen = Screen::shell(&repo, (80, 30), (script, &[]));
@@ -101,7 +101,7 @@ fn a_plan_from_a_file_that_is_standard_input_is_reviewed_and_results_go_elsewher
 }
 
 #[test]
-fn a_plan_from_standard_input_where_nobody_looks_still_needs_the_flag() {
+fn a_plan_from_standard_input_without_a_terminal_needs_the_flag() {
     let repo = project(&[create("b.txt", "b\n")]);
     let script = "cat ../plan.md | \"$TEDDY\" execute - > ../out 2>&1; echo code $?";
     let mut screen = Screen::shell(&repo, (80, 30), (script, &[]));

@@ -275,7 +275,7 @@ fn a_window_is_resized_while_the_summary_is_open() {
 }
 
 #[test]
-fn where_stderr_goes_elsewhere_the_review_is_on_the_terminal() {
+fn with_stderr_redirected_the_review_is_on_the_terminal() {
     let repo = project();
     let mut screen = Screen::shell(
         &repo,
@@ -358,7 +358,7 @@ fn ctrl_c_at_a_question_is_an_interruption() {
 }
 
 #[test]
-fn where_everything_goes_elsewhere_an_editor_gets_the_terminal() {
+fn with_all_output_redirected_an_editor_gets_the_terminal() {
     let repo = project();
     let editor = "seen() { tty < /dev/fd/1 > ../out-is; }; seen";
     let mut screen = Screen::shell(

@@ -191,7 +191,7 @@ fn a_bundle_goes_through_a_pipe() {
 }
 
 #[test]
-fn b6_what_comes_in_is_somebody_elses_until_it_is_adopted() {
+fn b6_an_imported_session_does_not_run_until_it_is_adopted() {
     let repo = project();
     let file = bundle(&repo, &["first", "--drafts"]);
     let other = elsewhere();
@@ -282,7 +282,7 @@ fn b7_a_session_that_is_here_never_moves() {
 }
 
 #[test]
-fn a_trial_only_looks() {
+fn a_dry_run_changes_nothing() {
     let repo = project();
     let file = bundle(&repo, &["--all"]);
     let other = elsewhere();
@@ -365,7 +365,7 @@ fn b5_an_import_that_is_killed_brings_nothing_and_can_be_repeated() {
 }
 
 #[test]
-fn what_comes_in_outlives_a_prune_and_yields_to_a_session_that_was_faster() {
+fn imported_objects_survive_a_prune_and_a_concurrent_session_wins() {
     let repo = project();
     let file = bundle(&repo, &["second"]);
     let other = elsewhere();

@@ -398,7 +398,7 @@ fn what_a_remote_has_is_listed_without_an_object() {
 }
 
 #[test]
-fn t22_a_record_is_read_without_its_files_and_cannot_be_gone_on_with() {
+fn t22_a_session_without_its_files_can_be_read_but_not_continued() {
     let (ada, ben) = two_people();
     send_record(&ada);
     insta::assert_snapshot!(ben.printed(&["fetch"]), @"

@@ -282,7 +282,7 @@ fn bare11_a_chain_that_leads_to_code_is_not_sent() {
 }
 
 #[test]
-fn nothing_is_sent_before_somebody_says_so() {
+fn nothing_is_sent_without_a_confirmation() {
     let repo = session();
     insta::assert_snapshot!(repo.printed(&["push"]), @r#"
     demo: 2 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
@@ -551,7 +551,7 @@ fn with_the_code_every_file_is_looked_at_that_the_remote_lacks() {
 }
 
 #[test]
-fn bare7_what_is_found_is_taken_out_of_the_copy_and_stays_out() {
+fn bare7_findings_are_redacted_in_the_copy_and_in_later_pushes() {
     let repo = session();
     plant(
         &repo,
@@ -754,7 +754,7 @@ fn bare8_what_is_there_with_a_key_does_not_become_another_bare_session() {
 }
 
 #[test]
-fn a_session_is_deleted_there_and_stays_here() {
+fn a_session_is_deleted_on_the_remote_only() {
     let repo = session();
     repo.done(&["push", "-y"]);
     let local = repo.git(&["for-each-ref"]);
@@ -800,7 +800,7 @@ fn only_what_is_shared_ever_travels() {
 }
 
 #[test]
-fn a_refusal_is_told_apart_and_leaves_nothing() {
+fn each_kind_of_refusal_has_a_message_and_changes_nothing() {
     let repo = session();
     let hook = repo.path().join(".git/hooks/pre-push");
     write_hook(&hook, "echo no way >&2; exit 1");
@@ -941,7 +941,7 @@ fn after_a_push_that_was_killed_pushing_again_works() {
 }
 
 #[test]
-fn of_two_who_push_at_once_one_is_told_whose_turns_came_between() {
+fn of_two_concurrent_pushes_one_fails_and_names_the_new_turns() {
     let repo = session();
     let other = clone(&repo, "other", repo.path().to_str().unwrap());
     repo.git_in(
@@ -1031,7 +1031,7 @@ fn what_an_agent_made_can_be_fetched_redacted() {
 }
 
 #[test]
-fn what_nobody_could_fetch_is_not_sent_and_git_brings_it_back() {
+fn an_invalid_session_is_not_sent_until_git_restores_it() {
     let repo = session();
     plant(&repo, "approved.md", &plan("Other", &[execute("true")]));
     insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
@@ -1114,7 +1114,7 @@ fn a_remote_with_another_hash_function_is_not_one_to_try_again() {
 }
 
 #[test]
-fn a_shallow_clone_is_told_to_get_the_rest_first() {
+fn a_push_from_a_shallow_clone_suggests_unshallow() {
     let repo = session();
     repo.commit("More");
     repo.git(&["push", "-q", "origin", "HEAD:refs/heads/main"]);

@@ -84,7 +84,7 @@ fn one_session_of_many_comes_without_the_others() {
 }
 
 #[test]
-fn a_server_that_knows_nobody_is_told_from_one_that_is_gone() {
+fn a_refused_login_and_an_unreachable_server_have_different_errors() {
     let (ada, ben, root) = people();
     send(&ada);
     let conduct = Conduct {
@@ -289,7 +289,7 @@ fn a_server_that_takes_branches_only_says_so() {
 }
 
 #[test]
-fn who_names_the_remote_as_git_does_is_told_how() {
+fn a_remote_named_as_in_git_push_has_a_hint() {
     let (ada, _, _) = people();
     insta::assert_snapshot!(ada.printed(&["push", "origin"]), @"
     --- stderr

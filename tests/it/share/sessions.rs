@@ -32,7 +32,7 @@ fn new_prints_the_ref_of_a_first_commit_without_parent_and_workspace() {
 }
 
 #[test]
-fn a_taken_name_is_an_error_and_the_session_stays() {
+fn a_name_in_use_is_refused_and_the_session_keeps_its_name() {
     let repo = two_turns();
     let before = repo.git(&["for-each-ref"]);
     insta::assert_snapshot!(repo.workflow().new_session("first").refused(), @r"

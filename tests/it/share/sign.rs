@@ -315,7 +315,7 @@ fn a_signature_of_something_else_is_a_fault() {
 }
 
 #[test]
-fn what_is_missing_for_a_signature_is_said() {
+fn a_missing_part_of_a_signature_is_named() {
     let repo = session(&[]);
     repo.git(&["config", "gpg.format", "ssh"]);
     refused(
@@ -353,7 +353,7 @@ fn what_is_missing_for_a_signature_is_said() {
 }
 
 #[test]
-fn nobody_is_asked_for_a_passphrase_without_a_terminal() {
+fn no_passphrase_is_requested_without_a_terminal() {
     let repo = session(&[]);
     if key(&repo, "locked", "secret").is_none() {
         return;
@@ -375,7 +375,7 @@ fn nobody_is_asked_for_a_passphrase_without_a_terminal() {
 }
 
 #[test]
-fn the_key_of_the_place_is_used_whatever_the_settings_are_written_in() {
+fn a_conditional_include_sets_the_signing_key() {
     let Some(repo) = signable(&[]) else { return };
     // A conditional include for repositories below a directory, as many users have it.
     let key = repo.git(&["config", "user.signingKey"]);

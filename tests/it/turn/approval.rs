@@ -108,7 +108,7 @@ fn m9_memos_of_a_plan_that_runs_to_its_end_are_applied() {
 }
 
 #[test]
-fn promise_a5_what_a_command_writes_into_the_memos_stays() {
+fn promise_a5_memos_written_by_a_command_are_kept() {
     let repo = waiting(&with_memos(
         "Remember",
         "[+] A fact.",

@@ -69,7 +69,7 @@ fn an_answer_goes_to_stdout_and_into_the_session() {
 }
 
 #[test]
-fn the_model_looks_before_it_answers() {
+fn the_model_reads_files_before_it_answers() {
     let repo = session();
     repo.reply(&plan("Look", &[read("b.txt")])).reply("Two.");
     insta::assert_snapshot!(repo.workflow().ask("what is in b?").done(), @r"
@@ -202,7 +202,7 @@ fn t20_a_memo_is_no_answer() {
 }
 
 #[test]
-fn t20_a_plan_from_elsewhere_is_no_answer_to_a_question_that_waits() {
+fn t20_a_plan_from_a_file_does_not_answer_a_waiting_question() {
     let repo = failed_question();
     let own = plan("Own", &[create("c.txt", "c\n")]);
     repo.workflow().run_plan(&own);
@@ -215,7 +215,7 @@ fn t20_a_plan_from_elsewhere_is_no_answer_to_a_question_that_waits() {
 }
 
 #[test]
-fn who_only_looks_is_stopped() {
+fn a_model_that_only_reads_is_stopped() {
     let repo = session();
     for _ in 0..7 {
         repo.reply(&plan("Look", &[read("b.txt")]));

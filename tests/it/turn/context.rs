@@ -59,7 +59,7 @@ fn three_lists_say_what_is_shown_and_each_thing_is_shown_once() {
 }
 
 #[test]
-fn what_is_taken_out_is_gone_and_every_other_byte_stays() {
+fn a_removed_entry_leaves_every_other_byte_of_the_list() {
     let repo = project();
     repo.write(".teddy/global.context", "# mine\na.txt   \n\nREADME.md\n");
     repo.workflow()
@@ -137,7 +137,7 @@ fn a_path_out_of_the_project_is_refused() {
 }
 
 #[test]
-fn what_is_not_there_yet_is_added_and_said() {
+fn a_missing_file_is_added_and_reported() {
     let repo = project();
     let said = repo
         .workflow()
@@ -244,7 +244,7 @@ fn the_turn_before_is_in_the_context_and_older_ones_by_wish() {
 }
 
 #[test]
-fn a_missing_a_binary_and_a_large_file_are_said_and_are_not_fatal() {
+fn missing_binary_and_large_files_are_reported_and_not_fatal() {
     let repo = project();
     repo.write("bin.dat", b"\0\x01\x02");
     repo.write("large.txt", "x\n".repeat(600_000));
@@ -423,7 +423,7 @@ fn promise_d3_lists_take_a_name_with_brackets_for_the_file() {
 }
 
 #[test]
-fn promise_d3_a_name_with_brackets_is_handed_over() {
+fn promise_d3_an_invoke_can_name_a_file_with_brackets() {
     let repo = routes();
     let over = invoke("Architect", &["app/[id]/page.tsx"], "Go on.");
     repo.workflow().run_plan(&plan("Over", &[over]));

@@ -367,7 +367,7 @@ fn promise_c2_the_next_loop_shows_the_question_whole_and_waits() {
 }
 
 #[test]
-fn promise_c2_a_plan_from_elsewhere_leaves_the_question_open() {
+fn promise_c2_a_plan_from_a_file_leaves_the_question_open() {
     let repo = project();
     repo.workflow().run_plan(&make("b"));
     let said = repo
@@ -400,7 +400,7 @@ fn promise_c2_a_plan_from_elsewhere_leaves_the_question_open() {
 }
 
 #[test]
-fn t12_what_is_asked_and_what_was_concluded_is_handed_on() {
+fn t12_questions_and_conclusions_are_recorded_for_the_next_turn() {
     let repo = project();
     repo.workflow()
         .execute_text(&plan("Ask", &[chat("Red?")]))
@@ -685,7 +685,7 @@ fn run(row: &Row, flags: &[&str]) -> (TestRepo, Output) {
 }
 
 #[test]
-fn promise_c2_without_a_person_the_exit_code_says_how_it_stands() {
+fn promise_c2_without_a_terminal_the_exit_code_has_the_result() {
     // The exit code does not depend on these flags, so each row gets one of them.
     let flags: [&[&str]; 3] = [&[], &["--json"], &["-q"]];
     for (row, flags) in ALONE.iter().zip(flags.iter().cycle()) {
@@ -805,7 +805,7 @@ fn promise_c2_the_answer_to_a_question_survives_later_words() {
 }
 
 #[test]
-fn promise_c2_feedback_that_waits_for_a_model_stays_the_machines_words() {
+fn promise_c2_feedback_that_waits_for_a_model_does_not_become_a_message() {
     let repo = project();
     repo.reply(&wrong());
     repo.workflow().add(&["a.txt"]);
@@ -871,7 +871,7 @@ fn turn(repo: &TestRepo, message: &str, answer: &str) {
 }
 
 #[test]
-fn promise_c1_every_input_shows_each_request_once_whatever_the_depth() {
+fn promise_c1_every_input_shows_each_request_once_at_any_depth() {
     let repo = project();
     assert_eq!(requests(&input(&repo)), "");
     for (message, name) in [("request-a", "b"), ("request-b", "c"), ("request-c", "d")] {
@@ -916,7 +916,7 @@ fn promise_c1_an_unattended_loop_keeps_the_request_before_the_model() {
 }
 
 #[test]
-fn promise_c1_feedback_stands_in_one_input_beside_the_users_words() {
+fn promise_c1_feedback_is_in_one_input_next_to_the_users_message() {
     let repo = project();
     repo.workflow().add(&["a.txt"]);
     let faulty = plan("Faulty", &[edit("a.txt", "nine", "9")]);
@@ -962,7 +962,7 @@ fn promise_c1_feedback_stands_in_one_input_beside_the_users_words() {
 }
 
 #[test]
-fn promise_c1_an_answer_stands_with_its_question() {
+fn promise_c1_an_answer_is_next_to_its_question() {
     let repo = project();
     turn(&repo, "paint it", &plan("Ask", &[chat("Red or blue?")]));
     turn(&repo, "the second one", &make("blue"));
@@ -977,7 +977,7 @@ fn promise_c1_an_answer_stands_with_its_question() {
 }
 
 #[test]
-fn promise_c1_what_was_undone_is_said_and_what_is_redone_holds_again() {
+fn promise_c1_an_undone_request_is_marked_until_it_is_redone() {
     let repo = project();
     turn(&repo, "first", &make("b"));
     turn(&repo, "second", &make("c"));
@@ -1051,7 +1051,7 @@ fn promise_c1_a_retry_sends_what_was_sent() {
 }
 
 #[test]
-fn promise_c1_one_setting_limits_the_requests_and_the_first_stays() {
+fn promise_c1_one_setting_limits_the_requests_but_keeps_the_first() {
     let repo = project();
     let limited = || repo.workflow().setting("context.max_requests_size", "700");
     for n in 1..=9 {
@@ -1138,7 +1138,7 @@ fn q2_only_words_of_the_user_are_requests() {
 }
 
 #[test]
-fn q3_a_turn_hands_on_what_it_got_and_its_own() {
+fn q3_a_turn_passes_on_earlier_requests_and_its_own() {
     let repo = project();
     turn(&repo, "first", &make("b"));
     turn(&repo, "second", &make("c"));

@@ -221,7 +221,7 @@ fn promise_b6_the_plan_that_waits_can_be_shown_and_compared() {
 }
 
 #[test]
-fn promise_b6_only_what_ran_can_be_gone_back_to() {
+fn promise_b6_only_executed_turns_can_be_restored() {
     let repo = waiting();
     let flow = || repo.workflow();
     let refused = [
@@ -318,7 +318,7 @@ fn promise_b6_what_a_waiting_plan_would_change_is_put_together() {
 }
 
 #[test]
-fn t14_a_plan_that_is_replaced_stays_on_record() {
+fn t14_a_replaced_plan_is_kept() {
     for step in [
         ["plan", "-m", "make 3", "--from", "../other.md"].as_slice(),
         &["execute", "../other.md", "-y"],
@@ -361,7 +361,7 @@ fn paid(repo: &TestRepo, answers: &[String]) -> Fake {
 }
 
 #[test]
-fn promise_b6_what_a_replaced_plan_cost_stays_on_record() {
+fn promise_b6_the_cost_of_a_replaced_plan_is_kept() {
     let repo = project();
     let answer = |path: &str, tokens| stream(&makes(path), "stop", (tokens, 1));
     let fake = paid(&repo, &[answer("2.txt", 1000), answer("3.txt", 2000)]);
@@ -392,7 +392,7 @@ fn promise_b6_what_a_replaced_plan_cost_stays_on_record() {
 }
 
 #[test]
-fn promise_b6_what_arrived_of_an_answer_stays_on_record() {
+fn promise_b6_an_incomplete_answer_is_kept() {
     let repo = project();
     let _fake = paid(
         &repo,
@@ -475,7 +475,7 @@ fn promise_b6_a_crash_loses_no_answer_that_was_paid_for() {
 }
 
 #[test]
-fn promise_b6_a_waiting_plan_stays_with_its_session() {
+fn promise_b6_a_waiting_plan_belongs_to_its_session() {
     let repo = waiting();
     repo.workflow().branch("1", "alt").done();
     insta::assert_snapshot!(repo.workflow().find_turn("draft").refused(), @r"

@@ -68,7 +68,7 @@ fn without_a_session_one_is_started_and_named_after_the_plan() {
 }
 
 #[test]
-fn a_wrong_plan_from_elsewhere_starts_no_session() {
+fn a_wrong_plan_from_a_file_starts_no_session() {
     let repo = TestRepo::new();
     insta::assert_snapshot!(repo.workflow().execute_text("# Nothing\n").refused(), @r"
     not a plan
@@ -81,7 +81,7 @@ fn a_wrong_plan_from_elsewhere_starts_no_session() {
 }
 
 #[test]
-fn nothing_runs_without_approval_where_nobody_can_be_asked() {
+fn nothing_runs_without_approval_if_there_is_no_terminal() {
     let repo = project();
     let out = repo.teddy_reads(&["execute", "-"], plan("One", &[create("one.txt", "1\n")]));
     insta::assert_snapshot!(out.shown(&repo), @r#"
@@ -373,7 +373,7 @@ fn read_and_prune_change_the_context_of_the_next_turn() {
 }
 
 #[test]
-fn edits_made_meanwhile_stay() {
+fn concurrent_edits_are_kept() {
     let repo = project();
     let text = plan("Two", &[edit("a.txt", "three", "3")]);
     repo.workflow().plan_from("go", &text).done();

@@ -252,7 +252,7 @@ static MIXED: LazyLock<(String, String)> = LazyLock::new(|| {
 });
 
 #[test]
-fn r2_each_action_stands_once_in_its_order() {
+fn r2_each_action_is_listed_once_in_order() {
     let (report, _) = &*MIXED;
     let headings: Vec<&str> = report
         .lines()
@@ -364,7 +364,7 @@ fn r4_an_edit_says_where_it_matched() {
 }
 
 #[test]
-fn r5_no_content_of_a_file_stands_in_it() {
+fn r5_a_report_contains_no_file_contents() {
     let (report, _) = &*MIXED;
     assert!(!report.contains("secret content"), "{report}");
     assert!(report.contains("Content was successfully read. The resource has been added to the context for the next turn."), "{report}");
@@ -537,7 +537,7 @@ fn i2_the_structure_follows_both_ignore_files() {
 }
 
 #[test]
-fn i3_a_resource_stands_once_in_the_first_list_that_names_it() {
+fn i3_a_resource_is_shown_once_in_the_first_list_that_names_it() {
     let repo = project();
     repo.workflow()
         .edit(ListScope::Turn, ListEdit::Add, &["a.txt"])
@@ -555,7 +555,7 @@ fn i3_a_resource_stands_once_in_the_first_list_that_names_it() {
 }
 
 #[test]
-fn i4_a_folder_stands_for_the_files_in_it() {
+fn i4_a_directory_means_the_files_in_it() {
     let repo = project();
     repo.write("src/deep/x.rs", "fn x() {}\n");
     repo.workflow().add(&["src"]);
@@ -567,7 +567,7 @@ fn i4_a_folder_stands_for_the_files_in_it() {
 }
 
 #[test]
-fn i5_what_is_missing_is_said_in_its_place() {
+fn i5_a_missing_resource_is_reported_at_its_position() {
     let repo = project();
     repo.workflow().add(&["gone.md"]);
     assert!(repo.workflow().input(0).contains(
@@ -614,7 +614,7 @@ fn i8_the_turn_before_is_in_it() {
 }
 
 #[test]
-fn i11_what_the_user_asked_for_stands_last_and_nowhere_else() {
+fn i11_the_users_request_is_the_last_section() {
     let repo = project();
     repo.workflow()
         .plan_from("a wish\n```\ncode\n````", &plan("One", &[read("a.txt")]))

@@ -45,7 +45,7 @@ fn agent(repo: &TestRepo) -> String {
 }
 
 #[test]
-fn an_invoked_agent_starts_with_its_prompt_and_what_was_handed_over() {
+fn an_invoked_agent_starts_with_its_prompt_and_the_given_resources() {
     let repo = two_levels();
     let next = repo.workflow().artifact("2", "next/turn.context");
     assert_eq!(next, "brief.md\n.teddy/demo/02/report.md\n");
@@ -159,7 +159,7 @@ fn an_agent_that_is_not_there_is_a_mistake_of_the_plan_and_the_names_are_listed(
 }
 
 #[test]
-fn handing_over_is_the_last_action() {
+fn an_invoke_is_the_last_action() {
     let repo = TestRepo::new();
     repo.workflow().new_session("demo").done();
     let early = plan(

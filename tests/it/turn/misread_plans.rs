@@ -148,7 +148,7 @@ fn promise_a1_preprocess_shows_both_readings_and_keeps_the_block_as_it_is() {
 }
 
 #[test]
-fn promise_a1_blocks_with_prose_between_them_stay_one_file_in_markdown() {
+fn promise_a1_blocks_with_prose_between_them_are_one_markdown_file() {
     let repo = project();
     let content = "# Tool\n\nInstall:\n\n```\nmake install\n```\n\nUse:\n\n```\ntool\n```\n";
     let text = format!(
@@ -291,7 +291,7 @@ fn promise_a2_a_plan_cut_at_any_place_does_no_half_of_a_change() {
 }
 
 #[test]
-fn promise_d1_what_is_nearly_a_closing_fence_is_never_run_as_it_stands() {
+fn promise_d1_a_command_with_an_almost_closing_fence_never_runs() {
     let behind = create("b.txt", "b\n");
     for (name, block) in [
         ("glued to the last line", "````sh\ntouch ran````\n"),

@@ -231,7 +231,7 @@ fn plan_and_resume_start_a_session_where_none_is_in_use() {
 }
 
 #[test]
-fn a_message_alone_or_a_plan_from_elsewhere_starts_a_session() {
+fn a_message_or_a_plan_from_a_file_starts_a_session() {
     let repo = project();
     repo.reply(&make("c"));
     insta::assert_snapshot!(repo.printed(&["make it so", "-y"]), @r#"

@@ -164,7 +164,7 @@ fn promise_b6_a_crash_keeps_the_steps_that_were_paid_for() {
 }
 
 #[test]
-fn st14_the_limit_of_the_session_stands_before_each_step() {
+fn st14_the_limit_of_the_session_is_checked_before_each_step() {
     let repo = project();
     let fake = Fake::answering(&[
         stream("Long.", "stop", (400_000, 0)),
@@ -185,7 +185,7 @@ fn st14_the_limit_of_the_session_stands_before_each_step() {
 }
 
 #[test]
-fn all_mistakes_are_said_before_anything_is_sent() {
+fn all_mistakes_are_reported_before_a_request_is_sent() {
     let repo = project();
     let fake = Fake::answering(&[]);
     configure(&repo, &fake);

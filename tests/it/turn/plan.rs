@@ -36,7 +36,7 @@ fn a_plan_is_a_draft_and_changes_no_file() {
 }
 
 #[test]
-fn the_draft_is_gone_when_the_turn_is_complete_and_its_files_are_in_the_turn() {
+fn a_complete_turn_replaces_its_draft() {
     let repo = project();
     repo.reply(&plan("Make it", &[create("b.txt", "b\n")]));
     repo.workflow().plan("make b").done();
@@ -77,7 +77,7 @@ fn without_a_message_and_a_terminal_the_flag_is_named() {
 }
 
 #[test]
-fn an_answer_from_elsewhere_is_repaired_and_the_raw_one_kept() {
+fn an_answer_from_a_file_is_repaired_and_the_raw_text_is_kept() {
     let repo = project();
     let text = plan("Make it", &[create("b.md", "```sh\nls\n```\n")]);
     let wrong = text.replace("`````", "```").replace("````", "```");
@@ -329,7 +329,7 @@ fn the_model_of_the_first_turn_is_the_model_of_the_session() {
 
 /// A session's model can be a program, so only the user chooses it.
 #[test]
-fn a_session_from_elsewhere_has_no_model() {
+fn a_fetched_session_has_no_model() {
     let repo = project();
     let shown = repo.printed(&["plan", "-m", "go", "--model", &program(&repo)]);
     insta::assert_snapshot!(shown, @r#"

@@ -52,7 +52,7 @@ fn clipboard(repo: &TestRepo) -> String {
 }
 
 #[test]
-fn pc1_a_file_is_repaired_in_place_and_what_was_done_is_said_by_line() {
+fn pc1_a_file_is_repaired_in_place_and_each_repair_is_reported_by_line() {
     let repo = TestRepo::new().file("plan.md", wrong());
     insta::assert_snapshot!(repo.printed(&["preprocess", "plan.md"]), @r"
     --- stderr
@@ -184,7 +184,7 @@ fn pc7_words_go_to_stderr_alone() {
 }
 
 #[test]
-fn pc8_line_ends_stay_and_what_is_no_text_is_left_alone() {
+fn pc8_line_ends_are_kept_and_binary_files_are_not_changed() {
     let crlf = wrong().replace('\n', "\r\n");
     let cut = mended().trim_end().to_owned();
     let repo = TestRepo::new()
@@ -240,7 +240,7 @@ fn pc9_a_file_is_exchanged_as_a_whole_and_keeps_its_permissions() {
 }
 
 #[test]
-fn pc9_a_file_that_is_read_only_stays_as_it_is_even_for_root() {
+fn pc9_a_read_only_file_is_not_changed_even_by_root() {
     let repo = TestRepo::new().file("plan.md", wrong());
     let path = repo.path().join("plan.md");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o444)).unwrap();
@@ -255,7 +255,7 @@ fn pc9_a_file_that_is_read_only_stays_as_it_is_even_for_root() {
 }
 
 #[test]
-fn p5_a_text_without_a_plan_comes_back_as_it_is_and_is_told() {
+fn p5_a_text_without_a_plan_is_reported_and_not_changed() {
     let repo = TestRepo::new();
     let out = repo.teddy_reads(&["preprocess", "-"], "no plan at all\n");
     assert_eq!(out.stdout, "no plan at all\n");

@@ -64,7 +64,7 @@ fn a_repaired_plan_says_so_in_the_review_and_in_the_report() {
 }
 
 #[test]
-fn what_a_command_leaves_over_the_limit_is_said_once_and_named_in_the_report() {
+fn files_over_the_limit_are_reported_once_and_named_in_the_report() {
     let repo = answered(&plan(
         "Make much",
         &[execute("head -c 3000 /dev/zero > big.bin; echo s > .env")],

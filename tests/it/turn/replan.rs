@@ -211,7 +211,7 @@ fn what_the_machine_says_is_never_taken_for_the_users_words() {
 }
 
 #[test]
-fn nothing_of_a_rejected_plan_applies_and_its_report_stays_out() {
+fn a_rejected_plan_changes_nothing_and_its_report_is_not_in_the_next_input() {
     let repo = project();
     repo.reply(&wrong("nine"))
         .reply(&plan("Better", &[edit("a.txt", "two", "2")]));
@@ -224,7 +224,7 @@ fn nothing_of_a_rejected_plan_applies_and_its_report_stays_out() {
 }
 
 #[test]
-fn no_replan_and_a_limit_of_zero_ask_nobody() {
+fn no_replan_and_a_limit_of_zero_make_no_call() {
     let alone: fn(Workflow<'_>) -> Reply = |workflow| workflow.execute_with(None, false);
     let limited: fn(Workflow<'_>) -> Reply =
         |workflow| workflow.setting("replan.max", "0").execute();

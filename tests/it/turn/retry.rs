@@ -552,7 +552,7 @@ fn a_turn_in_which_nothing_ran_cannot_be_replayed() {
 }
 
 #[test]
-fn what_the_user_left_out_stays_out() {
+fn a_retry_omits_the_actions_that_the_user_omitted() {
     let repo = project();
     let two = plan("Two", &[create("d.txt", "d\n"), create("e.txt", "e\n")]);
     let first = ScriptedUser::deciding([Scripted::ApproveOnly(vec![0])]);

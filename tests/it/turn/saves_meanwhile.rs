@@ -48,7 +48,7 @@ fn what_is_saved_at_a_path_of_the_plan_is_what_it_changes() {
 }
 
 #[test]
-fn what_is_saved_elsewhere_stays_and_is_in_the_next_turn() {
+fn edits_of_other_files_are_kept_and_are_in_the_next_turn() {
     let repo = project("echo mine >> b.txt", &[edit("a.txt", "one", "1")]);
     repo.done(&["resume", "-m", "go", "-y"]);
     assert_eq!(repo.read("a.txt"), "1\ntwo\n");
@@ -76,7 +76,7 @@ fn an_ignored_file_that_a_plan_replaces_is_recorded_first() {
 }
 
 #[test]
-fn what_is_saved_while_a_command_runs_stays_and_is_merged_where_it_meets_the_plan() {
+fn edits_during_a_command_are_kept_and_merged_with_the_plan() {
     for backend in ["auto", "checkout"] {
         let repo = project(":", &[execute("sed -i s/one/1/ a.txt; sleep 1")]);
         let top = repo.path();

@@ -106,7 +106,7 @@ fn programs_that_a_repository_brings_are_never_run() {
 }
 
 #[test]
-fn what_strangers_say_neither_hangs_nor_deceives() {
+fn hostile_answers_of_servers_neither_hang_nor_deceive() {
     let lying = Fake::answering(&[models(&["a\u{1b}[31mb", "good"])]);
     let elsewhere = Fake::answering(&[response(
         "302 Found",
@@ -299,7 +299,7 @@ fn a_key_is_never_written() {
 }
 
 #[test]
-fn a_file_that_cannot_be_changed_stays_and_the_lines_are_shown() {
+fn the_lines_for_an_unwritable_file_are_shown() {
     let machine = Machine::new();
     let real = machine.repo.beside("dotfiles.yaml");
     std::fs::write(&real, "agent: pathfinder\n").unwrap();
@@ -318,7 +318,7 @@ fn a_file_that_cannot_be_changed_stays_and_the_lines_are_shown() {
 }
 
 #[test]
-fn who_cannot_be_asked_is_told_what_there_is_in_time() {
+fn without_a_terminal_setup_lists_what_it_found_in_time() {
     let machine = Machine::new()
         .model("claude", "2.1.0", "echo ready")
         .program("codex", "sleep 60");
@@ -350,7 +350,7 @@ fn who_cannot_be_asked_is_told_what_there_is_in_time() {
 }
 
 #[test]
-fn somebody_new_comes_from_nothing_to_a_plan() {
+fn a_new_user_gets_from_setup_to_a_plan() {
     let answer = plan("Make b", &[create("b.txt", "b\n")]);
     let fake = Fake::answering(&[
         models(&["qwen3-coder:30b"]),

@@ -274,7 +274,7 @@ fn rp19_preprocess_leaves_what_is_in_doubt_as_it_is() {
 }
 
 #[test]
-fn p44_a_line_that_stands_for_code_goes_back_to_the_model() {
+fn p44_a_placeholder_for_code_is_sent_back_to_the_model() {
     let overwriting = |content: &str| {
         create("a.txt", content).replace(
             "- **Description:**",
@@ -421,7 +421,7 @@ fn p33_blocks_of_one_shell_and_prompts_have_one_meaning() {
 }
 
 #[test]
-fn p43_a_path_that_exists_can_be_named_whatever_is_in_it() {
+fn p43_an_existing_path_can_have_any_characters() {
     let names = [
         "می\u{200c}خواهم.md",
         "👩\u{200d}💻.txt",
@@ -476,7 +476,7 @@ fn named(name: &str) -> String {
 }
 
 #[test]
-fn p43_a_new_name_deceives_nobody_and_another_name_is_another_file() {
+fn p43_a_new_path_has_no_deceptive_characters_and_similar_names_are_different_files() {
     let repo = project();
     let names = [
         "new\u{202e}x",

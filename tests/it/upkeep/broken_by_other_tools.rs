@@ -120,7 +120,7 @@ fn a_worktree_that_does_not_exist_is_named_with_its_file() {
 }
 
 #[test]
-fn hooks_that_are_gone_are_said() {
+fn missing_hooks_are_reported() {
     let repo = project();
     repo.git(&["config", "core.hooksPath", "/nonexistent/hooks"]);
     repo.workflow()
@@ -144,7 +144,7 @@ fn hooks_that_are_gone_are_said() {
 }
 
 #[test]
-fn a_locked_worktree_that_is_gone_is_said() {
+fn a_missing_locked_worktree_is_reported() {
     let repo = project();
     let linked = repo.beside("linked");
     let path = linked.to_str().unwrap();

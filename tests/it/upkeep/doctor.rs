@@ -110,7 +110,7 @@ fn age(path: &Path) {
 }
 
 #[test]
-fn where_all_is_well_it_says_so_in_a_line_for_each_group() {
+fn without_problems_each_group_has_one_line() {
     let repo = healthy();
     let out = repo.teddy(&["doctor"]);
     assert_eq!(out.code, 0, "{out}");
@@ -213,7 +213,7 @@ fn a_git_that_is_too_old_is_found() {
 }
 
 #[test]
-fn a_sandbox_that_is_not_there_is_told_with_the_reason() {
+fn a_missing_sandbox_is_reported_with_the_reason() {
     let repo = healthy();
     let none = "landlock=return(0)";
     let out = with(&repo, "FAILPOINTS", none);
@@ -287,7 +287,7 @@ fn a_broken_configuration_is_a_finding_and_stops_nothing() {
 }
 
 #[test]
-fn what_a_repository_sets_and_nobody_trusts_is_found() {
+fn untrusted_settings_of_a_repository_are_found() {
     let repo = healthy();
     well(&repo, "trust");
     repo.write(".teddy/config.yaml", "worktree: {setup: \"true\"}\n");
@@ -347,7 +347,7 @@ fn a_configuration_that_others_can_write_is_closed() {
 }
 
 #[test]
-fn a_model_that_is_not_set_up_is_told() {
+fn a_model_that_is_not_set_up_is_reported() {
     let repo = healthy();
     well(&repo, "model");
     let configured = |yaml: &str, expected: (&str, &str)| {
@@ -481,7 +481,7 @@ fn names_that_a_repository_made_up_move_no_cursor_and_run_nothing() {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_a_file_holds_nobody() {
+fn a_pipe_instead_of_a_file_does_not_block() {
     let repo = healthy();
     for place in [
         "hooks/pre-push",
@@ -500,7 +500,7 @@ fn a_pipe_in_the_place_of_a_file_holds_nobody() {
 }
 
 #[test]
-fn a_worktree_that_is_lost_is_forgotten_and_one_without_session_told() {
+fn a_lost_worktree_is_forgotten_and_one_without_a_session_reported() {
     let repo = healthy();
     repo.run_plan(&plan("Run", &[execute("echo x > x.txt")]));
     well(&repo, "worktrees");
@@ -537,7 +537,7 @@ fn a_worktree_that_is_lost_is_forgotten_and_one_without_session_told() {
 }
 
 #[test]
-fn worktrees_of_what_is_gone_are_told() {
+fn worktrees_without_their_repository_are_reported() {
     let repo = healthy();
     repo.run_plan(&plan("Run", &[execute("echo x > x.txt")]));
     well(&repo, "stray");
@@ -553,7 +553,7 @@ fn worktrees_of_what_is_gone_are_told() {
 }
 
 #[test]
-fn locks_that_were_left_are_told() {
+fn stale_locks_are_reported() {
     let repo = healthy();
     well(&repo, "locks");
     repo.write(".git/teddy/lock", "process 4000000 (execute)");
@@ -577,7 +577,7 @@ fn locks_that_were_left_are_told() {
 }
 
 #[test]
-fn a_turn_that_a_crash_interrupted_is_told_and_completed_by_fix() {
+fn an_interrupted_turn_is_reported_and_completed_by_fix() {
     let repo = healthy();
     let text = plan("Make d", &[create("d.txt", "d\n")]);
     repo.write("plan.md", text);
@@ -591,7 +591,7 @@ fn a_turn_that_a_crash_interrupted_is_told_and_completed_by_fix() {
 }
 
 #[test]
-fn saves_that_were_set_aside_are_told() {
+fn displaced_saves_are_reported() {
     let repo = healthy();
     well(&repo, "saves");
     repo.write(".git/teddy/undo/rescued/a.txt", "mine\n");
@@ -599,7 +599,7 @@ fn saves_that_were_set_aside_are_told() {
 }
 
 #[test]
-fn hooks_of_agents_whose_program_is_gone_are_told() {
+fn hooks_of_agents_without_a_program_are_reported() {
     let repo = healthy();
     well(&repo, "hooks");
     repo.done(&["hooks", "install", "claude", "--user", "-y"]);
@@ -627,7 +627,7 @@ fn hooks_of_agents_whose_program_is_gone_are_told() {
 }
 
 #[test]
-fn prompts_that_were_not_recorded_are_told() {
+fn unrecorded_prompts_are_reported() {
     let repo = healthy();
     well(&repo, "prompts");
     repo.write(
@@ -638,7 +638,7 @@ fn prompts_that_were_not_recorded_are_told() {
 }
 
 #[test]
-fn refs_that_name_nothing_are_told() {
+fn unknown_and_empty_refs_are_reported() {
     let repo = healthy();
     well(&repo, "stray-refs");
     let tip = repo.git(&["rev-parse", "refs/teddy/sessions/demo"]);
@@ -668,7 +668,7 @@ fn refs_that_name_nothing_are_told() {
 }
 
 #[test]
-fn a_session_that_lies_is_told() {
+fn a_forged_session_is_reported() {
     let repo = healthy();
     well(&repo, "turns");
     let head = repo.git(&["rev-parse", "HEAD"]);
@@ -678,7 +678,7 @@ fn a_session_that_lies_is_told() {
 }
 
 #[test]
-fn what_is_fixed_is_said_and_nothing_fixable_is_left() {
+fn each_fix_is_reported_and_all_fixable_problems_are_fixed() {
     let repo = project();
     repo.run_plan(&plan("Run", &[execute("echo x > x.txt")]));
     let place = repo.json(&["gc", "-n"], 0)["usage"]["worktrees"][0]["path"].clone();

@@ -39,7 +39,7 @@ fn idle_worktrees_go_and_come_back() {
 }
 
 #[test]
-fn a_session_goes_only_when_it_is_named() {
+fn only_a_named_session_is_deleted() {
     let rig = rig();
     rig.must(&["gc", "--idle-days", "0", "--undo-days", "0"]);
     assert_eq!(
@@ -109,7 +109,7 @@ fn the_worktree_of_a_change_is_its_sessions() {
 }
 
 #[test]
-fn who_works_in_a_session_that_is_to_go_can_end_its_turn() {
+fn a_running_turn_of_a_session_to_delete_can_end() {
     let rig = rig();
     let folder = rig.path().join(".git/teddy/locks/one");
     let lock = std::fs::File::options()
@@ -212,7 +212,7 @@ fn a_partial_clone_is_packed_too() {
 }
 
 #[test]
-fn old_snapshots_are_forgotten_and_the_newest_stays() {
+fn old_snapshots_are_deleted_except_the_newest() {
     let rig = rig();
     for number in 0..3 {
         rig.write("mine.txt", format!("{number}\n").as_bytes());
@@ -256,7 +256,7 @@ fn old_snapshots_are_forgotten_and_the_newest_stays() {
 }
 
 #[test]
-fn snapshots_that_stay_outlive_a_prune_while_others_are_forgotten() {
+fn kept_snapshots_survive_a_prune_while_others_are_deleted() {
     let rig = rig();
     for (number, now) in [
         (0, "2001-01-01T00:00:00Z"),
@@ -298,7 +298,7 @@ fn snapshots_that_stay_outlive_a_prune_while_others_are_forgotten() {
 }
 
 #[test]
-fn packs_that_git_has_one_index_over_stay() {
+fn packs_in_a_multi_pack_index_are_kept() {
     let rig = rig();
     rig.git(&["multi-pack-index", "write"]);
     for number in 0..3 {

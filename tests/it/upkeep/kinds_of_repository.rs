@@ -254,7 +254,7 @@ fn line_ends_are_those_of_the_users_checkout() {
 }
 
 #[test]
-fn attack_11_files_that_are_elsewhere_are_not_touched() {
+fn attack_11_a_core_worktree_outside_is_refused() {
     let repo = project();
     let elsewhere = repo.beside("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();

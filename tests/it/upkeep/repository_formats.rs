@@ -78,7 +78,7 @@ in_every_format! {
     two_sessions_at_once
     the_user_commits_and_switches_meanwhile
     gc_packs_and_forgets
-    a_ref_that_somebody_else_moved_stays_theirs
+    a_ref_that_another_process_moved_is_not_overwritten
     a_ref_without_its_commit_gets_the_last_one_back
     a_change_is_planned
     a_linked_worktree_has_a_head_of_its_own
@@ -319,7 +319,7 @@ fn gc_packs_and_forgets(format: Format) {
         .run_plan(&plan("Three", &[create("c.txt", "three\n")]));
 }
 
-fn a_ref_that_somebody_else_moved_stays_theirs(format: Format) {
+fn a_ref_that_another_process_moved_is_not_overwritten(format: Format) {
     use teddy::git::refs::{self, Expected, MoveError, RefMove};
     let repo = format.session();
     repo.workflow()
@@ -607,7 +607,7 @@ fn make(repo: &TestRepo, path: &str) -> Output {
 }
 
 #[test]
-fn the_lock_of_a_reftable_that_somebody_else_holds_is_named_and_left() {
+fn the_reftable_lock_of_another_process_is_named_and_kept() {
     let Some(repo) = reftable() else { return };
     let lock = repo.path().join(".git/reftable/tables.list.lock");
     std::fs::write(&lock, "").unwrap();
@@ -657,7 +657,7 @@ fn the_lock_of_a_reftable_that_we_left_is_removed() {
 }
 
 #[test]
-fn who_moves_refs_is_waited_for_even_when_it_was_killed() {
+fn a_lock_on_refs_is_respected_after_its_owner_was_killed() {
     let Some(repo) = reftable() else { return };
     // A git that outlives its parent still holds TeDDy's lock.
     let held = teddy::host::lock::Lock::take(

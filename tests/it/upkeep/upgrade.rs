@@ -161,7 +161,7 @@ fn what_was_recorded_by_an_earlier_version_is_found() {
 }
 
 #[test]
-fn the_work_of_an_earlier_version_goes_on() {
+fn sessions_of_an_earlier_version_continue() {
     each(|repo| {
         repo.workflow().execute().done();
         assert_eq!(repo.read("waited.txt"), "It waited.\n");

@@ -271,7 +271,7 @@ fn what_is_parsed_or_shown_whole_has_an_end() {
 }
 
 #[test]
-fn a_title_without_end_is_cut_where_it_is_shown() {
+fn an_endless_title_is_truncated_for_display() {
     let (ada, ben) = two_people();
     let long = |text: &str| text.replacen("Two", &"S".repeat(3_000_000), 1);
     let forged = with_words(&ada, &long, false);

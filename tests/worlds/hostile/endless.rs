@@ -212,7 +212,7 @@ fn attack_10_what_some_commands_need_ends_those_with_an_error() {
 }
 
 #[test]
-fn attack_10_what_nobody_needs_stops_no_command() {
+fn attack_10_damage_to_unneeded_objects_stops_no_command() {
     let odd = odd_ends(&SPARE, |_, out| out.code == 0);
     assert!(odd.is_empty(), "{}", odd.join("\n"));
 }
@@ -251,7 +251,7 @@ fn rules_of_megabytes_are_named_with_what_helps() {
 }
 
 #[test]
-fn attack_10_a_command_that_leaves_a_pipe_as_rules_stops_nobody() {
+fn attack_10_a_pipe_as_ignore_rules_blocks_no_command() {
     for name in [".gitignore", "sub/.gitattributes"] {
         let repo = project();
         let odd = format!("mkdir -p sub; rm -f {name}; mkfifo {name}; echo x > made");

@@ -111,7 +111,7 @@ fn script(numbers: &mut Numbers) -> String {
 }
 
 #[test]
-fn whatever_a_command_does_everything_works_afterwards() {
+fn everything_works_after_random_damage_by_a_command() {
     let rounds = teddy::host::env::var("TEDDY_VANDALS").and_then(|text| text.parse().ok());
     let ground = Ground::new();
     let home = ground.repo.beside("home");

@@ -66,7 +66,7 @@ fn a_plan_that_cannot_be_parsed() {
 }
 
 #[test]
-fn a_plan_that_nobody_can_approve() {
+fn a_plan_without_a_way_to_approve_it() {
     let repo = project();
     write_plan(&repo, &[edit("a.txt", "one", "two")]);
     repo.done(&["plan", "-m", "go", "--from", "../plan.md"]);

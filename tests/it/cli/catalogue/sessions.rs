@@ -88,7 +88,7 @@ fn a_turn_in_progress() {
 }
 
 #[test]
-fn a_plan_that_somebody_else_made() {
+fn a_plan_of_another_user() {
     let from = project();
     write_plan(&from, &[edit("a.txt", "one", "two")]);
     from.done(&["plan", "-m", "go", "--from", "../plan.md"]);

@@ -104,7 +104,7 @@ fn promise_b1_a_fetched_session_brings_what_its_turns_stand_on() {
 }
 
 #[test]
-fn promise_b1_a_session_whose_ref_is_gone_can_still_be_taken_out() {
+fn promise_b1_turns_of_a_deleted_session_can_be_undone() {
     let repo = project();
     repo.workflow()
         .run_plan(&plan("One", &[create("one.txt", "1\n")]));
@@ -119,7 +119,7 @@ fn promise_b1_a_session_whose_ref_is_gone_can_still_be_taken_out() {
 }
 
 #[test]
-fn promise_b1_a_checkout_that_is_gone_is_forgotten_by_gc() {
+fn promise_b1_gc_forgets_a_deleted_checkout() {
     let repo = project();
     let other = repo.beside("other");
     let name = other.to_str().unwrap();
@@ -214,7 +214,7 @@ fn promise_b1_where_a_file_is_kept_no_folder_takes_its_place() {
 }
 
 #[test]
-fn promise_b2_what_git_or_the_user_took_away_is_said() {
+fn promise_b2_changes_removed_by_git_or_the_user_are_reported() {
     let repo = project();
     repo.run_plan(&plan(
         "One",

@@ -42,7 +42,7 @@ fn promise_b2_a_commit_takes_nothing_away() {
 }
 
 #[test]
-fn promise_b2_a_reset_that_takes_a_turn_away_is_said() {
+fn promise_b2_a_reset_that_removes_a_turn_is_reported() {
     let repo = committed_turn();
     repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
     let told = [
@@ -138,7 +138,7 @@ fn promise_b2_a_stash_is_missed_until_it_is_popped() {
 }
 
 #[test]
-fn promise_b2_a_rebase_onto_other_changes_is_told_apart_from_the_turn() {
+fn promise_b2_a_rebase_is_distinguished_from_the_turn() {
     let repo = committed_turn();
     repo.git(&["switch", "-q", "main"]);
     repo.write("a.txt", "1\n2\n3\n4\nfive\n");
@@ -250,7 +250,7 @@ fn overlapped() -> TestRepo {
 }
 
 #[test]
-fn promise_b3_everyone_says_that_a_result_is_not_in_the_files() {
+fn promise_b3_every_command_reports_an_unapplied_result() {
     let repo = overlapped();
     repo.teddy(&["status"]).check(0, &["T", NOT_BROUGHT]);
     let files = json!(["a.txt", "new.txt"]);
@@ -275,7 +275,7 @@ fn promise_b3_everyone_says_that_a_result_is_not_in_the_files() {
 }
 
 #[test]
-fn promise_b3_after_each_way_out_nothing_is_said() {
+fn promise_b3_after_each_resolution_nothing_is_reported() {
     for (way, expected) in [("--theirs", "1\ntwo\n3\n4\n5\n"), ("--ours", "mine\n")] {
         let repo = overlapped();
         repo.done(&["restore", "1", way]);
@@ -301,7 +301,7 @@ fn promise_b3_after_each_way_out_nothing_is_said() {
 }
 
 #[test]
-fn promise_b3_what_the_user_brings_by_hand_is_there() {
+fn promise_b3_a_result_that_the_user_applies_counts_as_applied() {
     let repo = overlapped();
     repo.write("new.txt", "n\n");
     assert_eq!(workspace(&repo)["not_brought"]["files"], json!(["a.txt"]));
@@ -310,7 +310,7 @@ fn promise_b3_what_the_user_brings_by_hand_is_there() {
 }
 
 #[test]
-fn promise_b3_a_turn_that_changes_files_goes_on_without_the_result() {
+fn promise_b3_the_next_turn_changes_files_without_the_result() {
     let repo = overlapped();
     repo.workflow()
         .run_plan(&plan("On", &[create("on.txt", "o\n")]));
@@ -319,7 +319,7 @@ fn promise_b3_a_turn_that_changes_files_goes_on_without_the_result() {
 }
 
 #[test]
-fn promise_b3_a_branch_says_it_too_and_another_session_does_not() {
+fn promise_b3_a_branch_reports_it_but_not_another_session() {
     let repo = overlapped();
     repo.done(&["branch", "@", "alt"]);
     repo.teddy(&["status"]).check(0, &["T", NOT_BROUGHT]);
