@@ -111,7 +111,7 @@ fn bash_offers_what_only_the_project_knows() {
 fn promise_d3_bash_offers_a_listed_name_with_brackets_as_the_name_that_it_is() {
     let Some(repo) = project() else { return };
     repo.write("app/[id]/page.tsx", "x\n");
-    repo.done(&["context", "add", "app/[id]/page.tsx"]);
+    repo.workflow().add(&["app/[id]/page.tsx"]);
     let words = ["teddy", "context", "rm", "app"];
     assert_eq!(offered(&repo, &words), ["app/\\[id\\]/page.tsx"]);
     // The shell removes the backslashes.

@@ -8,7 +8,7 @@ use crate::support::TestRepo;
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("notes.txt", "one\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo.reply(&plan("Make b", &[create("b.txt", "b\n")]));
     repo.done(&["resume", "-y", "-m", "make b"]);
     repo

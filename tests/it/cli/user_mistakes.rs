@@ -312,7 +312,8 @@ fn another_teddy_at_work_is_waited_for_and_then_named() {
     crate::support::Output::of(command.env("TEDDY_LOCK_TIMEOUT", "0.5")).check(75, &["restore"]);
     assert!(started.elapsed().as_secs_f64() > 0.5);
     drop(held);
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
 }
 
 #[test]
@@ -455,7 +456,7 @@ fn a_wrong_number_option_or_word_has_a_hint() {
 #[test]
 fn a_message_with_a_waiting_plan_is_reported_before_the_review() {
     let repo = TestRepo::new();
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     std::fs::write(
         repo.beside("plan.md"),
         plan("Make b", &[create("b.txt", "b\n")]),

@@ -351,14 +351,16 @@ fn a_title_that_begins_like_a_comment_is_kept() {
         repo.git(&["config", name, value]);
         repo.git(&["config", "commit.template", ".git/template"]);
         repo.write(".git/template", "# Why: x\n; Why: y\n");
-        repo.run_plan(&plan("#42: fix the number", &[create("n.txt", "x\n")]));
+        repo.workflow()
+            .run_plan(&plan("#42: fix the number", &[create("n.txt", "x\n")]));
         repo.done(&["land", "--no-edit"]);
         assert_eq!(
             repo.git(&["log", "-1", "--format=%s"]),
             "#42: fix the number"
         );
 
-        repo.run_plan(&plan("; #43", &[create("m.txt", "x\n")]));
+        repo.workflow()
+            .run_plan(&plan("; #43", &[create("m.txt", "x\n")]));
         let options: &[(&str, &str)] = &[("GIT_EDITOR", "true")];
         let mut screen = Screen::open_with(&repo, (100, 40), (&["land"], options));
         assert_eq!(screen.end(), 0, "{}", screen.shown());
@@ -549,8 +551,9 @@ fn a_hook_that_leaves_the_branch_is_reported() {
 #[test]
 fn a_new_branch_can_have_the_first_commit() {
     let repo = TestRepo::new();
-    repo.done(&["new", "demo"]);
-    repo.run_plan(&plan("Make a", &[create("a.txt", "a\n")]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow()
+        .run_plan(&plan("Make a", &[create("a.txt", "a\n")]));
     hook(
         &repo,
         "pre-commit",
@@ -563,7 +566,8 @@ fn a_new_branch_can_have_the_first_commit() {
 
     hook(&repo, "pre-commit", "exit 0");
     repo.commit("all");
-    repo.run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
     hook(&repo, "pre-commit", "exit 1");
     insta::assert_snapshot!(repo.printed(&["land", "-m", "x", "--branch", "second"]), @"
     --- stderr
@@ -612,7 +616,8 @@ fn hooks_that_use_git_have_the_effect_they_have_in_git_commit() {
         json!([head])
     );
 
-    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
     hook(
         &repo,
         "post-commit",
@@ -622,7 +627,8 @@ fn hooks_that_use_git_have_the_effect_they_have_in_git_commit() {
     assert_eq!(repo.git(&["log", "-2", "--format=%s"]), "more\nLand d");
     assert_eq!(status(&repo), "A  own.txt");
 
-    repo.run_plan(&plan("Make e", &[create("e.txt", "e\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make e", &[create("e.txt", "e\n")]));
     hook(&repo, "post-commit", "git reset -q --soft HEAD^");
     let head = repo.git(&["rev-parse", "HEAD"]);
     insta::assert_snapshot!(repo.printed(&["land", "-m", "Land e"]), @"

@@ -92,7 +92,8 @@ fn t16_a_landing_is_a_turn_that_names_its_commits_and_turns() {
     hint: `teddy log` lists the turns; `teddy land <turn>` lands one again
     exit code 1
     ");
-    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
     let landed = format!("Landed on main: turns 1-3 ({short}); not yet: turn 5\n");
     assert!(repo.done(&["status"]).contains(&landed));
     repo.done(&["land", "--no-edit"]);
@@ -558,7 +559,7 @@ fn undo_in_a_renamed_session_names_landed_turns() {
 #[test]
 fn t17_turns_that_were_undone_do_not_land_and_landed_ones_leave_the_branch() {
     let repo = three_turns();
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     insta::assert_snapshot!(repo.printed(&["land", "3", "-m", "x"]), @"
     --- stderr
     error: turn 3 is not in effect: it was undone, or its result was never applied
@@ -589,7 +590,7 @@ fn t17_turns_that_were_undone_do_not_land_and_landed_ones_leave_the_branch() {
     ");
     repo.done(&["redo"]);
     assert_eq!(status(&repo), "");
-    repo.done(&["restore", "0"]);
+    repo.workflow().restore("0").done();
     assert_eq!(status(&repo), " M a.txt\n D dir/b.txt");
     assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
 }
@@ -599,7 +600,7 @@ fn t17_turns_that_were_undone_do_not_land_and_landed_ones_leave_the_branch() {
 #[test]
 fn a_turn_that_was_undone_for_the_users_side_does_not_land() {
     let repo = project();
-    repo.run_plan(&plan(
+    repo.workflow().run_plan(&plan(
         "Change a",
         &[edit("a.txt", "2", "two"), create("b.txt", "b\n")],
     ));

@@ -489,7 +489,8 @@ fn a_signature_is_made_with_the_users_key() {
     let plain = repo.git(&["cat-file", "commit", "teddy/sessions/demo"]);
     assert!(!plain.contains("gpgsig"), "{plain}");
 
-    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
     repo.git(&["config", "user.signingKey", "/nowhere/key"]);
     insta::assert_snapshot!(refused(&repo, &land_as("x")), @"
     error: git made no commit (exit status: 128); nothing was changed

@@ -253,10 +253,11 @@ fn the_lines_of_a_landing_lead_to_the_turns_that_brought_them_and_no_others() {
 fn a_file_with_an_odd_name_is_traced() {
     let repo = TestRepo::new().file("a \"b\"\t\u{fc}.txt", "one\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     let script = "printf '1\\n2\\n' > 'a \"b\"'\"$(printf '\\t')\"'\u{fc}.txt'";
     repo.run_plan(&plan("One", &[execute(script)]));
-    repo.run_plan(&plan("Two", &[create("b.txt", "b\n")]));
+    repo.workflow()
+        .run_plan(&plan("Two", &[create("b.txt", "b\n")]));
     repo.done(&["land", "-m", "Both"]);
     assert_eq!(
         origins(&repo, &["a \"b\"\t\u{fc}.txt"]),

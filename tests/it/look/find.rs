@@ -7,9 +7,10 @@ use crate::support::TestRepo;
 fn two_sessions() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\ntwo\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt"]);
-    repo.run_plan(&plan("Change a", &[edit("a.txt", "two", "needle here")]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
+    repo.workflow()
+        .run_plan(&plan("Change a", &[edit("a.txt", "two", "needle here")]));
     repo.reply(&plan(
         "Print it",
         &[
@@ -19,8 +20,9 @@ fn two_sessions() -> TestRepo {
     ));
     repo.done(&["plan", "-m", "print the needle"]);
     repo.done(&["execute", "-y"]);
-    repo.done(&["branch", "1", "other"]);
-    repo.run_plan(&plan("Another way", &[create("c.txt", "a Needle\n")]));
+    repo.workflow().branch("1", "other").done();
+    repo.workflow()
+        .run_plan(&plan("Another way", &[create("c.txt", "a Needle\n")]));
     repo
 }
 
@@ -145,7 +147,7 @@ fn a_damaged_session_hides_no_other() {
 fn binary_files_match_without_their_bytes() {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo.run_plan(&plan(
         "Make a binary",
         &[execute("printf 'a\\0needle\\n' > data.bin")],

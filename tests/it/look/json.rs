@@ -406,7 +406,8 @@ fn promise_c3_times_are_rfc_3339_and_unknown_numbers_null() {
 #[test]
 fn promise_c3_every_command_says_its_result_as_json() {
     let repo = project();
-    repo.run_plan(&plan("One", &[create("b.txt", "b\n")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("b.txt", "b\n")]));
     for args in [
         &["init"][..],
         &["setup", "--list"],

@@ -152,8 +152,8 @@ fn line_endings_of_a_checkout_are_no_change() {
 #[test]
 fn a_session_with_a_context_and_no_plan_is_not_compared() {
     let repo = project();
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
     let out = repo.teddy(&["sessions", "--overlap"]);
     assert_eq!(
         (out.stdout.as_str(), out.stderr.as_str()),

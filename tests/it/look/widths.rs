@@ -11,11 +11,15 @@ const TITLE: &str = "Greet everybody by their name, in the language that they sp
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\ntwo\n");
     repo.commit("Describe what the program does, and for whom it was made");
-    repo.done(&["new", "greet-everybody-by-name"]);
-    repo.done(&["context", "add", "a.txt"]);
-    repo.run_plan(&plan(TITLE, &[edit("a.txt", "two", "needle two")]));
+    repo.workflow()
+        .new_session("greet-everybody-by-name")
+        .done();
+    repo.workflow().add(&["a.txt"]);
+    repo.workflow()
+        .run_plan(&plan(TITLE, &[edit("a.txt", "two", "needle two")]));
     repo.done(&["branch", "other"]);
-    repo.run_plan(&plan("Say goodbye", &[create("b.txt", "bye\n")]));
+    repo.workflow()
+        .run_plan(&plan("Say goodbye", &[create("b.txt", "bye\n")]));
     repo
 }
 

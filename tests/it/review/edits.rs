@@ -21,8 +21,8 @@ fn session() -> TestRepo {
         .file("a.toml", FILE)
         .file("note.txt", "seen \u{202e}desrever\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.toml"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.toml"]);
     repo.done(&["context", "add", "--turn", "note.txt"]);
     repo
 }

@@ -252,9 +252,9 @@ fn r7_what_the_person_edits_is_what_runs_and_what_the_report_says() {
 #[test]
 fn a_session_is_chosen_from_a_list_and_leaving_changes_nothing() {
     let repo = project();
-    repo.done(&["new", "first"]);
-    repo.done(&["new", "second"]);
-    repo.done(&["switch", "first"]);
+    repo.workflow().new_session("first").done();
+    repo.workflow().new_session("second").done();
+    repo.workflow().switch("first").done();
     let current = || {
         repo.json(&["status"], 0)["session"]
             .as_str()

@@ -9,7 +9,7 @@ fn project(actions: &[String]) -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.git(&["config", "teddy.review.reads", "ask"]);
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     std::fs::write(repo.beside("plan.md"), plan("Which one", actions)).unwrap();
     repo.done(&["plan", "-m", "go", "--from", "../plan.md"]);
     repo

@@ -10,8 +10,8 @@ fn project() -> TestRepo {
         .file("app.toml", "name = \"x\"\n\na = 1\n")
         .file("docs/日本語.md", "# 概要\n\nCafe\u{301} 👩‍💻 \u{202e}x\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "app.toml"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["app.toml"]);
     let actions = [
         create(
             "src/новый/größe.py",

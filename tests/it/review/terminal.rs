@@ -13,7 +13,7 @@ use crate::support::TestRepo;
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     std::fs::write(
         repo.beside("plan.md"),
         plan(
@@ -383,7 +383,7 @@ fn with_all_output_redirected_an_editor_gets_the_terminal() {
 #[test]
 fn an_error_and_its_hint_are_folded_between_words() {
     let repo = TestRepo::new();
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     let mut screen = Screen::open(&repo, (60, 10), &["plan", "-m", "x"]);
     assert_eq!(screen.end(), 1);
     insta::assert_snapshot!(screen.shown().trim_end(), @r"
@@ -421,7 +421,7 @@ fn without_colours_no_colour_is_written() {
 #[test]
 fn a_terminal_that_can_only_print_gets_no_colour() {
     let repo = TestRepo::new();
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     for (term, coloured) in [("xterm", true), ("dumb", false), ("", false)] {
         let variables = [("TERM", term), ("GIT_PAGER", "cat")];
         let mut screen = Screen::open_with(&repo, (80, 10), (&["log"], &variables));
@@ -636,7 +636,7 @@ fn promise_a6_what_no_longer_fits_is_named_and_the_rest_can_run() {
 fn promise_a6_a_plan_of_which_nothing_fits_waits_until_it_does() {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     std::fs::write(
         repo.beside("plan.md"),
         plan("Make", &[create("b.txt", "b\n")]),

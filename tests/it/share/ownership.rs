@@ -155,7 +155,7 @@ fn another_users_turn_does_not_choose_the_model_of_its_retry() {
     exit code 3
     ");
 
-    repo.done(&["switch", "theirs"]);
+    repo.workflow().switch("theirs").done();
     forget_owner(&repo);
     insta::assert_snapshot!(repo.printed(&["retry", "3"]), @"
     --- stderr

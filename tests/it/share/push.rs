@@ -185,7 +185,8 @@ fn bare2_the_same_session_has_the_same_bare_one_on_every_machine() {
     ");
 
     // Each clone adds new turns to the remote's bare session.
-    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     repo.git_in(
         &other,
         &[
@@ -241,7 +242,8 @@ fn bare3_a_bare_session_comes_from_the_session_and_from_no_ref_here() {
     repo.git(&["update-ref", "-d", BARE]);
     repo.done(&["gc"]);
     repo.git(&["gc", "-q", "--prune=now"]);
-    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
     demo: 1 of 3 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
       the `input.md` of each turn names the project's directory
@@ -307,7 +309,8 @@ fn bare5_the_code_takes_the_place_of_the_bare_session_and_never_the_other_way_ro
     let repo = session();
     repo.done(&["push", "-y"]);
     repo.write("notes.txt", "mine\n");
-    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     let shown = repo.json(&["push", "--code", "-y"], 0);
     let shown = &shown["sessions"][0];
     assert_eq!(
@@ -322,7 +325,8 @@ fn bare5_the_code_takes_the_place_of_the_bare_session_and_never_the_other_way_ro
     assert_eq!(refs(&repo), format!("{tip} {CODE}"));
 
     // Once the code was sent, a bare session is refused.
-    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
     insta::assert_snapshot!(repo.printed(&["push", "--no-code", "-y"]), @"
     --- stderr
     error: remote `origin` has `demo` with its code; a session without code cannot take its place
@@ -394,7 +398,8 @@ fn bare4_turns_of_others_are_named_and_never_overwritten() {
             .check(0, &[]);
         let before = refs(&repo);
 
-        repo.run_plan(&plan("Mine", &[create("c.txt", "c\n")]));
+        repo.workflow()
+            .run_plan(&plan("Mine", &[create("c.txt", "c\n")]));
         repo.teddy(&["push", "-y", mode]).check(
             1,
             &[
@@ -465,7 +470,8 @@ fn bare6_a_key_in_an_output_stops_the_push_until_it_is_allowed() {
     exit code 0
     ");
     // Findings in turns that the remote already has are not reported again.
-    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     plant(&repo, "output/02.txt", &key());
     insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
     demo: 1 of 3 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
@@ -509,8 +515,10 @@ fn with_the_code_every_file_is_looked_at_that_the_remote_lacks() {
     let repo = session();
     repo.git(&["push", "-q", "origin", "main"]);
     repo.write("notes.txt", "one\nsee /home/ada/notes\n");
-    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
-    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
     insta::assert_snapshot!(repo.printed(&["push", "-n"]), @"
     demo: 4 turns without the code, [n] objects, [n] KiB, to refs/teddy/bare/demo of origin
       the `input.md` of each turn names the project's directory
@@ -591,7 +599,8 @@ fn bare7_findings_are_redacted_in_the_copy_and_in_later_pushes() {
 
     // A later push adds to the redacted bare session, from another machine too.
     let first = there(&repo, BARE);
-    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     plant(&repo, "output/02.txt", "in /home/ada/y\n");
     let shown = repo.json(&["push", "-n"], 0);
     assert_eq!(shown["sessions"][0]["new_turns"], json!(1));
@@ -661,7 +670,8 @@ fn bare7_with_the_code_the_turns_are_redacted_and_the_files_are_not() {
     check_fetched(&repo, "redacted");
 
     // Later turns go on with the redacted ones.
-    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     plant(&repo, "output/02.txt", "in /home/ada/y\n");
     insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
     demo: 1 of 3 turns with the code, [n] objects, [n] KiB, to refs/teddy/sessions/demo of origin
@@ -686,7 +696,8 @@ fn bare7_with_the_code_the_turns_are_redacted_and_the_files_are_not() {
 
     // A path in a file of a commit stops the push also if a turn had it.
     repo.write("notes.txt", "see /home/ada/x\n");
-    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
     insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
     demo: 1 of 4 turns with the code, [n] objects, [n] KiB, to refs/teddy/sessions/demo of origin
       without keys and paths: 0 findings in the new turns
@@ -735,7 +746,8 @@ fn bare8_what_is_there_with_a_key_does_not_become_another_bare_session() {
     plant(&repo, "output/01.txt", &key());
     repo.done(&["push", "-y", "--allow", "keys"]);
     let before = refs(&repo);
-    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     insta::assert_snapshot!(repo.printed(&["push", "-y", "--redact"]), @"
     --- stderr
     error: remote `origin` has turns of `demo` with what would be taken out of them now
@@ -886,7 +898,8 @@ fn after_a_connection_that_was_cut_pushing_again_works() {
     ");
 
     // The server dies after it has updated the ref.
-    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     let hook = remote(&repo).join("hooks/post-update");
     write_hook(&hook, "kill -9 $PPID; sleep 1");
     insta::assert_snapshot!(repo.printed(&["push", "-y"]), @"
@@ -955,7 +968,8 @@ fn of_two_concurrent_pushes_one_fails_and_names_the_new_turns() {
     .unwrap();
     repo.teddy_in(&other, &["-s", "demo", "execute", "plan.md", "-y"])
         .check(0, &[]);
-    repo.run_plan(&plan("Mine", &[create("c.txt", "c\n")]));
+    repo.workflow()
+        .run_plan(&plan("Mine", &[create("c.txt", "c\n")]));
     // The other clone pushes after this one has read the remote's refs.
     let hook = repo.path().join(".git/hooks/pre-push");
     let teddy = env!("CARGO_BIN_EXE_teddy");
@@ -993,7 +1007,7 @@ fn turns_of_every_kind_can_be_fetched_and_come_back_from_a_bundle() {
     // A report shows this text in another form.
     let script = format!("echo 'a\u{200d}b {}' > made.txt", key());
     repo.run_plan(&plan("Run it", &[execute(&script)]));
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     repo.git(&["add", "a.txt"]);
     repo.done(&["land", "1", "-m", "Land it"]);
     repo.done(&["verify"]);

@@ -353,7 +353,7 @@ fn that_hundreds_of_refs_can_be_read_is_noted_until_the_machine_goes_down() {
     repo.git(&["pack-refs", "--all"]);
     let note = repo.path().join(".git/teddy/readable");
     assert!(!note.exists());
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(std::fs::read_to_string(&note).unwrap().lines().count(), 1);
     if repo.path().join(".git/reftable").exists() {
         return;
@@ -384,7 +384,8 @@ fn a_session_is_renamed_with_its_waiting_plan() {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
     repo.done(&["new", "My first session"]);
-    repo.run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
     repo.reply(&plan("Make c", &[create("c.txt", "c\n")]));
     repo.done(&["plan", "make c"]);
     let tip = repo.git(&["rev-parse", "teddy/sessions/my-first-session"]);
@@ -411,7 +412,7 @@ fn a_session_is_renamed_with_its_waiting_plan() {
     repo.teddy(&["doctor"]).check(0, &[]);
 
     // A name that is in use stays what it is.
-    repo.done(&["branch", "1", "other"]);
+    repo.workflow().branch("1", "other").done();
     let refs = repo.git(&["for-each-ref"]);
     insta::assert_snapshot!(repo.printed(&["branch", "-m", "better-name"]), @"
     --- stderr
@@ -497,7 +498,7 @@ fn a_session_of_someone_else_runs_only_what_was_shown() {
     exit code 1
     ");
     // A branch of it is no more the user's than itself.
-    repo.done(&["branch", "theirs:1", "mine"]);
+    repo.workflow().branch("theirs:1", "mine").done();
     insta::assert_snapshot!(repo.printed(&["verify", "--rerun", "mine:1", "-y"]), @"
     --- stderr
     error: turn 1 of session `mine` is not recorded as yours; its plan does not run

@@ -111,7 +111,8 @@ fn t19_a_session_is_signed_and_verified_in_every_format() {
         assert!(signature["key"].as_str().unwrap().starts_with("SHA256:"));
 
         // Later turns are only covered by a new signature.
-        repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+        repo.workflow()
+            .run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
         let line =
             "demo: 3 turns, sound, signed up to turn 2 by test@localhost at 2026-01-02T03:04:05Z\n";
         assert_eq!(repo.done(&["verify"]), line);
@@ -135,7 +136,8 @@ fn recovery_takes_a_signature_for_sound_and_gives_a_lost_one_back() {
         };
         repo.done(&["verify", "--sign"]);
         let first = repo.git(&["rev-parse", SIGNED]);
-        repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+        repo.workflow()
+            .run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
         for command in [&["doctor", "--fix"][..], &["gc"], &["undo"]] {
             let out = repo.teddy(command);
             assert!(out.code == 0 && !out.stderr.contains("damaged"), "{out}");
@@ -173,7 +175,8 @@ fn a_signature_goes_with_its_session_and_travels_with_it() {
     let signed = "refs/teddy/signed/*:refs/teddy/signed/*";
     let push = || repo.git(&["push", "-q", other.to_str().unwrap(), sessions, signed]);
     push();
-    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     repo.done(&["verify", "--sign"]);
     push();
     let signers = repo.git(&["config", "gpg.ssh.allowedSignersFile"]);
@@ -235,7 +238,8 @@ fn a_signature_is_pushed_and_fetched_with_the_session_that_it_covers() {
     assert!(!found.to_string().contains("remotes-signed"), "{found}");
 
     // A later turn is not covered. If the remote deletes the signature, `fetch` deletes it too.
-    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     repo.done(&["push", "--code", "-y"]);
     repo.done(&["fetch"]);
     let verified = repo.json(&["verify", "origin/demo"], 0);
@@ -293,8 +297,9 @@ fn a_signature_that_git_does_not_accept_is_a_fault() {
 fn a_signature_of_something_else_is_a_fault() {
     let Some(repo) = signable(&[]) else { return };
     repo.done(&["verify", "--sign"]);
-    repo.done(&["branch", "1", "fork"]);
-    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.workflow().branch("1", "fork").done();
+    repo.workflow()
+        .run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
     repo.done(&["verify", "--sign", "fork"]);
     let tip = repo.git(&["rev-parse", "teddy/sessions/fork"]);
     let tag = repo.git(&["rev-parse", "refs/teddy/signed/fork"]);

@@ -365,7 +365,7 @@ fn t13_what_an_interrupted_plan_did_can_be_looked_at_and_restored() {
     +c
     exit code 0
     ");
-    repo.done(&["restore", "2"]);
+    repo.workflow().restore("2").done();
     assert_eq!(
         [repo.read("a.txt"), repo.read("made.txt")],
         ["one\n2\nthree\n", "made\n"]

@@ -315,7 +315,7 @@ fn the_model_of_the_first_turn_is_the_model_of_the_session() {
 
     repo.done(&["branch", "-m", "renamed"]);
     assert_eq!(session_model(&repo), model);
-    repo.done(&["new", "next"]);
+    repo.workflow().new_session("next").done();
     insta::assert_snapshot!(repo.printed(&["status"]), @"
     Session next, turn 0, on branch main
     Ready for turn 1

@@ -73,9 +73,11 @@ fn promise_b1_two_sessions_take_each_others_turns_out_and_bring_them_back() {
 #[test]
 fn promise_b1_a_fetched_session_brings_what_its_turns_stand_on() {
     let repo = project();
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
-    repo.done(&["new", "two"]);
-    repo.run_plan(&plan("Two", &[edit("one.txt", "1", "one")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow().new_session("two").done();
+    repo.workflow()
+        .run_plan(&plan("Two", &[edit("one.txt", "1", "one")]));
     let (clone, from) = (repo.beside("clone"), repo.path());
     let clone_name = clone.to_str().unwrap();
     repo.git(&["clone", "-q", from.to_str().unwrap(), clone_name]);
@@ -149,7 +151,7 @@ fn promise_b1_gc_forgets_a_deleted_checkout() {
 #[test]
 fn promise_b1_kept_sides_and_single_paths_are_remembered() {
     let repo = project();
-    repo.run_plan(&plan(
+    repo.workflow().run_plan(&plan(
         "One",
         &[edit("a.txt", "2", "two"), create("one.txt", "1\n")],
     ));
@@ -179,7 +181,8 @@ fn promise_b1_kept_sides_and_single_paths_are_remembered() {
 #[test]
 fn promise_b1_conflict_markers_are_brought_back_as_they_were_recorded() {
     let repo = project();
-    repo.run_plan(&plan("One", &[edit("a.txt", "2", "two")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[edit("a.txt", "2", "two")]));
     repo.write("a.txt", "1\nmine\n3\n4\n5\n");
     repo.done(&["restore", "0", "--markers"]);
     let marked = repo.read("a.txt");
@@ -187,15 +190,16 @@ fn promise_b1_conflict_markers_are_brought_back_as_they_were_recorded() {
     repo.write("a.txt", "1\nsettled\n3\n4\n5\n");
     repo.done(&["restore", "2", "--exact", "-y"]);
     assert_eq!(repo.read("a.txt"), marked);
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(repo.read("a.txt"), "1\nsettled\n3\n4\n5\n");
 }
 
 #[test]
 fn promise_b1_where_a_file_is_kept_no_folder_takes_its_place() {
     let repo = project();
-    repo.run_plan(&plan("One", &[create("x/y.txt", "1\n")]));
-    repo.done(&["undo"]);
+    repo.workflow()
+        .run_plan(&plan("One", &[create("x/y.txt", "1\n")]));
+    repo.workflow().undo(1).done();
     repo.write("x", "mine\n");
     insta::assert_snapshot!(repo.printed(&["redo"]), @"
     overlap x
@@ -216,7 +220,7 @@ fn promise_b1_where_a_file_is_kept_no_folder_takes_its_place() {
 #[test]
 fn promise_b2_changes_removed_by_git_or_the_user_are_reported() {
     let repo = project();
-    repo.run_plan(&plan(
+    repo.workflow().run_plan(&plan(
         "One",
         &[create("f1.txt", "1\n"), edit("a.txt", "2", "two")],
     ));
@@ -244,8 +248,10 @@ fn promise_b2_changes_removed_by_git_or_the_user_are_reported() {
 #[test]
 fn promise_b5_undo_goes_back_over_turns_that_changed_files() {
     let repo = project();
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
-    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow()
+        .run_plan(&plan("Two", &[create("two.txt", "2\n")]));
     let out = repo.teddy_reads(&["execute", "-", "-y"], plan("Ask", &[chat("Well?")]));
     assert!([0, 5].contains(&out.code), "{out}");
     insta::assert_snapshot!(repo.printed(&["undo"]), @"
@@ -264,7 +270,7 @@ fn promise_b5_undo_goes_back_over_turns_that_changed_files() {
     hint: `teddy log` lists the turns; `teddy restore <turn>` goes back to one
     exit code 1
     ");
-    repo.done(&["restore", "2"]);
+    repo.workflow().restore("2").done();
     let titles: Vec<String> = repo.json(&["log"], 0).as_array().unwrap()[..4]
         .iter()
         .map(|row| row["title"].as_str().unwrap().to_owned())

@@ -75,8 +75,9 @@ fn pb2_what_is_in_the_files_follows_from_the_last_publication() {
 #[test]
 fn pb3_a_folder_that_was_restored_alone_is_apart() {
     let repo = project();
-    repo.run_plan(&plan("One", &[create("dir/one.txt", "1\n")]));
-    repo.run_plan(&plan(
+    repo.workflow()
+        .run_plan(&plan("One", &[create("dir/one.txt", "1\n")]));
+    repo.workflow().run_plan(&plan(
         "Two",
         &[create("dir/two.txt", "2\n"), create("two.txt", "2\n")],
     ));
@@ -112,12 +113,15 @@ fn pb4_a_turn_without_changes_names_what_is_there() {
 #[test]
 fn pb5_turns_of_an_earlier_version_stand_on_each_other() {
     let repo = project();
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
-    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow()
+        .run_plan(&plan("Two", &[create("two.txt", "2\n")]));
     as_earlier_versions_wrote(&repo);
 
     repo.write("mine.txt", "mine\n");
-    repo.run_plan(&plan("Three", &[edit("a.txt", "3", "three")]));
+    repo.workflow()
+        .run_plan(&plan("Three", &[edit("a.txt", "3", "three")]));
     let below = publication(&repo, LAST)["below"]["top"]
         .as_str()
         .unwrap()
@@ -128,7 +132,7 @@ fn pb5_turns_of_an_earlier_version_stand_on_each_other() {
         json!(["two.txt"])
     );
     assert_eq!(repo.read("mine.txt"), "mine\n");
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(repo.read("a.txt"), "1\n2\nthree\n4\n5\n");
     repo.git(&["fsck", "--strict", "--no-dangling"]);
 }
@@ -183,7 +187,7 @@ fn pb6_what_a_crash_left_is_noted_when_it_is_finished() {
             id(&repo, "teddy/sessions/demo^3"),
             "{point}"
         );
-        repo.done(&["undo"]);
+        repo.workflow().undo(1).done();
         assert!(!repo.path().join("one.txt").exists(), "{point}");
     }
 }

@@ -115,7 +115,8 @@ fn promise_b2_no_branch_is_another_one_too() {
 #[test]
 fn promise_b2_a_stash_is_missed_until_it_is_popped() {
     let repo = project();
-    repo.run_plan(&plan("One", &[edit("a.txt", "2", "two")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[edit("a.txt", "2", "two")]));
     repo.git(&["stash", "-q"]);
     insta::assert_snapshot!(repo.printed(&["status"]), @"
     Session one, turn 1, on branch main
@@ -157,9 +158,11 @@ fn promise_b2_a_rebase_is_distinguished_from_the_turn() {
 #[test]
 fn promise_b2_switch_and_branch_say_which_turns_are_in_the_files() {
     let repo = project();
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
-    repo.done(&["new", "two"]);
-    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow().new_session("two").done();
+    repo.workflow()
+        .run_plan(&plan("Two", &[create("two.txt", "2\n")]));
     repo.write("mine.txt", "mine\n");
     let told = "your files do not match turn 1: they have turn 1 of two; `teddy restore @` takes them there";
     let name = json!([{ "session": "two", "turn": 1 }]);
@@ -205,8 +208,10 @@ fn promise_b2_switch_and_branch_say_which_turns_are_in_the_files() {
 #[test]
 fn promise_b1_without_a_record_all_files_count_as_the_users() {
     let repo = project();
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
-    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow()
+        .run_plan(&plan("Two", &[create("two.txt", "2\n")]));
     repo.git(&["update-ref", "-d", "refs/teddy/published/main"]);
     let gone = "TeDDy has no record of which turns are in your files, so everything in them counts as your own";
     repo.teddy(&["status"]).check(0, &[gone]);
@@ -223,9 +228,9 @@ fn promise_b1_without_a_record_all_files_count_as_the_users() {
     assert_eq!(repo.read("two.txt"), "2\n");
 
     // The restore makes the state known again.
-    repo.done(&["restore", "2"]);
+    repo.workflow().restore("2").done();
     check_as_left(&repo, true);
-    repo.done(&["restore", "1"]);
+    repo.workflow().restore("1").done();
     assert!(!repo.path().join("two.txt").exists());
 }
 
@@ -321,16 +326,17 @@ fn promise_b3_the_next_turn_changes_files_without_the_result() {
 #[test]
 fn promise_b3_a_branch_reports_it_but_not_another_session() {
     let repo = overlapped();
-    repo.done(&["branch", "@", "alt"]);
+    repo.workflow().branch("@", "alt").done();
     repo.teddy(&["status"]).check(0, &["T", NOT_BROUGHT]);
-    repo.done(&["new", "two"]);
+    repo.workflow().new_session("two").done();
     check_silent(&repo);
-    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.workflow()
+        .run_plan(&plan("Two", &[create("two.txt", "2\n")]));
     check_silent(&repo);
 
     // A restore in another session applies the turn, and this session knows.
     repo.done(&["restore", "one:1", "--theirs"]);
-    repo.done(&["switch", "one"]);
+    repo.workflow().switch("one").done();
     check_silent(&repo);
 }
 
@@ -368,10 +374,12 @@ fn promise_b3_another_checkout_lacks_the_turn_and_nothing_overlaps_there() {
 #[test]
 fn promise_b3_an_undo_names_the_turns_of_others_that_go_with_it() {
     let repo = project();
-    repo.run_plan(&plan("One", &[edit("a.txt", "2", "two")]));
-    repo.done(&["new", "other"]);
-    repo.done(&["context", "add", "a.txt"]);
-    repo.run_plan(&plan("Other", &[edit("a.txt", "3", "three")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[edit("a.txt", "2", "two")]));
+    repo.workflow().new_session("other").done();
+    repo.workflow().add(&["a.txt"]);
+    repo.workflow()
+        .run_plan(&plan("Other", &[edit("a.txt", "3", "three")]));
     insta::assert_snapshot!(repo.printed(&["-s", "one", "undo", "-n"]), @"
     write a.txt
     --- stderr
@@ -382,12 +390,13 @@ fn promise_b3_an_undo_names_the_turns_of_others_that_go_with_it() {
     let told = "your files no longer contain turn 1 of other; `teddy pick other:1` applies only it, `teddy switch other` and `teddy restore @` restore all that was below as well";
 
     repo.teddy(&["-s", "one", "undo"]).check(0, &[told]);
-    repo.done(&["switch", "other"]);
+    repo.workflow().switch("other").done();
     repo.done(&["restore", "@"]);
     let lines = repo.read("a.txt");
     assert!(lines.contains("two") && lines.contains("three"), "{lines}");
     // No message if no turn of another session was removed.
-    repo.run_plan(&plan("More", &[edit("a.txt", "4", "four")]));
+    repo.workflow()
+        .run_plan(&plan("More", &[edit("a.txt", "4", "four")]));
     let out = repo.teddy(&["undo"]);
     assert!(
         out.code == 0 && !out.to_string().contains("as well"),
