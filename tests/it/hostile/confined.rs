@@ -233,6 +233,21 @@ fn sandbox_keys_of_agents_and_tools_are_not_read() {
 }
 
 #[test]
+fn sandbox_a_link_to_private_files_opens_nothing() {
+    if !is_there("cat") {
+        return;
+    }
+    let ground = Ground::new();
+    let key = in_home(&ground, ".ssh/id_ed25519", "secret");
+    std::os::unix::fs::symlink(".ssh", ground.repo.beside("home/keys")).unwrap();
+    let command = format!("cat {}; cat ~/keys/id_ed25519; true", key.display());
+    let (code, output) = execute(&ground, &command, &[]);
+    assert_eq!(code, Some(0), "{output}");
+    assert_eq!(output.matches("Permission denied").count(), 2, "{output}");
+    assert!(!output.contains("secret"), "{output}");
+}
+
+#[test]
 fn sandbox_caches_that_run_later_are_not_written() {
     if !is_there("sh") {
         return;
