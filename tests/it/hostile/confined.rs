@@ -319,6 +319,19 @@ fn sandbox_devices_that_harm_nobody_are_opened() {
 }
 
 #[test]
+fn sandbox_no_device_is_made() {
+    if !is_there("python3") {
+        return;
+    }
+    // The only device that the kernel lets a user without privileges make.
+    let command = "python3 -c \"import os, stat; \
+                   os.mknod(os.environ['TMPDIR'] + '/device', stat.S_IFCHR | 0o600, 0)\"";
+    let (code, output) = execute(&Ground::new(), command, &[]);
+    assert_eq!(code, Some(1), "{output}");
+    assert!(output.contains("Permission denied"), "{output}");
+}
+
+#[test]
 fn sandbox_limits_of_other_processes_stay() {
     if !is_there("prlimit") {
         return;
