@@ -101,6 +101,24 @@ fn undo_n_conflicts_where_one_of_n_undos_would() {
 }
 
 #[test]
+fn a_file_that_kept_the_users_side_is_without_the_turns_that_a_restore_reverted_before() {
+    let repo = project();
+    repo.workflow()
+        .run_plan(&plan("First", &[edit("a.txt", "1", "one")]));
+    // An edit in between: the turns are reverted in two steps.
+    repo.write("a.txt", "one\n2\nmine\n4\n5\n");
+    repo.workflow()
+        .run_plan(&plan("Last", &[edit("a.txt", "5", "five")]));
+    repo.write("a.txt", "uno\n2\nmine\n4\nfive\n");
+    let ours = resolving(OnOverlap::Ours);
+    repo.workflow().restore_with("0", &ours).done();
+    assert_eq!(repo.read("a.txt"), "uno\n2\nmine\n4\n5\n");
+
+    repo.workflow().restore("2").done();
+    assert_eq!(repo.read("a.txt"), "uno\n2\nmine\n4\nfive\n");
+}
+
+#[test]
 fn a_redo_takes_back_an_undo_that_passed_over_another_checkouts_turn() {
     let repo = project();
     repo.git(&["worktree", "add", "-q", "../linked", "-b", "side"]);
