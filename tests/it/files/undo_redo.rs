@@ -345,6 +345,25 @@ fn a_secret_at_a_path_of_an_undo_is_kept_and_named() {
 }
 
 #[test]
+fn conflict_markers_are_named_after_a_redo_of_other_files() {
+    let repo = project();
+    repo.workflow()
+        .run_plan(&plan("One", &[edit("a.txt", "1", "one")]));
+    turn(&repo, "two");
+    repo.workflow().undo(2).done();
+    repo.write("a.txt", "mine\n2\n3\n4\n5\n");
+    repo.workflow()
+        .redo_with(1, &resolving(OnOverlap::Markers))
+        .done();
+    repo.workflow().redo(1).done();
+    assert_eq!(made(&repo), "two");
+    assert_eq!(
+        repo.workflow().status()["workspace"]["marked"],
+        json!(["a.txt"])
+    );
+}
+
+#[test]
 fn an_ignored_file_where_a_turn_has_a_directory_is_in_the_way_too() {
     let in_the_way = || {
         let repo = project();
