@@ -617,3 +617,25 @@ fn notes_of_a_recovery_are_written_before_their_ref() {
     repo.git(&["fsck", "--strict"]);
     assert_eq!([repo.read("a.txt"), repo.read("b.txt")], ["mine\n", "B\n"]);
 }
+
+#[test]
+fn an_undo_passes_over_what_a_killed_restore_could_not_apply() {
+    let repo = TestRepo::new().file("a.txt", "a\n").file("b.txt", "b\n");
+    repo.commit("one");
+    repo.done(&["new", "s"]);
+    repo.done(&["context", "add", "a.txt", "b.txt"]);
+    repo.write(
+        ".git/plan.md",
+        plan("Both", &[edit("a.txt", "a", "A"), edit("b.txt", "b", "B")]),
+    );
+    repo.done(&["execute", ".git/plan.md", "-y"]);
+    let mut command = repo.teddy_command(&["restore", "0"]);
+    let command = command.env("FAILPOINTS", "after-ref=return(kill)");
+    Output::of(command.current_dir(repo.path()));
+
+    repo.write("b.txt", "mine\n");
+    repo.done(&["doctor", "--fix"]);
+    assert_eq!([repo.read("a.txt"), repo.read("b.txt")], ["a\n", "mine\n"]);
+    repo.done(&["undo"]);
+    assert_eq!([repo.read("a.txt"), repo.read("b.txt")], ["A\n", "mine\n"]);
+}
