@@ -258,6 +258,17 @@ fn a_head_that_leads_back_to_itself_is_not_followed_without_an_end() {
 }
 
 #[test]
+fn a_head_that_names_a_file_outside_of_refs_is_not_followed() {
+    let ground = Ground::new();
+    let command = "echo 2 > a.txt && git commit -qam two && \
+                   git rev-parse HEAD > $g/ORIG_HEAD && echo 'ref: ORIG_HEAD' > $g/HEAD";
+    let report = execute(&ground, command);
+    let message = "HEAD of the commands' repository names no commit";
+    assert!(report.contains(message), "{report}");
+    assert_eq!(ground.repo.read("a.txt"), "2\n");
+}
+
+#[test]
 fn attack_6_a_setup_runs_confined_and_not_at_a_commands_wish() {
     let ground = Ground::new();
     let trace = ground.repo.beside("home/trace");
