@@ -44,6 +44,29 @@ fn hooks_see_the_checkout_as_in_git_commit() {
 }
 
 #[test]
+fn a_commit_whose_files_a_hook_of_the_commit_before_changed_is_made_in_the_separate_directory() {
+    let repo = three_turns();
+    hook(
+        &repo,
+        "pre-commit",
+        "pwd >> \"$OUT\"; echo hook >> dir/b.txt",
+    );
+    let out = repo.beside("out");
+    let mut command = repo.teddy_command(&["land", "--each"]);
+    command.current_dir(repo.path()).env("OUT", &out);
+    Output::of(&mut command).check(0, &[]);
+    let dirs = std::fs::read_to_string(out).unwrap();
+    let in_checkout = dirs
+        .lines()
+        .map(|dir| std::path::Path::new(dir) == repo.path());
+    assert_eq!(
+        in_checkout.collect::<Vec<_>>(),
+        [true, false, true],
+        "{dirs}"
+    );
+}
+
+#[test]
 fn a_stash_entry_that_a_hook_takes_is_named() {
     let repo = three_turns();
     repo.write("own.txt", "1\n");
