@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
+use crate::plans::{create, plan};
 use crate::share::bundles::{bundle, elsewhere, project};
 use crate::support::TestRepo;
 use crate::support::remotes::session_refs;
@@ -138,6 +139,34 @@ fn b5_missing_objects_are_missed() {
 
     let file = handmade(&repo, &[(name, tip)], &objects(&repo, "main"));
     refused(&elsewhere(), &[&file], &["cannot import"]);
+}
+
+#[test]
+fn b5_a_graft_of_the_user_hides_no_missing_parent() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("one");
+    repo.write("a.txt", "A\n");
+    repo.commit("two");
+    repo.workflow().new_session("first").done();
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    let tip = repo.git(&["rev-parse", "teddy/sessions/first"]);
+    let [parent, gone] = ["main", "main~1"].map(|name| repo.git(&["rev-parse", name]));
+    let all = objects(&repo, &tip);
+    let some = [&parent, &gone].iter().fold(all, |all, id| {
+        assert!(all.contains(id.as_str()));
+        all.replace(&format!("{id}\n"), "")
+    });
+    let refs = [("refs/teddy/sessions/first".to_owned(), tip)];
+    let file = handmade(&repo, &refs, &some);
+
+    // The parent is here, as a commit that no ref reaches, but not what it builds on.
+    let into = elsewhere();
+    let object = format!(".git/objects/{}/{}", &parent[..2], &parent[2..]);
+    into.write(&object, std::fs::read(repo.path().join(&object)).unwrap());
+    // git takes it for a commit without parents.
+    into.write(".git/info/grafts", format!("{parent}\n"));
+    refused(&into, &[&file], &["cannot import"]);
 }
 
 #[test]
