@@ -333,3 +333,34 @@ fn forget(
         },
     );
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost_of_closer(indent: u8) -> Cost {
+        let fence = |indent| Fence {
+            mark: b'`',
+            len: 3,
+            indent,
+            info: Info::Bare,
+        };
+        let before = GrammarState {
+            position: GrammarPosition::Head(Section::Rationale),
+            ..GrammarState::start()
+        };
+        let opened = before.opened(fence(1));
+        let mut total = 0;
+        let block = opened.block.unwrap();
+        close(opened, block, fence(indent), &mut |step| total += step.cost);
+        total
+    }
+
+    #[test]
+    fn a_closing_fence_at_another_indentation_costs_more_from_four_columns_on() {
+        assert_eq!(
+            [0, 1, 2, 4, 5].map(cost_of_closer),
+            [cost::ASKEW, 0, cost::ASKEW, cost::ASKEW, cost::ASKEW_FAR]
+        );
+    }
+}
