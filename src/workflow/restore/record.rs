@@ -54,10 +54,11 @@ impl FittedRestore<'_> {
         let (restore, files) = (self.restore, &self.files);
         let (project, stacks) = (restore.session.project, &restore.session.stacks);
         let is_restore = restore.restored.by == RestoreCommand::Restore;
-        if !is_restore || files.from != files.to || !self.restored.stopped.is_empty() {
+        if !is_restore || files.from != files.to {
             return Ok(false);
         }
 
+        // A path that keeps the user's side is one on which the stacks differ.
         let is_same_stack = stacks.last()?.is_some() && self.end() == restore.current;
         if !is_same_stack {
             return Ok(false);
