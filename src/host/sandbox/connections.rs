@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{CWD, FileType, Mode, OFlags, fstat};
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{SocketAddrUnix, connect};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
@@ -175,9 +175,6 @@ fn connect_local(socket: &OwnedFd, path: &Path, dirs: &[PathBuf]) -> Result<(), 
     let path = fs::read_link(&opened).map_err(|e| errno(&e))?;
     if !dirs.iter().any(|dir| path.starts_with(dir)) {
         return Err(Errno::ACCESS);
-    }
-    if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::Socket {
-        return Err(Errno::CONNREFUSED);
     }
     connect(socket, &SocketAddrUnix::new(opened.as_str())?)
 }
