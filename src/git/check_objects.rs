@@ -140,3 +140,29 @@ fn read(
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_with_the_content_of_another_one_is_damaged() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = gix::init(dir.path()).unwrap();
+        let [right, wrong] = ["right", "wrong"].map(|text| git.write_blob(text).unwrap().detach());
+        let read = || read_blob(&Repository::open(dir.path()).unwrap(), right);
+        assert_eq!(read(), Ok(()));
+
+        let file = |id: ObjectId| {
+            let hex = id.to_string();
+            let objects = dir.path().join(".git/objects");
+            objects.join(&hex[..2]).join(&hex[2..])
+        };
+        std::fs::remove_file(file(right)).unwrap();
+        std::fs::copy(file(wrong), file(right)).unwrap();
+        assert_eq!(
+            read().unwrap_err().why,
+            "blob does not have the bytes that its id says"
+        );
+    }
+}
