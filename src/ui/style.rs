@@ -170,6 +170,14 @@ impl StyledLine {
         first.with(Tone::Faint, "…")
     }
 
+    /// Returns the line without its first `columns` columns, of which there must be at least one.
+    #[must_use]
+    pub fn skip(self, columns: usize) -> StyledLine {
+        let mut cells = self.cells().peekable();
+        take_row(&mut cells, columns);
+        take_row(&mut cells, usize::MAX)
+    }
+
     /// Splits the line into rows of at most `width` columns. An empty line is one row.
     pub fn wrap(self, width: usize) -> Vec<StyledLine> {
         if self.width() <= width {

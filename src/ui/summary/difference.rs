@@ -11,12 +11,16 @@ use crate::text::diff::Counts;
 use crate::text::encoding::display_text;
 use crate::text::path::RepoPath;
 use crate::ui::diff::{self, FileVersions, replaced};
-use crate::ui::style::{StyledLine, TextArea, Tone};
+use crate::ui::style::{StyledLine, StyledSpan, TextArea, Tone};
 
 /// Diff lines in a summary, for all files together.
 pub(super) const MAX_LINES: usize = 40;
 /// With fewer lines, the diff of a file says too little to be useful.
 const MIN_CHUNK: usize = 8;
+/// Of the lines of a difference.
+const INDENT: &str = "    ";
+/// Columns that are shown before a changed part, and at least of it.
+const LEAD: usize = 12;
 /// Wider lines are cut, because wrapping them would only cost time.
 const MAX_COLUMNS: usize = 2000;
 /// Lines of the full diff. Larger changes have to be read in the files.
@@ -279,6 +283,26 @@ fn bounded(line: StyledLine) -> StyledLine {
     line.cut(MAX_COLUMNS)
 }
 
+/// Cuts a line to the width. Omits text before the first changed part if the end of the line would
+/// otherwise be cut off with that part: two such lines would look the same.
+fn cut_to_change(line: &StyledLine, width: usize) -> StyledLine {
+    let is_change = |tone| matches!(tone, Tone::AddedPart | Tone::RemovedPart);
+    let spans = line.spans();
+    let at = spans.iter().position(|span| is_change(span.tone));
+    let columns = |span: &StyledSpan| StyledLine::plain(span.text()).width();
+    let start = at.map_or(0, |at| spans[..at].iter().map(columns).sum());
+    let end = start + at.map_or(0, |at| columns(&spans[at]).min(LEAD));
+    if line.width() <= width || end < width || width <= 2 * LEAD {
+        return line.clone().cut(width);
+    }
+
+    let sign = line.text().chars().take(1).collect::<String>();
+    StyledLine::of(spans[0].tone, &sign)
+        .with(Tone::Faint, "…")
+        .append(line.clone().skip(start - LEAD))
+        .cut(width)
+}
+
 impl FileDifference {
     fn length(&self) -> usize {
         self.lines.len() + self.left_out
@@ -308,9 +332,11 @@ impl FileDifference {
         let visible = if length > number { number - 1 } else { length };
         let mut rows = vec![self.header()];
         let lines = self.lines.iter().take(visible);
-        rows.extend(lines.map(|line| StyledLine::plain("    ").append(line.clone()).cut(width)));
+        let inner = width.saturating_sub(INDENT.len());
+        let indented = |line| StyledLine::plain(INDENT).append(cut_to_change(line, inner));
+        rows.extend(lines.map(|line| indented(line).cut(width)));
         if length > visible {
-            rows.push(more(length - visible, "    ", key));
+            rows.push(more(length - visible, INDENT, key));
         }
 
         rows

@@ -284,6 +284,21 @@ fn each_file_has_its_header_and_its_part_of_the_lines() {
     ");
 }
 
+/// Regression: the changed part was cut off, so that both lines looked the same.
+#[test]
+fn a_long_line_is_cut_around_its_change() {
+    let before = format!("start {} one end\n", "middle ".repeat(20));
+    let action = "\n### EDIT\n- File Path: a.txt\n- Description: d\n\nFIND:\n````\n one end\n````\nREPLACE:\n````\n two end\n````\n";
+    let sample = sample::Sample::new(&of_actions(&[action.to_owned()]), &[("a.txt", &before)]);
+    insta::assert_snapshot!(changes(&sample, 60, 24).join("\n"), @"
+    Changes: 1 file  +1 -1
+     a.txt  +1 -1
+       @@ -1 +1 @@
+       -…dle middle  one end
+       +…dle middle  two end
+    ");
+}
+
 #[test]
 fn a_long_line_and_a_huge_file_stay_bounded() {
     let huge = format!("{}\n{}", "x".repeat(100_000), numbered(50_000));
