@@ -276,7 +276,16 @@ fn session(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         });
     } else {
         match cause.downcast_ref()? {
-            StoreError::NoSession { name, near } => {
+            StoreError::NoSession {
+                fetched: Some(fetched),
+                ..
+            } => (
+                FailureKind::SessionNotFound,
+                format!(
+                    "it was fetched as `{fetched}`, which can be shown; `teddy switch {fetched}` makes it yours"
+                ),
+            ),
+            StoreError::NoSession { name, near, .. } => {
                 let near = near.as_ref().map(|name| format!("did you mean `{name}`? "));
                 let hint = match name.remote() {
                     None => "`teddy sessions` lists the sessions",

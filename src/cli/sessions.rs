@@ -117,10 +117,14 @@ fn show_overlaps(app: &App) -> anyhow::Result<ExitStatus> {
     Ok(exit::SUCCESS)
 }
 
-/// Says that there are no sessions, and how to start one if possible.
+/// Says that there are no sessions, and how to get one if possible.
 pub(super) fn no_sessions(project: &Project) -> &'static str {
+    let fetched = project.store().remote_sessions(None).unwrap_or_default();
     match project.repository.is_bare() {
         true => "There are no sessions.",
+        false if !fetched.is_empty() => {
+            "There are no sessions of yours; `teddy sessions -r` lists those of remotes, `teddy switch <remote>/<session>` makes one yours."
+        }
         false => "There are no sessions; `teddy start '<what you want>'` starts one.",
     }
 }

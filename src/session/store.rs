@@ -48,6 +48,8 @@ pub enum StoreError {
         name: SessionName,
         /// The most similar name.
         near: Option<String>,
+        /// A session of a remote has this name.
+        fetched: Option<SessionName>,
     },
     #[error("there is a session `{0}` already")]
     Taken(SessionName),
@@ -155,7 +157,18 @@ impl<'a> Store<'a> {
         StoreError::NoSession {
             name: session.clone(),
             near: nearest(session.as_str(), names).map(str::to_owned),
+            fetched: self.fetched_as(session),
         }
+    }
+
+    /// Returns the first session of a remote with the name of a session that is not here.
+    fn fetched_as(&self, session: &SessionName) -> Option<SessionName> {
+        let mut fetched = self.remote_sessions(None).ok()?.into_iter();
+        let is_same = |name: &SessionName| {
+            let rest = name.remote().and_then(|it| name.as_str().strip_prefix(it));
+            rest.and_then(|rest| rest.strip_prefix('/')) == Some(session.as_str())
+        };
+        fetched.find_map(|(name, _)| is_same(&name).then_some(name))
     }
 
     /// Newest first. Ends after an unreadable turn.

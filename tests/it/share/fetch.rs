@@ -64,8 +64,15 @@ fn a_fetched_session_is_read_wherever_a_session_is() {
 
     insta::assert_snapshot!(ben.printed(&["sessions"]), @"
     --- stderr
-    There are no sessions; `teddy start '<what you want>'` starts one.
+    There are no sessions of yours; `teddy sessions -r` lists those of remotes, `teddy switch <remote>/<session>` makes one yours.
     exit code 0
+    ");
+    // Regression: the hint named `teddy sessions`, which listed none.
+    insta::assert_snapshot!(ben.printed(&["switch", "add-auth"]), @"
+    --- stderr
+    error: there is no session `add-auth`
+    hint: it was fetched as `origin/add-auth`, which can be shown; `teddy switch origin/add-auth` makes it yours
+    exit code 1
     ");
     let rows = ben.json(&["sessions", "-r"], 0);
     assert_eq!(rows[0]["name"], "origin/add-auth");
