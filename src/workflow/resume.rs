@@ -191,7 +191,7 @@ fn prose_answer(project: &Project, tip: &Turn) -> anyhow::Result<Option<String>>
 const CONTINUE_MESSAGE: &str = "Continue with the next step.";
 
 /// The user's reply to a prose answer, if they only press enter.
-const GO_AHEAD: &str = "Go ahead: write the plan.";
+pub(super) const GO_AHEAD: &str = "Go ahead: write the plan.";
 
 const PLAN_PLEASE: &str = "Your answer was not a plan, so nothing was done. Write the plan for the request. If nothing is left to do, write a plan that only has a CONCLUDE.";
 

@@ -12,6 +12,7 @@ use crate::session::meta::{MessageOrigin, Status};
 use crate::session::turn::{Turn, commit_subject};
 use crate::text::sanitize::sanitize_line;
 use crate::text::{counted, ranges};
+use crate::workflow::resume::GO_AHEAD;
 
 /// Of a request.
 const MAX_LINES: usize = 12;
@@ -79,7 +80,7 @@ fn change_request(repository: &Repository, turn: &Turn) -> Option<String> {
 /// Returns the turn with what the user wanted of a turn. Messages of TeDDy and answers to the model's questions
 /// continue the request before, if the turns since then are the model's and changed no file.
 fn asking_turn(repository: &Repository, turn: &Turn) -> anyhow::Result<Option<Turn>> {
-    let is_of_user = |turn: &Turn| turn.meta.origin == MessageOrigin::User;
+    let is_of_user = |turn: &Turn| is_request(repository, turn);
     let mut turn = turn.clone();
     while has_plan(&turn) {
         // Damage before a turn does not keep it from being landed.
@@ -102,6 +103,15 @@ fn asking_turn(repository: &Repository, turn: &Turn) -> anyhow::Result<Option<Tu
         }
     }
     Ok(Some(turn).filter(is_of_user))
+}
+
+/// Returns whether the user wrote the message of a turn.
+fn is_request(repository: &Repository, turn: &Turn) -> bool {
+    let is_go_ahead = || {
+        let message = turn.text(repository, artifact::USER_PROMPT);
+        message.is_ok_and(|text| text.is_some_and(|text| text.trim_end() == GO_AHEAD))
+    };
+    turn.meta.origin == MessageOrigin::User && !is_go_ahead()
 }
 
 /// Returns whether a model was asked for the turn.

@@ -87,6 +87,8 @@ fn a_commit_is_named_after_the_request_and_not_after_a_reply() {
     let b = make_b();
     let request = "Write what b needs";
     assert_eq!(landed(&[ASKS, &b], &[""]), request);
+    // Regression: the subject was `Go ahead: write the plan`.
+    assert_eq!(landed(&[TELLS, &b], &[""]), request);
     assert_eq!(landed(&[ASKS, &b], &["yes, both"]), request);
     assert_eq!(landed(&[&asks, &b], &["yes"]), request);
     assert_eq!(landed(&[&reads, &b], &[]), request);
