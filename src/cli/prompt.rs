@@ -302,7 +302,8 @@ pub(super) fn help(global: &Global) -> PromptHelp {
 /// Bytes of output sent to the model.
 const MAX_SHELL_OUTPUT: usize = 32 * 1024;
 
-const SHOW_QUESTION: &str = "Show this to the model with your next message? [y/N]";
+const SHOW_OFFER: &str =
+    "y and enter shows this to the model with your next message, enter goes on";
 
 /// Result of a shell command.
 #[derive(Debug, Default)]
@@ -364,7 +365,7 @@ fn offer_output(app: &App, command: &str, status: &str, output: &[u8]) -> anyhow
     // Requires a line, not a key: keys typed while the command ran are not an answer.
     terminal::forget_typed()?;
     let show = |line| ask::show(&[line], app.paint(true));
-    show(StyledLine::of(Tone::Strong, SHOW_QUESTION));
+    show(StyledLine::of(Tone::Strong, SHOW_OFFER));
     let reply = match ask::text("", None, app.paint(true))? {
         Reply::Text(reply) | Reply::Editor(reply) => reply,
         Reply::Quit(_) => String::new(),

@@ -139,7 +139,7 @@ fn a_plan_is_asked_for_with_all_that_goes_along() {
     repo.reply(&make("b"));
     let mut screen = open(&repo);
     screen.press("!echo from the shell\r");
-    screen.wait_for("with your next message? [y/N]");
+    screen.wait_for("with your next message, enter goes on");
     screen.settled();
     screen.press("y\r");
     ready(&mut screen, "turn 1: what should be done?");
@@ -161,7 +161,7 @@ fn a_command_of_the_shell_is_offered_to_the_model() {
     repo.reply(&make("b"));
     let mut screen = open(&repo);
     screen.press("!echo from the shell; pwd; exit 3\r");
-    screen.wait_for("Show this to the model with your next message? [y/N]");
+    screen.wait_for("y and enter shows this to the model with your next message");
     assert!(
         screen.shown().contains("exited with 3"),
         "{}",
@@ -351,7 +351,7 @@ fn ctrl_c_ends_a_command_of_the_shell_and_not_the_loop() {
     screen.press("!echo 'be''gun'; sleep 60\r");
     screen.wait_for("begun");
     // A shell can miss a signal that arrives while it starts a command. A user would press again.
-    while !screen.settled().contains("Show this to the model") {
+    while !screen.settled().contains("shows this to the model") {
         screen.press("\x03");
     }
     screen.settled();
