@@ -189,6 +189,12 @@ fn report(app: &App, edit: ListEdit, scope: ListScope, edited: &[Edited]) -> any
         let near = entry.near.as_deref().map_or_else(String::new, |near| {
             format!("; did you mean `{}`?", sanitize_line(near))
         });
+        if entry.changed && entry.is_ignored {
+            app.warn(&format!(
+                "git ignores every file in `{name}`, so the model sees none of them; add the files that it should see ({list})"
+            ));
+            continue;
+        }
         if edit == ListEdit::Add && entry.changed && entry.is_missing {
             app.warn(&format!(
                 "there is no `{name}` yet; it is in the list now ({list}){near}"

@@ -1,7 +1,9 @@
 //! Shows and edits context lists. Comments and order of a list survive an edit.
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use crate::git::ignore::ignore_status;
 use crate::git::object::TreeId;
 use crate::git::refs;
 use crate::host::file::{FileKind, FileMode, Root};
@@ -30,6 +32,8 @@ pub struct Edited {
     pub changed: bool,
     /// The entry names a file or directory that does not exist.
     pub is_missing: bool,
+    /// The entry names a directory, and git ignores everything in it.
+    pub is_ignored: bool,
     /// For a name that does not exist or is not in the list.
     pub near: Option<String>,
 }
@@ -168,6 +172,7 @@ pub fn edit_context(
                 name: entry.name(),
                 changed,
                 is_missing,
+                is_ignored: edit == ListEdit::Add && is_ignored_dir(project, &root, entry),
                 near,
             }
         };
@@ -186,6 +191,22 @@ fn link_above<'a>(root: &Root, path: &'a RepoPath) -> Option<&'a str> {
 
 fn is_there(entry: &ListEntry, exists: &dyn Fn(&RepoPath) -> bool) -> bool {
     matches!(entry, ListEntry::Resource(Resource::File(path)) if exists(path))
+}
+
+/// Returns whether an entry is a directory with files, and git ignores all of them.
+fn is_ignored_dir(project: &Project, root: &Root, entry: &ListEntry) -> bool {
+    let ListEntry::Resource(Resource::File(path)) = entry else {
+        return false;
+    };
+    let path = path.as_str();
+    let names = root.open_dir(Path::new(path)).and_then(|dir| dir.names());
+    let names = names.unwrap_or_default().into_iter();
+    let paths: Vec<Vec<u8>> = names
+        .map(|name| [path.as_bytes(), b"/", name.as_bytes()].concat())
+        .collect();
+    let paths: Vec<&[u8]> = paths.iter().map(Vec::as_slice).collect();
+    let statuses = ignore_status(&project.repository, &paths).unwrap_or_default();
+    !statuses.is_empty() && statuses.iter().all(|it| it.ignored && !it.tracked)
 }
 
 /// A tracked file, or one in the directory of the name.

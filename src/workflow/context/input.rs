@@ -400,6 +400,10 @@ impl Collector<'_, '_> {
             return Ok(ResourceBody::Missing);
         }
 
+        if let Ok(Some(FileKind::Dir)) = self.root.kind(Path::new(path)) {
+            let why = "a directory without files in the snapshot".to_owned();
+            return Ok(ResourceBody::Failed(why));
+        }
         let limit = self.project.settings.context.max_resource_size.0;
         let contents = self.root.read(Path::new(path), limit);
         Ok(contents.map_or(ResourceBody::Missing, |bytes| self.body(&bytes)))

@@ -29,6 +29,26 @@ fn section(input: &str, from: &str, to: &str) -> String {
     input[start..start + end].to_owned()
 }
 
+/// Regression: the directory was added without a word, and listed as missing.
+#[test]
+fn a_directory_that_git_ignores_is_named_when_it_is_added() {
+    let repo = project();
+    repo.write(".gitignore", "/venv/\n");
+    repo.write("venv/lib/site.py", "x\n");
+    repo.write("new/b.txt", "b\n");
+    insta::assert_snapshot!(repo.printed(&["context", "add", "venv", "new"]), @"
+    warning: git ignores every file in `venv`, so the model sees none of them; add the files that it should see (session)
+    Added new (session)
+    exit code 0
+    ");
+    insta::assert_snapshot!(repo.printed(&["context", "list"]), @"
+    session         0  venv  (a directory without files in the snapshot)
+    session         2  new/b.txt
+    total           2
+    exit code 0
+    ");
+}
+
 #[test]
 fn three_lists_say_what_is_shown_and_each_thing_is_shown_once() {
     let repo = project();
