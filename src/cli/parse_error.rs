@@ -44,7 +44,7 @@ pub(super) fn explain(mut error: clap::Error, line: &[OsString], is_json: bool) 
     if is_json {
         let (message, diagnosis) = match mistyped {
             Some(Mistyped { message, hint }) => (message, failure::Diagnosis::usage(Some(hint))),
-            None => failure::misread(&error, &help_hint(line)),
+            None => failure::misread(&error, &help_hint(&error, line)),
         };
         let value = diagnosis.to_json(&message, serde_json::Value::Null);
         let _ = app::json_text(&value).map(output::write_stdout);
@@ -59,17 +59,23 @@ fn with_hint(error: &clap::Error, line: &[OsString]) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return text;
     }
-    let hint = format!("hint: {}\n", help_hint(line));
+    let hint = format!("hint: {}\n", help_hint(error, line));
     match text.split_once(CLAP_HINT) {
         Some((before, _)) => format!("{before}{hint}"),
         None => format!("{}\n{hint}", text.trim_end()),
     }
 }
 
-fn help_hint(line: &[OsString]) -> String {
+fn help_hint(error: &clap::Error, line: &[OsString]) -> String {
+    let excess = error.get(ContextKind::InvalidArg);
+    let is_word = matches!(excess, Some(ContextValue::String(word)) if !word.starts_with('-'));
     let mut words = line.iter().skip(1).filter_map(|word| word.to_str());
     let command = words.find(|word| COMMANDS.iter().any(|command| command.name == *word));
     match command {
+        // Other commands take files after their text.
+        Some("record") if is_word => {
+            "a text of several words needs quotes, and a program comes after `--`, as in `teddy record 'format' -- black .`".to_owned()
+        }
         Some(command) => format!("`teddy {command} --help` shows its arguments, with examples"),
         None => "`teddy help --all` lists the commands".to_owned(),
     }

@@ -177,6 +177,12 @@ fn a_message_without_quotes_is_distinguished_from_files() {
         2,
         &["there is no file `it`", "quotes"],
     );
+    check(
+        &repo,
+        &["record", "by", "hand"],
+        2,
+        &["unexpected argument 'hand' found", "needs quotes"],
+    );
 }
 
 #[test]
