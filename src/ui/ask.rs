@@ -480,10 +480,12 @@ pub fn question_rows(question: &str, width: usize) -> Vec<String> {
     let question = StyledLine::plain(question).text();
     // One column stays free for the cursor.
     let fits = |text: &str| text.width() < width;
-    let Some((asked, keys)) = question.split_once("? ").filter(|_| !fits(&question)) else {
+    let end = question.find("? ").or_else(|| question.find(": "));
+    let Some(end) = end.filter(|_| !fits(&question)) else {
         return vec![question];
     };
-    let mut rows: Vec<String> = StyledLine::plain(&format!("{asked}?"))
+    let (asked, keys) = (&question[..=end], &question[end + 2..]);
+    let mut rows: Vec<String> = StyledLine::plain(asked)
         .fold(width)
         .iter()
         .map(StyledLine::text)
@@ -512,6 +514,15 @@ mod tests {
         let question =
             "Execute this plan? (a)pprove / (r)ead / (m)odify / (e)dit / (s)kip / (q)uit › ";
         check(question, 80, &[question]);
+        check(
+            "When it answered: from the (c)lipboard / write it / (q)uit › ",
+            40,
+            &[
+                "When it answered:",
+                "from the (c)lipboard / write it / ",
+                "(q)uit › ",
+            ],
+        );
         check(
             question,
             70,
