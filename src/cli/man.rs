@@ -227,6 +227,7 @@ const EXIT_STATUS: &[(&str, &str)] = &[
         "the model waits for your answer, or the work is unfinished and no command continues it",
     ),
     ("75", "another teddy process is working here; try again"),
+    ("127", "record did not find the program that it should run"),
     (
         "130",
         "interrupted by ctrl-c, TERM or HUP: your files are unchanged, unless the turn had already been recorded (safety)",

@@ -24,8 +24,7 @@ pub(super) fn last_time(transcript: &str, prompt: &str, next_prompt: &str) -> Op
 /// line for each entry.
 fn entries_of(transcript: &str, prompt: &str) -> Vec<Value> {
     let document = serde_json::from_str::<Value>(transcript).ok();
-    let Some(Value::Array(mut messages)) = document.and_then(|mut it| Some(it["messages"].take()))
-    else {
+    let Some(Value::Array(mut messages)) = document.map(|mut it| it["messages"].take()) else {
         let lines = transcript.lines();
         return lines
             .filter_map(|line| serde_json::from_str(line).ok())
