@@ -809,40 +809,43 @@ fn editor_of_adapter(repo: &TestRepo) -> Editor {
     Editor::start(repo, command)
 }
 
+/// Sends a prompt. Returns what the editor was asked, the messages and the cost so far.
+fn turn_of(editor: &mut Editor, repo: &TestRepo, session: &str, words: &str) -> String {
+    editor.updates.clear();
+    editor.asked.clear();
+    let done = editor.prompt(session, words);
+    assert_eq!(done["result"]["stopReason"], "end_turn", "{done}");
+    let usage = editor
+        .updates
+        .iter()
+        .rfind(|it| it["sessionUpdate"] == "usage_update");
+    let usage = usage.map(|it| it["cost"]["amount"].clone());
+    let content = |part: &Value| match part["type"].as_str() {
+        Some("diff") => format!("{} -> {}", part["oldText"], part["newText"]),
+        _ => part["content"]["text"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+    };
+    let asked = editor.asked.iter().map(|call| {
+        let parts = call["content"].as_array().unwrap().iter().map(content);
+        let parts: Vec<String> = parts.collect();
+        format!("{} {}\n{}", call["kind"], call["title"], parts.join("\n"))
+    });
+    let asked: Vec<String> = asked.collect();
+    let messages = editor.texts("agent_message_chunk").concat();
+    let text = format!("{}\n{messages}\ncost {usage:?}", asked.join("\n"));
+    // This machine might have no sandbox.
+    repo.plain(&text)
+        .replace("without a sandbox", "in the sandbox")
+}
+
 #[test]
 fn a_whole_conversation_with_an_adapter_inside() {
     let repo = project();
     let mut editor = editor_of_adapter(&repo);
     let session = editor.begin(&repo);
-    let turn = |editor: &mut Editor, words: &str| {
-        editor.updates.clear();
-        editor.asked.clear();
-        let done = editor.prompt(&session, words);
-        assert_eq!(done["result"]["stopReason"], "end_turn", "{done}");
-        let usage = editor
-            .updates
-            .iter()
-            .rfind(|it| it["sessionUpdate"] == "usage_update");
-        let usage = usage.map(|it| it["cost"]["amount"].clone());
-        let content = |part: &Value| match part["type"].as_str() {
-            Some("diff") => format!("{} -> {}", part["oldText"], part["newText"]),
-            _ => part["content"]["text"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned(),
-        };
-        let asked = editor.asked.iter().map(|call| {
-            let parts = call["content"].as_array().unwrap().iter().map(content);
-            let parts: Vec<String> = parts.collect();
-            format!("{} {}\n{}", call["kind"], call["title"], parts.join("\n"))
-        });
-        let asked: Vec<String> = asked.collect();
-        let messages = editor.texts("agent_message_chunk").concat();
-        let text = format!("{}\n{messages}\ncost {usage:?}", asked.join("\n"));
-        // This machine might have no sandbox.
-        repo.plain(&text)
-            .replace("without a sandbox", "in the sandbox")
-    };
+    let turn = |editor: &mut Editor, words: &str| turn_of(editor, &repo, &session, words);
     insta::assert_snapshot!(turn(&mut editor, "make notes"), @r#"
     "execute" "acp:claude asks: Make the notes"
     ```text

@@ -479,6 +479,7 @@ fn the_limit_stops_a_resumed_conversation_at_its_true_sum() {
     assert_eq!(turn("usage='{}'; echo 3 > n.txt; message 'Three.'"), "null");
     use_scripted_agent(&repo, "cost 0.9375; cost 1.0625; sleep 60");
     insta::assert_snapshot!(repo.printed(&plan), @"
+    --- stderr
     Asking scripted with about [n] tokens, no price set
       scripted 1.2.3 is at work
     scripted: done, [time], $0.1875

@@ -200,19 +200,23 @@ fn a_state_on_which_the_command_cannot_be_run_stops_the_search() {
     ];
     let printed = scripts.map(|script| repo.printed(&["--quiet", "bisect", "run", script]));
     insta::assert_snapshot!(printed.join("\n"), @"
+    --- stderr
       ✗ the command failed with exit code 127
     error: the command cannot be run after turn 8 (exit code 127), so it says nothing about the files: x: not found
     exit code 1
 
+    --- stderr
       ✗ the command failed with exit code 126
     error: the command cannot be run after turn 8 (exit code 126), so it says nothing about the files: x: Permission denied
     exit code 1
 
+    --- stderr
       ✗ the command failed with exit code 1
       ✗ the command failed with exit code 127
     error: the command cannot be run before the first turn (exit code 127), so it says nothing about the files: x: not found
     exit code 1
 
+    --- stderr
       ✗ the command failed with exit code 1
       ✗ the command failed with exit code 126
     error: the command cannot be run after turn 4 (exit code 126), so it says nothing about the files: no output
@@ -232,6 +236,7 @@ fn a_state_on_which_the_command_cannot_be_run_stops_the_search() {
     cost     -                       -
     time [time] [time]
     check    cannot test (exit 127)  cannot test (exit 127)
+    --- stderr
       ✗ the command failed with exit code 127
       ✗ the command failed with exit code 127
     exit code 0
@@ -246,6 +251,7 @@ fn a_state_on_which_the_command_cannot_be_run_stops_the_search() {
     cost     -                       -
     time [time] [time]
     check    cannot test (exit 126)  cannot test (exit 126)
+    --- stderr
       ✗ the command failed with exit code 126
       ✗ the command failed with exit code 126
     exit code 0

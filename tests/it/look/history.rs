@@ -252,11 +252,13 @@ fn show_of_a_landing_commit_shows_the_turns_in_it() {
         (&1.into(), &2.into())
     );
     insta::assert_snapshot!(repo.printed(&["show", "HEAD", "plan.md"]), @"
+    --- stderr
     error: the commit has turns 1-2 of `demo`
     hint: `teddy show demo:1 plan.md` names one of them
     exit code 2
     ");
     insta::assert_snapshot!(repo.printed(&["show", "HEAD~1", "--no-patch"]), @"
+    --- stderr
     error: `HEAD~1` names no turn: commit [id] is not a turn of a session
     exit code 1
     ");

@@ -44,6 +44,25 @@ fn send_record(ada: &TestRepo) -> String {
 }
 
 #[test]
+fn a_fetched_session_is_named_where_a_session_is_missing() {
+    let (ada, ben) = two_people();
+    send(&ada);
+    ben.done(&["fetch"]);
+    insta::assert_snapshot!(ben.printed(&["sessions"]), @"
+    --- stderr
+    There are no sessions of yours; `teddy sessions -r` lists those of remotes, `teddy switch <remote>/<session>` makes one yours.
+    exit code 0
+    ");
+    // Regression: the hint named `teddy sessions`, which listed none.
+    insta::assert_snapshot!(ben.printed(&["switch", "add-auth"]), @"
+    --- stderr
+    error: there is no session `add-auth`
+    hint: it was fetched as `origin/add-auth`, which can be shown; `teddy switch origin/add-auth` makes it yours
+    exit code 1
+    ");
+}
+
+#[test]
 fn a_fetched_session_is_read_wherever_a_session_is() {
     let (ada, ben) = two_people();
     send(&ada);
@@ -62,18 +81,6 @@ fn a_fetched_session_is_read_wherever_a_session_is() {
         ""
     );
 
-    insta::assert_snapshot!(ben.printed(&["sessions"]), @"
-    --- stderr
-    There are no sessions of yours; `teddy sessions -r` lists those of remotes, `teddy switch <remote>/<session>` makes one yours.
-    exit code 0
-    ");
-    // Regression: the hint named `teddy sessions`, which listed none.
-    insta::assert_snapshot!(ben.printed(&["switch", "add-auth"]), @"
-    --- stderr
-    error: there is no session `add-auth`
-    hint: it was fetched as `origin/add-auth`, which can be shown; `teddy switch origin/add-auth` makes it yours
-    exit code 1
-    ");
     let rows = ben.json(&["sessions", "-r"], 0);
     assert_eq!(rows[0]["name"], "origin/add-auth");
     assert_eq!(rows[0]["code"], true);
@@ -431,10 +438,12 @@ fn t22_a_session_without_its_files_can_be_read_but_not_continued() {
 
        0 [id] 2026-01-02 03:04 started  Start session add-auth
 
+    --- stderr
     warning: the files of 2 turns were not pushed, so what these changed is unknown; `teddy push --code` on the other side sends the files
     exit code 0
     ");
     insta::assert_snapshot!(ben.printed(&["log", "origin/add-auth", "--", "two.txt"]), @"
+    --- stderr
     warning: the files of 2 turns were not pushed, so what these changed is unknown; `teddy push --code` on the other side sends the files
     exit code 0
     ");
@@ -449,6 +458,7 @@ fn t22_a_session_without_its_files_can_be_read_but_not_continued() {
         [&true.into(), &true.into(), &Value::Null]
     );
     insta::assert_snapshot!(ben.printed(&["find", "two", "--in", "code", "-s", "origin/add-auth"]), @"
+    --- stderr
     warning: not searched: the files of 2 turns of `origin/add-auth`, which were not pushed; `teddy push --code` on the other side sends them
     exit code 1
     ");

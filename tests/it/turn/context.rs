@@ -37,6 +37,7 @@ fn a_directory_that_git_ignores_is_named_when_it_is_added() {
     repo.write("venv/lib/site.py", "x\n");
     repo.write("new/b.txt", "b\n");
     insta::assert_snapshot!(repo.printed(&["context", "add", "venv", "new"]), @"
+    --- stderr
     warning: git ignores every file in `venv`, so the model sees none of them; add the files that it should see (session)
     Added new (session)
     exit code 0

@@ -112,7 +112,7 @@ fn a_single_word_is_the_message_and_an_option_gives_the_name() {
     "#);
     let other = ["start", "-y", "--name", "other", "-m", "go", "-f", "a.txt"];
     insta::assert_snapshot!(repo.printed(&other), @r"
-    turn 1 rejected [id]
+    turn 1 recorded [id]
     turn 2 executed [id]
     no more answers
     --- stderr

@@ -360,7 +360,7 @@ fn a_loop_goes_through_the_pipeline_that_it_is_given() {
         "two",
     ];
     insta::assert_snapshot!(repo.printed(&start), @r"
-    turn 1 rejected [id]
+    turn 1 recorded [id]
     turn 2 executed [id]
     Second.
     --- stderr

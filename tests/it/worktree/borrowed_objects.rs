@@ -73,6 +73,7 @@ fn a_path_that_is_not_utf_8_is_refused_before_a_session_begins() {
     let outer = tempfile::tempdir().unwrap();
     let repo = below(&outer.path().join(OsStr::from_bytes(b"not \xff UTF-8")));
     insta::assert_snapshot!(repo.printed(&["new", "s"]), @"
+    --- stderr
     error: the path `[dir]/repo` is not valid UTF-8
     hint: rename the directory; TeDDy records paths in files that must be UTF-8
     exit code 1
