@@ -163,12 +163,9 @@ impl<'a> Store<'a> {
 
     /// Returns the first session of a remote with the name of a session that is not here.
     fn fetched_as(&self, session: &SessionName) -> Option<SessionName> {
-        let mut fetched = self.remote_sessions(None).ok()?.into_iter();
-        let is_same = |name: &SessionName| {
-            let rest = name.remote().and_then(|it| name.as_str().strip_prefix(it));
-            rest.and_then(|rest| rest.strip_prefix('/')) == Some(session.as_str())
-        };
-        fetched.find_map(|(name, _)| is_same(&name).then_some(name))
+        let fetched = self.remote_sessions(None).ok()?.into_iter();
+        let mut names = fetched.map(|(name, _)| name);
+        names.find(|name| name.own() == *session)
     }
 
     /// Newest first. Ends after an unreadable turn.
