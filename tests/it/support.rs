@@ -43,8 +43,11 @@ pub mod web;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{LazyLock, Mutex, OnceLock};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock, Mutex, Once, OnceLock};
 use std::time::Duration;
+
+use signal_hook::consts::SIGINT;
 
 /// Time limit for a process.
 const HANGS: Duration = Duration::from_secs(if crate::WORLDS { 900 } else { 120 });
@@ -75,6 +78,21 @@ fn repositories() -> PathBuf {
         .clone()
         .filter(|_| !thread.name().is_none_or(is_on_disk));
     memory.unwrap_or_else(std::env::temp_dir)
+}
+
+/// Ends this process at an interrupt, even if it was started to ignore them, as in the background of a
+/// script. Programs inherit that, and tests interrupt them.
+fn heed_interrupts() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        if ignored.is_some_and(|mask| mask & (1 << (SIGINT - 1)) != 0) {
+            let always = Arc::new(AtomicBool::new(true));
+            signal_hook::flag::register_conditional_shutdown(SIGINT, 130, always).unwrap();
+        }
+    });
 }
 
 /// Whether a directory does for repositories: programs run in it, it has 2 GiB, and files have
@@ -113,6 +131,7 @@ impl TestRepo {
     fn in_dir(dir: tempfile::TempDir, init: &[&str]) -> TestRepo {
         static PLAIN: OnceLock<Template> = OnceLock::new();
         watchdog::watch();
+        heed_interrupts();
         let repo = TestRepo { folder: dir };
         std::fs::create_dir(repo.folder.path().join("home")).unwrap();
         std::fs::create_dir(repo.path()).unwrap();

@@ -15,8 +15,10 @@ use crate::support::container::{containers, without};
 use crate::support::source::files;
 use crate::support::{Output, TestRepo, skip_reporter, skipped, watchdog};
 
-/// Tests that read git configuration, attributes, the environment or the temporary directory.
-const PART: [&str; 5] = [
+/// Tests that read git configuration, attributes, the environment or the temporary directory, or that
+/// interrupt a program.
+const PART: [&str; 6] = [
+    "cli::catalogue::turns::a_run_that_is_interrupted",
     "turn::execute::",
     "turn::plan::",
     "files::record::",
@@ -78,6 +80,8 @@ for etc in /etc /usr/local/etc; do
     mount --bind "$copy" "$etc"
 done
 umask 077
+# As in a job that a script starts in the background.
+trap '' INT
 exec "$@"
 "#;
 
