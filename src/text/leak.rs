@@ -296,7 +296,7 @@ pub(super) struct HomePath {
     pub name: usize,
 }
 
-const NAME: &str = r"[\p{L}\p{N}_][\p{L}\p{N}._-]{0,63}";
+const NAME: &str = r"[\p{L}\p{N}_][\p{L}\p{N}._-]*";
 // `/`, `\/`, `\\` and so on, and both percent-encoded.
 const SEPARATOR: &str = r"(?:/{1,3}|\\/|\\{1,8}|%2[Ff]|%5[Cc]|%255[Cc]|%252[Ff])";
 
@@ -309,18 +309,18 @@ static HOME: LazyLock<Regex> = LazyLock::new(|| {
 
 // Names of Windows can have spaces. Only a separator shows where they end.
 static REST_OF_NAME: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"^((?: [\p{L}\p{N}._-]{1,32}){1,4})\\";
+    let pattern = r"^((?: [\p{L}\p{N}._-]+){1,4})\\";
     Regex::new(pattern).expect("the pattern is a constant that the tests compile")
 });
 
 // Claude Code names a project's directory after its path.
 static JOINED: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"projects[/\\]{1,4}-(?:home|Users)-(?P<name>[\p{L}\p{N}_.]{1,64})";
+    let pattern = r"projects[/\\]{1,4}-(?:home|Users)-(?P<name>[\p{L}\p{N}_.]+)";
     Regex::new(pattern).expect("the pattern is a constant that the tests compile")
 });
 
 static TILDE: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"~(?P<name>[\p{L}_][\p{L}\p{N}._-]{1,31})";
+    let pattern = r"~(?P<name>[\p{L}_][\p{L}\p{N}._-]+)";
     Regex::new(pattern).expect("the pattern is a constant that the tests compile")
 });
 
