@@ -463,6 +463,7 @@ fn t22_a_session_without_its_files_can_be_read_but_not_continued() {
     exit code 1
     ");
     insta::assert_snapshot!(ben.printed(&["find", "two"]), @"
+    --- stderr
     Sessions of remotes were not searched; `-s origin/add-auth` searches one.
     exit code 1
     ");
