@@ -250,8 +250,6 @@ pub fn error_report(error: &anyhow::Error) -> String {
 /// Runs the program and returns its exit code.
 pub fn main() -> ExitCode {
     crate::host::panic::install();
-    #[cfg(all(feature = "failpoints", debug_assertions))]
-    let _armed = crate::host::fault::arm();
     let arguments = crate::host::env::args();
     let helper = supervisor::serve_if_asked(&arguments);
     if let Some(code) = helper.or_else(|| overlay::serve_if_asked(&arguments)) {

@@ -55,16 +55,22 @@ pub const POINTS: [&str; 43] = [
 pub fn point(name: &str) -> anyhow::Result<()> {
     debug_assert!(POINTS.contains(&name), "`{name}` is in the list");
     #[cfg(all(feature = "failpoints", debug_assertions))]
-    fail::fail_point!(name, |action| act(name, action.as_deref()));
+    if let Some(action) = armed::value(name) {
+        return act(name, &action);
+    }
     Ok(())
 }
 
 /// Returns a limitation of the machine to emulate, such as a missing kernel feature.
 pub fn emulated(name: &'static str) -> Option<String> {
     #[cfg(all(feature = "failpoints", debug_assertions))]
-    fail::fail_point!(name, |value| Some(value.unwrap_or_default()));
-    let _ = name;
-    None
+    let value = armed::value(name);
+    #[cfg(not(all(feature = "failpoints", debug_assertions)))]
+    let value = {
+        let _ = name;
+        None
+    };
+    value
 }
 
 /// Whether tests have switched flushes off, with git's own variable for that. Only a power cut can
@@ -74,23 +80,17 @@ pub fn skips_flushes() -> bool {
         && super::env::var("GIT_TEST_FSYNC").as_deref() == Some("0")
 }
 
-/// Arms the points in `FAILPOINTS` until the result is dropped.
-#[cfg(all(feature = "failpoints", debug_assertions))]
-pub fn arm() -> fail::FailScenario<'static> {
-    fail::FailScenario::setup()
-}
-
 /// Actions: `kill`, `interrupt`, `sh:<script>`, `errno:<number>`. Any other is `EIO`.
 #[cfg(all(feature = "failpoints", debug_assertions))]
-fn act(name: &str, action: Option<&str>) -> anyhow::Result<()> {
+fn act(name: &str, action: &str) -> anyhow::Result<()> {
     use rustix::process::{Signal, getpid, kill_process};
 
     match action {
-        Some("kill") => {
+        "kill" => {
             kill_process(getpid(), Signal::KILL)?;
             anyhow::bail!("the process outlived its own end at `{name}`")
         }
-        Some("interrupt") => {
+        "interrupt" => {
             kill_process(getpid(), Signal::INT)?;
             let sent = std::time::Instant::now();
             while !super::interrupt::requested() {
@@ -100,16 +100,128 @@ fn act(name: &str, action: Option<&str>) -> anyhow::Result<()> {
             }
             Ok(())
         }
-        Some(action) if action.starts_with("sh:") => {
+        action if action.starts_with("sh:") => {
             let status = super::process::command("sh").arg(&action[3..]).status()?;
             anyhow::ensure!(status.success(), "the script of `{name}` failed");
             Ok(())
         }
         action => {
-            let number = action.and_then(|action| action.strip_prefix("errno:"));
+            let number = action.strip_prefix("errno:");
             let errno = number.and_then(|number| number.parse().ok()).unwrap_or(5);
             let error = anyhow::Error::from(std::io::Error::from_raw_os_error(errno));
             Err(error.context(format!("fault at `{name}`")))
+        }
+    }
+}
+
+#[cfg(all(feature = "failpoints", debug_assertions))]
+mod armed {
+    use std::collections::BTreeMap;
+    use std::sync::{LazyLock, Mutex, PoisonError};
+
+    /// What a point does for a number of passes.
+    #[derive(Debug, PartialEq, Eq)]
+    pub(super) struct Step {
+        /// The passes left. `None`: all.
+        passes: Option<u32>,
+        action: Action,
+    }
+
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    enum Action {
+        Off,
+        Panic,
+        Return(String),
+    }
+
+    static ARMED: LazyLock<Mutex<BTreeMap<String, Vec<Step>>>> = LazyLock::new(|| {
+        let armed = crate::host::env::var("FAILPOINTS").unwrap_or_default();
+        let points = armed.split(';').filter(|point| !point.is_empty());
+        Mutex::new(points.map(parse_point).collect())
+    });
+
+    /// Returns the value with which an armed point returns.
+    pub(super) fn value(name: &str) -> Option<String> {
+        let mut points = ARMED.lock().unwrap_or_else(PoisonError::into_inner);
+        let action = next(points.get_mut(name)?);
+        drop(points);
+        match action {
+            Action::Off => None,
+            Action::Panic => panic!("fault at `{name}`"),
+            Action::Return(value) => Some(value),
+        }
+    }
+
+    fn next(steps: &mut [Step]) -> Action {
+        let step = steps.iter_mut().find(|step| step.passes != Some(0));
+        let Some(step) = step else {
+            return Action::Off;
+        };
+        step.passes = step.passes.map(|passes| passes - 1);
+        step.action.clone()
+    }
+
+    /// Parses `name=step->step`. A step is `off`, `panic`, `return` or `return(value)`; `3*` before it
+    /// is the number of its passes.
+    fn parse_point(point: &str) -> (String, Vec<Step>) {
+        let (name, steps) = point.split_once('=').unwrap_or((point, ""));
+        let steps = steps.split("->").map(|step| {
+            parse_step(step).unwrap_or_else(|| panic!("FAILPOINTS: `{step}` in `{point}`"))
+        });
+        (name.to_owned(), steps.collect())
+    }
+
+    fn parse_step(step: &str) -> Option<Step> {
+        let counted = step.split_once('*').and_then(|(passes, action)| {
+            let passes = passes.parse().ok()?;
+            Some((Some(passes), action))
+        });
+        let (passes, action) = counted.unwrap_or((None, step));
+        let action = match action {
+            "off" => Action::Off,
+            "panic" => Action::Panic,
+            "return" => Action::Return(String::new()),
+            action => {
+                let value = action.strip_prefix("return(")?.strip_suffix(')')?;
+                Action::Return(value.to_owned())
+            }
+        };
+        Some(Step { passes, action })
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn each_step_applies_for_its_number_of_passes() {
+            let (name, mut steps) = parse_point("after-ref=2*off->1*return(sh:a > b*c)->panic");
+
+            let passes: Vec<Action> = (0..5).map(|_| next(&mut steps)).collect();
+
+            assert_eq!(name, "after-ref");
+            assert_eq!(
+                passes,
+                [
+                    Action::Off,
+                    Action::Off,
+                    Action::Return("sh:a > b*c".to_owned()),
+                    Action::Panic,
+                    Action::Panic,
+                ]
+            );
+        }
+
+        #[test]
+        fn a_point_is_off_after_its_last_pass() {
+            let (_, mut steps) = parse_point("no-kill=1*return");
+
+            let passes: Vec<Action> = (0..3).map(|_| next(&mut steps)).collect();
+
+            assert_eq!(
+                passes,
+                [Action::Return(String::new()), Action::Off, Action::Off]
+            );
         }
     }
 }
