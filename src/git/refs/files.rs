@@ -10,6 +10,7 @@ mod repair;
 
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -126,6 +127,24 @@ impl FileRefs {
             return Ok(());
         }
         locks.try_for_each(|lock| lock.sync().context(during))
+    }
+
+    /// Flushes the names in the first directory, and in each further one the name of the directory
+    /// before it.
+    fn flush_names<'p>(&self, dirs: impl Iterator<Item = &'p Path>) -> std::io::Result<()> {
+        let mut flushed = self.flushed.borrow_mut();
+        let mut below: Option<File> = None;
+        for dir in dirs {
+            let dir = File::open(dir)?;
+            if let Some(below) = &below
+                && contains_dir(&flushed, below)?
+            {
+                break;
+            }
+            sync_open_file(&dir)?;
+            flushed.extend(below.replace(dir));
+        }
+        Ok(())
     }
 
     fn log(
@@ -308,20 +327,14 @@ impl RefStore for FileRefs {
         }
     }
 
-    /// Flushes the directories of the ref's file, because they can be new.
+    /// Flushes the ref's name, and those of the directories above it: git does not flush a directory
+    /// that it creates. A turn moves several refs, so the latter happens once in a process.
     fn sync(&self, name: &str) -> anyhow::Result<()> {
         let path = self.common.join(name);
-
-        for dir in path
-            .ancestors()
-            .skip(1)
-            .take_while(|dir| dir.starts_with(&self.common))
-        {
-            File::open(dir)
-                .and_then(|dir| sync_open_file(&dir))
-                .with_context(|| format!("making `{name}` durable"))?;
-        }
-        Ok(())
+        let dirs = path.ancestors().skip(1);
+        let dirs = dirs.take_while(|dir| dir.starts_with(&self.common));
+        self.flush_names(dirs)
+            .with_context(|| format!("making `{name}` durable"))
     }
 
     fn logged(&self, name: &str) -> anyhow::Result<Vec<CommitId>> {
@@ -387,6 +400,20 @@ fn read_until_same<T: PartialEq>(read: impl Fn() -> anyhow::Result<T>) -> anyhow
         target = again;
     }
     Ok(target)
+}
+
+fn contains_dir(dirs: &[File], dir: &File) -> std::io::Result<bool> {
+    let id = |file: &File| {
+        file.metadata()
+            .map(|metadata| (metadata.dev(), metadata.ino()))
+    };
+    let searched = id(dir)?;
+    for known in dirs {
+        if id(known)? == searched {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn deletion(name: &str, expected: Expected) -> anyhow::Result<RefEdit> {

@@ -135,3 +135,16 @@ fn the_ref_of_a_turn_is_durable_before_the_first_file_changes() {
     let flushes = flushes_of(&calls, &refs);
     assert!(flushes.iter().any(|at| *at < exchange), "{calls:#?}");
 }
+
+#[test]
+fn the_directories_above_the_refs_of_a_turn_are_flushed_once() {
+    let repo = project(1);
+    let Some(calls) = calls(&repo, "fsync", &["execute", "../plan.md", "-y"]) else {
+        return;
+    };
+    let refs = repo.path().join(".git/refs");
+    for (dir, expected) in [("", 1), ("teddy/sessions", 1), ("teddy/drafts", 1)] {
+        let found = flushes_of(&calls, &refs.join(dir));
+        assert_eq!(found.len(), expected, "`{dir}`: {calls:#?}");
+    }
+}

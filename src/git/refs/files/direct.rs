@@ -2,7 +2,8 @@
 //!
 //! gix maps `packed-refs` again for every ref that it reads, and a turn reads dozens of refs.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +44,9 @@ pub(in crate::git) struct FileRefs {
     /// The common git directory, canonical.
     pub(super) common: PathBuf,
     packed: Cell<Option<Stat>>,
+    /// Directories whose entry in their parent this process has flushed. They are open, so that no
+    /// other directory gets their inode.
+    pub(super) flushed: RefCell<Vec<File>>,
 }
 
 impl FileRefs {
@@ -51,6 +55,7 @@ impl FileRefs {
             gix,
             common,
             packed: Cell::default(),
+            flushed: RefCell::default(),
         }
     }
 
