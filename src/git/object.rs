@@ -207,6 +207,28 @@ impl Repository {
         Ok(None)
     }
 
+    /// Returns the names in a directory of a tree, without those in its directories; `""` is the
+    /// tree itself. Empty for anything else than a directory. A name that is not UTF-8 has replacement
+    /// characters.
+    pub fn names(&self, tree: TreeId, dir: &str) -> anyhow::Result<Vec<String>> {
+        let id = match dir {
+            "" => tree.0,
+            dir => match self.entry(tree, dir.as_bytes())? {
+                Some(entry) if entry.mode == EntryMode::Tree => entry.id,
+                _ => return Ok(Vec::new()),
+            },
+        };
+        let tree = self.stored_tree(id)?;
+        let mut entries = tree.entries();
+        let mut names = Vec::new();
+        while let Some(raw) = entries.peek()? {
+            let name = entries.decoded(raw)?.filename;
+            names.push(String::from_utf8_lossy(name).into_owned());
+            entries.pass(Some(raw));
+        }
+        Ok(names)
+    }
+
     /// Returns the entries at several paths of a tree. Missing paths are left out. Each directory
     /// is read once.
     pub fn entries_at<'p>(

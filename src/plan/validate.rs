@@ -56,6 +56,20 @@ pub trait Facts {
     fn entry(&self, path: &RepoPath) -> anyhow::Result<Entry>;
     /// Returns every file path of the snapshot, sorted.
     fn paths(&self) -> anyhow::Result<Vec<String>>;
+    /// Returns the names in a directory of the snapshot; `""` is the top directory. Empty for
+    /// anything else than a directory.
+    fn names(&self, dir: &str) -> anyhow::Result<Vec<String>> {
+        let paths = self.paths()?;
+        let below = paths.iter().filter_map(|path| match dir {
+            "" => Some(path.as_str()),
+            dir => path.strip_prefix(dir)?.strip_prefix('/'),
+        });
+        let mut names: Vec<String> = below
+            .map(|path| path.split('/').next().unwrap_or(path).to_owned())
+            .collect();
+        names.dedup();
+        Ok(names)
+    }
     /// Returns whether the resource is in one of the three context lists, or below a listed
     /// directory.
     fn in_context(&self, resource: &Resource) -> bool;

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use aho_corasick::AhoCorasick;
 use regex::Regex;
 
 use super::key_shape::key_shapes;
@@ -42,6 +43,22 @@ static QUOTED_KEY: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("the pattern is a constant that the tests compile")
 });
 
+// One of these is in each name that the patterns match. Most texts have none, and the patterns take
+// milliseconds to compile.
+static NAMES: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    let mut builder = AhoCorasick::builder();
+    builder.ascii_case_insensitive(true);
+    let names = builder.build([
+        "secret",
+        "passw",
+        "passphrase",
+        "token",
+        "credential",
+        "key",
+    ]);
+    names.expect("the names are constants that the tests build")
+});
+
 /// Returns the kind of the first secret in a text.
 pub fn find_secret(text: &str) -> Option<&'static str> {
     let shaped = shaped(text).next().map(|(shape, _)| shape);
@@ -60,6 +77,11 @@ fn shaped(text: &str) -> impl Iterator<Item = (&'static str, Range<usize>)> {
 }
 
 fn assigned(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let values = NAMES.is_match(text).then(|| assigned_to_names(text));
+    values.into_iter().flatten()
+}
+
+fn assigned_to_names(text: &str) -> impl Iterator<Item = Range<usize>> {
     let assignments = ASSIGNMENT
         .captures_iter(text)
         .filter_map(|captures| captures.iter().skip(1).flatten().next())

@@ -293,6 +293,10 @@ impl Facts for Snapshotted<'_> {
             .collect())
     }
 
+    fn names(&self, dir: &str) -> anyhow::Result<Vec<String>> {
+        self.repository().names(self.input.tree, dir)
+    }
+
     fn in_context(&self, resource: &Resource) -> bool {
         self.is_from_agent() || self.input.lists.has(resource)
     }

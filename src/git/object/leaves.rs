@@ -106,19 +106,19 @@ struct TreeListing<'a> {
 
 impl TreeListing<'_> {
     fn list_dir(&mut self, path: &[u8], id: ObjectId) -> anyhow::Result<()> {
-        let reading = || format!("reading tree {id}");
         if let Some(most) = self.limit.object_bytes {
             let header = absent::find(|| self.repository.gix.find_header(id));
-            let size = header.during(reading())?.size();
+            let size = header.during(format_args!("reading tree {id}"))?.size();
             anyhow::ensure!(
                 size <= most,
                 "tree {id} has {size} bytes, and no more than {most} are read"
             );
         }
 
-        let read = absent::find(|| self.repository.gix.find_tree(id)).during(reading())?;
+        let read = absent::find(|| self.repository.gix.find_tree(id));
+        let read = read.during(format_args!("reading tree {id}"))?;
         for entry in read.iter() {
-            let entry = entry.during(reading())?;
+            let entry = entry.during(format_args!("reading tree {id}"))?;
             let mut child_path = Vec::with_capacity(path.len() + 1 + entry.filename().len());
             if !path.is_empty() {
                 child_path.extend_from_slice(path);

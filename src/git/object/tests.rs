@@ -3,18 +3,37 @@
 use super::*;
 use crate::git::object::batch;
 
-#[test]
-fn paths_are_looked_up_together_as_they_are_one_by_one() {
+/// Creates a repository with a tree of these files.
+fn repository_with(paths: &[&str]) -> (tempfile::TempDir, Repository, TreeId) {
     let dir = tempfile::tempdir().unwrap();
     gix::init(dir.path()).unwrap();
     let repository = Repository::open(dir.path()).unwrap();
     let batch = batch::begin_batch(&repository);
-    let files = ["a", "b/x", "b.c", "b-d/x", "d/e/f", "d/e.f", "z"]
-        .map(|path| (path.to_owned(), batch.blob(path.as_bytes()).unwrap()));
+    let file = |path: &&str| ((*path).to_owned(), batch.blob(path.as_bytes()).unwrap());
+    let files: Vec<_> = paths.iter().map(file).collect();
     let tree = batch.tree_of(&files).unwrap();
-
     batch.finish().unwrap();
+    (dir, repository, tree)
+}
 
+#[test]
+fn names_are_those_of_one_directory() {
+    let (_dir, repository, tree) = repository_with(&["a", "b/x", "b/y/z", "b.c"]);
+    for (dir, expected) in [
+        ("", vec!["a", "b.c", "b"]),
+        ("b", vec!["x", "y"]),
+        ("b/y", vec!["z"]),
+        ("a", vec![]),
+        ("b/none", vec![]),
+    ] {
+        assert_eq!(repository.names(tree, dir).unwrap(), expected, "`{dir}`");
+    }
+}
+
+#[test]
+fn paths_are_looked_up_together_as_they_are_one_by_one() {
+    let (_dir, repository, tree) =
+        repository_with(&["a", "b/x", "b.c", "b-d/x", "d/e/f", "d/e.f", "z"]);
     let all_paths = [
         "a", "a/x", "b", "b/x", "b/y", "b.c", "b-d", "b-d/x", "d/e", "d/e/f", "d/e/f/g", "d/e.f",
         "none", "z",

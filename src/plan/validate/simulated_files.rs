@@ -28,7 +28,6 @@ pub struct SimulatedFiles<'a> {
     pub unknown_after_command: bool,
     /// Paths that the plan wrote; `None` for those it removed.
     written: BTreeMap<RepoPath, Option<FileState>>,
-    paths: OnceCell<Vec<String>>,
     /// Files whose entire content comes from the plan, so the model knows it.
     pub created: BTreeSet<RepoPath>,
     /// REPLACE texts of failed pairs, per file.
@@ -59,7 +58,6 @@ impl<'a> SimulatedFiles<'a> {
             facts,
             unknown_after_command: false,
             written: BTreeMap::new(),
-            paths: OnceCell::new(),
             created: BTreeSet::new(),
             failed_edits: BTreeMap::new(),
             case_collisions: NameCollisions::of(plan, facts)?,
@@ -200,21 +198,15 @@ impl<'a> SimulatedFiles<'a> {
             return Ok(false);
         }
 
-        let paths = self.paths()?;
-        let prefix = format!("{dir}/");
-        let first = paths.partition_point(|path| *path < prefix);
-        let mut inside = paths[first..]
-            .iter()
-            .take_while(|path| path.starts_with(&prefix));
-        Ok(inside.all(|path| self.written.contains_key(path.as_str())))
-    }
-
-    fn paths(&self) -> anyhow::Result<&[String]> {
-        if let Some(paths) = self.paths.get() {
-            return Ok(paths);
+        for name in self.facts.names(dir.as_str())? {
+            let Ok(path) = RepoPath::parse(&format!("{dir}/{name}")) else {
+                return Ok(false);
+            };
+            if !self.written.contains_key(&path) && !self.is_emptied(&path)? {
+                return Ok(false);
+            }
         }
-        let paths = self.facts.paths()?;
-        Ok(self.paths.get_or_init(|| paths))
+        Ok(true)
     }
 
     /// Returns the file or link at a path, with its mode.
@@ -379,48 +371,27 @@ impl NameCollisions {
     /// Collects the snapshot's spellings of the paths that a plan creates, and of their
     /// directories.
     pub fn of(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<NameCollisions> {
-        let mut collisions = NameCollisions {
-            spellings: HashMap::new(),
-        };
-        for action in &plan.actions {
-            if let Some(path) = action.kind.new_path() {
-                for name in path_and_parents(path) {
-                    collisions.spellings.entry(fold(name)).or_default();
+        let mut spellings: HashMap<String, BTreeSet<String>> = HashMap::new();
+        let mut dirs = FoldedDirs(HashMap::new());
+        for path in plan
+            .actions
+            .iter()
+            .filter_map(|action| action.kind.new_path())
+        {
+            let mut above = vec![String::new()];
+            for name in path.as_str().split('/') {
+                let mut found = Vec::new();
+                for dir in above {
+                    found.extend(dirs.spellings(facts, &dir, name)?);
                 }
+                for spelling in &found {
+                    let known = spellings.entry(fold(spelling)).or_default();
+                    known.insert(spelling.clone());
+                }
+                above = found;
             }
         }
-
-        // Without new names, the paths of the snapshot need not be listed.
-        if !collisions.spellings.is_empty() {
-            collisions.read(&facts.paths()?);
-        }
-
-        Ok(collisions)
-    }
-
-    /// Records the spellings of sorted paths, each directory once.
-    fn read(&mut self, paths: &[String]) {
-        let mut last = "";
-        for path in paths {
-            // The paths are sorted, so directories shared with the previous path are recorded
-            // already.
-            let shared = path
-                .bytes()
-                .zip(last.bytes())
-                .take_while(|(a, b)| a == b)
-                .count();
-            let ends = path
-                .match_indices('/')
-                .map(|(at, _)| at)
-                .chain([path.len()]);
-            for name in ends.filter(|&end| end >= shared).map(|end| &path[..end]) {
-                if let Some(spellings) = self.spellings.get_mut(&fold(name)) {
-                    spellings.insert(name.to_owned());
-                }
-            }
-
-            last = path;
-        }
+        Ok(NameCollisions { spellings })
     }
 
     /// Records a path that the plan creates. If it, or a directory above it, exists in another
@@ -440,6 +411,34 @@ impl NameCollisions {
         }
         // The topmost name, because its twin explains all names below it.
         collisions.pop_first()
+    }
+}
+
+/// The names in directories of the snapshot, by their folded form.
+struct FoldedDirs(HashMap<String, HashMap<String, Vec<String>>>);
+
+impl FoldedDirs {
+    /// Returns the paths of the entries of a directory whose names equal a name when folded.
+    fn spellings(
+        &mut self,
+        facts: &dyn Facts,
+        dir: &str,
+        name: &str,
+    ) -> anyhow::Result<Vec<String>> {
+        if !self.0.contains_key(dir) {
+            let mut names: HashMap<String, Vec<String>> = HashMap::new();
+            for name in facts.names(dir)? {
+                names.entry(fold(&name)).or_default().push(name);
+            }
+            self.0.insert(dir.to_owned(), names);
+        }
+
+        let path_of = |name: &String| match dir {
+            "" => name.clone(),
+            dir => format!("{dir}/{name}"),
+        };
+        let names = self.0.get(dir).and_then(|names| names.get(&fold(name)));
+        Ok(names.into_iter().flatten().map(path_of).collect())
     }
 }
 

@@ -88,6 +88,10 @@ fn names_that_differ_in_case_alone_are_one_name() {
         "10 CREATE SRC/new.rs: `SRC` is the same name as `src` for some file systems (spell the directory as it is)",
     );
     check(
+        vec![create("readme.md/new.rs", "x\n")],
+        "10 CREATE readme.md/new.rs: `readme.md` is the same name as `README.md` for some file systems (spell the directory as it is)",
+    );
+    check(
         vec![create("caf\u{e9}", "x\n"), create("cafe\u{301}", "x\n")],
         "20 CREATE cafe\u{301}: `cafe\u{301}` is the same name as `caf\u{e9}` for some file systems (choose another name)",
     );
