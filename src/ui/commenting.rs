@@ -97,7 +97,7 @@ pub enum CommentingCommand {
 }
 
 impl Commenting {
-    /// Returns the screen with the cursor at a file, or at the first one.
+    /// Returns the screen with the cursor at the first changed line of a file, or of the first one.
     pub fn new(
         files: Vec<ReviewedFile>,
         comments: Vec<LineComment>,
@@ -123,12 +123,27 @@ impl Commenting {
             notice: None,
         };
         screen.list_rows();
-        let at = screen.rows.iter().position(|row| match row {
-            DiffRow::File(file) => Some(screen.files[*file].path.as_str()) == path,
-            _ => false,
-        });
-        screen.list.go_to(at.unwrap_or(0));
+        let mut paths = screen.files.iter().map(|file| file.path.as_str());
+        let file = path.and_then(|path| paths.position(|other| other == path));
+        screen.list.go_to(screen.start_of(file.unwrap_or(0)));
         screen
+    }
+
+    /// Returns the row of a file's first change: a line that can have a comment, if the change has
+    /// one. A file without changed lines, or a folded one, starts at its heading.
+    fn start_of(&self, file: usize) -> usize {
+        let lines = self.files.get(file).map_or(&[][..], |file| &file.rows);
+        let first = lines.iter().position(|line| is_changed(&line.0));
+        let change = first.map_or(0..0, |first| {
+            let length = lines[first..].iter().take_while(|line| is_changed(&line.0));
+            first..first + length.count()
+        });
+        let added = change.clone().find(|at| is_added(&lines[*at].0));
+        let target = added.or(first).map(|at| DiffRow::Line(file, at));
+        let mut rows = self.rows.iter();
+        let at = rows.position(|row| Some(*row) == target);
+        let heading = || self.rows.iter().position(|row| *row == DiffRow::File(file));
+        at.or_else(heading).unwrap_or(0)
     }
 
     /// Shows comments on the previous plan below the lines that are now in their place.
@@ -555,6 +570,10 @@ fn whole_file(text: &str, difference: &[NumberedLine]) -> Vec<NumberedLine> {
 
 fn is_added(line: &StyledLine) -> bool {
     line.text().starts_with('+')
+}
+
+fn is_changed(line: &StyledLine) -> bool {
+    line.text().starts_with(['+', '-'])
 }
 
 #[cfg(test)]

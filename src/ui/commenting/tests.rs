@@ -27,10 +27,11 @@ fn screen() -> Commenting {
     fitted(files, Vec::new())
 }
 
+/// Returns the screen with the cursor at its first row.
 fn fitted(files: Vec<ReviewedFile>, comments: Vec<LineComment>) -> Commenting {
     let mut screen = Commenting::new(files, comments, None);
     screen.fit(20);
-    screen
+    press(screen, "g", "")
 }
 
 /// Presses keys. A comment that a key asks for gets the text `text`.
@@ -87,6 +88,36 @@ fn a_comment_is_below_its_lines_and_can_be_changed_and_taken_back() {
     assert_eq!(screen.comments()[0].text, "Changed");
     let screen = press(screen, "u", "");
     assert_eq!(screen.comments(), []);
+}
+
+/// Bug: the cursor was on the heading, which can have no comment.
+#[test]
+fn the_cursor_starts_at_the_first_changed_line() {
+    let start = |files: Vec<ReviewedFile>, path: Option<&str>| {
+        let mut screen = Commenting::new(files, Vec::new(), path);
+        screen.fit(20);
+        screen.line(screen.row().unwrap()).text()
+    };
+    let numbers = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+    let files = vec![
+        file("a.rs", numbers, &numbers.replace("8\n", "eight\n")),
+        file("b.rs", numbers, &numbers.replace("8\n", "")),
+        file("new.rs", "", "x\n"),
+        file("large.rs", "", &"line\n".repeat(500)),
+        file("mode.sh", "x\n", "x\n"),
+    ];
+    assert_eq!(start(files.clone(), None), "+eight");
+    assert_eq!(start(files.clone(), Some("b.rs")), "-8");
+    assert_eq!(start(files.clone(), Some("new.rs")), "+x");
+    assert_eq!(start(files.clone(), Some("large.rs")), "+line");
+    assert_eq!(start(files.clone(), Some("mode.sh")), "mode.sh");
+    assert_eq!(start(files, Some("unchanged.rs")), "+eight");
+    let folded = ReviewedFile {
+        is_generated: true,
+        ..file("Cargo.lock", "1\n", "2\n")
+    };
+    assert_eq!(start(vec![folded], None), "Cargo.lock  ▸ 3 lines");
+    assert_eq!(Commenting::new(Vec::new(), Vec::new(), None).row(), None);
 }
 
 #[test]
