@@ -8,7 +8,7 @@ use crate::project::Project;
 use crate::session::artifact;
 use crate::session::comments::{FollowedComment, LineComment, parse, quotable, render};
 use crate::session::draft::Draft;
-use crate::session::meta::Status;
+use crate::session::meta::{Approver, Status};
 use crate::session::turn::Turn;
 use crate::text::encoding::display_text;
 use crate::text::hint::error_with_hint;
@@ -25,14 +25,13 @@ pub struct CommentRequest {
     pub text: String,
 }
 
-/// Returns the comments on the previous plan, with the state of their lines.
+/// Turns between a plan with comments and the next plan for a review. A fetched session can have any
+/// number.
+const MAX_BETWEEN: usize = 50;
+
+/// Returns the comments on the previous plan that the user reviewed, with the state of their lines.
 pub(super) fn earlier_comments(planned: &PlannedTurn<'_>) -> anyhow::Result<Vec<FollowedComment>> {
-    let OpenSession { project, tip, .. } = &planned.session;
-    if !matches!(tip.meta.status, Status::Declined | Status::Rejected) {
-        return Ok(Vec::new());
-    }
-    let text = small_text(project, tip.tree, artifact::COMMENTS)?;
-    let comments = text.and_then(|text| parse(&text)).unwrap_or_default();
+    let comments = comments_before(planned)?;
     // A fetched turn can have many comments on one large file.
     let mut files: BTreeMap<RepoPath, Option<Vec<String>>> = BTreeMap::new();
     let mut followed = Vec::with_capacity(comments.len());
@@ -45,6 +44,34 @@ pub(super) fn earlier_comments(planned: &PlannedTurn<'_>) -> anyhow::Result<Vec<
         followed.push(comment.follow(lines));
     }
     Ok(followed)
+}
+
+/// Returns the comments of the newest turn that has some. The user reviewed no plan after it.
+fn comments_before(planned: &PlannedTurn<'_>) -> anyhow::Result<Vec<LineComment>> {
+    let OpenSession { project, tip, .. } = &planned.session;
+    let turns = project.store().history(tip.clone());
+    // An unreadable turn ends the search: the review does not depend on it.
+    for turn in turns.map_while(Result::ok).take(MAX_BETWEEN) {
+        if matches!(turn.meta.status, Status::Declined | Status::Rejected) {
+            let text = small_text(project, turn.tree, artifact::COMMENTS)?;
+            if let Some(text) = text {
+                return Ok(parse(&text).unwrap_or_default());
+            }
+        }
+        if !was_without_review(&turn) {
+            break;
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// Returns whether validation rejected the plan of a turn, or it only read or told something.
+fn was_without_review(turn: &Turn) -> bool {
+    match turn.meta.status {
+        Status::Rejected => true,
+        Status::Executed => turn.meta.question || turn.meta.approved_by == Some(Approver::Reads),
+        _ => false,
+    }
 }
 
 pub(super) fn comment(

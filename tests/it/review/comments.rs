@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::plans::{edit, edit_pairs, plan};
+use crate::plans::{edit, edit_pairs, plan, read};
 use crate::screen::Screen;
 use crate::scripted_agent::use_scripted_agent;
 use crate::support::{Output, TestRepo};
@@ -125,6 +125,48 @@ fn a_plan_is_declined_with_comments_and_the_next_review_follows_them() {
     hint: `-y` approves it
     exit code 1
     "#);
+}
+
+/// Bug: only the plan right after the comments showed them.
+#[test]
+fn cm4_turns_that_need_no_review_keep_the_comments_for_the_next_one() {
+    let repo = project();
+    decline(&repo);
+    let second = plan("Second", &[edit_pairs("a.txt", &[("2", "Two")])]);
+    repo.reply("Which form do you mean?")
+        .reply(&plan("Look", &[read("a.txt")]))
+        .reply(&plan("Wrong", &[edit("a.txt", "ten", "Ten")]))
+        .reply(&second)
+        .reply(&plan("Third", &[edit("a.txt", "3", "three")]));
+    repo.teddy(&["plan"]).check(5, &["Which form"]);
+    repo.done(&["plan", "the written one"]);
+    repo.teddy(&["execute"])
+        .check(0, &["needs no approval", "turn 3 executed"]);
+    repo.teddy(&["plan", "go on"]).check(3, &["1 mistake"]);
+    let comments = || {
+        let out = repo.teddy(&["--json", "execute"]);
+        let reply: serde_json::Value = serde_json::from_str(&out.stdout).unwrap();
+        let comments = reply["review"]["comments"].as_array().unwrap().clone();
+        let of = |comment: &serde_json::Value| {
+            let status = comment["status"].as_str().unwrap();
+            format!("{}: {status}", comment["text"].as_str().unwrap())
+        };
+        comments.iter().map(of).collect::<Vec<_>>()
+    };
+    repo.teddy(&["execute"]).check(3, &["turn 4 rejected"]);
+    assert_eq!(
+        comments(),
+        [
+            "write it out: Two: addressed",
+            "and these?: open",
+            "not needed: addressed"
+        ]
+    );
+
+    // The user decided on the second plan, so its comments alone are of interest.
+    repo.done(&["execute", "-y"]);
+    repo.done(&["plan", "and the third"]);
+    assert_eq!(comments(), Vec::<String>::new());
 }
 
 #[test]
