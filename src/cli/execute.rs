@@ -6,7 +6,7 @@ use super::failure::{ANSWER, Unfinished};
 use super::plan::{json as plan_json, keep_answer, report_prose, show_answer};
 use super::record::warn_of_damage;
 use super::{complete, source};
-use crate::host::screen;
+use crate::host::{interrupt, screen};
 use crate::plan::Plan;
 use crate::plan::action::Action;
 use crate::plan::diagnostic::Diagnostic;
@@ -27,6 +27,8 @@ use crate::workflow::execute::result::{
     AnswerStatus, AppliedFile, ExecuteResult, FileChange, RecordedTurn, RefusedPlan, ReviewedPlan,
     TurnEnding, UndecidedPlan,
 };
+use crate::workflow::plan::WaitingPlan;
+use crate::workspace::snapshot::RecordedFiles;
 
 /// Review and run the pending plan, and record the turn
 ///
@@ -123,7 +125,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         name: name.to_owned(),
         text: text.to_owned(),
     });
-    let options = ExecuteOptions {
+    let mut options = ExecuteOptions {
         file,
         // The file is the user's, so no model is asked to correct it.
         replan: !args.no_replan && plan_path.is_none() && plan.is_none(),
@@ -132,7 +134,17 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         ..ExecuteOptions::default()
     };
 
-    let result = execute_or_plan(&mut project, plan.as_deref(), &options, user.as_mut());
+    let is_asked = app.is_attended() && !args.yes && options.comments.is_empty();
+    let mut result = execute_or_plan(&mut project, plan.as_deref(), &options, user.as_mut());
+    // The user is there, so the next plan is reviewed at once.
+    while let Ok(done) = &result
+        && is_asked
+        && let Some((recorded, files)) = replaced(done)
+    {
+        show(app, recorded, false)?;
+        options.recorded = Some(files);
+        result = execute_or_plan(&mut project, None, &options, user.as_mut());
+    }
     let result = result.map_err(unapproved)?;
     drop(user);
 
@@ -142,13 +154,25 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
             show_undecided(app, undecided)?;
         }
         ExecuteResult::Reviewed(ReviewedPlan::Recorded(recorded)) => {
-            show(app, recorded)?;
+            show(app, recorded, false)?;
+            show_replanned(app, recorded);
             show_next(app, &project, recorded, plan_path.is_some())?;
             report_answer(app, recorded)?;
         }
     }
 
     Ok(result_code(&result))
+}
+
+/// Returns a turn whose plan was declined or rejected, with the snapshot for the plan that the model
+/// made instead.
+fn replaced(result: &ExecuteResult) -> Option<(&RecordedTurn, RecordedFiles)> {
+    let ExecuteResult::Reviewed(ReviewedPlan::Recorded(recorded)) = result else {
+        return None;
+    };
+    let planned = recorded.replanned()?;
+    let waits = planned.answer.is_none() && !interrupt::requested();
+    waits.then(|| (recorded.as_ref(), planned.recorded.clone()))
 }
 
 /// Says how to continue after a turn.
@@ -232,7 +256,7 @@ fn unapproved(error: anyhow::Error) -> anyhow::Error {
 
 fn result_code(result: &ExecuteResult) -> ExitStatus {
     match result {
-        _ if crate::host::interrupt::requested() => exit::INTERRUPTED,
+        _ if interrupt::requested() => exit::INTERRUPTED,
         ExecuteResult::Refused(_) => exit::REJECTED,
         ExecuteResult::Reviewed(ReviewedPlan::Undecided(undecided)) => {
             match undecided.doubts.is_empty() {
@@ -247,7 +271,7 @@ fn result_code(result: &ExecuteResult) -> ExitStatus {
 pub(super) fn code(recorded: &RecordedTurn) -> ExitStatus {
     match &recorded.ending {
         TurnEnding::Interrupted { cause, .. } if *cause == Interruption::User => exit::INTERRUPTED,
-        _ if crate::host::interrupt::requested() => exit::INTERRUPTED,
+        _ if interrupt::requested() => exit::INTERRUPTED,
         TurnEnding::Interrupted { .. } => exit::FAILED,
         TurnEnding::Rejected {
             replanned: Some(_),
@@ -262,7 +286,8 @@ pub(super) fn code(recorded: &RecordedTurn) -> ExitStatus {
     }
 }
 
-pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
+/// Shows a turn that was recorded. `at_prompt`: the user is at the prompt of a loop, which continues.
+pub(super) fn show(app: &App, recorded: &RecordedTurn, at_prompt: bool) -> anyhow::Result<()> {
     if app.global.json {
         return app.print_json(&json(recorded));
     }
@@ -294,23 +319,9 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
         app.note("The result is in the turn: `teddy restore @ --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side.");
     }
 
-    // A prose answer is shown when its turn is recorded.
-    let replanned = recorded.replanned();
-    if let Some(planned) = replanned.filter(|planned| planned.answer.is_none()) {
-        app.note(&match planned.title.as_str() {
-            "" => format!(
-                "The model answered for turn {}, but that is not a plan.",
-                planned.turn
-            ),
-            title => format!(
-                "The model wrote another plan for turn {}: \"{title}\".",
-                planned.turn
-            ),
-        });
-    } else if replanned.is_none() && matches!(recorded.ending, TurnEnding::Rejected { .. }) {
-        app.note(&format!(
-            "`teddy show {turn} report.md` says what is wrong."
-        ));
+    if recorded.replanned().is_none() && recorded.is_rejected() {
+        let command = if at_prompt { "/show" } else { "teddy show" };
+        app.note(&format!("`{command} {turn} report.md` says what is wrong."));
     }
 
     if let Some(conclusion) = recorded.conclusion() {
@@ -324,6 +335,32 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
     }
 
     Ok(())
+}
+
+/// Names the plan that the model made instead of one that was declined or rejected, if it waits.
+fn show_replanned(app: &App, recorded: &RecordedTurn) {
+    let planned = recorded.replanned();
+    if app.global.json {
+        return;
+    }
+    // A prose answer is shown when its turn is recorded.
+    if let Some(planned) = planned.filter(|planned| planned.answer.is_none()) {
+        note_replanned(app, planned);
+    }
+}
+
+/// Names a plan that waits because the model was asked for another one.
+pub(super) fn note_replanned(app: &App, planned: &WaitingPlan) {
+    app.note(&match planned.title.as_str() {
+        "" => format!(
+            "The model answered for turn {}, but that is not a plan.",
+            planned.turn
+        ),
+        title => format!(
+            "The model wrote another plan for turn {}: \"{title}\".",
+            planned.turn
+        ),
+    });
 }
 
 /// Files named after a turn.

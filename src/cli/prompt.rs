@@ -36,6 +36,8 @@ const MAX_HISTORY: usize = 100;
 
 pub(super) struct LoopConsole<'a> {
     app: &'a App,
+    /// The user decides at the prompt how the loop goes on.
+    has_prompt: bool,
     /// Recorded turns, if they are printed at the end.
     pub(super) turns: Vec<serde_json::Value>,
     /// Shell output to send with the next message.
@@ -43,9 +45,10 @@ pub(super) struct LoopConsole<'a> {
 }
 
 impl LoopConsole<'_> {
-    pub(super) fn new(app: &App) -> LoopConsole<'_> {
+    pub(super) fn new(app: &App, has_prompt: bool) -> LoopConsole<'_> {
         LoopConsole {
             app,
+            has_prompt,
             turns: Vec::new(),
             attached: Vec::new(),
         }
@@ -196,7 +199,7 @@ impl Console for LoopConsole<'_> {
             self.turns.push(json(turn));
             return Ok(());
         }
-        show(self.app, turn)
+        show(self.app, turn, self.has_prompt)
     }
 
     fn failed(&mut self, error: anyhow::Error) {

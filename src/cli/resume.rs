@@ -2,7 +2,7 @@
 
 use super::app::App;
 use super::begin::begin_session_or_hand_to;
-use super::execute::{code, in_doubt, report_conclusion, report_question};
+use super::execute::{code, in_doubt, note_replanned, report_conclusion, report_question};
 use super::exit::{self, ExitStatus};
 use super::failure::{ANSWER, Unfinished};
 use super::number;
@@ -94,7 +94,7 @@ pub(super) fn run_loop(
     };
 
     let mut user = app.helped_user(&project, how.yes || how.yolo, prompt::help(&app.global));
-    let mut console = LoopConsole::new(app);
+    let mut console = LoopConsole::new(app, !is_alone);
     let resumed = resume(&mut project, options, user.as_mut(), &mut console);
 
     drop(user);
@@ -127,7 +127,13 @@ fn report_end(app: &App, resumed: &Resumed) -> anyhow::Result<()> {
             report_conclusion(app, conclusion)?;
             app.note("Next: teddy resume '...', if there is more to do");
         }
-        ended => stopped(ended).iter().for_each(|why| app.note(why)),
+        ended => {
+            stopped(ended).iter().for_each(|why| app.note(why));
+            if let (Ended::Turns(_) | Ended::Cost { .. }, Some(planned)) = (ended, &resumed.waiting)
+            {
+                note_replanned(app, planned);
+            }
+        }
     }
     Ok(())
 }

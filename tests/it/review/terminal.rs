@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::plans::{create, execute, plan};
+use crate::plans::{create, edit, execute, plan};
 use crate::screen::{PATIENCE, Screen};
 use crate::support::TestRepo;
 
@@ -44,15 +44,14 @@ fn tree(repo: &TestRepo, size: (u16, u16)) -> Screen {
     screen
 }
 
-/// Skips the plan with this message. Returns the final screen.
-fn skipped(repo: &TestRepo, words: &str) -> String {
+/// Skips the plan with this message.
+fn skip(repo: &TestRepo, words: &str) -> Screen {
     let mut screen = Screen::open(repo, (100, 30), &["execute"]);
     screen.wait_for_prompt("(q)uit ›");
     screen.press("s");
     screen.wait_for("enter declines with it");
     screen.press(&format!("{words}\r"));
-    assert_eq!(screen.end(), 0, "{}", screen.shown());
-    screen.shown()
+    screen
 }
 
 /// Reads the help repeatedly for 200 ms, the least time in which a user can decide.
@@ -526,13 +525,43 @@ fn a_session_without_a_name_is_called_by_what_is_asked_of_it() {
     assert_eq!(screen.end(), 0, "{}", screen.shown());
 }
 
+/// Bug: the other plan waited for a second `execute`.
 #[test]
-fn skipping_in_a_single_execution_plans_again_as_well() {
+fn execute_reviews_the_plan_that_the_model_makes_instead() {
+    let repo = project();
+    repo.reply(&plan("Wrong", &[edit("none.txt", "x", "y")]))
+        .reply(&plan("Make another", &[create("c.txt", "c\n")]));
+    let mut screen = skip(&repo, "rather c");
+    screen.wait_for("The plan was not accepted: 1 mistake");
+    screen.wait_for("Reviewing Plan: \"Make another\"");
+    screen.wait_for_prompt("(q)uit ›");
+    screen.settled();
+    screen.press("a");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    let shown = screen.shown();
+    assert!(shown.contains("Updated your files: c.txt (new)"), "{shown}");
+    // It was reviewed, so nothing announces it.
+    assert!(!screen.written().contains("another plan"), "{shown}");
+    assert_eq!(repo.done(&["show", "2", "user_prompt.txt"]), "rather c");
+    let turns = repo.json(&["log"], 0);
+    let status = |turn: &serde_json::Value| turn["status"].as_str().unwrap().to_owned();
+    let status: Vec<String> = turns.as_array().unwrap().iter().map(status).collect();
+    assert_eq!(status, ["executed", "rejected", "declined", "started"]);
+}
+
+#[test]
+fn quitting_the_review_of_the_other_plan_keeps_it() {
     let repo = project();
     repo.reply(&plan("Make another", &[create("c.txt", "c\n")]));
-    let shown = skipped(&repo, "rather c");
+    let mut screen = skip(&repo, "rather c");
+    screen.wait_for("Reviewing Plan: \"Make another\"");
+    screen.wait_for_prompt("(q)uit ›");
+    screen.settled();
+    screen.press("q");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    let shown = screen.shown();
     assert!(
-        shown.contains("The model wrote another plan for turn 2: \"Make another\"."),
+        shown.contains("Nothing was run; the plan of turn 2 is waiting."),
         "{shown}"
     );
     assert_eq!(
@@ -544,7 +573,9 @@ fn skipping_in_a_single_execution_plans_again_as_well() {
 #[test]
 fn words_that_no_model_heard_wait_for_the_next_plan() {
     let repo = project();
-    let shown = skipped(&repo, "rather c");
+    let mut screen = skip(&repo, "rather c");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    let shown = screen.shown();
     assert!(
         shown.contains("no other plan was made: no model is configured"),
         "{shown}"

@@ -71,8 +71,13 @@ fn pictures_of_the_review_match_the_program() {
     );
     use_scripted_agent(&repo, SECOND);
     screen.press("s");
+    screen.wait_for("your comment on src/config.rs:2");
+    screen.wait_for_prompt("(q)uit ›");
+    screen.settled();
+    screen.press("q");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
 
+    // On a fresh screen.
     let mut screen = Screen::open(&repo, SIZE, &["execute"]);
     screen.wait_for_prompt("(q)uit ›");
     screen.settled();
