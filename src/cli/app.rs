@@ -340,6 +340,15 @@ impl App {
     /// Reports an error with a hint and returns the exit code. With `--json`, also prints it to
     /// stdout for programs.
     pub(super) fn fail(&self, error: anyhow::Error) -> ExitStatus {
+        self.fail_with(error, |hint| hint)
+    }
+
+    /// Like [`App::fail`], with another wording of the hint.
+    pub(super) fn fail_with(
+        &self,
+        error: anyhow::Error,
+        wording: impl Fn(String) -> String,
+    ) -> ExitStatus {
         let (partial, error) = match error.downcast::<Unfinished>() {
             Ok(Unfinished { partial, error }) => (partial, error),
             Err(error) => (Value::Null, error),
@@ -370,7 +379,7 @@ impl App {
             self.eprint_lines(&markdown::quoted(question));
         }
 
-        if let Some(hint) = diagnosis.hint {
+        if let Some(hint) = diagnosis.hint.map(wording) {
             self.eprint(&format!("hint: {hint}"));
         }
 

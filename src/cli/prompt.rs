@@ -203,7 +203,7 @@ impl Console for LoopConsole<'_> {
     }
 
     fn failed(&mut self, error: anyhow::Error) {
-        self.app.fail(error);
+        self.app.fail_with(error, at_prompt);
     }
 
     fn typed(&mut self, project: &mut Project, text: String) -> anyhow::Result<Typed> {
@@ -245,6 +245,20 @@ impl LoopConsole<'_> {
             }
         }
     }
+}
+
+/// Keys and commands of the prompt that do what a hint says.
+const AT_PROMPT: [(&str, &str); 3] = [
+    ("run `teddy plan` again", "press enter"),
+    ("`--model`", "`/model`"),
+    ("`teddy context list`", "`/context`"),
+];
+
+/// Returns a hint for a user at the prompt.
+fn at_prompt(hint: String) -> String {
+    AT_PROMPT
+        .iter()
+        .fold(hint, |hint, (command, key)| hint.replace(command, key))
 }
 
 /// Returns whether a text is a shell command that the user does not want to send to the model.
@@ -399,6 +413,18 @@ fn attachment(command: &str, status: &str, output: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hint_names_what_works_at_the_prompt() {
+        let check = |hint: &str, expected: &str| {
+            assert_eq!(at_prompt(hint.to_owned()), expected);
+        };
+        check(
+            "run `teddy plan` again, or use another model with `--model`",
+            "press enter, or use another model with `/model`",
+        );
+        check("raise `limits.cost`", "raise `limits.cost`");
+    }
 
     #[test]
     fn a_command_alone_or_with_options_is_no_message() {

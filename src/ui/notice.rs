@@ -29,7 +29,7 @@ pub fn is_warning(notice: &Notice) -> bool {
     // Exhaustive, so a new notice has to be classified.
     match notice {
         Notice::Files(notice) => is_files_warning(notice),
-        Notice::NotReplanned(why) => matches!(why, NoReplan::Failed(_)),
+        Notice::NotReplanned { why, .. } => matches!(why, NoReplan::Failed(_)),
         Notice::MessageNotUsed
         | Notice::NoHooks { .. }
         | Notice::AgentWorkLeftOut(_)
@@ -196,7 +196,10 @@ fn sentences(notice: &Notice) -> Vec<String> {
             "your files changed while the plan was reviewed; it is validated again".to_owned()
         }
         Notice::ChangedSincePlan(files) => changed_since_plan(files),
-        Notice::NotReplanned(why) => no_replan(why),
+        Notice::NotReplanned {
+            why,
+            takes_commands,
+        } => no_replan(why, *takes_commands),
         Notice::WholeProject { files, tokens } => format!(
             "The model sees the whole project: {}, about {} tokens.",
             counted(*files, "file"),
@@ -314,17 +317,16 @@ fn large_input(tokens: usize, largest: &[LargeEntry], takes_commands: bool) -> S
     format!("{total}: {}", parts.join(", "))
 }
 
-fn no_replan(why: &NoReplan) -> String {
+/// At the prompt of a loop, the next question says how to go on.
+fn no_replan(why: &NoReplan, takes_commands: bool) -> String {
+    let remedy = match takes_commands {
+        true => "",
+        false => "; say what to do with `teddy plan '<message>'`",
+    };
     match why {
-        NoReplan::TooMany(plans) => {
-            format!(
-                "{plans} plans in a row were rejected; say what to do with `teddy plan '<message>'`"
-            )
-        }
-        NoReplan::SameMistake => {
-            "the same mistake was made twice; say what to do with `teddy plan '<message>'`"
-                .to_owned()
-        }
+        NoReplan::TooMany(1) => format!("the plan was rejected{remedy}"),
+        NoReplan::TooMany(plans) => format!("{plans} plans in a row were rejected{remedy}"),
+        NoReplan::SameMistake => format!("the same mistake was made twice{remedy}"),
         NoReplan::NoModel => "no model is configured to correct the plan".to_owned(),
         NoReplan::Failed(why) => format!("the model could not be asked again: {why}"),
     }

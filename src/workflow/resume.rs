@@ -262,6 +262,11 @@ impl<'a> ResumeLoop<'a> {
         }
     }
 
+    /// The user decides at a prompt how the loop goes on.
+    fn is_attended(&self) -> bool {
+        !self.options.alone && !self.options.yolo
+    }
+
     /// The loop ends with the given message, because no user can enter another one.
     fn is_one_message(&self) -> bool {
         self.options.alone && !self.options.yolo
@@ -528,7 +533,7 @@ impl ResumeLoop<'_> {
             pipeline: self.options.pipeline.clone(),
             depth: self.options.depth,
             origin,
-            takes_commands: !self.options.alone && !self.options.yolo,
+            takes_commands: self.is_attended(),
             ..PlanOptions::default()
         };
         let planned = match plan_next_turn(self.project, &plan_options, user) {
@@ -577,8 +582,7 @@ impl ResumeLoop<'_> {
 
     /// Returns whether the user decides what to do after an error of the model.
     fn stays_at_prompt(&self, error: &anyhow::Error) -> bool {
-        let is_attended = !self.options.alone && !self.options.yolo;
-        is_attended && error.is::<ModelError>() && !interrupt::requested()
+        self.is_attended() && error.is::<ModelError>() && !interrupt::requested()
     }
 
     fn execute(&mut self, user: &mut dyn User) -> anyhow::Result<ReviewedPlan> {
@@ -588,6 +592,7 @@ impl ResumeLoop<'_> {
             model: self.options.model.clone(),
             yolo: self.options.yolo,
             leaves_question: true,
+            takes_commands: self.is_attended(),
             recorded: self.waiting.as_ref().map(|plan| plan.recorded.clone()),
             comments: Vec::new(),
         };
@@ -614,7 +619,7 @@ impl ResumeLoop<'_> {
             false => 0,
         };
         // The reason was reported. The user decides whether the model is asked again.
-        self.has_failed = recorded.has_failed_replan() && !self.options.alone && !self.options.yolo;
+        self.has_failed = recorded.has_failed_replan() && self.is_attended();
         self.waiting = recorded.replanned().cloned();
         Ok(reviewed)
     }

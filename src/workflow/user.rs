@@ -435,8 +435,12 @@ pub enum Notice {
     /// The plan edits these files, which the model has not seen. They are shown to it, and it is asked
     /// again.
     ShowingFiles(Vec<String>),
-    /// The model is not asked again, with the reason.
-    NotReplanned(NoReplan),
+    /// The model is not asked again.
+    NotReplanned {
+        why: NoReplan,
+        /// The user is at the prompt of a loop.
+        takes_commands: bool,
+    },
     /// Why no plan was made from the user's reply.
     NoPlanInstead(String),
     SetupStarted(String),

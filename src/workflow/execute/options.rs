@@ -16,6 +16,8 @@ pub struct ExecuteOptions {
     pub yolo: bool,
     /// The caller asks the user the model's questions.
     pub leaves_question: bool,
+    /// The user is at the prompt of a loop.
+    pub takes_commands: bool,
     /// A recent snapshot from when the plan was made.
     pub recorded: Option<RecordedFiles>,
     /// Comments with which the plan is declined.

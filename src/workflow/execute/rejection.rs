@@ -225,6 +225,7 @@ impl<'p> PlannedTurn<'p> {
             model: self.correcting_model(options),
             origin: MessageOrigin::Validation,
             question: self.session.draft.meta.question,
+            takes_commands: options.takes_commands,
             ..PlanOptions::default()
         };
         let useful = self.check_replan_useful();
@@ -234,7 +235,10 @@ impl<'p> PlannedTurn<'p> {
             return Ok(recorded);
         }
         if let Err(why) = useful {
-            user.report(Event::Notice(Notice::NotReplanned(why)));
+            user.report(Event::Notice(Notice::NotReplanned {
+                why,
+                takes_commands: options.takes_commands,
+            }));
             return Ok(recorded);
         }
 
@@ -354,6 +358,9 @@ fn replan(
         Err(error) if error.is::<NoModel>() => NoReplan::NoModel,
         Err(error) => NoReplan::Failed(format!("{error:#}")),
     };
-    user.report(Event::Notice(Notice::NotReplanned(why)));
+    user.report(Event::Notice(Notice::NotReplanned {
+        why,
+        takes_commands: request.takes_commands,
+    }));
     None
 }

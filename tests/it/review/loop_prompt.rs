@@ -396,6 +396,61 @@ fn a_prose_answer_is_shown_and_enter_asks_for_the_plan() {
 }
 
 #[test]
+fn enter_that_was_typed_while_the_model_works_starts_no_other_call() {
+    let repo = project();
+    let gate = repo.beside("gate");
+    let mkfifo = std::process::Command::new("mkfifo").arg(&gate).status();
+    assert!(mkfifo.unwrap().success());
+    let model = format!("read line < {}; echo 'Shall I go on?'", gate.display());
+    repo.configure(&format!(
+        "model: slow\nmodels:\n  slow: {{ kind: command, run: [sh, -c, \"{model}\"] }}\n"
+    ));
+    let mut screen = Screen::open(&repo, (100, 30), &["resume", "make b"]);
+    screen.wait_for("Asking slow");
+    screen.press("\rand c");
+    std::fs::write(&gate, "go\n").unwrap();
+    // The text is kept, and is not sent either.
+    screen.wait_for("or enter to ask for the plan");
+    screen.wait_for("and c");
+    screen.settled();
+    assert_eq!(screen.written().matches("Asking slow").count(), 1);
+    screen.press("\x03");
+    screen.settled();
+    screen.press("\x04");
+    assert_eq!(screen.end(), 5, "{}", screen.shown());
+}
+
+/// Bug: the hint of a second mistake named a command, and another plan was announced that was
+/// rejected next.
+#[test]
+fn what_a_rejected_plan_says_holds_at_the_prompt() {
+    let repo = project();
+    let wrong = plan("Wrong", &[edit("none.txt", "x", "y")]);
+    repo.reply(&wrong).reply(&wrong);
+    let mut screen = open(&repo);
+    screen.press("make b\r");
+    ready(&mut screen, "turn 3: enter lets the model continue");
+    let shown = screen.shown();
+    assert!(
+        shown.contains("\nthe same mistake was made twice\nturn 2 rejected"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("\n`/show 2 report.md` says what is wrong.\n"),
+        "{shown}"
+    );
+    assert!(
+        !shown.contains("`teddy") && !shown.contains("another plan"),
+        "{shown}"
+    );
+    screen.press("/show 2 report.md\r");
+    screen.wait_for("there is no file `none.txt`");
+    ready(&mut screen, "turn 3: enter lets the model continue");
+    screen.press("\x04");
+    assert_eq!(screen.end(), 3, "{}", screen.shown());
+}
+
+#[test]
 fn a_model_that_fails_is_asked_again_only_by_a_key() {
     let repo = project();
     let down = response(

@@ -165,7 +165,7 @@ fn t20_what_changes_something_is_no_answer() {
     The plan was not accepted: 1 mistake
     plan.md:13: CREATE: CREATE is not part of an answer
         hint: answer in plain Markdown, or READ files of the project first
-    1 plans in a row were rejected; say what to do with `teddy plan '<message>'`
+    the plan was rejected; say what to do with `teddy plan '<message>'`
     turn 1 rejected
     plan.md:13: CREATE: CREATE is not part of an answer
         hint: answer in plain Markdown, or READ files of the project first

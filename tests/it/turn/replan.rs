@@ -251,7 +251,7 @@ fn no_replan_and_a_limit_of_zero_make_no_call() {
     plan.md:17: EDIT a.txt: FIND is not in `a.txt`
         no place in the file is like it
         hint: copy the lines to change from the file as they are, including spaces
-    1 plans in a row were rejected; say what to do with `teddy plan '<message>'`
+    the plan was rejected; say what to do with `teddy plan '<message>'`
     turn 1 rejected
     plan.md:17: EDIT a.txt: FIND is not in `a.txt`
         no place in the file is like it
