@@ -173,11 +173,17 @@ impl LoopConsole<'_> {
             .map(str::to_owned)
             .partition(|name| is_file(self.app, project, name));
         for name in others {
-            if let Some(near) = source::near(self.app, &name) {
-                let name = sanitize_line(&name);
-                self.app.warn(&format!(
+            let near = source::near(self.app, &name);
+            let name = sanitize_line(&name);
+            match near {
+                Some(near) => self.app.warn(&format!(
                     "there is no file `{name}`; did you mean `@{near}`?"
-                ));
+                )),
+                // As in `@lru_cache(maxsize=9)`.
+                None if name.contains(['(', '<', '"', '\'', '`', '=']) => {}
+                None => self.app.note(&format!(
+                    "`@{name}` names no file of the project, so it is sent as text."
+                )),
             }
         }
         if !files.is_empty()

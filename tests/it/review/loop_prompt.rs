@@ -108,14 +108,16 @@ fn files_join_and_leave_and_a_message_can_name_one() {
     screen.press("/drop a.txt\r");
     screen.wait_for("Removed a.txt (session)");
     ready(&mut screen, "turn 1: what should be done?");
-    screen.press("look at @src/lo\t and @a.tx\r");
+    screen.press("look at @src/lo\t and @a.tx, @nofile @cache(1)\r");
     screen.wait_for("there is no file `a.tx`; did you mean `@a.txt`?");
+    screen.wait_for("`@nofile` names no file of the project, so it is sent as text.");
     screen.wait_for("Added src/long_name.txt (turn)");
     approve(&mut screen, "Make b");
     ready(&mut screen, "turn 2: what should be done?");
+    assert!(!screen.written().contains("`@cache(1)`"));
     assert_eq!(
         leave(screen, &repo),
-        ["look at @src/long_name.txt  and @a.tx"]
+        ["look at @src/long_name.txt  and @a.tx, @nofile @cache(1)"]
     );
     let input = repo.workflow().artifact("1", "input.md");
     assert!(input.contains("two\n"), "{input}");
