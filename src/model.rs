@@ -250,6 +250,8 @@ pub enum ModelError {
         /// Progress so far, such as the path of the input.
         detail: String,
     },
+    /// The user left without the answer of their chat.
+    NotTaken,
     Interrupted {
         partial: String,
     },

@@ -492,7 +492,9 @@ fn classify_model(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         | ModelError::ReplayEnded { .. } => FailureKind::ModelCommand,
         ModelError::CostLimit { .. } | ModelError::BudgetExceeded { .. } => FailureKind::CostLimit,
         ModelError::NoTerminal { .. } => FailureKind::NobodyToAsk,
-        ModelError::Io { .. } | ModelError::Interrupted { .. } => FailureKind::Failed,
+        ModelError::Io { .. } | ModelError::NotTaken | ModelError::Interrupted { .. } => {
+            FailureKind::Failed
+        }
     };
     Some(Diagnosis::of(kind, Some(error.remedy())))
 }

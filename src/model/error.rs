@@ -133,6 +133,7 @@ impl ModelError {
                 "someone must fetch the answer, but stdin is not a terminal{}",
                 colon(detail)
             ),
+            ModelError::NotTaken => write!(f, "no answer was taken; the input stays where it is"),
             _ => write!(f, "interrupted"),
         }
     }
@@ -206,6 +207,7 @@ impl ModelError {
             }
             ModelError::Agent { remedy, .. } => remedy.clone(),
             ModelError::ReplayEnded { .. } => "add another answer, or use another model with `--model`".into(),
+            ModelError::NotTaken => "run `teddy plan` again, or take the answer from a file with `teddy plan --from <file>`".into(),
             ModelError::NoTerminal { .. } => "take the input to your chat, and its answer back with `teddy plan --from <file>`".into(),
             ModelError::Io { .. } => "check the path and its permissions".into(),
             _ => "run `teddy plan` again".into(),

@@ -48,9 +48,7 @@ impl Model for Manual {
             _ => failed("taking the answer", &error),
         })?;
 
-        let text = text.ok_or(ModelError::Interrupted {
-            partial: String::new(),
-        })?;
+        let text = text.ok_or(ModelError::NotTaken)?;
         if text.trim().is_empty() {
             return Err(ModelError::Empty {
                 reason: String::new(),
@@ -100,13 +98,8 @@ mod tests {
     }
 
     #[test]
-    fn leaving_is_an_interruption_and_nothing_is_no_answer() {
-        check(
-            None,
-            Err(ModelError::Interrupted {
-                partial: String::new(),
-            }),
-        );
+    fn leaving_takes_no_answer_and_nothing_is_an_empty_one() {
+        check(None, Err(ModelError::NotTaken));
         check(
             Some(" \n"),
             Err(ModelError::Empty {

@@ -593,6 +593,42 @@ fn a_manual_model_takes_the_answer_from_the_editor() {
     assert_eq!(draft(&repo, "plan.md") + "\n", make_b());
 }
 
+/// Bug: it was called an interruption.
+#[test]
+fn leaving_the_prompt_of_a_manual_model_takes_no_answer() {
+    let repo = project();
+    let manual = ["--model", "manual"];
+    let plan = ["plan", "-m", "make b"];
+    let mut screen = Screen::open(&repo, (100, 40), &[&plan[..], &manual].concat());
+    screen.wait_for_prompt("(q)uit ›");
+    screen.press("q");
+    assert_eq!(screen.end(), 1, "{}", screen.shown());
+    let shown = screen.shown();
+    assert!(
+        shown.contains(
+            "error: no answer was taken; the input stays where it is\nhint: run `teddy plan`"
+        ),
+        "{shown}"
+    );
+    std::fs::write(repo.beside("answer.md"), make_b()).unwrap();
+    repo.done(&["plan", "--from", "../answer.md"]);
+    assert_eq!(draft(&repo, "user_prompt.txt"), "make b");
+
+    let resume = ["resume", "-m", "make b"];
+    repo.workflow().new_session("loop").done();
+    let mut screen = Screen::open(&repo, (100, 40), &[&resume[..], &manual].concat());
+    screen.wait_for_prompt("(q)uit ›");
+    screen.press("q");
+    screen.wait_for("enter tries again, /model chooses another");
+    let shown = screen.settled();
+    assert!(
+        shown.contains("hint: press enter, or take the answer from a file"),
+        "{shown}"
+    );
+    screen.press("\x04");
+    assert_eq!(screen.end(), 1, "{}", screen.shown());
+}
+
 #[test]
 fn a_recorded_session_is_a_model_by_its_name() {
     let repo = project();
