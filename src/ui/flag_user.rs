@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(
             error(Question::Answer {
                 message: "?",
-                takes_commands: false
+                turn_of_loop: None
             }),
             "the model waits for your answer: `teddy resume -m '<answer>'` answers"
         );

@@ -117,11 +117,11 @@ impl TerminalUser {
         }
     }
 
-    /// Returns whether the keys are shown at a prompt of a loop: at the first prompts of a session.
+    /// Returns whether the keys are shown: at the first prompts of a session, and at every prompt that
+    /// is not of a loop.
     fn shows_keys(&mut self, question: &Question<'_>) -> bool {
-        let turn = match question {
-            Question::NextTurn { turn, .. } => *turn,
-            _ => 0,
+        let Some(turn) = turn_of_loop(question) else {
+            return true;
         };
         self.hints += 1;
         self.hints <= MAX_HINTS && turn <= u64::from(MAX_HINTS)
@@ -367,7 +367,7 @@ impl User for TerminalUser {
         }
 
         let _raw = RawMode::enter()?;
-        let shows_keys = !is_of_loop(question) || self.shows_keys(question);
+        let shows_keys = self.shows_keys(question);
         ask::show(&question_lines(question, shows_keys), self.paint);
         let blank = match question {
             Question::NextTurn {
@@ -537,27 +537,28 @@ fn is_misplaced_command(question: &Question<'_>, written: Option<&str>) -> bool 
 /// Prompts of a loop at which its keys are shown.
 const MAX_HINTS: u32 = 3;
 
-fn is_of_loop(question: &Question<'_>) -> bool {
-    matches!(
-        question,
+/// Returns the turn of a question at the prompt of a loop.
+fn turn_of_loop(question: &Question<'_>) -> Option<u64> {
+    match question {
         Question::NextTurn {
             takes_commands: true,
+            turn,
             ..
-        } | Question::Answer {
-            takes_commands: true,
-            ..
-        } | Question::Prose { .. }
-    )
+        }
+        | Question::Prose { turn, .. } => Some(*turn),
+        Question::Answer { turn_of_loop, .. } => *turn_of_loop,
+        _ => None,
+    }
 }
 
 fn keys_hint(question: &Question<'_>, is_shown: bool) -> Option<StyledLine> {
-    is_shown.then(|| match is_of_loop(question) {
-        true => ask::prompt_hint(),
-        false if matches!(question, Question::Instead { .. }) => ask::hint_for(
+    is_shown.then(|| match turn_of_loop(question) {
+        Some(_) => ask::prompt_hint(),
+        None if matches!(question, Question::Instead { .. }) => ask::hint_for(
             "enter declines with it",
             "ctrl-d declines without, ctrl-c goes back",
         ),
-        false => ask::hint(),
+        None => ask::hint(),
     })
 }
 
@@ -610,7 +611,7 @@ fn asked_lines(question: &Question<'_>) -> Vec<StyledLine> {
             lines.extend(block(Tone::Strong, "Your answer:"));
             lines
         }
-        Question::Prose { message } => {
+        Question::Prose { message, .. } => {
             let mut lines = Vec::new();
             if let Some(message) = message {
                 lines.push(StyledLine::plain(PROSE_HEADING));

@@ -147,7 +147,7 @@ fn ask_for_answer(
 
     let prompt = Question::Answer {
         message: &question.text,
-        takes_commands: false,
+        turn_of_loop: None,
     };
     let answer = match user.ask(&prompt) {
         Ok(Some(answer)) => without_keys(answer, user),

@@ -431,9 +431,10 @@ impl LoopPrompt {
         match self {
             LoopPrompt::Answer(message) => Question::Answer {
                 message,
-                takes_commands: true,
+                turn_of_loop: Some(draft.meta.number),
             },
             LoopPrompt::Reply { message, .. } => Question::Prose {
+                turn: draft.meta.number,
                 message: message.as_deref(),
             },
             LoopPrompt::Failed => LoopPrompt::next_turn(tip, draft, EmptyInput::Retry),

@@ -249,10 +249,12 @@ pub enum Question<'a> {
     Answer {
         /// Markdown.
         message: &'a str,
-        takes_commands: bool,
+        /// The turn of the answer at the prompt of a loop, where commands are accepted as well.
+        turn_of_loop: Option<u64>,
     },
     /// Reply to an answer of the model without a plan. An empty input asks for the plan.
     Prose {
+        turn: u64,
         /// The answer, in Markdown. `None` if it is on the screen.
         message: Option<&'a str>,
     },

@@ -61,7 +61,7 @@ pub(in crate::workflow) fn ask_for_message(
 pub fn ask_for_answer(question: String, user: &mut dyn User) -> anyhow::Result<String> {
     let prompt = Question::Answer {
         message: &question,
-        takes_commands: false,
+        turn_of_loop: None,
     };
     match user.ask(&prompt) {
         Ok(answer) => answer

@@ -493,4 +493,19 @@ fn the_keys_of_the_prompt_are_shown_three_times() {
     assert_eq!(screen.written().matches("enter sends").count(), 3);
     screen.press("\x04");
     screen.end();
+
+    // A session with some turns shows none, not even with a question.
+    let repo = project();
+    for name in ["b", "c", "d"] {
+        repo.reply(&make(name));
+    }
+    repo.reply("Shall I go on?");
+    let limited = repo.workflow().resume_turns(Some("go"), 3);
+    assert!(limited.refused().contains("ended: Turns(3)"));
+    repo.teddy(&["plan", "and now?"]).check(5, &[]);
+    let mut screen = Screen::open(&repo, (100, 60), &["resume"]);
+    ready(&mut screen, "or enter to ask for the plan");
+    assert!(!screen.written().contains("enter sends"));
+    screen.press("\x04");
+    screen.end();
 }

@@ -191,9 +191,10 @@ impl User for Attendant<'_> {
             Question::Instead { title } => format!("what to do instead of `{title}`"),
             Question::Reason { change } => format!("why `{change}` is approved"),
             Question::Answer { message, .. } => format!("answer to `{message}`"),
-            Question::Prose { message: None } => "reply to the answer".to_owned(),
+            Question::Prose { message: None, .. } => "reply to the answer".to_owned(),
             Question::Prose {
                 message: Some(message),
+                ..
             } => format!("reply to `{message}`"),
         };
         if self.script.is_absent {
