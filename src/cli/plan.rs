@@ -10,6 +10,7 @@ use crate::project::Project;
 use crate::session::meta::ModelUse;
 use crate::text::{counted, grouped};
 use crate::ui::mistakes;
+use crate::ui::notice::list_paths;
 use crate::ui::terminal_user::PROSE_HEADING;
 use crate::workflow::ask::AnswerUser;
 use crate::workflow::execute::execute;
@@ -168,6 +169,15 @@ pub(super) fn show(app: &App, planned: &WaitingPlan) -> anyhow::Result<()> {
         app.note(&format!(
             "Planned turn {}: \"{}\". Next: `teddy execute`",
             planned.turn, planned.title
+        ));
+        return Ok(());
+    }
+
+    if !planned.unseen.is_empty() {
+        app.note(&format!(
+            "The plan of turn {} changes files that the model has not read: {}. `teddy execute` shows them to it and asks again.",
+            planned.turn,
+            list_paths(&planned.unseen)
         ));
         return Ok(());
     }

@@ -69,6 +69,8 @@ pub struct WaitingPlan {
     /// How much repair had to guess.
     pub repair: Level,
     pub diagnostics: Vec<Diagnostic>,
+    /// Files that the plan changes although the model has not seen them, if nothing else is wrong.
+    pub unseen: Vec<String>,
     /// If the structure is invalid.
     pub outline: Option<String>,
     pub text: String,
@@ -307,6 +309,7 @@ impl Answered<'_, '_> {
             title: validated.plan.title.clone(),
             model: draft.meta.model,
             repair: validated.repaired.level,
+            unseen: validated.unseen(),
             diagnostics: validated.simulation.diagnostics,
             outline: validated.outline,
             text: validated.repaired.text,

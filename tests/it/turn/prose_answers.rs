@@ -358,6 +358,23 @@ fn a_plan_for_a_file_that_was_not_shown_gets_it_with_one_more_call() {
     assert!(!prompt.to_lowercase().contains("error"), "{prompt}");
 }
 
+/// Bug: `plan` called the plan wrong, and announced a rejection.
+#[test]
+fn plan_names_the_files_that_the_model_has_not_read() {
+    let repo = project();
+    repo.reply(&plan("Change", &[edit("a.txt", "ten", "two")]))
+        .reply(&plan("Change", &[edit("a.txt", "one", "two")]));
+    let out = repo.teddy(&["plan", "make it two"]);
+    out.check(3, &["The plan of turn 1 changes files that the model has not read: `a.txt`. `teddy execute` shows them to it and asks again."]);
+    assert!(!out.stderr.contains("mistake"), "{out}");
+    repo.teddy(&["execute"]).check(
+        3,
+        &["showing it `a.txt` and asking again", "turn 1 recorded"],
+    );
+    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.read("a.txt"), "two\n");
+}
+
 #[test]
 fn a_small_project_is_in_the_first_input_without_its_secrets() {
     let repo = TestRepo::new()
