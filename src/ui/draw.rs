@@ -182,7 +182,7 @@ fn style(tone: Tone, paint: Paint) -> Style {
     };
     match paint {
         Paint::Colors => plain.fg(color).add_modifier(modifier),
-        Paint::Bare => plain.add_modifier(modifier),
+        Paint::Weights | Paint::Bare => plain.add_modifier(modifier),
     }
 }
 

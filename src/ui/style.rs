@@ -69,11 +69,12 @@ pub enum ColorChoice {
     Never,
 }
 
-/// Whether to write colors.
+/// Which escape sequences to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paint {
-    /// With escape sequences.
     Colors,
+    /// Bold, faint and reversed text without colors.
+    Weights,
     /// As plain text.
     Bare,
 }
@@ -85,8 +86,9 @@ impl ColorChoice {
         let allowed = no_color.is_none_or(str::is_empty);
         match self {
             ColorChoice::Always => Paint::Colors,
-            ColorChoice::Auto if terminal && allowed => Paint::Colors,
-            ColorChoice::Auto | ColorChoice::Never => Paint::Bare,
+            ColorChoice::Auto | ColorChoice::Never if !terminal => Paint::Bare,
+            ColorChoice::Auto if allowed => Paint::Colors,
+            ColorChoice::Auto | ColorChoice::Never => Paint::Weights,
         }
     }
 }
@@ -241,6 +243,7 @@ impl StyledLine {
     pub fn paint(&self, paint: Paint) -> String {
         match paint {
             Paint::Bare => self.text(),
+            Paint::Weights => self.spans.iter().map(weighted).collect(),
             Paint::Colors => self.spans.iter().map(painted).collect(),
         }
     }
@@ -355,6 +358,19 @@ fn expand_tabs(text: &str, column: usize) -> Cow<'_, str> {
     }
 
     Cow::Owned(expanded)
+}
+
+fn weighted(span: &StyledSpan) -> String {
+    let code = match span.tone {
+        Tone::Plain | Tone::Added | Tone::Removed | Tone::Warning | Tone::Accent => {
+            return span.text.clone();
+        }
+        Tone::Strong => "1",
+        Tone::Faint => "2",
+        Tone::AddedPart | Tone::RemovedPart => "1;4",
+        Tone::Question => "1;7",
+    };
+    format!("\x1b[{code}m{}\x1b[0m", span.text)
 }
 
 fn painted(span: &StyledSpan) -> String {

@@ -46,6 +46,53 @@ fn one_key_approves_all_and_the_files_are_there() {
     );
 }
 
+/// Returns the highlighted part of each line that has one.
+fn highlighted(screen: &Screen) -> Vec<String> {
+    let (rows, columns) = screen.screen().size();
+    let line = |row| {
+        let cells = (0..columns).filter_map(move |column| screen.screen().cell(row, column));
+        let cells = cells.filter(|cell| cell.inverse());
+        cells
+            .map(|cell| match cell.contents() {
+                "" => " ".to_owned(),
+                contents => contents.to_owned(),
+            })
+            .collect::<String>()
+    };
+    (0..rows)
+        .map(line)
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+#[test]
+fn the_question_and_the_whole_selected_row_are_highlighted() {
+    let colors: [&[(&str, &str)]; 2] = [&[], &[("NO_COLOR", "1")]];
+    for variables in colors {
+        let repo = project();
+        let plan = repo.beside("plan.md");
+        let args = ["execute", plan.to_str().unwrap()];
+        let mut screen = Screen::open_with(&repo, (80, 24), (&args, variables));
+        screen.wait_for_prompt("(q)uit ›");
+        screen.settled();
+        let question =
+            "Execute this plan? (a)pprove / (r)ead / (m)odify / (e)dit / (s)kip / (q)uit ›";
+        assert_eq!(highlighted(&screen), [question], "{variables:?}");
+        screen.press("m");
+        screen.wait_for("2 of 2 actions");
+        screen.press("jj");
+        screen.settled();
+        let row = "›├─[✓] CREATE: hello.txt";
+        assert_eq!(
+            highlighted(&screen),
+            [format!("{row:<80}")],
+            "{variables:?}"
+        );
+        screen.press("q");
+        assert_eq!(screen.end(), 0, "{}", screen.shown());
+    }
+}
+
 #[test]
 fn what_is_switched_off_does_not_run() {
     for size in [(80, 24), (200, 60), (40, 12)] {
