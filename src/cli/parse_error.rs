@@ -220,6 +220,10 @@ const OTHER_TOOLS: &[(&[&str], &str)] = &[
         &["cleanup", "clean", "prune"],
         "`teddy gc` frees disk space",
     ),
+    (
+        &["du", "size", "usage"],
+        "`teddy gc -n` shows the disk space used",
+    ),
     (&["version"], "`teddy --version` prints it"),
     (
         &["update", "upgrade"],

@@ -67,6 +67,7 @@ fn a_command_of_another_tool_leads_to_ours() {
         ("recover", "teddy doctor --fix"),
         ("replay", "teddy verify --rerun <turn>"),
         ("adopt", "teddy switch --adopt"),
+        ("du", "teddy gc -n"),
         ("commit", "teddy land"),
         ("config", "teddy setup"),
         ("model", "teddy setup --list"),
