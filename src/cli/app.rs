@@ -287,7 +287,7 @@ impl App {
     /// Prints a message to stderr, unless `-q`.
     pub(super) fn note(&self, text: &str) {
         if !self.global.quiet {
-            self.eprint(text);
+            eprint(text);
         }
     }
 
@@ -309,17 +309,7 @@ impl App {
     }
 
     pub(super) fn warn(&self, text: &str) {
-        self.eprint(&format!("warning: {text}"));
-    }
-
-    /// Writes a text to stderr, wrapped at a terminal. Write errors are ignored.
-    fn eprint(&self, text: &str) {
-        use std::io::Write as _;
-
-        if screen::is_stderr() {
-            return self.eprint_lines(&block(Tone::Plain, text));
-        }
-        let _ = writeln!(std::io::stderr().lock(), "{}", sanitize_block(text));
+        eprint(&format!("warning: {text}"));
     }
 
     /// Prints styled lines to stderr, even with `-q`.
@@ -370,21 +360,35 @@ impl App {
         }
 
         if diagnosis.code == exit::INTERRUPTED {
-            self.eprint(&message);
+            eprint(&message);
             return diagnosis.code;
         }
 
-        self.eprint(&format!("error: {message}"));
+        eprint(&format!("error: {message}"));
         if let Some(question) = question(&error) {
             self.eprint_lines(&markdown::quoted(question));
         }
 
         if let Some(hint) = diagnosis.hint.map(wording) {
-            self.eprint(&format!("hint: {hint}"));
+            eprint(&format!("hint: {hint}"));
         }
 
         diagnosis.code
     }
+}
+
+/// Writes a text to stderr, wrapped at a terminal. Write errors are ignored.
+pub(super) fn eprint(text: &str) {
+    use std::io::Write as _;
+
+    let text = match terminal::stderr_width() {
+        Some(width) => {
+            let lines = style::wrap_all(block(Tone::Plain, text), width);
+            style::text(&lines, Paint::Bare)
+        }
+        None => format!("{}\n", sanitize_block(text)),
+    };
+    let _ = write!(std::io::stderr().lock(), "{text}");
 }
 
 /// Adds the waiting question to the JSON output.

@@ -33,13 +33,12 @@ pub(super) fn explain(mut error: clap::Error, line: &[OsString], is_json: bool) 
         return printed(error.print());
     }
 
-    // If stderr is closed, there is no way to report this.
-    let _ = match &mistyped {
+    match &mistyped {
         Some(Mistyped { message, hint }) => {
-            writeln!(std::io::stderr(), "error: {message}\nhint: {hint}")
+            app::eprint(&format!("error: {message}\nhint: {hint}"));
         }
-        None => write!(std::io::stderr(), "{}", with_hint(&error, line)),
-    };
+        None => app::eprint(with_hint(&error, line).trim_end_matches('\n')),
+    }
 
     if is_json {
         let (message, diagnosis) = match mistyped {

@@ -2,6 +2,7 @@
 
 use crate::machine::Machine;
 use crate::plans::{create, plan};
+use crate::screen::Screen;
 use crate::support::TestRepo;
 
 /// A project with one executed turn.
@@ -82,6 +83,25 @@ fn a_command_of_another_tool_leads_to_ours() {
         );
         let out = repo.teddy(&[word]);
         assert!(!out.stderr.contains("execute"), "{word}: {out}");
+    }
+}
+
+/// Bug: the terminal broke these lines inside of a word.
+#[test]
+fn a_long_hint_is_wrapped_at_a_word() {
+    let repo = project();
+    for width in [40, 60, 80] {
+        let mut screen = Screen::open(&repo, (width, 40), &["stash"]);
+        assert_eq!(screen.end(), 2, "{}", screen.shown());
+        let shown = screen.shown();
+        let hint =
+            "every turn is recorded by itself; `teddy branch <name>` keeps a name for this point";
+        let lines = shown
+            .lines()
+            .map(|line| line.trim_start_matches(['↪', ' ']).trim_end());
+        let joined: Vec<&str> = lines.collect();
+        assert!(joined.join(" ").contains(hint), "{width}: {shown}");
+        assert!(shown.contains("\n↪ "), "{width}: {shown}");
     }
 }
 
