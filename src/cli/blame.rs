@@ -7,9 +7,11 @@ use super::app::App;
 use super::exit::{self, ExitStatus};
 use super::failure::InvalidArgument;
 use super::request::is_file;
+use super::source;
 use crate::project::Project;
 use crate::query::blame::{Blamed, LineSource, blamed, request};
 use crate::query::paths;
+use crate::text::hint::with_hint;
 use crate::text::ranges;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::style::{StyledLine, Tone, block, shortened};
@@ -58,9 +60,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         Some(range) => (args.file, Some(range)),
         None => file_and_lines(app, &project, args.file),
     };
+    let exists = app.dir()?.join(&file).exists();
+    let near = source::near(app, &file).filter(|_| !exists);
     let files = paths::resolve_paths(&project.repository, &app.dir()?, &[file])?;
     let path = files.first().map_or("", String::as_str);
-    let lines = blamed(&project, path, range.as_deref())?;
+    let lines = blamed(&project, path, range.as_deref()).map_err(|error| match near {
+        Some(near) => with_hint(error, format!("did you mean `{near}`?")),
+        None => error,
+    })?;
     if app.global.json {
         app.print_json(&lines)?;
         return Ok(exit::SUCCESS);

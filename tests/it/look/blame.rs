@@ -190,6 +190,12 @@ fn a_file_or_range_that_cannot_be_blamed_is_an_error() {
     }
     repo.write("new.txt", "x\n");
     assert_eq!(origins(&repo, &["new.txt"]), ["uncommitted"]);
+    insta::assert_snapshot!(repo.printed(&["blame", "nwe.txt:1"]), @"
+    --- stderr
+    error: `nwe.txt` is not a file of the project
+    hint: did you mean `new.txt`?
+    exit code 1
+    ");
     insta::assert_snapshot!(repo.printed(&["blame", "-L", "1,1", "new.txt"]), @"
     --- stderr
     error: no commit and no turn has `new.txt` yet, so it has no range to blame
