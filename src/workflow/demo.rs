@@ -184,6 +184,7 @@ const DEMO_STEPS: &[DemoStep] = &[
     DemoStep::Run("teddy undo", 0),
     DemoStep::Heading("Another way from turn 3 on"),
     DemoStep::Run("teddy branch 3 another-way", 0),
+    DemoStep::Run("teddy restore @", 0),
     DemoStep::Run("teddy sessions", 0),
     DemoStep::Run("teddy log -s greet-by-name", 0),
 ];

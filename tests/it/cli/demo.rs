@@ -95,6 +95,11 @@ fn the_demo_leaves_a_sound_repository_to_look_around_in() {
         status,
         "refs/teddy/sessions/another-way\nrefs/teddy/sessions/greet-by-name"
     );
+    let config = config.to_str().unwrap();
+    let mut command = repo.teddy_command(&["status"]);
+    let status = Output::of(command.current_dir(&project).env("TEDDY_CONFIG", config));
+    // Bug: the files had a turn that the session in use did not have.
+    status.check(0, &["Your files are as the newest turn left them"]);
     insta::assert_snapshot!(repo.teddy_in(&project, &["demo", "."]).shown(&repo), @"
     --- stderr
     error: `[dir]/scratch/greet/.` is not empty; name another directory
