@@ -248,11 +248,12 @@ pub fn parse(text: &str) -> Option<Vec<LineComment>> {
     Some(comments)
 }
 
+const INTRODUCTION: &str =
+    "Please change the plan as these comments on its result say. The rest of it can stay.\n";
+
 /// Returns the message to the model.
 pub fn message(comments: &[LineComment]) -> String {
-    let mut text = String::from(
-        "Please change the plan as these comments on its result say. The rest of it can stay.\n",
-    );
+    let mut text = INTRODUCTION.to_owned();
     for comment in comments {
         let lines = match comment.last - comment.first {
             0 => format!("line {}", comment.first),
@@ -266,6 +267,14 @@ pub fn message(comments: &[LineComment]) -> String {
         ));
     }
     text
+}
+
+/// Returns the first line of the first comment in a message to the model. `None` for another message.
+pub fn first_line(message: &str) -> Option<&str> {
+    let mut lines = message.strip_prefix(INTRODUCTION)?.lines().skip(2);
+    let fence = lines.next()?.strip_suffix("text")?;
+    lines.find(|line| *line == fence)?;
+    lines.find(|line| !line.trim().is_empty())
 }
 
 /// Returns the position of the only place at which `part` is. `None` if there are none or several.
@@ -392,5 +401,8 @@ mod tests {
             "Please change the plan as these comments on its result say. The rest of it can stay.\n\n\
              ## src/a.rs, lines 2 to 3\n````text\n    slow();\n    slow();\n````\nCache it.\n"
         );
+        let two = message(&[comment(2, 3, "Cache it.\nSoon."), comment(1, 1, "Why?")]);
+        assert_eq!(first_line(&two), Some("Cache it."));
+        assert_eq!(first_line("Cache it."), None);
     }
 }

@@ -12,6 +12,7 @@ use crate::plan::reading::{self, Reading};
 use crate::plan::repair::Level;
 use crate::project::Project;
 use crate::session::artifact::{self};
+use crate::session::comments;
 use crate::session::draft::Draft;
 use crate::session::meta::{MessageOrigin, ModelUse, Status};
 use crate::session::requests::Requests;
@@ -344,11 +345,12 @@ pub fn read_reply(tip: &Turn, draft: &Draft, reply: &str) -> Reading {
     }
 }
 
-/// The request that a draft answers. If the message is feedback by TeDDy, the newest request.
+/// The request that a draft answers: of comments on lines, the first one. If the message is feedback
+/// by TeDDy, the newest request.
 fn request_of(draft: &Draft) -> String {
     let message = draft.artifacts.text_or_empty(artifact::USER_PROMPT);
     if draft.meta.origin == MessageOrigin::User {
-        return message;
+        return comments::first_line(&message).map_or(message.clone(), str::to_owned);
     }
 
     let text = draft.artifacts.text_or_empty(artifact::REQUESTS);

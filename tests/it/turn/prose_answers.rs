@@ -229,6 +229,8 @@ fn t25_an_answer_to_a_declined_plan_is_shown_and_recorded_as_a_turn() {
     exit code 0
     ");
     assert_eq!(repo.workflow().artifact("2", "reply.md"), TELLS);
+    // Bug: the title was the first line of the message around the comments.
+    assert_eq!(repo.workflow().log()[0]["title"], "why?");
 }
 
 #[test]
