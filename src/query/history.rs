@@ -234,7 +234,9 @@ pub fn session_status(
         draft: planned,
         message: waiting(&draft),
         question: tip.question(&project.repository)?.filter(|_| is_open),
-        conclusion: tip.conclusion(&project.repository)?.filter(|_| is_open),
+        conclusion: tip
+            .conclusion(&project.repository)?
+            .filter(|_| is_open && tip.is_concluding()),
         failure: draft.meta.failure.clone().filter(|_| !draft.is_planned()),
         landed: latest_landing(project, &tip)?,
         at_work: active_process(project, &session),

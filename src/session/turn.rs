@@ -195,6 +195,13 @@ impl Turn {
         self.model_message(repository, artifact::CONCLUSION)
     }
 
+    /// Returns whether the conclusion is of this turn, or of the turn that it restored. Other turns
+    /// without a plan, and questions, keep the one of the turn before.
+    pub fn is_concluding(&self) -> bool {
+        use Status::{Executed, Failed, Restored};
+        matches!(self.meta.status, Executed | Failed | Restored) && !self.meta.question
+    }
+
     fn model_message(&self, repository: &Repository, name: &str) -> anyhow::Result<Option<String>> {
         let text = self.text(repository, &in_next(name))?;
         // A fetched turn can have a message of any size.

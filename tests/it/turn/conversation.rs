@@ -134,6 +134,14 @@ fn promise_a7_work_that_is_done_goes_on_with_a_new_message() {
     // Whoever goes back to where it was done is where it was done.
     repo.workflow().undo(1).done();
     assert_eq!(open_question_and_conclusion(&repo), json!([null, "Done."]));
+    // Bug: the conclusion of an earlier turn was shown after later ones.
+    repo.write("by-hand.txt", "x\n");
+    repo.done(&["record", "By hand"]);
+    assert_eq!(open_question_and_conclusion(&repo), json!([null, null]));
+    repo.workflow().undo(1).done();
+    repo.reply("It is fine.");
+    repo.workflow().ask("is it good?").done();
+    assert_eq!(open_question_and_conclusion(&repo), json!([null, null]));
 }
 
 #[test]
