@@ -455,24 +455,36 @@ pub enum PlanActivity {
 const EXECUTE: &str = "execute: ";
 /// Ends the note of a process that has a plan in review.
 pub const REVIEWED: &str = " is open in a review";
+/// Ends the note of a process that runs a plan.
+const RUNNING: &str = " is running";
 
 impl PlanActivity {
     fn note(self) -> String {
         match self {
             PlanActivity::Review(turn) => format!("{EXECUTE}the plan for turn {turn}{REVIEWED}"),
-            PlanActivity::Run(turn) => format!("{EXECUTE}turn {turn} is running"),
+            PlanActivity::Run(turn) => format!("{EXECUTE}turn {turn}{RUNNING}"),
         }
     }
 }
 
 /// Returns what the holder of a session's lock does, as a sentence without its full stop.
 pub fn describe_activity(holder: &LockHolder) -> String {
-    match holder.command.strip_prefix(EXECUTE) {
+    let activity = match holder.command.strip_prefix(EXECUTE) {
         Some(activity) => sanitize_line(activity).into_owned(),
         None => format!(
             "another `teddy {}` in this session",
             sanitize_line(&holder.command)
         ),
+    };
+    match holder.stopped {
+        false => activity,
+        true => {
+            let turn = activity.strip_suffix(RUNNING);
+            turn.map_or_else(
+                || format!("{activity}, stopped"),
+                |turn| format!("{turn} is stopped"),
+            )
+        }
     }
 }
 

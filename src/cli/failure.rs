@@ -20,7 +20,7 @@ use crate::git::remote::error::{RemoteError, RemoteTrouble};
 use crate::git::repository::Repository;
 use crate::git::sign::SignError;
 use crate::git::snapshot::limits::OverBudget;
-use crate::host::lock::LockError;
+use crate::host::lock::{LockError, stopped_process};
 use crate::model::ModelError;
 use crate::model::prompt::UnknownAgent;
 use crate::project::{NoSession, REVIEWED};
@@ -214,9 +214,14 @@ fn usage(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
 /// Classifies errors about waiting: for another process, or for the user.
 fn waits(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if let Some(LockError::Busy { holder }) = cause.downcast_ref() {
-        let hint = match holder.contains(REVIEWED) {
-            true => format!("decide in the review there, or {WAIT}"),
-            false => WAIT.to_owned(),
+        let hint = match stopped_process(holder) {
+            Some(process) => format!(
+                "it is stopped; `fg` in its terminal or `kill -CONT {process}` continues it"
+            ),
+            None if holder.contains(REVIEWED) => {
+                format!("decide in the review there, or {WAIT}")
+            }
+            None => WAIT.to_owned(),
         };
         return Some(Diagnosis {
             code: exit::BUSY,

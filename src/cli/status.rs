@@ -1,5 +1,7 @@
 //! `teddy status`: shows the state of the session and the files.
 
+use std::borrow::Cow;
+
 use super::app::App;
 use super::exit::{self, ExitStatus};
 use crate::git::refs;
@@ -24,6 +26,10 @@ use crate::workspace::changed::Changed;
 pub(super) struct Args {}
 
 const MAX_LEFT_OUT: usize = 10;
+
+/// Begin the line about another process.
+const AT_WORK: &str = "At work: ";
+const STOPPED: &str = "In progress: ";
 
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let project = app.project()?;
@@ -66,19 +72,30 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         lines = style::wrap_all(lines, width);
     }
     app.print(style::text(&lines, app.paint_results()))?;
-    app.note(next_step(&status));
+    app.note(&next_step(&status));
     Ok(exit::SUCCESS)
 }
 
-fn next_step(status: &SessionStatus) -> &'static str {
-    match &status.at_work {
+fn next_step(status: &SessionStatus) -> Cow<'static, str> {
+    let step = match &status.at_work {
+        Some(LockHolder {
+            stopped: true,
+            process,
+            ..
+        }) => {
+            return format!(
+                "Next: continue it, with `fg` in its terminal or `kill -CONT {process}`"
+            )
+            .into();
+        }
         Some(holder) if is_in_review(holder) => "Next: decide in the review there",
         Some(_) => "Next: wait until it has ended",
         None if status.draft.is_some() => "Next: teddy execute",
         None if status.message.is_some() => "Next: teddy plan",
         None if status.question.is_some() => "Next: teddy resume -m '<answer>'",
         None => "Next: teddy '<what you want>'",
-    }
+    };
+    step.into()
 }
 
 /// Reports failures of agents' hooks, whose output goes nowhere else.
@@ -123,7 +140,12 @@ fn toned(text: &str) -> Vec<StyledLine> {
         match () {
             () if line.starts_with("A plan is waiting") => Tone::Added,
             () if line.starts_with("The waiting plan and your edits") => Tone::Warning,
-            () if line.starts_with("At work: ") => Tone::Warning,
+            () if [AT_WORK, STOPPED]
+                .iter()
+                .any(|state| line.starts_with(state)) =>
+            {
+                Tone::Warning
+            }
             () if line.starts_with("The model waits") => Tone::Warning,
             () if line.starts_with("No plan from the model") => Tone::Removed,
             () => Tone::Plain,
@@ -208,10 +230,12 @@ pub(super) fn at_work(holder: &LockHolder) -> String {
     let LockHolder {
         process, seconds, ..
     } = holder;
-    format!(
-        "At work: {} (process {process}, {seconds} s)",
-        describe_activity(holder)
-    )
+    let state = match holder.stopped {
+        true => STOPPED,
+        false => AT_WORK,
+    };
+    let activity = describe_activity(holder);
+    format!("{state}{activity} (process {process}, {seconds} s)")
 }
 
 /// Describes the newest landing.

@@ -67,6 +67,9 @@ pub struct LockHolder {
     pub command: String,
     /// How long it has done that, in seconds.
     pub seconds: u64,
+    /// By a signal, such as ctrl-z, so that it does not go on by itself.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
 }
 
 /// Returns the living process that holds the lock of a directory, unless it is this one. Reads its
@@ -92,7 +95,22 @@ pub fn living_holder(dir: &Path) -> Option<LockHolder> {
         process,
         command: command.strip_suffix(')').unwrap_or(command).to_owned(),
         seconds: elapsed.unwrap_or_default().as_secs(),
+        stopped: is_stopped(process),
     })
+}
+
+/// Returns the process of a holder's name if it is stopped.
+pub fn stopped_process(holder: &str) -> Option<u32> {
+    let process = holder.strip_prefix("process ")?.split_once(' ')?.0;
+    process.parse().ok().filter(|process| is_stopped(*process))
+}
+
+/// Only Linux tells; elsewhere a stopped process counts as running.
+fn is_stopped(process: u32) -> bool {
+    let line = std::fs::read(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The name in parentheses can contain parentheses itself. The state follows it.
+    let end = line.iter().rposition(|&byte| byte == b')');
+    end.is_some_and(|end| line.get(end + 2) == Some(&b'T'))
 }
 
 /// Notes what this process does while it holds the lock of a directory. Ignores errors: only the

@@ -98,6 +98,67 @@ fn status_says_who_is_at_work_in_the_session() {
     ");
 }
 
+/// Bug: a run that ctrl-z had stopped was called running.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_stopped_process_is_named_with_what_continues_it() {
+    use std::process::{Command, Stdio};
+
+    let repo = project();
+    repo.done(&["context", "add", "a.txt"]);
+    let mut child = Command::new("sh")
+        .args(["-c", "kill -STOP $$; exit 0"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let id = child.id();
+    let stat = format!("/proc/{id}/stat");
+    while !std::fs::read_to_string(&stat).unwrap().contains(") T ") {
+        std::thread::yield_now();
+    }
+
+    let lock = repo.path().join(".git/teddy/locks/one/lock");
+    let at_work = |what: &str| {
+        std::fs::write(&lock, format!("process {id} ({what})")).unwrap();
+        let out = repo.teddy(&["status"]).shown(&repo);
+        out.replace(&id.to_string(), "[pid]")
+    };
+    let shown = at_work("execute: turn 1 is running") + &at_work("plan");
+    let status = repo.json(&["status"], 0);
+    let held = std::fs::File::options().write(true).open(&lock).unwrap();
+    held.lock().unwrap();
+    let mut second = repo.teddy_command(&["undo"]);
+    second
+        .current_dir(repo.path())
+        .env("TEDDY_LOCK_TIMEOUT", "0");
+    let second = Output::of(&mut second);
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::CONT).unwrap();
+    assert!(child.wait().unwrap().success());
+
+    insta::assert_snapshot!(shown, @r"
+    Session one, turn 0, on branch main
+    In progress: turn 1 is stopped (process [pid], [time])
+    Ready for turn 1
+    Your files are as the newest turn left them
+    --- stderr
+    Next: continue it, with `fg` in its terminal or `kill -CONT [pid]`
+    exit code 0
+    Session one, turn 0, on branch main
+    In progress: another `teddy plan` in this session, stopped (process [pid], [time])
+    Ready for turn 1
+    Your files are as the newest turn left them
+    --- stderr
+    Next: continue it, with `fg` in its terminal or `kill -CONT [pid]`
+    exit code 0
+    ");
+    assert_eq!(status["at_work"]["stopped"], json!(true));
+    let hint =
+        format!("hint: it is stopped; `fg` in its terminal or `kill -CONT {id}` continues it");
+    second.check(75, &[&hint]);
+}
+
 #[test]
 fn a_plan_that_runs_says_so_to_others() {
     let repo = project();
