@@ -60,8 +60,17 @@ pub struct LogRow {
     pub not_brought: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed: Option<Landed>,
+    /// As in the turn's metadata.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub showed_files: bool,
     /// In RFC 3339; `None` if the commit time is out of range.
     pub time: Option<String>,
+}
+
+impl LogRow {
+    pub fn shown_status(&self) -> Status {
+        self.status.shown(self.showed_files)
+    }
 }
 
 /// Of the current session, newest first.
@@ -242,6 +251,7 @@ pub fn row_without_files(turn: &Turn) -> LogRow {
         without_code: turn.without_code,
         not_brought: Vec::new(),
         landed: meta.landed.clone(),
+        showed_files: meta.showed_files,
         time: clock::of_seconds(turn.seconds),
     }
 }
@@ -283,7 +293,7 @@ fn nesting(project: &Project, turn: &Turn) -> anyhow::Result<usize> {
 // unreadable cache, or one of another version, counts as empty.
 
 /// Must change whenever the content of a row does.
-const CACHE_SCHEMA: u32 = 2;
+const CACHE_SCHEMA: u32 = 3;
 
 const CACHE_DIR: &str = "log";
 

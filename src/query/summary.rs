@@ -155,7 +155,7 @@ fn short(turn: &Turn) -> TurnInShort {
     TurnInShort {
         number: turn.number(),
         commit: turn.commit,
-        status: meta.status,
+        status: meta.status.shown(meta.showed_files),
         title: prepare_text(&turn.title),
         agent: meta.agent.clone(),
         model: meta.model.as_ref().map(|model| model.asked.clone()),

@@ -71,6 +71,7 @@ impl Meta {
             picked: None,
             recorded: None,
             mistakes: Vec::new(),
+            showed_files: false,
             not_captured: Vec::new(),
             repository_changes: Vec::new(),
         }
@@ -78,6 +79,15 @@ impl Meta {
 }
 
 impl Status {
+    /// Returns the status of a turn as the user sees it. A plan that was answered with the files it
+    /// changed unread is not called rejected.
+    pub fn shown(self, showed_files: bool) -> Status {
+        match showed_files {
+            true => Status::Recorded,
+            false => self,
+        }
+    }
+
     pub fn word(self) -> &'static str {
         match self {
             Status::Started => "started",
@@ -221,6 +231,10 @@ pub struct Meta {
         deserialize_with = "limited::list"
     )]
     pub mistakes: Vec<String>,
+    /// For a rejected plan: it changed files that the model had not read, and was correct otherwise.
+    /// The model was shown these files and asked again.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub showed_files: bool,
     /// Truncated on writing.
     #[serde(
         default,

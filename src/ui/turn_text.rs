@@ -71,9 +71,9 @@ fn log_start(name: &str, row: &LogRow, width: Option<usize>, columns: LogColumns
         let time = row.time.as_deref().map(|time| shown_time(time, width));
         start = start.with(Tone::Faint, &format!("{} ", time.unwrap_or_default()));
     }
-    let status = format!("{:9}", format!("{} ", row.status.word()));
+    let status = format!("{:9}", format!("{} ", row.shown_status().word()));
     start
-        .with(status_tone(row.status), &status)
+        .with(status_tone(row.shown_status()), &status)
         .blanks(2 * row.depth)
 }
 
@@ -192,7 +192,11 @@ pub fn header_lines(
         StyledLine::plain(&format!("{:9}", format!("{name}:"))).with(tone, value)
     };
     lines.push(field("Title", Tone::Strong, &row.title));
-    lines.push(field("Status", status_tone(row.status), row.status.word()));
+    lines.push(field(
+        "Status",
+        status_tone(row.shown_status()),
+        row.shown_status().word(),
+    ));
     lines.push(field("Agent", Tone::Plain, &row.agent));
     lines.extend(model_usage(row).map(|model| field("Model", Tone::Plain, &model)));
     let date = row
@@ -253,6 +257,7 @@ mod tests {
             without_code: false,
             not_brought: Vec::new(),
             landed: None,
+            showed_files: false,
             time: Some("2026-01-23T10:00:59Z".to_owned()),
         }
     }

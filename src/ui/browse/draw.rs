@@ -227,8 +227,8 @@ fn turn_line(start: StyledLine, row: &LogRow, is_marked: bool, width: usize) -> 
         .with(Tone::Warning, mark)
         .with(Tone::Strong, &format!("{:>4} ", row.number))
         .with(
-            status_tone(row.status),
-            &format!("{} ", status_sign(row.status)),
+            status_tone(row.shown_status()),
+            &format!("{} ", status_sign(row.shown_status())),
         )
         .blanks(2 * row.depth.min(MAX_INDENT));
     let facts = match row.files.len() {
@@ -241,7 +241,7 @@ fn turn_line(start: StyledLine, row: &LogRow, is_marked: bool, width: usize) -> 
     };
 
     let max_width = width.saturating_sub(line.width() + facts.len()).max(1);
-    let tone = match row.status {
+    let tone = match row.shown_status() {
         Status::Restored => Tone::Faint,
         Status::Landed => Tone::Accent,
         _ => Tone::Plain,

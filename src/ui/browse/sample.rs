@@ -33,6 +33,7 @@ pub(super) fn row(number: u64, title: &str, status: Status) -> LogRow {
         without_code: false,
         not_brought: Vec::new(),
         landed: None,
+        showed_files: false,
         time: None,
     }
 }

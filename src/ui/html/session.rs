@@ -136,7 +136,7 @@ fn turn(
                     }
                 }
                 p.facts {
-                    (status_badge(row.status))
+                    (status_badge(row.shown_status()))
                     @for fork in forks {
                         a.badge.fork href=(location.to(&session_page(fork))) { (visible_line(fork.as_str())) }
                     }
@@ -368,7 +368,7 @@ fn graph(rows: &[LogRow], branching: &Branching) -> Markup {
                 @for lane in 1..=forks.min(MOST_LANES) { (draw_fork(at, lane)) }
             }
             @for (at, row) in rows.iter().enumerate() {
-                circle class={ "dot " (status_class(row.status)) } cx=(OWN_LANE_X) cy=(row_middle(at)) r="5.5" {}
+                circle class={ "dot " (status_class(row.shown_status())) } cx=(OWN_LANE_X) cy=(row_middle(at)) r="5.5" {}
             }
         }
     }

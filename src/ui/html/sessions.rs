@@ -63,7 +63,7 @@ fn session(location: PageLocation, lane: &SessionLane) -> Markup {
             p.title {
                 a data-item href=(location.to(&session_page(&lane.name))) { (session_title(lane)) }
                 @if lane.in_use { " " span.badge.current { "in use" } }
-                @if let Some(row) = newest { " " (status_badge(row.status)) }
+                @if let Some(row) = newest { " " (status_badge(row.shown_status())) }
             }
             @if let Some(row) = newest { p { (visible_line(&row.title)) } }
             p.facts {
@@ -215,7 +215,7 @@ fn draw_lane(
         }
         @for row in dots {
             a href=(location.to(&turn_page(&lane.name, row.number))) tabindex="-1" {
-                circle class={ "dot " (status_class(row.status)) } cx=(format!("{:.1}", x(row.number)))
+                circle class={ "dot " (status_class(row.shown_status())) } cx=(format!("{:.1}", x(row.number)))
                     cy=(y) r="5" {
                     title { "Turn " (row.number) ": " (visible_line(&row.title)) }
                 }

@@ -79,7 +79,7 @@ fn facts(row: &LogRow) -> Markup {
     let commit = row.commit.to_string();
     html! {
         dl.facts-list {
-            (fact("Status", status_badge(row.status)))
+            (fact("Status", status_badge(row.shown_status())))
             (fact("Agent", html! { (visible_line(&row.agent)) }))
             @if let Some(model) = &row.model { (fact("Model", html! { (visible_line(model)) })) }
             @if let Some((read, written)) = tokens {

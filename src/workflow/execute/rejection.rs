@@ -131,7 +131,7 @@ impl<'p> PlannedTurn<'p> {
     }
 
     pub fn turn_down(
-        self,
+        mut self,
         options: &ExecuteOptions,
         user: &mut dyn User,
     ) -> anyhow::Result<Reviewed<'p>> {
@@ -154,11 +154,8 @@ impl<'p> PlannedTurn<'p> {
             }
             true => user.report(Event::Notice(Notice::ShowingFiles(unseen))),
         }
-        let mut recorded = self.reject(options, user)?;
-        if let TurnEnding::Rejected { showed_files, .. } = &mut recorded.ending {
-            *showed_files = shows_files;
-        }
-        Ok(Reviewed::Ended(Box::new(recorded)))
+        self.session.draft.meta.showed_files = shows_files;
+        Ok(Reviewed::Ended(Box::new(self.reject(options, user)?)))
     }
 
     /// Returns the files of rejected actions that differ from those the plan was made from.
@@ -220,6 +217,7 @@ impl<'p> PlannedTurn<'p> {
     fn reject(self, options: &ExecuteOptions, user: &mut dyn User) -> anyhow::Result<RecordedTurn> {
         let diagnostics = self.validated.simulation.diagnostics.clone();
         let in_doubt = self.has_only_asides();
+        let showed_files = self.session.draft.meta.showed_files;
         let request = PlanOptions {
             message: Some(self.feedback()),
             model: self.correcting_model(options),
@@ -248,7 +246,7 @@ impl<'p> PlannedTurn<'p> {
             has_failed: replanned.is_none(),
             replanned: replanned.map(Box::new),
             in_doubt,
-            showed_files: false,
+            showed_files,
         };
         Ok(recorded)
     }
@@ -281,12 +279,13 @@ impl<'p> PlannedTurn<'p> {
         let current = self.current(&context, &prompt);
         let next = transition::after_rejection(&current, &self.validated.mistaken());
         let transaction = self.session.project.enter("execute", user)?;
+        let showed_files = self.session.draft.meta.showed_files;
         let ending = TurnEnding::Rejected {
             diagnostics: self.validated.diagnostics().to_vec(),
             replanned: None,
             has_failed: false,
             in_doubt: self.has_only_asides(),
-            showed_files: false,
+            showed_files,
         };
         self.without_run(ending, next)
             .record(self, &transaction, None)

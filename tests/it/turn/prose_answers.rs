@@ -358,6 +358,17 @@ fn a_plan_for_a_file_that_was_not_shown_gets_it_with_one_more_call() {
     let prompt = repo.workflow().artifact("2", "user_prompt.txt");
     assert!(prompt.starts_with("Your plan changes files that were not in the context"));
     assert!(!prompt.to_lowercase().contains("error"), "{prompt}");
+    insta::assert_snapshot!(repo.printed(&["log"]), @r"
+       2 [id] 2026-01-02 03:04 executed Change (1 file, replay:[dir]/answers)
+       1 [id] 2026-01-02 03:04 recorded Change (replay:[dir]/answers)
+       0 [id] 2026-01-02 03:04 started  Start session demo
+    exit code 0
+    ");
+    let rows = repo.workflow().log();
+    let row = &rows[1];
+    assert_eq!(row["status"], "rejected");
+    assert_eq!(row["showed_files"], true);
+    repo.workflow().verify().done();
 }
 
 /// Bug: `plan` called the plan wrong, and announced a rejection.
