@@ -452,9 +452,9 @@ fn list_conversations(project: &Project, start: usize) -> anyhow::Result<Value> 
         let id = ids
             .get(&row.name)
             .map_or_else(|| row.name.clone(), Uuid::to_string);
-        let title = match row.title.is_empty() {
-            true => &row.name,
-            false => &row.title,
+        let title = match row.label() {
+            "" => &row.name,
+            label => label,
         };
         json!({ "sessionId": id, "cwd": root, "title": shown_title(title), "updatedAt": row.updated })
     };

@@ -84,7 +84,7 @@ fn table(rows: &[SessionRow]) -> String {
             None => day(time).to_owned(),
         };
         let start = format!("{mark} {name:width$}  {turns:>10}  {time:10}  ");
-        let title = sanitize_line(&row.title);
+        let title = sanitize_line(row.label());
         let title = match screen.map(|screen| screen.saturating_sub(start.width() + kind.len())) {
             Some(available) if available < MIN_TITLE => String::new(),
             Some(available) => shortened(&title, available),

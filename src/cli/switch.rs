@@ -128,7 +128,7 @@ fn chosen(app: &App, project: &Project) -> anyhow::Result<Option<SessionName>> {
 
     let labels: Vec<String> = rows
         .iter()
-        .map(|row| format!("{}: {}", row.name, sanitize_line(&row.title)))
+        .map(|row| format!("{}: {}", row.name, sanitize_line(row.label())))
         .collect();
     let at = choose("Go on with", &labels)?;
     Ok(at

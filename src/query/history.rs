@@ -19,8 +19,9 @@ use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
+use crate::session::requests::{MAX_LIST_SIZE, RequestState, Requests, UserRequest};
 use crate::session::store::SessionTip;
-use crate::session::turn::Turn;
+use crate::session::turn::{Turn, in_next};
 use crate::workspace::changed::{Changed, changed_since};
 use crate::workspace::landing::landed_as;
 use crate::workspace::stack::{Stacks, is_patch};
@@ -35,7 +36,11 @@ pub struct SessionRow {
     pub reference: String,
     pub tip: CommitId,
     pub turns: u64,
+    /// Of the newest turn.
     pub title: String,
+    /// First line of the user's first request in the session. Only of [`MAX_WITH_REQUEST`] sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
     pub updated: Option<String>,
     /// Of this checkout.
     pub current: bool,
@@ -107,6 +112,13 @@ pub struct NotCompared {
     pub reason: String,
 }
 
+/// Sessions whose request is read, those that changed last. A request costs four objects, the title
+/// of a turn only one.
+const MAX_WITH_REQUEST: usize = 500;
+
+/// In bytes, for the list of requests of a session.
+const MAX_REQUESTS: u64 = 2 * MAX_LIST_SIZE as u64;
+
 fn waiting(draft: &Draft) -> Option<String> {
     draft
         .waiting_message()
@@ -173,8 +185,15 @@ fn rows_of(
     sessions: Vec<(SessionName, CommitId)>,
 ) -> anyhow::Result<Vec<SessionRow>> {
     let current = project.session().ok();
+    let names: HashSet<String> = sessions
+        .iter()
+        .map(|(name, _)| name.own().to_string())
+        .collect();
     let tips = project.store().newest(sessions)?;
-    let row = |tip: SessionTip| SessionRow {
+    let row = |(at, tip): (usize, SessionTip)| SessionRow {
+        request: (at < MAX_WITH_REQUEST)
+            .then(|| first_request(&project.repository, &tip, &names))
+            .flatten(),
         reference: tip.session.reference(),
         tip: tip.commit,
         turns: tip.number,
@@ -189,7 +208,38 @@ fn rows_of(
         },
         name: tip.session.to_string(),
     };
-    Ok(tips.into_iter().map(row).collect())
+    Ok(tips.into_iter().enumerate().map(row).collect())
+}
+
+impl SessionRow {
+    /// The request, or the title of the newest turn of a session without one.
+    pub fn label(&self) -> &str {
+        self.request.as_deref().unwrap_or(&self.title)
+    }
+}
+
+/// First line of the user's first request in a session. A branch starts with the requests of the
+/// session that it shares turns with; `names` are the sessions that exist.
+fn first_request(
+    repository: &Repository,
+    tip: &SessionTip,
+    names: &HashSet<String>,
+) -> Option<String> {
+    let path = in_next(artifact::REQUESTS);
+    let text = repository
+        .file_up_to(tip.tree, &path, MAX_REQUESTS)
+        .ok()??;
+    let requests = Requests::read(&String::from_utf8_lossy(&text)).ok()?;
+    let name = tip.session.own().to_string();
+    // A renamed session has requests of its earlier name.
+    let is_own =
+        |request: &UserRequest| request.session == name || !names.contains(&request.session);
+    let is_first = |request: &&UserRequest| {
+        is_own(request) && request.work.is_none() && request.state != RequestState::Replaced
+    };
+    let first = requests.requests.iter().find(is_first)?;
+    let mut lines = first.text.lines().map(str::trim);
+    lines.find(|line| !line.is_empty()).map(str::to_owned)
 }
 
 /// `overlap_of` is called if a plan waits and the user's files could be read.

@@ -18,7 +18,7 @@ use super::turn::Turn;
 use crate::git::history;
 use crate::git::keep::protect::{self, MergePolicy};
 use crate::git::object::batch::{self, Batch};
-use crate::git::object::{Commit, CommitId, EntryMode, NewCommit, TreeEntry};
+use crate::git::object::{Commit, CommitId, EntryMode, NewCommit, TreeEntry, TreeId};
 use crate::git::parallel::map_parallel;
 use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
@@ -372,6 +372,8 @@ pub struct SessionTip {
     pub commit: CommitId,
     pub number: u64,
     pub title: String,
+    /// Its artifacts.
+    pub tree: TreeId,
     /// In seconds since 1970.
     pub seconds: i64,
     /// For a session of a remote: its workspace commits were fetched too.
@@ -419,6 +421,7 @@ fn read_session_tip(
         commit: id,
         number,
         title: commit.subject().to_owned(),
+        tree: commit.tree,
         seconds: commit.seconds,
         code,
     })

@@ -87,7 +87,7 @@ fn fetched(location: PageLocation, row: &SessionRow) -> Markup {
     html! {
         li.row {
             p.title { a data-item href=(location.to(&page)) { (visible_line(&row.name)) } }
-            p { (visible_line(&row.title)) }
+            p { (visible_line(row.label())) }
             p.facts {
                 span { (row.turns) @if row.turns == 1 { " turn" } @else { " turns" } }
                 span { (local_time(row.updated.as_deref())) }

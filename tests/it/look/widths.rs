@@ -112,6 +112,39 @@ fn in_a_pipe_nothing_is_cut() {
     full(&["find", "Greet everybody"], TITLE);
 }
 
+/// Bug: a session had the title of its last question.
+#[test]
+fn a_session_is_listed_by_its_first_request() {
+    let repo = project();
+    repo.reply(&plan("Change", &[edit("a.txt", "one", "1")]));
+    repo.reply("Two lines.");
+    repo.done(&[
+        "start",
+        "count the lines\nof a.txt",
+        "-y",
+        "--name",
+        "asked",
+        "a.txt",
+    ]);
+    repo.done(&["ask", "how many?"]);
+    repo.done(&["branch", "1", "branch-of-asked"]);
+    insta::assert_snapshot!(repo.printed(&["sessions"]), @r"
+      asked                       2 turns  2026-01-02  count the lines
+    * branch-of-asked              1 turn  2026-01-02  Change
+      greet-everybody-by-name      1 turn  2026-01-02  Greet everybody by their name, in the language that they speak at home
+      other                       2 turns  2026-01-02  Say goodbye
+    exit code 0
+    ");
+    repo.done(&["-s", "asked", "branch", "-m", "renamed"]);
+    let rows = repo.json(&["sessions"], 0);
+    let asked = |row: &serde_json::Value| (row["name"].clone(), row["request"].clone());
+    let rows: Vec<_> = rows.as_array().unwrap().iter().map(asked).collect();
+    assert!(
+        rows.contains(&("renamed".into(), "count the lines".into())),
+        "{rows:?}"
+    );
+}
+
 #[test]
 fn find_prints_a_line_of_a_turn_once() {
     let repo = project();
