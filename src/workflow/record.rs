@@ -541,7 +541,9 @@ fn state_since(project: &Project, tip: &Turn, baseline: RecordStart) -> anyhow::
     }
 
     let mut between = Vec::new();
-    let mut next = stacks.current(tip)?.top;
+    let mut next = stacks
+        .current(tip, &|| Ok(repository.commit(baseline.files)?.tree))?
+        .top;
     let start = baseline.published.map(PatchId::Published);
     while let Some(id) = next.filter(|id| Some(*id) != start && between.len() < MAX_TURNS_BETWEEN) {
         let patch = stacks.patch(id)?;

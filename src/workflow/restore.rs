@@ -54,7 +54,7 @@ pub fn restore(
     let session = LockedSession::enter(project, "restore", user)?;
     let turn = project.store().turn(&session.entered.tip.session, name)?;
     turn.session.writable()?;
-    let current = session.stacks.current(&session.entered.tip)?;
+    let current = session.current()?;
     let stack = session.target_stack(&turn)?;
 
     carry_out(&Restore {

@@ -109,7 +109,7 @@ fn compare_stacks(
     now: TreeId,
     drift: &mut Drift,
 ) -> anyhow::Result<()> {
-    let (current, expected) = (stacks.current(tip)?, stacks.expected(tip)?);
+    let (current, expected) = (stacks.current(tip, &|| Ok(now))?, stacks.expected(tip)?);
     let [extra, lacking] = stack_differences(stacks, &current, &expected)?;
     drift.extra = turns_of(stacks, &extra)?;
     drift.lacking = turns_of(stacks, &lacking)?;
@@ -201,7 +201,7 @@ fn left_by(
         return Ok(None);
     }
 
-    let (current, expected) = (stacks.current(turn)?, stacks.expected(turn)?);
+    let (current, expected) = (stacks.current(turn, now)?, stacks.expected(turn)?);
     let (mut presence, now) = (Presence::new(stacks, turn)?, now()?);
     let mut files = Vec::new();
     for change in diff::changes(

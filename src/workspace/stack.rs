@@ -12,7 +12,8 @@ use std::rc::Rc;
 
 use anyhow::Context as _;
 
-use crate::git::object::CommitId;
+use crate::git::diff;
+use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::session::journal::Journal;
@@ -110,8 +111,13 @@ impl<'a> Stacks<'a> {
         Ok(true)
     }
 
-    /// `tip` is the newest turn of the current session.
-    pub fn current(&self, tip: &Turn) -> anyhow::Result<Stack<PatchId>> {
+    /// `tip` is the newest turn of the current session. Calls `files`, the tree of the user's files,
+    /// only if no turn was published here.
+    pub fn current(
+        &self,
+        tip: &Turn,
+        files: &dyn Fn() -> anyhow::Result<TreeId>,
+    ) -> anyhow::Result<Stack<PatchId>> {
         if let Some((id, publication)) = self.last()? {
             return Ok(publication.stack(id).map(PatchId::Published));
         }
@@ -119,8 +125,45 @@ impl<'a> Stacks<'a> {
         let applied = refs::read(self.repository, &self.reference())?;
         match self.turn_that_applied(applied, tip)? {
             Some(turn) => self.after(&turn),
+            None if applied.is_none() => self.checked_out_by_git(tip, files()?),
             None => Ok(Stack::default()),
         }
+    }
+
+    /// The stack of files to which TeDDy has not written: the one of the newest turn, if each file
+    /// that its turns changed is as it left it, as in a clone of a branch on which they landed.
+    /// Otherwise empty, because a guess would revert what the user did since.
+    fn checked_out_by_git(&self, tip: &Turn, files: TreeId) -> anyhow::Result<Stack<PatchId>> {
+        let empty = Stack::default();
+        let Some(after) = tip.workspace.filter(|id| self.repository.has(*id)) else {
+            return Ok(empty);
+        };
+        if !self.are_known()? {
+            return Ok(empty);
+        }
+
+        let expected = self.expected(tip)?;
+        let after = self.repository.commit(after)?.tree;
+        let differing = diff::changes(self.repository, after, files)?;
+        let differing: HashSet<Vec<u8>> = differing.into_iter().map(|change| change.path).collect();
+        if differing.is_empty() {
+            return Ok(expected);
+        }
+
+        let [_, patches] = stack_differences(self, &empty, &expected)?;
+        for id in patches {
+            let Delta { before, after } = self.patch(id)?.change;
+            let [before, after] = [before, after].map(|id| self.repository.commit(id));
+            let changes = diff::changes(self.repository, before?.tree, after?.tree)?;
+            if changes
+                .iter()
+                .any(|change| differing.contains(&change.path))
+            {
+                return Ok(empty);
+            }
+        }
+
+        Ok(expected)
     }
 
     /// For early versions, which pointed the published ref at the result of the turn.

@@ -297,9 +297,10 @@ pub(super) fn select_turns(
         .transpose()?;
     let stacks = Stacks::new(&project.repository);
     let in_effect = InEffect::new(&stacks, stacks.after(tip)?);
+    let files = || Ok(snapshot::snapshot(&project.checkout(), &[])?.tree);
     // Another branch than the current one is not compared with the user's files.
     let in_files = match target.is_current && stacks.are_known()? {
-        true => Some(InEffect::new(&stacks, stacks.current(tip)?)),
+        true => Some(InEffect::new(&stacks, stacks.current(tip, &files)?)),
         false => None,
     };
     let candidates = candidates(project, tip, span.as_ref())?;

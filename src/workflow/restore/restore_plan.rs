@@ -18,6 +18,7 @@ use crate::text::sanitize::sanitize_line;
 use crate::workflow::open_session::EnteredSession;
 use crate::workflow::user::User;
 use crate::workspace::drift::first_turn_after;
+use crate::workspace::snapshot::snapshot;
 use crate::workspace::stack::{PatchId, PathStacks, Series, Stacks};
 
 /// If the user's edits conflict with the turn's version.
@@ -73,6 +74,12 @@ impl<'a> LockedSession<'a> {
             stacks: Stacks::new(&project.repository),
             entered,
         })
+    }
+
+    /// What the files contain now.
+    pub(super) fn current(&self) -> anyhow::Result<Stack<PatchId>> {
+        let files = || Ok(snapshot(&self.project.checkout(), &[])?.tree);
+        self.stacks.current(&self.entered.tip, &files)
     }
 
     pub(super) fn planner<'b>(&'b self, current: &'b Stack<PatchId>) -> Planner<'b> {

@@ -42,7 +42,7 @@ pub fn undo(
         return Err(with_hint(error, hint));
     }
 
-    let current = session.stacks.current(&session.entered.tip)?;
+    let current = session.current()?;
     let mut walk = UndoWalk::new(&session, &current, options.on_overlap)?;
     let mut redo = to_redo(&session.newest()?);
     for _ in 0..steps {
@@ -75,7 +75,7 @@ pub fn undo(
 
 pub fn steps_to(project: &Project, turn: u64, user: &mut dyn User) -> anyhow::Result<u64> {
     let session = LockedSession::enter(project, "undo", user)?;
-    let current = session.stacks.current(&session.entered.tip)?;
+    let current = session.current()?;
     let mut walk = UndoWalk::new(&session, &current, OnOverlap::Stop)?;
     while walk.at > turn {
         walk.back()?;
@@ -95,7 +95,7 @@ pub fn redo(
     user: &mut dyn User,
 ) -> anyhow::Result<RestoreResult> {
     let session = LockedSession::enter(project, "redo", user)?;
-    let current = session.stacks.current(&session.entered.tip)?;
+    let current = session.current()?;
     let mut undo = session.newest()?;
     let mut redo = to_redo(&undo);
     let (mut undone, mut crossed, mut to) = (Vec::new(), Vec::new(), None);

@@ -212,6 +212,7 @@ pub fn publish_turn_with(
     suspects.sort();
     suspects.dedup();
     let mut recorder = Recorder::new(&stacks);
+    let before = || Ok(repository.commit(workspace.before)?.tree);
     let publication = Publication {
         change,
         applied: workspace.synced,
@@ -221,7 +222,7 @@ pub fn publish_turn_with(
                 session: tip.session.as_str(),
                 turn: tip.number() + 1,
             },
-            &stacks.current(tip)?,
+            &stacks.current(tip, &before)?,
         )?
     };
 

@@ -282,7 +282,7 @@ fn a_session_is_taken_over_under_its_own_name() {
 }
 
 #[test]
-fn what_was_adopted_was_never_brought_here() {
+fn an_adopted_session_that_landed_is_in_the_files_of_a_clone() {
     let (ada, ben) = two_people();
     send(&ada);
     ada.done(&["land", "-m", "one and two"]);
@@ -294,18 +294,54 @@ fn what_was_adopted_was_never_brought_here() {
     insta::assert_snapshot!(ben.printed(&["status"]), @"
     Session add-auth, turn 2, on branch main
     Ready for turn 3
-    TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` restores them to turn 2.
+    Your files are as the newest turn left them
     --- stderr
     Next: teddy '<what you want>'
     exit code 0
     ");
 
-    insta::assert_snapshot!(ben.printed(&["restore", "@"]), @"
+    ben.write("three.txt", "3\n");
+    ben.done(&["record", "three"]);
+    ben.done(&["push", "--code", "-y"]);
+    ada.done(&["fetch"]);
+    ada.done(&["branch", "origin/add-auth:@", "with-three"]);
+    insta::assert_snapshot!(ada.printed(&["restore", "@"]), @"
+    write three.txt
     --- stderr
-    Your files match turn 2: 0 files changed.
+    Your files match turn 3: 1 file changed.
     exit code 0
     ");
-    assert!(!ben.teddy(&["status"]).stdout.contains("TeDDy has"));
+
+    insta::assert_snapshot!(ben.printed(&["undo", "2"]), @"
+    delete three.txt
+    delete two.txt
+    --- stderr
+    Your files match turn 1: 2 files changed.
+    exit code 0
+    ");
+}
+
+#[test]
+fn an_adopted_session_with_edits_in_its_files_is_not_in_them() {
+    let (ada, ben) = two_people();
+    send(&ada);
+    ada.done(&["land", "-m", "one and two"]);
+    ada.git(&["push", "-q", "origin", "main"]);
+    ben.git(&["pull", "-q", "origin", "main"]);
+    ben.write("two.txt", "2, and more\n");
+    ben.done(&["fetch"]);
+    ben.done(&["switch", "origin/add-auth"]);
+
+    insta::assert_snapshot!(ben.printed(&["status"]), @"
+    Session add-auth, turn 2, on branch main
+    Ready for turn 3
+    TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` restores them to turn 2.
+    1 file changed since:
+      two.txt
+    --- stderr
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
 }
 
 #[test]

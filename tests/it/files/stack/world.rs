@@ -16,6 +16,7 @@ use teddy::workflow::model::agents;
 use teddy::workflow::restore::steps::{redo, undo};
 use teddy::workflow::restore::{OnOverlap, RestoreOptions, RestoreResult, restore};
 use teddy::workflow::user::{Approved, Decision, Event, Question, ReviewRequest, User};
+use teddy::workspace::snapshot::snapshot;
 use teddy::workspace::stack::Stacks as Reader;
 
 use super::oracle::{
@@ -218,6 +219,7 @@ impl World {
     pub fn step(&mut self, op: Op) -> Result<(), String> {
         let mut dice = Dice(op.seed);
         let at = usize::from(dice.below(6) == 0);
+        self.find_turns(at);
         match op.kind {
             Kind::Turn => self.turn(at, &mut dice)?,
             Kind::Edit => self.edit(at, &mut dice),
@@ -238,7 +240,36 @@ impl World {
         }
         match op.kind {
             Kind::Edit => Ok(()),
-            _ => self.check_stack(at),
+            _ => {
+                self.find_turns(at);
+                self.check_stack(at)
+            }
+        }
+    }
+
+    /// Without a publication ref, the files contain the turns of the session only if each file that
+    /// they changed is as they left it.
+    fn find_turns(&mut self, at: usize) {
+        let name = ["main", "linked-second"][at];
+        let reference = format!("refs/teddy/published/{name}");
+        if !self.repo.git(&["for-each-ref", &reference]).is_empty() {
+            return;
+        }
+
+        let newest = self.sessions[&self.checkouts[at].session].last();
+        let newest = newest.map(|turn| self.oracle.turns[*turn].clone());
+        let now = self.files(at);
+        let is_there = |newest: &Turn| {
+            PATHS.iter().all(|path| {
+                let is_same = |turn: &Turn| turn.before.get(path) == turn.after.get(path);
+                let mut turns = newest.wanted.values().flatten();
+                now.get(path) == newest.after.get(path)
+                    || turns.all(|turn| is_same(&self.oracle.turns[*turn]))
+            })
+        };
+        match newest.filter(|_| self.is_known(at)).filter(is_there) {
+            Some(newest) => self.checkouts[at].here = newest.wanted,
+            None => self.checkouts[at].here.values_mut().for_each(Vec::clear),
         }
     }
 
@@ -975,7 +1006,10 @@ impl World {
         let session = SessionName::parse(&self.checkouts[at].session).unwrap();
         let tip = project.store().tip(&session).unwrap();
         let reader = Reader::new(&project.repository);
-        let stack = reader.current(&tip).map_err(|error| format!("{error:#}"))?;
+        let files = || Ok(snapshot(&project.checkout(), &[])?.tree);
+        let stack = reader
+            .current(&tip, &files)
+            .map_err(|error| format!("{error:#}"))?;
         for path in PATHS {
             let (mut found, mut top) = (Vec::new(), stack.at(path.as_bytes()));
             while let Some(id) = top {
