@@ -94,7 +94,8 @@ pub struct KeyQuestion<'a> {
     pub question: &'a str,
     /// Answer keys and what they do. Ctrl-c and ctrl-d choose the last one.
     pub keys: &'a [(char, &'a str)],
-    /// The key that approves, if one does. Enter means the same. It must come alone.
+    /// The key that approves, if one does. Enter means the same. It must come alone. Without one, each
+    /// key must that does more than leave.
     pub approving: Option<char>,
     /// Lines below the keys in the help.
     pub more_help: &'a [StyledLine],
@@ -145,9 +146,9 @@ impl KeyQuestion<'_> {
             }
 
             let key = terminal::next_key()?;
-            if let Some(approving) = self.approving.filter(|own| approves(*own, &key)) {
+            if let Some(answer) = self.answer_alone(&key) {
                 if burst.is_alone()? {
-                    break (approving, LeaveKey::Choice);
+                    break (answer, LeaveKey::Choice);
                 }
                 write!(out, "\r\n")?;
                 put(&[StyledLine::of(Tone::Warning, NOT_ALONE)], self.paint);
@@ -187,6 +188,15 @@ impl KeyQuestion<'_> {
         write!(out, "{}\r\n", chosen.0)?;
         out.flush()?;
         Ok(chosen)
+    }
+
+    /// Returns the answer key if it must not be part of a text that was typed or pasted for another
+    /// prompt: the one that approves. Without one, each that does more than leave.
+    fn answer_alone(&self, key: &Key) -> Option<char> {
+        match self.approving {
+            Some(approving) => approves(approving, key).then_some(approving),
+            None => self.answer(key).filter(|answer| *answer != self.quit_key()),
+        }
     }
 
     /// Returns the answer key for a letter in either case. At yes or no, `q` and escape mean no, as

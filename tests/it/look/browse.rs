@@ -143,8 +143,10 @@ fn a_restore_shows_what_it_changes_and_asks() {
     press(&mut screen, " ", "Nothing was changed.");
     assert!(repo.path().join("notes.txt").exists());
 
-    press(&mut screen, "r", "(y/n)");
-    press(&mut screen, "y", "Press a key");
+    screen.press("r");
+    screen.wait_for_prompt("(y/n) ›");
+    screen.press("y");
+    screen.wait_for_prompt("Press a key to go back to the browser.");
     press(&mut screen, " ", "done: restore");
     leave(screen);
     assert!(!repo.path().join("notes.txt").exists());

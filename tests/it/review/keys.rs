@@ -138,6 +138,24 @@ fn keys_that_arrive_together_approve_nothing() {
 }
 
 #[test]
+fn a_yes_that_arrives_with_other_keys_is_none() {
+    let repo = project();
+    repo.workflow().new_session("demo").done();
+    let mut screen = Screen::open(&repo, (80, 24), &["gc", "demo"]);
+    screen.wait_for_prompt("(y/n) ›");
+    screen.press("teddy status\r");
+    screen.wait_for("Keys that arrive together approve nothing");
+    assert!(
+        repo.git(&["for-each-ref", "refs/teddy/sessions"])
+            .contains("demo")
+    );
+
+    screen.press("y");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(repo.git(&["for-each-ref", "refs/teddy/sessions"]), "");
+}
+
+#[test]
 fn keys_typed_at_an_editor_do_not_approve_what_it_changed() {
     let repo = project();
     let plan = repo.beside("plan.md");
