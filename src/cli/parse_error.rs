@@ -10,6 +10,7 @@ use super::{COMMANDS, app, failure, version};
 use crate::host::output;
 use crate::text::near::nearest;
 use crate::text::sanitize::sanitize_line;
+use crate::text::shell_word::shell_word;
 
 const CLAP_HINT: &str = "For more information, try '--help'.";
 
@@ -261,7 +262,22 @@ pub(super) fn unknown_command(
     let is_below = before.any(|part| names.iter().any(|name| part == name));
     let is_ours = error.kind() == ErrorKind::InvalidSubcommand && !is_below;
     let is_help = line.get(1).is_some_and(|first| first == "help");
+    let message = unquoted_message(line, word).filter(|_| !is_help);
     is_ours.then(|| match suggest_command(word, names.iter().copied()) {
+        suggestion if message.is_some() => {
+            let message = shell_word(message.unwrap_or_default());
+            let quotes =
+                format!("a message of several words needs quotes, as in `teddy {message}`");
+            let hint = match suggestion.hint {
+                near if near.starts_with("did you mean") => format!("{near} Otherwise, {quotes}"),
+                usual if usual.contains("needs quotes") => quotes,
+                elsewhere => format!("{quotes}; {elsewhere}"),
+            };
+            Mistyped {
+                message: suggestion.message,
+                hint,
+            }
+        }
         // Text after `help` is never a message for the model.
         suggestion if is_help && suggestion.hint.contains("needs quotes") => Mistyped {
             hint: "`teddy --help` lists the commands".to_owned(),
@@ -269,6 +285,14 @@ pub(super) fn unknown_command(
         },
         suggestion => suggestion,
     })
+}
+
+/// Returns the words from `word` on as a message, if there are three at least and no option.
+fn unquoted_message(line: &[OsString], word: &str) -> Option<String> {
+    let words = line.iter().skip_while(|part| *part != word);
+    let words: Vec<&str> = words.map(|part| part.to_str()).collect::<Option<_>>()?;
+    let is_message = words.len() > 2 && words.iter().all(|word| !word.starts_with('-'));
+    is_message.then(|| words.join(" "))
 }
 
 fn suggest_command<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Mistyped {

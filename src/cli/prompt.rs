@@ -285,16 +285,23 @@ const SHELL_COMMANDS: [&str; 18] = [
     "rm", "sudo", "top", "vi", "vim",
 ];
 
+/// Those of them that mostly have one file as their argument.
+const WITH_FILE: [&str; 7] = ["cat", "cd", "ll", "ls", "rm", "vi", "vim"];
+
 /// Programs whose first argument is a word.
 const WITH_SUBCOMMAND: [&str; 3] = ["cargo", "git", "npm"];
 
-/// Returns a text that looks like a shell command: its name, with options at most, or a name and its
-/// subcommand. A space in front makes it a message.
+/// Returns a text that looks like a shell command: its name, with options or one file at most, a
+/// name and its subcommand, or a command of ours. Only the first of several commands counts. A space
+/// in front makes it a message.
 fn shell_command(text: &str) -> Option<&str> {
-    let words: Vec<&str> = text.split_whitespace().collect();
+    let first = text.split([';', '|', '&']).next()?;
+    let words: Vec<&str> = first.split_whitespace().collect();
     let (name, arguments) = words.split_first()?;
     let is_command = match arguments {
         [_] | [] if WITH_SUBCOMMAND.contains(name) => true,
+        [_] if WITH_FILE.contains(name) => true,
+        [command, ..] if *name == "teddy" => super::parser().find_subcommand(command).is_some(),
         arguments => {
             SHELL_COMMANDS.contains(name) && arguments.iter().all(|word| word.starts_with('-'))
         }
@@ -441,6 +448,13 @@ mod tests {
         check("clear", Some("clear"));
         check("ls -la", Some("ls -la"));
         check("git status", Some("git status"));
+        check("cd src", Some("cd src"));
+        check("clear; ls", Some("clear; ls"));
+        check("git status && make", Some("git status && make"));
+        check("teddy undo", Some("teddy undo"));
+        check("teddy diff 3 --stat", Some("teddy diff 3 --stat"));
+        check("teddy should undo this", None);
+        check("rm the duplicates", None);
         check("git should ignore target", None);
         check("clear the cache", None);
         check(" ls", None);

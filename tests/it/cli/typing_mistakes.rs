@@ -106,6 +106,29 @@ fn a_long_hint_is_wrapped_at_a_word() {
 }
 
 #[test]
+fn a_message_without_quotes_is_quoted_in_the_hint() {
+    let repo = project();
+    insta::assert_snapshot!(repo.printed(&["rename", "foo", "to", "bar"]), @"
+    --- stderr
+    error: there is no command `rename`
+    hint: a message of several words needs quotes, as in `teddy 'rename foo to bar'`; `teddy branch -m <new-name>` renames the session
+    exit code 2
+    ");
+    insta::assert_snapshot!(repo.printed(&["make", "it", "user's"]), @r"
+    --- stderr
+    error: there is no command `make`
+    hint: did you mean `teddy man`? Otherwise, a message of several words needs quotes, as in `teddy 'make it user'\''s'`
+    exit code 2
+    ");
+    insta::assert_snapshot!(repo.printed(&["swich", "to", "main"]), @"
+    --- stderr
+    error: there is no command `swich`
+    hint: did you mean `teddy switch`? Otherwise, a message of several words needs quotes, as in `teddy 'swich to main'`
+    exit code 2
+    ");
+}
+
+#[test]
 fn a_command_group_alone_prints_its_help_without_a_hint() {
     let out = project().teddy(&["change"]);
     out.check(2, &["Usage: teddy change", "teddy change archive add-auth"]);
