@@ -147,7 +147,11 @@ impl KeyQuestion<'_> {
 
             let key = terminal::next_key()?;
             if let Some(answer) = self.answer_alone(&key) {
-                if burst.is_alone()? {
+                let is_alone = match self.approving {
+                    Some(_) => burst.is_alone()?,
+                    None => burst.is_alone_or_line()?,
+                };
+                if is_alone {
                     break (answer, LeaveKey::Choice);
                 }
                 write!(out, "\r\n")?;

@@ -232,6 +232,15 @@ impl BurstGuard {
         Ok(is_first && is_last)
     }
 
+    /// Like [`BurstGuard::is_alone`], but also `true` for a key and Enter: a `y` as a line.
+    pub fn is_alone_or_line(&mut self) -> io::Result<bool> {
+        let is_first = !self.is_in_burst;
+        if is_first && has_more(BURST)? && next_key()? != Key::Enter {
+            self.is_in_burst = true;
+        }
+        self.is_alone()
+    }
+
     /// Records whether more input followed a key that did not decide anything.
     pub fn take(&mut self) -> io::Result<()> {
         self.is_in_burst = has_more(Duration::ZERO)?;

@@ -150,7 +150,8 @@ fn a_yes_that_arrives_with_other_keys_is_none() {
             .contains("demo")
     );
 
-    screen.press("y");
+    // A line with one key is an answer.
+    screen.press("y\r");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy/sessions"]), "");
 }
