@@ -36,7 +36,7 @@ const MAX_HISTORY: usize = 100;
 
 pub(super) struct LoopConsole<'a> {
     app: &'a App,
-    /// The user decides at the prompt how the loop goes on.
+    /// The user decides at the prompt how the loop continues.
     has_prompt: bool,
     /// Recorded turns, if they are printed at the end.
     pub(super) turns: Vec<serde_json::Value>,

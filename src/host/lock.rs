@@ -67,7 +67,7 @@ pub struct LockHolder {
     pub command: String,
     /// How long it has done that, in seconds.
     pub seconds: u64,
-    /// By a signal, such as ctrl-z, so that it does not go on by itself.
+    /// Stopped by a signal, such as ctrl-z. It continues only on SIGCONT.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
 }

@@ -161,7 +161,7 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Returns the first session of a remote with the name of a session that is not here.
+    /// Returns the first remote session with the name of a missing session.
     fn fetched_as(&self, session: &SessionName) -> Option<SessionName> {
         let fetched = self.remote_sessions(None).ok()?.into_iter();
         let mut names = fetched.map(|(name, _)| name);

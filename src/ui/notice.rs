@@ -317,7 +317,7 @@ fn large_input(tokens: usize, largest: &[LargeEntry], takes_commands: bool) -> S
     format!("{total}: {}", parts.join(", "))
 }
 
-/// At the prompt of a loop, the next question says how to go on.
+/// At the prompt of a loop, the next question says how to continue.
 fn no_replan(why: &NoReplan, takes_commands: bool) -> String {
     let remedy = match takes_commands {
         true => "",

@@ -262,7 +262,7 @@ impl<'a> ResumeLoop<'a> {
         }
     }
 
-    /// The user decides at a prompt how the loop goes on.
+    /// The user decides at a prompt how the loop continues.
     fn is_attended(&self) -> bool {
         !self.options.alone && !self.options.yolo
     }
