@@ -4,6 +4,7 @@ mod comments;
 mod edits;
 mod keys;
 mod loop_prompt;
+mod loop_stops;
 mod questions;
 mod screens;
 mod terminal;
