@@ -94,6 +94,23 @@ fn the_question_and_the_whole_selected_row_are_highlighted() {
 }
 
 #[test]
+fn how_the_plan_was_read_is_shown_on_demand() {
+    let repo = project();
+    let plan = PLAN.replace("### `CREATE`", "### Create");
+    std::fs::write(repo.beside("plan.md"), plan).unwrap();
+    let mut screen = review(&repo, (100, 40));
+    assert!(!screen.shown().contains("spelling"), "{}", screen.shown());
+    screen.press("?");
+    screen.wait_for(
+        "The plan was read in another spelling: line 18: read `### Create` as the action",
+    );
+    screen.wait_for_prompt("(q)uit ›");
+    screen.settled();
+    screen.press("q");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+}
+
+#[test]
 fn what_is_switched_off_does_not_run() {
     for size in [(80, 24), (200, 60), (40, 12)] {
         let repo = project();
