@@ -361,6 +361,10 @@ fn cm6_a_plan_with_comments_that_are_not_sent_runs_only_if_the_user_says_so() {
     screen.press("/+two\r");
     screen.settled();
     comment(&mut screen, "why?");
+    // The key that sends them must come alone.
+    screen.press("ks");
+    screen.wait_for("Keys that arrive together approve nothing");
+    screen.settled();
     screen.press("q");
     screen.wait_for("1 comment not sent");
     screen.settled();

@@ -314,6 +314,36 @@ fn a_command_is_not_sent_from_where_none_is_taken() {
 }
 
 #[test]
+fn a_paste_sends_nothing_and_answers_nothing() {
+    let repo = project();
+    repo.reply(&make("b"));
+    let mut screen = open(&repo);
+    screen.press("\x1b[200~one\rtwo\r\x1b[201~");
+    screen.wait_for("› one\n  two\n");
+    screen.settled();
+    screen.press("\x03");
+    screen.settled();
+
+    screen.press("ls\r");
+    screen.wait_for("Send it to the model? (y/n) ›");
+    screen.press("\x1b[200~y\r\x1b[201~");
+    let shown = screen.settled();
+    assert!(shown.ends_with("(y/n) ›"), "{shown}");
+    screen.press("n");
+    ready(&mut screen, "turn 1: what should be done?");
+
+    screen.press("!echo hi\r");
+    screen.wait_for("with your next message, enter goes on");
+    screen.settled();
+    screen.press("\x1b[200~y\r\x1b[201~");
+    screen.wait_for("› y\n");
+    screen.settled();
+    screen.press("\x03");
+    ready(&mut screen, "turn 1: what should be done?");
+    assert_eq!(leave(screen, &repo), Vec::<String>::new());
+}
+
+#[test]
 fn quit_leaves_as_ctrl_d_does() {
     let repo = project();
     repo.reply(&make("b"));
