@@ -22,7 +22,8 @@ const MAX_WHOLE: usize = 20_000;
 /// Wider lines of a whole file are cut.
 const MAX_COLUMNS: usize = 2000;
 
-const KEYS: &str = "c comment · V range · w whole file · ] [ hunk · } { file · tab fold · s decline · ? help · q back";
+/// On a narrow terminal, the last ones are cut.
+const KEYS: &str = "c comment · s decline · q back · ? help · V range · w whole file · ] [ hunk · } { file · tab fold";
 
 /// While the cursor is on a comment.
 const COMMENT_KEYS: &str = "c change it · u take it back · s decline · ? help · q back";

@@ -76,7 +76,7 @@ fn a_comment_is_below_its_lines_and_can_be_changed_and_taken_back() {
         ("a.rs:2-3", "two|3")
     );
 
-    let on_lines = "6/12, 1 comment c comment · V range · w whole file · ";
+    let on_lines = "6/12, 1 comment c comment · s decline · q back · ? help · ";
     assert!(screen.footer().text().starts_with(on_lines));
     let screen = press(screen, "j", "");
     assert_eq!(

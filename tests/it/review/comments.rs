@@ -272,7 +272,7 @@ fn an_agents_turn_is_commented_sent_back_and_lands_with_the_bytes_of_the_user() 
     let mut screen = Screen::open(&repo, (110, 45), &["execute"]);
     screen.wait_for_prompt("(q)uit ›");
     screen.press("c");
-    screen.wait_for("c comment · V range");
+    screen.wait_for("c comment · s decline");
     for (search, text) in [
         ("+two", "write Two"),
         ("+eight", "not needed"),
@@ -357,7 +357,7 @@ fn cm6_a_plan_with_comments_that_are_not_sent_runs_only_if_the_user_says_so() {
     let mut screen = Screen::open(&repo, (100, 30), &["execute"]);
     screen.wait_for_prompt("(q)uit ›");
     screen.press("c");
-    screen.wait_for("c comment · V range");
+    screen.wait_for("c comment · s decline");
     screen.press("/+two\r");
     screen.settled();
     comment(&mut screen, "why?");
@@ -389,7 +389,7 @@ fn comments_that_are_not_sent_stop_an_approval_unseen_and_go_with_a_rejection() 
     let mut screen = Screen::open(&repo, (100, 30), &["execute"]);
     screen.wait_for_prompt("(q)uit ›");
     screen.press("c");
-    screen.wait_for("c comment · V range");
+    screen.wait_for("c comment · s decline");
     screen.press("/+two\r");
     screen.settled();
     comment(&mut screen, "why?");
@@ -496,7 +496,7 @@ fn two_reviews_of_one_plan_do_not_lose_each_others_comments() {
     exit code 75
     ");
     screen.press("c");
-    screen.wait_for("c comment · V range");
+    screen.wait_for("c comment · s decline");
     screen.press("/+two\r");
     screen.settled();
     comment(&mut screen, "why?");
@@ -540,7 +540,7 @@ fn a_comment_is_written_from_the_browser_on_the_plan_that_waits() {
     screen.press("c");
     screen.wait_for_prompt("(q)uit ›");
     screen.press("c");
-    screen.wait_for("c comment · V range");
+    screen.wait_for("c comment · s decline");
     screen.press("/+two\r");
     screen.settled();
     comment(&mut screen, "why?");

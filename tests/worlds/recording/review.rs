@@ -51,7 +51,7 @@ fn pictures_of_the_review_match_the_program() {
     let mut screen = Screen::open(&repo, SIZE, &["execute"]);
     screen.wait_for_prompt("(q)uit ›");
     screen.press("c");
-    screen.wait_for("c comment · V range");
+    screen.wait_for("c comment · s decline");
     for (line, comment) in [
         ("+    let text", "Return the error instead."),
         ("+    load(", "Test a missing file, too."),
