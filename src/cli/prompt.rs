@@ -31,6 +31,7 @@ use crate::workflow::execute::result::RecordedTurn;
 use crate::workflow::lifecycle::hand_to_agent;
 use crate::workflow::model::{agents, choose};
 use crate::workflow::resume::{Console, Typed};
+use crate::workflow::user::{EmptyInput, Question};
 
 const MAX_HISTORY: usize = 100;
 
@@ -169,33 +170,73 @@ impl LoopConsole<'_> {
     /// Adds the files that a message mentions to the context, and returns the message with the
     /// attached output.
     fn message(&mut self, project: &Project, text: String) -> Typed {
-        let (files, others): (Vec<String>, Vec<String>) = mentions(&text)
-            .map(str::to_owned)
-            .partition(|name| is_file(self.app, project, name));
-        for name in others {
-            let near = source::near(self.app, &name);
-            let name = sanitize_line(&name);
-            match near {
-                Some(near) => self.app.warn(&format!(
-                    "there is no file `{name}`; did you mean `@{near}`?"
-                )),
-                // As in `@lru_cache(maxsize=9)`.
-                None if name.contains(['(', '<', '"', '\'', '`', '=']) => {}
-                None => self.app.note(&format!(
-                    "`@{name}` names no file of the project, so it is sent as text."
-                )),
-            }
-        }
-        if !files.is_empty()
-            && let Err(error) = add_files(self.app, project, &files, ListScope::Turn)
-        {
+        if let Err(error) = add_mentioned(self.app, project, &text) {
             self.app.fail(error);
             return Typed::Done;
         }
+        Typed::Message(with_output(text, std::mem::take(&mut self.attached)))
+    }
+}
 
-        let attached = std::mem::take(&mut self.attached);
-        let parts = [text].into_iter().chain(attached);
-        Typed::Message(parts.collect::<Vec<_>>().join("\n\n"))
+/// Adds the files that a message mentions to the context of the turn.
+pub(super) fn add_mentioned(app: &App, project: &Project, text: &str) -> anyhow::Result<()> {
+    let (files, others): (Vec<String>, Vec<String>) = mentions(text)
+        .map(str::to_owned)
+        .partition(|name| is_file(app, project, name));
+    for name in others {
+        let near = source::near(app, &name);
+        let name = sanitize_line(&name);
+        match near {
+            Some(near) => app.warn(&format!(
+                "there is no file `{name}`; did you mean `@{near}`?"
+            )),
+            // As in `@lru_cache(maxsize=9)`.
+            None if name.contains(['(', '<', '"', '\'', '`', '=']) => {}
+            None => app.note(&format!(
+                "`@{name}` names no file of the project, so it is sent as text."
+            )),
+        }
+    }
+    match files.is_empty() {
+        true => Ok(()),
+        false => add_files(app, project, &files, ListScope::Turn),
+    }
+}
+
+fn with_output(text: String, attached: Vec<String>) -> String {
+    let parts = [text].into_iter().chain(attached);
+    parts.collect::<Vec<_>>().join("\n\n")
+}
+
+/// Asks for the message that a session is started with. `None` if the user leaves.
+pub(super) fn first_message(app: &App, project: &Project) -> anyhow::Result<Option<String>> {
+    let question = Question::NextTurn {
+        session: "new session",
+        turn: 1,
+        empty: EmptyInput::Nothing,
+        takes_commands: false,
+    };
+    let (mut attached, mut typed) = (Vec::new(), None);
+    loop {
+        let text = match typed.take() {
+            Some(text) => text,
+            None => {
+                let mut user = app.helped_user(project, false, help(&app.global));
+                match user.ask(&question)? {
+                    Some(text) => text,
+                    None => return Ok(None),
+                }
+            }
+        };
+        match PromptLine::read(&text) {
+            PromptLine::Shell(command) => {
+                let end = run_shell(app, project, command)?;
+                attached.extend(end.attached);
+                typed = end.next;
+            }
+            _ if is_meant_for_shell(&text)? => {}
+            _ => return Ok(Some(with_output(text, attached))),
+        }
     }
 }
 

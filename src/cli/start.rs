@@ -4,12 +4,12 @@ use super::app::App;
 use super::begin::begin_session;
 use super::exit::{self, ExitStatus};
 use super::failure::InvalidArgument;
-use super::new;
 use super::request::RequestFlags;
 use super::resume::{LoopFlags, run_loop};
+use super::{new, prompt};
 use crate::host::screen::why_no_prompt;
 use crate::session::name::SessionName;
-use crate::workflow::user::{EmptyInput, NobodyToAsk, Question};
+use crate::workflow::user::NobodyToAsk;
 
 /// Start a session and run its first turns
 #[derive(clap::Args)]
@@ -60,13 +60,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
 
     app.ensure_model(&mut project, how.wanted.model_or_pipeline())?;
     how.wanted.check(&project)?;
-    if name.is_none() && request.message.is_none() {
-        request.message = app.user(&project, false).ask(&Question::NextTurn {
-            session: "new session",
-            turn: 1,
-            empty: EmptyInput::Nothing,
-            takes_commands: false,
-        })?;
+    let is_asked = name.is_none() && request.message.is_none();
+    if is_asked {
+        request.message = prompt::first_message(app, &project)?;
         if request.message.is_none() {
             app.note("Nothing was started.");
             return Ok(exit::SUCCESS);
@@ -82,5 +78,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     };
     begin_session(app, &mut project, &name, how.wanted.agent.as_deref())?;
     request.show_files(app, &project)?;
+    if let Some(message) = request.message.as_deref().filter(|_| is_asked) {
+        prompt::add_mentioned(app, &project, message)?;
+    }
     run_loop(app, project, request.message, how)
 }

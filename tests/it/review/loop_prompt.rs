@@ -313,6 +313,40 @@ fn a_command_is_not_sent_from_where_none_is_taken() {
     assert_eq!(leave(screen, &repo), ["make b"]);
 }
 
+/// Bug: `clear` started a session of that name, and a mentioned file was not shown.
+#[test]
+fn the_first_prompt_asks_before_it_sends_a_shell_command_and_shows_mentioned_files() {
+    let repo = project();
+    repo.reply(&make("b"));
+    let mut screen = Screen::open(&repo, (100, 60), &["start"]);
+    ready(&mut screen, "turn 1: what should be done?");
+    screen.press("clear\r");
+    screen.wait_for("`clear` looks like a shell command; `!clear` runs it. Send it to the model?");
+    screen.settled();
+    screen.press("n");
+    ready(&mut screen, "turn 1: what should be done?");
+    screen.press("!echo from the shell\r");
+    screen.wait_for("shows this to the model");
+    screen.settled();
+    screen.press("\r");
+    ready(&mut screen, "turn 1: what should be done?");
+    screen.press("look at @src/lo\t\r");
+    screen.wait_for("Added src/long_name.txt (turn)");
+    approve(&mut screen, "Make b");
+    ready(&mut screen, "turn 2: what should be done?");
+    screen.press("\x04");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    let input = repo
+        .workflow()
+        .artifact("look-at-src-long-name-txt:1", "input.md");
+    assert!(
+        input.contains("two\n") && !input.contains("from the shell"),
+        "{input}"
+    );
+    let sessions = repo.json(&["sessions"], 0);
+    assert!(!sessions.to_string().contains("clear"), "{sessions}");
+}
+
 #[test]
 fn a_paste_sends_nothing_and_answers_nothing() {
     let repo = project();
