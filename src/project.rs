@@ -488,6 +488,11 @@ pub fn describe_activity(holder: &LockHolder) -> String {
     }
 }
 
+/// Returns whether the holder of a session's lock runs a plan.
+pub fn is_running(holder: &LockHolder) -> bool {
+    holder.command.ends_with(RUNNING)
+}
+
 /// Returns whether the holder of a session's lock has a plan in review.
 pub fn is_in_review(holder: &LockHolder) -> bool {
     holder.command.ends_with(REVIEWED)

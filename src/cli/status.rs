@@ -6,7 +6,7 @@ use super::app::App;
 use super::exit::{self, ExitStatus};
 use crate::git::refs;
 use crate::host::lock::LockHolder;
-use crate::project::{Project, describe_activity, is_in_review};
+use crate::project::{Project, describe_activity, is_in_review, is_running};
 use crate::query::history::{self, LatestLanding, REWRITTEN, SessionStatus};
 use crate::session::meta::NotCaptured;
 use crate::text::counted;
@@ -168,7 +168,10 @@ fn text(status: &SessionStatus, turn: u64) -> String {
         .at_work
         .as_ref()
         .map_or_else(String::new, |holder| format!("{}\n", at_work(holder)));
+    let is_running = status.at_work.as_ref().is_some_and(is_running);
     match &status.draft {
+        // It is not waiting while it runs.
+        Some(_) if is_running => {}
         Some(draft) if draft.title.is_empty() => text.push_str(&format!(
             "An answer that is not a plan is waiting for turn {}\n",
             turn + 1

@@ -42,7 +42,6 @@ fn status_says_who_is_at_work_in_the_session() {
     insta::assert_snapshot!(shown.concat(), @r"
     Session one, turn 0, on branch main
     At work: turn 1 is running (process [pid], [time])
-    A plan is waiting for turn 1: Make one (1 action)
     Your files are as the newest turn left them
     --- stderr
     Next: wait until it has ended
