@@ -1,6 +1,7 @@
 //! `teddy log`: lists the turns of a session.
 
 use clap::ValueHint;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::app::App;
 use super::difference::{self, ShownAs};
@@ -16,7 +17,7 @@ use crate::query::{history, paths};
 use crate::session::name::SessionName;
 use crate::text::counted;
 use crate::text::shell_word::shell_word;
-use crate::ui::style::{StyledLine, Tone};
+use crate::ui::style::{StyledLine, Tone, shortened};
 use crate::ui::terminal;
 use crate::ui::turn_text::{self, LogColumns};
 
@@ -224,7 +225,8 @@ fn listed(project: &Project, turns: &[ListedTurn], args: &Args) -> anyhow::Resul
     for (turn, line) in turns.iter().zip(args.lines(rows.collect(), terminal_width)) {
         if args.all && is_fitted && session != Some(&turn.session) {
             session = Some(&turn.session);
-            lines.push(StyledLine::of(Tone::Strong, turn.session.as_str()));
+            let name = StyledLine::of(Tone::Strong, turn.session.as_str());
+            lines.push(name.cut(terminal_width.unwrap_or(usize::MAX)));
         }
         lines.push(line);
         lines.extend(args.changes(project, &turn.row)?);
@@ -239,6 +241,10 @@ fn listed(project: &Project, turns: &[ListedTurn], args: &Args) -> anyhow::Resul
 /// Returns a graph of sessions as lines, with changes next to the edges.
 fn drawn(project: &Project, nodes: &[TurnRow], args: &Args) -> anyhow::Result<Vec<StyledLine>> {
     let width = terminal::stdout_width();
+    let fitted = |name: &SessionName| match width {
+        Some(width) => shortened(name.as_str(), width / 3),
+        None => name.to_string(),
+    };
     let mut lines = Vec::new();
     for (at, node) in nodes.iter().enumerate() {
         let drawing = StyledLine::of(Tone::Faint, &node.drawing);
@@ -246,11 +252,13 @@ fn drawn(project: &Project, nodes: &[TurnRow], args: &Args) -> anyhow::Result<Ve
             lines.push(drawing);
             continue;
         };
-        let name = format!("{}:{}", turn.session, turn.row.number);
-        let tips: String = node.tips.iter().map(|tip| format!(" ({tip})")).collect();
-        let remaining = width.map(|width| width.saturating_sub(drawing.width() + tips.len()));
+        let name = format!("{}:{}", fitted(&turn.session), turn.row.number);
+        let tips = node.tips.iter().map(|tip| format!(" ({})", fitted(tip)));
+        let tips: String = tips.collect();
+        let remaining = width.map(|width| width.saturating_sub(drawing.width() + tips.width()));
         let line = args.lines(vec![(name, &turn.row)], remaining).remove(0);
-        lines.push(drawing.append(line).with(Tone::Accent, &tips));
+        let line = drawing.append(line).with(Tone::Accent, &tips);
+        lines.push(line.cut(width.unwrap_or(usize::MAX)));
 
         let continuation = if at + 1 < nodes.len() { "|" } else { " " };
         let connection = StyledLine::of(Tone::Faint, &node.drawing.replace('*', continuation));

@@ -80,10 +80,12 @@ fn lists_with_long_names_fit_every_width() {
     repo.configure(&format!(
         "model: {long}\nmodels:\n  {long}: {{ kind: command, run: [/bin/true, --with-an-option, '{TITLE}'] }}\n"
     ));
-    let script = "for line in 'gc -n' 'setup --list' 'sessions' 'status' 'help' 'help --all'; do
+    let script = "for line in 'gc -n' 'setup --list' 'sessions' 'status' 'help' 'help --all' log \
+        'log --all' 'log --oneline' 'log --graph --all' 'find Greet' 'blame a.txt'; do
         $TEDDY $line; done; echo the end";
     for width in [40, 60, 80, 200] {
-        let mut screen = Screen::shell(&repo, (width, 200), (script, &[]));
+        let pager = [("GIT_PAGER", "cat")];
+        let mut screen = Screen::shell(&repo, (width, 400), (script, &pager));
         let text = screen.wait_for("the end");
         // The screen joins a line that the terminal wrapped.
         let is_wide = |line: &&str| line.width() > usize::from(width);
