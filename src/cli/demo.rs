@@ -35,7 +35,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     } else {
         app.print(format!("\nThe session is in {}\n", project.display()))?;
         app.note(&format!(
-            "Go on in it with: cd {} && export TEDDY_CONFIG={}",
+            "To explore it: cd {} && export TEDDY_CONFIG={}",
             shell_word(project.as_os_str().as_encoded_bytes()),
             shell_word(
                 project

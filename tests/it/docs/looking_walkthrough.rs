@@ -5,8 +5,6 @@ use crate::docs::land_walkthrough::check;
 
 #[test]
 fn what_the_page_shows_is_what_the_commands_print() {
-    check(
-        &greeting(),
-        include_str!("../../../docs/walkthroughs/looking.md"),
-    );
+    let page = include_str!("../../../docs/walkthroughs/looking.md");
+    check(&greeting(page), page);
 }
