@@ -153,6 +153,20 @@ fn report(app: &App, result: &LandResult) -> anyhow::Result<()> {
     if let Some(turn) = result.overlapping {
         let paths = result.overlaps.iter();
         app.print(lines("overlap", paths))?;
+        if let [.., last] = result.builds_on.as_slice() {
+            let below = turns(&result.builds_on);
+            app.warn(&format!(
+                "turn {turn} overlaps with what HEAD has there, and builds on {below}, not landed \
+                 yet; nothing was changed"
+            ));
+            let range = if result.builds_on.len() == 1 {
+                format!("{last}..{turn}")
+            } else {
+                format!("..{turn}")
+            };
+            app.note(&format!("hint: `teddy land {range}` lands them together"));
+            return Ok(());
+        }
         app.warn(&format!(
             "turn {turn} overlaps with what HEAD has there, or builds on edits of yours that are \
              not committed; nothing was changed"

@@ -12,11 +12,13 @@ mod message;
 pub use self::landing_plan::{LandOptions, MessageSource};
 pub use crate::workspace::landing::turns_named as turns;
 
+use std::collections::BTreeSet;
+
 use anyhow::Context as _;
 use serde::Serialize;
 
 use self::error::{CommitRefused, LandError};
-use self::landing_plan::{LandPlan, Landing, PlannedCommit};
+use self::landing_plan::{LandOverlap, LandPlan, Landing, PlannedCommit};
 use self::landing_run::LandingRun;
 use crate::git::diff::{self, TreeChange};
 use crate::git::land::branch::{Obstacle, Target, target};
@@ -54,6 +56,8 @@ pub struct LandResult {
     pub overlaps: Vec<String>,
     /// The turn that conflicts with HEAD; nothing was changed then.
     pub overlapping: Option<u64>,
+    /// Turns before that one that changed the same files and have not landed, and were not to.
+    pub builds_on: Vec<u64>,
     /// Files that lack what would be committed; nothing was changed then.
     pub lacking: Vec<TakenBackFile>,
     /// New files that only commands of the turns made.
@@ -114,9 +118,16 @@ pub fn land(
         ..LandResult::default()
     };
 
+    let numbers: BTreeSet<u64> = selected
+        .landings
+        .iter()
+        .map(|landing| landing.turn.number())
+        .collect();
     let planned = match landing_plan::plan_landing(project, &tip, selected, &target, options)? {
         LandPlan::Commits(planned) => planned,
         LandPlan::Overlap(overlap) => {
+            outcome.builds_on = not_landed_below(project, &tip, &overlap, &target)?;
+            outcome.builds_on.retain(|turn| !numbers.contains(turn));
             outcome.overlaps = lossy_paths(&overlap.paths);
             outcome.overlapping = Some(overlap.turn);
             return Ok(outcome);
@@ -165,6 +176,31 @@ pub fn land(
     };
     let result = landing_run.run(&planned, user);
     finish(landing_run, result, outcome, user)
+}
+
+/// Returns the turns before the one that overlaps that changed the same files, are in effect and
+/// have not landed.
+fn not_landed_below(
+    project: &Project,
+    tip: &Turn,
+    overlap: &LandOverlap,
+    target: &Target,
+) -> anyhow::Result<Vec<u64>> {
+    let Ok(selected) = landing_plan::select_turns(project, tip, None, target) else {
+        return Ok(Vec::new());
+    };
+    let mut below = Vec::new();
+    for landing in selected.landings {
+        let changes = diff::changes(&project.repository, landing.before, landing.after)?;
+        let is_same_file = changes
+            .iter()
+            .any(|change| overlap.paths.contains(&change.path));
+        if landing.turn.number() < overlap.turn && is_same_file {
+            below.push(landing.turn.number());
+        }
+    }
+
+    Ok(below)
 }
 
 /// The commit would have the turn's side of a conflict that the user has not resolved yet.

@@ -233,6 +233,29 @@ fn an_overlap_changes_nothing_and_is_named() {
 }
 
 #[test]
+fn a_turn_on_another_that_has_not_landed_overlaps_and_names_it() {
+    let repo = project();
+    repo.workflow()
+        .run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
+    repo.workflow()
+        .run_plan(&plan("Change it again", &[edit("a.txt", "two", "zwei")]));
+    let before = everything(&repo);
+    insta::assert_snapshot!(repo.printed(&["land", "2", "-m", "Land"]), @"
+    overlap a.txt
+    --- stderr
+    warning: turn 2 overlaps with what HEAD has there, and builds on turn 1, not landed yet; nothing was changed
+    hint: `teddy land 1..2` lands them together
+    exit code 4
+    ");
+    assert_eq!(everything(&repo), before);
+    repo.done(&["land", "1..2", "-m", "Land"]);
+    assert_eq!(
+        repo.git(&["show", "HEAD:a.txt"]),
+        repo.read("a.txt").trim_end()
+    );
+}
+
+#[test]
 fn the_hint_of_an_overlap_leads_to_a_commit_of_ones_own_and_the_landing() {
     let repo = project();
     repo.write("a.txt", "mine\n");
