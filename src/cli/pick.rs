@@ -77,8 +77,8 @@ fn report(app: &App, result: &PickResult) -> anyhow::Result<()> {
     notes.for_each(|note| app.warn(&note));
     if result.picked.is_empty() {
         app.warn(
-            "your own edits overlap with what the turns did; nothing was changed. Use --ours, \
-             --theirs or --markers",
+            "what the turns did overlaps with your own edits or with other turns in your files; \
+             nothing was changed. Use --ours, --theirs or --markers",
         );
     }
 

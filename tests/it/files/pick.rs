@@ -130,6 +130,12 @@ fn a_pick_that_overlaps_changes_nothing_without_an_option() {
         .pick(&["other:1"], &PickOptions::default())
         .refused();
     insta::assert_snapshot!(said, @"  overlap a.txt");
+    insta::assert_snapshot!(repo.printed(&["pick", "other:1"]), @"
+    overlap a.txt
+    --- stderr
+    warning: what the turns did overlaps with your own edits or with other turns in your files; nothing was changed. Use --ours, --theirs or --markers
+    exit code 4
+    ");
     assert_eq!(everything(&repo), before);
 
     repo.workflow()
