@@ -299,8 +299,7 @@ pub fn taken_of(
     let mut turns = Vec::new();
     for id in removed {
         let patch = stacks.patch(id)?;
-        // A patch keeps the name that the session had then.
-        if own.contains(&id) || patch.session == session.as_str() {
+        if own.contains(&id) || stacks.session_of(&patch)? == session.as_str() {
             turns.push(patch.turn);
         }
     }
@@ -309,14 +308,20 @@ pub fn taken_of(
 }
 
 fn turns_of(stacks: &Stacks<'_>, ids: &[PatchId]) -> anyhow::Result<Vec<TurnName>> {
-    let name = |id: &PatchId| {
+    let mut current_names = BTreeMap::new();
+    let mut name = |id: &PatchId| {
         let patch = stacks.patch(*id)?;
+        let session = match current_names.get(&patch.session) {
+            Some(name) => Clone::clone(name),
+            None => stacks.session_of(&patch)?,
+        };
+        current_names.insert(patch.session.clone(), session.clone());
         Ok(TurnName {
-            session: patch.session.clone(),
+            session,
             turn: patch.turn,
         })
     };
-    let mut turns: Vec<TurnName> = ids.iter().map(name).collect::<anyhow::Result<_>>()?;
+    let mut turns: Vec<TurnName> = ids.iter().map(&mut name).collect::<anyhow::Result<_>>()?;
     turns.dedup();
 
     Ok(turns)

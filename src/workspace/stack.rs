@@ -314,6 +314,35 @@ impl<'a> Stacks<'a> {
         Ok(patch)
     }
 
+    /// The session that has the turn of a patch now. A patch keeps the name that its session had, but
+    /// a session can be renamed. The name stays if no session has the turn any more.
+    pub fn session_of(&self, patch: &Patch) -> anyhow::Result<String> {
+        let store = Store {
+            repository: self.repository,
+        };
+        let sessions = store.sessions()?;
+        if sessions
+            .iter()
+            .any(|(name, _)| name.as_str() == patch.session)
+        {
+            return Ok(patch.session.clone());
+        }
+
+        for (name, id) in sessions {
+            let Ok(tip) = Turn::read(self.repository, &name, id) else {
+                continue;
+            };
+            if tip.number() >= patch.turn
+                && let Ok(turn) = store.back_from(tip).turn(patch.turn)
+                && turn.workspace == Some(patch.change.after)
+            {
+                return Ok(name.to_string());
+            }
+        }
+
+        Ok(patch.session.clone())
+    }
+
     fn published_patch(&self, id: CommitId) -> anyhow::Result<Patch> {
         let damaged = || format!("commit {id} does not say what a turn changed in your files");
         let publication = Publication::read(self.repository, id)?.with_context(damaged)?;

@@ -380,6 +380,37 @@ fn that_hundreds_of_refs_can_be_read_is_noted_until_the_machine_goes_down() {
 }
 
 #[test]
+fn turns_in_the_files_have_the_name_that_their_session_has_now() {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.done(&["new", "first"]);
+    repo.workflow()
+        .run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
+    repo.done(&["branch", "-m", "first", "second"]);
+    repo.done(&["new", "other"]);
+    repo.workflow()
+        .run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.done(&["switch", "second"]);
+    repo.done(&["branch", "-m", "other", "another"]);
+    insta::assert_snapshot!(repo.printed(&["status"]), @"
+    Session second, turn 1, on branch main
+    Ready for turn 2
+    Your files do not match turn 1: they have turn 1 of another; `teddy restore @` takes them there.
+    --- stderr
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
+
+    repo.done(&["switch", "another"]);
+    insta::assert_snapshot!(repo.printed(&["restore", "0"]), @"
+    delete c.txt
+    --- stderr
+    Your files match turn 0: 1 file changed.
+    exit code 0
+    ");
+}
+
+#[test]
 fn a_session_is_renamed_with_its_waiting_plan() {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
