@@ -201,8 +201,11 @@ fn begin_lane(
     model: &str,
     draft: &Draft,
 ) -> anyhow::Result<SessionName> {
-    let title = format!("{} {model}", tip.session.as_str().replace('/', "-"));
-    let name = project.free_name(SessionName::from_title(&title))?;
+    let session = tip.session.as_str().replace('/', "-");
+    let model = SessionName::from_title(model);
+    // The name of the model must not be cut off: it tells the lanes apart.
+    let name = SessionName::parse(&format!("{session}-{model}")).unwrap_or(model);
+    let name = project.free_name(name)?;
     project.checkout().record_branch(tip, &name)?;
     // The lane has the context lists of the draft.
     if !is_own_draft(project, tip, draft) {

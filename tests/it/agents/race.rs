@@ -80,6 +80,17 @@ fn t26_a_lane_from_another_users_draft_has_its_context_and_this_users_turns() {
 }
 
 #[test]
+fn a_lane_of_a_long_name_ends_in_its_model() {
+    let repo = project();
+    let session = "count-words-right-also-with-several-spaces-and-lines";
+    repo.done(&["new", session]);
+    let race = repo.json(&["race", "improve it", "a.txt", "--with", "one,two"], 0);
+    for (at, model) in ["one", "two"].into_iter().enumerate() {
+        assert_eq!(race["lanes"][at]["session"], format!("{session}-{model}"));
+    }
+}
+
+#[test]
 fn each_model_plans_in_a_session_of_its_own_and_nothing_reaches_the_files() {
     let repo = project();
     repo.write("a.txt", "one\n");
