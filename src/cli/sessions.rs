@@ -11,7 +11,7 @@ use crate::query::history::SessionRow;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::overlap;
-use crate::ui::style::shortened;
+use crate::ui::style::{shortened, shortened_within};
 use crate::ui::terminal::stdout_width;
 use crate::workflow::overlap::overlaps;
 
@@ -36,6 +36,9 @@ pub(super) struct Args {
 
 /// In columns. A shorter title is not useful.
 const MIN_TITLE: usize = 8;
+
+/// Columns of a row besides its name, with a title that can be read.
+const BESIDE_NAME: usize = 28 + 20;
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     if args.overlap {
@@ -67,7 +70,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
 fn table(rows: &[SessionRow]) -> String {
     let screen = stdout_width();
     let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
-    let width = width.min(screen.map_or(usize::MAX, |screen| screen / 3));
+    // A name is typed, a title is not.
+    let most = |screen: usize| (screen / 3).max(screen.saturating_sub(BESIDE_NAME));
+    let width = width.min(screen.map_or(usize::MAX, most));
     let line = |row: &SessionRow| {
         let mark = if row.current { '*' } else { ' ' };
         let kind = match row.code {
@@ -77,7 +82,10 @@ fn table(rows: &[SessionRow]) -> String {
         let activity = row.at_work.as_ref().map(describe_activity);
         let activity = activity.map_or_else(String::new, |activity| format!(" ({activity})"));
         let kind = format!("{kind}{activity}");
-        let (name, turns) = (shortened(&row.name, width), counted(row.turns, "turn"));
+        let (name, turns) = (
+            shortened_within(&row.name, width),
+            counted(row.turns, "turn"),
+        );
         let time = row.updated.as_deref().unwrap_or_default();
         let time = match screen {
             Some(_) => clock::age_or_day(time).unwrap_or_default(),

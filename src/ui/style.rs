@@ -435,5 +435,19 @@ pub fn shortened(text: &str, width: usize) -> String {
     kept + "…"
 }
 
+/// Fits a name into `width` columns with an ellipsis in the middle: names that are made from one
+/// another differ at the end.
+pub fn shortened_within(name: &str, width: usize) -> String {
+    let count = name.chars().count();
+    if count <= width {
+        return name.to_owned();
+    }
+    let end = width.saturating_sub(1) / 2;
+    let start = width.saturating_sub(1 + end);
+    let chars = |skipped: usize, taken: usize| name.chars().skip(skipped).take(taken);
+    let start = chars(0, start).collect::<String>();
+    start + "…" + &chars(count - end, end).collect::<String>()
+}
+
 #[cfg(test)]
 mod tests;

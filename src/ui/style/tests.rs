@@ -15,6 +15,17 @@ fn a_line_wraps_at_columns_not_at_characters() {
     check(StyledLine::plain("日"), 1, &["日"]);
 }
 
+#[test]
+fn a_name_keeps_both_of_its_ends() {
+    let check = |width: usize, expected: &str| {
+        assert_eq!(shortened_within("a-long-name", width), expected);
+    };
+    check(11, "a-long-name");
+    check(8, "a-lo…ame");
+    check(3, "a…e");
+    check(1, "…");
+}
+
 fn check_fold(text: &str, width: usize, expected: &[&str]) {
     let rows: Vec<String> = StyledLine::plain(text)
         .fold(width)

@@ -99,6 +99,23 @@ fn lists_with_long_names_fit_every_width() {
 }
 
 #[test]
+fn names_that_differ_at_the_end_are_told_apart() {
+    let repo = project();
+    for model in ["one", "two"] {
+        repo.done(&["new", &format!("greet-everybody-by-name-at-home-{model}")]);
+    }
+    for width in [40, 60, 80] {
+        let text = shown(&repo, width);
+        let sessions = text
+            .split("$ teddy ")
+            .find(|part| part.starts_with("sessions"));
+        let sessions = sessions.unwrap_or_default();
+        let of = |model: &str| sessions.lines().filter(|row| row.contains(model)).count();
+        assert_eq!((of("-one  "), of("-two  ")), (1, 1), "{width}: {sessions}");
+    }
+}
+
+#[test]
 fn in_a_pipe_nothing_is_cut() {
     let repo = project();
     let full = |args: &[&str], text: &str| {
