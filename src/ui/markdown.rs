@@ -47,6 +47,11 @@ fn unmarked(line: &str) -> StyledLine {
         return StyledLine::of(Tone::Strong, text.trim_start_matches('#').trim_start());
     }
 
+    // A plan holds a message with this escape, because a heading of the first level ends it.
+    let text = text
+        .strip_prefix('\\')
+        .filter(|rest| is_heading(rest))
+        .unwrap_or(text);
     if let Some(quoted) = text.strip_prefix('>') {
         return StyledLine::of(Tone::Faint, &format!("{indent}│ {}", quoted.trim_start()));
     }
@@ -162,8 +167,7 @@ mod tests {
 
     #[test]
     fn a_message_is_rendered_without_its_marks() {
-        let message =
-            "# Which?\n> you said\n\n- **One** or `two`\n  * three\n\n```sh\n# ls\n```\n2 * 3 ** 4";
+        let message = "# Which?\n> you said\n\n- **One** or `two`\n  * three\n\n```sh\n# ls\n```\n2 * 3 ** 4\n\\# Title";
         let lines: Vec<String> = rendered(message)
             .iter()
             .map(|line| line.spans().iter().map(StyledSpan::text).collect())
@@ -178,7 +182,8 @@ mod tests {
                 "  • three",
                 "",
                 "  # ls",
-                "2 * 3 ** 4"
+                "2 * 3 ** 4",
+                "# Title"
             ]
         );
         let tones: Vec<Tone> = rendered(message)[3]
