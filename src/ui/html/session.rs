@@ -195,12 +195,14 @@ fn chart(rows: &[LogRow]) -> Markup {
         sum_bars(&bars, |bar| bar.read),
         sum_bars(&bars, |bar| bar.written),
     );
-    let summary = format!(
-        "Turns {first} to {last}: {} tokens read, {} written, {} in all",
+    let mut summary = format!(
+        "Turns {first} to {last}: {} tokens read, {} written",
         grouped_number(read),
-        grouped_number(written),
-        dollars(cost)
+        grouped_number(written)
     );
+    if rows.iter().any(|row| row.cost.is_some()) {
+        summary.push_str(&format!(", {} in all", dollars(cost)));
+    }
     html! {
         figure.chart {
             svg viewBox={ "0 0 " (CHART_SIZE.0) " " (CHART_SIZE.1) } role="img" aria-label=(summary) {

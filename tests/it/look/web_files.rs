@@ -4,6 +4,7 @@ use std::path::Path;
 
 use regex::Regex;
 
+use crate::fake::{Fake, stream};
 use crate::plans::{create, execute, plan};
 use crate::support::TestRepo;
 use crate::support::web;
@@ -44,6 +45,25 @@ fn check_links(folder: &Path) {
             let leads = link.is_empty() || link.starts_with("https://") || to.is_file();
             assert!(leads, "{name} has a link to {link}");
         }
+    }
+}
+
+#[test]
+fn tokens_without_a_price_have_no_cost() {
+    for (price, cost) in [("", false), (", price: { input: 1, output: 1 }", true)] {
+        let repo = TestRepo::new().file("a.txt", "a\n");
+        repo.commit("init");
+        let answer = plan("Make b", &[create("b.txt", "b\n")]);
+        let fake = Fake::answering(&[stream(&answer, "stop", (1_000_000, 9))]);
+        repo.configure(&format!(
+            "model: fake\nmodels:\n  fake: {{ kind: openai, id: x, base_url: \"{}/v1\"{price} }}\n",
+            fake.origin
+        ));
+        repo.done(&["start", "make b", "--name", "demo", "-y"]);
+        repo.done(&["export", "--html", "../pages", "demo"]);
+        let page = std::fs::read_to_string(repo.beside("pages/s/demo/index.html")).unwrap();
+        assert!(page.contains("1,000,000 tokens read, 9 written"), "{page}");
+        assert_eq!(page.contains(" in all"), cost, "{page}");
     }
 }
 
