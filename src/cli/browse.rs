@@ -402,6 +402,8 @@ const NOTHING_CHANGED: &str = "Nothing was changed.";
 
 fn describe_outcome(code: ExitStatus, command: &str) -> String {
     match code == exit::SUCCESS {
+        // A review that is left has run nothing.
+        true if command == "execute" => "back from the review".to_owned(),
         true => format!("done: {command}"),
         false => format!("not done: {command}"),
     }

@@ -153,6 +153,20 @@ fn a_restore_shows_what_it_changes_and_asks() {
 }
 
 #[test]
+fn a_review_that_is_left_is_not_called_done() {
+    let repo = project();
+    repo.reply(&plan("Make more", &[create("more.txt", "more\n")]));
+    repo.done(&["plan", "make more"]);
+    let mut screen = open(&repo, (80, 24), "Note the rest");
+    screen.press("c");
+    screen.wait_for_prompt("(q)uit ›");
+    screen.press("q");
+    screen.wait_for_prompt("Press a key to go back to the browser.");
+    press(&mut screen, " ", "back from the review");
+    leave(screen);
+}
+
+#[test]
 fn an_undo_goes_back_to_the_turn_under_the_cursor() {
     let repo = project();
     let mut screen = open(&repo, (80, 24), "Note the rest");
