@@ -465,8 +465,8 @@ fn a_prose_answer_is_shown_and_enter_asks_for_the_plan() {
 fn enter_that_was_typed_while_the_model_works_starts_no_other_call() {
     let repo = project();
     let gate = repo.beside("gate");
-    let mkfifo = std::process::Command::new("mkfifo").arg(&gate).status();
-    assert!(mkfifo.unwrap().success());
+    let path = gate.to_str().unwrap();
+    repo.git(&["-c", "alias.pipe=!mkfifo", "pipe", path]);
     let model = format!("read line < {}; echo 'Shall I go on?'", gate.display());
     repo.configure(&format!(
         "model: slow\nmodels:\n  slow: {{ kind: command, run: [sh, -c, \"{model}\"] }}\n"
