@@ -189,11 +189,11 @@ fn prose_answer(project: &Project, tip: &Turn) -> anyhow::Result<Option<String>>
 }
 
 const CONTINUE_MESSAGE: &str = "Continue with the next step.";
+const CORRECT_MESSAGE: &str = "Your plan was rejected, so nothing was done. Write it again without the mistakes in the report.";
+const PLAN_PLEASE: &str = "Your answer was not a plan, so nothing was done. Write the plan for the request. If nothing is left to do, write a plan that only has a CONCLUDE.";
 
 /// The user's reply to a prose answer, if they only press enter.
 pub(super) const GO_AHEAD: &str = "Go ahead: write the plan.";
-
-const PLAN_PLEASE: &str = "Your answer was not a plan, so nothing was done. Write the plan for the request. If nothing is left to do, write a plan that only has a CONCLUDE.";
 
 /// Turns that only read, after each other, before the user is asked whether to continue.
 const MAX_READS: u32 = 5;
@@ -207,12 +207,8 @@ enum NextStep {
 }
 
 impl NextStep {
-    fn go_on() -> NextStep {
-        NextStep::Plan(Some(CONTINUE_MESSAGE.to_owned()), MessageOrigin::Loop)
-    }
-
-    fn ask_for_plan() -> NextStep {
-        NextStep::Plan(Some(PLAN_PLEASE.to_owned()), MessageOrigin::Loop)
+    fn by_itself(message: &str) -> NextStep {
+        NextStep::Plan(Some(message.to_owned()), MessageOrigin::Loop)
     }
 }
 
@@ -328,20 +324,24 @@ impl ResumeLoop<'_> {
                     self.ask(tip, draft, prompt, user, console)
                 }
                 _ if tip.meta.origin == MessageOrigin::Loop => Ok(NextStep::End(Ended::NoPlan)),
-                _ => Ok(NextStep::ask_for_plan()),
+                _ => Ok(NextStep::by_itself(PLAN_PLEASE)),
             };
         }
 
         let only_read = self.reads > 0 && self.reads < MAX_READS;
         let is_unasked = self.unseen || only_read;
         if self.options.yolo || (is_unasked && remaining == RemainingWork::Work) {
-            return Ok(NextStep::go_on());
+            return Ok(NextStep::by_itself(match remaining {
+                RemainingWork::Retry => CORRECT_MESSAGE,
+                _ => CONTINUE_MESSAGE,
+            }));
         }
 
         self.reads = 0;
         let prompt = LoopPrompt::Next(match remaining {
             RemainingWork::Nothing => EmptyInput::Nothing,
-            _ => EmptyInput::Continue,
+            RemainingWork::Retry => EmptyInput::Retry,
+            RemainingWork::Work | RemainingWork::Plan => EmptyInput::Continue,
         });
         self.ask(tip, draft, prompt, user, console)
     }
@@ -382,7 +382,8 @@ impl ResumeLoop<'_> {
         };
         if typed.trim().is_empty() {
             return Ok(match prompt {
-                LoopPrompt::Next(EmptyInput::Continue) => NextStep::go_on(),
+                LoopPrompt::Next(EmptyInput::Continue) => NextStep::by_itself(CONTINUE_MESSAGE),
+                LoopPrompt::Next(EmptyInput::Retry) => NextStep::by_itself(CORRECT_MESSAGE),
                 LoopPrompt::Failed => NextStep::Plan(None, MessageOrigin::User),
                 LoopPrompt::Reply { .. } => {
                     NextStep::Plan(Some(GO_AHEAD.to_owned()), MessageOrigin::User)

@@ -267,7 +267,7 @@ pub enum EmptyInput {
     Nothing,
     /// Lets the model continue.
     Continue,
-    /// Sends the message again, after a model that failed.
+    /// Asks the model again, after it failed or its plans were rejected.
     Retry,
 }
 

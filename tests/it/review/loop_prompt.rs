@@ -492,10 +492,10 @@ fn enter_that_was_typed_while_the_model_works_starts_no_other_call() {
 fn what_a_rejected_plan_says_holds_at_the_prompt() {
     let repo = project();
     let wrong = plan("Wrong", &[edit("none.txt", "x", "y")]);
-    repo.reply(&wrong).reply(&wrong);
+    repo.reply(&wrong).reply(&wrong).reply(&make("b"));
     let mut screen = open(&repo);
     screen.press("make b\r");
-    ready(&mut screen, "turn 3: enter lets the model continue");
+    ready(&mut screen, "turn 3: enter tries again");
     let shown = screen.shown();
     assert!(
         shown.contains("\nthe same mistake was made twice\nturn 2 rejected"),
@@ -511,9 +511,14 @@ fn what_a_rejected_plan_says_holds_at_the_prompt() {
     );
     screen.press("/show 2 report.md\r");
     screen.wait_for("there is no file `none.txt`");
-    ready(&mut screen, "turn 3: enter lets the model continue");
-    screen.press("\x04");
-    assert_eq!(screen.end(), 3, "{}", screen.shown());
+    ready(&mut screen, "turn 3: enter tries again");
+    screen.press("\r");
+    approve(&mut screen, "Make b");
+    ready(&mut screen, "turn 4: what should be done?");
+    assert_eq!(
+        leave(screen, &repo).pop().unwrap(),
+        "Your plan was rejected, so nothing was done. Write it again without the mistakes in the report."
+    );
 }
 
 #[test]
