@@ -1370,7 +1370,10 @@ fn a33_wide_letters_are_cut_between_letters() {
         "{:?}",
         steps(&repo, ID)[0]
     );
-    repo.done(&["change", "list"]);
+    // Without an id, `status` lists the changes.
+    let listed = repo.done(&["change", "list"]);
+    assert!(listed.starts_with(ID), "{listed}");
+    assert_eq!(repo.done(&["change", "status"]), listed);
     repo.done(&["change", "status", ID]);
 }
 

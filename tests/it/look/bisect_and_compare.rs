@@ -44,7 +44,13 @@ fn bisect_names_the_turn_that_broke_it() {
     assert_eq!(standing(&repo), before);
     assert!(!repo.path().join(".git/teddy/worktrees/_trial").exists());
 
-    let found = repo.json(&["bisect", "run", "--", "grep", "-q", "works", "a.txt"], 0);
+    // What follows the options of `bisect run` is the command, with its own options.
+    let command = ["grep", "-q", "works", "a.txt"];
+    let found = repo.json(&[&["bisect", "run"][..], &command].concat(), 0);
+    assert_eq!(
+        repo.json(&[&["bisect", "run", "--"][..], &command].concat(), 0)["culprits"],
+        found["culprits"]
+    );
     let runs = found["runs"].as_array().unwrap();
     assert!(runs.len() <= 2 + 3, "both ends and the halvings: {found}");
     assert_eq!(found["culprits"][0]["turn"], 5);
