@@ -27,6 +27,7 @@ use crate::ui::ask::{self, Reply};
 use crate::ui::prompt::PromptHelp;
 use crate::ui::style::{StyledLine, Tone};
 use crate::ui::terminal;
+use crate::workflow::context::message::RAN;
 use crate::workflow::execute::result::RecordedTurn;
 use crate::workflow::lifecycle::hand_to_agent;
 use crate::workflow::model::{agents, choose};
@@ -461,7 +462,7 @@ fn offer_output(app: &App, command: &str, status: &str, output: &[u8]) -> anyhow
 fn attachment(command: &str, status: &str, output: &str) -> String {
     let fence = fence_for(output, 4);
     let output = output.trim_end();
-    format!("I ran `{command}` ({status}):\n\n{fence}text\n{output}\n{fence}")
+    format!("{RAN}{command}` ({status}):\n\n{fence}text\n{output}\n{fence}")
 }
 
 #[cfg(test)]

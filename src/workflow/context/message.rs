@@ -11,6 +11,9 @@ use crate::workflow::user::{EmptyInput, Event, NobodyToAsk, Notice, Question, Us
 
 const MAX_NAMED: usize = 80;
 
+/// Begins the output of a command that the user sends with a message.
+pub const RAN: &str = "I ran `";
+
 /// The model waits for an answer to this question, and the user gave none.
 #[derive(Debug, thiserror::Error)]
 #[error("the model waits for your answer")]

@@ -12,6 +12,7 @@ use crate::session::meta::{MessageOrigin, Status};
 use crate::session::turn::{Turn, commit_subject};
 use crate::text::sanitize::sanitize_line;
 use crate::text::{counted, ranges};
+use crate::workflow::context::message::RAN;
 use crate::workflow::resume::GO_AHEAD;
 
 /// Of a request.
@@ -44,7 +45,10 @@ pub(super) fn summarize_turn(repository: &Repository, turn: &Turn) -> anyhow::Re
     // The message of such a turn is TeDDy's instruction.
     let is_work = asking.as_ref().is_some_and(|turn| turn.meta.work.is_some());
     let request = match asking.filter(|_| !is_work) {
-        Some(asking) => asking.text(repository, artifact::USER_PROMPT)?,
+        Some(asking) => {
+            let text = asking.text(repository, artifact::USER_PROMPT)?;
+            text.map(|text| request_alone(repository, &asking, &text))
+        }
         None => None,
     };
     Ok(TurnSummary {
@@ -60,6 +64,25 @@ pub(super) fn summarize_turn(repository: &Repository, turn: &Turn) -> anyhow::Re
         agent: turn.meta.agent.clone(),
         model: turn.meta.model.as_ref().map(|model| model.asked.clone()),
     })
+}
+
+/// Returns a request without what is only for the model: the output of commands, and the `@` of files.
+fn request_alone(repository: &Repository, turn: &Turn, request: &str) -> String {
+    let output = request.find(&format!("\n\n{RAN}"));
+    let request = &request[..output.unwrap_or(request.len())];
+    let files = turn.meta.workspace.as_ref();
+    let files = files.and_then(|files| repository.commit(files.before).ok());
+    let is_file = |name: &&str| {
+        let name = name.trim_end_matches(|c: char| c.is_whitespace() || ",;:!?).".contains(c));
+        let entry = files
+            .as_ref()
+            .map(|commit| repository.entry(commit.tree, name.as_bytes()));
+        matches!(entry, Some(Ok(Some(_))))
+    };
+    let words = request.split_inclusive(char::is_whitespace);
+    words
+        .map(|word| word.strip_prefix('@').filter(is_file).unwrap_or(word))
+        .collect()
 }
 
 /// Returns what the user wanted of the change of a session, or else the summary of its proposal.

@@ -95,6 +95,21 @@ fn a_commit_is_named_after_the_request_and_not_after_a_reply() {
     assert_eq!(landed(&[&wrong, &b], &[]), request);
 }
 
+/// Bug: the message of the commit had the output of a command, and the `@` of a file.
+#[test]
+fn a_commit_has_the_request_without_what_is_only_for_the_model() {
+    let repo = project();
+    repo.reply(&make_b());
+    let request = "make b as in @a.txt, for @types/b\n\nIt is urgent.\n\nI ran `make` (exit status: 2):\n\n````text\nno b\n````";
+    let user = ScriptedUser::deciding([Scripted::Approve]).answering(None);
+    let made = repo.workflow().with(user).resume_with(attended(request));
+    made.done();
+    let message = repo.done(&["land", "-n"]);
+    let lines: Vec<&str> = message.lines().skip(2).take(4).map(str::trim).collect();
+    let expected = ["Make b as in a.txt, for @types/b", "", "It is urgent.", ""];
+    assert_eq!(lines, expected, "{message}");
+}
+
 /// Bug: a turn without a model counted as the answer to the question before it.
 #[test]
 fn a_commit_of_recorded_work_is_not_named_after_an_open_question() {
