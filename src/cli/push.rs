@@ -228,7 +228,14 @@ fn lines(preview: &PushResult) -> Vec<StyledLine> {
 fn session(one: &SessionPreview, remote: &str) -> Vec<StyledLine> {
     let mut text = match one.state {
         PushState::Current => format!(": {remote} has all of it"),
-        PushState::Behind => format!(": {remote} has all of it, and more turns"),
+        // An address is not a name under which sessions are fetched.
+        PushState::Behind if one.mode == PushMode::NoCode || remote.contains('/') => {
+            format!(": {remote} has all of it, and more turns")
+        }
+        PushState::Behind => format!(
+            ": {remote} has all of it, and more turns; `teddy fetch` and `teddy switch {remote}/{}` get them",
+            one.target
+        ),
         PushState::New | PushState::Ahead => {
             let turns = match one.new_turns == one.turns {
                 true => counted(one.turns, "turn"),

@@ -4,6 +4,8 @@
 //! Also accepts sessions of others.
 
 use crate::config::trust::{Trust, TrustRecord};
+use crate::git::refs;
+use crate::git::refs::Expected;
 use crate::project::Project;
 use crate::session::artifact;
 use crate::session::draft::Draft;
@@ -93,15 +95,49 @@ pub fn is_own_draft(project: &Project, tip: &Turn, draft: &Draft) -> bool {
         .is_none_or(|commit| project.journal().own_drafts(&tip.session).contains(&commit))
 }
 
-/// Branches the session to a local one of its own name.
+/// Branches the session to a local one of its own name, or appends its new turns to that one.
 pub fn adopt_remote(
     project: &mut Project,
     session: &SessionName,
     user: &mut dyn User,
 ) -> anyhow::Result<Adopted> {
     let own = session.own();
-    branch_session(project, &format!("{session}:@"), &own, user)?;
+    if !fast_forward(project, session, &own, user)? {
+        branch_session(project, &format!("{session}:@"), &own, user)?;
+    }
     adopt_session(project, &own, user)
+}
+
+/// Moves the user's session to the newest turn of the remote's. Returns `false`, with nothing
+/// changed, if that one does not continue it, came without code, or a draft waits in the user's.
+fn fast_forward(
+    project: &Project,
+    session: &SessionName,
+    own: &SessionName,
+    user: &mut dyn User,
+) -> anyhow::Result<bool> {
+    let (repository, store) = (&project.repository, project.store());
+    if refs::read(repository, &own.reference())?.is_none() {
+        return Ok(false);
+    }
+
+    let _session_lock = project.lock_session(own, "switch")?;
+    let _lock = project.enter("switch", user)?;
+    let (old, new) = (store.tip(own)?, store.turn(session, "@")?);
+    let has_draft = refs::read(repository, &own.draft_reference())?.is_some();
+    if has_draft || new.without_code || new.number() <= old.number() {
+        return Ok(false);
+    }
+    let shared = store.back_from(new.clone()).turn(old.number())?;
+    if shared.commit != old.commit {
+        return Ok(false);
+    }
+
+    project.checkout().record_branch(&new, own)?;
+    let log = format!("teddy: switch to {session}");
+    let expected = Expected::At(old.commit);
+    refs::move_to(repository, &own.reference(), expected, new.commit, &log)?;
+    Ok(true)
 }
 
 /// With a waiting plan.

@@ -282,6 +282,58 @@ fn a_session_is_taken_over_under_its_own_name() {
 }
 
 #[test]
+fn a_session_that_another_user_continued_goes_on_with_their_turns() {
+    let (ada, ben) = two_people();
+    send(&ada);
+    ben.done(&["fetch"]);
+    ben.done(&["switch", "origin/add-auth"]);
+    ben.done(&["restore", "@"]);
+    ben.write("three.txt", "3\n");
+    ben.done(&["record", "three"]);
+    ben.done(&["push", "--code", "-y"]);
+
+    ada.done(&["fetch"]);
+    insta::assert_snapshot!(ada.printed(&["push", "add-auth", "-y"]), @"
+    add-auth: origin has all of it, and more turns; `teddy fetch` and `teddy switch origin/add-auth` get them
+    --- stderr
+    `origin` has all of it.
+    exit code 0
+    ");
+    ada.reply(&plan("Make four", &[create("four.txt", "4\n")]));
+    ada.done(&["plan", "make four"]);
+    insta::assert_snapshot!(ada.printed(&["switch", "origin/add-auth"]), @"
+    --- stderr
+    error: there is a session `add-auth` already
+    hint: `teddy switch add-auth` continues it; or choose another name
+    exit code 1
+    ");
+
+    ada.workflow().execute().done();
+    ada.workflow().undo(1).done();
+    insta::assert_snapshot!(ada.printed(&["switch", "origin/add-auth"]), @"
+    --- stderr
+    error: there is a session `add-auth` already
+    hint: `teddy switch add-auth` continues it; or choose another name
+    exit code 1
+    ");
+    ada.done(&["branch", "2", "shared"]);
+    ada.done(&["gc", "add-auth", "-y"]);
+    ada.done(&["branch", "-m", "shared", "add-auth"]);
+    insta::assert_snapshot!(ada.printed(&["switch", "origin/add-auth"]), @"
+    --- stderr
+    Session add-auth with 4 turns is now yours and in use.
+    exit code 0
+    ");
+    insta::assert_snapshot!(ada.printed(&["restore", "@"]), @"
+    write three.txt
+    --- stderr
+    Your files match turn 4: 1 file changed.
+    exit code 0
+    ");
+    ada.done(&["verify"]);
+}
+
+#[test]
 fn an_adopted_session_that_landed_is_in_the_files_of_a_clone() {
     let (ada, ben) = two_people();
     send(&ada);
