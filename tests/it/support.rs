@@ -60,8 +60,37 @@ pub struct TestRepo {
     folder: tempfile::TempDir,
 }
 
-/// Tests of disks and of sandboxes, which have a `/dev/shm` of their own.
-const ON_DISK: [&str; 5] = ["agents::", "crash::", "hostile::", "house::", "worktree::"];
+/// Tests of disks, and of what a command in a sandbox reaches beside its repository: it has a
+/// `/dev/shm` of its own.
+const ON_DISK: [&str; 27] = [
+    "agents::acp",
+    "agents::lanes",
+    "agents::offered",
+    "agents::race",
+    "agents::transcript",
+    "agents::turns",
+    "crash::disk",
+    "crash::flushes",
+    "hostile::confined",
+    "hostile::disk",
+    "hostile::namespaces",
+    "hostile::objects",
+    "hostile::other_worktrees",
+    "hostile::private",
+    "hostile::processes",
+    "hostile::sandbox",
+    "hostile::unreachable",
+    "house::",
+    "worktree::container",
+    "worktree::every_run",
+    "worktree::kernels",
+    "worktree::overlay",
+    "worktree::same_view",
+    "worktree::sandbox",
+    "worktree::shared",
+    "worktree::shell",
+    "worktree::walkthroughs",
+];
 
 /// Returns where the repositories of this test are made. In memory, a test takes two thirds of the CPU
 /// time, and does not wait for what other programs write. `TMPDIR` chooses another place.
