@@ -1,6 +1,7 @@
 //! Large files are recorded as git records them, without loading them into memory.
 
 use crate::plans::{edit, execute, plan};
+use crate::support::remotes::session_refs;
 use crate::support::{Output, TestRepo};
 
 /// Above TeDDy's limit for reading a file into memory.
@@ -141,4 +142,50 @@ fn promise_d5_a_large_file_is_in_no_memory_as_a_whole() {
         back == noise(2, FILE),
         "the file is not what it was before the turns"
     );
+}
+
+#[test]
+fn b8_a_file_above_the_limit_is_refused_and_takes_no_memory() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.workflow().new_session("one").done();
+    let tip = repo.git(&["rev-parse", "teddy/sessions/one"]);
+    let big = std::fs::File::create(repo.path().join("big")).unwrap();
+    big.set_len(513 << 20).unwrap();
+    repo.git(&["-c", "core.bigFileThreshold=1m", "add", "big"]);
+    repo.git(&["commit", "-q", "-m", "Big"]);
+    repo.remove("big");
+
+    // `git bundle create` would refuse the session without its manifest.
+    let bundle = repo.beside("big.bundle").display().to_string();
+    let main = repo.git(&["rev-parse", "main"]);
+    let header =
+        format!("# v2 git bundle\n{tip} refs/teddy/sessions/one\n{main} refs/heads/big\n\n");
+    std::fs::write(&bundle, header).unwrap();
+    let pack =
+        format!("printf '%s\n' {tip} {main} | git pack-objects --revs --stdout -q >> '{bundle}'");
+    Output::of(
+        repo.command("sh")
+            .current_dir(repo.path())
+            .args(["-c", &pack]),
+    )
+    .check(0, &[]);
+    assert!(std::fs::metadata(&bundle).unwrap().len() < 8 << 20);
+
+    let into = TestRepo::new().file("other.txt", "other\n");
+    into.commit("other");
+    let teddy = env!("CARGO_BIN_EXE_teddy");
+    let line = format!("ulimit -v 4000000; exec '{teddy}' fetch '{bundle}'");
+    let mut shell = into.command("sh");
+    for (name, value) in into.teddy_command(&[]).get_envs() {
+        shell.env(name, value.unwrap_or_default());
+    }
+    let fetched = Output::of(shell.current_dir(into.path()).args(["-c", &line]));
+    insta::assert_snapshot!(fetched.shown(&repo), @"
+    --- stderr
+    error: cannot import `[dir]/big.bundle`: object [id] in it has 513 MiB, and at most 512 are accepted
+    hint: `--large` accepts it if you know where it comes from
+    exit code 1
+    ");
+    assert_eq!(session_refs(&into), "");
 }

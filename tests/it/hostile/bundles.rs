@@ -325,43 +325,6 @@ fn b5_signatures_and_drafts_are_those_of_their_session() {
 }
 
 #[test]
-fn b8_a_file_above_the_limit_is_refused_and_takes_no_memory() {
-    let repo = project();
-    let tip = repo.git(&["rev-parse", "teddy/sessions/second"]);
-    let made = std::fs::File::create(repo.path().join("big")).unwrap();
-    made.set_len(513 << 20).unwrap();
-    repo.git(&["-c", "core.bigFileThreshold=1m", "add", "big"]);
-    repo.git(&["commit", "-q", "-m", "Big"]);
-    repo.remove("big");
-    let named = [
-        ("refs/teddy/sessions/second".to_owned(), tip.clone()),
-        (
-            "refs/heads/big".to_owned(),
-            repo.git(&["rev-parse", "main"]),
-        ),
-    ];
-    let all = objects(&repo, &tip) + &objects(&repo, "main");
-    let file = handmade(&repo, &named, &all);
-    assert!(std::fs::metadata(&file).unwrap().len() < 8 << 20);
-
-    let mut shell = repo.command("sh");
-    let teddy = env!("CARGO_BIN_EXE_teddy");
-    let into = elsewhere();
-    let line = format!("ulimit -v 4000000; exec '{teddy}' fetch '{file}'");
-    let like = into.teddy_command(&[]);
-    for (name, value) in like.get_envs() {
-        shell.env(name, value.unwrap_or_default());
-    }
-    let out = shell.current_dir(into.path()).args(["-c", &line]);
-    let out = crate::support::Output::of(out);
-    out.check(
-        1,
-        &["has 513 MiB, and at most 512 are accepted", "`--large`"],
-    );
-    assert_eq!(session_refs(&into), "");
-}
-
-#[test]
 fn t19_a_signature_that_is_no_tag_is_a_fault_of_its_session() {
     let repo = project();
     let tip = repo.git(&["rev-parse", "teddy/sessions/first"]);
