@@ -17,13 +17,11 @@ use crate::support::{Output, TestRepo, skip_reporter, skipped, watchdog};
 
 /// Tests that read git configuration, attributes, the environment or the temporary directory, or that
 /// interrupt a program.
-const PART: [&str; 6] = [
+const PART: [&str; 4] = [
     "cli::catalogue::turns::a_run_that_is_interrupted",
-    "turn::execute::",
     "turn::plan::",
     "files::record::",
     "hostile::private_git::commands_commit_large_files",
-    "look::history::",
 ];
 /// Breaks any test that reads it.
 const GIT_CONFIG: &str = r#"
@@ -167,7 +165,7 @@ fn the_suite_passes_whatever_the_machine_is_like() {
     }
     assert_eq!(output.code, 0, "{failed}{output}");
     let passed = output.stdout.matches("... ok").count();
-    assert!(passed > 50, "only {passed} tests ran: {output}");
+    assert!(passed > 30, "only {passed} tests ran: {output}");
 }
 
 #[test]
