@@ -3,7 +3,23 @@
 mod bombs;
 mod builds;
 mod endless;
+#[path = "../it/hostile/git_settings.rs"]
+mod git_settings;
 #[allow(dead_code, reason = "the target `it` uses more of it")]
 #[path = "../it/hostile/ground.rs"]
 pub mod ground;
+#[path = "../it/hostile/markdown.rs"]
+mod markdown;
+#[path = "../it/hostile/private.rs"]
+mod private;
+#[path = "../it/hostile/processes.rs"]
+mod processes;
 mod random_damage;
+#[path = "../it/hostile/remote.rs"]
+mod remote;
+#[path = "../it/hostile/repository.rs"]
+mod repository;
+#[path = "../it/hostile/shown_text.rs"]
+mod shown_text;
+#[path = "../it/hostile/size.rs"]
+mod size;

@@ -209,6 +209,18 @@ fn walk(folder: &Path, found: &mut BTreeMap<PathBuf, String>) {
     }
 }
 
+/// Checks after one case of several that a turn whose command uses git works. `worlds` checks
+/// [`everything_works`] after each case, `it` at the end.
+#[track_caller]
+pub fn next_turn_works(ground: &Ground, after: &str) {
+    if crate::WORLDS {
+        everything_works(ground, after);
+    } else {
+        let tried = ground.execute(plan(&run("test -f a.txt && git status && git log -1")));
+        assert_eq!(tried.code, 0, "after {after}: {}", tried.words);
+    }
+}
+
 /// Checks that TeDDy and the user's git still work: maintenance commands, and a turn in two
 /// sessions.
 #[track_caller]

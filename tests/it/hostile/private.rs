@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use super::ground::{Ground, everything_works, plan, run};
+use super::ground::{Ground, everything_works, next_turn_works, plan, run};
 
 /// Sets `$g` to the git directory of the worktree, as a command finds it.
 const G: &str = "g=$(git rev-parse --absolute-git-dir); ";
@@ -231,19 +231,21 @@ fn unsound_commits() -> Vec<(&'static str, &'static str, String)> {
 
 #[test]
 fn attack_5_a_commit_that_is_not_sound_is_not_taken() {
-    for (name, why, made) in unsound_commits() {
-        let ground = Ground::new();
-        let command =
-            format!("c=$({made}) && mkdir -p $g/refs/heads && echo $c > $g/HEAD && echo 2 > a.txt");
+    let ground = Ground::new();
+    for (number, (name, why, made)) in unsound_commits().into_iter().enumerate() {
+        let command = format!(
+            "c=$({made}) && mkdir -p $g/refs/heads && echo $c > $g/HEAD && echo {number} > a.txt"
+        );
         let report = execute(&ground, &command);
         let told = report.lines().find(|line| line.contains("was not taken: "));
         assert!(
             told.is_some_and(|line| line.contains(why)),
             "{name}: {report}"
         );
-        assert_eq!(ground.repo.read("a.txt"), "2\n", "{name}");
-        everything_works(&ground, name);
+        assert_eq!(ground.repo.read("a.txt"), format!("{number}\n"), "{name}");
+        next_turn_works(&ground, name);
     }
+    everything_works(&ground, "unsound commits");
 }
 
 #[test]
@@ -406,8 +408,9 @@ fn attack_9_what_a_command_does_to_its_git_directory_stops_nobody() {
         let tried = ground.execute(plan(&run(&(fill(&ground, command) + "; true"))));
         assert!(matches!(tried.code, 0 | 1), "{name}: {}", tried.words);
         assert_eq!(ground.others(), others, "{name}");
-        everything_works(&ground, name);
+        next_turn_works(&ground, name);
     }
+    everything_works(&ground, "all damage");
 }
 
 #[test]
@@ -430,8 +433,9 @@ fn attack_10_a_pipe_in_the_place_of_any_file_is_not_waited_at() {
     ] {
         let command = format!("mkdir -p $(dirname $g/{name}); rm -f $g/{name}; mkfifo $g/{name}");
         execute(&ground, &command);
-        everything_works(&ground, name);
+        next_turn_works(&ground, name);
     }
+    everything_works(&ground, "pipes in the place of files");
 }
 
 /// A program on `PATH` makes its neighbors in the project readable in the sandbox. That must not

@@ -127,9 +127,19 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 
 /// Tries every escape with extra arguments and variables. Returns those that survived.
 fn survivors(arguments: &[&str], variables: &[(&str, &str)]) -> Vec<String> {
+    survivors_of(ESCAPES, arguments, variables)
+}
+
+/// Tries these escapes.
+fn survivors_of<'a>(
+    escapes: impl IntoIterator<Item = &'a (&'static str, &'static str)>,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> Vec<String> {
     let mut wrong = Vec::new();
     let there = |program: &str| teddy::host::process::find(program).is_some();
-    for (_, how) in ESCAPES.iter().filter(|(program, _)| there(program)) {
+    let escapes = escapes.into_iter().filter(|(program, _)| there(program));
+    for (_, how) in escapes {
         let (ground, token) = (ground(), Token::new());
         let text = plan(&run(&escape(how, &token, "true")));
         std::fs::write(ground.repo.beside("plan.md"), text).unwrap();
@@ -246,13 +256,17 @@ fn attack_7_what_cannot_be_ended_fails_the_turn_and_is_named() {
 
 #[test]
 fn attack_7_old_kernels_end_everything_too() {
-    for kernel in [
+    let kernels = [
         "no-namespaces=return",
         "landlock=return(5)",
         "no-proc-children=return;landlock=return(5)",
-    ] {
+    ];
+    for (number, kernel) in kernels.into_iter().enumerate() {
+        // Each escape on each kernel, or on one of them.
+        let step = if crate::WORLDS { 1 } else { kernels.len() };
+        let escapes = ESCAPES.iter().skip(number % step).step_by(step);
         assert_eq!(
-            survivors(&[], &[("FAILPOINTS", kernel)]),
+            survivors_of(escapes, &[], &[("FAILPOINTS", kernel)]),
             Vec::<String>::new(),
             "{kernel}"
         );

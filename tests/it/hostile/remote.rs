@@ -131,7 +131,8 @@ fn a_link_among_the_files_of_a_turn_is_not_taken() {
 #[test]
 fn a_file_that_grows_when_it_is_unpacked_is_not_read() {
     let (ada, ben, _) = world();
-    for (path, size) in [("output/01.txt", 257 << 20), ("meta.yaml", 5 << 20)] {
+    let all = [("meta.yaml", 5 << 20), ("output/01.txt", 257 << 20)];
+    for (path, size) in all.into_iter().take(if crate::WORLDS { 2 } else { 1 }) {
         let zeros = ada.beside("zeros");
         let file = std::fs::File::create(&zeros).unwrap();
         file.set_len(size).unwrap();

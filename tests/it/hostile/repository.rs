@@ -93,6 +93,10 @@ fn an_untrusted_repository_decides_nothing() {
         {
             wrong.push(format!("{text}: {}", tried.words));
         }
+        // A plan reads settings of models, and other settings as an execution does.
+        if !crate::WORLDS && !text.contains("model") && !text.contains("pipeline") {
+            continue;
+        }
         let asked = words(&ground.teddy(&["plan", "-m", "x"]));
         if !asked.contains("no model is configured") || sprung(&ground) {
             wrong.push(format!("{text}: {asked}"));
@@ -418,7 +422,7 @@ fn names_of_a_made_up_tree_lead_nowhere() {
         ground.repo.path().join("plain.txt").exists(),
         "an ordinary name is written"
     );
-    for name in [
+    let names = [
         "..",
         ".git",
         ".GIT",
@@ -428,7 +432,9 @@ fn names_of_a_made_up_tree_lead_nowhere() {
         ".git/hooks/pre-commit",
         "/evil",
         ".",
-    ] {
+    ];
+    std::fs::write(ground.repo.beside("plan.md"), plan(&run("true"))).unwrap();
+    for (number, name) in names.into_iter().enumerate() {
         let commit = planted(&ground, "1", &[(name, "evil")], &[&start, &head]);
         ground
             .repo
@@ -442,36 +448,38 @@ fn names_of_a_made_up_tree_lead_nowhere() {
         );
         // The same name in the files of a turn, at the top and in a directory.
         let inner = mktree(&ground, &format!("100644 blob {blob}\t{name}\n"));
-        for tree in [
+        let trees = [
             inner.clone(),
             mktree(&ground, &format!("40000 tree {inner}\tsrc\n")),
             mktree(&ground, &format!("40000 tree {inner}\t{name}\n")),
-        ] {
+        ];
+        let calls = [
+            &["restore", "@", "--exact", "-y"][..],
+            &["restore", "@", "--theirs"],
+            &["execute", "../plan.md", "-y", "--no-replan"],
+        ];
+        let cases = trees.iter().flat_map(|tree| calls.map(|args| (tree, args)));
+        // Each call with each tree, or one pair: another one for each name.
+        let step = if crate::WORLDS { 1 } else { 9 };
+        for (tree, args) in cases.skip(number % step).step_by(step) {
             let files = ground
                 .repo
-                .git(&["commit-tree", &tree, "-p", &head, "-m", "files"]);
+                .git(&["commit-tree", tree, "-p", &head, "-m", "files"]);
             let commit = planted(&ground, "1", &[], &[&start, &files]);
             ground
                 .repo
                 .git(&["update-ref", "refs/teddy/sessions/s", &commit]);
-            for args in [
-                &["restore", "@", "--exact", "-y"][..],
-                &["restore", "@", "--theirs"],
-                &["execute", "../plan.md", "-y", "--no-replan"],
-            ] {
-                std::fs::write(ground.repo.beside("plan.md"), plan(&run("true"))).unwrap();
-                let output = ground.teddy(args);
-                assert!(
-                    output.status.code().is_some_and(|code| code < 5),
-                    "{name:?} {args:?}: {}",
-                    words(&output)
-                );
-                assert!(
-                    ground.others() == others,
-                    "{args:?} with {name:?} changed something: {}",
-                    words(&output)
-                );
-            }
+            let output = ground.teddy(args);
+            assert!(
+                output.status.code().is_some_and(|code| code < 5),
+                "{name:?} {args:?}: {}",
+                words(&output)
+            );
+            assert!(
+                ground.others() == others,
+                "{args:?} with {name:?} changed something: {}",
+                words(&output)
+            );
             ground.repo.git(&["checkout", "-qf", "HEAD", "--", "."]);
         }
     }

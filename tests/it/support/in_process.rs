@@ -95,6 +95,11 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// Returns whether the call did all that it was asked for.
+    pub fn is_done(&self) -> bool {
+        self.is_done
+    }
+
     /// Fails the test unless the call did all that it was asked for.
     #[track_caller]
     pub fn done(self) -> String {
