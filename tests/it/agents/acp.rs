@@ -477,7 +477,7 @@ fn an_earlier_conversation_is_listed_loaded_and_continued() {
     assert!(
         listed
             .iter()
-            .any(|row| of(row) == [json!(session), json!("Make d"), json!(repo.path())])
+            .any(|row| of(row) == [json!(session), json!("make d"), json!(repo.path())])
     );
     assert!(
         listed.iter().any(|row| row["sessionId"] == "demo"),
