@@ -64,27 +64,26 @@ fn a_panic_is_a_crash_that_is_called_a_bug() {
     );
 }
 
-/// Damages a file and checks that the next recovery repairs it.
-fn check_healed(name: &str, bytes: &[u8], expected: &str) {
-    let rig = rig();
+/// Damages a file and checks that the next recovery repairs it, and that a turn follows.
+fn check_healed(rig: &Rig, name: &str, bytes: &[u8], expected: &str) {
     let (state, tip) = (
         rig.users_state(),
         rig.git(&["rev-parse", "refs/teddy/sessions/storm"]),
     );
-    std::fs::write(inside(&rig, name), bytes).unwrap();
+    std::fs::write(inside(rig, name), bytes).unwrap();
     let output = rig.run(&["doctor", "--fix"]);
     assert!(
         output.status.success() && said(&output).contains(expected),
         "{name}: {}",
         said(&output)
     );
-    assert_eq!(verdict(&rig, &Saver::default(), &state), [""; 0], "{name}");
+    assert_eq!(verdict(rig, &Saver::default(), &state), [""; 0], "{name}");
     assert_eq!(
         rig.git(&["rev-parse", "refs/teddy/sessions/storm"]),
         tip,
         "{name}"
     );
-    rig.must(&["execute", &rig.plan("4", &[Rig::file(0)], None), "-y"]);
+    rig.must(&["execute", &rig.plan(&tip[..8], &[Rig::file(0)], None), "-y"]);
     let again = rig.run(&["doctor", "--fix"]);
     assert!(
         said(&again).contains("nothing to recover"),
@@ -95,6 +94,14 @@ fn check_healed(name: &str, bytes: &[u8], expected: &str) {
 
 #[test]
 fn refs_without_a_commit_get_their_last_one_back() {
+    let rig = rig();
+    // The draft of the plan that waits: the next turn replaces it.
+    check_healed(
+        &rig,
+        "refs/teddy/drafts/storm",
+        b"1234567890123456789012345678901234567890\n",
+        "was damaged and is at",
+    );
     for bytes in [
         b"".as_slice(),
         b"\0\0\0",
@@ -102,18 +109,16 @@ fn refs_without_a_commit_get_their_last_one_back() {
         b"1234567890123456789012345678901234567890\n",
     ] {
         check_healed(
+            &rig,
             "refs/teddy/sessions/storm",
             bytes,
             "`refs/teddy/sessions/storm` was damaged and is at",
         );
     }
-    check_healed("refs/teddy/snapshots/main", b"", "was damaged and is at");
-    check_healed("refs/teddy/published/main", b"x", "was damaged and is at");
-    check_healed(
-        "refs/teddy/drafts/storm",
-        b"1234567890123456789012345678901234567890\n",
-        "was damaged and is at",
-    );
+    for (name, bytes) in [("snapshots", b"".as_slice()), ("published", b"x")] {
+        let name = format!("refs/teddy/{name}/main");
+        check_healed(&rig, &name, bytes, "was damaged and is at");
+    }
 }
 
 #[test]
@@ -128,8 +133,11 @@ fn a_ref_without_a_log_is_repaired_from_its_second_copy() {
 
 #[test]
 fn a_lock_of_ours_is_removed_and_one_of_gits_is_only_named() {
-    check_healed("refs/teddy/sessions/storm.lock", b"", "removed the lock");
-    check_healed("refs/teddy/drafts/storm.lock", b"", "removed the lock");
+    let healed = rig();
+    for kind in ["drafts", "sessions"] {
+        let name = format!("refs/teddy/{kind}/storm.lock");
+        check_healed(&healed, &name, b"", "removed the lock");
+    }
     let rig = rig();
     rig.git(&["pack-refs", "--all"]);
     let locks = ["index.lock", "packed-refs.lock", "refs/heads/main.lock"];
@@ -291,6 +299,7 @@ fn an_intent_of_a_newer_teddy_is_left_to_that_one() {
 
 #[test]
 fn a_damaged_journal_is_put_aside() {
+    let rig = rig();
     for bytes in [
         b"".as_slice(),
         b"{\"schema\":1",
@@ -299,6 +308,7 @@ fn a_damaged_journal_is_put_aside() {
         b"{\"schema\":1,\"session\":\"../x\"}",
     ] {
         check_healed(
+            &rig,
             "teddy/pending.json",
             bytes,
             "the journal was damaged and is now",
