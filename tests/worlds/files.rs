@@ -10,3 +10,5 @@ mod snapshot;
 mod snapshot_random;
 #[path = "../it/files/stack.rs"]
 mod stack;
+#[path = "../it/files/unsound_trees.rs"]
+mod unsound_trees;
