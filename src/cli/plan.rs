@@ -118,10 +118,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         depth: args.wanted.context_depth,
         ..PlanOptions::default()
     };
-    let is_asked = options.from.is_none();
     let mut user = app.user(&project, false);
     let planned = planning::plan_next_turn(&project, &options, user.as_mut())?;
-    if planned.answer.is_some() && is_asked {
+    if planned.answer.is_some() {
         keep_answer(&project, user.as_mut())?;
     }
     drop(user);

@@ -121,20 +121,20 @@ mod armed {
 
     /// What a point does for a number of passes.
     #[derive(Debug, PartialEq, Eq)]
-    pub(super) struct Step {
+    pub(super) struct ArmedStep {
         /// The passes left. `None`: all.
         passes: Option<u32>,
-        action: Action,
+        action: FaultAction,
     }
 
     #[derive(Clone, Debug, PartialEq, Eq)]
-    enum Action {
+    enum FaultAction {
         Off,
         Panic,
         Return(String),
     }
 
-    static ARMED: LazyLock<Mutex<BTreeMap<String, Vec<Step>>>> = LazyLock::new(|| {
+    static ARMED: LazyLock<Mutex<BTreeMap<String, Vec<ArmedStep>>>> = LazyLock::new(|| {
         let armed = crate::host::env::var("FAILPOINTS").unwrap_or_default();
         let points = armed.split(';').filter(|point| !point.is_empty());
         Mutex::new(points.map(parse_point).collect())
@@ -146,16 +146,16 @@ mod armed {
         let action = next(points.get_mut(name)?);
         drop(points);
         match action {
-            Action::Off => None,
-            Action::Panic => panic!("fault at `{name}`"),
-            Action::Return(value) => Some(value),
+            FaultAction::Off => None,
+            FaultAction::Panic => panic!("fault at `{name}`"),
+            FaultAction::Return(value) => Some(value),
         }
     }
 
-    fn next(steps: &mut [Step]) -> Action {
+    fn next(steps: &mut [ArmedStep]) -> FaultAction {
         let step = steps.iter_mut().find(|step| step.passes != Some(0));
         let Some(step) = step else {
-            return Action::Off;
+            return FaultAction::Off;
         };
         step.passes = step.passes.map(|passes| passes - 1);
         step.action.clone()
@@ -163,7 +163,7 @@ mod armed {
 
     /// Parses `name=step->step`. A step is `off`, `panic`, `return` or `return(value)`; `3*` before it
     /// is the number of its passes.
-    fn parse_point(point: &str) -> (String, Vec<Step>) {
+    fn parse_point(point: &str) -> (String, Vec<ArmedStep>) {
         let (name, steps) = point.split_once('=').unwrap_or((point, ""));
         let steps = steps.split("->").map(|step| {
             parse_step(step).unwrap_or_else(|| panic!("FAILPOINTS: `{step}` in `{point}`"))
@@ -171,22 +171,22 @@ mod armed {
         (name.to_owned(), steps.collect())
     }
 
-    fn parse_step(step: &str) -> Option<Step> {
+    fn parse_step(step: &str) -> Option<ArmedStep> {
         let counted = step.split_once('*').and_then(|(passes, action)| {
             let passes = passes.parse().ok()?;
             Some((Some(passes), action))
         });
         let (passes, action) = counted.unwrap_or((None, step));
         let action = match action {
-            "off" => Action::Off,
-            "panic" => Action::Panic,
-            "return" => Action::Return(String::new()),
+            "off" => FaultAction::Off,
+            "panic" => FaultAction::Panic,
+            "return" => FaultAction::Return(String::new()),
             action => {
                 let value = action.strip_prefix("return(")?.strip_suffix(')')?;
-                Action::Return(value.to_owned())
+                FaultAction::Return(value.to_owned())
             }
         };
-        Some(Step { passes, action })
+        Some(ArmedStep { passes, action })
     }
 
     #[cfg(test)]
@@ -197,17 +197,17 @@ mod armed {
         fn each_step_applies_for_its_number_of_passes() {
             let (name, mut steps) = parse_point("after-ref=2*off->1*return(sh:a > b*c)->panic");
 
-            let passes: Vec<Action> = (0..5).map(|_| next(&mut steps)).collect();
+            let passes: Vec<FaultAction> = (0..5).map(|_| next(&mut steps)).collect();
 
             assert_eq!(name, "after-ref");
             assert_eq!(
                 passes,
                 [
-                    Action::Off,
-                    Action::Off,
-                    Action::Return("sh:a > b*c".to_owned()),
-                    Action::Panic,
-                    Action::Panic,
+                    FaultAction::Off,
+                    FaultAction::Off,
+                    FaultAction::Return("sh:a > b*c".to_owned()),
+                    FaultAction::Panic,
+                    FaultAction::Panic,
                 ]
             );
         }
@@ -216,11 +216,15 @@ mod armed {
         fn a_point_is_off_after_its_last_pass() {
             let (_, mut steps) = parse_point("no-kill=1*return");
 
-            let passes: Vec<Action> = (0..3).map(|_| next(&mut steps)).collect();
+            let passes: Vec<FaultAction> = (0..3).map(|_| next(&mut steps)).collect();
 
             assert_eq!(
                 passes,
-                [Action::Return(String::new()), Action::Off, Action::Off]
+                [
+                    FaultAction::Return(String::new()),
+                    FaultAction::Off,
+                    FaultAction::Off
+                ]
             );
         }
     }

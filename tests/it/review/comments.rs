@@ -548,7 +548,7 @@ fn a_comment_is_written_from_the_browser_on_the_plan_that_waits() {
     screen.wait_for("Press a key to go back to the browser.");
     screen.settled();
     screen.press(" ");
-    screen.wait_for("done: execute");
+    screen.wait_for("back from the review");
     screen.settled();
     screen.press("q");
     assert_eq!(screen.end(), 0, "{}", screen.shown());

@@ -147,10 +147,7 @@ fn another_users_turn_does_not_choose_the_model_of_its_retry() {
     --- stderr
     Asking command:cat '[dir]/answer.md' with about [n] tokens, no price set
     your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back
-    warning: the plan of turn 3 has 1 mistake:
-    plan.md:13: CREATE three.txt: `three.txt` already exists
-        hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
-    `teddy execute` records it as rejected and asks the model again.
+    The plan of turn 3 changes files that the model has not read: `three.txt`. `teddy execute` shows them to it and asks again.
     Session theirs-retry-1 is in use now.
     exit code 3
     ");

@@ -227,6 +227,18 @@ fn t25_plan_shows_the_answer_and_keeps_it_as_a_turn() {
     "#);
 }
 
+/// Bug: it was kept as a plan with one action that waits.
+#[test]
+fn t25_a_prose_answer_from_a_file_is_a_turn_too() {
+    let repo = project();
+    std::fs::write(repo.beside("answer.md"), ASKS).unwrap();
+    let shown = [
+        repo.printed(&["plan", "-q", "-m", "make b", "--from", "../answer.md"]),
+        repo.printed(&["status", "-q"]),
+    ];
+    insta::assert_snapshot!(shown.join("\n"), @"");
+}
+
 #[test]
 fn t25_an_answer_to_a_declined_plan_is_shown_and_recorded_as_a_turn() {
     let repo = project();
