@@ -118,6 +118,7 @@ fn act(name: &str, action: &str) -> anyhow::Result<()> {
 mod armed {
     use std::collections::BTreeMap;
     use std::sync::{LazyLock, Mutex, PoisonError};
+    use std::time::Duration;
 
     /// What a point does for a number of passes.
     #[derive(Debug, PartialEq, Eq)]
@@ -131,6 +132,7 @@ mod armed {
     enum FaultAction {
         Off,
         Panic,
+        Sleep(Duration),
         Return(String),
     }
 
@@ -148,6 +150,10 @@ mod armed {
         match action {
             FaultAction::Off => None,
             FaultAction::Panic => panic!("fault at `{name}`"),
+            FaultAction::Sleep(time) => {
+                std::thread::sleep(time);
+                None
+            }
             FaultAction::Return(value) => Some(value),
         }
     }
@@ -161,8 +167,8 @@ mod armed {
         step.action.clone()
     }
 
-    /// Parses `name=step->step`. A step is `off`, `panic`, `return` or `return(value)`; `3*` before it
-    /// is the number of its passes.
+    /// Parses `name=step->step`. A step is `off`, `panic`, `sleep(milliseconds)`, `return` or
+    /// `return(value)`; `3*` before it is the number of its passes.
     fn parse_point(point: &str) -> (String, Vec<ArmedStep>) {
         let (name, steps) = point.split_once('=').unwrap_or((point, ""));
         let steps = steps.split("->").map(|step| {
@@ -182,8 +188,12 @@ mod armed {
             "panic" => FaultAction::Panic,
             "return" => FaultAction::Return(String::new()),
             action => {
-                let value = action.strip_prefix("return(")?.strip_suffix(')')?;
-                FaultAction::Return(value.to_owned())
+                let (name, value) = action.strip_suffix(')')?.split_once('(')?;
+                match name {
+                    "sleep" => FaultAction::Sleep(Duration::from_millis(value.parse().ok()?)),
+                    "return" => FaultAction::Return(value.to_owned()),
+                    _ => return None,
+                }
             }
         };
         Some(ArmedStep { passes, action })
@@ -195,7 +205,8 @@ mod armed {
 
         #[test]
         fn each_step_applies_for_its_number_of_passes() {
-            let (name, mut steps) = parse_point("after-ref=2*off->1*return(sh:a > b*c)->panic");
+            let (name, mut steps) =
+                parse_point("after-ref=2*off->1*return(sh:a > b*(c))->sleep(9)");
 
             let passes: Vec<FaultAction> = (0..5).map(|_| next(&mut steps)).collect();
 
@@ -205,9 +216,9 @@ mod armed {
                 [
                     FaultAction::Off,
                     FaultAction::Off,
-                    FaultAction::Return("sh:a > b*c".to_owned()),
-                    FaultAction::Panic,
-                    FaultAction::Panic,
+                    FaultAction::Return("sh:a > b*(c)".to_owned()),
+                    FaultAction::Sleep(Duration::from_millis(9)),
+                    FaultAction::Sleep(Duration::from_millis(9)),
                 ]
             );
         }

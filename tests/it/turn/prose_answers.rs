@@ -236,7 +236,21 @@ fn t25_a_prose_answer_from_a_file_is_a_turn_too() {
         repo.printed(&["plan", "-q", "-m", "make b", "--from", "../answer.md"]),
         repo.printed(&["status", "-q"]),
     ];
-    insta::assert_snapshot!(shown.join("\n"), @"");
+    insta::assert_snapshot!(shown.join("\n"), @r"
+    Sure! I would add `b.txt`.
+
+    Shall I go on?
+    exit code 5
+
+    Session demo, turn 1, on branch main
+    Ready for turn 2
+    The model waits for your answer:
+      Sure! I would add `b.txt`.
+
+      Shall I go on?
+    Your files are as the newest turn left them
+    exit code 0
+    ");
 }
 
 #[test]
