@@ -94,8 +94,8 @@ pub struct KeyQuestion<'a> {
     pub question: &'a str,
     /// Answer keys and what they do. Ctrl-c and ctrl-d choose the last one.
     pub keys: &'a [(char, &'a str)],
-    /// The key that approves, if one does. Enter means the same. It must come alone. Without one, each
-    /// key must that does more than leave.
+    /// The key that approves, if one does. Enter means the same. It must come alone. Without one, every
+    /// answer but the last one must come alone, or with Enter.
     pub approving: Option<char>,
     /// Lines below the keys in the help.
     pub more_help: &'a [StyledLine],
