@@ -101,11 +101,12 @@ fn status_says_who_is_at_work_in_the_session() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_stopped_process_is_named_with_what_continues_it() {
-    use std::process::{Command, Stdio};
+    use std::process::Stdio;
 
     let repo = project();
     repo.done(&["context", "add", "a.txt"]);
-    let mut child = Command::new("sh")
+    let mut child = repo
+        .command("sh")
         .args(["-c", "kill -STOP $$; exit 0"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
