@@ -287,7 +287,7 @@ pub(super) fn unknown_command(
     })
 }
 
-/// Returns a message: the words from `word` on, at least three and none of them an option.
+/// Joins the words from `word` on, if they can be a request: at least three, and no option.
 fn unquoted_message(line: &[OsString], word: &str) -> Option<String> {
     let words = line.iter().skip_while(|part| *part != word);
     let words: Vec<&str> = words.map(|part| part.to_str()).collect::<Option<_>>()?;

@@ -375,7 +375,7 @@ pub(super) fn help(global: &Global) -> PromptHelp {
 const MAX_SHELL_OUTPUT: usize = 32 * 1024;
 
 const SHOW_OFFER: &str =
-    "y and enter shows this to the model with your next message, enter goes on";
+    "y and enter shows this to the model with your next message, enter continues";
 
 /// Result of a shell command.
 #[derive(Debug, Default)]

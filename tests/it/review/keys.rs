@@ -262,6 +262,7 @@ fn close_window(variables: &[(&str, &str)]) {
     let (mut seen, mut buffer) = (String::new(), [0; 4096]);
     while !seen.contains("uit") {
         let length = reader.read(&mut buffer).unwrap();
+        assert!(length > 0, "it ended before the review: {seen}");
         seen.push_str(&String::from_utf8_lossy(&buffer[..length]));
     }
     drop((reader, master));

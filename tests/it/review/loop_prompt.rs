@@ -141,7 +141,7 @@ fn a_plan_is_asked_for_with_all_that_goes_along() {
     repo.reply(&make("b"));
     let mut screen = open(&repo);
     screen.press("!echo from the shell\r");
-    screen.wait_for("with your next message, enter goes on");
+    screen.wait_for("with your next message, enter continues");
     screen.settled();
     screen.press("y\r");
     ready(&mut screen, "turn 1: what should be done?");
@@ -367,7 +367,7 @@ fn a_paste_sends_nothing_and_answers_nothing() {
     ready(&mut screen, "turn 1: what should be done?");
 
     screen.press("!echo hi\r");
-    screen.wait_for("with your next message, enter goes on");
+    screen.wait_for("with your next message, enter continues");
     screen.settled();
     screen.press("\x1b[200~y\r\x1b[201~");
     screen.wait_for("› y\n");

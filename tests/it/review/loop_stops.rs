@@ -28,7 +28,7 @@ const WAYS: [Way; 9] = [
     (Answer::Failure, &[("go\r", "/model chooses another")]),
     (
         Answer::Plan,
-        &[("!echo hi\r", "next message, enter goes on")],
+        &[("!echo hi\r", "with your next message, enter")],
     ),
     (Answer::Plan, &[("ls\r", "Send it to the model?")]),
     (Answer::Chat, &[("go\r", "(q)uit ›")]),
