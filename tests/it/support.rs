@@ -40,7 +40,9 @@ pub mod watchdog;
 #[path = "support/web.rs"]
 pub mod web;
 
+use std::ffi::OsStr;
 use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
@@ -48,6 +50,7 @@ use std::sync::{Arc, LazyLock, Mutex, Once, OnceLock};
 use std::time::Duration;
 
 use signal_hook::consts::SIGINT;
+use teddy::host::process;
 
 /// Time limit for a process.
 const HANGS: Duration = Duration::from_secs(if crate::WORLDS { 900 } else { 120 });
@@ -91,6 +94,17 @@ const ON_DISK: [&str; 27] = [
     "worktree::shell",
     "worktree::walkthroughs",
 ];
+
+/// Returns a command with the path of a program. Given a name and a `PATH` of its own, the standard
+/// library does not use `posix_spawn`: it forks, and copies the page tables of all tests. That was a
+/// fifth of the time of the suite.
+#[expect(clippy::disallowed_methods, reason = "a test starts programs itself")]
+pub fn start(program: impl AsRef<OsStr>) -> Command {
+    let program = program.as_ref();
+    let mut command = Command::new(process::find(program).as_deref().unwrap_or(program.as_ref()));
+    command.arg0(program);
+    command
+}
 
 /// Returns where the repositories of this test are made. In memory, a test takes two thirds of the CPU
 /// time, and does not wait for what other programs write. `TMPDIR` chooses another place.
@@ -296,9 +310,9 @@ impl TestRepo {
     }
 
     /// Clears the environment, so that no setting of the machine reaches the program.
-    #[expect(clippy::disallowed_methods, reason = "a test starts git itself")]
+    #[expect(clippy::disallowed_methods, reason = "tests pin the environment")]
     pub fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
+        let mut command = start(program);
         command
             .stdin(Stdio::null())
             .env_clear()

@@ -90,9 +90,9 @@ impl Rig {
     }
 
     /// Clears the environment, so that no setting of the machine reaches the program.
-    #[expect(clippy::disallowed_methods, reason = "a test starts programs itself")]
+    #[expect(clippy::disallowed_methods, reason = "tests pin the environment")]
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
-        let mut command = Command::new(program);
+        let mut command = super::start(program);
         command
             .env_clear()
             .env("PATH", std::env::var("PATH").expect("a path"))
