@@ -19,6 +19,7 @@ use gix::objs::{Kind, WriteTo};
 pub use change::TreeChange;
 
 use super::During;
+use super::paths;
 use super::repository::Repository;
 use crate::git::command::run_checked;
 use crate::git::object::tree::StoredTree;
@@ -197,11 +198,7 @@ impl Comparison {
         let Some(entry) = sides.iter().flatten().next() else {
             return Ok(());
         };
-        let mut path = dir.to_vec();
-        if !path.is_empty() {
-            path.push(b'/');
-        }
-        path.extend_from_slice(entry.filename);
+        let path = paths::join(dir, entry.filename);
         self.count(&path)?;
 
         let trees = sides.map(|side| side.filter(|entry| entry.mode.is_tree()));

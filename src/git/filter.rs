@@ -19,6 +19,7 @@ use gix::objs::{Kind, compute_hash};
 use gix::worktree::stack::state::attributes::Source;
 
 use super::During;
+use super::paths::parent_dirs;
 use super::repository::Repository;
 use crate::git::object::large::{FileReader, Hashed};
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
@@ -57,14 +58,9 @@ pub(in crate::git) fn open_filter<'a>(
     let mut needed = BTreeSet::from([ATTRIBUTES.as_bytes().to_vec()]);
     for path in paths {
         needed.insert(path.to_vec());
-        for (at, _) in path
-            .iter()
-            .enumerate()
-            .filter(|(_, byte)| **byte == b'/')
-            .rev()
-        {
+        for dir in parent_dirs(path) {
             // A known directory's parents are known too.
-            if !needed.insert([&path[..at], b"/.gitattributes"].concat()) {
+            if !needed.insert([dir, b"/.gitattributes"].concat()) {
                 break;
             }
         }

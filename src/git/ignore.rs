@@ -15,6 +15,7 @@ use gix::worktree::stack::state::ignore::Source;
 
 use super::During;
 use super::irregular::{self, Irregular};
+use super::paths::parent_dirs;
 use super::repository::Repository;
 use super::snapshot::loaded::stat_of;
 use super::snapshot::tracked::Index;
@@ -156,8 +157,7 @@ impl TextRules {
     ) -> impl Iterator<Item = &'p [u8]> {
         let mut dir: Option<(&[u8], bool)> = None;
         paths.filter(move |path| {
-            let above = path.iter().rposition(|&b| b == b'/').map(|at| &path[..at]);
-            let ignored = match (above, dir) {
+            let ignored = match (parent_dirs(path).next(), dir) {
                 (None, _) => false,
                 (Some(above), Some((last, ignored))) if last == above => ignored,
                 (Some(above), _) => {

@@ -21,7 +21,7 @@ use super::repository::Repository;
 use crate::git::diff;
 use crate::git::object::writer::Sink;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
-use crate::git::path_handle::parent_dirs;
+use crate::git::paths::parent_dirs;
 
 /// Maximum size of a file that is merged by line. Three versions of it are in memory.
 const MAX_MERGED: u64 = 32 << 20;

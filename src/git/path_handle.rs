@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gix::bstr::{BStr, ByteSlice as _};
+use gix::bstr::BStr;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RawMode, RenameFlags};
 use rustix::io::Errno;
 
@@ -23,13 +23,9 @@ use state::DirRights;
 pub(in crate::git) use state::{NameState, Trace};
 
 use crate::git::object::large::Stored;
+use crate::git::paths::{self, parent_dirs};
 use crate::host::file;
 use crate::host::file::{Mounts, open_beneath};
-
-/// Returns the directories above a path, innermost first, without the top.
-pub(in crate::git) fn parent_dirs(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    path.rfind_iter(b"/").map(|end| &path[..end])
-}
 
 /// Paths with more directories are resolved step by step.
 const DEEP: usize = 64;
@@ -138,32 +134,42 @@ impl Top {
         }))
     }
 
+    /// Removes directories, innermost first, up to the first one that is not empty.
+    pub(in crate::git) fn remove_empty_dirs<'p>(
+        &self,
+        dirs: impl Iterator<Item = &'p [u8]>,
+    ) -> io::Result<()> {
+        for dir in dirs {
+            let WalkResult::Handle(dir) = self.walk(dir, IfMissing::Stop)? else {
+                break;
+            };
+            if !dir.remove_empty_dir()? && !dir.read()?.is_absent() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Resolves the directory of a path with one call, if nothing is in the way. Each parent is
     /// then checked from the top, which takes quadratic time, so deep paths are resolved step by
     /// step.
     fn walk_openat2(&self, path: &[u8]) -> Option<WalkResult> {
-        let ends = || {
-            path.iter()
-                .enumerate()
-                .filter(|(_, byte)| **byte == b'/')
-                .map(|(at, _)| at)
-        };
-        let last = ends().next_back()?;
-        if ends().count() > DEEP {
+        let (above, name) = paths::split(path);
+        if above.is_empty() || parent_dirs(path).count() > DEEP {
             return None;
         }
 
-        let above = Path::new(OsStr::from_bytes(&path[..last]));
-        let dir = open_beneath(&self.dir, above, dir_flags(), self.mounts).ok()?;
-        for end in ends() {
-            if exists(&self.dir, &[&path[..end], b"/.git"].concat()).ok()? {
+        let dir = Path::new(OsStr::from_bytes(above));
+        let dir = open_beneath(&self.dir, dir, dir_flags(), self.mounts).ok()?;
+        for above in parent_dirs(path) {
+            if exists(&self.dir, &[above, b"/.git"].concat()).ok()? {
                 return Some(WalkResult::Boundary);
             }
         }
 
         Some(WalkResult::Handle(PathHandle {
             dir: Arc::new(dir),
-            name: path[last + 1..].to_vec(),
+            name: name.to_vec(),
         }))
     }
 }
@@ -571,7 +577,7 @@ impl RecentLookup {
         path: &[u8],
         missing: IfMissing,
     ) -> io::Result<WalkResult> {
-        let (dir, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
+        let (dir, name) = paths::split(path);
         let is_here = |recent: &&RecentDir| {
             recent.path == dir && is_ordinary(name) && recent.began.elapsed() < MAX_RECENT_AGE
         };

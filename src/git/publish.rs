@@ -85,7 +85,8 @@ pub use displaced::{Conflict, Salvaged, clear_displaced};
 pub use staged::{Guard, OverlapRule};
 
 use super::diff::{self, TreeChange};
-use super::path_handle::{self, IfMissing, Top, WalkResult, parent_dirs};
+use super::path_handle::{self, IfMissing, Top, WalkResult};
+use super::paths::{self, parent_dirs};
 use super::private_files::{self, PrivateFiles};
 use super::repository::Repository;
 use super::sparse::Hidden;
@@ -191,18 +192,23 @@ pub fn discard_temporaries(
             .files
             .shared
             .top
-            .walk(&below(dir, b"x"), IfMissing::Stop)?
+            .walk(&paths::join(dir, b"x"), IfMissing::Stop)?
         else {
             continue;
         };
         let mut names = inside.siblings()?;
         names.retain(|name| name.starts_with(&prefix));
         for name in &names {
-            part.sweep(&inside.sibling(name), &below(dir, name), &changes, &ids)?;
+            part.sweep(
+                &inside.sibling(name),
+                &paths::join(dir, name),
+                &changes,
+                &ids,
+            )?;
         }
         // The temporary file kept its directory from being removed.
         if !names.is_empty() {
-            part.files.remove_empty_dirs(&below(dir, b"x"))?;
+            part.files.remove_empty_dirs(&paths::join(dir, b"x"))?;
         }
     }
     Ok(part.files.rescued)
@@ -211,14 +217,6 @@ pub fn discard_temporaries(
 /// Returns the directories above a path, innermost first. The last one is the top, which is empty.
 fn dirs_of(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     parent_dirs(path).chain([b"".as_slice()])
-}
-
-/// Returns the path of a name in a directory, which is empty for the top.
-fn below(dir: &[u8], name: &[u8]) -> Vec<u8> {
-    match dir {
-        b"" => name.to_vec(),
-        _ => [dir, b"/", name].concat(),
-    }
 }
 
 impl<'repo> Publisher<'repo> {
@@ -383,7 +381,7 @@ impl<'repo> Publisher<'repo> {
         // Subdirectories first, and each directory once: checking that a directory is empty can make
         // the kernel scan all names that it ever had.
         for dir in emptied.iter().rev() {
-            self.part.files.remove_empty_dirs(&below(dir, b"x"))?;
+            self.part.files.remove_empty_dirs(&paths::join(dir, b"x"))?;
         }
 
         // The others are flushed already, so these are flushed one by one.
@@ -556,7 +554,7 @@ fn flush_dirs(top: &Top, dirs: &BTreeSet<Vec<u8>>) -> io::Result<bool> {
 /// Flushes one directory below `top` without following symlinks. A missing directory counts as
 /// flushed.
 fn flush_dir(top: &Top, dir: &[u8]) -> io::Result<bool> {
-    match top.walk(&below(dir, b"x"), IfMissing::Stop)? {
+    match top.walk(&paths::join(dir, b"x"), IfMissing::Stop)? {
         WalkResult::Handle(handle) => path_handle::sync_parent_dir(&handle),
         WalkResult::Missing => Ok(true),
         WalkResult::Blocked(_)

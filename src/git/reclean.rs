@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use super::diff;
 use super::filter::{self, Filter};
 use super::object::{BlobId, EntryMode, TreeEntry, TreeId, large};
+use super::paths;
 use super::repository::Repository;
 
 const ATTRIBUTES: &[u8] = b".gitattributes";
 
 /// Returns whether a path names an attributes file.
 pub fn is_attributes(path: &[u8]) -> bool {
-    path.rsplit(|&byte| byte == b'/').next() == Some(ATTRIBUTES)
+    paths::split(path).1 == ATTRIBUTES
 }
 
 /// Returns `tree` with the entries of `other` for those paths that both trees check out to the same

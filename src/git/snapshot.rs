@@ -64,6 +64,7 @@ use crate::git::During;
 use crate::git::keep::durable;
 use crate::git::object::writer::Sink;
 use crate::git::object::{EntryMode, TreeEntry, TreeId, absent};
+use crate::git::paths;
 use crate::git::snapshot::list::entry_kind;
 use crate::git::stat::{self, NameKind, Stamp, is_absent};
 use crate::host::file::make_dirs;
@@ -357,7 +358,7 @@ fn read_path(
     path: &[u8],
     before: Option<&TreeEntry>,
 ) -> anyhow::Result<Option<(EntryKind, ObjectId)>> {
-    let (dir, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
+    let (dir, name) = paths::split(path);
     let name_stat = scan
         .open(dir, OFlags::RDONLY | OFlags::DIRECTORY)
         .and_then(|dir| stat::stat_name(dir, name));

@@ -11,6 +11,7 @@ use gix::bstr::ByteSlice as _;
 use gix::index::entry::Flags;
 
 use super::ignore::user_index;
+use super::paths::parent_dirs;
 use super::repository::Repository;
 
 /// Marked paths of files, and of whole directories with a final `/`.
@@ -54,8 +55,7 @@ impl Hidden {
 
     pub(in crate::git) fn is_there(&self, path: &[u8]) -> bool {
         let path = path.strip_suffix(b"/").unwrap_or(path);
-        let above = path.rfind_byte(b'/').map(|end| &path[..end]);
-        above.is_none_or(|dir| self.has_dir(dir)) && self.on_disk(path)
+        parent_dirs(path).next().is_none_or(|dir| self.has_dir(dir)) && self.on_disk(path)
     }
 
     fn has_dir(&self, dir: &[u8]) -> bool {

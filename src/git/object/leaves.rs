@@ -9,6 +9,7 @@ use super::id::{BlobId, TreeId};
 use crate::git::During as _;
 use crate::git::object::absent;
 use crate::git::object::id::EntryMode;
+use crate::git::paths;
 use crate::git::repository::Repository;
 
 /// Maximum size of all files of a small tree.
@@ -119,12 +120,7 @@ impl TreeListing<'_> {
         let read = read.during(format_args!("reading tree {id}"))?;
         for entry in read.iter() {
             let entry = entry.during(format_args!("reading tree {id}"))?;
-            let mut child_path = Vec::with_capacity(path.len() + 1 + entry.filename().len());
-            if !path.is_empty() {
-                child_path.extend_from_slice(path);
-                child_path.push(b'/');
-            }
-            child_path.extend_from_slice(entry.filename());
+            let child_path = paths::join(path, entry.filename());
             self.count(&child_path)?;
 
             let id = entry.object_id();

@@ -26,8 +26,9 @@ use gix::ObjectId;
 use crate::git::object::large::{FileReader, LARGE};
 use crate::git::parallel::map_parallel;
 use crate::git::path_handle::{
-    FileBody, IfMissing, OnDisk, PathHandle, RecentLookup, Top, Trace, WalkResult, parent_dirs,
+    FileBody, IfMissing, OnDisk, PathHandle, RecentLookup, Top, Trace, WalkResult,
 };
+use crate::git::paths::{self, parent_dirs};
 use crate::git::repository::Repository;
 use crate::git::version::{self, Mark};
 use crate::host::fault;
@@ -363,17 +364,9 @@ impl<'repo> TemporaryFiles<'repo> {
     }
 
     /// Removes the directories above a path that are empty.
-    pub(super) fn remove_empty_dirs(&mut self, path: &[u8]) -> anyhow::Result<()> {
+    pub(super) fn remove_empty_dirs(&mut self, path: &[u8]) -> io::Result<()> {
         self.recent.forget();
-        for dir in parent_dirs(path) {
-            let WalkResult::Handle(dir) = self.shared.top.walk(dir, IfMissing::Stop)? else {
-                break;
-            };
-            if !dir.remove_empty_dir()? && !dir.read()?.is_absent() {
-                break;
-            }
-        }
-        Ok(())
+        self.shared.top.remove_empty_dirs(parent_dirs(path))
     }
 }
 
@@ -484,12 +477,8 @@ const MAX_NAME: usize = 120;
 /// Maximum number of kept versions of an entry.
 const MAX_REPLACED_VERSIONS: usize = 100;
 
-fn file_name(path: &[u8]) -> &[u8] {
-    path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
-}
-
 fn short_name(path: &[u8]) -> &[u8] {
-    let name = file_name(path);
+    let (_, name) = paths::split(path);
     &name[..name.len().min(MAX_NAME)]
 }
 
@@ -571,7 +560,7 @@ pub(super) fn newest_replaced(
 fn rescue(repository: &Repository, file: &PathHandle, path: &[u8]) -> anyhow::Result<Salvaged> {
     let name = |number: usize| {
         let start = format!("{number}-").into_bytes();
-        OsString::from_vec([&start, file_name(path)].concat())
+        OsString::from_vec([&start, paths::split(path).1].concat())
     };
     Ok(Salvaged {
         path: path.to_vec(),

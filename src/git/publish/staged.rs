@@ -18,7 +18,8 @@ use super::displaced::{
 };
 use crate::git::diff::TreeChange;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
-use crate::git::path_handle::{IfMissing, OnDisk, PathHandle, Trace, WalkResult, parent_dirs};
+use crate::git::path_handle::{IfMissing, OnDisk, PathHandle, Trace, WalkResult};
+use crate::git::paths::parent_dirs;
 use crate::git::version::{self, DiskVersion, Mark, TreeVersion};
 use crate::host::fault;
 use crate::text::transplant::keeps_own_lines;

@@ -24,13 +24,14 @@ use rustix::fs::OFlags;
 
 use super::cache::{CacheOrigin, mark};
 use super::context::ScanContext;
-use super::dir_scan::{Scanned, join_path};
+use super::dir_scan::Scanned;
 use super::limits::{LeftOut, Reason, display_path};
 use crate::git::During;
 use crate::git::filter::in_byte_order;
 use crate::git::object::BlobId;
 use crate::git::object::large::{FileReader, LARGE, hash_of};
 use crate::git::object::writer::Sink;
+use crate::git::paths;
 use crate::git::stat::{self, NameKind, NameStat, is_absent, is_exhausted};
 use crate::host::file::read_sized;
 use crate::host::interrupt;
@@ -118,7 +119,7 @@ fn jobs(scanned: &[Scanned]) -> Vec<ReadJob> {
                 jobs.push(ReadJob {
                     dir,
                     entry: at,
-                    path: join_path(&scan.path, &entry.name),
+                    path: paths::join(&scan.path, &entry.name),
                     kind: entry.kind,
                     size: entry.stat.size,
                     // Entries in the user's index have a basis.
@@ -312,7 +313,7 @@ impl<'g, 'r> ContentReader<'g, 'r> {
     }
 
     fn link(&self, path: &[u8]) -> std::io::Result<(Vec<u8>, Stat)> {
-        let (dir, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
+        let (dir, name) = paths::split(path);
         let dir = self.scan.open(dir, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let target = rustix::fs::readlinkat(&dir, name, Vec::new())?;
         Ok((target.into_bytes(), stat::stat_name(&dir, name)?.stat))
@@ -382,8 +383,7 @@ impl<'g, 'r> ContentReader<'g, 'r> {
 }
 
 fn name_of(path: &[u8]) -> String {
-    let name = path.rsplit(|&byte| byte == b'/').next();
-    String::from_utf8_lossy(name.unwrap_or(path)).into_owned()
+    String::from_utf8_lossy(paths::split(path).1).into_owned()
 }
 
 /// Result for a file that cannot be read. Fails if the process or system ran out of resources.

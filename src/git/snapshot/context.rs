@@ -14,11 +14,11 @@ use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::OFlags;
 
 use super::cache::{Basis, Cache, CacheOrigin, CachedDir, CachedName, Times, mark};
-use super::dir_scan::join_path;
 use super::limits::{Forced, SnapshotLimits, display_path};
 use super::loaded::stat_of;
 use super::tracked::{Index, Names};
 use crate::git::During as _;
+use crate::git::paths;
 use crate::git::repository::Repository;
 use crate::git::sparse::is_on;
 use crate::git::stat::{self, NameKind, NameStat, Stamp, stat_fd, stat_name};
@@ -191,7 +191,7 @@ impl<'a> ScanContext<'a> {
                 None => (tail, false),
             };
             if is_dir {
-                let child = cache.find_dir(&join_path(dir.path, name));
+                let child = cache.find_dir(&paths::join(dir.path, name));
                 child.is_none_or(|child| cache.dir(child).marks & mark::VIRTUAL != 0)
             } else {
                 let cached = cache.find_entry(dir, name);
@@ -362,7 +362,7 @@ impl<'r> IgnoreRules<'r> {
 /// Refuses a rule file that gix must not open: reading a pipe would block forever, and a huge file
 /// would exhaust memory.
 pub(super) fn check_rule_file(dir: &OwnedFd, path: &[u8], kind: NameKind) -> anyhow::Result<()> {
-    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    let (_, name) = paths::split(path);
     let why = match kind {
         NameKind::Special => "is a pipe or a device".to_owned(),
         NameKind::File

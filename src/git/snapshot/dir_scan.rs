@@ -146,16 +146,6 @@ impl Listing {
     }
 }
 
-pub(super) fn join_path(dir: &[u8], name: &[u8]) -> Vec<u8> {
-    let mut path = Vec::with_capacity(dir.len() + 1 + name.len());
-    if !dir.is_empty() {
-        path.extend_from_slice(dir);
-        path.push(b'/');
-    }
-    path.extend_from_slice(name);
-    path
-}
-
 // Splits work among threads by names instead of directories, because one directory can contain
 // most names of a project.
 

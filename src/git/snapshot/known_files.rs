@@ -10,9 +10,9 @@ use gix::index::entry::{Mode, Stat};
 use gix::objs::tree::EntryKind;
 
 use super::cache::{Cache, CacheOrigin, CachedName, mark};
-use super::dir_scan::join_path;
 use crate::git::ignore::user_index;
 use crate::git::object::{Leaf, TreeId};
+use crate::git::paths;
 use crate::git::repository::Repository;
 
 pub struct KnownFile<'a> {
@@ -124,7 +124,7 @@ fn each_in(
             (_, EntryKind::Tree) => return None,
             // A directory on disk takes precedence over an entry of the user's index.
             (CacheOrigin::Inherited, _)
-                if cache.find_dir(&join_path(dir.path, entry.name)).is_some() =>
+                if cache.find_dir(&paths::join(dir.path, entry.name)).is_some() =>
             {
                 return None;
             }

@@ -9,6 +9,7 @@ use std::io::{self, Read};
 pub(super) use names::{SECRET_DIRS, SECRETS, SECRETS_IN};
 
 use crate::git::object::BlobId;
+use crate::git::paths;
 use crate::text::{counted, secret};
 
 /// Limits for untracked files. Tracked files and files that a plan wrote are always included.
@@ -104,13 +105,9 @@ fn fits(pattern: &str, path: &[u8]) -> bool {
     let subject = if pattern.contains('/') {
         path
     } else {
-        name_of(path)
+        paths::split(path).1
     };
     matches(pattern.as_bytes(), &subject.to_ascii_lowercase())
-}
-
-pub(super) fn name_of(path: &[u8]) -> &[u8] {
-    path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 
 /// Returns whether a name matches a pattern in which `*` matches any characters.

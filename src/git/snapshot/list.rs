@@ -12,10 +12,11 @@ use rustix::fd::OwnedFd;
 
 use super::cache::{CacheOrigin, CachedDir, CachedName, Times, mark};
 use super::context::ScanContext;
-use super::dir_scan::{DirTask, Listing, Scanned, join_path};
+use super::dir_scan::{DirTask, Listing, Scanned};
 use super::limits::{LeftOut, Reason, display_path};
 use super::tracked::{Frozen, Name, Names, Tracked};
 use crate::git::open::plain;
+use crate::git::paths;
 use crate::git::refs::choose;
 use crate::git::snapshot::context::{self, IgnoreRules};
 use crate::git::snapshot::dir_scan::stat_all;
@@ -121,7 +122,7 @@ impl<'a, 'r> DirListing<'a, 'r> {
                 self.visit(name, name_stat)?;
             // git refuses a tree with another spelling of `.git`.
             } else if name != b".git" {
-                self.leave_out(&join_path(&self.task.path, name), Reason::Name);
+                self.leave_out(&paths::join(&self.task.path, name), Reason::Name);
             }
         }
 
@@ -158,7 +159,7 @@ impl<'a, 'r> DirListing<'a, 'r> {
                 .map(|(_, kind)| *kind);
             let exists = kind.is_some();
             if let Some(kind) = kind {
-                context::check_rule_file(dir, &join_path(&self.task.path, rule), kind)?;
+                context::check_rule_file(dir, &paths::join(&self.task.path, rule), kind)?;
             }
 
             let cached = self
@@ -192,7 +193,7 @@ impl<'a, 'r> DirListing<'a, 'r> {
         name_stat: Option<std::io::Result<NameStat>>,
     ) -> anyhow::Result<()> {
         let tracked = self.tracked.take(name);
-        let path = join_path(&self.task.path, name);
+        let path = paths::join(&self.task.path, name);
         match name_stat {
             None => self.visit_dir(name, path, &tracked),
             Some(Ok(name_stat)) if name_stat.kind == NameKind::Dir => {
@@ -402,7 +403,7 @@ impl<'a, 'r> DirListing<'a, 'r> {
             {
                 self.inherit(&name, Some(&file));
             }
-            self.descend_absent(join_path(&self.task.path, &name), &tracked)?;
+            self.descend_absent(paths::join(&self.task.path, &name), &tracked)?;
         }
 
         Ok(self.end())

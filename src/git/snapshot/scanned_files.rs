@@ -14,6 +14,7 @@ use super::dir_scan::{Listing, Scanned};
 use super::limits::display_path;
 use crate::git::object::tree::{NewTree, put_entry};
 use crate::git::object::writer::Sink;
+use crate::git::paths;
 use crate::git::repository::Repository;
 use crate::git::snapshot::dir_scan::NAMES_PER_THREAD;
 
@@ -174,8 +175,7 @@ pub(super) fn write_trees(
 fn parent_indexes(dirs: &[Scanned]) -> Vec<usize> {
     let mut parents = Vec::with_capacity(dirs.len());
     for dir in dirs {
-        let end = dir.path.iter().rposition(|&byte| byte == b'/');
-        let path = &dir.path[..end.unwrap_or(0)];
+        let (path, _) = paths::split(&dir.path);
         // Most directories follow their parent or a sibling.
         let last = parents.len().saturating_sub(1);
         let near = [Some(last), parents.last().copied()];

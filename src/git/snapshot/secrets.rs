@@ -25,8 +25,8 @@ use super::cache::{
     Basis, Cache, CacheOrigin, CacheSizes, CacheWriter, CachedDir, CachedName, Times, mark,
 };
 use super::create_temporary;
-use super::dir_scan::join_path;
 use super::limits::{SECRET_DIRS, SECRETS, SECRETS_IN, SnapshotLimits, display_path};
+use crate::git::paths;
 use crate::git::repository::Repository;
 use crate::git::snapshot::dir_scan::{DIRS_PER_THREAD, map_parts};
 use crate::git::stat::{NameKind, Stamp, is_absent, names, open_below, stat_fd, stat_name};
@@ -255,7 +255,7 @@ impl<'a> SecretSearch<'a> {
         let none = self.basis.root;
         let mut writer = CacheWriter::new(sizes, none.as_slice().len());
         for dir in searched {
-            let parent = parent(&dir.path);
+            let (parent, _) = paths::split(&dir.path);
             let parent = searched.binary_search_by(|other| other.path.as_slice().cmp(parent));
             let record = CachedDir {
                 path: &dir.path,
@@ -335,7 +335,7 @@ impl SecretFinder<'_> {
             listed.marks |= OUTPUT;
         }
         for (name, kind) in names.into_iter().filter(|(name, _)| name != GIT) {
-            let at = join_path(path, &name);
+            let at = paths::join(path, &name);
             match kind {
                 NameKind::Dir => listed.dirs.push(at),
                 _ if self.limits.is_secret(&at) => listed.secrets.push(name),
@@ -409,12 +409,14 @@ impl DirSearch {
     fn secrets(&self, saved: Option<&SavedDirs>) -> Vec<Vec<u8>> {
         let listed = self.listed.iter().flat_map(|dir| {
             let names = dir.secrets.iter();
-            names.map(|name| join_path(&dir.path, name))
+            names.map(|name| paths::join(&dir.path, name))
         });
         let same = saved.into_iter().flat_map(|saved| {
             self.same.iter().flat_map(move |&number| {
                 let dir = saved.cache.dir(number).path;
-                saved.secrets(number).map(move |name| join_path(dir, name))
+                saved
+                    .secrets(number)
+                    .map(move |name| paths::join(dir, name))
             })
         });
         listed.chain(same).collect()
@@ -454,11 +456,6 @@ fn compare(cache: &Cache, number: usize, top: &OwnedFd) -> Sameness {
         is_same: cached.marks & mark::RELIST == 0 && cached.times == times && is_sure,
         writable: seen.writable,
     }
-}
-
-fn parent(path: &[u8]) -> &[u8] {
-    let end = path.iter().rposition(|&byte| byte == b'/');
-    &path[..end.unwrap_or_default()]
 }
 
 fn secret(name: &[u8], none: ObjectId) -> CachedName<&[u8]> {

@@ -15,9 +15,10 @@ use rustix::fd::{AsFd as _, OwnedFd};
 
 use super::cache::{Cache, CacheOrigin, CachedDir, FreshName, Times, mark};
 use super::context::ScanContext;
-use super::dir_scan::{DirTask, Listing, OpenDir, Scanned, join_path};
+use super::dir_scan::{DirTask, Listing, OpenDir, Scanned};
 use super::limits::{LeftOut, Reason, display_path};
 use super::list::DirListing;
+use crate::git::paths;
 use crate::git::snapshot::context::IgnoreRules;
 use crate::git::snapshot::dir_scan::{NAMES_PER_THREAD, map_parts};
 use crate::git::snapshot::list::{self, classify_entry, is_valid_link_name};
@@ -297,10 +298,7 @@ fn scan_closed(
 /// Opens a directory, relative to its parent if that is open.
 fn open_dir_of(scan: &ScanContext<'_>, task: &DirTask) -> std::io::Result<OwnedFd> {
     match &task.above {
-        Some(above) => {
-            let start = task.path.iter().rposition(|&byte| byte == b'/');
-            open_dir(&above.0, &task.path[start.map_or(0, |at| at + 1)..])
-        }
+        Some(above) => open_dir(&above.0, paths::split(&task.path).1),
         None => open_dir(&scan.top, &task.path),
     }
 }
@@ -487,7 +485,7 @@ fn changed_in_part(
         match (entry.origin, entry.kind) {
             (CacheOrigin::Inherited, _) => {}
             (_, EntryKind::Commit) => {
-                let path = join_path(cached.path, entry.name);
+                let path = paths::join(cached.path, entry.name);
                 list::embedded_commit(at.scan, &path).filter(|id| *id == entry.id)?;
             }
             _ => {
@@ -522,7 +520,7 @@ fn mark_unread(
     let index = at.scan.index()?;
     let fresh = changed.iter().map(|(position, current)| {
         let name = at.cache.entry(cached.entries.start + position).name;
-        let tracked = index.file(&join_path(cached.path, name));
+        let tracked = index.file(&paths::join(cached.path, name));
         let name = classify_entry(at.scan, name.to_vec(), current, tracked.as_ref(), None)?;
         Ok((*position, name))
     });

@@ -29,6 +29,7 @@ use super::visible::LFS;
 use super::{LowerDir, SessionWorktree, record, registered};
 use crate::git::ignore::TextRules;
 use crate::git::object::TreeId;
+use crate::git::paths;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::git::snapshot::secrets::FoundSecrets;
@@ -290,13 +291,6 @@ fn path_in(dir: &Path, path: &[u8]) -> PathBuf {
     dir.join(OsStr::from_bytes(path))
 }
 
-fn child_path(dir: &[u8], name: &OsStr) -> Vec<u8> {
-    if dir.is_empty() {
-        return name.as_bytes().to_vec();
-    }
-    [dir, b"/", name.as_bytes()].concat()
-}
-
 // Reads the contents of an overlay layer as the kernel writes it: files, whiteouts and opaque
 // directories.
 
@@ -326,7 +320,7 @@ impl LayerDir {
     fn paths(&self) -> Vec<Vec<u8>> {
         let names = self.names.iter();
         names
-            .map(|(name, _)| child_path(&self.path, name))
+            .map(|(name, _)| paths::join(&self.path, name.as_bytes()))
             .collect()
     }
 }
@@ -345,7 +339,7 @@ fn list_layer_dir(top: &Root, files: &Path, path: &[u8]) -> Option<LayerDir> {
     let names = names.filter(|name| !path.is_empty() || !is_control(name));
     let entries = names.filter_map(|name| {
         make_writable(&dir, &name);
-        let entry = read_layer_entry(files, &child_path(path, &name))?;
+        let entry = read_layer_entry(files, &paths::join(path, name.as_bytes()))?;
         Some((name, entry))
     });
 

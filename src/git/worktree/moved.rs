@@ -23,6 +23,7 @@ use crate::git::keep::damaged::FsTime;
 use crate::git::object::large::{self, LARGE};
 use crate::git::object::{BlobId, TreeEntry, TreeId};
 use crate::git::path_handle::{IfMissing, Top, WalkResult};
+use crate::git::paths;
 use crate::git::publish;
 use crate::git::repository::Repository;
 use crate::git::version::{self, TreeVersion};
@@ -253,11 +254,7 @@ impl WorktreeReader<'_> {
                     continue;
                 }
 
-                let path = if dir.is_empty() {
-                    name
-                } else {
-                    [&dir, b"/".as_slice(), &name].concat()
-                };
+                let path = paths::join(&dir, &name);
 
                 if metadata.is_dir() {
                     dirs.push((path.clone(), opaque));

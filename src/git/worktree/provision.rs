@@ -22,6 +22,7 @@ use crate::git::During;
 use crate::git::ignore::TextRules;
 use crate::git::ignore::user_index;
 use crate::git::path_handle::{FileContents, IfMissing, OnDisk, PathHandle, Top, WalkResult};
+use crate::git::paths;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::host::env;
@@ -458,13 +459,8 @@ impl<'a> Walker<'a> {
                 continue;
             }
 
-            let path = if dir.path.is_empty() {
-                name
-            } else {
-                [&dir.path, b"/".as_slice(), &name].concat()
-            };
             names.push(WorkspaceName {
-                path,
+                path: paths::join(&dir.path, &name),
                 is_dir: entry.file_type()?.is_dir(),
                 ignored: dir.ignored,
             });
@@ -491,10 +487,7 @@ impl<'a> Walker<'a> {
     fn copy_file(&mut self, path: &[u8]) -> anyhow::Result<()> {
         let source = self.source(path);
         let metadata = std::fs::symlink_metadata(&source)?;
-        let Some(to) = &self.to else {
-            return Ok(());
-        };
-        let WalkResult::Handle(handle) = to.walk(path, IfMissing::Make)? else {
+        let Some(handle) = self.walk_to(path)? else {
             return Ok(());
         };
 
@@ -534,11 +527,11 @@ impl<'a> Walker<'a> {
 
     fn link_to(&mut self, path: &[u8]) -> anyhow::Result<()> {
         let target = self.source(path).into_os_string().into_vec();
-        let Some(to) = &self.to else {
+        if self.to.is_none() {
             self.provisioned.linked.push(path.to_vec());
             return Ok(());
-        };
-        let WalkResult::Handle(handle) = to.walk(path, IfMissing::Make)? else {
+        }
+        let Some(handle) = self.walk_to(path)? else {
             return Ok(());
         };
 
@@ -562,8 +555,7 @@ impl<'a> Walker<'a> {
 
 impl WorkspaceName {
     fn name(&self) -> &[u8] {
-        let start = self.path.rfind_byte(b'/').map_or(0, |at| at + 1);
-        &self.path[start..]
+        paths::split(&self.path).1
     }
 
     fn is_package_info(&self) -> bool {

@@ -16,7 +16,8 @@ use gix::index::entry::{Flags, Mode, Stage, Stat};
 use gix::index::{Entry, State};
 use rustix::fs::{AtFlags, Dir, FileType, Mode as Permissions, OFlags};
 
-use crate::git::path_handle::{IfMissing, Top, WalkResult, parent_dirs};
+use crate::git::path_handle::{IfMissing, Top, WalkResult};
+use crate::git::paths::parent_dirs;
 use crate::git::stat::{NameKind, as_in_index, stat_name};
 use crate::host::file::{Mounts, open_beneath};
 use crate::host::threads::{cores, parallel_map};
@@ -282,9 +283,11 @@ pub(super) fn with_rule_files<'a>(paths: impl Iterator<Item = &'a Vec<u8>>) -> B
     let (mut all, mut dirs) = (BTreeSet::new(), BTreeSet::new());
     for path in paths {
         all.insert(path.clone());
-        let mut above = parent_dir(path);
-        while let Some(dir) = above.filter(|dir| dirs.insert(dir.to_vec())) {
-            above = parent_dir(dir);
+        for dir in parent_dirs(path) {
+            // A known directory's parents are known too.
+            if !dirs.insert(dir.to_vec()) {
+                break;
+            }
         }
     }
 
@@ -368,9 +371,4 @@ fn check_path(
 /// Returns whether a name is a pipe, socket or device.
 pub(super) fn is_special_file(kind: rustix::fs::FileType) -> bool {
     !(kind.is_file() || kind.is_symlink() || kind.is_dir())
-}
-
-/// Returns the parent directory; `None` at the top.
-pub(super) fn parent_dir(path: &[u8]) -> Option<&[u8]> {
-    parent_dirs(path).next()
 }

@@ -18,10 +18,11 @@ use super::scan::{Other, Scan};
 use crate::git::object::{EntryMode, TreeEntry, TreeId, large};
 use crate::git::parallel::map_parallel;
 use crate::git::path_handle::{IfMissing, PathHandle, Top, WalkResult};
+use crate::git::paths::parent_dirs;
 use crate::git::repository::Repository;
 use crate::git::stat::as_in_index;
 use crate::git::version::{self, TreeVersion};
-use crate::git::worktree::scan::{is_special_file, parent_dir};
+use crate::git::worktree::scan::is_special_file;
 use crate::git::{During, filter};
 use crate::host::interrupt;
 
@@ -46,8 +47,11 @@ impl Switch<'_> {
     pub(super) fn put(&self, new: &mut State, differing: &[usize]) -> anyhow::Result<()> {
         // A new worktree has nothing to compare.
         let writes = match self.is_empty() {
-            true => Writes::into_nothing(differing),
-            false => self.before().check_targets(new, differing)?,
+            true => Writes {
+                files: differing.to_vec(),
+                occupied: Vec::new(),
+            },
+            false => self.check_targets(new, differing)?,
         };
 
         // Deletions first: a deleted file can be in the way of a new directory.
@@ -56,16 +60,6 @@ impl Switch<'_> {
         // After the new files, because their ignore rules apply.
         self.remove_leftovers(new)?;
         make_gitlink_dirs(self.repository, new)
-    }
-
-    fn before(&self) -> TargetCheck<'_> {
-        TargetCheck {
-            repository: self.repository,
-            top: &self.top,
-            old: &self.old,
-            same: &self.scan.same,
-            tree: self.tree,
-        }
     }
 
     fn is_empty(&self) -> bool {
@@ -121,12 +115,12 @@ impl Switch<'_> {
             {
                 continue;
             }
-            self.remove_file(path)?;
+            remove_file(&self.top, path)?;
 
-            dirs.extend(parent_dir(path).map(<[u8]>::to_vec));
+            dirs.extend(parent_dirs(path).next().map(<[u8]>::to_vec));
         }
 
-        self.remove_empty_dirs(dirs)
+        remove_empty_dirs(&self.top, &dirs)
     }
 
     fn make(&self, new: &mut State, writes: &Writes) -> anyhow::Result<()> {
@@ -301,7 +295,7 @@ impl Switch<'_> {
                 Some(_) => Ok(handle.remove_all()?),
                 None => Ok(()),
             },
-            WalkResult::Blocked(end) => self.remove_file(&path[..end]),
+            WalkResult::Blocked(end) => remove_file(&self.top, &path[..end]),
             WalkResult::Boundary => {
                 anyhow::bail!("`{}` is in a repository of its own", path.to_str_lossy())
             }
@@ -314,14 +308,6 @@ impl Switch<'_> {
             ),
             WalkResult::Missing => Ok(()),
         }
-    }
-
-    pub(super) fn remove_file(&self, path: &[u8]) -> anyhow::Result<()> {
-        remove_file(&self.top, path)
-    }
-
-    pub(super) fn remove_empty_dirs(&self, dirs: BTreeSet<Vec<u8>>) -> anyhow::Result<()> {
-        remove_empty_dirs(&self.top, &dirs)
     }
 }
 
@@ -339,16 +325,7 @@ pub(super) fn remove_file(top: &Top, path: &[u8]) -> anyhow::Result<()> {
 /// Removes directories if they are empty, and then their empty parents.
 pub(super) fn remove_empty_dirs(top: &Top, dirs: &BTreeSet<Vec<u8>>) -> anyhow::Result<()> {
     for dir in dirs.iter().rev() {
-        let mut path = Some(dir.as_slice());
-        while let Some(dir) = path {
-            let WalkResult::Handle(handle) = top.walk(dir, IfMissing::Stop)? else {
-                break;
-            };
-            if !handle.remove_empty_dir()? && !handle.read()?.is_absent() {
-                break;
-            }
-            path = parent_dir(dir);
-        }
+        top.remove_empty_dirs([dir.as_slice()].into_iter().chain(parent_dirs(dir)))?;
     }
 
     Ok(())
@@ -378,20 +355,11 @@ fn make_gitlink_dirs(repository: &Repository, index: &State) -> anyhow::Result<(
 // Changes nothing, so all cores can work on it.
 
 #[derive(Debug, Default)]
-pub(super) struct Writes {
+struct Writes {
     /// Index entries of the files, in order.
-    pub(super) files: Vec<usize>,
+    files: Vec<usize>,
     /// Subset of `files` whose path, or a parent of it, is occupied.
-    pub(super) occupied: Vec<usize>,
-}
-
-impl Writes {
-    pub(super) fn into_nothing(entries: &[usize]) -> Writes {
-        Writes {
-            files: entries.to_vec(),
-            occupied: Vec::new(),
-        }
-    }
+    occupied: Vec<usize>,
 }
 
 enum Occupancy {
@@ -402,23 +370,10 @@ enum Occupancy {
     Free,
 }
 
-pub(super) struct TargetCheck<'a> {
-    pub(super) repository: &'a Repository,
-    pub(super) top: &'a Top,
-    pub(super) old: &'a State,
-    /// For each entry of `old`, whether the file is certainly unchanged.
-    pub(super) same: &'a [bool],
-    pub(super) tree: TreeId,
-}
-
-impl TargetCheck<'_> {
+impl Switch<'_> {
     /// Checks the paths of entries. Sets the stat of up-to-date files and returns the others.
-    pub(super) fn check_targets(
-        &self,
-        new: &mut State,
-        differing: &[usize],
-    ) -> anyhow::Result<Writes> {
-        let (top, old, same) = (self.top, self.old, self.same);
+    fn check_targets(&self, new: &mut State, differing: &[usize]) -> anyhow::Result<Writes> {
+        let (top, old, same) = (&self.top, &self.old, &self.scan.same);
         let (tree, index) = (self.tree, &*new);
         let results = map_parallel(self.repository, differing.to_vec(), |repository, part| {
             let paths = part.iter().map(|&at| index.entry(at).path(index).to_vec());
@@ -561,14 +516,14 @@ impl Switch<'_> {
             }
 
             if !dir {
-                self.remove_file(&path)?;
-                dirs.extend(parent_dir(&path).map(<[u8]>::to_vec));
+                remove_file(&self.top, &path)?;
+                dirs.extend(parent_dirs(&path).next().map(<[u8]>::to_vec));
                 continue;
             }
 
             if path.iter().filter(|&&byte| byte == b'/').count() >= MAX_PRUNE_DEPTH && !is_known {
                 self.remove_whole(&path)?;
-                dirs.extend(parent_dir(&path).map(<[u8]>::to_vec));
+                dirs.extend(parent_dirs(&path).next().map(<[u8]>::to_vec));
                 continue;
             }
 
@@ -576,7 +531,7 @@ impl Switch<'_> {
             dirs.insert(path);
         }
 
-        self.remove_empty_dirs(dirs)
+        remove_empty_dirs(&self.top, &dirs)
     }
 
     /// Removes pipes, sockets and devices, even ignored ones: reading a pipe named like a rule file

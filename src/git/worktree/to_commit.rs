@@ -13,10 +13,11 @@ use super::switch::{Switch, remove_empty_dirs, remove_file};
 use super::{Extent, SessionWorktree, WorktreeTarget};
 use crate::git::diff::{self, TreeChange};
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
-use crate::git::path_handle::{IfMissing, Top, WalkResult, parent_dirs};
+use crate::git::path_handle::{IfMissing, Top, WalkResult};
+use crate::git::paths::parent_dirs;
 use crate::git::repository::Repository;
 use crate::git::worktree::index::{hide_sparse, retain_visible_dirs};
-use crate::git::worktree::scan::{check_paths, parent_dir, with_rule_files};
+use crate::git::worktree::scan::{check_paths, with_rule_files};
 use crate::git::{During, version};
 use crate::host::fault;
 
@@ -83,7 +84,7 @@ fn remove_recorded(worktree: &SessionWorktree, top: &Top, new: TreeId) -> anyhow
     let mut dirs = BTreeSet::new();
     for change in changes.flatten().filter(|change| change.new.is_none()) {
         remove_file(top, &change.path)?;
-        dirs.extend(parent_dir(&change.path).map(<[u8]>::to_vec));
+        dirs.extend(parent_dirs(&change.path).next().map(<[u8]>::to_vec));
     }
 
     remove_empty_dirs(top, &dirs)?;
@@ -250,7 +251,7 @@ fn make_dirs(switch: &Switch<'_>, dirs: &[Vec<u8>]) -> anyhow::Result<()> {
         let inside = [dir, b"/x".as_slice()].concat();
         let walked = match switch.top.walk(&inside, IfMissing::Make)? {
             WalkResult::Blocked(end) => {
-                switch.remove_file(&inside[..end])?;
+                remove_file(&switch.top, &inside[..end])?;
                 switch.top.walk(&inside, IfMissing::Make)?
             }
             walked => walked,

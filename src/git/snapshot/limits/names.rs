@@ -4,7 +4,8 @@
 //! and from the documentation of the tools that write these files. Names that projects also use for
 //! sources are missing; for them there is the search for keys in the content.
 
-use super::{matches, name_of};
+use super::matches;
+use crate::git::paths;
 
 /// Names in lower case. `*` matches any characters.
 pub(in crate::git::snapshot) const SECRETS: &[&str] = &[
@@ -148,7 +149,7 @@ const PUBLIC: [&str; 3] = ["*.pub", "known_hosts*", "authorized_keys*"];
 
 /// Returns whether a path in lower case is a secret's.
 pub(super) fn is_secret(path: &[u8]) -> bool {
-    let name = name_of(path);
+    let (dirs, name) = paths::split(path);
     let fits = |pattern: &&str| matches(pattern.as_bytes(), name);
     if PUBLIC.iter().any(fits) {
         return false;
@@ -161,7 +162,6 @@ pub(super) fn is_secret(path: &[u8]) -> bool {
         return true;
     }
 
-    let dirs = &path[..path.len() - name.len()];
     let mut dirs = dirs
         .split(|&byte| byte == b'/')
         .filter(|dir| !dir.is_empty());

@@ -13,9 +13,9 @@ use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
 
 use super::super::cache::{Cache, CacheOrigin, CachedDir};
-use super::super::dir_scan::join_path;
-use super::super::limits::{SnapshotLimits, name_of};
+use super::super::limits::SnapshotLimits;
 use super::{DIR, FILES_SHIFT, GIT, OUTPUT, SavedDirs};
+use crate::git::paths;
 use crate::git::stat::{NameKind, names, open_below};
 
 /// Larger files are rather data than configuration.
@@ -112,7 +112,7 @@ impl KeySearch<'_> {
 
             names.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
             for (name, kind) in names {
-                let at = join_path(&path, &name);
+                let at = paths::join(&path, &name);
                 let is_recorded = |(last, dir): &(&Cache, CachedDir<'_>)| {
                     let entry = last.find_entry(dir, &name);
                     entry.is_some_and(|entry| {
@@ -174,13 +174,13 @@ impl KeySearch<'_> {
         };
         let subdirs = saved.cache.children(number).iter();
         let subdirs = subdirs.map(|&child| saved.cache.dir(child as usize).path);
-        let searched = subdirs.filter(|path| is_searched(name_of(path)));
+        let searched = subdirs.filter(|path| is_searched(paths::split(path).1));
         (recorded as u32 == dir.marks >> FILES_SHIFT)
             .then(|| searched.map(<[u8]>::to_vec).collect())
     }
 
     fn has_key(&self, dir: &OwnedFd, path: &[u8], amount: &mut ReadAmount) -> bool {
-        let Ok(opened) = open_below(dir, name_of(path), OFlags::RDONLY) else {
+        let Ok(opened) = open_below(dir, paths::split(path).1, OFlags::RDONLY) else {
             return false;
         };
         let file = File::from(opened);

@@ -15,7 +15,8 @@ use anyhow::Context as _;
 
 use crate::git::diff;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
-use crate::git::path_handle::{IfMissing, NameState, PathHandle, Top, WalkResult, parent_dirs};
+use crate::git::path_handle::{IfMissing, NameState, PathHandle, Top, WalkResult};
+use crate::git::paths::parent_dirs;
 use crate::git::repository::Repository;
 use crate::git::sparse::Hidden;
 use crate::git::version::{self, TreeVersion};

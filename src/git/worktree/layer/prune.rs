@@ -8,9 +8,10 @@ use std::path::Path;
 
 use gix::index::entry::Mode;
 
-use super::{LayerEntry, LowerFiles, child_path, list_layer_dir, path_in};
+use super::{LayerEntry, LowerFiles, list_layer_dir, path_in};
 use crate::git::ignore::LazyRules;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
+use crate::git::paths;
 use crate::git::repository::Repository;
 use crate::git::worktree::root::GIT;
 use crate::host::file::{Root, remove_below};
@@ -106,7 +107,7 @@ fn remove_outdated(
             if seen > MAX_IGNORED {
                 return Ok(());
             }
-            let path = child_path(&path, name);
+            let path = paths::join(&path, name.as_bytes());
             match entry {
                 LayerEntry::Dir { opaque: false } => dirs.push(path),
                 LayerEntry::Dir { opaque: true } => {}

@@ -10,12 +10,13 @@ use gix::bstr::ByteSlice as _;
 use gix::index::State;
 use gix::index::entry::{Flags, Mode, Stat};
 
+use super::path_in;
 use super::prune::MAX_IGNORED;
-use super::{child_path, path_in};
 use crate::git::diff;
 use crate::git::ignore::LazyRules;
 use crate::git::keep::damaged::FsTime;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
+use crate::git::paths;
 use crate::git::repository::Repository;
 use crate::git::snapshot;
 use crate::git::snapshot::Snapshot;
@@ -83,7 +84,7 @@ impl LayerScan<'_> {
                 if seen > MAX_IGNORED {
                     return Ok(changed);
                 }
-                let path = child_path(&path, name);
+                let path = paths::join(&path, name.as_bytes());
                 let is_dir = matches!(entry, LayerEntry::Dir { .. });
                 let mode = if is_dir { Mode::DIR } else { Mode::FILE };
                 let ignored = ignored || rules.ignores(&path, mode)?;
@@ -224,7 +225,7 @@ impl LayerScan<'_> {
                 .is_ok_and(|file| file.is_file());
             names
                 .rules
-                .extend(is_file.then(|| child_path(path, OsStr::new(name))));
+                .extend(is_file.then(|| paths::join(path, name.as_bytes())));
         }
     }
 
@@ -275,7 +276,7 @@ impl LayerScan<'_> {
                 let first = repository.leaves(TreeId(entry.id))?.into_iter().next();
                 all.extend(first.map(|leaf| {
                     let (mode, id) = (leaf.mode, leaf.id);
-                    let path = child_path(path, OsStr::from_bytes(&leaf.path));
+                    let path = paths::join(path, &leaf.path);
                     (path, TreeEntry { mode, id })
                 }));
             }
@@ -335,7 +336,7 @@ fn tracked(user: &Repository, recorded: &BTreeMap<Vec<u8>, TreeEntry>) -> anyhow
 }
 
 fn is_rules(path: &[u8]) -> bool {
-    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    let (_, name) = paths::split(path);
     RULES.iter().any(|rules| rules.as_bytes() == name)
 }
 
