@@ -2,8 +2,6 @@
 //!
 //! Fails with [`TooDifferent`] beyond a limit: a small tree can unfold to any number of paths.
 
-pub mod change;
-
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -16,7 +14,7 @@ use gix::bstr::BStr;
 use gix::objs::tree::EntryRef;
 use gix::objs::{Kind, WriteTo};
 
-pub use change::TreeChange;
+pub use crate::git::object::id::TreeChange;
 
 use super::During;
 use super::paths;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 
 use anyhow::Context as _;
 use gix::ObjectId;
@@ -22,7 +22,7 @@ use super::During;
 use super::paths::parent_dirs;
 use super::repository::Repository;
 use crate::git::object::large::{FileReader, Hashed};
-use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
+use crate::git::object::{BlobId, TreeEntry, TreeId};
 use crate::host::file::read_regular;
 use crate::text::transplant::{Insertion, transplant_changes};
 
@@ -41,6 +41,8 @@ const MOST: u64 = 16 << 20;
 const IDENT_START: &[u8] = b"$Id";
 
 const ENCODING: &str = "working-tree-encoding";
+
+const READING_ATTRIBUTES: &str = "reading attributes";
 
 pub(in crate::git) struct Filter<'repo> {
     repository: &'repo gix::Repository,
@@ -69,7 +71,7 @@ pub(in crate::git) fn open_filter<'a>(
     let mut index = gix::index::State::new(repository.gix.object_hash());
     let needed = needed.iter().map(Vec::as_slice).collect();
     for (path, TreeEntry { mode, id }) in repository.entries_at(tree, &needed)? {
-        if !matches!(mode, EntryMode::File | EntryMode::Executable) {
+        if !mode.is_file() {
             continue;
         }
 
@@ -140,24 +142,56 @@ pub(in crate::git) fn in_byte_order(
     if !bytes.starts_with(&BIG_ENDIAN_MARK) {
         return Ok(bytes);
     }
-    let during = "reading attributes";
-    let opened = repository.attributes_only(index, Source::WorktreeThenIdMapping);
-    let mut attributes = opened.during(during)?;
-    let mut chosen = attributes.selected_attribute_matches([ENCODING]);
-    attributes
-        .at_entry(BStr::new(path), None)
-        .during(during)?
-        .matching_attributes(&mut chosen);
-
-    let encoding = chosen
-        .iter_selected()
-        .find_map(|one| match one.assignment.state {
-            StateRef::Value(name) => Utf16::from_name(name.as_bstr()),
-            _ => None,
-        });
-    Ok(match encoding {
+    let encoding = encoding_of(repository, index, path)?;
+    Ok(match encoding.and_then(|name| Utf16::from_name(&name)) {
         Some(encoding) => encoding.turned(bytes),
         None => bytes,
+    })
+}
+
+/// Returns the `working-tree-encoding` of a path of the worktree.
+pub(in crate::git) fn encoding_of(
+    repository: &gix::Repository,
+    index: &gix::index::State,
+    path: &[u8],
+) -> anyhow::Result<Option<Vec<u8>>> {
+    let opened = repository.attributes_only(index, Source::WorktreeThenIdMapping);
+    let mut attributes = opened.during(READING_ATTRIBUTES)?;
+    first_attribute(&mut attributes, path, [ENCODING], |state| match state {
+        StateRef::Value(name) => Some(name.as_bstr().to_vec()),
+        _ => None,
+    })
+}
+
+/// Returns the answer of `says` to the first of these attributes of a path for which it has one.
+fn first_attribute<const N: usize, T>(
+    attributes: &mut gix::AttributeStack<'_>,
+    path: &[u8],
+    names: [&str; N],
+    says: fn(StateRef<'_>) -> Option<T>,
+) -> anyhow::Result<Option<T>> {
+    let mut chosen = attributes.selected_attribute_matches(names);
+    attributes
+        .at_entry(BStr::new(path), None)
+        .during(READING_ATTRIBUTES)?
+        .matching_attributes(&mut chosen);
+
+    let mut states = chosen.iter_selected().map(|one| one.assignment.state);
+    Ok(states.find_map(says))
+}
+
+/// Reads what filters made of a file; `None` if they changed nothing.
+pub(in crate::git) fn read_converted(
+    converted: ToGitOutcome<'_, impl Read>,
+) -> io::Result<Option<Vec<u8>>> {
+    Ok(match converted {
+        ToGitOutcome::Unchanged(_) => None,
+        ToGitOutcome::Buffer(buffer) => Some(buffer.to_vec()),
+        ToGitOutcome::Process(mut output) => {
+            let mut bytes = Vec::new();
+            output.read_to_end(&mut bytes)?;
+            Some(bytes)
+        }
     })
 }
 
@@ -183,21 +217,8 @@ impl Filter<'_> {
             None => &mut bytes,
         };
         let native = gix::path::from_bstr(BStr::new(path)).during(during())?;
-        Ok(
-            match self
-                .pipeline
-                .convert_to_git(bytes, &native, &self.index)
-                .during(during())?
-            {
-                ToGitOutcome::Unchanged(_) => None,
-                ToGitOutcome::Buffer(buffer) => Some(buffer.to_vec()),
-                ToGitOutcome::Process(mut output) => {
-                    let mut cleaned = Vec::new();
-                    output.read_to_end(&mut cleaned).with_context(during)?;
-                    Some(cleaned)
-                }
-            },
-        )
+        let converted = self.pipeline.convert_to_git(bytes, &native, &self.index);
+        read_converted(converted.during(during())?).with_context(during)
     }
 
     pub(in crate::git) fn writes_as_is(
@@ -313,24 +334,16 @@ impl Filter<'_> {
         names: [&str; N],
         says: fn(StateRef<'_>) -> Option<T>,
     ) -> anyhow::Result<Option<T>> {
-        let during = "reading attributes";
         let attributes = match &mut self.attributes {
             Some(attributes) => attributes,
             none => {
                 let opened = self
                     .repository
                     .attributes_only(&self.index, Source::IdMapping);
-                none.insert(opened.during(during)?)
+                none.insert(opened.during(READING_ATTRIBUTES)?)
             }
         };
-        let mut chosen = attributes.selected_attribute_matches(names);
-        attributes
-            .at_entry(BStr::new(path), None)
-            .during(during)?
-            .matching_attributes(&mut chosen);
-
-        let mut states = chosen.iter_selected().map(|one| one.assignment.state);
-        Ok(states.find_map(says))
+        first_attribute(attributes, path, names, says)
     }
 
     /// Returns the content that a checkout writes for a blob.

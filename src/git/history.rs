@@ -169,9 +169,5 @@ pub fn is_ancestor(
         return Ok(true);
     }
 
-    let base = repository
-        .gix
-        .merge_base(ancestor.0, descendant.0)
-        .during("comparing commits")?;
-    Ok(base.is_some_and(|base| base.detach() == ancestor.0))
+    Ok(merge_base(repository, ancestor, descendant)? == Some(ancestor))
 }

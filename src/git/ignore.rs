@@ -10,6 +10,7 @@ use gix::bstr::BStr;
 use gix::glob::pattern::Case;
 use gix::ignore::Search;
 use gix::ignore::search::Ignore;
+use gix::index::State;
 use gix::index::entry::{Flags, Mode};
 use gix::worktree::stack::state::ignore::Source;
 
@@ -40,18 +41,12 @@ pub fn ignore_status(
     check_rules(repository, paths)?;
     let index = user_index(repository)?;
     let index = &index.state;
-    let source = Source::WorktreeThenIdMappingIfNotSkipped;
-    let excludes = repository.gix.excludes(index, None, source);
-    let mut rules = excludes.during("reading git's ignore rules")?;
+    let mut rules = IgnoreStack::of(&repository.gix, index)?;
     let mut statuses = Vec::new();
 
     for path in paths {
-        let path = BStr::new(path);
-        let ignored = rules
-            .at_entry(path, Some(Mode::FILE))
-            .during("reading git's ignore rules")?
-            .is_excluded();
-        let entry = index.entry_by_path(path);
+        let ignored = rules.ignores(path, Mode::FILE)?;
+        let entry = index.entry_by_path(BStr::new(path));
         let marks = Flags::SKIP_WORKTREE | Flags::ASSUME_VALID;
         statuses.push(IgnoreStatus {
             tracked: entry.is_some(),
@@ -72,10 +67,32 @@ pub(in crate::git) fn user_index(repository: &Repository) -> anyhow::Result<Arc<
     }
 }
 
-/// git's ignore rules, loaded on first use.
+/// git's ignore rules: `.gitignore`, `info/exclude` and `core.excludesFile`.
+pub(in crate::git) struct IgnoreStack<'r>(gix::AttributeStack<'r>);
+
+const READING_RULES: &str = "reading git's ignore rules";
+
+impl<'r> IgnoreStack<'r> {
+    pub(in crate::git) fn of(
+        gix: &'r gix::Repository,
+        index: &State,
+    ) -> anyhow::Result<IgnoreStack<'r>> {
+        let source = Source::WorktreeThenIdMappingIfNotSkipped;
+        let excludes = gix.excludes(index, None, source);
+        excludes.during(READING_RULES).map(IgnoreStack)
+    }
+
+    /// Returns whether git ignores a path or a directory above it.
+    pub(in crate::git) fn ignores(&mut self, path: &[u8], mode: Mode) -> anyhow::Result<bool> {
+        let entry = self.0.at_entry(BStr::new(path), Some(mode));
+        Ok(entry.during(READING_RULES)?.is_excluded())
+    }
+}
+
+/// An [`IgnoreStack`] that is loaded on first use.
 pub(in crate::git) struct LazyRules<'r> {
     repository: &'r Repository,
-    rules: Option<gix::AttributeStack<'r>>,
+    rules: Option<IgnoreStack<'r>>,
 }
 
 impl<'r> LazyRules<'r> {
@@ -88,18 +105,14 @@ impl<'r> LazyRules<'r> {
 
     /// Returns whether git ignores a path or a directory above it.
     pub(in crate::git) fn ignores(&mut self, path: &[u8], mode: Mode) -> anyhow::Result<bool> {
-        let during = "reading git's ignore rules";
         let rules = match &mut self.rules {
             Some(rules) => rules,
             none => {
                 let index = user_index(self.repository)?;
-                let source = Source::WorktreeThenIdMappingIfNotSkipped;
-                let excludes = self.repository.gix.excludes(&index.state, None, source);
-                none.insert(excludes.during(during)?)
+                none.insert(IgnoreStack::of(&self.repository.gix, &index.state)?)
             }
         };
-        let entry = rules.at_entry(BStr::new(path), Some(mode));
-        Ok(entry.during(during)?.is_excluded())
+        rules.ignores(path, mode)
     }
 }
 

@@ -279,7 +279,7 @@ fn merge_lines(
     };
 
     let mut bytes = Vec::new();
-    let (pick, resolution) = match sink.is_in_memory() {
+    let (pick, resolution) = match sink.is_read_only() {
         // A comparison must not run a program that the attributes of a file select.
         true => {
             let mut input = InternedInput::new(&[][..], &[]);

@@ -281,13 +281,9 @@ impl Repository {
 
     /// Reads the file at a path of a tree; `None` if there is no file.
     pub fn file(&self, tree: TreeId, path: &str) -> anyhow::Result<Option<Vec<u8>>> {
-        match self.entry(tree, path.as_bytes())? {
-            Some(TreeEntry {
-                mode: EntryMode::File | EntryMode::Executable,
-                id,
-            }) => self.blob(BlobId(id)).map(Some),
-            _ => Ok(None),
-        }
+        let entry = self.entry(tree, path.as_bytes())?;
+        let file = entry.filter(|entry| entry.mode.is_file());
+        file.map(|file| self.blob(BlobId(file.id))).transpose()
     }
 
     /// Like [`Repository::file`], but fails without reading if the file is larger than `most`

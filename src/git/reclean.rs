@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::diff;
 use super::filter::{self, Filter};
-use super::object::{BlobId, EntryMode, TreeEntry, TreeId, large};
+use super::object::{BlobId, TreeEntry, TreeId, large};
 use super::paths;
 use super::repository::Repository;
 
@@ -84,8 +84,7 @@ fn file(
     path: &[u8],
 ) -> anyhow::Result<Option<(TreeEntry, Vec<u8>)>> {
     let is_file = |entry: &TreeEntry| {
-        matches!(entry.mode, EntryMode::File | EntryMode::Executable)
-            && large::find_large(repository, entry.id).is_none()
+        entry.mode.is_file() && large::find_large(repository, entry.id).is_none()
     };
     let Some(entry) = repository.entry(tree, path)?.filter(is_file) else {
         return Ok(None);

@@ -47,9 +47,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
-use gix::index::entry::Mode;
 use gix::objs::tree::EntryKind;
-use gix::objs::{Kind as ObjectKind, TreeRef, WriteTo as _};
 use rustix::fs::OFlags;
 
 use self::cache::Cache;
@@ -60,10 +58,10 @@ use contents::{ContentReader, ReadOutcome};
 use limits::{Reason, display_path};
 
 use super::repository::Repository;
-use crate::git::During;
+use crate::git::diff;
 use crate::git::keep::durable;
 use crate::git::object::writer::Sink;
-use crate::git::object::{EntryMode, TreeEntry, TreeId, absent};
+use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::paths;
 use crate::git::snapshot::list::entry_kind;
 use crate::git::stat::{self, NameKind, Stamp, is_absent};
@@ -232,41 +230,23 @@ pub fn snapshot_paths(
     }
 
     // If no name is added or removed, large trees can be patched instead of decoded.
-    if missing.is_empty()
-        && let Some(tree) = replace_entries(repository, base.0, 0, &present, &sink)?
-    {
-        return Ok(Snapshot {
-            tree: TreeId(tree),
-            left_out: Vec::new(),
-            keep: sink.stage(repository)?,
-        });
-    }
-
-    let root = absent::find(|| repository.gix.find_tree(base.0)).during("reading a tree")?;
-    let root = TreeRef::from_bytes(&root.data, repository.gix.object_hash())
-        .during("reading a tree")?
-        .into_owned();
-    let mut editor =
-        gix::objs::tree::Editor::new(root, &repository.gix.objects, repository.gix.object_hash());
-
-    // Removals first: the name of a removed file can become a directory.
-    for path in missing {
-        let removed = editor.remove_if_leaf(path_parts(path));
-        removed.during("editing a tree")?;
-    }
-    for (path, (kind, id)) in present {
-        editor
-            .upsert(path_parts(path), kind, id)
-            .during("editing a tree")?;
-    }
-
-    let tree = editor.write(|tree| {
-        let mut data = Vec::new();
-        tree.write_to(&mut data)?;
-        sink.add(ObjectKind::Tree, data)
-    })?;
+    let patched = match missing.is_empty() {
+        true => replace_entries(repository, base.0, 0, &present, &sink)?,
+        false => None,
+    };
+    let tree = match patched {
+        Some(tree) => TreeId(tree),
+        None => {
+            let missing = missing.into_iter().map(|path| (path.clone(), None));
+            let present = present.into_iter().map(|(path, (kind, id))| {
+                let mode = EntryMode::from(kind);
+                (path.to_vec(), Some(TreeEntry { mode, id }))
+            });
+            diff::tree_into(repository, &sink, base, &missing.chain(present).collect())?
+        }
+    };
     Ok(Snapshot {
-        tree: TreeId(tree),
+        tree,
         left_out: Vec::new(),
         keep: sink.stage(repository)?,
     })
@@ -375,11 +355,7 @@ fn read_path(
             display_path(path)
         ),
         NameKind::File | NameKind::Link => {
-            let before = before.map(|entry| match entry.mode {
-                EntryMode::Executable => Mode::FILE_EXECUTABLE,
-                EntryMode::Link => Mode::SYMLINK,
-                _ => Mode::FILE,
-            });
+            let before = before.map(|entry| entry.mode.into());
             let kind = entry_kind(scan, &name_stat, before);
             match reader.read(path, kind, true)? {
                 ReadOutcome::Read(id, _) => Ok(Some((kind, id))),
@@ -394,8 +370,4 @@ fn read_path(
             }
         }
     }
-}
-
-fn path_parts(path: &[u8]) -> impl Iterator<Item = &gix::bstr::BStr> {
-    path.split(|&byte| byte == b'/').map(|part| part.as_bstr())
 }

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::git::object::{EntryMode, TreeId};
+use crate::git::object::TreeId;
 use crate::git::repository::Repository;
 use crate::git::user_git::{in_checkout, silent_git};
 
 /// Returns the paths of the submodules of a tree. A `.gitmodules` that git cannot read names none.
 pub fn list_submodules(repository: &Repository, tree: TreeId) -> anyhow::Result<BTreeSet<Vec<u8>>> {
     let entry = repository.entry(tree, b".gitmodules")?;
-    let is_file = |mode| matches!(mode, EntryMode::File | EntryMode::Executable);
-    let Some(entry) = entry.filter(|entry| is_file(entry.mode)) else {
+    let Some(entry) = entry.filter(|entry| entry.mode.is_file()) else {
         return Ok(BTreeSet::new());
     };
 

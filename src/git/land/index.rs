@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use gix::objs::tree::EntryKind;
 
 use crate::git::command::{run_checked, run_with_input};
 use crate::git::diff;
@@ -191,7 +192,10 @@ fn set<'e>(
     let (mut removed, mut added) = (Vec::new(), Vec::new());
     for (path, entry) in entries {
         let (lines, line) = match entry {
-            Some(entry) => (&mut added, format!("{} {}\t", mode(entry.mode), entry.id)),
+            Some(entry) => {
+                let mode = EntryKind::from(entry.mode).as_octal_str();
+                (&mut added, format!("{mode} {}\t", entry.id))
+            }
             None => {
                 let null = repository.gix.object_hash().null();
                 (&mut removed, format!("0 {null}\t"))
@@ -266,16 +270,6 @@ fn entry(mode: &str, id: &str) -> anyhow::Result<Option<TreeEntry>> {
     };
     let id = gix::ObjectId::from_hex(id.as_bytes())?;
     Ok(Some(TreeEntry { mode, id }))
-}
-
-fn mode(mode: EntryMode) -> &'static str {
-    match mode {
-        EntryMode::File => "100644",
-        EntryMode::Executable => "100755",
-        EntryMode::Link => "120000",
-        EntryMode::Gitlink => "160000",
-        EntryMode::Tree => "040000",
-    }
 }
 
 fn file(repository: &Repository, name: &str) -> PathBuf {

@@ -89,6 +89,23 @@ pub struct TreeEntry {
     pub id: gix::ObjectId,
 }
 
+/// A path at which two trees differ; never a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeChange {
+    /// Path with `/` between components.
+    pub path: Vec<u8>,
+    pub old: Option<TreeEntry>,
+    pub new: Option<TreeEntry>,
+}
+
+impl TreeChange {
+    /// Returns whether this is a change of a submodule only, so no file of this repository.
+    pub fn is_of_repository(&self) -> bool {
+        let mut entries = self.old.iter().chain(&self.new);
+        entries.all(|entry| entry.mode == EntryMode::Gitlink)
+    }
+}
+
 impl From<gix::objs::tree::EntryMode> for EntryMode {
     fn from(mode: gix::objs::tree::EntryMode) -> EntryMode {
         EntryMode::from(mode.kind())
@@ -106,6 +123,13 @@ impl From<gix::objs::tree::EntryKind> for EntryMode {
             EntryKind::Tree => EntryMode::Tree,
             EntryKind::Commit => EntryMode::Gitlink,
         }
+    }
+}
+
+impl From<EntryMode> for gix::index::entry::Mode {
+    fn from(mode: EntryMode) -> gix::index::entry::Mode {
+        let kind = gix::objs::tree::EntryKind::from(mode);
+        gix::objs::tree::EntryMode::from(kind).into()
     }
 }
 

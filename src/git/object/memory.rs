@@ -8,9 +8,8 @@ use std::thread::JoinHandle;
 
 use gix::ObjectId;
 
-use super::id::TreeId;
+use super::id::{TreeChange, TreeId};
 use super::tree::{LargeTrees, NewTree, StoredTree};
-use crate::git::diff::change::TreeChange;
 
 const PAIRS: usize = 8;
 

@@ -3,16 +3,14 @@
 use std::collections::BTreeSet;
 
 use crate::git::filter;
+use crate::git::object::batch::read_blob_within;
 use crate::git::object::large::LARGE;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 
 /// Reads a blob for display or a line diff; `None` if it is too large.
 pub fn small_blob(repository: &Repository, id: BlobId) -> anyhow::Result<Option<Vec<u8>>> {
-    if repository.blob_size(id)? > LARGE {
-        return Ok(None);
-    }
-    repository.blob(id).map(Some)
+    read_blob_within(repository, id, LARGE)
 }
 
 /// Returns the text of one side of a diff: empty if there is no file, `None` if it is not text or
@@ -80,7 +78,7 @@ impl<'r> CheckedOut<'r> {
     pub fn bytes(&mut self, path: &[u8], entry: &TreeEntry) -> anyhow::Result<Vec<u8>> {
         let blob = self.repository.blob(BlobId::of(entry.id))?;
         match entry.mode {
-            EntryMode::File | EntryMode::Executable => self.filter.smudge(path, blob),
+            mode if mode.is_file() => self.filter.smudge(path, blob),
             _ => Ok(blob),
         }
     }

@@ -73,10 +73,6 @@ impl Sink {
         }
     }
 
-    pub(in crate::git) fn is_in_memory(&self) -> bool {
-        self.read_only
-    }
-
     pub(in crate::git) fn add(&self, kind: Kind, data: Vec<u8>) -> anyhow::Result<ObjectId> {
         self.add_unless(None, kind, data)
     }

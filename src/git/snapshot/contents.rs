@@ -12,10 +12,8 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use gix::ObjectId;
-use gix::attrs::StateRef;
-use gix::bstr::{BStr, ByteSlice as _};
+use gix::bstr::ByteSlice as _;
 use gix::filter::Pipeline;
-use gix::filter::plumbing::pipeline::convert::ToGitOutcome;
 use gix::index::entry::Stat;
 use gix::objs::Kind as ObjectKind;
 use gix::objs::tree::EntryKind;
@@ -27,7 +25,7 @@ use super::context::ScanContext;
 use super::dir_scan::Scanned;
 use super::limits::{LeftOut, Reason, display_path};
 use crate::git::During;
-use crate::git::filter::in_byte_order;
+use crate::git::filter::{encoding_of, in_byte_order, read_converted};
 use crate::git::object::BlobId;
 use crate::git::object::large::{FileReader, LARGE, hash_of};
 use crate::git::object::writer::Sink;
@@ -62,11 +60,6 @@ pub(super) enum ReadOutcome {
 enum PathContent {
     Bytes(Vec<u8>, Stat),
     Large(File),
-}
-
-pub(super) enum Filtered {
-    Unchanged,
-    Bytes(Vec<u8>),
 }
 
 /// Reads every file without a known id and fills in the ids.
@@ -246,8 +239,7 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         let index = self.scan.index()?;
         let data = in_byte_order(self.repo, &index.state, path, data)?;
         let data = match self.filtered(path, data.as_slice()) {
-            Ok(Filtered::Unchanged) => data,
-            Ok(Filtered::Bytes(data)) => data,
+            Ok(filtered) => filtered.unwrap_or(data),
             Err(error) => return self.unfiltered(path, error),
         };
         // After the filters, because the turn's version is stored filtered.
@@ -286,7 +278,8 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         error: anyhow::Error,
     ) -> anyhow::Result<ReadOutcome> {
         // `git add` refuses the file too, but that is no reason to refuse the whole snapshot.
-        if self.has_encoding(path)? {
+        let index = self.scan.index()?;
+        if encoding_of(self.repo, &index.state, path)?.is_some() {
             let why = "its content is not in its `working-tree-encoding`";
             return Ok(ReadOutcome::LeftOut(Reason::Unreadable(why.to_owned())));
         }
@@ -330,25 +323,12 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         read_stable(&file).map(|(data, stat)| PathContent::Bytes(data, stat))
     }
 
-    fn has_encoding(&self, path: &[u8]) -> anyhow::Result<bool> {
-        let index = self.scan.index()?;
-        let mut attributes = self
-            .repo
-            .attributes_only(&index.state, Source::WorktreeThenIdMapping)
-            .during("reading git's attributes")?;
-        let mut encoding = attributes.selected_attribute_matches(["working-tree-encoding"]);
-        attributes
-            .at_entry(BStr::new(path), None)
-            .during("reading git's attributes")?
-            .matching_attributes(&mut encoding);
-
-        let is_value = |state| matches!(state, StateRef::Value(_));
-        Ok(encoding
-            .iter_selected()
-            .any(|attribute| is_value(attribute.assignment.state)))
-    }
-
-    pub(super) fn filtered(&mut self, path: &[u8], data: impl Read) -> anyhow::Result<Filtered> {
+    /// Returns the content that git stores; `None` if no filter changes it.
+    pub(super) fn filtered(
+        &mut self,
+        path: &[u8],
+        data: impl Read,
+    ) -> anyhow::Result<Option<Vec<u8>>> {
         let index = self.scan.index()?;
         let filters = match &mut self.filters {
             Some(filters) => filters,
@@ -366,19 +346,8 @@ impl<'g, 'r> ContentReader<'g, 'r> {
 
         let name = Path::new(OsStr::from_bytes(path));
         let failed = || format!("cannot record `{}`: its filter failed", display_path(path));
-        let mut converted = Vec::new();
-        match filters
-            .convert_to_git(data, name, &index.state)
-            .during(failed())?
-        {
-            ToGitOutcome::Unchanged(_) => return Ok(Filtered::Unchanged),
-            ToGitOutcome::Buffer(buffer) => converted.extend_from_slice(buffer),
-            ToGitOutcome::Process(mut process) => {
-                process.read_to_end(&mut converted).with_context(failed)?;
-            }
-        }
-
-        Ok(Filtered::Bytes(converted))
+        let converted = filters.convert_to_git(data, name, &index.state);
+        read_converted(converted.during(failed())?).with_context(failed)
     }
 }
 
@@ -476,7 +445,7 @@ impl ContentReader<'_, '_> {
         };
 
         let id = match self.filtered(path, read()) {
-            Ok(Filtered::Unchanged) => {
+            Ok(None) => {
                 if let Some(reason) = secret {
                     let id = hash_of(self.repo.object_hash(), read(), name_stat.size).ok();
                     if !id.flatten().is_some_and(|id| self.is_made_as(path, id)) {
@@ -491,7 +460,7 @@ impl ContentReader<'_, '_> {
                 }
                 self.sink.add_large(name_stat.size, read)?
             }
-            Ok(Filtered::Bytes(data)) => match secret.filter(|_| !self.is_made(path, &data)) {
+            Ok(Some(data)) => match secret.filter(|_| !self.is_made(path, &data)) {
                 Some(reason) => return Ok(Some(ReadOutcome::LeftOut(reason))),
                 None if tracked => Some(self.sink.add(ObjectKind::Blob, data)?),
                 None => Some(self.sink.add_untracked(data, self.mode)?),

@@ -5,11 +5,10 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
+use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
 use gix::index::entry::Mode;
 use gix::index::entry::stat::Options;
-use gix::worktree::stack::state::ignore::Source;
-use gix::{AttributeStack, ObjectId};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::OFlags;
 
@@ -18,6 +17,7 @@ use super::limits::{Forced, SnapshotLimits, display_path};
 use super::loaded::stat_of;
 use super::tracked::{Index, Names};
 use crate::git::During as _;
+use crate::git::ignore::IgnoreStack;
 use crate::git::paths;
 use crate::git::repository::Repository;
 use crate::git::sparse::is_on;
@@ -320,11 +320,10 @@ fn add_file(hash: &mut DefaultHasher, path: &Path) {
 /// times their size to read them.
 const MAX_RULE_FILE: u64 = 8 << 20;
 
-/// Ignore rules from `.gitignore`, `info/exclude` and `core.excludesFile`, read on first use.
+/// Ignore rules with the index of the scan, read on first use.
 pub(super) struct IgnoreRules<'r> {
     repo: &'r gix::Repository,
-    /// Rules on the path that was queried last.
-    stack: Option<AttributeStack<'r>>,
+    stack: Option<IgnoreStack<'r>>,
 }
 
 impl<'r> IgnoreRules<'r> {
@@ -341,21 +340,9 @@ impl<'r> IgnoreRules<'r> {
     ) -> anyhow::Result<bool> {
         let stack = match &mut self.stack {
             Some(stack) => stack,
-            empty => {
-                let source = Source::WorktreeThenIdMappingIfNotSkipped;
-                empty.insert(
-                    self.repo
-                        .excludes(&scan.index()?.state, None, source)
-                        .during("reading the ignore rules")?,
-                )
-            }
+            empty => empty.insert(IgnoreStack::of(self.repo, &scan.index()?.state)?),
         };
-        let mode = if dir { Mode::DIR } else { Mode::FILE };
-        let platform = stack
-            .at_entry(path.as_bstr(), Some(mode))
-            .during("reading the ignore rules")?;
-
-        Ok(platform.is_excluded())
+        stack.ignores(path, if dir { Mode::DIR } else { Mode::FILE })
     }
 }
 

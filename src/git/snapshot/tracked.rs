@@ -8,9 +8,9 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice;
 use gix::index::entry::{Flags, Mode, Stage, Stat};
 use gix::index::{Entry, State};
-use gix::objs::tree::EntryKind;
 
 use crate::git::During;
+use crate::git::object::EntryMode;
 
 pub(in crate::git) struct Index {
     /// Empty if the index file does not exist.
@@ -186,16 +186,9 @@ impl<'i> Names<'i> {
         let mut names = Vec::new();
         for entry in tree.iter() {
             let entry = entry.during("reading a folder of a sparse index")?;
-            let mode = match entry.kind() {
-                EntryKind::Tree => Mode::DIR,
-                EntryKind::Blob => Mode::FILE,
-                EntryKind::BlobExecutable => Mode::FILE_EXECUTABLE,
-                EntryKind::Link => Mode::SYMLINK,
-                EntryKind::Commit => Mode::COMMIT,
-            };
             let file = Tracked {
                 id: entry.id().detach(),
-                mode,
+                mode: EntryMode::from(entry.kind()).into(),
                 stat: Stat::default(),
                 frozen: Some(Frozen::LeftOut),
                 is_settled: true,

@@ -119,13 +119,7 @@ pub(super) fn for_tree(
 
 /// Converts a mode; `None` for a tree.
 pub(super) fn mode(mode: EntryMode) -> Option<IndexMode> {
-    match mode {
-        EntryMode::File => Some(IndexMode::FILE),
-        EntryMode::Executable => Some(IndexMode::FILE_EXECUTABLE),
-        EntryMode::Link => Some(IndexMode::SYMLINK),
-        EntryMode::Gitlink => Some(IndexMode::COMMIT),
-        EntryMode::Tree => None,
-    }
+    (mode != EntryMode::Tree).then(|| mode.into())
 }
 
 /// Writes the index of a complete worktree, and the note of its tree.

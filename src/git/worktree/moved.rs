@@ -53,8 +53,6 @@ impl SessionWorktree {
     }
 }
 
-struct WorktreeReader<'a>(&'a SessionWorktree);
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
     pub from: Vec<u8>,
@@ -92,7 +90,7 @@ impl Before {
             return Ok(Vec::new());
         }
 
-        let (before, reader) = (&*self.state()?, WorktreeReader(worktree));
+        let before = &*self.state()?;
         for change in deleted {
             let indexed = before.entry_by_path(change.path.as_bstr());
             if let (Some(indexed), Some(entry)) = (indexed, &change.old) {
@@ -107,7 +105,7 @@ impl Before {
             return Ok(moved);
         }
 
-        for candidate in reader.names()? {
+        for candidate in worktree.names_in(vec![(Vec::new(), false)], false)? {
             let Some(same) = missing.get_mut(&key(&candidate.metadata)) else {
                 continue;
             };
@@ -118,7 +116,7 @@ impl Before {
 
             for at in 0..same.len() {
                 let (from, entry) = same[at];
-                if reader.is_same(old, from, entry, &candidate)? {
+                if worktree.has_same_content(old, from, entry, &candidate)? {
                     moved.push(Moved {
                         from: from.to_vec(),
                         to: candidate.path,
@@ -141,17 +139,16 @@ impl Before {
         since: FsTime,
     ) -> anyhow::Result<Vec<Vec<u8>>> {
         let mut repositories = self.repositories();
-        let reader = WorktreeReader(worktree);
         repositories.extend(more.iter().cloned());
         repositories.sort();
         repositories.dedup();
 
         let mut changed = Vec::new();
         for path in repositories {
-            let inside = reader.names_in(vec![(path.clone(), true)], true)?;
+            let inside = worktree.names_in(vec![(path.clone(), true)], true)?;
             let names = inside.iter().map(|file| FsTime::of(&file.metadata));
             if names
-                .chain(reader.moves_of(&path))
+                .chain(worktree.moves_of(&path))
                 .any(|time| time >= since)
             {
                 changed.push(path);
@@ -182,7 +179,7 @@ impl Before {
     }
 }
 
-impl WorktreeReader<'_> {
+impl SessionWorktree {
     /// Returns the times at which a nested repository was created and at which its HEAD moved.
     fn moves_of(&self, path: &[u8]) -> Vec<FsTime> {
         let top = self.full_path(path);
@@ -201,7 +198,7 @@ impl WorktreeReader<'_> {
     }
 
     /// Returns whether a file equals the tree's entry of another path.
-    fn is_same(
+    fn has_same_content(
         &self,
         old: TreeId,
         from: &[u8],
@@ -213,25 +210,21 @@ impl WorktreeReader<'_> {
                 return Ok(false);
             };
             let size = file.metadata()?.len();
-            let id = large::id_of(&self.0.repository, &file, size);
+            let id = large::id_of(&self.repository, &file, size);
             return Ok(id.is_ok_and(|id| id == Some(entry.id)));
         }
 
         let WalkResult::Handle(handle) =
-            Top::open_own(&self.0.files)?.walk(&candidate.path, IfMissing::Stop)?
+            Top::open_own(&self.files)?.walk(&candidate.path, IfMissing::Stop)?
         else {
             return Ok(false);
         };
-        let mut version = version::tree_version(&self.0.repository, old, std::iter::once(from))?;
+        let mut version = version::tree_version(&self.repository, old, std::iter::once(from))?;
         version.is(
             from,
             Some(entry),
-            &version::read_disk(&self.0.repository, &handle)?,
+            &version::read_disk(&self.repository, &handle)?,
         )
-    }
-
-    fn names(&self) -> anyhow::Result<Vec<WorktreeName>> {
-        self.names_in(vec![(Vec::new(), false)], false)
     }
 
     /// Lists directories recursively, optionally with subdirectories. Unreadable directories are
@@ -277,13 +270,13 @@ impl WorktreeReader<'_> {
     /// Returns whether a directory is a nested repository, here or in the user's files.
     fn is_repository(&self, dir: &[u8]) -> bool {
         let dir = Path::new(OsStr::from_bytes(dir)).join(".git");
-        let lower = self.0.lower.as_ref().map(|lower| &lower.files);
-        let tops = std::iter::once(&self.0.files).chain(lower);
+        let lower = self.lower.as_ref().map(|lower| &lower.files);
+        let tops = std::iter::once(&self.files).chain(lower);
         tops.map(|top| top.join(&dir)).any(|git| git.exists())
     }
 
     fn full_path(&self, path: &[u8]) -> PathBuf {
-        self.0.files.join(OsStr::from_bytes(path))
+        self.files.join(OsStr::from_bytes(path))
     }
 }
 

@@ -13,14 +13,11 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::Context;
 use gix::bstr::ByteSlice;
 use gix::index::entry::Mode;
-use gix::worktree::stack::state::ignore::Source;
 use rustix::fs::{FileType, Stat};
 
 use super::SessionWorktree;
 use super::editable::editable_modules;
-use crate::git::During;
-use crate::git::ignore::TextRules;
-use crate::git::ignore::user_index;
+use crate::git::ignore::{IgnoreStack, TextRules, user_index};
 use crate::git::path_handle::{FileContents, IfMissing, OnDisk, PathHandle, Top, WalkResult};
 use crate::git::paths;
 use crate::git::repository::Repository;
@@ -195,10 +192,7 @@ impl<'a> Walker<'a> {
 
     fn walk(&mut self, workspace: &Repository) -> anyhow::Result<()> {
         let index = &user_index(workspace)?.state;
-        let mut rules = workspace
-            .gix
-            .excludes(index, None, Source::WorktreeThenIdMappingIfNotSkipped)
-            .during("reading ignore rules")?;
+        let mut rules = IgnoreStack::of(&workspace.gix, index)?;
         let mut dirs = vec![WorkspaceName {
             path: Vec::new(),
             is_dir: true,
@@ -215,11 +209,8 @@ impl<'a> Walker<'a> {
         let mut outermost = Vec::new();
         while let Some(dir) = dirs.pop() {
             for mut entry in self.inside(&dir)? {
-                let (path, mode) = (
-                    entry.path.as_bstr(),
-                    if entry.is_dir { Mode::DIR } else { Mode::FILE },
-                );
-                if !entry.is_dir && index.entry_by_path(path).is_some() {
+                let mode = if entry.is_dir { Mode::DIR } else { Mode::FILE };
+                if !entry.is_dir && index.entry_by_path(entry.path.as_bstr()).is_some() {
                     continue;
                 }
                 // A repository of its own, of which git itself lists nothing.
@@ -227,11 +218,7 @@ impl<'a> Walker<'a> {
                     continue;
                 }
 
-                entry.ignored = entry.ignored
-                    || rules
-                        .at_entry(path, Some(mode))
-                        .during("reading ignore rules")?
-                        .is_excluded();
+                entry.ignored = entry.ignored || rules.ignores(&entry.path, mode)?;
                 if entry.ignored && self.link.fits(&entry) {
                     self.link_to(&entry.path)?;
                 } else if entry.ignored

@@ -9,12 +9,13 @@ use std::collections::{BTreeSet, HashSet};
 
 use anyhow::Context;
 use gix::bstr::ByteSlice as _;
-use gix::index::entry::{Flags, Mode, Mode as IndexMode, Stage, Stat};
-use gix::index::{Entry, Entry as IndexEntry, State};
-use gix::worktree::stack::state::{attributes, ignore};
+use gix::index::entry::{Flags, Mode as IndexMode, Stage, Stat};
+use gix::index::{Entry as IndexEntry, State};
+use gix::worktree::stack::state::attributes;
 
 use super::progress::{ProgressWatch, WriteProgress};
 use super::scan::{Other, Scan};
+use crate::git::ignore::IgnoreStack;
 use crate::git::object::{EntryMode, TreeEntry, TreeId, large};
 use crate::git::parallel::map_parallel;
 use crate::git::path_handle::{IfMissing, PathHandle, Top, WalkResult};
@@ -424,7 +425,7 @@ struct TargetChecker<'a> {
 }
 
 impl TargetChecker<'_> {
-    fn at(&mut self, path: &[u8], entry: &Entry) -> anyhow::Result<Occupancy> {
+    fn at(&mut self, path: &[u8], entry: &IndexEntry) -> anyhow::Result<Occupancy> {
         let Some(entry) = tree_entry_of(entry) else {
             return Ok(Occupancy::Occupied);
         };
@@ -467,14 +468,10 @@ impl TargetChecker<'_> {
 }
 
 /// Returns the tree entry of a file or symlink; `None` for a submodule.
-pub(super) fn tree_entry_of(entry: &Entry) -> Option<TreeEntry> {
-    let mode = match entry.mode {
-        Mode::FILE => EntryMode::File,
-        Mode::FILE_EXECUTABLE => EntryMode::Executable,
-        Mode::SYMLINK => EntryMode::Link,
-        _ => return None,
-    };
-    Some(TreeEntry { mode, id: entry.id })
+pub(super) fn tree_entry_of(entry: &IndexEntry) -> Option<TreeEntry> {
+    let mode = EntryMode::from(entry.mode.to_tree_entry_mode()?);
+    let is_leaf = mode.is_file() || mode == EntryMode::Link;
+    is_leaf.then_some(TreeEntry { mode, id: entry.id })
 }
 
 /// Directories below this depth are removed without checking for ignored files: no build is that
@@ -488,30 +485,18 @@ impl Switch<'_> {
             return Ok(());
         }
 
-        let source = ignore::Source::WorktreeThenIdMappingIfNotSkipped;
-        let mut rules = self
-            .repository
-            .gix
-            .excludes(new, None, source)
-            .during("reading ignore rules")?;
+        let mut rules = IgnoreStack::of(&self.repository.gix, new)?;
         let mut dirs = BTreeSet::new();
         let mut others = self.without_pipes(self.scan.others.clone())?;
 
         while let Some(Other { path, dir }) = others.pop() {
-            let path_of = path.as_bstr();
-            let is_known = new.entry_by_path(path_of).is_some();
+            let is_known = new.entry_by_path(path.as_bstr()).is_some();
             if !dir && is_known {
                 continue;
             }
 
             let mode = if dir { IndexMode::DIR } else { IndexMode::FILE };
-
-            if !is_known
-                && rules
-                    .at_entry(path_of, Some(mode))
-                    .during("reading ignore rules")?
-                    .is_excluded()
-            {
+            if !is_known && rules.ignores(&path, mode)? {
                 continue;
             }
 
