@@ -65,8 +65,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
+use gix::index::State;
 
-use self::index::LayerIndex;
 use self::progress::ProgressWatch;
 use self::record::WorktreeRecord;
 use self::root::WorktreeRoot;
@@ -129,8 +129,9 @@ struct LowerDir {
     /// Where commands find the object store, if the overlay is mounted over the checkout itself and
     /// covers the user's git directory. An empty directory outside of it.
     store_at: Option<PathBuf>,
-    /// The index with which commands start.
-    index: Arc<LayerIndex>,
+    /// The index with which commands start, and its encoding.
+    index: Arc<State>,
+    index_bytes: Vec<u8>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -432,7 +433,7 @@ impl SessionWorktree {
 
     fn index(&self) -> std::io::Result<Cow<'_, [u8]>> {
         match &self.lower {
-            Some(lower) => Ok(Cow::Borrowed(&lower.index.bytes)),
+            Some(lower) => Ok(Cow::Borrowed(&lower.index_bytes)),
             None => read_regular(&self.record.index(), MAX_INDEX).map(Cow::Owned),
         }
     }

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
 use gix::index::entry::{Flags, Mode as IndexMode, Stat};
 use gix::index::{Entry, File, State};
@@ -137,18 +136,19 @@ pub(super) fn write(repository: &Repository, index: State, tree: TreeId) -> anyh
 pub(super) fn write_part(repository: &Repository, mut index: State) -> anyhow::Result<()> {
     // The cached trees do not match the changed entries.
     index.remove_tree();
+    Ok(write_cache(&repository.gix.index_path(), &encode(&index)?)?)
+}
+
+/// Encodes an index as in its file.
+pub(super) fn encode(index: &State) -> anyhow::Result<Vec<u8>> {
     let length = BASE_SIZE + index.entries().len() * MAX_ENTRY_SIZE + index.path_backing().len();
     let mut bytes = Vec::with_capacity(length);
-    let file = File::from_state(index, repository.gix.index_path());
-
-    // git accepts a null checksum: always since 2.40, before that except in `fsck`.
-    let options = gix::index::write::Options {
-        skip_hash: true,
-        ..Default::default()
-    };
-    file.write_to(&mut bytes, options)
+    index
+        .write_to(&mut bytes, Default::default())
         .during("writing the index of the worktree")?;
-    Ok(write_cache(&repository.gix.index_path(), &bytes)?)
+    // git accepts a null checksum: always since 2.40, before that except in `fsck`.
+    bytes.extend_from_slice(index.object_hash().null().as_slice());
+    Ok(bytes)
 }
 
 pub(super) fn forget_tree(repository: &Repository) {
@@ -180,29 +180,6 @@ fn identity(repository: &Repository) -> Option<String> {
 fn note(repository: &Repository) -> PathBuf {
     repository.gix.index_path().with_file_name(TREE_NOTE)
 }
-
-pub(super) const INDEX_MAGIC: &[u8] = b"DIRC";
-
-/// Offset of the version.
-pub(super) const VERSION_OFFSET: usize = 4;
-
-/// Offset of the number of entries.
-pub(super) const COUNT_OFFSET: usize = 8;
-
-/// Offset of the first entry.
-pub(super) const HEADER_LEN: usize = 12;
-
-/// Bytes of an entry before its id.
-pub(super) const STAT_LEN: usize = 40;
-
-/// Length of the flags after the id.
-pub(super) const FLAGS_LEN: usize = 2;
-
-/// Flag: two more bytes of flags follow.
-pub(super) const EXTENDED_FLAG: u16 = 0x4000;
-
-/// Entries are padded with at least one NUL to a multiple of this, except in version 4.
-pub(super) const ENTRY_ALIGNMENT: usize = 8;
 
 /// Sets `skip-worktree` as in the user's index. Returns whether any entry changed.
 pub(super) fn hide_sparse(user: &Repository, index: &mut State) -> anyhow::Result<bool> {
@@ -242,188 +219,27 @@ pub(super) fn retain_visible_dirs(
     Ok(dirs)
 }
 
-// The index with which commands start in a layer: the user's files with their known stats.
-//
-// It is encoded directly from the private index of the last snapshot, in version 2, or in version
-// 3 for a sparse checkout (`gitformat-index`).
-
-/// Length in the flags of an entry with a longer name.
-const LONG_NAME_LEN: usize = 0xfff;
-
-/// Extended flag of a file that a sparse checkout leaves out.
-const SKIP_WORKTREE: u16 = 0x4000;
-
-const ENTRY_ESTIMATE: usize = 128;
-
-#[derive(Debug)]
-pub struct LayerIndex {
-    pub(super) bytes: Vec<u8>,
-    pub(super) repositories: Vec<Vec<u8>>,
-    hash: gix::hash::Kind,
-}
-
-impl LayerIndex {
-    /// Encodes the files of `start`. `private` is the private index of a snapshot with `tree`.
-    pub(super) fn of(
-        user: &Repository,
-        tree: TreeId,
-        start: TreeId,
-        private: &Path,
-    ) -> anyhow::Result<LayerIndex> {
-        let hidden = Hidden::of(user)?;
-        let mut index = LayerIndex::new(user, &hidden);
-        let add = |file: KnownFile<'_>| index.add(&file, hidden.has(file.path));
-        let known = match start == tree {
-            true => each_known_file(user, private, tree, add),
-            false => None,
-        };
-        if known.is_none() {
-            index = LayerIndex::new(user, &hidden);
+/// Returns the index with which commands start in a layer: the files of `start` with their known
+/// stats. `private` is the private index of a snapshot with `tree`.
+pub(super) fn for_layer(
+    user: &Repository,
+    tree: TreeId,
+    start: TreeId,
+    private: &Path,
+) -> anyhow::Result<State> {
+    let mut known = State::new(user.gix.object_hash());
+    let add = |file: KnownFile<'_>| {
+        let (flags, path) = (Flags::empty(), file.path.as_bstr());
+        known.dangerously_push_entry(file.stat, file.id, flags, file.mode, path);
+    };
+    let is_known = start == tree && each_known_file(user, private, tree, add).is_some();
+    let mut index = match is_known {
+        true => known,
+        false => {
             let files = user.gix.index_from_tree(&start.0);
-            let files = files.during("reading the files of a turn")?;
-            for entry in files.entries() {
-                let path = entry.path(&files).as_bytes();
-                let (mode, id, stat) = (entry.mode, entry.id, Stat::default());
-                let file = KnownFile {
-                    path,
-                    mode,
-                    id,
-                    stat,
-                };
-                index.add(&file, hidden.has(path));
-            }
+            files.during("reading the files of a turn")?.into_parts().0
         }
-
-        // git accepts a null checksum: always since 2.40, before that except in `fsck`.
-        let none = ObjectId::null(index.hash);
-        index.bytes.extend_from_slice(none.as_slice());
-        Ok(index)
-    }
-
-    fn new(user: &Repository, hidden: &Hidden) -> LayerIndex {
-        let version: u32 = if hidden.is_empty() { 2 } else { 3 };
-        let metadata = user.gix.index_path().metadata();
-        let length = metadata.map_or(0, |metadata| metadata.len() as usize);
-        let mut bytes = Vec::with_capacity(length + ENTRY_ESTIMATE);
-        bytes.extend_from_slice(INDEX_MAGIC);
-        bytes.extend_from_slice(&version.to_be_bytes());
-        bytes.extend_from_slice(&0_u32.to_be_bytes());
-        LayerIndex {
-            bytes,
-            repositories: Vec::new(),
-            hash: user.gix.object_hash(),
-        }
-    }
-
-    /// Appends an entry. Entries must be added in order.
-    fn add(&mut self, file: &KnownFile<'_>, is_hidden: bool) {
-        if file.mode == IndexMode::COMMIT {
-            self.repositories.push(file.path.to_vec());
-        }
-
-        let count = self.bytes[COUNT_OFFSET..COUNT_OFFSET + 4]
-            .try_into()
-            .map(u32::from_be_bytes);
-        let count = count.unwrap_or_default() + 1;
-        self.bytes[COUNT_OFFSET..COUNT_OFFSET + 4].copy_from_slice(&count.to_be_bytes());
-
-        let (start, stat) = (self.bytes.len(), &file.stat);
-        let numbers = [
-            stat.ctime.secs,
-            stat.ctime.nsecs,
-            stat.mtime.secs,
-            stat.mtime.nsecs,
-            stat.dev,
-            stat.ino,
-            file.mode.bits(),
-            stat.uid,
-            stat.gid,
-            stat.size,
-        ];
-        let mut fixed = [0; STAT_LEN];
-        for (field, number) in fixed.chunks_exact_mut(4).zip(numbers) {
-            field.copy_from_slice(&number.to_be_bytes());
-        }
-        self.bytes.extend_from_slice(&fixed);
-        self.bytes.extend_from_slice(file.id.as_slice());
-
-        let flags = file.path.len().min(LONG_NAME_LEN) as u16;
-        let more = if is_hidden { EXTENDED_FLAG } else { 0 };
-        self.bytes.extend_from_slice(&(flags | more).to_be_bytes());
-        if is_hidden {
-            self.bytes.extend_from_slice(&SKIP_WORKTREE.to_be_bytes());
-        }
-        self.bytes.extend_from_slice(file.path);
-        let length = (self.bytes.len() - start) / ENTRY_ALIGNMENT + 1;
-        self.bytes.resize(start + length * ENTRY_ALIGNMENT, 0);
-    }
-
-    pub(super) fn state(&self) -> anyhow::Result<State> {
-        let options = gix::index::decode::Options::default();
-        let time = State::new(self.hash).timestamp();
-        let read = State::from_bytes(&self.bytes, time, self.hash, options);
-        Ok(read.during("reading the index of a layer")?.0)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(index: &LayerIndex) -> Vec<(String, IndexMode, u32, bool)> {
-        let state = index.state().unwrap();
-        let entries = state.entries().iter();
-        let entry = |entry: &gix::index::Entry| {
-            let path = String::from_utf8_lossy(entry.path(&state)).into_owned();
-            let is_hidden = entry.flags.contains(Flags::SKIP_WORKTREE);
-            (path, entry.mode, entry.stat.size, is_hidden)
-        };
-        entries.map(entry).collect()
-    }
-
-    #[test]
-    fn an_index_is_read_as_it_was_written_whatever_the_length_of_a_name() {
-        let names: Vec<String> = (1..20).chain([300, 4094]).map(|n| "x".repeat(n)).collect();
-        for version in [2_u32, 3] {
-            let mut bytes = INDEX_MAGIC.to_vec();
-            bytes.extend_from_slice(&version.to_be_bytes());
-            bytes.extend_from_slice(&[0; 4]);
-            let (repositories, hash) = (Vec::new(), gix::hash::Kind::Sha1);
-            let mut index = LayerIndex {
-                bytes,
-                repositories,
-                hash,
-            };
-            let mut expected = Vec::new();
-            for (n, name) in names.iter().enumerate() {
-                let mode = [
-                    IndexMode::FILE,
-                    IndexMode::SYMLINK,
-                    IndexMode::COMMIT,
-                    IndexMode::FILE_EXECUTABLE,
-                ][n % 4];
-                let stat = Stat {
-                    size: n as u32,
-                    ..Stat::default()
-                };
-                let (path, id) = (name.as_bytes(), ObjectId::null(hash));
-                let is_hidden = version == 3 && n % 3 == 0;
-                index.add(
-                    &KnownFile {
-                        path,
-                        mode,
-                        id,
-                        stat,
-                    },
-                    is_hidden,
-                );
-                expected.push((name.clone(), mode, n as u32, is_hidden));
-            }
-            index
-                .bytes
-                .extend_from_slice(ObjectId::null(hash).as_slice());
-            assert_eq!(read(&index), expected);
-            assert_eq!(index.repositories.len(), names.len() / 4);
-        }
-    }
+    };
+    hide_sparse(user, &mut index)?;
+    Ok(index)
 }

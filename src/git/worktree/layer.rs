@@ -33,7 +33,7 @@ use crate::git::paths;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::git::snapshot::secrets::FoundSecrets;
-use crate::git::worktree::index::LayerIndex;
+use crate::git::worktree::index;
 use crate::host::file::{Root, can_sync_whole, make_writable, remove_below, sync_whole};
 use crate::host::interrupt;
 use crate::host::machine;
@@ -85,6 +85,7 @@ pub fn session_layer(
     let was_cut = layer.kind(Path::new(WORK))?.is_some() && record.boot() != machine::boot_id();
     layer.make_dir(Path::new(FILES)).with_context(during)?;
     let files = root.layer_path(session).join(FILES);
+    let index = index::for_layer(user, lower.tree, lower.start, lower.index)?;
     let mut worktree = SessionWorktree {
         repository: user.with_worktree(&files, &record.layer_index())?,
         fresh,
@@ -95,7 +96,8 @@ pub fn session_layer(
         lower: Some(LowerDir {
             files: user.workdir().to_owned(),
             store_at: Some(path.clone()),
-            index: Arc::new(LayerIndex::of(user, lower.tree, lower.start, lower.index)?),
+            index_bytes: index::encode(&index)?,
+            index: Arc::new(index),
         }),
         linked: Vec::new(),
         module_dirs: Vec::new(),

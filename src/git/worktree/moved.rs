@@ -4,7 +4,6 @@
 //! A moved file keeps its size, mtime and content. Only files with the size and mtime of a missing
 //! file are opened and compared.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::Metadata;
@@ -27,7 +26,6 @@ use crate::git::paths;
 use crate::git::publish;
 use crate::git::repository::Repository;
 use crate::git::version::{self, TreeVersion};
-use crate::git::worktree::index::LayerIndex;
 use crate::host::file::{Root, open_regular, read_regular_text};
 use crate::text::transplant::without_ids;
 
@@ -37,13 +35,8 @@ const MAX_LINK: u64 = 64 << 10;
 /// Missing files by size and mtime.
 type MissingFiles<'a> = BTreeMap<(u32, u32, u32), Vec<(&'a [u8], &'a TreeEntry)>>;
 
-/// Files of a worktree before commands run.
-pub enum Before {
-    /// Index of a copy.
-    Read(Box<State>),
-    /// Index of a layer, decoded only if a file is missing.
-    Written(Arc<LayerIndex>),
-}
+/// Files of a worktree before commands run: its index.
+pub struct Before(Arc<State>);
 
 impl SessionWorktree {
     /// Returns whether a file was made, changed and moved before a moment.
@@ -70,10 +63,10 @@ struct WorktreeName {
 
 impl Before {
     pub fn of(worktree: &SessionWorktree) -> anyhow::Result<Before> {
-        match &worktree.lower {
-            Some(lower) => Ok(Before::Written(Arc::clone(&lower.index))),
-            None => Ok(Before::Read(Box::new(index::read(&worktree.repository)?))),
-        }
+        Ok(Before(match &worktree.lower {
+            Some(lower) => Arc::clone(&lower.index),
+            None => Arc::new(index::read(&worktree.repository)?),
+        }))
     }
 
     /// Returns the moved files among `deleted`: those whose new path is not in `tree`. `old` is the
@@ -90,9 +83,8 @@ impl Before {
             return Ok(Vec::new());
         }
 
-        let before = &*self.state()?;
         for change in deleted {
-            let indexed = before.entry_by_path(change.path.as_bstr());
+            let indexed = self.0.entry_by_path(change.path.as_bstr());
             if let (Some(indexed), Some(entry)) = (indexed, &change.old) {
                 let (time, size) = (indexed.stat.mtime, indexed.stat.size);
                 let same = missing.entry((size, time.secs, time.nsecs)).or_default();
@@ -138,8 +130,10 @@ impl Before {
         more: &[Vec<u8>],
         since: FsTime,
     ) -> anyhow::Result<Vec<Vec<u8>>> {
-        let mut repositories = self.repositories();
-        repositories.extend(more.iter().cloned());
+        let entries = self.0.entries().iter();
+        let own = entries.filter(|entry| entry.mode == IndexMode::COMMIT);
+        let own = own.map(|entry| entry.path(&self.0).to_vec());
+        let mut repositories: Vec<_> = own.chain(more.iter().cloned()).collect();
         repositories.sort();
         repositories.dedup();
 
@@ -156,26 +150,6 @@ impl Before {
         }
 
         Ok(changed)
-    }
-
-    fn state(&self) -> anyhow::Result<Cow<'_, State>> {
-        Ok(match self {
-            Before::Read(state) => Cow::Borrowed(&**state),
-            Before::Written(index) => Cow::Owned(index.state()?),
-        })
-    }
-
-    fn repositories(&self) -> Vec<Vec<u8>> {
-        match self {
-            Before::Written(index) => index.repositories.clone(),
-            Before::Read(state) => {
-                let entries = state.entries().iter();
-                entries
-                    .filter(|entry| entry.mode == IndexMode::COMMIT)
-                    .map(|entry| entry.path(state).to_vec())
-                    .collect()
-            }
-        }
     }
 }
 

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -15,17 +14,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
-use gix::config::Source;
+use gix::config::{File, Source};
 use gix::refs::Target;
 
 use super::root::GIT;
 use super::{MAX_INDEX, SessionWorktree, visible};
 use crate::git::object::CommitId;
 use crate::git::repository::{Repository, alternates_line};
-use crate::git::worktree::index::{
-    COUNT_OFFSET, ENTRY_ALIGNMENT, EXTENDED_FLAG, FLAGS_LEN, HEADER_LEN, INDEX_MAGIC, STAT_LEN,
-    VERSION_OFFSET,
-};
 use crate::git::{During, diff, incoming};
 use crate::host::clock;
 use crate::host::file::{Root, make_writable, remove_below};
@@ -159,7 +154,8 @@ impl SessionWorktree {
         }
 
         put("HEAD", format!("{at}\n").as_bytes())?;
-        put("config", &generate_config(user))?;
+        let config = generate_config(user).during("copying git's settings")?;
+        put("config", &config)?;
         let refs = copy_refs(user)?;
         let roots = roots(user, &refs, at);
         let dir = self.record.visible();
@@ -312,6 +308,28 @@ fn copy_refs(user: &Repository) -> anyhow::Result<CopiedRefs> {
 // A path that a command adds is part of the plan's result even if it is ignored. The index is
 // untrusted, so only its names are used, as candidates.
 
+const INDEX_MAGIC: &[u8] = b"DIRC";
+
+const VERSION_OFFSET: usize = 4;
+
+/// Offset of the number of entries.
+const COUNT_OFFSET: usize = 8;
+
+/// Offset of the first entry.
+const HEADER_LEN: usize = 12;
+
+/// Bytes of an entry before its id.
+const STAT_LEN: usize = 40;
+
+/// Length of the flags after the id.
+const FLAGS_LEN: usize = 2;
+
+/// Flag: two more bytes of flags follow.
+const EXTENDED_FLAG: u16 = 0x4000;
+
+/// Entries are padded with at least one NUL to a multiple of this, except in version 4.
+const ENTRY_ALIGNMENT: usize = 8;
+
 const MAX_INDEX_PATH: usize = 4096;
 
 /// Upper bound for the sum of all paths. Version 4 compresses common prefixes, so a small file
@@ -380,95 +398,41 @@ fn read_varint(bytes: &[u8]) -> Option<(usize, usize)> {
 // are copied because files would have other content without them. They run with the rights of the
 // command, and only commands run git in this directory.
 
-/// Section, whether the keys are in subsections, and the keys to copy.
-type HarmlessSection = (&'static str, bool, &'static [&'static str]);
-
-const HARMLESS_KEYS: [HarmlessSection; 18] = [
+/// Sections and the keys to copy. `.*` stands for the subsections.
+const HARMLESS_KEYS: [(&str, &str); 18] = [
     (
         "core",
-        false,
-        &[
-            "abbrev",
-            "attributesfile",
-            "autocrlf",
-            "bigfilethreshold",
-            "checkstat",
-            "commentchar",
-            "commentstring",
-            "eol",
-            "excludesfile",
-            "filemode",
-            "ignorecase",
-            "precomposeunicode",
-            "protecthfs",
-            "protectntfs",
-            "quotepath",
-            "safecrlf",
-            "sparsecheckout",
-            "sparsecheckoutcone",
-            "symlinks",
-            "trustctime",
-            "usereplacerefs",
-            "whitespace",
-        ],
+        "abbrev attributesfile autocrlf bigfilethreshold checkstat commentchar commentstring eol \
+         excludesfile filemode ignorecase precomposeunicode protecthfs protectntfs quotepath \
+         safecrlf sparsecheckout sparsecheckoutcone symlinks trustctime usereplacerefs whitespace",
     ),
-    ("apply", false, &["ignorewhitespace", "whitespace"]),
-    (
-        "branch",
-        true,
-        &["description", "merge", "rebase", "remote"],
-    ),
-    ("commit", false, &["cleanup", "status", "verbose"]),
+    ("apply", "ignorewhitespace whitespace"),
+    ("branch.*", "description merge rebase remote"),
+    ("commit", "cleanup status verbose"),
     (
         "diff",
-        false,
-        &[
-            "algorithm",
-            "context",
-            "ignoresubmodules",
-            "interhunkcontext",
-            "mnemonicprefix",
-            "noprefix",
-            "orderfile",
-            "renamelimit",
-            "renames",
-            "submodule",
-            "suppressblankempty",
-            "wordregex",
-        ],
+        "algorithm context ignoresubmodules interhunkcontext mnemonicprefix noprefix orderfile \
+         renamelimit renames submodule suppressblankempty wordregex",
     ),
-    ("diff", true, &["binary", "wordregex", "xfuncname"]),
-    ("filter", true, &["clean", "process", "required", "smudge"]),
-    ("i18n", false, &["commitencoding", "logoutputencoding"]),
-    ("init", false, &["defaultbranch"]),
-    ("lfs", false, &["fetchexclude", "fetchinclude", "url"]),
-    ("log", false, &["date", "decorate", "follow", "mailmap"]),
+    ("diff.*", "binary wordregex xfuncname"),
+    ("filter.*", "clean process required smudge"),
+    ("i18n", "commitencoding logoutputencoding"),
+    ("init", "defaultbranch"),
+    ("lfs", "fetchexclude fetchinclude url"),
+    ("log", "date decorate follow mailmap"),
     (
         "merge",
-        false,
-        &[
-            "conflictstyle",
-            "directoryrenames",
-            "ff",
-            "renamelimit",
-            "renames",
-            "renormalize",
-        ],
+        "conflictstyle directoryrenames ff renamelimit renames renormalize",
     ),
-    ("pull", false, &["ff", "rebase"]),
-    ("rebase", false, &["autosquash", "autostash", "updaterefs"]),
-    (
-        "remote",
-        true,
-        &["fetch", "partialclonefilter", "promisor", "tagopt", "url"],
-    ),
+    ("pull", "ff rebase"),
+    ("rebase", "autosquash autostash updaterefs"),
+    ("remote.*", "fetch partialclonefilter promisor tagopt url"),
     (
         "status",
-        false,
-        &["relativepaths", "showuntrackedfiles", "submodulesummary"],
+        "relativepaths showuntrackedfiles submodulesummary",
     ),
-    ("submodule", true, &["active", "branch", "url"]),
-    ("versionsort", false, &["suffix"]),
+    ("submodule.*", "active branch url"),
+    ("versionsort", "suffix"),
 ];
 
 /// Settings for commands that override the user's: no hooks, no other programs, no signing because
@@ -499,33 +463,33 @@ const FIXED_SETTINGS: &str = "\
 \tdetachedHead = false
 ";
 
-fn generate_config(user: &Repository) -> Vec<u8> {
-    let mut text = format_section(user).into_bytes();
+fn generate_config(user: &Repository) -> Result<Vec<u8>, gix::Error> {
+    let mut config = File::default();
+    push_format(user, &mut config)?;
     let snapshot = user.gix.config_snapshot();
     for section in snapshot.plumbing().sections() {
         let local = matches!(section.meta().source, Source::Local | Source::Worktree);
         let header = section.header();
         let (name, subsection) = (header.name().to_str_lossy(), header.subsection_name());
-        let Some(keys) = harmless_keys(&name, subsection.is_some()).filter(|_| local) else {
-            continue;
-        };
         let body = section.body();
         let mut names: Vec<String> = body.value_names().collect();
 
         names.dedup();
-        names.retain(|key| keys.contains(&key.to_ascii_lowercase().as_str()));
+        names.retain(|key| local && is_harmless(&name, subsection.is_some(), key));
         if names.is_empty() {
             continue;
         }
 
-        text.extend(section_header(&name, subsection));
+        let mut copy = config.new_section(&*name, subsection.map(ToOwned::to_owned))?;
         for key in names {
             if body.value_implicit(&key) == Some(None) {
-                text.extend(format!("\t{key}\n").bytes());
+                copy.push(&key, None::<&BStr>)?;
                 continue;
             }
             for value in body.values(&key) {
-                text.extend(config_line(&key, without_password(&value).as_ref()));
+                // git does not allow NUL, and gix would end the value there.
+                let value = without_password(&value).replace(b"\0", b"");
+                copy.push(&key, value.as_bstr())?;
             }
         }
     }
@@ -534,77 +498,39 @@ fn generate_config(user: &Repository) -> Vec<u8> {
         seconds: clock::now().timestamp().as_second(),
         offset: 0,
     });
-    text.extend(section_header("user", None));
-    text.extend(config_line("name", &author.name));
-    text.extend(config_line("email", &author.email));
-    text.extend(FIXED_SETTINGS.bytes());
+    let mut identity = config.new_section("user", None)?;
+    identity.push("name", author.name)?;
+    identity.push("email", author.email)?;
 
-    text
+    Ok([&config.to_bstring()[..], FIXED_SETTINGS.as_bytes()].concat())
 }
 
-/// Returns the repository format, which must come first.
-fn format_section(user: &Repository) -> String {
-    let sha256 = user.gix.object_hash() != gix::hash::Kind::Sha1;
+/// Adds the repository format, which must come first.
+fn push_format(user: &Repository, config: &mut File) -> Result<(), gix::Error> {
+    let hash = user.gix.object_hash();
+    let hash = (hash != gix::hash::Kind::Sha1).then(|| hash.to_string());
     let promisor = user.config("extensions.partialClone");
-    let version = u8::from(sha256 || promisor.is_some());
-    let mut text = format!("[core]\n\trepositoryFormatVersion = {version}\n");
-    if version > 0 {
-        text.push_str("[extensions]\n");
-    }
-
-    if sha256 {
-        let _ = writeln!(text, "\tobjectFormat = {}", user.gix.object_hash());
-    }
-
-    if let Some(remote) = promisor {
-        text.push_str(&String::from_utf8_lossy(&config_line(
-            "partialClone",
-            remote.as_bytes(),
-        )));
-    }
-
-    text
-}
-
-fn harmless_keys(section: &str, has_subsection: bool) -> Option<&'static [&'static str]> {
-    let is_it = |(name, subsection, _): &&HarmlessSection| {
-        name.eq_ignore_ascii_case(section) && *subsection == has_subsection
-    };
-    HARMLESS_KEYS.iter().find(is_it).map(|(_, _, keys)| *keys)
-}
-
-fn section_header(name: &str, subsection: Option<&BStr>) -> Vec<u8> {
-    let mut text = format!("[{name}").into_bytes();
-    if let Some(subsection) = subsection {
-        text.extend(b" \"");
-        for &byte in subsection.iter() {
-            if matches!(byte, b'"' | b'\\') {
-                text.push(b'\\');
-            }
-            text.push(byte);
-        }
-        text.push(b'"');
-    }
-
-    text.extend(b"]\n");
-    text
-}
-
-fn config_line(key: &str, value: &[u8]) -> Vec<u8> {
-    let mut text = format!("\t{key} = \"").into_bytes();
-    for &byte in value {
-        match byte {
-            b'"' | b'\\' => text.extend([b'\\', byte]),
-            b'\n' => text.extend(b"\\n"),
-            b'\t' => text.extend(b"\\t"),
-            // git does not allow NUL, and gix would end the value there.
-            0 => {}
-            _ => text.push(byte),
+    let extensions = [("objectFormat", hash), ("partialClone", promisor)];
+    let is_extended = extensions.iter().any(|(_, value)| value.is_some());
+    let version = if is_extended { "1" } else { "0" };
+    config
+        .new_section("core", None)?
+        .push("repositoryFormatVersion", version)?;
+    for (key, value) in extensions {
+        if let Some(value) = value {
+            config
+                .section_mut_or_create_new("extensions", None)?
+                .push(key, value)?;
         }
     }
+    Ok(())
+}
 
-    text.extend(b"\"\n");
-    text
+fn is_harmless(section: &str, has_subsection: bool, key: &str) -> bool {
+    let section = section.to_ascii_lowercase() + if has_subsection { ".*" } else { "" };
+    let keys = HARMLESS_KEYS.iter().find(|(name, _)| *name == section);
+    let key = key.to_ascii_lowercase();
+    keys.is_some_and(|(_, keys)| keys.split(' ').any(|harmless| harmless == key))
 }
 
 /// Removes the password or token from a URL.
@@ -719,26 +645,6 @@ mod config_tests {
         check_address("/a/path", "/a/path");
     }
 
-    #[track_caller]
-    fn check_line(value: &[u8], expected: &str) {
-        let text = [
-            section_header("remote", Some(b"a\"b\\".into())),
-            config_line("url", value),
-        ]
-        .concat();
-        assert_eq!(text.as_bstr(), expected);
-        let read = gix::config::File::try_from(text.to_str().unwrap()).unwrap();
-        let read = read.raw_value_by("remote", Some(b"a\"b\\".into()), "url");
-        assert_eq!(read.unwrap().as_slice(), value);
-    }
-
-    #[test]
-    fn a_value_is_read_as_it_was_written() {
-        let head = "[remote \"a\\\"b\\\\\"]\n\turl = ";
-        check_line(b" x;#\"\\", &format!("{head}\" x;#\\\"\\\\\"\n"));
-        check_line(b"a\n\tb", &format!("{head}\"a\\n\\tb\"\n"));
-    }
-
     #[test]
     fn what_runs_a_program_is_not_copied() {
         for (section, has_subsection, key) in [
@@ -763,9 +669,9 @@ mod config_tests {
             ("http", false, "extraheader"),
             ("url", true, "insteadof"),
         ] {
-            let keys = harmless_keys(section, has_subsection).unwrap_or_default();
-            assert!(!keys.contains(&key), "{section}.{key}");
+            let is_copied = is_harmless(section, has_subsection, key);
+            assert!(!is_copied, "{section}.{key}");
         }
-        assert!(harmless_keys("CORE", false).is_some_and(|keys| keys.contains(&"autocrlf")));
+        assert!(is_harmless("CORE", false, "AutoCRLF"));
     }
 }
