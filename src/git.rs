@@ -34,6 +34,7 @@ pub mod repository;
 
 #[cfg(test)]
 mod sample;
+mod scratch;
 pub mod sign;
 pub mod snapshot;
 pub mod sparse;

@@ -7,23 +7,20 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::Context as _;
 use gix::ObjectId;
 use gix::objs::FindHeader as _;
 
-use crate::git::command::git_in;
-use crate::git::command::run_with_input;
 use crate::git::intake::{self, MAX_OBJECT, run_check};
 use crate::git::keep::pack::{Sealed, keep};
 use crate::git::object::CommitId;
-use crate::git::open::{OpenError, plain};
 use crate::git::refs::{self, Expected, RefMove};
-use crate::git::repository::{Repository, alternates_line};
+use crate::git::repository::Repository;
+use crate::git::scratch::BorrowingRepository;
 use crate::git::{During as _, bundle};
 use crate::host::fault;
-use crate::host::file::make_dirs;
 use crate::host::file::temporary_dir;
 use crate::text::first_names;
 
@@ -134,80 +131,6 @@ fn write_about_commit(
     let commit =
         format!("tree {tree}\nauthor {identity}\ncommitter {identity}\n\nWhat this bundle has\n");
     scratch.write("commit", commit.as_bytes())
-}
-
-// An empty scratch repository that borrows the user's objects. New objects and refs in it are
-// invisible to the user's repository.
-
-/// The scratch repository. Dropping it deletes it.
-struct BorrowingRepository {
-    dir: tempfile::TempDir,
-}
-
-impl BorrowingRepository {
-    fn make(
-        repository: &Repository,
-        dir: tempfile::TempDir,
-    ) -> anyhow::Result<BorrowingRepository> {
-        let scratch = BorrowingRepository { dir };
-        let mut git = git_in(scratch.dir.path())?;
-        let hash = repository.gix.object_hash();
-        // No hooks from the user's template.
-        git.args(["init", "--quiet", "--bare", "--template="])
-            .arg(format!("--object-format={hash}"))
-            .arg(scratch.path());
-        run_with_input(&mut git, &[], "make a scratch repository")?;
-
-        // Not with GIT_ALTERNATE_OBJECT_DIRECTORIES, which splits paths at colons.
-        let store = repository.gix.objects.store_ref().path();
-        let objects = alternates_line(&store.canonicalize()?);
-        let info = scratch.objects().join("info");
-        make_dirs(&info)?;
-        std::fs::write(info.join("alternates"), objects)?;
-
-        Ok(scratch)
-    }
-
-    fn path(&self) -> PathBuf {
-        self.dir.path().join("git")
-    }
-
-    fn objects(&self) -> PathBuf {
-        self.path().join("objects")
-    }
-
-    fn git(&self) -> anyhow::Result<Command> {
-        let path = self.path();
-        let mut git = git_in(&path)?;
-        git.arg("--git-dir").arg(path);
-        Ok(git)
-    }
-
-    fn write(&self, kind: &str, bytes: &[u8]) -> anyhow::Result<CommitId> {
-        let mut git = self.git()?;
-        git.args(["hash-object", "-w", "--stdin", "-t", kind]);
-        let id = run_with_input(&mut git, bytes, "write an object")?;
-        String::from_utf8_lossy(&id).trim().parse()
-    }
-
-    fn put_refs(&self, refs: &[(String, CommitId)]) -> anyhow::Result<()> {
-        let lines = refs
-            .iter()
-            .map(|(name, to)| format!("create {name} {to}\n"));
-        let mut git = self.git()?;
-        git.args(["update-ref", "--stdin"]);
-        run_with_input(&mut git, lines.collect::<String>().as_bytes(), "name them")?;
-        Ok(())
-    }
-
-    fn open(&self) -> anyhow::Result<Repository> {
-        let path = self.path().canonicalize()?;
-        let opened = gix::open_opts(&path, plain());
-        let gix = opened.during("opening a scratch repository")?;
-
-        Repository::of(gix, path.clone(), path.clone(), true)
-            .map_err(|format| OpenError::RefFormat(path, format).into())
-    }
 }
 
 /// Upper bound for a header, enough for half a million refs.
@@ -402,7 +325,7 @@ impl OpenedBundle {
         repository: &'r Repository,
         targets: &[(String, CommitId)],
     ) -> anyhow::Result<ReceivedBundle<'r>> {
-        let dir = intake::scratch_dir(repository)?;
+        let dir = intake::scratch_dir(&intake::incoming_dir(repository))?;
         let scratch = BorrowingRepository::make(repository, dir)?;
         self.unpack(&scratch)?;
         scratch

@@ -32,11 +32,9 @@ pub fn incoming_dir(repository: &Repository) -> PathBuf {
     repository.teddy_dir().join("incoming")
 }
 
-/// Makes a directory for the objects of one source. Dropping it deletes them.
-pub(super) fn scratch_dir(repository: &Repository) -> anyhow::Result<tempfile::TempDir> {
-    let all = incoming_dir(repository);
-    let created =
-        make_dirs(&all).and_then(|()| tempfile::Builder::new().prefix("").tempdir_in(&all));
+/// Makes a scratch directory in `all`. Dropping it deletes it.
+pub(super) fn scratch_dir(all: &Path) -> anyhow::Result<tempfile::TempDir> {
+    let created = make_dirs(all).and_then(|()| tempfile::Builder::new().prefix("").tempdir_in(all));
     created.with_context(|| format!("cannot write in `{}`", all.display()))
 }
 

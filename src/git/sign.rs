@@ -3,18 +3,20 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::ffi::OsStringExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 
 use anyhow::Context as _;
 
 use crate::git::command::run_checked;
+use crate::git::intake;
 use crate::git::land::branch::check_identity;
 use crate::git::object;
 use crate::git::object::id::{CommitId, TagId};
-use crate::git::repository::{Repository, alternates_line};
+use crate::git::repository::Repository;
+use crate::git::scratch::BorrowingRepository;
 use crate::git::user_git::{in_checkout, silent_git, user_git};
-use crate::host::file::{make_dirs, read_regular};
+use crate::host::file::read_regular;
 use crate::host::foreground::{self, Foreground};
 use crate::host::interrupt;
 use crate::text::sanitize::sanitize_line;
@@ -248,38 +250,19 @@ fn mentions_passphrase(message: &str) -> bool {
         .any(|sign| message.contains(sign))
 }
 
-/// An empty scratch repository that borrows the user's objects. Dropping it deletes it.
 struct SigningRepository<'a> {
     repository: &'a Repository,
-    dir: tempfile::TempDir,
+    scratch: BorrowingRepository,
 }
 
 impl<'a> SigningRepository<'a> {
     fn make(repository: &'a Repository, all: &Path) -> anyhow::Result<SigningRepository<'a>> {
-        let created =
-            make_dirs(all).and_then(|()| tempfile::Builder::new().prefix("").tempdir_in(all));
-        let dir = created.with_context(|| format!("cannot write in `{}`", all.display()))?;
-        let scratch = SigningRepository { repository, dir };
-
-        let mut git = silent_git(repository.workdir())?;
-        let hash = repository.gix.object_hash();
-        // No hooks from the user's template.
-        git.args(["init", "--quiet", "--bare", "--template="])
-            .arg(format!("--object-format={hash}"))
-            .arg(scratch.path());
-        run_checked(&mut git, "make a scratch repository for the signature")?;
-
-        // Not by a variable: there paths end at a colon.
-        let objects = alternates_line(&repository.common_dir().join("objects"));
-        let info = scratch.path().join("objects").join("info");
-        make_dirs(&info)?;
-        std::fs::write(info.join("alternates"), objects)?;
-
-        Ok(scratch)
-    }
-
-    fn path(&self) -> PathBuf {
-        self.dir.path().join("git")
+        let dir = intake::scratch_dir(all)?;
+        let scratch = BorrowingRepository::make(repository, dir)?;
+        Ok(SigningRepository {
+            repository,
+            scratch,
+        })
     }
 
     fn tag(
@@ -288,7 +271,7 @@ impl<'a> SigningRepository<'a> {
         settings: &[(String, OsString)],
         passphrase: Passphrase,
     ) -> anyhow::Result<()> {
-        let message = self.dir.path().join("message");
+        let message = self.scratch.dir.path().join("message");
         std::fs::write(&message, request.message)?;
         let mut git = self.git()?;
         git.env("GIT_CONFIG_COUNT", settings.len().to_string());
@@ -301,7 +284,7 @@ impl<'a> SigningRepository<'a> {
             .arg(&message)
             .args([request.name, &request.commit.to_string()]);
 
-        let stderr_path = self.dir.path().join(STDERR_FILE);
+        let stderr_path = self.scratch.dir.path().join(STDERR_FILE);
         let mode = match passphrase {
             Passphrase::Ask => Foreground::Terminal,
             Passphrase::Never => {
@@ -339,7 +322,7 @@ impl<'a> SigningRepository<'a> {
     /// settings stay valid.
     fn git(&self) -> anyhow::Result<Command> {
         let mut git = silent_git(self.repository.workdir())?;
-        git.env("GIT_DIR", self.path());
+        git.env("GIT_DIR", self.scratch.path());
         Ok(git)
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct Quarantine {
 
 impl Quarantine {
     pub(super) fn new(repository: &Repository) -> anyhow::Result<Quarantine> {
-        let dir = intake::scratch_dir(repository)?;
+        let dir = intake::scratch_dir(&intake::incoming_dir(repository))?;
         for name in ["ours/pack", "theirs/pack"] {
             std::fs::create_dir_all(dir.path().join(name))?;
         }

@@ -21,6 +21,7 @@ use gix::ObjectId;
 use gix::objs::Kind;
 use gix::zlib::stream::deflate::{self, Compress, FlushCompress};
 use gix::zlib::{Compression, Status};
+use gix_pack::data::entry::Header;
 use memchr::memmem;
 use tempfile::NamedTempFile;
 
@@ -40,9 +41,6 @@ const PACK_HEADER: &[u8; 12] = b"PACK\0\0\0\x02\0\0\0\0";
 
 /// Prefix of temporary files; the process id and `-` follow.
 const TEMPORARY: &str = ".teddy-";
-
-/// Entry kind `OBJ_REF_DELTA`.
-const DELTA: u8 = 7;
 
 const COUNT_OFFSET: u64 = 8;
 
@@ -80,7 +78,7 @@ thread_local! {
 
 /// Encodes an object for a pack as stored zlib blocks, without compression.
 pub(in crate::git) fn uncompressed(kind: Kind, data: &[u8]) -> anyhow::Result<Vec<u8>> {
-    let mut entry = head(number_of(kind), data.len() as u64);
+    let mut entry = head(header_of(kind), data.len() as u64);
     // Each stored block adds five bytes.
     entry.reserve(data.len() + data.len() / 4096 + 64);
     let mut zlib = deflate::Write::new(&mut entry, Compression::NONE);
@@ -91,7 +89,7 @@ pub(in crate::git) fn uncompressed(kind: Kind, data: &[u8]) -> anyhow::Result<Ve
 }
 
 pub(in crate::git) fn deflated(kind: Kind, data: &[u8]) -> anyhow::Result<Vec<u8>> {
-    compressed(head(number_of(kind), data.len() as u64), data)
+    compressed(head(header_of(kind), data.len() as u64), data)
 }
 
 /// Encodes an object as a delta of a base that must be in the same pack.
@@ -101,9 +99,8 @@ pub(in crate::git) fn deflated_delta(
     data: &[u8],
 ) -> anyhow::Result<Vec<u8>> {
     let delta = encode_delta(base_data, data);
-    let mut entry = head(DELTA, delta.len() as u64);
-    entry.extend_from_slice(base.as_slice());
-    compressed(entry, &delta)
+    let header = Header::RefDelta { base_id: base };
+    compressed(head(header, delta.len() as u64), &delta)
 }
 
 fn compressed(mut entry: Vec<u8>, data: &[u8]) -> anyhow::Result<Vec<u8>> {
@@ -126,28 +123,19 @@ fn compressed(mut entry: Vec<u8>, data: &[u8]) -> anyhow::Result<Vec<u8>> {
     })
 }
 
-fn number_of(kind: Kind) -> u8 {
+fn header_of(kind: Kind) -> Header {
     match kind {
-        Kind::Commit => 1,
-        Kind::Tree => 2,
-        Kind::Blob => 3,
-        Kind::Tag => 4,
+        Kind::Commit => Header::Commit,
+        Kind::Tree => Header::Tree,
+        Kind::Blob => Header::Blob,
+        Kind::Tag => Header::Tag,
     }
 }
 
-fn head(number: u8, mut size: u64) -> Vec<u8> {
+fn head(header: Header, size: u64) -> Vec<u8> {
     let mut entry = Vec::new();
-    // Three bits of type and four of size, then seven bits of size in each byte.
-    let mut byte = (number << 4) | (size & 15) as u8;
-    size >>= 4;
-
-    while size != 0 {
-        entry.push(byte | 0x80);
-        byte = (size & 0x7f) as u8;
-        size >>= 7;
-    }
-
-    entry.push(byte);
+    let written = header.write_to(size, &mut entry);
+    written.expect("a vector takes all bytes");
     entry
 }
 
@@ -291,7 +279,7 @@ impl Pack {
             crc: crc32fast::Hasher::new(),
             length: 0,
         };
-        out.write_all(&head(number_of(kind), size))?;
+        out.write_all(&head(header_of(kind), size))?;
         let mut zlib = deflate::Write::new(&mut out, Compression::BEST_SPEED);
         let copied = copy(source, &mut zlib)?;
 
@@ -330,7 +318,8 @@ impl Pack {
 
         // First, because trees of the other pack refer to its blobs.
         let private_keep = private.seal(repository)?.finish(repository)?;
-        private_blobs::list_pack(repository, &private_keep).context("listing a pack")?;
+        keep::list_pack(repository, private_blobs::LIST, &private_keep)
+            .context("listing a pack")?;
         if self.entries.is_empty() {
             return Ok(private_keep);
         }
@@ -440,7 +429,7 @@ impl Sealed {
 
         durable::note_pack(&keep);
         // A pack that is not on the list is just never absorbed.
-        let _ = keep::list_pack(repository, &keep);
+        let _ = keep::list_pack(repository, LIST, &keep);
         Ok(keep)
     }
 }

@@ -4,7 +4,7 @@
 //! entry of a pack, and inflated while they are read. Deltified and small blobs are left to gix.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,11 +13,12 @@ use gix::ObjectId;
 use gix::hash::Hasher;
 use gix::objs::{Kind, encode};
 use gix::prelude::HeaderExt as _;
-use gix::zlib::{Decompress, FlushDecompress, Status};
+use gix::zlib::stream::inflate;
+use gix::zlib::{Decompress, FlushDecompress};
 use gix_pack::data::entry::Header;
 
 use crate::git::repository::Repository;
-use crate::host::file::open_regular;
+use crate::host::file::{open_regular, uninterrupted};
 
 /// Blobs and files above this size in bytes are read in blocks.
 pub(in crate::git) const LARGE: u64 = 16 << 20;
@@ -138,13 +139,14 @@ impl Stored {
     pub(in crate::git) fn reader(&self) -> LargeReader<'_> {
         LargeReader {
             stored: self,
-            source: FileReader {
-                file: &self.file,
-                at: self.at,
-                end: u64::MAX,
-            },
-            block: vec![0; BLOCK],
-            pending: 0..0,
+            source: BufReader::with_capacity(
+                BLOCK,
+                FileReader {
+                    file: &self.file,
+                    at: self.at,
+                    end: u64::MAX,
+                },
+            ),
             inflate: Decompress::new(),
             hasher: hasher(self.id.kind(), self.size),
             remaining: self.size,
@@ -167,10 +169,7 @@ impl Stored {
 /// Reads a large blob. Reading to the end verifies the content against the id.
 pub(in crate::git) struct LargeReader<'a> {
     stored: &'a Stored,
-    source: FileReader<'a>,
-    block: Vec<u8>,
-    /// Part of the block that is not inflated yet.
-    pending: std::ops::Range<usize>,
+    source: BufReader<FileReader<'a>>,
     inflate: Decompress,
     hasher: Hasher,
     remaining: u64,
@@ -179,24 +178,12 @@ pub(in crate::git) struct LargeReader<'a> {
 
 impl LargeReader<'_> {
     fn inflate(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        loop {
-            if self.pending.is_empty() {
-                let read = self.source.read(&mut self.block)?;
-                self.pending = 0..read;
-            }
-
-            let is_end = self.pending.is_empty();
-            let (in_before, out_before) = (self.inflate.total_in(), self.inflate.total_out());
-            let input = &self.block[self.pending.clone()];
-            let status = self.inflate.decompress(input, out, FlushDecompress::None);
-            let status = status.map_err(|_| self.damaged())?;
-
-            self.pending.start += (self.inflate.total_in() - in_before) as usize;
-            let produced = (self.inflate.total_out() - out_before) as usize;
-            if produced > 0 || status == Status::StreamEnd || is_end {
-                return Ok(produced);
-            }
-        }
+        let read = inflate::read(&mut self.source, &mut self.inflate, out);
+        read.map_err(|error| match error.raw_os_error() {
+            // An I/O error proves nothing about the content.
+            Some(_) => error,
+            None => self.damaged(),
+        })
     }
 
     fn check(&mut self) -> io::Result<()> {
@@ -219,12 +206,8 @@ impl Read for LargeReader<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.inflate.total_out() == 0 && self.stored.head > 0 {
             let mut head = [0; MAX_HEAD];
-            let mut got = 0;
-            while got < self.stored.head {
-                match self.inflate(&mut head[got..self.stored.head])? {
-                    0 => return Err(self.damaged()),
-                    produced => got += produced,
-                }
+            if self.inflate(&mut head[..self.stored.head])? < self.stored.head {
+                return Err(self.damaged());
             }
         }
 
@@ -274,7 +257,8 @@ impl Read for FileReader<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let remaining = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
         let limit = out.len().min(remaining);
-        let read = self.file.read_at(&mut out[..limit], self.at)?;
+        let out = &mut out[..limit];
+        let read = uninterrupted(|| self.file.read_at(out, self.at))?;
         self.at += read as u64;
         Ok(read)
     }

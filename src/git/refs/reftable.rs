@@ -33,6 +33,7 @@ use crate::git::object::id::CommitId;
 use crate::git::refs::reftable;
 use crate::git::refs::store::{RefsLocked, free_backup_file, is_stale_lock};
 use crate::host::file::{make_dirs, sync_open_file, write_atomic};
+use crate::host::helper::run_for_answer;
 use crate::host::lock::{Lock, patience};
 use crate::host::{clock, machine};
 
@@ -151,9 +152,14 @@ impl Reftable {
         text.lines().map(|line| row(line.as_bstr())).collect()
     }
 
-    fn row_of(&self, name: &str) -> anyhow::Result<Option<Row>> {
+    /// Returns the id of a ref, and the ref that it names if it is symbolic.
+    fn target(&self, name: &str) -> anyhow::Result<Option<(ObjectId, Option<FullName>)>> {
+        if name.starts_with(TEDDY_PREFIX) {
+            return Ok(self.load()?.refs.get(name).map(|id| (*id, None)));
+        }
         let mut rows = self.listed(&["--include-root-refs", name])?.into_iter();
-        Ok(rows.find(|(row_name, ..)| row_name.as_bstr() == name))
+        let row = rows.find(|(row_name, ..)| row_name.as_bstr() == name);
+        Ok(row.map(|(_, id, target)| (id, target)))
     }
 
     fn flush(&self) -> anyhow::Result<()> {
@@ -172,22 +178,15 @@ impl Reftable {
 
 impl RefStore for Reftable {
     fn read(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
-        let id = if name.starts_with(TEDDY_PREFIX) {
-            self.load()?.refs.get(name).copied()
-        } else {
-            self.row_of(name)?.map(|(_, id, _)| id)
-        };
-        id.map(|id| self.peeled(id, name)).transpose()
+        let target = self.target(name)?;
+        target.map(|(id, _)| self.peeled(id, name)).transpose()
     }
 
     fn read_unpeeled(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
-        let id = if name.starts_with(TEDDY_PREFIX) {
-            self.load()?.refs.get(name).copied()
-        } else {
-            let direct = self.row_of(name)?.filter(|(.., target)| target.is_none());
-            direct.map(|(_, id, _)| id)
-        };
-        Ok(id.map(CommitId))
+        let direct = self
+            .target(name)?
+            .filter(|(_, symbolic)| symbolic.is_none());
+        Ok(direct.map(|(id, _)| CommitId(id)))
     }
 
     fn list(&self, prefix: &str) -> anyhow::Result<Vec<Reference>> {
@@ -266,14 +265,14 @@ impl RefStore for Reftable {
     }
 
     fn delete_all(&self, names: &[&str]) -> anyhow::Result<()> {
-        let script = deleting_all(names)?;
+        let script = delete_script(names, Expected::Any)?;
         transact(self, &script, "teddy: delete").context("cannot delete refs")?;
         self.note(names.iter().map(|name| (*name, None)));
         Ok(())
     }
 
     fn delete(&self, name: &str, expected: Expected) -> Result<(), MoveError> {
-        let script = delete_script(name, expected)?;
+        let script = delete_script(&[name], expected)?;
         let Err(error) = transact(self, &script, "teddy: delete") else {
             self.note([(name, None)]);
             return Ok(());
@@ -398,25 +397,6 @@ impl Reftable {
 
         anyhow::bail!("git {name} failed: {}{hint}", stderr.trim());
     }
-
-    /// Returns git's output for the given input lines, even if git exits early.
-    fn run_with_input(&self, args: &[&str], lines: &str) -> anyhow::Result<String> {
-        let mut command = self.git()?;
-        command
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        let mut child = command.spawn().context("starting git")?;
-
-        if let Some(mut stdin) = child.stdin.take() {
-            // git can exit before it reads all lines.
-            let _ = stdin.write_all(lines.as_bytes());
-        }
-
-        let output = child.wait_with_output().context("waiting for git")?;
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    }
 }
 
 // Updates refs in one transaction of `git update-ref`.
@@ -535,22 +515,15 @@ fn move_script(moves: &[RefMove<'_>]) -> anyhow::Result<Vec<u8>> {
     Ok(wrap_transaction(&orders))
 }
 
-fn delete_script(name: &str, expected: Expected) -> anyhow::Result<Vec<u8>> {
-    full_name(name.as_bytes().as_bstr())?;
+fn delete_script(names: &[&str], expected: Expected) -> anyhow::Result<Vec<u8>> {
     let old = match expected {
         Expected::At(old) => old.to_string(),
         Expected::Absent | Expected::Any => String::new(),
     };
-    Ok(wrap_transaction(&format!(
-        "option no-deref\0delete {name}\0{old}\0"
-    )))
-}
-
-fn deleting_all(names: &[&str]) -> anyhow::Result<Vec<u8>> {
     let mut orders = String::new();
     for name in names {
         full_name(name.as_bytes().as_bstr())?;
-        orders.push_str(&format!("option no-deref\0delete {name}\0\0"));
+        orders.push_str(&format!("option no-deref\0delete {name}\0{old}\0"));
     }
     Ok(wrap_transaction(&orders))
 }
@@ -561,6 +534,8 @@ fn wrap_transaction(orders: &str) -> Vec<u8> {
 
 const MAX_LOG_LINES: usize = 50;
 
+const MAX_LOG_TIME: Duration = Duration::from_secs(60);
+
 impl Reftable {
     /// Returns the newest lines of a ref's log, newest first: their index, and their commit if that
     /// exists.
@@ -568,8 +543,12 @@ impl Reftable {
         let queries: String = (0..MAX_LOG_LINES)
             .map(|number| format!("{name}@{{{number}}}\n"))
             .collect();
-        // git prints nothing for indexes beyond the end of the log.
-        let output = self.run_with_input(&["cat-file", "--batch-check=%(objectname)"], &queries)?;
+        let mut git = self.git()?;
+        git.args(["cat-file", "--batch-check=%(objectname)"]);
+        let answer = run_for_answer(&mut git, queries.as_bytes(), MAX_LOG_TIME);
+        // git prints nothing for indexes beyond the end of the log, and fails.
+        let output = answer.context("reading a log of refs")?.stdout;
+        let output = String::from_utf8_lossy(&output);
         let ids = output.lines().map(|line| line.parse().ok());
         Ok(ids.enumerate().collect())
     }
@@ -681,7 +660,7 @@ mod tests {
         for name in ["refs/teddy/a\0delete refs/heads/main", "refs/teddy/a b", ""] {
             let expected = Expected::Any;
             move_script(&[RefMove { name, expected, to }]).unwrap_err();
-            delete_script(name, expected).unwrap_err();
+            delete_script(&[name], expected).unwrap_err();
         }
     }
 }

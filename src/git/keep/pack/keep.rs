@@ -120,8 +120,13 @@ fn remove_unfinished(repository: &Repository) -> anyhow::Result<()> {
 
 /// Returns our packs according to the list, without extension. Some are deleted by now.
 pub(in crate::git) fn listed_packs(repository: &Repository) -> Vec<PathBuf> {
+    packs_in_list(repository, LIST)
+}
+
+/// Returns the packs in a list below `teddy/`, without extension.
+pub(super) fn packs_in_list(repository: &Repository, list: &str) -> Vec<PathBuf> {
     let dir = pack_dir(repository);
-    let list = read_regular_text(&repository.teddy_dir().join(LIST), MAX_LIST).unwrap_or_default();
+    let list = read_regular_text(&repository.teddy_dir().join(list), MAX_LIST).unwrap_or_default();
     let plain = |name: &&str| {
         name.strip_prefix("pack-")
             .is_some_and(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_hexdigit()))
@@ -132,17 +137,12 @@ pub(in crate::git) fn listed_packs(repository: &Repository) -> Vec<PathBuf> {
         .collect()
 }
 
-pub(super) fn list_pack(repository: &Repository, keep: &Path) -> std::io::Result<()> {
-    let name = keep
-        .file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
+/// Adds a pack to a list below `teddy/`.
+pub(super) fn list_pack(repository: &Repository, list: &str, keep: &Path) -> std::io::Result<()> {
+    let name = keep.file_stem().unwrap_or_default().to_string_lossy();
     make_dirs(&repository.teddy_dir())?;
-    append_regular(
-        &repository.teddy_dir().join(LIST),
-        format!("{name}\n").as_bytes(),
-    )
+    let list = repository.teddy_dir().join(list);
+    append_regular(&list, format!("{name}\n").as_bytes())
 }
 
 pub(in crate::git) fn pack_dir(repository: &Repository) -> PathBuf {

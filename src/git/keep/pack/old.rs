@@ -7,10 +7,15 @@ use std::path::Path;
 
 use gix::ObjectId;
 use gix::hash::oid;
+use gix_pack::data::Entry;
+use gix_pack::data::entry::Header;
 use gix_pack::index::File as Index;
 
-use super::{DELTA, PACK_HEADER};
+use super::PACK_HEADER;
 use crate::host::file::open_regular;
+
+/// Entry kind `OBJ_REF_DELTA`.
+const DELTA: u8 = 7;
 
 pub(in crate::git) struct OldPack {
     file: File,
@@ -131,27 +136,15 @@ impl OldPack {
 
     /// Returns whether an entry does not depend on objects outside this pack.
     fn stands_alone(&self, entry: &[u8]) -> bool {
-        match kind_of(entry) {
-            Some(1..=4) => true,
-            Some(DELTA) => {
-                base_of(entry, self.index.object_hash()).is_some_and(|base| self.has(base))
-            }
-            _ => false,
-        }
+        let start = PACK_HEADER.len() as u64;
+        let entry = Entry::from_bytes(entry, start, self.index.object_hash());
+        entry.is_ok_and(|entry| match entry.header {
+            Header::RefDelta { base_id } => self.has(&base_id),
+            header => header.is_base(),
+        })
     }
 }
 
 pub(in crate::git) fn is_delta(entry: &[u8]) -> bool {
-    kind_of(entry) == Some(DELTA)
-}
-
-fn kind_of(entry: &[u8]) -> Option<u8> {
-    Some(entry.first()? >> 4 & 7)
-}
-
-/// Returns the base of a delta, which follows the size.
-fn base_of(entry: &[u8], hash: gix::hash::Kind) -> Option<&oid> {
-    let start = entry.iter().position(|byte| byte & 0x80 == 0)? + 1;
-    let end = start + hash.len_in_bytes();
-    oid::try_from_bytes(entry.get(start..end)?).ok()
+    entry.first().is_some_and(|byte| byte >> 4 & 7 == DELTA)
 }

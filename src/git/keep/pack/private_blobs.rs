@@ -17,11 +17,9 @@ use super::{Pack, deflated, keep, permissions};
 use crate::git::During as _;
 use crate::git::object::TreeId;
 use crate::git::repository::Repository;
-use crate::host::file::{append_regular, make_dirs, read_regular_text};
 
 /// File below `teddy/` that lists the packs of private blobs, one per line.
-const LIST: &str = "private-packs";
-const MAX_LIST: u64 = 1 << 20;
+pub(super) const LIST: &str = "private-packs";
 
 /// Blobs that this process writes to such packs, by the directory of packs.
 static NOTED: Mutex<BTreeSet<(PathBuf, ObjectId)>> = Mutex::new(BTreeSet::new());
@@ -42,23 +40,9 @@ pub(super) fn is_noted(dir: &Path, id: ObjectId) -> bool {
     !noted.is_empty() && noted.contains(&(dir.to_owned(), id))
 }
 
-pub(super) fn list_pack(repository: &Repository, keep: &Path) -> std::io::Result<()> {
-    let name = keep.file_stem().unwrap_or_default().to_string_lossy();
-    make_dirs(&repository.teddy_dir())?;
-    let list = repository.teddy_dir().join(LIST);
-    append_regular(&list, format!("{name}\n").as_bytes())
-}
-
 /// Returns the existing packs of private blobs, without extension.
 pub(in crate::git) fn private_packs(repository: &Repository) -> BTreeSet<PathBuf> {
-    let list = read_regular_text(&repository.teddy_dir().join(LIST), MAX_LIST);
-    let list = list.unwrap_or_default();
-    let dir = keep::pack_dir(repository);
-    let is_plain = |name: &&str| {
-        let id = name.strip_prefix("pack-").unwrap_or_default();
-        !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit())
-    };
-    let packs = list.lines().filter(is_plain).map(|name| dir.join(name));
+    let packs = keep::packs_in_list(repository, LIST).into_iter();
     packs
         .filter(|pack| pack.with_extension("idx").exists())
         .collect()

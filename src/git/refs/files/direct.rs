@@ -3,7 +3,7 @@
 //! gix maps `packed-refs` again for every ref that it reads, and a turn reads dozens of refs.
 
 use std::cell::{Cell, RefCell};
-use std::fs::File;
+use std::fs::{File, FileType};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -98,23 +98,23 @@ impl FileRefs {
 
     /// Like [`FileRefs::refuse_endless`], for all refs below a prefix.
     pub(super) fn refuse_endless_below(&self, prefix: &str) -> anyhow::Result<()> {
-        self.check_files(prefix, |path| no_longer(path, MAX_DAMAGED))
+        self.each_file(prefix, |path, _| no_longer(path, MAX_DAMAGED))
     }
 
     /// Fails if a ref's own file below a prefix cannot be read.
     pub(super) fn refuse_unreadable(&self, prefix: &str) -> anyhow::Result<()> {
-        self.check_files(prefix, |path| match read_regular_text(path, MAX_REF) {
+        self.each_file(prefix, |path, _| match read_regular_text(path, MAX_REF) {
             Err(error) if is_out_of_reach(&error) => Err(error.into()),
             _ => Ok(()),
         })
     }
 
-    /// Checks each file below a prefix. Fails if a directory cannot be listed: gix lists nothing
-    /// then, as if there were no refs.
-    fn check_files(
+    /// Calls `work` with each file below a prefix. Fails if a directory cannot be listed: gix lists
+    /// nothing then, as if there were no refs.
+    pub(super) fn each_file(
         &self,
         prefix: &str,
-        check: impl Fn(&Path) -> anyhow::Result<()>,
+        mut work: impl FnMut(&Path, FileType) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let mut dirs = vec![self.common.join(prefix)];
         while let Some(dir) = dirs.pop() {
@@ -128,7 +128,7 @@ impl FileRefs {
             for entry in entries.flatten() {
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => dirs.push(entry.path()),
-                    Ok(_) => check(&entry.path())?,
+                    Ok(kind) => work(&entry.path(), kind)?,
                     Err(_) => {}
                 }
             }

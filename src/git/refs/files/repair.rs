@@ -133,26 +133,11 @@ impl FileRefs {
     }
 
     fn loose(&self) -> anyhow::Result<Vec<PathBuf>> {
-        let mut dirs = vec![self.common.join(TEDDY_PREFIX)];
         let mut files = Vec::new();
-        while let Some(dir) = dirs.pop() {
-            let entries = match std::fs::read_dir(&dir) {
-                Ok(entries) => entries,
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                Err(error) => {
-                    return Err(error).with_context(|| format!("listing `{}`", dir.display()));
-                }
-            };
-            for entry in entries {
-                let entry = entry.with_context(|| format!("listing `{}`", dir.display()))?;
-                match entry.file_type() {
-                    Ok(kind) if kind.is_dir() => dirs.push(entry.path()),
-                    Ok(kind) if kind.is_file() => files.push(entry.path()),
-                    _ => {}
-                }
-            }
-        }
-
+        self.each_file(TEDDY_PREFIX, |path, kind| {
+            files.extend(kind.is_file().then(|| path.to_owned()));
+            Ok(())
+        })?;
         files.sort();
         Ok(files)
     }
