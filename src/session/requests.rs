@@ -84,13 +84,6 @@ impl Default for Requests {
 }
 
 impl Requests {
-    pub fn of(requests: Vec<UserRequest>) -> Requests {
-        Requests {
-            requests,
-            ..Requests::default()
-        }
-    }
-
     /// Fails with an explanation if the schema is newer than ours.
     pub fn read(text: &str) -> anyhow::Result<Requests> {
         guard(text, MAX_FILE)?;

@@ -19,7 +19,10 @@ fn request(turn: u64, text: &str) -> UserRequest {
 /// Makes one request per turn, starting with turn 1.
 fn list(texts: &[&str]) -> Requests {
     let requests = texts.iter().zip(1..);
-    Requests::of(requests.map(|(text, turn)| request(turn, text)).collect())
+    Requests {
+        requests: requests.map(|(text, turn)| request(turn, text)).collect(),
+        ..Requests::default()
+    }
 }
 
 /// Renders turn, text and state of each request.

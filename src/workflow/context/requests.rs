@@ -1,21 +1,13 @@
 //! The user's requests of a session: the list that each turn carries, extended by the draft.
-//!
-//! Sessions of early versions have no list. Their turns are traversed once, and the next turn
-//! stores the result.
 
-use crate::git::history;
 use uuid::Uuid;
 
-use crate::git::repository::Repository;
 use crate::project::Project;
 use crate::session::artifact;
 use crate::session::draft::Draft;
-use crate::session::meta::{MessageOrigin, Restored};
+use crate::session::meta::MessageOrigin;
 use crate::session::requests::{MAX_LIST_SIZE, RequestState, Requests, UserRequest};
 use crate::session::turn::{Turn, in_next};
-
-/// For a session without a list, how far the first request is searched.
-const FIRST_TURNS: u64 = 16;
 
 pub fn requests(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<Requests> {
     match draft.artifacts.text(artifact::REQUESTS) {
@@ -126,81 +118,8 @@ pub fn asked_with(project: &Project, turn: &Turn) -> anyhow::Result<Option<Strin
 fn requests_after(project: &Project, turn: &Turn) -> anyhow::Result<Requests> {
     match turn.text(&project.repository, &in_next(artifact::REQUESTS))? {
         Some(text) => Requests::read(&text),
-        None => requests_of_chain(project, turn),
+        None => Ok(Requests::default()),
     }
-}
-
-fn requests_of_chain(project: &Project, from: &Turn) -> anyhow::Result<Requests> {
-    let limit = max_requests_size(project);
-    let (mut collected, mut size, mut undone_after) = (Vec::new(), 0, u64::MAX);
-    for turn in project.store().history(from.clone()) {
-        let turn = turn?;
-        if let Some(text) = turn.text(&project.repository, &in_next(artifact::REQUESTS))? {
-            let earlier = Requests::read(&text)?;
-            collected.extend(earlier.requests.into_iter().rev());
-            break;
-        }
-
-        if let Some(Restored { turn: back, .. }) = &turn.meta.restored {
-            undone_after = undone_after.min(*back);
-        }
-
-        if let Some(request) = request_of_turn(&project.repository, &turn, undone_after)? {
-            size += request.size();
-            collected.push(request);
-        }
-
-        if size > limit {
-            collected.extend(first_request(&project.repository, from, turn.number())?);
-            break;
-        }
-    }
-
-    collected.reverse();
-    Ok(Requests::of(collected).limited_to(limit))
-}
-
-fn first_request(
-    repository: &Repository,
-    from: &Turn,
-    end: u64,
-) -> anyhow::Result<Option<UserRequest>> {
-    for number in 1..end.min(FIRST_TURNS) {
-        let back = from.number().saturating_sub(number);
-        let commit = history::first_parent(repository, from.commit, back)?;
-        let turn = Turn::read(repository, &from.session, commit)?;
-        if let Some(request) = request_of_turn(repository, &turn, u64::MAX)? {
-            return Ok(Some(request));
-        }
-    }
-    Ok(None)
-}
-
-/// Undone if the session went back to an earlier turn.
-fn request_of_turn(
-    repository: &Repository,
-    turn: &Turn,
-    undone_after: u64,
-) -> anyhow::Result<Option<UserRequest>> {
-    let text = turn.text(repository, artifact::USER_PROMPT)?;
-    let is_user_message = turn.meta.origin == MessageOrigin::User && turn.meta.work.is_none();
-    let Some(text) = text.filter(|text| is_user_message && !text.trim().is_empty()) else {
-        return Ok(None);
-    };
-    Ok(Some(UserRequest {
-        turn: turn.number(),
-        session: turn.recorded_session(repository)?.to_string(),
-        turn_id: turn.meta.turn_id,
-        state: if turn.number() > undone_after {
-            RequestState::Undone
-        } else {
-            RequestState::Open
-        },
-        work: None,
-        question: None,
-        text,
-        cut: false,
-    }))
 }
 
 fn request_of(tip: &Turn, draft: &Draft) -> Option<UserRequest> {
