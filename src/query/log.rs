@@ -20,7 +20,8 @@ use crate::session::meta::{Landed, ModelUse, Status};
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
-use crate::workspace::{complete, drift, snapshot};
+use crate::workspace::stack::Stacks;
+use crate::workspace::{drift, snapshot};
 
 /// Faster to compute than to cache.
 const FEW: usize = 32;
@@ -189,7 +190,7 @@ fn mark_unapplied(project: &Project, tip: &Turn, rows: &mut [LogRow]) -> anyhow:
         return Ok(());
     }
 
-    let stacks = complete::stacks(&project.repository);
+    let stacks = Stacks::new(&project.repository);
     let now = || Ok(snapshot::snapshot(&project.checkout(), &[])?.tree);
     if let Some(unapplied) = drift::find_unapplied(&project.checkout(), &stacks, tip, &now)?
         && let Some(row) = rows.iter_mut().find(|row| row.number == unapplied.turn)

@@ -44,7 +44,7 @@ pub struct Pending {
     /// moves.
     #[serde(default)]
     pub worktree: String,
-    /// The new publication. If an earlier version was interrupted, a workspace commit.
+    /// The new publication.
     #[serde(default)]
     pub published: Option<CommitId>,
     pub from: TreeId,

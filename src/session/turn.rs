@@ -33,7 +33,7 @@ pub struct Turn {
     pub previous: Option<CommitId>,
     /// The workspace commit after the turn. `None` before the first plan.
     pub workspace: Option<CommitId>,
-    /// `None` in turns of earlier versions.
+    /// `None` in turn 0.
     pub publication: Option<CommitId>,
     pub title: String,
     pub meta: Meta,

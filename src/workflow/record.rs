@@ -44,8 +44,8 @@ use crate::workspace::draft_transfer;
 use crate::workspace::files_turn::FilesTurn;
 use crate::workspace::fit::FileMove;
 use crate::workspace::snapshot::{self, RecordedFiles};
+use crate::workspace::stack::Stacks;
 use crate::workspace::stack::record::publish_turn;
-use crate::workspace::stack::{PatchId, Stacks};
 use crate::workspace::transaction::Transaction;
 
 const UNNAMED: &str = "recorded";
@@ -544,7 +544,7 @@ fn state_since(project: &Project, tip: &Turn, baseline: RecordStart) -> anyhow::
     let mut next = stacks
         .current(tip, &|| Ok(repository.commit(baseline.files)?.tree))?
         .top;
-    let start = baseline.published.map(PatchId::Published);
+    let start = baseline.published;
     while let Some(id) = next.filter(|id| Some(*id) != start && between.len() < MAX_TURNS_BETWEEN) {
         let patch = stacks.patch(id)?;
         between.push(patch.change);

@@ -23,7 +23,7 @@ use self::apply::{
 };
 use self::outcome::{RestoreNote, UndoneCommit};
 use self::restore_plan::{LockedSession, Restore, check_paths, restrict_to_paths};
-use crate::git::object::{EntryMode, TreeEntry, TreeId};
+use crate::git::object::{CommitId, EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::git::{diff, refs};
 use crate::host::interrupt;
@@ -43,7 +43,7 @@ use crate::workspace::fit::{FileMove, find_conflict_markers};
 use crate::workspace::landing::landed_as;
 use crate::workspace::notice::obstacles;
 use crate::workspace::snapshot::{RecordedFiles, commit_of};
-use crate::workspace::stack::{PatchId, Stacks, is_patch};
+use crate::workspace::stack::{Stacks, is_patch};
 
 pub fn restore(
     project: &Project,
@@ -231,7 +231,7 @@ impl Restore<'_> {
     }
 
     /// Turns of other sessions that are in the files now and not in `after`.
-    fn turns_of_others(&self, after: &Stack<PatchId>) -> anyhow::Result<Vec<TurnName>> {
+    fn turns_of_others(&self, after: &Stack<CommitId>) -> anyhow::Result<Vec<TurnName>> {
         let (session, before) = (&self.tip().session, &self.current);
         let stacks = Stacks::new(&self.session.project.repository);
         let others = taken_from_others(&stacks, session, &[], before, after)?;
@@ -242,7 +242,7 @@ impl Restore<'_> {
     }
 
     /// Of the session, after the target.
-    fn turns_after(&self, stacks: &Stacks<'_>) -> anyhow::Result<Vec<PatchId>> {
+    fn turns_after(&self, stacks: &Stacks<'_>) -> anyhow::Result<Vec<CommitId>> {
         let mut patches = Vec::new();
         for later in self.session.project.store().history(self.tip().clone()) {
             let later = later?;

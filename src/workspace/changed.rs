@@ -11,9 +11,9 @@ use crate::session::meta::NotCaptured;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
 use crate::workspace::Checkout;
-use crate::workspace::complete;
 use crate::workspace::drift::{Drift, drift};
 use crate::workspace::snapshot::{self, not_captured};
+use crate::workspace::stack::Stacks;
 
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Changed {
@@ -65,9 +65,7 @@ fn compare_with(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Changed> 
     // If the files hold another turn's result, compare with that. Otherwise its changes would count
     // as the user's.
     let last = match drift.same_turns {
-        Some(false) => complete::stacks(checkout.repository)
-            .last()?
-            .map(|(id, _)| id),
+        Some(false) => Stacks::new(checkout.repository).last()?.map(|(id, _)| id),
         _ => None,
     };
 

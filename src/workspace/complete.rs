@@ -130,7 +130,7 @@ fn to_publish<'f>(
     turn: &SessionMove,
     files: Option<&'f FileMove>,
 ) -> anyhow::Result<Option<&'f FileMove>> {
-    let last = refs::read(repository, &stacks(repository).reference())?;
+    let last = refs::read(repository, &Stacks::new(repository).reference())?;
     // A new publication needs an intent even if no file changes: recovery must move its ref.
     let is_new = turn.published.id.is_some() && turn.published.id != last;
     Ok(files.filter(|files| is_new || files.from != files.to))
@@ -233,7 +233,7 @@ pub fn record_overlaps(
         ..workspace
     };
 
-    let stacks = stacks(checkout.repository);
+    let stacks = Stacks::new(checkout.repository);
     let publication = match stacks.own(&turn)? {
         Some((id, _)) => Some(amend(&stacks, id, synced, conflicts)?),
         None => turn.publication,
@@ -295,10 +295,6 @@ pub fn note_publication(
     protected.map_or(Ok(()), |protected| {
         protect::release_protected(repository, &protected)
     })
-}
-
-pub fn stacks(repository: &Repository) -> Stacks<'_> {
-    Stacks::new(repository)
 }
 
 fn protect_turn(

@@ -20,7 +20,7 @@ use crate::session::turn::Turn;
 use crate::text::path::{lossy, lossy_paths};
 use crate::workspace::Checkout;
 use crate::workspace::fit::find_conflict_markers;
-use crate::workspace::stack::{Patch, PatchId, PathStacks, Stacks, is_patch, stack_differences};
+use crate::workspace::stack::{Patch, PathStacks, Stacks, is_patch, stack_differences};
 
 const MAX_BACK: usize = 32;
 
@@ -224,8 +224,8 @@ fn left_by(
 struct Presence<'a> {
     stacks: &'a Stacks<'a>,
     /// `None` for a restore, which is compared by its whole stack instead.
-    patch: Option<PatchId>,
-    cache: BTreeMap<[Option<PatchId>; 2], bool>,
+    patch: Option<CommitId>,
+    cache: BTreeMap<[Option<CommitId>; 2], bool>,
 }
 
 impl<'a> Presence<'a> {
@@ -244,8 +244,8 @@ impl<'a> Presence<'a> {
     fn has(
         &mut self,
         change: &TreeChange,
-        current: &Stack<PatchId>,
-        expected: &Stack<PatchId>,
+        current: &Stack<CommitId>,
+        expected: &Stack<CommitId>,
     ) -> anyhow::Result<bool> {
         let tops = [current.at(&change.path), expected.at(&change.path)];
         if let Some(cached) = self.cache.get(&tops) {
@@ -276,9 +276,9 @@ impl Drift {
 pub fn taken_from_others(
     stacks: &Stacks<'_>,
     session: &SessionName,
-    crossed: &[PatchId],
-    before: &Stack<PatchId>,
-    after: &Stack<PatchId>,
+    crossed: &[CommitId],
+    before: &Stack<CommitId>,
+    after: &Stack<CommitId>,
 ) -> anyhow::Result<Vec<TurnName>> {
     let [mut removed, _] = stack_differences(stacks, before, after)?;
     removed.retain(|patch| !crossed.contains(patch));
@@ -291,9 +291,9 @@ pub fn taken_from_others(
 pub fn taken_of(
     stacks: &Stacks<'_>,
     session: &SessionName,
-    own: &[PatchId],
-    before: &Stack<PatchId>,
-    after: &Stack<PatchId>,
+    own: &[CommitId],
+    before: &Stack<CommitId>,
+    after: &Stack<CommitId>,
 ) -> anyhow::Result<Vec<u64>> {
     let [removed, _] = stack_differences(stacks, before, after)?;
     let mut turns = Vec::new();
@@ -307,9 +307,9 @@ pub fn taken_of(
     Ok(turns)
 }
 
-fn turns_of(stacks: &Stacks<'_>, ids: &[PatchId]) -> anyhow::Result<Vec<TurnName>> {
+fn turns_of(stacks: &Stacks<'_>, ids: &[CommitId]) -> anyhow::Result<Vec<TurnName>> {
     let mut current_names = BTreeMap::new();
-    let mut name = |id: &PatchId| {
+    let mut name = |id: &CommitId| {
         let patch = stacks.patch(*id)?;
         let session = match current_names.get(&patch.session) {
             Some(name) => Clone::clone(name),
@@ -370,7 +370,7 @@ pub fn find_missing_changes(
     checkout: &Checkout<'_>,
     tip: &Turn,
     stacks: &Stacks<'_>,
-    stack: &Stack<PatchId>,
+    stack: &Stack<CommitId>,
     own: &[TreeChange],
 ) -> anyhow::Result<Vec<MissingChange>> {
     let mut missing_changes: Vec<MissingChange> = Vec::new();

@@ -21,11 +21,11 @@ use crate::host::fault;
 use crate::host::lock::{Lock, holder_of};
 use crate::session::journal::{JournalState, Pending, SCHEMA};
 use crate::session::name::{DRAFTS, SESSIONS, SessionName};
-use crate::session::publication::Publication;
 use crate::session::turn::Turn;
 use crate::workspace::complete::{self, guard, publish};
 use crate::workspace::fit::{FileMove, Fit, fit};
 use crate::workspace::notice::{FilesNotice, Notify, ReferenceRepair, obstacles};
+use crate::workspace::stack::Stacks;
 use crate::workspace::stack::record::amend;
 use crate::workspace::{Checkout, forced_files, landing, set_aside};
 
@@ -374,10 +374,8 @@ fn record_late_overlaps(
     }
 
     match pending.published {
-        Some(id) if Publication::read(checkout.repository, id)?.is_some() => {
-            amend(&complete::stacks(checkout.repository), id, true, &unapplied).map(Some)
-        }
-        _ => Ok(None),
+        Some(id) => amend(&Stacks::new(checkout.repository), id, true, &unapplied).map(Some),
+        None => Ok(None),
     }
 }
 

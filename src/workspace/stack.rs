@@ -1,8 +1,8 @@
 //! The stack of a checkout: which turns, of any session, its files contain.
 //!
 //! A patch is the change of one turn. Publications, the commits that record what was applied to the
-//! checkout, link the patches. Everything between two patches is the user's own edit and belongs to
-//! neither. The place of a turn without publication (early versions) follows from its session.
+//! checkout, link the patches and name them. Everything between two patches is the user's own edit and
+//! belongs to neither.
 
 pub mod record;
 
@@ -23,26 +23,18 @@ use crate::session::turn::Turn;
 
 const MAX_BACK: usize = 32;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PatchId {
-    Published(CommitId),
-    /// The commit of a turn that has no publication (early versions).
-    Turn(CommitId),
-}
-
 /// The change of one turn, with the stack below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patch {
     pub session: String,
     pub turn: u64,
     pub change: Delta,
-    pub base: Stack<PatchId>,
+    pub base: Stack<CommitId>,
 }
 
 pub struct Stacks<'a> {
     repository: &'a Repository,
-    patches: RefCell<BTreeMap<PatchId, Rc<Patch>>>,
-    turns: RefCell<BTreeMap<CommitId, Turn>>,
+    patches: RefCell<BTreeMap<CommitId, Rc<Patch>>>,
 }
 
 impl<'a> Stacks<'a> {
@@ -50,7 +42,6 @@ impl<'a> Stacks<'a> {
         Stacks {
             repository,
             patches: RefCell::default(),
-            turns: RefCell::default(),
         }
     }
 
@@ -58,7 +49,7 @@ impl<'a> Stacks<'a> {
         format!("refs/teddy/published/{}", self.repository.worktree_name())
     }
 
-    /// `None` if there is none, or an early version made it.
+    /// `None` if there is none, or the ref points at something else.
     pub fn last(&self) -> anyhow::Result<Option<(CommitId, Publication)>> {
         let Some(id) = refs::read(self.repository, &self.reference())? else {
             return Ok(None);
@@ -117,23 +108,20 @@ impl<'a> Stacks<'a> {
         &self,
         tip: &Turn,
         files: &dyn Fn() -> anyhow::Result<TreeId>,
-    ) -> anyhow::Result<Stack<PatchId>> {
+    ) -> anyhow::Result<Stack<CommitId>> {
         if let Some((id, publication)) = self.last()? {
-            return Ok(publication.stack(id).map(PatchId::Published));
+            return Ok(publication.stack(id));
         }
-
-        let applied = refs::read(self.repository, &self.reference())?;
-        match self.turn_that_applied(applied, tip)? {
-            Some(turn) => self.after(&turn),
-            None if applied.is_none() => self.checked_out_by_git(tip, files()?),
-            None => Ok(Stack::default()),
+        match self.is_untouched()? {
+            true => self.checked_out_by_git(tip, files()?),
+            false => Ok(Stack::default()),
         }
     }
 
     /// The stack of files to which TeDDy has not written: the one of the newest turn, if each file
     /// that its turns changed is as it left it, as in a clone of a branch on which they landed.
     /// Otherwise empty, because a guess would revert what the user did since.
-    fn checked_out_by_git(&self, tip: &Turn, files: TreeId) -> anyhow::Result<Stack<PatchId>> {
+    fn checked_out_by_git(&self, tip: &Turn, files: TreeId) -> anyhow::Result<Stack<CommitId>> {
         let empty = Stack::default();
         let Some(after) = tip.workspace.filter(|id| self.repository.has(*id)) else {
             return Ok(empty);
@@ -166,55 +154,12 @@ impl<'a> Stacks<'a> {
         Ok(expected)
     }
 
-    /// For early versions, which pointed the published ref at the result of the turn.
-    fn turn_that_applied(
-        &self,
-        applied: Option<CommitId>,
-        tip: &Turn,
-    ) -> anyhow::Result<Option<Turn>> {
-        let worktree = self.repository.worktree_name();
-        let ran_here = |turn: &Turn| {
-            let workspace = turn.meta.workspace.as_ref();
-            workspace.is_some_and(|workspace| workspace.worktree == worktree)
-        };
-        let store = Store {
-            repository: self.repository,
-        };
-
-        if applied.is_some() && tip.published() != applied {
-            for (name, id) in store.sessions()? {
-                let Ok(turn) = Turn::read(self.repository, &name, id) else {
-                    continue;
-                };
-                if turn.published() == applied && ran_here(&turn) {
-                    return Ok(Some(turn));
-                }
-            }
-        }
-
-        // Without the ref, no turn was applied here: one that names this worktree ran in another
-        // clone, where it has the same name.
-        for turn in store.history(tip.clone()).take_while(|_| applied.is_some()) {
-            let turn = turn?;
-            if ran_here(&turn) {
-                return Ok(Some(turn));
-            }
-        }
-
-        Ok(None)
-    }
-
-    pub fn after(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
+    pub fn after(&self, turn: &Turn) -> anyhow::Result<Stack<CommitId>> {
         let mut turn = turn.clone();
         loop {
             if let Some((id, publication)) = self.publication(&turn)? {
-                return Ok(publication.stack(id).map(PatchId::Published));
+                return Ok(publication.stack(id));
             }
-
-            if is_patch(&turn) && turn.published() == turn.workspace {
-                return self.after_patch(&turn);
-            }
-
             match turn.previous {
                 Some(previous) => turn = Turn::read(self.repository, &turn.session, previous)?,
                 None => return Ok(Stack::default()),
@@ -222,38 +167,17 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    fn after_patch(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
-        // Only turns of early versions: their overlaps are not in a publication.
-        let mut stack = Stack::of(Some(self.stands_for_itself(turn)));
-        let workspace = turn.meta.workspace.iter();
-        let overlaps: Vec<&String> = workspace
-            .flat_map(|workspace| &workspace.overlaps)
-            .collect();
-
-        if !overlaps.is_empty() {
-            let base = self.base_of(turn)?;
-            for path in overlaps {
-                stack.set(path.as_bytes(), base.at(path.as_bytes()));
-            }
-        }
-
-        Ok(stack)
-    }
-
     /// The stack that a restore to this turn aims at: with its result, applied or not.
-    pub fn expected(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
+    pub fn expected(&self, turn: &Turn) -> anyhow::Result<Stack<CommitId>> {
         match self.own(turn)? {
-            Some((id, publication)) => Ok(publication.target_stack(id).map(PatchId::Published)),
-            None if turn.publication.is_none() && is_patch(turn) => {
-                Ok(Stack::of(Some(self.stands_for_itself(turn))))
-            }
+            Some((id, publication)) => Ok(publication.target_stack(id)),
             None => self.after(turn),
         }
     }
 
-    pub fn base_of(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
+    pub fn base_of(&self, turn: &Turn) -> anyhow::Result<Stack<CommitId>> {
         if let Some((_, publication)) = self.own(turn)? {
-            return Ok(publication.below.map(PatchId::Published));
+            return Ok(publication.below);
         }
 
         if self.publication(turn)?.is_some() {
@@ -286,29 +210,29 @@ impl<'a> Stacks<'a> {
         }))
     }
 
-    pub fn id(&self, turn: &Turn) -> anyhow::Result<PatchId> {
-        Ok(match self.own(turn)? {
-            Some((id, _)) => PatchId::Published(id),
-            None => self.stands_for_itself(turn),
-        })
+    /// The publication of a turn that changed files.
+    pub fn id(&self, turn: &Turn) -> anyhow::Result<CommitId> {
+        let own = self.own(turn)?;
+        let own = own.with_context(|| {
+            let number = turn.number();
+            format!("turn {number} does not say what it changed in your files")
+        })?;
+        Ok(own.0)
     }
 
-    fn stands_for_itself(&self, turn: &Turn) -> PatchId {
-        let mut turns = self.turns.borrow_mut();
-        turns.entry(turn.commit).or_insert_with(|| turn.clone());
-        PatchId::Turn(turn.commit)
-    }
-
-    pub fn patch(&self, id: PatchId) -> anyhow::Result<Rc<Patch>> {
+    pub fn patch(&self, id: CommitId) -> anyhow::Result<Rc<Patch>> {
         if let Some(patch) = self.patches.borrow().get(&id) {
             return Ok(Rc::clone(patch));
         }
 
-        let patch = match id {
-            PatchId::Published(commit) => self.published_patch(commit)?,
-            PatchId::Turn(commit) => self.turns_patch(commit)?,
-        };
-        let patch = Rc::new(patch);
+        let damaged = || format!("commit {id} does not say what a turn changed in your files");
+        let publication = Publication::read(self.repository, id)?.with_context(damaged)?;
+        let patch = Rc::new(Patch {
+            change: publication.change.with_context(damaged)?,
+            base: publication.below,
+            session: publication.session,
+            turn: publication.turn,
+        });
         self.patches.borrow_mut().insert(id, Rc::clone(&patch));
 
         Ok(patch)
@@ -342,33 +266,6 @@ impl<'a> Stacks<'a> {
 
         Ok(patch.session.clone())
     }
-
-    fn published_patch(&self, id: CommitId) -> anyhow::Result<Patch> {
-        let damaged = || format!("commit {id} does not say what a turn changed in your files");
-        let publication = Publication::read(self.repository, id)?.with_context(damaged)?;
-        Ok(Patch {
-            change: publication.change.with_context(damaged)?,
-            base: publication.below.map(PatchId::Published),
-            session: publication.session,
-            turn: publication.turn,
-        })
-    }
-
-    fn turns_patch(&self, id: CommitId) -> anyhow::Result<Patch> {
-        let turn = self.turns.borrow().get(&id).cloned();
-        let turn = turn.with_context(|| format!("turn {id} is not known"))?;
-        let workspace = turn.meta.workspace.as_ref();
-        let workspace = workspace.with_context(|| format!("turn {id} changed no files"))?;
-        Ok(Patch {
-            session: turn.recorded_session(self.repository)?.to_string(),
-            turn: turn.number(),
-            change: Delta {
-                before: workspace.before,
-                after: workspace.after,
-            },
-            base: self.base_of(&turn)?,
-        })
-    }
 }
 
 /// Returns `true` if a turn changed files, applied or not.
@@ -381,13 +278,13 @@ pub fn is_patch(turn: &Turn) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Series {
     /// The top of the patches below.
-    pub base: Option<PatchId>,
-    pub above: Vec<PatchId>,
+    pub base: Option<CommitId>,
+    pub above: Vec<CommitId>,
 }
 
 impl Series {
     /// A series that leaves out all patches.
-    pub fn up_to(top: Option<PatchId>) -> Series {
+    pub fn up_to(top: Option<CommitId>) -> Series {
         Series {
             base: top,
             above: Vec::new(),
@@ -401,18 +298,18 @@ pub struct StackDifference {
     /// The first stack, above the newest common patch.
     pub from: Series,
     /// Patches that only the first stack has, newest first.
-    pub removed: Vec<PatchId>,
+    pub removed: Vec<CommitId>,
     /// Patches that only the second stack has, oldest first.
-    pub added: Vec<PatchId>,
+    pub added: Vec<CommitId>,
 }
 
 /// Returns the patches that only the first stack has, newest first, and those that only the second
 /// has, oldest first. Covers all subtrees.
 pub fn stack_differences(
     stacks: &Stacks<'_>,
-    one: &Stack<PatchId>,
-    other: &Stack<PatchId>,
-) -> anyhow::Result<[Vec<PatchId>; 2]> {
+    one: &Stack<CommitId>,
+    other: &Stack<CommitId>,
+) -> anyhow::Result<[Vec<CommitId>; 2]> {
     let (mut patches, mut visited) = ([Vec::new(), Vec::new()], BTreeSet::new());
     let mut waiting = vec![Vec::new()];
     while let Some(path) = waiting.pop() {
@@ -439,7 +336,7 @@ pub fn stack_differences(
 }
 
 impl Stacks<'_> {
-    fn changes_path(&self, id: PatchId, path: &[u8]) -> anyhow::Result<bool> {
+    fn changes_path(&self, id: CommitId, path: &[u8]) -> anyhow::Result<bool> {
         if path.is_empty() {
             return Ok(true);
         }
@@ -473,12 +370,12 @@ impl<'a> PathStacks<'a> {
     }
 
     /// The top patch of a stack in this subtree.
-    pub fn top(&mut self, stack: &Stack<PatchId>) -> Option<PatchId> {
+    pub fn top(&mut self, stack: &Stack<CommitId>) -> Option<CommitId> {
         self.split_paths.extend(stack.apart.keys().cloned());
         stack.at(self.path)
     }
 
-    fn base_of(&mut self, id: PatchId) -> anyhow::Result<Option<PatchId>> {
+    fn base_of(&mut self, id: CommitId) -> anyhow::Result<Option<CommitId>> {
         let patch = self.stacks.patch(id)?;
         Ok(self.top(&patch.base))
     }
@@ -487,14 +384,14 @@ impl<'a> PathStacks<'a> {
     /// distance and not on the length of the history.
     pub fn difference(
         &mut self,
-        one: Option<PatchId>,
-        other: Option<PatchId>,
+        one: Option<CommitId>,
+        other: Option<CommitId>,
     ) -> anyhow::Result<StackDifference> {
         let (base, [ours, theirs]) = self.heads(one, other)?;
         // A patch that was written again on another base has a new id and the same change. Compare
         // by change, not by id.
         let (our_changes, their_changes) = (self.changes(&ours)?, self.changes(&theirs)?);
-        let only = |ids: &[PatchId], own: &[CommitId], others: &[CommitId]| -> Vec<PatchId> {
+        let only = |ids: &[CommitId], own: &[CommitId], others: &[CommitId]| -> Vec<CommitId> {
             let both = ids.iter().zip(own);
             both.filter(|(_, after)| !others.contains(after))
                 .map(|(id, _)| *id)
@@ -516,9 +413,9 @@ impl<'a> PathStacks<'a> {
     /// Returns the newest common patch and what each stack has above it, newest first.
     fn heads(
         &mut self,
-        one: Option<PatchId>,
-        other: Option<PatchId>,
-    ) -> anyhow::Result<(Option<PatchId>, [Vec<PatchId>; 2])> {
+        one: Option<CommitId>,
+        other: Option<CommitId>,
+    ) -> anyhow::Result<(Option<CommitId>, [Vec<CommitId>; 2])> {
         let mut at = [one, other];
         let mut visited = [BTreeMap::new(), BTreeMap::new()];
         let mut heads = [Vec::new(), Vec::new()];
@@ -544,13 +441,13 @@ impl<'a> PathStacks<'a> {
     }
 
     /// The `after` commit of each patch, which identifies its change across rewrites.
-    fn changes(&self, ids: &[PatchId]) -> anyhow::Result<Vec<CommitId>> {
-        let after = |id: &PatchId| Ok(self.stacks.patch(*id)?.change.after);
+    fn changes(&self, ids: &[CommitId]) -> anyhow::Result<Vec<CommitId>> {
+        let after = |id: &CommitId| Ok(self.stacks.patch(*id)?.change.after);
         ids.iter().map(after).collect()
     }
 
     /// Returns `true` if a stack contains a change.
-    pub fn has(&mut self, top: Option<PatchId>, change: CommitId) -> anyhow::Result<bool> {
+    pub fn has(&mut self, top: Option<CommitId>, change: CommitId) -> anyhow::Result<bool> {
         let mut at = top;
         while let Some(id) = at {
             if self.stacks.patch(id)?.change.after == change {
@@ -564,8 +461,8 @@ impl<'a> PathStacks<'a> {
     /// Returns `true` if two stacks contain the same changes.
     pub fn are_same(
         &mut self,
-        one: Option<PatchId>,
-        other: Option<PatchId>,
+        one: Option<CommitId>,
+        other: Option<CommitId>,
     ) -> anyhow::Result<bool> {
         let difference = self.difference(one, other)?;
         Ok(difference.removed.is_empty() && difference.added.is_empty())
@@ -575,13 +472,13 @@ impl<'a> PathStacks<'a> {
 /// The changes of a stack, read lazily and each patch only once.
 pub struct StackChanges<'a> {
     part: PathStacks<'a>,
-    next: Option<PatchId>,
+    next: Option<CommitId>,
     met: HashSet<CommitId>,
 }
 
 impl<'a> StackChanges<'a> {
     /// Starts at the top of a stack.
-    pub fn of(stacks: &'a Stacks<'a>, stack: &Stack<PatchId>) -> StackChanges<'a> {
+    pub fn of(stacks: &'a Stacks<'a>, stack: &Stack<CommitId>) -> StackChanges<'a> {
         StackChanges {
             part: PathStacks::new(stacks, b""),
             next: stack.top,

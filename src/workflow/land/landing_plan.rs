@@ -22,7 +22,7 @@ use crate::session::store::StoreError;
 use crate::session::turn::Turn;
 use crate::workspace::landing::{landed_as, turns_named};
 use crate::workspace::snapshot;
-use crate::workspace::stack::{PatchId, Stacks, is_patch};
+use crate::workspace::stack::{Stacks, is_patch};
 
 /// Landings that are searched for on the branch, each among many commits.
 const MAX_LANDINGS_BACK: usize = 16;
@@ -597,7 +597,7 @@ fn submodule_paths(
 /// In effect means: in this stack of turns.
 struct InEffect<'a> {
     stacks: &'a Stacks<'a>,
-    stack: Stack<PatchId>,
+    stack: Stack<CommitId>,
     /// By path. The empty path is for all if no path is set apart.
     cache: RefCell<BTreeMap<Vec<u8>, Rc<PathSeries>>>,
 }
@@ -609,7 +609,7 @@ struct PathSeries {
 }
 
 impl<'a> InEffect<'a> {
-    fn new(stacks: &'a Stacks<'a>, stack: Stack<PatchId>) -> InEffect<'a> {
+    fn new(stacks: &'a Stacks<'a>, stack: Stack<CommitId>) -> InEffect<'a> {
         InEffect {
             stacks,
             stack,

@@ -2,6 +2,7 @@
 
 use super::apply::FittedRestore;
 use super::restore_plan::OnOverlap;
+use crate::git::object::CommitId;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{RestoreCommand, Status};
@@ -12,8 +13,7 @@ use crate::workspace::complete::SessionMove;
 use crate::workspace::drift::find_unapplied;
 use crate::workspace::files_turn::FilesTurn;
 use crate::workspace::fit::find_conflict_markers;
-use crate::workspace::stack::PatchId;
-use crate::workspace::stack::record::{Author, Recorder, Written};
+use crate::workspace::stack::record::{Recorder, Written, publication};
 
 impl FittedRestore<'_> {
     /// Writes the turn. The session's ref does not move yet.
@@ -87,21 +87,19 @@ impl FittedRestore<'_> {
 
         suspects.sort();
         suspects.dedup();
-        let author = Author {
-            session: restore.tip().session.as_str(),
-            turn: restore.tip().number() + 1,
-        };
+        let tip = restore.tip();
+        let below = restore.current.clone();
         let publication = Publication {
-            target: Some(recorder.publish_stack(&target)?),
+            target: Some(target),
             marked: find_conflict_markers(repository, self.files.to, &suspects)?,
-            ..recorder.publication(author, &restore.current)?
+            ..publication(tip.session.as_str(), tip.number() + 1, below)
         };
 
         recorder.write(&publication, self.files.to)
     }
 
     /// Without paths at which the user's side was kept.
-    fn end(&self) -> Stack<PatchId> {
+    fn end(&self) -> Stack<CommitId> {
         match self.is_wholly_exact() {
             true => self.restore.stack.clone(),
             false => self.restore.end(),

@@ -19,7 +19,7 @@ use crate::workflow::open_session::EnteredSession;
 use crate::workflow::user::User;
 use crate::workspace::drift::first_turn_after;
 use crate::workspace::snapshot::snapshot;
-use crate::workspace::stack::{PatchId, PathStacks, Series, Stacks};
+use crate::workspace::stack::{PathStacks, Series, Stacks};
 
 /// If the user's edits conflict with the turn's version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,12 +77,12 @@ impl<'a> LockedSession<'a> {
     }
 
     /// What the files contain now.
-    pub(super) fn current(&self) -> anyhow::Result<Stack<PatchId>> {
+    pub(super) fn current(&self) -> anyhow::Result<Stack<CommitId>> {
         let files = || Ok(snapshot(&self.project.checkout(), &[])?.tree);
         self.stacks.current(&self.entered.tip, &files)
     }
 
-    pub(super) fn planner<'b>(&'b self, current: &'b Stack<PatchId>) -> Planner<'b> {
+    pub(super) fn planner<'b>(&'b self, current: &'b Stack<CommitId>) -> Planner<'b> {
         Planner {
             repository: &self.project.repository,
             stacks: &self.stacks,
@@ -91,7 +91,7 @@ impl<'a> LockedSession<'a> {
     }
 
     /// What the files contain when the turn is the newest.
-    pub(super) fn target_stack(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
+    pub(super) fn target_stack(&self, turn: &Turn) -> anyhow::Result<Stack<CommitId>> {
         match first_turn_after(&self.project.checkout(), turn)? {
             Some(next) => self.stacks.base_of(&next),
             None => self.stacks.expected(turn),
@@ -104,13 +104,13 @@ pub(super) struct Restore<'a> {
     pub session: &'a LockedSession<'a>,
     pub options: &'a RestoreOptions,
     /// Applied now.
-    pub current: Stack<PatchId>,
+    pub current: Stack<CommitId>,
     pub turn: Turn,
     pub title: String,
     pub restored: Restored,
     pub plan: RestorePlan,
     /// Applied in the target.
-    pub stack: Stack<PatchId>,
+    pub stack: Stack<CommitId>,
 }
 
 impl Restore<'_> {
@@ -119,7 +119,7 @@ impl Restore<'_> {
     }
 
     /// Applied once every step of the plan is.
-    pub(super) fn end(&self) -> Stack<PatchId> {
+    pub(super) fn end(&self) -> Stack<CommitId> {
         let mut end = Stack::default();
         for (path, part) in &self.plan.parts {
             end.set(path, part.end);
@@ -141,13 +141,13 @@ pub(super) struct PatchStep {
 struct SubtreePlan {
     steps: Vec<PatchStep>,
     /// Applied after the last step.
-    end: Option<PatchId>,
+    end: Option<CommitId>,
     /// Steps that are complete, because they belong to an earlier undo step.
     sealed: usize,
 }
 
 impl SubtreePlan {
-    fn from(end: Option<PatchId>) -> SubtreePlan {
+    fn from(end: Option<CommitId>) -> SubtreePlan {
         SubtreePlan {
             steps: Vec::new(),
             end,
@@ -179,7 +179,7 @@ pub(super) struct RestorePlan {
 /// How to revert one turn, or one step of an undo.
 pub(super) struct CrossedTurn {
     /// Before and after reverting the turn.
-    pub stacks: [Stack<PatchId>; 2],
+    pub stacks: [Stack<CommitId>; 2],
     /// Recorded files, to be merged exactly. A restore can have changed more than its patches, such
     /// as edits of the user's.
     pub trees: Option<[TreeId; 2]>,
@@ -190,14 +190,14 @@ pub(super) struct CrossedTurn {
 pub(super) struct Planner<'a> {
     pub repository: &'a Repository,
     pub stacks: &'a Stacks<'a>,
-    pub current: &'a Stack<PatchId>,
+    pub current: &'a Stack<CommitId>,
 }
 
 impl Planner<'_> {
     /// For these paths, or for all if there are none.
     pub(super) fn plan_to(
         &self,
-        target: &Stack<PatchId>,
+        target: &Stack<CommitId>,
         paths: &[String],
     ) -> anyhow::Result<RestorePlan> {
         let roots = paths
@@ -259,7 +259,7 @@ impl Planner<'_> {
         &self,
         part: &mut PathStacks<'_>,
         plan: &mut SubtreePlan,
-        to: Option<PatchId>,
+        to: Option<CommitId>,
     ) -> anyhow::Result<()> {
         let difference = part.difference(plan.end, to)?;
         let mut series = difference.from;
@@ -279,7 +279,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn trees(&self, id: PatchId) -> anyhow::Result<[TreeId; 2]> {
+    fn trees(&self, id: CommitId) -> anyhow::Result<[TreeId; 2]> {
         let change = self.stacks.patch(id)?.change;
         let tree = |id: CommitId| Ok::<_, anyhow::Error>(self.repository.commit(id)?.tree);
         Ok([tree(change.before)?, tree(change.after)?])
@@ -376,7 +376,7 @@ impl RestorePlan {
     pub(super) fn ends_in(
         &self,
         stacks: &Stacks<'_>,
-        stack: &Stack<PatchId>,
+        stack: &Stack<CommitId>,
         options: &RestoreOptions,
     ) -> anyhow::Result<bool> {
         for (path, plan) in &self.parts {

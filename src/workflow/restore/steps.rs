@@ -9,7 +9,7 @@ use super::apply::apply_plan;
 use super::carry_out;
 use super::outcome::{PassedOver, RestoreResult, WhyPassedOver};
 use super::restore_plan::{CrossedTurn, LockedSession, OnOverlap, Restore, RestoreOptions};
-use crate::git::object::TreeId;
+use crate::git::object::{CommitId, TreeId};
 use crate::project::Project;
 use crate::session::meta::{RestoreCommand, Restored};
 use crate::session::publication::Stack;
@@ -19,7 +19,7 @@ use crate::text::counted;
 use crate::text::hint::{error_with_hint, with_hint};
 use crate::workflow::user::User;
 use crate::workspace::drift::NO_RECORD;
-use crate::workspace::stack::{PatchId, StackChanges, Stacks, is_patch};
+use crate::workspace::stack::{StackChanges, Stacks, is_patch};
 
 const MAX_NAMED: usize = 4;
 
@@ -326,7 +326,7 @@ struct UndoWalk<'a> {
 impl<'a> UndoWalk<'a> {
     fn new(
         session: &'a LockedSession<'a>,
-        current: &Stack<PatchId>,
+        current: &Stack<CommitId>,
         on_overlap: OnOverlap,
     ) -> anyhow::Result<UndoWalk<'a>> {
         Ok(UndoWalk {

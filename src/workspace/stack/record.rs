@@ -1,11 +1,9 @@
 //! Writes publications before the turn that names them. They are unreachable until then, so the
 //! caller protects them from `git gc`.
 
-use std::collections::BTreeMap;
-
 use anyhow::Context as _;
 
-use super::{PatchId, Stacks};
+use super::Stacks;
 use crate::git::object::{CommitId, NewCommit, TreeId, batch};
 use crate::git::repository::Repository;
 use crate::host::clock;
@@ -25,43 +23,15 @@ pub struct Written {
 
 pub struct Recorder<'a> {
     stacks: &'a Stacks<'a>,
-    /// Publications written for patches that had none.
-    published: BTreeMap<PatchId, CommitId>,
     others: Vec<CommitId>,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub struct Author<'a> {
-    pub session: &'a str,
-    pub turn: u64,
 }
 
 impl<'a> Recorder<'a> {
     pub fn new(stacks: &'a Stacks<'a>) -> Recorder<'a> {
         Recorder {
             stacks,
-            published: BTreeMap::new(),
             others: Vec::new(),
         }
-    }
-
-    /// A publication on top of `below`, completely applied and without a change of its own.
-    pub fn publication(
-        &mut self,
-        author: Author<'_>,
-        base: &Stack<PatchId>,
-    ) -> anyhow::Result<Publication> {
-        Ok(Publication {
-            schema: SCHEMA,
-            session: author.session.to_owned(),
-            turn: author.turn,
-            change: None,
-            below: self.publish_stack(base)?,
-            target: None,
-            applied: true,
-            left: Vec::new(),
-            marked: Vec::new(),
-        })
     }
 
     pub fn write(self, publication: &Publication, tree: TreeId) -> anyhow::Result<Written> {
@@ -82,61 +52,12 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    pub fn publish_stack(&mut self, stack: &Stack<PatchId>) -> anyhow::Result<Stack<CommitId>> {
-        for id in stack.tops() {
-            self.publish_patch(id)?;
-        }
-        Ok(stack.map(|id| self.publication_of(id)))
-    }
-
-    fn publication_of(&self, id: PatchId) -> CommitId {
-        match id {
-            PatchId::Published(commit) => commit,
-            PatchId::Turn(commit) => self.published.get(&id).copied().unwrap_or(commit),
-        }
-    }
-
-    /// Writes publications for a turn of an early version and those below it, lowest first.
-    fn publish_patch(&mut self, id: PatchId) -> anyhow::Result<()> {
-        let is_open = |recorder: &Recorder<'_>, id: &PatchId| {
-            matches!(id, PatchId::Turn(_)) && !recorder.published.contains_key(id)
-        };
-        // A loop: recursion over a long history would overflow the stack.
-        let mut waiting = vec![id];
-
-        while let Some(id) = waiting.last().copied() {
-            if !is_open(self, &id) {
-                waiting.pop();
-                continue;
-            }
-
-            let patch = self.stacks.patch(id)?;
-            let before = waiting.len();
-            waiting.extend(patch.base.tops().filter(|base| is_open(self, base)));
-            if waiting.len() == before {
-                let base = patch.base.map(|base| self.publication_of(base));
-                let commit = self.write_patch(id, base)?;
-                self.published.insert(id, commit);
-                waiting.pop();
-            }
-        }
-
-        Ok(())
-    }
-
-    fn write_patch(&mut self, id: PatchId, base: Stack<CommitId>) -> anyhow::Result<CommitId> {
+    fn write_patch(&mut self, id: CommitId, base: Option<CommitId>) -> anyhow::Result<CommitId> {
         let repository = self.stacks.repository;
         let patch = self.stacks.patch(id)?;
         let publication = Publication {
             change: Some(patch.change),
-            below: base,
-            ..self.publication(
-                Author {
-                    session: &patch.session,
-                    turn: patch.turn,
-                },
-                &Stack::default(),
-            )?
+            ..publication(&patch.session, patch.turn, Stack::of(base))
         };
 
         let after = repository.commit(patch.change.after);
@@ -153,7 +74,7 @@ impl<'a> Recorder<'a> {
 
     /// The top patch of a series in one subtree. A patch that now has another one below it than it
     /// was made on is written again on the new base.
-    pub fn top(&mut self, path: &[u8], series: &Series) -> anyhow::Result<Option<PatchId>> {
+    pub fn top(&mut self, path: &[u8], series: &Series) -> anyhow::Result<Option<CommitId>> {
         let mut top = series.base;
         for &id in &series.above {
             let patch = self.stacks.patch(id)?;
@@ -161,11 +82,25 @@ impl<'a> Recorder<'a> {
                 top = Some(id);
                 continue;
             }
-            let base = self.publish_stack(&Stack::of(top))?;
-            top = Some(PatchId::Published(self.write_patch(id, base)?));
+            top = Some(self.write_patch(id, top)?);
         }
 
         Ok(top)
+    }
+}
+
+/// A publication on top of `below`, completely applied and without a change of its own.
+pub fn publication(session: &str, turn: u64, below: Stack<CommitId>) -> Publication {
+    Publication {
+        schema: SCHEMA,
+        session: session.to_owned(),
+        turn,
+        change: None,
+        below,
+        target: None,
+        applied: true,
+        left: Vec::new(),
+        marked: Vec::new(),
     }
 }
 
@@ -211,22 +146,16 @@ pub fn publish_turn_with(
     suspects.extend(last.map_or_else(Vec::new, |(_, last)| last.marked));
     suspects.sort();
     suspects.dedup();
-    let mut recorder = Recorder::new(&stacks);
     let before = || Ok(repository.commit(workspace.before)?.tree);
+    let below = stacks.current(tip, &before)?;
     let publication = Publication {
         change,
         applied: workspace.synced,
         marked: find_conflict_markers(repository, tree, &suspects)?,
-        ..recorder.publication(
-            Author {
-                session: tip.session.as_str(),
-                turn: tip.number() + 1,
-            },
-            &stacks.current(tip, &before)?,
-        )?
+        ..publication(tip.session.as_str(), tip.number() + 1, below)
     };
 
-    recorder.write(&publication, tree)
+    Recorder::new(&stacks).write(&publication, tree)
 }
 
 /// Rewrites a publication to say that some paths were not applied.

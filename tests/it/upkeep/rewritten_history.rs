@@ -82,7 +82,7 @@ fn what_is_left_of_a_rewritten_session_is_shown() {
 }
 
 #[test]
-fn pb7_a_rewritten_session_is_undone_and_goes_on() {
+fn pb6_a_rewritten_session_is_undone_and_goes_on() {
     let repo = project();
     rewrite(&repo);
     prune(&repo);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::plans::{create, edit, plan, read};
+use crate::plans::{create, plan, read};
 use crate::support::TestRepo;
 
 /// The ref of the last publication.
@@ -111,62 +111,7 @@ fn pb4_a_turn_without_changes_names_what_is_there() {
 }
 
 #[test]
-fn pb5_turns_of_an_earlier_version_stand_on_each_other() {
-    let repo = project();
-    repo.workflow()
-        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
-    repo.workflow()
-        .run_plan(&plan("Two", &[create("two.txt", "2\n")]));
-    as_earlier_versions_wrote(&repo);
-
-    repo.write("mine.txt", "mine\n");
-    repo.workflow()
-        .run_plan(&plan("Three", &[edit("a.txt", "3", "three")]));
-    let below = publication(&repo, LAST)["below"]["top"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    assert_eq!(publication(&repo, &below)["turn"], 2);
-    assert_eq!(
-        repo.json(&["restore", "1"], 0)["deleted"],
-        json!(["two.txt"])
-    );
-    assert_eq!(repo.read("mine.txt"), "mine\n");
-    repo.workflow().undo(1).done();
-    assert_eq!(repo.read("a.txt"), "1\n2\nthree\n4\n5\n");
-    repo.git(&["fsck", "--strict", "--no-dangling"]);
-}
-
-/// Removes all publications, as if an earlier version had written the session.
-fn as_earlier_versions_wrote(repo: &TestRepo) {
-    let turns = repo.git(&[
-        "rev-list",
-        "--first-parent",
-        "--reverse",
-        "teddy/sessions/demo",
-    ]);
-    let mut last = String::new();
-    for turn in turns.lines() {
-        let parents = repo.git(&["log", "-1", "--format=%P", turn]);
-        let message = repo.git(&["log", "-1", "--format=%B", turn]);
-        let mut args = vec!["commit-tree".to_owned(), format!("{turn}^{{tree}}")];
-        for parent in parents.split(' ').take(2).skip(1) {
-            args.extend([
-                "-p".to_owned(),
-                last.clone(),
-                "-p".to_owned(),
-                parent.to_owned(),
-            ]);
-        }
-        args.extend(["-m".to_owned(), message]);
-        last = repo.git(&args.iter().map(String::as_str).collect::<Vec<_>>());
-    }
-    repo.git(&["update-ref", "refs/teddy/sessions/demo", &last]);
-    repo.git(&["update-ref", LAST, "teddy/sessions/demo^2"]);
-}
-
-#[test]
-fn pb6_what_a_crash_left_is_noted_when_it_is_finished() {
+fn pb5_what_a_crash_left_is_noted_when_it_is_finished() {
     let repo = project();
     std::fs::write(
         repo.beside("plan.md"),
