@@ -4,11 +4,11 @@
 use serde::Serialize;
 
 use crate::git::diff;
+use crate::git::merge::{Merged, merge_trees};
 use crate::git::object::{CommitId, TreeId};
 use crate::git::publish::Published;
 use crate::host::interrupt;
 use crate::project::Project;
-use crate::session::artifact;
 use crate::session::meta::{Picked, Status};
 use crate::session::turn::Turn;
 use crate::text::path::{lossy, lossy_paths};
@@ -18,8 +18,8 @@ use crate::workflow::restore::OnOverlap;
 use crate::workflow::user::User;
 use crate::workspace::complete::{Completed, SessionMove};
 use crate::workspace::draft_transfer;
+use crate::workspace::file_move::FileMove;
 use crate::workspace::files_turn::FilesTurn;
-use crate::workspace::fit::{FileMove, Fit, fit};
 use crate::workspace::notice::{FileObstacle, obstacles};
 use crate::workspace::snapshot::RecordedFiles;
 use crate::workspace::stack::is_patch;
@@ -139,16 +139,11 @@ fn plan(
     let tree = |id| Ok::<_, anyhow::Error>(project.repository.commit(id)?.tree);
     let [before, after] = [tree(workspace.before)?, tree(workspace.after)?];
 
-    let (to, met) = match fit(&project.repository, before, now, after)? {
-        Fit::Clean(files) => (files.to, Vec::new()),
-        Fit::Overlap(paths, ways) => {
-            let to = match on_overlap {
-                OnOverlap::Theirs | OnOverlap::Exact => ways.theirs,
-                OnOverlap::Markers => ways.markers,
-                OnOverlap::Stop | OnOverlap::Ours => ways.ours,
-            };
-            (to, paths)
-        }
+    let merged = merge_trees(&project.repository, before, now, after)?;
+    let to = on_overlap.resolve(&merged);
+    let met = match merged {
+        Merged::Clean(_) => Vec::new(),
+        Merged::Overlap { paths, .. } => paths,
     };
     anyhow::ensure!(
         to != now || !met.is_empty(),
@@ -212,8 +207,6 @@ fn write(
     let lines = step.files.lines(repository)?;
     turn.continue_from(tip)?;
     turn.keep_context_edits();
-    turn.artifacts
-        .insert(artifact::REPORT, report(&title, &lines));
 
     let published = publish_turn_with(repository, tip, &workspace, Some(step.files.to), &step.met)?;
     turn.finish(&title, &lines, published, format!("teddy: pick {name}"))
@@ -237,14 +230,4 @@ fn row(project: &Project, step: &Fitted) -> anyhow::Result<PickedTurn> {
     }
 
     Ok(row)
-}
-
-fn report(title: &str, lines: &[String]) -> String {
-    let lines: String = lines
-        .iter()
-        .map(|line| format!("- {}\n", sanitize_line(line)))
-        .collect();
-    format!(
-        "# Execution Report: {title}\n- **Overall Status:** Picked 🟢\n\n## Changed Files\n\n{lines}"
-    )
 }

@@ -30,7 +30,6 @@ use crate::text::counted;
 use crate::text::damage::FileDamage;
 use crate::text::hint::error_with_hint;
 use crate::text::path::lossy;
-use crate::text::sanitize::sanitize_line;
 use crate::workflow::context::message::without_keys;
 use crate::workflow::context::requests;
 use crate::workflow::damage::find_damage;
@@ -41,8 +40,8 @@ use crate::workflow::open_session::EnteredSession;
 use crate::workflow::user::User;
 use crate::workspace::complete::SessionMove;
 use crate::workspace::draft_transfer;
+use crate::workspace::file_move::FileMove;
 use crate::workspace::files_turn::FilesTurn;
-use crate::workspace::fit::FileMove;
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::stack::Stacks;
 use crate::workspace::stack::record::publish_turn;
@@ -86,15 +85,18 @@ pub struct RecordStart {
 }
 
 impl RecordStart {
-    /// The files as they are in HEAD, for a checkout that was created during the work.
-    pub fn at_head(project: &Project) -> anyhow::Result<RecordStart> {
-        let repository = &project.repository;
-        let head = refs::head(repository)?.context("the branch has no commit")?;
-        let last = Stacks::new(repository).last()?;
+    fn of(project: &Project, files: CommitId) -> anyhow::Result<RecordStart> {
+        let last = Stacks::new(&project.repository).last()?;
         Ok(RecordStart {
-            files: head,
+            files,
             published: last.map(|(id, _)| id),
         })
+    }
+
+    /// The files as they are in HEAD, for a checkout that was created during the work.
+    pub fn at_head(project: &Project) -> anyhow::Result<RecordStart> {
+        let head = refs::head(&project.repository)?.context("the branch has no commit")?;
+        RecordStart::of(project, head)
     }
 }
 
@@ -151,12 +153,7 @@ pub fn begin(project: &Project, user: &mut dyn User) -> anyhow::Result<RecordSta
     let transaction = project.enter("record", user)?;
     let tip = project.store().tip(&session)?;
     let recorded = transaction.record(&project.checkout(), &tip, &[])?;
-    let last = Stacks::new(&project.repository).last()?;
-
-    Ok(RecordStart {
-        files: recorded.commit,
-        published: last.map(|(id, _)| id),
-    })
+    RecordStart::of(project, recorded.commit)
 }
 
 /// Like [`begin`], for a checkout in which no session might exist.
@@ -165,11 +162,7 @@ pub fn begin_without_session(
     user: &mut dyn User,
 ) -> anyhow::Result<RecordStart> {
     let _transaction = project.enter("record", user)?;
-    let last = Stacks::new(&project.repository).last()?;
-    Ok(RecordStart {
-        files: snapshot::record_alone(&project.checkout())?,
-        published: last.map(|(id, _)| id),
-    })
+    RecordStart::of(project, snapshot::record_alone(&project.checkout())?)
 }
 
 /// Starts a session named after the message, and makes it the current one.
@@ -342,8 +335,6 @@ fn write_recorded_turn(
         ..turn.meta
     };
     add_artifacts(project, tip, &mut turn, options)?;
-    let report = render_report(&title, &options.work, &lines);
-    turn.artifacts.insert(artifact::REPORT, report);
 
     let log = format!("teddy: record turn {}", turn.meta.number);
     let step = SessionMove {
@@ -400,35 +391,6 @@ fn turn_title(message: &str, work: &Recorded, lines: &[String]) -> String {
         Some(by) => format!("Record {by}: {target}"),
         None => format!("Record {target}"),
     }
-}
-
-fn render_report(title: &str, work: &Recorded, lines: &[String]) -> String {
-    let mut text = format!(
-        "# Execution Report: {}\n- **Overall Status:** Recorded 🟢\n",
-        sanitize_line(title)
-    );
-    if let Some(by) = &work.by {
-        text.push_str(&format!("- **Done by:** {}\n", sanitize_line(by)));
-    }
-
-    if let Some(code) = work.exit_code {
-        text.push_str(&format!("- **Exit Code:** {code}\n"));
-    }
-
-    for note in &work.notes {
-        text.push_str(&format!("- **Note:** {}\n", sanitize_line(note)));
-    }
-
-    text.push_str("\n## Changed Files\n\n");
-    for line in lines {
-        text.push_str(&format!("- {}\n", sanitize_line(line)));
-    }
-
-    if lines.is_empty() {
-        text.push_str("*(No file changed.)*\n");
-    }
-
-    text
 }
 
 // The base of a recorded turn: the files as the newest turn left them, or as they were when the

@@ -39,7 +39,7 @@ use crate::workspace::draft_transfer::{self, TransferScope};
 use crate::workspace::drift::{
     TurnName, find_missing_changes, taken_from_others, taken_of, turn_tree,
 };
-use crate::workspace::fit::{FileMove, find_conflict_markers};
+use crate::workspace::file_move::{FileMove, find_conflict_markers};
 use crate::workspace::landing::landed_as;
 use crate::workspace::notice::obstacles;
 use crate::workspace::snapshot::{RecordedFiles, commit_of};

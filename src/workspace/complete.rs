@@ -20,7 +20,7 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::lossy_paths;
 use crate::workspace::Checkout;
-use crate::workspace::fit::FileMove;
+use crate::workspace::file_move::FileMove;
 use crate::workspace::forced_files;
 use crate::workspace::snapshot;
 use crate::workspace::stack::Stacks;

@@ -19,7 +19,7 @@ use crate::session::publication::Stack;
 use crate::session::turn::Turn;
 use crate::text::path::{lossy, lossy_paths};
 use crate::workspace::Checkout;
-use crate::workspace::fit::find_conflict_markers;
+use crate::workspace::file_move::find_conflict_markers;
 use crate::workspace::stack::{Patch, PathStacks, Stacks, is_patch, stack_differences};
 
 const MAX_BACK: usize = 32;

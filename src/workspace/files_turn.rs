@@ -12,6 +12,7 @@ use crate::session::draft::Draft;
 use crate::session::meta::{Meta, Status, Workspace};
 use crate::session::store::{NewTurn, Store};
 use crate::session::turn::{Turn, commit_subject, in_next};
+use crate::text::sanitize::sanitize_line;
 use crate::workspace::complete::SessionMove;
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::stack::record::Written;
@@ -84,7 +85,7 @@ impl<'a> FilesTurn<'a> {
         }
     }
 
-    /// Writes the turn. The session's ref does not move yet.
+    /// Writes the turn with its report. The session's ref does not move yet.
     pub fn finish(
         mut self,
         title: &str,
@@ -93,6 +94,8 @@ impl<'a> FilesTurn<'a> {
         log: String,
     ) -> anyhow::Result<SessionMove> {
         self.meta.ended = Some(clock::stamp());
+        let report = render_report(title, &self.meta, results);
+        self.artifacts.insert(artifact::REPORT, report);
         let store = Store {
             repository: self.repository,
         };
@@ -115,4 +118,38 @@ impl<'a> FilesTurn<'a> {
             overwrite: false,
         })
     }
+}
+
+fn render_report(title: &str, meta: &Meta, lines: &[String]) -> String {
+    let (status, section) = match meta.status {
+        Status::Landed => ("Landed", "Commits"),
+        Status::Picked => ("Picked", "Changed Files"),
+        Status::Recorded => ("Recorded", "Changed Files"),
+        Status::Restored => ("Restored", "Changed Files"),
+        _ => ("Success", "Changed Files"),
+    };
+    let title = sanitize_line(title);
+    let mut text = format!("# Execution Report: {title}\n- **Overall Status:** {status} 🟢\n");
+    if let Some(work) = &meta.recorded {
+        if let Some(by) = &work.by {
+            text.push_str(&format!("- **Done by:** {}\n", sanitize_line(by)));
+        }
+        if let Some(code) = work.exit_code {
+            text.push_str(&format!("- **Exit Code:** {code}\n"));
+        }
+        for note in &work.notes {
+            text.push_str(&format!("- **Note:** {}\n", sanitize_line(note)));
+        }
+    }
+
+    text.push_str(&format!("\n## {section}\n\n"));
+    for line in lines {
+        text.push_str(&format!("- {}\n", sanitize_line(line)));
+    }
+    match (lines, meta.status) {
+        ([], Status::Recorded) => text.push_str("*(No file changed.)*\n"),
+        ([], Status::Restored) => text.push_str("*(No file had to change.)*\n"),
+        _ => {}
+    }
+    text
 }

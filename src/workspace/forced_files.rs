@@ -18,7 +18,7 @@ use crate::git::publish::Published;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::{CreatedFile, Forced, SnapshotLimits};
 use crate::host::file::{is_out_of_reach, make_dirs, read_regular, write_atomic, write_cache};
-use crate::workspace::fit::FileMove;
+use crate::workspace::file_move::FileMove;
 
 const KEPT: &str = "kept";
 const MADE: &str = "made";

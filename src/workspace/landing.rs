@@ -22,14 +22,13 @@ use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
 use crate::host::fault;
 use crate::host::file::{read_regular, write_atomic};
-use crate::session::artifact;
 use crate::session::meta::{Landed, LandedCommit, LandedTurn, Status};
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::sanitize::sanitize_line;
 use crate::workspace::complete::{Completed, SessionMove, complete};
+use crate::workspace::file_move::FileMove;
 use crate::workspace::files_turn::FilesTurn;
-use crate::workspace::fit::FileMove;
 use crate::workspace::notice::{FilesNotice, Notify};
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::stack::record::publish_turn;
@@ -437,8 +436,6 @@ fn write_landing_turn(
     turn.meta.landed = Some(landed);
     turn.continue_from(tip)?;
     turn.keep_context_edits();
-    let report = render_landing_report(&title, &summary);
-    turn.artifacts.insert(artifact::REPORT, report);
 
     let published = publish_turn(repository, tip, &workspace, Some(files))?;
     let log = format!("teddy: {}", title.to_lowercase());
@@ -477,11 +474,6 @@ fn landing_title(landed: &Landed) -> String {
     let turns = landed.commits.iter().flat_map(|commit| &commit.turns);
     let numbers: Vec<u64> = turns.map(|turn| turn.number).collect();
     format!("Land {} on {}", turns_named(&numbers), landed.branch)
-}
-
-fn render_landing_report(title: &str, summary: &[String]) -> String {
-    let lines: String = summary.iter().map(|line| format!("- {line}\n")).collect();
-    format!("# Execution Report: {title}\n- **Overall Status:** Landed 🟢\n\n## Commits\n\n{lines}")
 }
 
 /// `turn 2`, `turns 1-3`, `turns 1, 3`

@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use crate::git::keep::damaged;
 use crate::git::keep::pack::keep;
 use crate::git::keep::store_access::{self, ReadExtent, is_lost};
+use crate::git::merge::{Merged, merge_trees};
 use crate::git::object::{CommitId, writer};
 use crate::git::publish::{self, Conflict, Guard, OverlapRule, Published};
 use crate::git::refs::repair::{ForeignLock, RefScan};
@@ -23,7 +24,7 @@ use crate::session::journal::{JournalState, Pending, SCHEMA};
 use crate::session::name::{DRAFTS, SESSIONS, SessionName};
 use crate::session::turn::Turn;
 use crate::workspace::complete::{self, guard, publish};
-use crate::workspace::fit::{FileMove, Fit, fit};
+use crate::workspace::file_move::FileMove;
 use crate::workspace::notice::{FilesNotice, Notify, ReferenceRepair, obstacles};
 use crate::workspace::stack::Stacks;
 use crate::workspace::stack::record::amend;
@@ -390,9 +391,9 @@ fn find_unapplied(
     // change if the reverse change still applies to it.
     let now = snapshot::snapshot_paths(repository, files.to, conflicts)?.tree;
     writer::transfer_staged(checkout.repository, repository)?;
-    let (back, overlaps) = match fit(checkout.repository, files.to, now, files.from)? {
-        Fit::Clean(back) => (back.to, HashSet::new()),
-        Fit::Overlap(paths, ways) => (ways.ours, paths.into_iter().collect()),
+    let (back, overlaps) = match merge_trees(checkout.repository, files.to, now, files.from)? {
+        Merged::Clean(back) => (back, HashSet::new()),
+        Merged::Overlap { paths, ours, .. } => (ours, paths.into_iter().collect()),
     };
     let mut unapplied = Vec::new();
 

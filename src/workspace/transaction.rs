@@ -10,7 +10,7 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workspace::Checkout;
 use crate::workspace::complete::{self, Completed, SessionMove};
-use crate::workspace::fit::FileMove;
+use crate::workspace::file_move::FileMove;
 use crate::workspace::landing::{self, LandingNote, MadeCommit, Recording};
 use crate::workspace::notice::Notify;
 use crate::workspace::recover::{self, Depth};

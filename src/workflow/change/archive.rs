@@ -16,18 +16,18 @@ use crate::change::spec;
 use crate::change::state::ChangeEntry;
 use crate::change::store::{BASE, Change, ChangeError};
 use crate::git::diff;
+use crate::git::merge::{Merged, merge_trees};
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::project::Project;
-use crate::session::artifact;
 use crate::session::meta::{Meta, Status};
 use crate::session::turn::{Turn, archive_title};
 use crate::text::path::lossy_paths;
 use crate::workflow::open_session::EnteredSession;
 use crate::workflow::restore::OnOverlap;
 use crate::workspace::complete::SessionMove;
+use crate::workspace::file_move::FileMove;
 use crate::workspace::files_turn::FilesTurn;
-use crate::workspace::fit::{FileMove, Fit, fit};
 use crate::workspace::snapshot::RecordedFiles;
 use crate::workspace::stack::record::publish_turn;
 
@@ -87,24 +87,15 @@ fn merge_specs(
     let forced: Vec<Vec<u8>> = specs.map(|path| path.as_bytes().to_vec()).collect();
     let recorded = transaction.record(&project.checkout(), tip, &forced)?;
     let (base, target) = spec_trees(&project.repository, change, recorded.tree)?;
-    let files = match fit(&project.repository, base, recorded.tree, target)? {
-        Fit::Clean(files) => files,
-        Fit::Overlap(paths, ways) => {
-            let to = match on_overlap {
-                OnOverlap::Stop => {
-                    archived.conflicts = lossy_paths(&paths);
-                    return Ok(());
-                }
-                OnOverlap::Ours => ways.ours,
-                OnOverlap::Theirs | OnOverlap::Exact => ways.theirs,
-                OnOverlap::Markers => ways.markers,
-            };
-            FileMove {
-                from: ways.from,
-                to,
-            }
-        }
+    let merged = merge_trees(&project.repository, base, recorded.tree, target)?;
+    let files = FileMove {
+        from: recorded.tree,
+        to: on_overlap.resolve(&merged),
     };
+    if let (Merged::Overlap { paths, .. }, OnOverlap::Stop) = (merged, on_overlap) {
+        archived.conflicts = lossy_paths(&paths);
+        return Ok(());
+    }
 
     // Also after a crash between the turn and its step.
     if files.from == files.to {
@@ -211,20 +202,8 @@ fn write_archive_turn(
     let workspace = turn.set_files(&title, recorded.commit, files.to)?;
     turn.continue_from(tip)?;
     let summary = files.lines(repository)?;
-    let report = render_archive_report(&title, &summary);
-    turn.artifacts.insert(artifact::REPORT, report);
 
     let published = publish_turn(repository, tip, &workspace, Some(files.to))?;
     let step = turn.finish(&title, &summary, published, "teddy: archive".to_owned())?;
     Ok((step, summary))
-}
-
-fn render_archive_report(title: &str, summary: &[String]) -> String {
-    let lines: String = summary
-        .iter()
-        .map(|line| format!("- {}\n", crate::text::sanitize::sanitize_line(line)))
-        .collect();
-    format!(
-        "# Execution Report: {title}\n- **Overall Status:** Success 🟢\n\n## Changed Files\n\n{lines}"
-    )
 }

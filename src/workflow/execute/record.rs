@@ -8,6 +8,7 @@ use super::result::{RecordedTurn, TurnEnding};
 use super::stage::{RunResult, perform};
 use super::turn::EndedTurn;
 use crate::config::settings::OnFailure;
+use crate::git::merge::{Merged, merge_trees};
 use crate::git::object::{CommitId, TreeId};
 use crate::git::{diff, refs};
 use crate::host::interrupt;
@@ -27,7 +28,7 @@ use crate::workflow::model::agents;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::user::{Approved, Event, Notice, User, WithoutActions};
 use crate::workflow::validation::review_content::{modifications, render_as_run};
-use crate::workspace::fit::{Fit, fit};
+use crate::workspace::file_move::FileMove;
 use crate::workspace::snapshot::{self, newly_left_out};
 use crate::workspace::transaction::Transaction;
 
@@ -147,9 +148,10 @@ impl RanTurn<'_> {
         };
 
         // Merged into the files as they are now: the user and other turns can have changed them.
-        let (files, overlaps) = match fit(repository, planned.recorded.tree, now.tree, tree)? {
-            Fit::Clean(files) => (Some(files), Vec::new()),
-            Fit::Overlap(paths, _) => (None, lossy_paths(&paths)),
+        let merged = merge_trees(repository, planned.recorded.tree, now.tree, tree)?;
+        let (files, overlaps) = match merged {
+            Merged::Clean(to) => (Some(FileMove { from: now.tree, to }), Vec::new()),
+            Merged::Overlap { paths, .. } => (None, lossy_paths(&paths)),
         };
 
         let validated = &planned.validated;

@@ -30,7 +30,7 @@ use crate::workflow::damage::find_damage;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::message_of;
 use crate::workspace::complete::{Completed, SessionMove};
-use crate::workspace::fit::FileMove;
+use crate::workspace::file_move::FileMove;
 use crate::workspace::notice::obstacles;
 use crate::workspace::stack::record::publish_turn;
 use crate::workspace::transaction::Transaction;

@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::restore_plan::{OnOverlap, PatchStep, Restore, RestorePlan};
+use crate::git::merge::{Merged, merge_trees};
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::reclean::{alike, is_attributes, reclean};
 use crate::git::repository::Repository;
@@ -17,7 +18,7 @@ use crate::git::snapshot::limits::SnapshotLimits;
 use crate::git::{diff, snapshot};
 use crate::project::Project;
 use crate::session::draft::Draft;
-use crate::workspace::fit::{FileMove, Fit, fit};
+use crate::workspace::file_move::FileMove;
 use crate::workspace::snapshot::RecordedFiles;
 use crate::workspace::stack::Series;
 
@@ -102,21 +103,17 @@ impl Applier<'_> {
         let (mut tree, mut frozen) = (now, PathEntries::new());
         for step in steps {
             tree = self.as_begun(tree, step, &frozen)?;
-            let next = match fit(&self.project.repository, step.from, tree, step.to)? {
-                Fit::Clean(files) => files.to,
-                Fit::Overlap(paths, ways) => {
-                    for path in paths {
-                        self.meet(path, tree, step, &mut frozen)?;
-                    }
-                    self.keep_unmarked(&ways.unmarked, tree, step, &mut frozen)?;
-
-                    match self.on_overlap {
-                        OnOverlap::Theirs => ways.theirs,
-                        OnOverlap::Markers => ways.markers,
-                        OnOverlap::Stop | OnOverlap::Ours | OnOverlap::Exact => ways.ours,
-                    }
+            let merged = merge_trees(&self.project.repository, step.from, tree, step.to)?;
+            let next = self.on_overlap.resolve(&merged);
+            if let Merged::Overlap {
+                paths, unmarked, ..
+            } = merged
+            {
+                for path in paths {
+                    self.meet(path, tree, step, &mut frozen)?;
                 }
-            };
+                self.keep_unmarked(&unmarked, tree, step, &mut frozen)?;
+            }
             for path in self.unwritable_in(step)? {
                 self.meet(path, tree, step, &mut frozen)?;
             }

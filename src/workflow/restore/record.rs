@@ -11,8 +11,8 @@ use crate::session::turn::in_next;
 use crate::workflow::context::requests;
 use crate::workspace::complete::SessionMove;
 use crate::workspace::drift::find_unapplied;
+use crate::workspace::file_move::find_conflict_markers;
 use crate::workspace::files_turn::FilesTurn;
-use crate::workspace::fit::find_conflict_markers;
 use crate::workspace::stack::record::{Recorder, Written, publication};
 
 impl FittedRestore<'_> {
@@ -38,8 +38,6 @@ impl FittedRestore<'_> {
         turn.artifacts
             .insert(&in_next(artifact::REQUESTS), requests.write());
         let summary = self.files.lines(repository)?;
-        let report = render_restore_report(&restore.title, &summary);
-        turn.artifacts.insert(artifact::REPORT, report);
 
         let log = format!("teddy: restore turn {}", restore.turn.number());
         Ok(SessionMove {
@@ -149,21 +147,4 @@ impl FittedRestore<'_> {
             && current.agent == there.agent
             && current.caller_turn_id == there.caller_turn_id)
     }
-}
-
-fn render_restore_report(title: &str, summary: &[String]) -> String {
-    let mut text = format!(
-        "# Execution Report: {title}\n- **Overall Status:** Restored 🟢\n\n## Changed Files\n\n"
-    );
-    summary.iter().for_each(|line| {
-        text.push_str(&format!(
-            "- {}\n",
-            crate::text::sanitize::sanitize_line(line)
-        ))
-    });
-    if summary.is_empty() {
-        text.push_str("*(No file had to change.)*\n");
-    }
-
-    text
 }

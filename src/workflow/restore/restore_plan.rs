@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::git::diff;
+use crate::git::merge::Merged;
 use crate::git::object::{CommitId, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::project::Project;
@@ -38,6 +39,24 @@ impl OnOverlap {
     /// The turn's version replaces a conflicting one of the user's.
     pub fn replaces(self) -> bool {
         matches!(self, OnOverlap::Theirs | OnOverlap::Exact)
+    }
+
+    /// The result of a merge with the user's files as ours. If it must stop, nothing should be
+    /// applied.
+    pub fn resolve(self, merged: &Merged) -> TreeId {
+        match merged {
+            Merged::Clean(tree) => *tree,
+            Merged::Overlap {
+                ours,
+                theirs,
+                markers,
+                ..
+            } => match self {
+                OnOverlap::Stop | OnOverlap::Ours => *ours,
+                OnOverlap::Theirs | OnOverlap::Exact => *theirs,
+                OnOverlap::Markers => *markers,
+            },
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::host::clock;
 use crate::session::meta::Workspace;
 use crate::session::publication::{Delta, Publication, SCHEMA, Stack};
 use crate::session::turn::Turn;
-use crate::workspace::fit::find_conflict_markers;
+use crate::workspace::file_move::find_conflict_markers;
 use crate::workspace::stack::{PathStacks, Series};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

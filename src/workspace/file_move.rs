@@ -1,63 +1,8 @@
-//! Merges a result into the user's current files, three-way.
-//!
-//! Decides no conflict: the caller gets one tree for each resolution and applies at most one.
-
-use std::collections::BTreeSet;
+//! A change of the user's files from one tree to another, and the conflict markers of merges in them.
 
 use crate::git::diff::{self, TreeChange};
-use crate::git::merge::{self, Merged};
 use crate::git::object::{BlobId, EntryMode, TreeId};
 use crate::git::repository::Repository;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fit {
-    /// No conflict: apply this.
-    Clean(FileMove),
-    /// Conflicting paths, with the trees for each resolution. Nothing should be applied yet.
-    Overlap(Vec<Vec<u8>>, Box<OverlapTrees>),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OverlapTrees {
-    /// The user's current files.
-    pub from: TreeId,
-    /// Conflicts resolved in favor of the user's files.
-    pub ours: TreeId,
-    /// Conflicts resolved in favor of the result.
-    pub theirs: TreeId,
-    /// Conflicts written as conflict markers.
-    pub markers: TreeId,
-    /// Conflicting paths without lines to mark, such as binary files. The user's side stays.
-    pub unmarked: BTreeSet<Vec<u8>>,
-}
-
-/// Merges the change from `base` to `target` into the user's current files.
-pub fn fit(
-    repository: &Repository,
-    base: TreeId,
-    now: TreeId,
-    target: TreeId,
-) -> anyhow::Result<Fit> {
-    Ok(match merge::merge_trees(repository, base, now, target)? {
-        Merged::Clean(to) => Fit::Clean(FileMove { from: now, to }),
-        Merged::Overlap {
-            paths,
-            ours,
-            theirs,
-            markers,
-            unmarked,
-        } => Fit::Overlap(
-            paths,
-            Box::new(OverlapTrees {
-                from: now,
-                ours,
-                theirs,
-                markers,
-                unmarked,
-            }),
-        ),
-    })
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileMove {
