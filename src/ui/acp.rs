@@ -342,7 +342,7 @@ impl User for AcpUser<'_> {
                 let text = format!("Asking {model} with about {tokens} tokens.");
                 self.chunk("agent_thought_chunk", &text);
             }
-            Event::Working { progress, .. } => self.working(progress),
+            Event::Working(progress) => self.working(progress),
             Event::Answered => {
                 let lines = self.work.flush_message();
                 self.send_lines(&lines);

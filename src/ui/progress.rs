@@ -80,7 +80,7 @@ impl<W: Write> Progress<W> {
                 estimate,
             } => self.begin_answer(model, *tokens, *estimate),
             Event::Received { text } => self.received(text),
-            Event::Working { progress, .. } => self.working(progress),
+            Event::Working(progress) => self.working(progress),
             Event::Answered => self.answered(),
             Event::Rejected { file, diagnostics } => self.always(rejected(*file, diagnostics)),
             Event::Filling(Some(filled)) => self.filling(*filled),

@@ -532,10 +532,7 @@ impl AgentHost for WatchingUser<'_, '_> {
             // Checked while the agent works: it could spend any amount before it ends.
             self.exceeded |= self.budget.used(*usage, *cost) > self.budget.remaining;
         }
-        self.user.borrow_mut().report(Event::Working {
-            model: self.name,
-            progress: &progress,
-        });
+        self.user.borrow_mut().report(Event::Working(&progress));
     }
 
     fn permission(&mut self, question: &PermissionQuestion) -> PermissionAnswer {

@@ -15,9 +15,7 @@ use crate::text::damage::FileFacts;
 use crate::workflow::context::lists::lists;
 use crate::workflow::execute::planned::forced;
 use crate::workflow::plan::read_reply;
-use crate::workflow::validation::{
-    ValidatedPlan, ValidationInput, validate_on_snapshot, validate_plan,
-};
+use crate::workflow::validation::{Beside, ValidatedPlan, ValidationInput, validate_plan};
 use crate::workspace::snapshot;
 
 #[derive(Debug, Clone)]
@@ -46,26 +44,18 @@ pub struct Rewrite {
 
 /// Against the user's current files.
 pub fn dry_run(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<DryRun> {
-    let reading = reading_of(tip, draft)?;
-    let tree = snapshot::snapshot(&project.checkout(), &forced(&reading.plan))?.tree;
-    dry_run_of(project, tip, draft, reading, tree)
+    let force = forced(&reading_of(tip, draft)?.plan);
+    let tree = snapshot::snapshot(&project.checkout(), &force)?.tree;
+    dry_run_at(project, tip, draft, tree, Beside::Workspace)
 }
 
-pub fn dry_run_at(
+/// Against the files of `tree`.
+pub(in crate::workflow) fn dry_run_at(
     project: &Project,
     tip: &Turn,
     draft: &Draft,
     tree: TreeId,
-) -> anyhow::Result<DryRun> {
-    dry_run_of(project, tip, draft, reading_of(tip, draft)?, tree)
-}
-
-/// As if the user's files were still those of `tree`.
-pub(in crate::workflow) fn dry_run_on_snapshot(
-    project: &Project,
-    tip: &Turn,
-    draft: &Draft,
-    tree: TreeId,
+    beside: Beside,
 ) -> anyhow::Result<DryRun> {
     let lists = lists(&project.repository, draft, tree)?;
     let input = ValidationInput {
@@ -75,7 +65,7 @@ pub(in crate::workflow) fn dry_run_on_snapshot(
         draft,
     };
     let reading = reading_of(tip, draft)?;
-    Ok(collect(validate_on_snapshot(project, reading, &input)?))
+    Ok(collect(validate_plan(project, reading, &input, beside)?))
 }
 
 pub(in crate::workflow) fn reading_of(tip: &Turn, draft: &Draft) -> anyhow::Result<Reading> {
@@ -88,24 +78,6 @@ pub(in crate::workflow) fn reading_of(tip: &Turn, draft: &Draft) -> anyhow::Resu
     // The raw reply, as `execute` reads it.
     let text = draft.artifacts.text(artifact::REPLY).unwrap_or(written);
     Ok(read_reply(tip, draft, &text))
-}
-
-fn dry_run_of(
-    project: &Project,
-    tip: &Turn,
-    draft: &Draft,
-    reading: Reading,
-    tree: TreeId,
-) -> anyhow::Result<DryRun> {
-    let lists = lists(&project.repository, draft, tree)?;
-    let input = ValidationInput {
-        tip,
-        tree,
-        lists: &lists,
-        draft,
-    };
-
-    Ok(collect(validate_plan(project, reading, &input)?))
 }
 
 fn collect(validated: ValidatedPlan) -> DryRun {

@@ -22,8 +22,9 @@ use crate::session::draft::Draft;
 use crate::session::turn::Turn;
 use crate::text::path::lossy_paths;
 use crate::text::sized;
-use crate::workflow::dry_run::{dry_run_on_snapshot, reading_of};
+use crate::workflow::dry_run::{dry_run_at, reading_of};
 use crate::workflow::execute::planned::forced;
+use crate::workflow::validation::Beside;
 use crate::workspace::snapshot::snapshot;
 
 /// Maximum number of plans that are compared with each other.
@@ -236,7 +237,7 @@ impl PlanChange {
         let snapshot = snapshot.map(|commit| commit.tree);
         let base = snapshot.filter(|tree| repository.has(*tree)).unwrap_or(now);
 
-        let run = dry_run_on_snapshot(project, tip, draft, base)?;
+        let run = dry_run_at(project, tip, draft, base, Beside::Nothing)?;
         let paths = run.files.keys().map(String::as_bytes);
         let mut stored = CheckedOut::of(repository, base, paths)?;
         let batch = begin_memory_batch(repository);

@@ -27,7 +27,7 @@ use crate::workflow::model::request::{ModelReply, PlanRequest, ask_watching};
 use crate::workflow::model::{agents, choose};
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::user::{User, report_drift, telling};
-use crate::workflow::validation::{ValidatedPlan, ValidationInput, validate_plan};
+use crate::workflow::validation::{Beside, ValidatedPlan, ValidationInput, validate_plan};
 use crate::workspace::drift::{self, Drift};
 use crate::workspace::snapshot::{self, RecordedFiles};
 
@@ -294,6 +294,7 @@ impl Answered<'_, '_> {
                 lists: self.lists,
                 draft,
             },
+            Beside::Workspace,
         )?;
         // If the answer needed no repair, the draft is already saved with it.
         let is_as_kept = self.is_kept && reply == validated.repaired.text;

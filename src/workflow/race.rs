@@ -146,12 +146,8 @@ pub fn race(
     let orders = begin(project, &tip, options, user)?;
     let draft = project.store().draft(&tip)?;
     let session_cost = budget::session_spending(project, &tip, &draft)?;
-    let limits = RaceLimits {
-        parallel: parallel(project),
-        dollars: project.settings.limits.cost - session_cost,
-    };
-
-    let (lanes, stopped) = follow_lanes(program, &orders, &limits, spectator)?;
+    let dollars = project.settings.limits.cost - session_cost;
+    let (lanes, stopped) = follow_lanes(program, &orders, parallel(project), dollars, spectator)?;
     let mut finished = FinishedRace {
         session: session.to_string(),
         lanes,
@@ -249,10 +245,6 @@ impl FinishedLane {
     }
 }
 
-fn read_news(line: &[u8]) -> anyhow::Result<LaneNews> {
-    serde_json::from_slice(line).context("reading the progress of a lane")
-}
-
 // Runs the lanes as processes: starts a bounded number, collects their reports, and ends them with
 // the race.
 
@@ -262,12 +254,6 @@ const FOLLOW_TICK: Duration = Duration::from_millis(150);
 const STOP_PATIENCE: Duration = Duration::from_secs(30);
 
 const MAX_NEWS_LINE: u64 = 1 << 20;
-
-#[derive(Debug, Clone, Copy)]
-struct RaceLimits {
-    pub parallel: usize,
-    pub dollars: f64,
-}
 
 struct Lane<'a> {
     order: &'a LaneOrder,
@@ -309,7 +295,8 @@ type LaneMessage = (usize, Option<LaneNews>);
 fn follow_lanes(
     program: &LaneProgram,
     orders: &[LaneOrder],
-    limits: &RaceLimits,
+    parallel: usize,
+    dollars: f64,
     spectator: &mut dyn Spectator,
 ) -> anyhow::Result<(Vec<FinishedLane>, Option<&'static str>)> {
     let (sender, news) = channel();
@@ -319,7 +306,7 @@ fn follow_lanes(
 
     loop {
         let running = lanes.iter().filter(|lane| lane.process.is_some()).count();
-        let may_start = stopped.is_none() && running < limits.parallel;
+        let may_start = stopped.is_none() && running < parallel;
         if let Some(at) = waiting.front().copied().filter(|_| may_start) {
             waiting.pop_front();
             lanes[at].start(program, at, &sender)?;
@@ -334,7 +321,7 @@ fn follow_lanes(
         let rows: Vec<LaneRow> = lanes.iter_mut().map(Lane::now).collect();
         spectator.watch(&rows);
         // A lane knows only its own cost, so the limit for all of them is enforced here.
-        stopped = stopped.or_else(|| reason_to_stop(&rows, limits));
+        stopped = stopped.or_else(|| reason_to_stop(&rows, dollars));
         if stopped.is_some() {
             lanes.iter_mut().for_each(Lane::stop);
         }
@@ -348,13 +335,12 @@ fn follow_lanes(
     Ok((lanes.into_iter().map(Lane::finish).collect(), stopped))
 }
 
-fn reason_to_stop(rows: &[LaneRow], limits: &RaceLimits) -> Option<&'static str> {
+fn reason_to_stop(rows: &[LaneRow], dollars: f64) -> Option<&'static str> {
     let cost: f64 = rows.iter().filter_map(|row| row.cost).sum();
     if interrupt::requested() {
         return Some("you stopped the race");
     }
-    (cost > limits.dollars)
-        .then_some("the race was stopped, as its lanes together reached `limits.cost`")
+    (cost > dollars).then_some("the race was stopped, as its lanes together reached `limits.cost`")
 }
 
 fn receive_news(news: &Receiver<LaneMessage>, lanes: &mut [Lane<'_>]) {
@@ -493,5 +479,5 @@ fn read_next_news(lines: &mut impl std::io::BufRead) -> Option<LaneNews> {
         .read_until(b'\n', &mut line)
         .ok()
         .filter(|&length| length > 0)?;
-    read_news(&line).ok()
+    serde_json::from_slice(&line).ok()
 }

@@ -293,10 +293,7 @@ pub enum Event<'a> {
         /// All of it so far; empty if only the wait continues.
         text: &'a str,
     },
-    Working {
-        model: &'a str,
-        progress: &'a AgentProgress<'a>,
-    },
+    Working(&'a AgentProgress<'a>),
     Answered,
     Rejected {
         /// The user's file, if the plan came from one.

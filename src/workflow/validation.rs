@@ -143,31 +143,15 @@ impl ValidatedPlan {
     }
 }
 
-pub fn validate_plan(
-    project: &Project,
-    reading: Reading,
-    input: &ValidationInput<'_>,
-) -> anyhow::Result<ValidatedPlan> {
-    validate_beside(project, reading, input, Beside::Workspace)
-}
-
-/// Like [`validate_plan`], as if the user's files were still those of the snapshot.
-pub fn validate_on_snapshot(
-    project: &Project,
-    reading: Reading,
-    input: &ValidationInput<'_>,
-) -> anyhow::Result<ValidatedPlan> {
-    validate_beside(project, reading, input, Beside::Nothing)
-}
-
 /// What explains a path that the snapshot lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Beside {
+pub enum Beside {
     Workspace,
+    /// As if the user's files were still those of the snapshot.
     Nothing,
 }
 
-fn validate_beside(
+pub fn validate_plan(
     project: &Project,
     reading: Reading,
     input: &ValidationInput<'_>,

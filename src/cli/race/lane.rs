@@ -100,7 +100,7 @@ impl<W: Write> User for LaneReporter<W> {
                 let tokens = text.len() / BYTES_PER_TOKEN;
                 self.doing("writing", tokens as u64, None);
             }
-            Event::Working { progress, .. } => self.working(progress),
+            Event::Working(progress) => self.working(progress),
             Event::Started { label, .. } => self.doing(label, 0, None),
             Event::Notice(notice @ (Notice::CopyLacks { .. } | Notice::CommandsInCopy(_))) => {
                 for line in notice::lines(&notice) {

@@ -16,7 +16,7 @@ use crate::workflow::model::agents;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::{drop_question, keep_plan, read_reply};
 use crate::workflow::user::{Approved, User, telling};
-use crate::workflow::validation::{ValidatedPlan, ValidationInput, validate_plan};
+use crate::workflow::validation::{Beside, ValidatedPlan, ValidationInput, validate_plan};
 use crate::workspace::drift::{self, Drift};
 use crate::workspace::snapshot::{self, RecordedFiles};
 
@@ -141,7 +141,7 @@ impl<'p> PlannedTurn<'p> {
             lists: &lists,
             draft,
         };
-        let validated = validate_plan(project, reading, &input)?;
+        let validated = validate_plan(project, reading, &input, Beside::Workspace)?;
 
         Ok(PlannedTurn {
             drift: drift::drift(&checkout, tip, recorded.tree)?,

@@ -520,19 +520,14 @@ fn set_up_overlay(
     )?;
     if let Some(failed) = SetupFailed::of(ended, project) {
         prepared.overlay = None;
-        remove_layer(&prepared.worktree)?;
+        let removed = prepared.worktree.remove_layer();
+        removed.context("removing the layer of the session")?;
         return Err(failed.into());
     }
     // A power cut must not leave the note without the files.
     prepared.worktree.flush_layer()?;
     prepared.worktree.keep_setup(setup)?;
     Ok(true)
-}
-
-fn remove_layer(worktree: &SessionWorktree) -> anyhow::Result<()> {
-    worktree
-        .remove_layer()
-        .context("removing the layer of the session")
 }
 
 pub(in crate::workflow) struct RunEnv<'a> {

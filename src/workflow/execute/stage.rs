@@ -3,7 +3,7 @@
 //! Everything that commands left is untrusted: objects are verified, commits are imported like a
 //! push, and nothing is read while one of their processes survives.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
@@ -337,20 +337,16 @@ fn apply_memos(root: &Root, approved: &Approved) -> anyhow::Result<()> {
     }
 
     let path = Path::new(MEMOS);
-    match root.kind(path)? {
-        None => Ok(root.create_new(
-            path,
-            memo::apply_to_file("", &changes).as_bytes(),
-            FileMode::Plain,
-        )?),
-        Some(_) => {
-            let old = root.read(path, memo::MAX_MEMO_FILE as u64)?;
-            Ok(root.replace(
-                path,
-                memo::apply_to_file(&String::from_utf8_lossy(&old), &changes).as_bytes(),
-            )?)
-        }
-    }
+    let old = match root.kind(path)? {
+        None => None,
+        Some(_) => Some(root.read(path, memo::MAX_MEMO_FILE as u64)?),
+    };
+    let text = String::from_utf8_lossy(old.as_deref().unwrap_or_default());
+    let new = memo::apply_to_file(&text, &changes);
+    Ok(match old {
+        None => root.create_new(path, new.as_bytes(), FileMode::Plain)?,
+        Some(_) => root.replace(path, new.as_bytes())?,
+    })
 }
 
 /// The plan itself can read or write these.
@@ -369,14 +365,14 @@ fn targets(approved: &Approved) -> Vec<Vec<u8>> {
 
 fn written(ran: &Ran, approved: &Approved) -> Vec<Vec<u8>> {
     let paths = ran.outcomes.iter().flat_map(|outcome| &outcome.written);
-    let mut unique: BTreeMap<Vec<u8>, ()> = paths
-        .map(|path| (path.as_str().as_bytes().to_vec(), ()))
+    let mut unique: BTreeSet<Vec<u8>> = paths
+        .map(|path| path.as_str().as_bytes().to_vec())
         .collect();
     if ran.is_whole() && approved.memos().next().is_some() {
-        unique.insert(MEMOS.as_bytes().to_vec(), ());
+        unique.insert(MEMOS.as_bytes().to_vec());
     }
 
-    unique.into_keys().collect()
+    unique.into_iter().collect()
 }
 
 const MAX_CAPTURED: usize = 4 << 20;

@@ -24,6 +24,7 @@ use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::{PlanOptions, plan_next_turn};
 use crate::workflow::trial::{action_of, cannot_test, last_lines};
 use crate::workflow::user::{Approved, User};
+use crate::workflow::validation::Beside;
 
 const LAST_LINES: usize = 20;
 const MAX_ORDER: u64 = 64 << 20;
@@ -150,7 +151,7 @@ pub fn run(project: &Project, order: &LaneOrder, user: &mut dyn User) -> anyhow:
     let tree = project.repository.commit(before)?.tree;
     let tip = project.store().tip(&project.session()?)?;
     let mut draft = project.store().draft(&tip)?;
-    let run = dry_run_at(project, &tip, &draft, tree)?;
+    let run = dry_run_at(project, &tip, &draft, tree, Beside::Workspace)?;
     let model = planned.model.as_ref();
     let tokens = model.and_then(|model| model.tokens());
     let (added, removed) = lines(&run);
