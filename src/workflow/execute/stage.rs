@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-use super::capture::{CapturedWorktree, UsedWorktree, capture};
+use super::capture::Capture;
 use super::prepare::{PreparedWorktree, prepare};
 use crate::git::fingerprint::{self, Fingerprint};
 use crate::git::keep::damaged::{self, FsTime};
@@ -252,16 +252,21 @@ fn take(
         remarks,
     } = worktree.import(&project.repository, env.before)?;
     written.extend(tracked);
-    let opened = UsedWorktree {
+    let mut captured = Capture {
         worktree,
         linked: &prepared.linked,
-        written: &written,
         before: &began.files,
         began: began.objects,
+        start: env.tree,
+        tree: env.tree,
+        not_captured: Vec::new(),
     };
-
-    let CapturedWorktree { tree, not_captured } =
-        capture(project, env, &opened).context("recording what the plan did")?;
+    captured
+        .take(project, env.name, &written)
+        .context("recording what the plan did")?;
+    let Capture {
+        tree, not_captured, ..
+    } = captured;
     // The turn is written through another handle, which must know the staged objects.
     writer::transfer_staged(&project.repository, &worktree.repository)?;
     keep_unstored(&project.repository, worktree, env.tree, tree)?;
