@@ -22,6 +22,7 @@ use crate::session::turn::Turn;
 use crate::session::verify::{Checked, Fault, check};
 use crate::text::hint::error_with_hint;
 use crate::text::sanitize::sanitize_line;
+use crate::workflow::push::remote_state::{RemoteState, references};
 
 const MOST_FAULTS: usize = 3;
 const MOST_SESSIONS: usize = 10_000;
@@ -168,17 +169,6 @@ fn remote_of(project: &Project, remote_name: Option<&str>) -> Result<RemoteName,
     }
 }
 
-fn references(session: &SessionName) -> [String; 3] {
-    [SESSIONS, BARE_SESSIONS, SIGNED_PREFIX].map(|prefix| format!("{prefix}{session}"))
-}
-
-#[derive(Default)]
-struct RemoteOffer {
-    code: Option<CommitId>,
-    bare: Option<CommitId>,
-    signature: Option<CommitId>,
-}
-
 fn take(
     project: &Project,
     remote: &RemoteName,
@@ -215,7 +205,13 @@ fn take(
     }
 
     // All sessions were checked before the first ref moves.
-    let moves: Vec<RefMove<'_>> = taker.moves.iter().map(PlannedMove::of).collect();
+    let moves = taker.moves.iter().map(|(name, to)| RefMove {
+        name,
+        // Unconditional, because the remote's state replaces ours.
+        expected: Expected::Any,
+        to: *to,
+    });
+    let moves: Vec<RefMove<'_>> = moves.collect();
     refs::apply(&project.repository, &moves, "teddy: fetch")?;
     let dropped: Vec<&str> = taker.dropped.iter().map(String::as_str).collect();
     refs::delete_all(&project.repository, &dropped)?;
@@ -244,8 +240,8 @@ fn too_many(remote: &RemoteName, sessions: usize) -> anyhow::Error {
 fn offers(
     received: &[Reference],
     refused: &mut Vec<RefusedRef>,
-) -> BTreeMap<SessionName, RemoteOffer> {
-    let mut offers: BTreeMap<SessionName, RemoteOffer> = BTreeMap::new();
+) -> BTreeMap<SessionName, RemoteState> {
+    let mut offers: BTreeMap<SessionName, RemoteState> = BTreeMap::new();
     for Reference { name, target } in received {
         let parsed = [SESSIONS, BARE_SESSIONS, SIGNED_PREFIX]
             .into_iter()
@@ -275,26 +271,10 @@ fn offers(
     offers
 }
 
-struct PlannedMove {
-    name: String,
-    to: CommitId,
-}
-
-impl PlannedMove {
-    // Unconditional, because the remote's state replaces ours.
-    fn of(&self) -> RefMove<'_> {
-        RefMove {
-            name: &self.name,
-            expected: Expected::Any,
-            to: self.to,
-        }
-    }
-}
-
 struct Taker<'p> {
     project: &'p Project,
     remote: &'p RemoteName,
-    moves: Vec<PlannedMove>,
+    moves: Vec<(String, CommitId)>,
     /// The remote does not have these signatures any more.
     dropped: Vec<String>,
     /// Several sessions can have the same tip.
@@ -335,7 +315,7 @@ impl Taker<'_> {
     fn session(
         &mut self,
         own: &SessionName,
-        offer: &RemoteOffer,
+        offer: &RemoteState,
     ) -> anyhow::Result<Result<FetchedSession, RefusedRef>> {
         let repository = &self.project.repository;
         let session = own.at(self.remote.as_str());
@@ -431,7 +411,7 @@ impl Taker<'_> {
         for (name, to) in targets {
             let Some(to) = to else { continue };
             if refs::read_unpeeled(repository, &name).ok().flatten() != Some(to) {
-                self.moves.push(PlannedMove { name, to });
+                self.moves.push((name, to));
             }
         }
         Ok(())

@@ -18,7 +18,7 @@ use crate::workflow::restore::OnOverlap;
 use crate::workflow::user::User;
 use crate::workspace::complete::{Completed, SessionMove};
 use crate::workspace::draft_transfer;
-use crate::workspace::file_move::FileMove;
+use crate::workspace::file_move::{FileMove, trees_of};
 use crate::workspace::files_turn::FilesTurn;
 use crate::workspace::notice::{FileObstacle, obstacles};
 use crate::workspace::snapshot::RecordedFiles;
@@ -136,9 +136,7 @@ fn plan(
         );
         anyhow::bail!("turn `{name}` changed no file, so there is nothing of it to pick");
     };
-    let tree = |id| Ok::<_, anyhow::Error>(project.repository.commit(id)?.tree);
-    let [before, after] = [tree(workspace.before)?, tree(workspace.after)?];
-
+    let [before, after] = trees_of(&project.repository, [workspace.before, workspace.after])?;
     let merged = merge_trees(&project.repository, before, now, after)?;
     let to = on_overlap.resolve(&merged);
     let met = match merged {

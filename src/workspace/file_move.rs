@@ -1,7 +1,7 @@
 //! A change of the user's files from one tree to another, and the conflict markers of merges in them.
 
 use crate::git::diff::{self, TreeChange};
-use crate::git::object::{BlobId, EntryMode, TreeId};
+use crate::git::object::{BlobId, CommitId, EntryMode, TreeId};
 use crate::git::repository::Repository;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,22 @@ impl FileMove {
             .map(line)
             .collect())
     }
+}
+
+/// The trees of two commits, such as those before and after a turn.
+pub fn trees_of(repository: &Repository, commits: [CommitId; 2]) -> anyhow::Result<[TreeId; 2]> {
+    let [before, after] = commits.map(|id| repository.commit(id));
+    Ok([before?.tree, after?.tree])
+}
+
+/// What changed between two commits.
+pub fn changes_between(
+    repository: &Repository,
+    before: CommitId,
+    after: CommitId,
+) -> anyhow::Result<Vec<TreeChange>> {
+    let [before, after] = trees_of(repository, [before, after])?;
+    diff::changes(repository, before, after)
 }
 
 /// The first and last line of a conflict. The labels are those that our merge uses, so markers of

@@ -20,6 +20,7 @@ use crate::session::journal::Journal;
 use crate::session::publication::{Delta, Publication, Stack};
 use crate::session::store::Store;
 use crate::session::turn::Turn;
+use crate::workspace::file_move::changes_between;
 
 const MAX_BACK: usize = 32;
 
@@ -141,9 +142,7 @@ impl<'a> Stacks<'a> {
         let [_, patches] = stack_differences(self, &empty, &expected)?;
         for id in patches {
             let Delta { before, after } = self.patch(id)?.change;
-            let [before, after] = [before, after].map(|id| self.repository.commit(id));
-            let changes = diff::changes(self.repository, before?.tree, after?.tree)?;
-            if changes
+            if changes_between(self.repository, before, after)?
                 .iter()
                 .any(|change| differing.contains(&change.path))
             {

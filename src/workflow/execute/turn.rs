@@ -3,7 +3,7 @@
 use super::planned::PlannedTurn;
 use super::result::{AppliedFile, FileChange, ModelQuestion, RecordedTurn, TurnEnding};
 use crate::git::diff;
-use crate::git::object::{CommitId, TreeId};
+use crate::git::object::CommitId;
 use crate::git::refs::Expected;
 use crate::git::repository::Repository;
 use crate::git::worktree::registered::register_worktree;
@@ -30,7 +30,7 @@ use crate::workflow::damage::find_damage;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::message_of;
 use crate::workspace::complete::{Completed, SessionMove};
-use crate::workspace::file_move::FileMove;
+use crate::workspace::file_move::{FileMove, changes_between, trees_of};
 use crate::workspace::notice::obstacles;
 use crate::workspace::stack::record::publish_turn;
 use crate::workspace::transaction::Transaction;
@@ -138,8 +138,8 @@ fn damage_by_commands(project: &Project, ended: &EndedTurn<'_>) -> anyhow::Resul
     if !actions.any(|action| action.kind.command().is_some()) {
         return Ok(Vec::new());
     }
-    let before = repository.commit(ended.workspace.before)?.tree;
-    let after = repository.commit(ended.workspace.after)?.tree;
+    let Workspace { before, after, .. } = ended.workspace;
+    let [before, after] = trees_of(repository, [before, after])?;
     let disk = Root::open(repository.workdir())?;
     find_damage(repository, before, after, Some(&disk))
 }
@@ -307,14 +307,6 @@ fn next_artifacts(artifacts: &mut Artifacts, next: &Next) {
     }
 }
 
-fn changed_files(
-    repository: &Repository,
-    workspace: &Workspace,
-) -> anyhow::Result<Vec<diff::TreeChange>> {
-    let tree = |id: CommitId| -> anyhow::Result<TreeId> { Ok(repository.commit(id)?.tree) };
-    diff::changes(repository, tree(workspace.before)?, tree(workspace.after)?)
-}
-
 fn list_applied_files(
     repository: &Repository,
     workspace: &Workspace,
@@ -327,10 +319,12 @@ fn list_applied_files(
             _ => FileChange::Modified,
         },
     };
-    Ok(changed_files(repository, workspace)?
-        .into_iter()
-        .map(row)
-        .collect())
+    Ok(
+        changes_between(repository, workspace.before, workspace.after)?
+            .into_iter()
+            .map(row)
+            .collect(),
+    )
 }
 
 fn summary(repository: &Repository, ended: &EndedTurn<'_>) -> anyhow::Result<Vec<String>> {
@@ -345,7 +339,8 @@ fn summary(repository: &Repository, ended: &EndedTurn<'_>) -> anyhow::Result<Vec
             format!("{} {}: {ending}", action.kind.name(), action.kind.target())
         })
         .collect();
-    let changes = changed_files(repository, &ended.workspace)?;
+    let Workspace { before, after, .. } = ended.workspace;
+    let changes = changes_between(repository, before, after)?;
 
     if !changes.is_empty() {
         lines.push(format!(

@@ -20,6 +20,7 @@ use crate::session::meta::{LandedTurn, RestoreCommand, Workspace};
 use crate::session::publication::Stack;
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
+use crate::workspace::file_move::{changes_between, trees_of};
 use crate::workspace::landing::{landed_as, turns_named};
 use crate::workspace::snapshot;
 use crate::workspace::stack::{Stacks, is_patch};
@@ -550,7 +551,7 @@ impl SelectedTurns {
         }
 
         if !edits.is_empty() {
-            let [before, _] = trees_of(project, workspace_of(&turn)?)?;
+            let [before, _] = turn_trees(project, &turn)?;
             self.landings.push(Landing {
                 after: diff::tree_with(repository, before, &edits)?,
                 before,
@@ -579,7 +580,7 @@ fn submodule_paths(
 ) -> anyhow::Result<BTreeSet<Vec<u8>>> {
     let mut registered = BTreeSet::new();
     if changes.iter().any(changes_repository) {
-        let [_, after] = trees_of(project, workspace_of(turn)?)?;
+        let [_, after] = turn_trees(project, turn)?;
         for tree in [target.tree, after] {
             registered.extend(submodules::list_submodules(&project.repository, tree)?);
         }
@@ -619,9 +620,8 @@ impl<'a> InEffect<'a> {
 
     fn of(&self, project: &Project, turn: &Turn) -> anyhow::Result<Vec<TreeChange>> {
         let workspace = workspace_of(turn)?;
-        let [before, after] = trees_of(project, workspace)?;
         let mut changes = Vec::new();
-        for change in diff::changes(&project.repository, before, after)? {
+        for change in changes_between(&project.repository, workspace.before, workspace.after)? {
             if self.at(&change.path)?.changes.contains(&workspace.after) {
                 changes.push(change);
             }
@@ -668,7 +668,7 @@ fn workspace_of(turn: &Turn) -> anyhow::Result<&Workspace> {
 }
 
 /// Before and after the turn.
-fn trees_of(project: &Project, workspace: &Workspace) -> anyhow::Result<[TreeId; 2]> {
-    let tree = |id| Ok::<_, anyhow::Error>(project.repository.commit(id)?.tree);
-    Ok([tree(workspace.before)?, tree(workspace.after)?])
+fn turn_trees(project: &Project, turn: &Turn) -> anyhow::Result<[TreeId; 2]> {
+    let workspace = workspace_of(turn)?;
+    trees_of(&project.repository, [workspace.before, workspace.after])
 }

@@ -43,12 +43,6 @@ pub(super) struct LandingRun<'a> {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct CommitAttempt {
-    number: usize,
-    site: CommitSite,
-}
-
-#[derive(Debug, Clone, Copy)]
 struct Position {
     head: Option<CommitId>,
     tree: TreeId,
@@ -104,10 +98,6 @@ impl LandingRun<'_> {
                 in_checkout: self.target.is_current && has(repository, files, at.tree, tree)?,
             };
             let site = intended.site(self.target.is_current);
-            let attempt = CommitAttempt {
-                number: attempt,
-                site,
-            };
             self.landing.commits[number].clone_from(&intended);
             self.landing.save(self.dir.path())?;
             self.dir.keep(true);
@@ -159,7 +149,7 @@ impl LandingRun<'_> {
                 !status.success(),
                 "git reported a commit, but a hook took it away again"
             );
-            match self.repair(at.tree, tree, &attempt, user)? {
+            match self.repair([at.tree, tree], attempt, site, user)? {
                 Ok(repaired) => tree = repaired,
                 Err(repair) => {
                     let files_changed = site == CommitSite::Checkout
@@ -191,11 +181,12 @@ impl LandingRun<'_> {
     /// changes.
     fn repair(
         &self,
-        from: TreeId,
-        tree: TreeId,
-        attempt: &CommitAttempt,
+        trees: [TreeId; 2],
+        attempt: usize,
+        site: CommitSite,
         user: &mut dyn User,
     ) -> anyhow::Result<Result<TreeId, Option<HookRepair>>> {
+        let [from, tree] = trees;
         let repository = &self.project.repository;
         let changes = diff::changes(repository, from, tree)?;
         let paths: Vec<&[u8]> = changes
@@ -203,10 +194,7 @@ impl LandingRun<'_> {
             .map(|change| change.path.as_slice())
             .collect();
         // Deleting the files is not a repair.
-        let repaired = self
-            .dir
-            .repaired(attempt.site, tree, &paths)
-            .unwrap_or(tree);
+        let repaired = self.dir.repaired(site, tree, &paths).unwrap_or(tree);
         if repaired == tree {
             return Ok(Err(None));
         }
@@ -215,9 +203,9 @@ impl LandingRun<'_> {
         let repair = HookRepair {
             paths: changes.into_iter().map(|change| change.path).collect(),
             trees: [tree, repaired],
-            in_files: attempt.site == CommitSite::Checkout,
+            in_files: site == CommitSite::Checkout,
         };
-        if attempt.number >= MAX_REPAIRS {
+        if attempt >= MAX_REPAIRS {
             return Ok(Err(Some(repair)));
         }
         if self.options.with_repairs {

@@ -14,6 +14,7 @@ use crate::text::sanitize::sanitize_line;
 use crate::text::{counted, ranges};
 use crate::workflow::context::message::RAN;
 use crate::workflow::resume::GO_AHEAD;
+use crate::workspace::file_move::trees_of;
 
 /// Of a request.
 const MAX_LINES: usize = 12;
@@ -150,8 +151,8 @@ fn changed_files(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {
     let Some(workspace) = &turn.meta.workspace else {
         return Ok(false);
     };
-    let before = repository.commit(workspace.before)?.tree;
-    Ok(before != repository.commit(workspace.after)?.tree)
+    let [before, after] = trees_of(repository, [workspace.before, workspace.after])?;
+    Ok(before != after)
 }
 
 /// Without trailers, as a person would write it. The subject is the first request if it fits into

@@ -19,6 +19,7 @@ use crate::text::sanitize::sanitize_line;
 use crate::workflow::open_session::EnteredSession;
 use crate::workflow::user::User;
 use crate::workspace::drift::first_turn_after;
+use crate::workspace::file_move::trees_of;
 use crate::workspace::snapshot::snapshot;
 use crate::workspace::stack::{PathStacks, Series, Stacks};
 
@@ -300,8 +301,7 @@ impl Planner<'_> {
 
     fn trees(&self, id: CommitId) -> anyhow::Result<[TreeId; 2]> {
         let change = self.stacks.patch(id)?.change;
-        let tree = |id: CommitId| Ok::<_, anyhow::Error>(self.repository.commit(id)?.tree);
-        Ok([tree(change.before)?, tree(change.after)?])
+        trees_of(self.repository, [change.before, change.after])
     }
 
     fn by_parts(
@@ -332,16 +332,12 @@ impl Planner<'_> {
         let is_restore = own
             .as_ref()
             .is_some_and(|publication| publication.change.is_none());
-        let mut trees = None;
-
-        if let Some(workspace) = turn.meta.workspace.as_ref().filter(|_| is_restore) {
-            let tree = |id: CommitId| Ok::<_, anyhow::Error>(self.repository.commit(id)?.tree);
-            trees = Some([tree(workspace.after)?, tree(workspace.before)?]);
-        }
+        let workspace = turn.meta.workspace.as_ref().filter(|_| is_restore);
+        let trees = workspace.map(|it| trees_of(self.repository, [it.after, it.before]));
 
         Ok(CrossedTurn {
             stacks: [self.stacks.after(turn)?, self.stacks.base_of(turn)?],
-            trees,
+            trees: trees.transpose()?,
             unapplied: own.map_or_else(HashSet::new, |publication| {
                 publication.left.into_iter().collect()
             }),
