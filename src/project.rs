@@ -21,7 +21,7 @@ use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::git::{refs, worktree};
 use crate::host::file::{Root, make_dirs, read_regular_text, write_atomic};
-use crate::host::lock::{self, Lock, LockError, LockHolder, patience};
+use crate::host::lock::{self, Lock, LockHolder, patience};
 use crate::host::{env, process};
 use crate::model::acting::mcp::McpServer;
 use crate::model::known::usual_keys;
@@ -296,11 +296,6 @@ impl Project {
         Ok(name)
     }
 
-    /// Refs and the user's files change only under this lock.
-    pub fn lock(&self, command: &str) -> Result<Lock, LockError> {
-        Lock::take(&self.repository.teddy_dir(), command, patience())
-    }
-
     /// The lock of a session covers its draft and its worktree.
     pub fn lock_session(&self, session: &SessionName, command: &str) -> anyhow::Result<Lock> {
         // Fetched sessions are read-only.
@@ -313,7 +308,7 @@ impl Project {
         let lock = Lock::take(&self.session_lock(session), command, patience)?;
         // Commands of a killed TeDDy can still run in the worktree, until their supervisor ends
         // them.
-        Lock::wait_released(&self.commands_lock(session.as_str()), patience)?;
+        Lock::wait_released(&self.checkout().commands_lock(session.as_str()), patience)?;
         // Their supervisor can have been killed, too.
         if lock.holder_crashed {
             crate::host::shell::end_orphans();
@@ -325,24 +320,6 @@ impl Project {
     fn session_lock(&self, session: &SessionName) -> PathBuf {
         let locks = self.repository.teddy_dir().join("locks");
         locks.join(session.as_str())
-    }
-
-    /// Locked while a command runs in a session's worktree. `name` is that of the session or of its
-    /// directory.
-    pub fn commands_lock(&self, name: &str) -> PathBuf {
-        let session = SessionName::from_dir_name(name)
-            .map_or_else(|| name.to_owned(), |name| name.to_string());
-
-        // `.lock` cannot collide with a session: git refuses ref names with that suffix.
-        self.repository
-            .teddy_dir()
-            .join("locks")
-            .join(session)
-            .join("commands.lock")
-    }
-
-    pub fn index(&self, name: &str) -> PathBuf {
-        self.repository.teddy_dir().join("index").join(name)
     }
 
     /// Cached list of the secrets in a checkout.

@@ -60,8 +60,11 @@ impl<'a> Checkout<'a> {
         Lock::take(&self.repository.teddy_dir(), command, patience())
     }
 
-    /// The file that is locked while a plan's command runs in the worktree of a session.
-    pub fn commands_lock(&self, session: &str) -> PathBuf {
+    /// Locked while a plan's command runs in a session's worktree. `name` is that of the session or of
+    /// its directory.
+    pub fn commands_lock(&self, name: &str) -> PathBuf {
+        let session = SessionName::from_dir_name(name)
+            .map_or_else(|| name.to_owned(), |name| name.to_string());
         // `.lock` cannot collide with a session: git refuses ref names with that suffix.
         let locks = self.repository.teddy_dir().join("locks");
         locks.join(session).join("commands.lock")

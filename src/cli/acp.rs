@@ -29,7 +29,7 @@ use crate::ui::acp::wire::{AcpWire, PROMPT};
 use crate::workflow::conversation::{conversations, keep_conversation, session_of};
 use crate::workflow::execute::result::{RecordedTurn, TurnEnding};
 use crate::workflow::lifecycle;
-use crate::workflow::model::{agents, budget, choose};
+use crate::workflow::model::{budget, choose};
 use crate::workflow::plan::{PlanOptions, plan_next_turn};
 use crate::workflow::resume::{Console, Ended, ResumeOptions, Typed, resume};
 
@@ -314,10 +314,7 @@ fn start(
     text: &str,
     user: &mut AcpUser<'_>,
 ) -> anyhow::Result<SessionName> {
-    let name = project.free_name(SessionName::from_title(text))?;
-    let agent = agents::agent(project, &project.settings.agent)?;
-    let transaction = project.enter("acp", user)?;
-    let first = lifecycle::create_session(&transaction, project, &name, &agent)?;
+    let (name, first) = lifecycle::create_titled(project, text, "acp", user)?;
     keep_conversation(project, Uuid::parse_str(id)?, &name, first)?;
     Ok(name)
 }

@@ -223,7 +223,11 @@ impl WorktreeEnv<'_, '_> {
             .with_overlay(opened.overlay_holder());
         // The program holds the lock as long as it runs, so that recovery does not touch the
         // worktree while it outlives TeDDy.
-        Ok(launcher.holding(self.project.commands_lock(&self.tip.session.dir_name())))
+        Ok(launcher.holding(
+            self.project
+                .checkout()
+                .commands_lock(&self.tip.session.dir_name()),
+        ))
     }
 
     fn keep(&self, result: &AgentResult, worktree: &SessionWorktree) {

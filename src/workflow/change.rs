@@ -162,7 +162,7 @@ impl<'a> OpenChange<'a> {
         title: &str,
         lines: &[String],
     ) -> anyhow::Result<()> {
-        let _lock = self.project.lock("change")?;
+        let _lock = self.project.checkout().lock("change")?;
         self.save_locked(step, entry, title, lines)
     }
 
@@ -260,7 +260,7 @@ pub fn open_change(project: &Project, id: &ChangeId) -> anyhow::Result<Change> {
 }
 
 fn files_now(project: &Project) -> anyhow::Result<TreeId> {
-    let _lock = project.lock("change")?;
+    let _lock = project.checkout().lock("change")?;
     Ok(snapshot::snapshot(&project.checkout(), &[])
         .context("recording your files")?
         .tree)

@@ -27,8 +27,7 @@ use crate::project::{NoSession, Project};
 use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::workflow::context::message::without_keys;
-use crate::workflow::lifecycle::start_session;
-use crate::workflow::model::agents;
+use crate::workflow::lifecycle::create_titled;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::{self, plan_next_turn};
 use crate::workflow::trust;
@@ -127,10 +126,8 @@ fn refused(
 }
 
 fn begin(project: &mut Project, title: &str, user: &mut dyn User) -> anyhow::Result<SessionName> {
-    let agent = agents::agent(project, &project.settings.agent.clone())?;
-    let transaction = project.enter("new", user)?;
-    let name = project.free_name(SessionName::from_title(title))?;
-    start_session(&transaction, project, &name, &agent)?;
+    let (name, _) = create_titled(project, title, "new", user)?;
+    project.use_session(&name)?;
     user.report(Event::Notice(Notice::SessionStarted(name.clone())));
     Ok(name)
 }

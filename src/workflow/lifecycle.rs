@@ -54,31 +54,37 @@ pub(in crate::workflow) fn fork_session(
         ));
     }
 
-    // `Expected::Absent` alone is not enough: moving an existing ref to its own value succeeds.
-    anyhow::ensure!(
-        refs::read(&project.repository, &name.reference())?.is_none(),
-        StoreError::Taken(name.clone())
-    );
+    ensure_free(project, name)?;
     project.checkout().record_branch(&from, name)?;
     let log = format!("teddy: branch from {}", from.commit);
-    let moved = refs::move_to(
+    refs::move_to(
         &project.repository,
         &name.reference(),
         Expected::Absent,
         from.commit,
         &log,
-    );
-
-    moved.map_err(|error| match error {
-        MoveError::Moved { .. } => anyhow::Error::from(StoreError::Taken(name.clone())),
-        MoveError::Store(error) => error,
-    })?;
+    )
+    .map_err(|error| taken(error, name))?;
     project.journal().forget_model(name);
     if let Some(model) = project.session_model(&from.session) {
         project.journal().record_model(name, &model)?;
     }
 
     Ok(from.commit)
+}
+
+/// `Expected::Absent` alone is not enough: moving an existing ref to its own value succeeds.
+fn ensure_free(project: &Project, name: &SessionName) -> anyhow::Result<()> {
+    let commit = refs::read(&project.repository, &name.reference())?;
+    anyhow::ensure!(commit.is_none(), StoreError::Taken(name.clone()));
+    Ok(())
+}
+
+fn taken(error: MoveError, name: &SessionName) -> anyhow::Error {
+    match error {
+        MoveError::Moved { .. } => StoreError::Taken(name.clone()).into(),
+        MoveError::Store(error) => error,
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,21 +121,14 @@ pub fn rename_session(
         expected: Expected::Absent,
         to,
     };
-    // `Expected::Absent` alone is not enough: moving an existing ref to its own value succeeds.
-    anyhow::ensure!(
-        refs::read(repository, &new_ref)?.is_none(),
-        StoreError::Taken(new.clone())
-    );
+    ensure_free(project, new)?;
     project.checkout().record_branch(&tip, new)?;
     if let Some(draft) = draft.filter(|_| is_own_draft) {
         project.journal().record_draft(new, draft, None)?;
     }
     let mut moves = vec![absent(new_ref.as_str(), tip.commit)];
     moves.extend(draft.map(|draft| absent(new_draft.as_str(), draft)));
-    refs::apply(repository, &moves, &log).map_err(|error| match error {
-        MoveError::Moved { .. } => anyhow::Error::from(StoreError::Taken(new.clone())),
-        MoveError::Store(error) => error,
-    })?;
+    refs::apply(repository, &moves, &log).map_err(|error| taken(error, new))?;
     conversation::rename(project, old, new)?;
     if let Some(model) = model {
         project.journal().record_model(new, &model)?;
@@ -185,6 +184,20 @@ pub fn start_session(
     Ok(commit)
 }
 
+/// Named after `title`, with the configured agent. `command` is shown to processes that wait.
+pub fn create_titled(
+    project: &Project,
+    title: &str,
+    command: &str,
+    user: &mut dyn User,
+) -> anyhow::Result<(SessionName, CommitId)> {
+    let agent = agents::agent(project, &project.settings.agent)?;
+    let transaction = project.enter(command, user)?;
+    let name = project.free_name(SessionName::from_title(title))?;
+    let first = create_session(&transaction, project, &name, &agent)?;
+    Ok((name, first))
+}
+
 /// Without making it the current one.
 pub fn create_session(
     transaction: &Transaction,
@@ -192,9 +205,7 @@ pub fn create_session(
     name: &SessionName,
     agent: &Agent,
 ) -> anyhow::Result<CommitId> {
-    if refs::read(&project.repository, &name.reference())?.is_some() {
-        return Err(StoreError::Taken(name.clone()).into());
-    }
+    ensure_free(project, name)?;
     // The journal and the records of turns are JSON and YAML.
     let workdir = project.repository.workdir();
     if workdir.to_str().is_none() {

@@ -143,15 +143,17 @@ impl Project {
 
     /// Under the repository lock. Returns whether there was anything to do.
     pub fn recover(&self, depth: Depth, user: &mut dyn User) -> anyhow::Result<bool> {
-        let lock = self.lock("recover")?;
+        let checkout = self.checkout();
+        let lock = checkout.lock("recover")?;
         fault::point("after-lock")?;
-        let recovered = recover::recover(&self.checkout(), depth, &mut telling(user))?;
+        let recovered = recover::recover(&checkout, depth, &mut telling(user))?;
         Ok(recovered | lock.holder_crashed)
     }
 
     /// Under the lock.
     pub fn put_back(&self) -> anyhow::Result<Vec<PutBackResult>> {
-        let _lock = self.lock("recover")?;
-        set_aside::put_all_back(&self.checkout())
+        let checkout = self.checkout();
+        let _lock = checkout.lock("recover")?;
+        set_aside::put_all_back(&checkout)
     }
 }

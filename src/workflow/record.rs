@@ -35,7 +35,6 @@ use crate::workflow::context::requests;
 use crate::workflow::damage::find_damage;
 use crate::workflow::gc::forget;
 use crate::workflow::lifecycle;
-use crate::workflow::model::agents;
 use crate::workflow::open_session::EnteredSession;
 use crate::workflow::user::User;
 use crate::workspace::complete::SessionMove;
@@ -172,11 +171,8 @@ pub fn start(project: &mut Project, title: &str, user: &mut dyn User) -> anyhow:
     } else {
         title
     };
-    let name = project.free_name(SessionName::from_title(title))?;
-    let agent = agents::agent(project, &project.settings.agent)?;
-    let transaction = project.enter("record", user)?;
-    lifecycle::start_session(&transaction, project, &name, &agent)?;
-    Ok(())
+    let (name, _) = lifecycle::create_titled(project, title, "record", user)?;
+    project.use_session(&name)
 }
 
 /// Deletes the session that [`start`] created, if it is still unused.
@@ -301,11 +297,6 @@ struct RecordedWork {
     made: TreeId,
     /// The files now.
     files: RecordedFiles,
-}
-
-/// Returns `true` if a session exists.
-pub fn exists(project: &Project, session: &SessionName) -> anyhow::Result<bool> {
-    Ok(refs::read(&project.repository, &session.reference())?.is_some())
 }
 
 fn write_recorded_turn(

@@ -493,9 +493,7 @@ pub fn try_lock_worktree(checkout: &Checkout<'_>, name: &str, command: &str) -> 
     let lock = Lock::take(&dir, command, Duration::ZERO).ok()?;
 
     // A plan's commands can outlive their TeDDy for a moment.
-    for name in [name, &session] {
-        Lock::wait_released(&checkout.commands_lock(name), Duration::ZERO).ok()?;
-    }
+    Lock::wait_released(&checkout.commands_lock(name), Duration::ZERO).ok()?;
 
     if lock.holder_crashed {
         crate::host::shell::end_orphans();

@@ -239,7 +239,9 @@ fn scan_files(
     tree: TreeId,
     root: &Root,
 ) -> anyhow::Result<(ListedFiles, String)> {
-    let index = project.index(&project.repository.worktree_name());
+    let index = project
+        .checkout()
+        .index(&project.repository.worktree_name());
     let known_tree = KnownTree::of(&project.repository, &index, tree);
     let list = || Some(ListedFiles::of(known_tree?.leaves()?, root));
     let (files, status) = join_both(list, || status_text(project, tree));

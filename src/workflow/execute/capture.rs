@@ -73,7 +73,7 @@ impl<'a> Capture<'a> {
                 layer.snapshot(&limits, &forced)?
             }
             false => {
-                let index = project.index(&format!("session-{name}"));
+                let index = project.checkout().index(&format!("session-{name}"));
                 let take = || snapshot::take_snapshot(repository, &index, &limits, &forced);
                 let first_snapshot = take()?;
                 // A command can leave directories that TeDDy cannot read. Only the executable bit

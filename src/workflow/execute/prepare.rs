@@ -273,7 +273,7 @@ fn run_setup(
 
     let launcher = Launcher::new(policy)
         .context("starting `worktree.setup`")?
-        .holding(project.commands_lock(env.name))
+        .holding(project.checkout().commands_lock(env.name))
         .with_overlay(view);
     let script = Script {
         env: confine::variables(project, worktree, launcher.policy.as_ref()),
@@ -349,7 +349,10 @@ fn open_overlay(
     user: &mut dyn User,
 ) -> anyhow::Result<Result<PreparedWorktree, String>> {
     let repository = &project.repository;
-    let (limits, index) = (project.limits(), project.index(&repository.worktree_name()));
+    let (limits, index) = (
+        project.limits(),
+        project.checkout().index(&repository.worktree_name()),
+    );
     let tree = match env.users_own {
         true => env.tree,
         false => snapshot::snapshot(&project.checkout(), &[])?.tree,

@@ -421,7 +421,7 @@ impl CommandTools {
             variables: confine::variables(project, worktree, launcher.policy.as_ref()),
             aliases: confine::aliases(project, &worktree.path),
             launcher: launcher
-                .holding(project.commands_lock(env.name))
+                .holding(project.checkout().commands_lock(env.name))
                 .with_overlay(prepared.overlay_holder()),
         })
     }

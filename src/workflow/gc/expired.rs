@@ -218,7 +218,7 @@ fn is_idle_worktree(
 /// Also removes the index. `dir_name` is that of the session.
 pub(super) fn remove_worktree(project: &Project, dir_name: &str) -> anyhow::Result<bool> {
     let removed = worktree::remove_session_worktree(&project.repository, dir_name)?;
-    let _ = std::fs::remove_file(project.index(&format!("session-{dir_name}")));
+    let _ = std::fs::remove_file(project.checkout().index(&format!("session-{dir_name}")));
     Ok(removed)
 }
 

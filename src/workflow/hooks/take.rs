@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::event::{HookEvent, HookTrigger};
 use super::interruption::last_time;
 use super::{HookedAgent, hooks_dir, note_error};
+use crate::git::refs;
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::git::worktree::linked_checkouts;
 use crate::host::file::{Root, make_dirs, read_end, read_regular, write_atomic};
@@ -24,12 +25,11 @@ use crate::session::name::SessionName;
 use crate::text::path::lossy;
 use crate::text::secret::redact;
 use crate::workflow::lifecycle;
-use crate::workflow::model::agents;
 use crate::workflow::record::attribution::Attribution;
 use crate::workflow::record::transcript::{MAX_TRANSCRIPT, Transcript, transcript};
 use crate::workflow::record::{
     NothingToRecord, RecordOptions, RecordResult, RecordStart, begin, begin_without_session,
-    exists, record, record_since, uncertain_note,
+    record, record_since, uncertain_note,
 };
 use crate::workflow::user::User;
 
@@ -95,7 +95,7 @@ fn open_conversation(
 ) -> anyhow::Result<Option<Conversation>> {
     if let Some(conversation) = read_conversation(hooks, event)
         && let Ok(name) = SessionName::from_ref(&conversation.session)
-        && exists(project, &name)?
+        && refs::read(&project.repository, &name.reference())?.is_some()
     {
         return Ok(Some(conversation));
     }
@@ -103,10 +103,7 @@ fn open_conversation(
         return Ok(None);
     }
 
-    let name = project.free_name(SessionName::from_title(&event.session()))?;
-    let agent = agents::agent(project, &project.settings.agent)?;
-    let transaction = project.enter("hook", user)?;
-    lifecycle::create_session(&transaction, project, &name, &agent)?;
+    let (name, _) = lifecycle::create_titled(project, &event.session(), "hook", user)?;
     let conversation = Conversation {
         session: name.to_string(),
         ..Conversation::default()
