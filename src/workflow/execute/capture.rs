@@ -30,7 +30,7 @@ use crate::workspace::snapshot::not_captured;
 const OPAQUE: &str = "a repository of its own, in which the plan worked";
 
 /// What a run left in the worktree, as far as it is captured.
-pub(super) struct Capture<'a> {
+pub(super) struct WorktreeCapture<'a> {
     pub worktree: &'a SessionWorktree,
     /// To the user's directory.
     pub linked: &'a [Vec<u8>],
@@ -46,7 +46,7 @@ pub(super) struct Capture<'a> {
 /// `None` removes the path.
 type TreeEdits = BTreeMap<Vec<u8>, Option<TreeEntry>>;
 
-impl<'a> Capture<'a> {
+impl<'a> WorktreeCapture<'a> {
     fn repository(&self) -> &'a Repository {
         &self.worktree.repository
     }

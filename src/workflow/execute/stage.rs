@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-use super::capture::Capture;
+use super::capture::WorktreeCapture;
 use super::prepare::{PreparedWorktree, prepare};
 use crate::git::fingerprint::{self, Fingerprint};
 use crate::git::keep::damaged::{self, FsTime};
@@ -252,7 +252,7 @@ fn take(
         remarks,
     } = worktree.import(&project.repository, env.before)?;
     written.extend(tracked);
-    let mut captured = Capture {
+    let mut captured = WorktreeCapture {
         worktree,
         linked: &prepared.linked,
         before: &began.files,
@@ -264,7 +264,7 @@ fn take(
     captured
         .take(project, env.name, &written)
         .context("recording what the plan did")?;
-    let Capture {
+    let WorktreeCapture {
         tree, not_captured, ..
     } = captured;
     // The turn is written through another handle, which must know the staged objects.
