@@ -73,14 +73,6 @@ impl From<SearchIn> for TurnPart {
     }
 }
 
-/// Parts searched by default: the user's and the model's texts, and the results. The input is left
-/// out because it repeats all of these.
-const DEFAULT: [TurnPart; 4] = [
-    TurnPart::Request,
-    TurnPart::Plan,
-    TurnPart::Report,
-    TurnPart::Output,
-];
 /// Columns for the text of a match, however long the name of its file is.
 const MIN_TEXT: usize = 20;
 
@@ -91,7 +83,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let parts = match (args.parts.is_empty(), &args.path) {
         (false, _) => args.parts.into_iter().map(TurnPart::from).collect(),
         (true, Some(_)) => vec![TurnPart::Code],
-        (true, None) => DEFAULT.to_vec(),
+        (true, None) => TurnPart::DEFAULT.to_vec(),
     };
 
     let path = args.path.as_deref().map(|glob| {

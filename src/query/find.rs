@@ -48,6 +48,17 @@ pub enum TurnPart {
     Code,
 }
 
+impl TurnPart {
+    /// Searched by default: the user's and the model's texts, and the results. The input is left
+    /// out because it repeats all of these.
+    pub const DEFAULT: [TurnPart; 4] = [
+        TurnPart::Request,
+        TurnPart::Plan,
+        TurnPart::Report,
+        TurnPart::Output,
+    ];
+}
+
 pub struct Query {
     pub pattern: LinePattern,
     pub parts: Vec<TurnPart>,

@@ -18,11 +18,11 @@ use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::text::digest;
 use crate::ui::html::changes::Changes;
-use crate::ui::html::compare::{self, Compared};
+use crate::ui::html::compare;
 use crate::ui::html::layout::{self, ICON, POLICY, PageLocation, PageMode, SCRIPT, STYLE, trouble};
-use crate::ui::html::search::{self, ShownSearch};
+use crate::ui::html::search::{self, WebSearch};
 use crate::ui::html::session;
-use crate::ui::html::sessions::{self, Overview};
+use crate::ui::html::sessions;
 use crate::ui::html::turn::{self, ShownTurn};
 use crate::ui::html::waiting::{self, ShownPlan};
 use crate::workflow::compare::sides;
@@ -217,14 +217,11 @@ pub struct ProjectPages<'a> {
 impl ProjectPages<'_> {
     /// Renders the list of sessions.
     pub fn sessions(&self) -> anyhow::Result<String> {
-        let overview = Overview {
-            project: self.name,
-            timeline: &timeline(self.project, None)?,
-            remote: &remote_rows(self.project)?,
-        };
         Ok(sessions::sessions(
             PageLocation::first(PageMode::Live),
-            &overview,
+            self.name,
+            &timeline(self.project, None)?,
+            &remote_rows(self.project)?,
         ))
     }
 
@@ -332,38 +329,27 @@ impl ProjectPages<'_> {
             .map(ChangedFile::of)
             .collect();
 
-        let compared = Compared {
-            project: self.name,
-            sides: &sides,
-            changes: Changes {
-                files: &files,
-                left_out,
-                load: &|file: &ChangedFile| (file.before(repository), file.after(repository)),
-            },
+        let changes = Changes {
+            files: &files,
+            left_out,
+            load: &|file: &ChangedFile| (file.before(repository), file.after(repository)),
         };
-        Ok(compare::compare(
-            PageLocation::first(PageMode::Live),
-            &compared,
-        ))
+        let location = PageLocation::first(PageMode::Live);
+        Ok(compare::compare(location, self.name, &sides, &changes))
     }
 
     /// Renders the search page. An invalid pattern is reported on the page.
     pub fn search(&self, request: &WebSearch) -> anyhow::Result<String> {
-        let pattern = LinePattern::new(&request.text, !request.has_case, false);
-        let mut searched = ShownSearch {
-            project: self.name,
-            text: &request.text,
-            parts: &request.parts,
-            has_case: request.has_case,
-            result: None,
-        };
         let location = PageLocation::first(PageMode::Live);
-        let pattern = match pattern {
-            _ if request.text.is_empty() => return Ok(search::search(location, &searched)),
+        let page = |result| search::search(location, self.name, request, result);
+        if request.text.is_empty() {
+            return Ok(page(None));
+        }
+        let pattern = match LinePattern::new(&request.text, !request.has_case, false) {
             Ok(pattern) => pattern,
             Err(why) => {
-                searched.result = Some(Err(format!("This is not a regular expression: {why}")));
-                return Ok(search::search(location, &searched));
+                let why = format!("This is not a regular expression: {why}");
+                return Ok(page(Some(Err(why))));
             }
         };
 
@@ -374,8 +360,7 @@ impl ProjectPages<'_> {
             session: None,
         };
         let results = find(self.project, &query)?;
-        searched.result = Some(Ok((&results, &query.pattern)));
-        Ok(search::search(location, &searched))
+        Ok(page(Some(Ok((&results, &query.pattern)))))
     }
 }
 
@@ -398,14 +383,6 @@ pub enum WebPage {
     Style,
     Script,
     Icon,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WebSearch {
-    pub text: String,
-    pub parts: Vec<TurnPart>,
-    /// Whether the search is case-sensitive.
-    pub has_case: bool,
 }
 
 /// Parses an address below the secret path. Returns `None` if it is not valid.
@@ -457,7 +434,7 @@ fn parse_search(query: &str) -> WebSearch {
     let mut parts: Vec<TurnPart> = parts.map(|(part, _)| *part).collect();
     if parts.is_empty() {
         // A form without a checked box searches the default parts.
-        parts = search::DEFAULT.to_vec();
+        parts = TurnPart::DEFAULT.to_vec();
     }
 
     let text = value("q").map_or("", String::as_str);

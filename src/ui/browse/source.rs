@@ -220,12 +220,7 @@ pub fn find_turns(project: &Project, text: &str) -> anyhow::Result<Vec<(CommitId
         .or_else(|_| LinePattern::new(text, ignore_case, true))?;
     let query = Query {
         pattern,
-        parts: vec![
-            TurnPart::Request,
-            TurnPart::Plan,
-            TurnPart::Report,
-            TurnPart::Output,
-        ],
+        parts: TurnPart::DEFAULT.to_vec(),
         path: None,
         session: None,
     };

@@ -4,9 +4,8 @@ use maud::{Markup, html};
 
 use crate::query::view::turn_page::{ChangedFile, FileView, PathChange};
 use crate::text::diff::{self, DiffLine, Difference, Hunk, LineChange};
-use crate::text::sanitize::sanitize_tabbed;
-use crate::text::sized;
-use crate::ui::html::layout::visible_line;
+use crate::text::sanitize::{sanitize_line, sanitize_tabbed};
+use crate::text::{counted, sized};
 
 /// Per file.
 const MAX_LINES: usize = 2_000;
@@ -56,14 +55,14 @@ pub fn changes(changes: &Changes<'_>) -> Markup {
 
     html! {
         p.facts {
-            span { (crate::ui::html::layout::file_count(changes.files.len() + changes.left_out)) }
+            span { (counted(changes.files.len() + changes.left_out, "file")) }
             (counts(added, removed))
         }
         @if drawn.len() > 1 {
             ul.files {
                 @for (at, file) in drawn.iter().enumerate() {
                     li {
-                        a href={ "#file-" (at) } { (visible_line(&file.file.path)) }
+                        a href={ "#file-" (at) } { (sanitize_line(&file.file.path)) }
                         " " (file.counts())
                     }
                 }
@@ -71,7 +70,7 @@ pub fn changes(changes: &Changes<'_>) -> Markup {
         }
         @for (at, file) in drawn.iter().enumerate() { (file.markup(at)) }
         @if changes.left_out > 0 {
-            p.cut { "… and " (crate::ui::html::layout::file_count(changes.left_out)) " more." }
+            p.cut { "… and " (counted(changes.left_out, "file")) " more." }
         }
     }
 }
@@ -115,9 +114,9 @@ fn described(version: &FileView) -> Option<String> {
         FileView::Absent | FileView::Text(_) => None,
         FileView::Binary { bytes } => Some(format!("binary, {}", sized(*bytes))),
         FileView::TooLarge { bytes } => Some(format!("too large to be shown, {}", sized(*bytes))),
-        FileView::Link(target) => Some(format!("a link to {}", visible_line(target))),
+        FileView::Link(target) => Some(format!("a link to {}", sanitize_line(target))),
         FileView::Submodule(commit) => Some(format!("a repository at {commit}")),
-        FileView::Unreadable(why) => Some(format!("cannot be read: {}", visible_line(why))),
+        FileView::Unreadable(why) => Some(format!("cannot be read: {}", sanitize_line(why))),
     }
 }
 
@@ -150,13 +149,13 @@ impl DrawnFile<'_> {
         html! {
             details.file id={ "file-" (at) } open[at < OPEN] {
                 summary {
-                    span.path { (visible_line(&self.file.path)) }
+                    span.path { (sanitize_line(&self.file.path)) }
                     @if !word.is_empty() { " " span.badge.plain { (word) } }
                     " " (self.counts())
                 }
                 @for note in &self.notes { p.note { (note) } }
                 @if !self.difference.hunks.is_empty() {
-                    div.scroll tabindex="0" role="region" aria-label=(visible_line(&self.file.path)) {
+                    div.scroll tabindex="0" role="region" aria-label=(sanitize_line(&self.file.path)) {
                         table.diff {
                             @for hunk in &self.difference.hunks { (part(hunk, self.file.change)) }
                         }

@@ -3,36 +3,37 @@
 use maud::{Markup, html};
 
 use super::changes::{Changes, changes};
-use super::layout::{
-    PageLocation, dollars, grouped_number, page_below_project, status_badge, visible_line,
-};
+use super::layout::{PageLocation, dollars, first_crumb, grouped_number, page, status_badge};
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::compare::Side;
-
-/// Data of the page.
-pub struct Compared<'a> {
-    pub project: &'a str,
-    /// The compared turns.
-    pub sides: &'a [Side],
-    /// Diff between their resulting files.
-    pub changes: Changes<'a>,
-}
 
 const UNKNOWN: &str = "–";
 
-pub fn compare(location: PageLocation, compared: &Compared<'_>) -> String {
-    let sides = compared.sides;
-    let names: Vec<_> = sides.iter().map(|side| visible_line(&side.name)).collect();
+/// Returns the page. `changed`: how the files after the two turns differ.
+pub fn compare(
+    location: PageLocation,
+    project: &str,
+    sides: &[Side],
+    changed: &Changes<'_>,
+) -> String {
+    let names: Vec<_> = sides.iter().map(|side| sanitize_line(&side.name)).collect();
     let title = format!("{} compared", names.join(" and "));
     let main = html! {
         h1 { (title) }
         (table(sides))
         section {
             h2 { "How the files after them differ" }
-            @if compared.changes.files.is_empty() { p.empty { "Not at all." } }
-            @else { (changes(&compared.changes)) }
+            @if changed.files.is_empty() { p.empty { "Not at all." } }
+            @else { (changes(changed)) }
         }
     };
-    page_below_project(location, compared.project, &title, main)
+    page(
+        location,
+        &title,
+        &[first_crumb(project)],
+        &[None, None],
+        main,
+    )
 }
 
 fn table(sides: &[Side]) -> Markup {
@@ -44,12 +45,12 @@ fn table(sides: &[Side]) -> Markup {
         div.scroll {
             table.sides {
                 thead {
-                    tr { td {} @for side in sides { th scope="col" { (visible_line(&side.name)) } } }
+                    tr { td {} @for side in sides { th scope="col" { (sanitize_line(&side.name)) } } }
                 }
                 tbody {
                     (row("Status", &|side| status_badge(side.status)))
                     (row("Model", &|side| {
-                        let models = side.models.iter().map(|model| visible_line(model));
+                        let models = side.models.iter().map(|model| sanitize_line(model));
                         or_unknown(models.reduce(|all, next| format!("{all}, {next}").into())
                             .map(std::borrow::Cow::into_owned))
                     }))

@@ -3,8 +3,6 @@
 //! All links are relative, so the same page works below the server's secret path, on static
 //! hosting, and as an attachment.
 
-use std::borrow::Cow;
-
 use maud::{DOCTYPE, Markup, html};
 
 use crate::host::clock;
@@ -12,8 +10,8 @@ use crate::query::log::LogRow;
 use crate::query::view::timeline::SessionLane;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
-use crate::text::grouped;
 use crate::text::sanitize::sanitize_line;
+use crate::text::{counted, grouped};
 use crate::ui::style::StyledLine;
 
 /// Style sheet of all pages.
@@ -49,17 +47,6 @@ pub struct PageLocation {
     pub depth: usize,
     /// Whether the page is served.
     pub mode: PageMode,
-}
-
-/// Contents of a page, without its frame.
-pub struct PageParts<'a> {
-    /// Title as plain text.
-    pub title: &'a str,
-    /// Breadcrumbs: name, and address relative to the first page.
-    pub above: &'a [(String, String)],
-    /// Previous and next page, relative to the first page.
-    pub neighbors: [Option<String>; 2],
-    pub main: Markup,
 }
 
 impl PageLocation {
@@ -110,9 +97,9 @@ const MAX_TITLE: usize = 90;
 /// Returns the request for which a session was started, or its name.
 pub fn session_title(lane: &SessionLane) -> String {
     let Some(request) = &lane.request else {
-        return visible_line(lane.name.as_str()).into_owned();
+        return sanitize_line(lane.name.as_str()).into_owned();
     };
-    let request = visible_line(request);
+    let request = sanitize_line(request);
     StyledLine::plain(&request).cut(MAX_TITLE).text()
 }
 
@@ -130,39 +117,35 @@ pub fn encoded(text: &str) -> String {
     out
 }
 
-/// Returns the complete HTML of a page.
-pub fn page_below_project(
+/// A page that others are below: its name, and its address relative to the first page.
+pub type Crumb = (String, String);
+
+/// Previous and next page, relative to the first page.
+pub type Neighbors = [Option<String>; 2];
+
+/// Returns the page of all sessions.
+pub fn first_crumb(project: &str) -> Crumb {
+    (sanitize_line(project).into_owned(), "index.html".to_owned())
+}
+
+/// Returns the pages above those of a session.
+pub fn session_crumbs(project: &str, session: &SessionName) -> [Crumb; 2] {
+    let name = sanitize_line(session.as_str()).into_owned();
+    [first_crumb(project), (name, session_page(session))]
+}
+
+/// Returns the complete HTML of a page. `above`: the first page first.
+pub fn page(
     location: PageLocation,
-    project: &str,
     title: &str,
+    above: &[Crumb],
+    neighbors: &Neighbors,
     main: Markup,
 ) -> String {
-    let above = [first_page(project)];
-    page(
-        location,
-        PageParts {
-            title,
-            above: &above,
-            neighbors: [None, None],
-            main,
-        },
-    )
-}
-
-/// Returns name and file of the page of all sessions.
-pub fn first_page(project: &str) -> (String, String) {
-    (visible_line(project).into_owned(), "index.html".to_owned())
-}
-
-pub fn page(location: PageLocation, parts: PageParts<'_>) -> String {
-    let PageParts {
-        title,
-        above,
-        neighbors,
-        main,
-    } = parts;
     let up = above.last().map(|(_, page)| location.to(page));
-    let [before, after] = neighbors.map(|page| page.map(|page| location.to(&page)));
+    let [before, after] = neighbors
+        .each_ref()
+        .map(|page| page.as_ref().map(|page| location.to(page)));
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -195,7 +178,7 @@ pub fn page(location: PageLocation, parts: PageParts<'_>) -> String {
     page.into_string()
 }
 
-fn header(location: PageLocation, title: &str, above: &[(String, String)]) -> Markup {
+fn header(location: PageLocation, title: &str, above: &[Crumb]) -> Markup {
     html! {
         header.top {
             nav aria-label="Pages above" {
@@ -238,18 +221,7 @@ pub fn trouble(location: PageLocation, title: &str, why: &str) -> String {
         p.trouble role="alert" { (crate::text::sanitize::sanitize_block(why)) }
         p { a href=(location.to("index.html")) { "All sessions" } }
     };
-    let parts = PageParts {
-        title,
-        above: &[],
-        neighbors: [None, None],
-        main,
-    };
-    page(location, parts)
-}
-
-/// Makes untrusted text safe to show on one line.
-pub fn visible_line(text: &str) -> Cow<'_, str> {
-    sanitize_line(text)
+    page(location, title, &[], &[None, None], main)
 }
 
 /// Returns a time in the user's time zone.
@@ -301,16 +273,11 @@ pub fn short_number(number: u64) -> String {
     }
 }
 
-pub fn file_count(number: usize) -> String {
-    let end = if number == 1 { "" } else { "s" };
-    format!("{number} file{end}")
-}
-
 /// Returns model, usage and size of a turn for one line.
 pub fn turn_facts(row: &LogRow) -> Markup {
     let tokens = row.tokens_in.zip(row.tokens_out);
     html! {
-        @if let Some(model) = &row.model { span { (visible_line(model)) } }
+        @if let Some(model) = &row.model { span { (sanitize_line(model)) } }
         @if let Some((read, written)) = tokens {
             span title={ (grouped_number(read)) " tokens read, " (grouped_number(written)) " written" } {
                 (short_number(read)) " → " (short_number(written)) " tokens"
@@ -318,7 +285,7 @@ pub fn turn_facts(row: &LogRow) -> Markup {
         }
         @if let Some(cost) = row.cost { span { (dollars(cost)) } }
         @if !row.files.is_empty() {
-            span { (file_count(row.files.len())) }
+            span { (counted(row.files.len(), "file")) }
         }
         @if row.too_many_files { span { "too many files to list" } }
         @if row.time.is_some() { span { (local_time(row.time.as_deref())) } }

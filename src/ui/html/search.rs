@@ -2,10 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::layout::{PageLocation, page_below_project, turn_page};
+use super::layout::{PageLocation, first_crumb, page, turn_page};
 use crate::query::find::{FindResult, LinePattern, Match, TurnPart};
 use crate::text::sanitize::{sanitize_block, sanitize_line};
-use crate::ui::html::layout::visible_line;
 
 /// Matches shown.
 const MOST: usize = 300;
@@ -21,43 +20,47 @@ pub const PARTS: [(TurnPart, &str); 6] = [
     (TurnPart::Input, "input"),
     (TurnPart::Code, "code"),
 ];
-/// Parts searched by default.
-pub const DEFAULT: [TurnPart; 4] = [
-    TurnPart::Request,
-    TurnPart::Plan,
-    TurnPart::Report,
-    TurnPart::Output,
-];
 
-pub struct ShownSearch<'a> {
-    pub project: &'a str,
-    /// Text that the user typed.
-    pub text: &'a str,
-    pub parts: &'a [TurnPart],
+/// What the user searches for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebSearch {
+    pub text: String,
+    pub parts: Vec<TurnPart>,
     /// Whether the search is case-sensitive.
     pub has_case: bool,
-    /// Matches and the pattern, or why the search failed. `None` before the first search.
-    pub result: Option<Result<(&'a FindResult, &'a LinePattern), String>>,
 }
 
-pub fn search(location: PageLocation, searched: &ShownSearch<'_>) -> String {
+/// Returns the page. `result` has matches and the pattern, or why the search failed; `None` before
+/// the first search.
+pub fn search(
+    location: PageLocation,
+    project: &str,
+    request: &WebSearch,
+    result: Option<Result<(&FindResult, &LinePattern), String>>,
+) -> String {
     let main = html! {
         h1 { "Search" }
-        (form(location, searched))
-        @match &searched.result {
+        (form(location, request))
+        @match &result {
             None => {},
             Some(Err(why)) => p.trouble role="alert" { (sanitize_block(why)) },
             Some(Ok((result, pattern))) => (matches(location, result, pattern)),
         }
     };
-    page_below_project(location, searched.project, "Search", main)
+    page(
+        location,
+        "Search",
+        &[first_crumb(project)],
+        &[None, None],
+        main,
+    )
 }
 
-fn form(location: PageLocation, searched: &ShownSearch<'_>) -> Markup {
+fn form(location: PageLocation, request: &WebSearch) -> Markup {
     html! {
         form.wide-search action=(location.to("find.html")) method="get" {
             p {
-                input type="search" name="q" value=(searched.text) aria-label="What to look for"
+                input type="search" name="q" value=(request.text) aria-label="What to look for"
                     autocomplete="off" spellcheck="false" maxlength="500" size="40";
                 " " button type="submit" { "Search" }
             }
@@ -65,12 +68,12 @@ fn form(location: PageLocation, searched: &ShownSearch<'_>) -> Markup {
                 @for (part, name) in PARTS {
                     label {
                         input type="checkbox" name="in" value=(name)
-                            checked[searched.parts.contains(&part)];
+                            checked[request.parts.contains(&part)];
                         " " (name)
                     }
                 }
                 label {
-                    input type="checkbox" name="case" value="1" checked[searched.has_case];
+                    input type="checkbox" name="case" value="1" checked[request.has_case];
                     " case counts"
                 }
             }
@@ -94,7 +97,7 @@ fn matches(location: PageLocation, result: &FindResult, pattern: &LinePattern) -
                 li.row {
                     p.title {
                         a data-item href=(location.to(&turn_page(&first.session, first.turn))) {
-                            (visible_line(first.session.as_str())) ":" (first.turn)
+                            (sanitize_line(first.session.as_str())) ":" (first.turn)
                         }
                     }
                     ul.matches { @for one in matches { li { (found_line(one, pattern)) } } }
@@ -117,7 +120,7 @@ fn found_line(hit: &Match, pattern: &LinePattern) -> Markup {
         .filter(|range| text.is_char_boundary(range.start) && text.is_char_boundary(range.end));
     let range = range.unwrap_or(text.len()..text.len());
     html! {
-        span.path { (visible_line(&hit.file)) @if let Some(number) = hit.line { ":" (number) } }
+        span.path { (sanitize_line(&hit.file)) @if let Some(number) = hit.line { ":" (number) } }
         " "
         @if hit.text.is_some() {
             code {

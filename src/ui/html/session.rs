@@ -1,18 +1,14 @@
 //! Page of a session: usage, and turns with their branches.
 
-use std::collections::BTreeMap;
-
 use maud::{Markup, html};
 
-use super::layout::{PageLocation, page_below_project, session_page, turn_page};
+use super::layout::{PageLocation, first_crumb, page, session_page, turn_page};
 use super::waiting;
 use crate::query::log::LogRow;
 use crate::query::view::timeline::SessionPage;
-use crate::session::name::SessionName;
-use crate::text::sanitize::sanitize_block;
+use crate::text::sanitize::{sanitize_block, sanitize_line};
 use crate::ui::html::layout::{
     dollars, grouped_number, session_title, short_number, status_badge, status_class, turn_facts,
-    visible_line,
 };
 
 /// Returns the page.
@@ -25,19 +21,15 @@ pub fn session(
     has_plan: bool,
 ) -> String {
     let lane = &contents.lane;
-    let branching = Branching {
-        forks: contents.forks.clone(),
-        back: contents.back.clone(),
-    };
     let main = html! {
         h1 { (session_title(lane)) @if lane.in_use { " " span.badge.current { "in use" } } }
-        @if lane.request.is_some() { p.facts { span { (visible_line(lane.name.as_str())) } } }
+        @if lane.request.is_some() { p.facts { span { (sanitize_line(lane.name.as_str())) } } }
         @if let Some((parent, number)) = &lane.parent {
             p.facts {
                 span {
                     "branched off from "
                     a href=(location.to(&turn_page(parent, *number))) {
-                        (visible_line(parent.as_str())) ":" (number)
+                        (sanitize_line(parent.as_str())) ":" (number)
                     }
                 }
             }
@@ -51,10 +43,17 @@ pub fn session(
         } @else {
             (totals(&lane.rows))
             (chart(&lane.rows))
-            (turns(location, lane.rows.as_slice(), &lane.name, &branching))
+            (turns(location, contents))
         }
     };
-    page_below_project(location, project, &session_title(lane), main)
+    let title = session_title(lane);
+    page(
+        location,
+        &title,
+        &[first_crumb(project)],
+        &[None, None],
+        main,
+    )
 }
 
 fn totals(rows: &[LogRow]) -> Markup {
@@ -85,17 +84,13 @@ fn totals(rows: &[LogRow]) -> Markup {
     }
 }
 
-fn turns(
-    location: PageLocation,
-    rows: &[LogRow],
-    session: &SessionName,
-    branching: &Branching,
-) -> Markup {
+fn turns(location: PageLocation, contents: &SessionPage) -> Markup {
+    let rows = &contents.lane.rows;
     let list = html! {
         // The policy forbids `style` attributes, so the width of the drawing is a class.
-        div class={ "timeline lanes-" (lanes(branching)) } {
-            (graph(rows, branching))
-            ol reversed { @for row in rows { (turn(location, row, session, branching)) } }
+        div class={ "timeline lanes-" (drawn_forks(contents)) } {
+            (graph(contents))
+            ol reversed { @for row in rows { (turn(location, row, contents)) } }
         }
     };
     html! {
@@ -109,22 +104,9 @@ fn turns(
     }
 }
 
-/// Number of lines drawn next to the session's own.
-fn lanes(branching: &Branching) -> usize {
-    // `LANE` of the graph.
-    (graph_width(branching) - graph_width(&Branching::default())) / 18
-}
-
-fn turn(
-    location: PageLocation,
-    row: &LogRow,
-    session: &SessionName,
-    branching: &Branching,
-) -> Markup {
-    let forks = branching
-        .forks
-        .get(&row.number)
-        .map_or(&[][..], Vec::as_slice);
+fn turn(location: PageLocation, row: &LogRow, contents: &SessionPage) -> Markup {
+    let session = &contents.lane.name;
+    let forks = contents.forks.get(&row.number).into_iter().flatten();
     let name = format!("{session}:{}", row.number);
     html! {
         li.turn id={ "turn-" (row.number) } {
@@ -132,18 +114,18 @@ fn turn(
                 p.title {
                     span.number { (row.number) } " "
                     a data-item href=(location.to(&turn_page(session, row.number))) {
-                        (visible_line(&row.title))
+                        (sanitize_line(&row.title))
                     }
                 }
                 p.facts {
                     (status_badge(row.shown_status()))
                     @for fork in forks {
-                        a.badge.fork href=(location.to(&session_page(fork))) { (visible_line(fork.as_str())) }
+                        a.badge.fork href=(location.to(&session_page(fork))) { (sanitize_line(fork.as_str())) }
                     }
-                    @if let Some(target) = branching.back.get(&row.number) {
+                    @if let Some(target) = contents.back.get(&row.number) {
                         span { "to turn " (target) }
                     }
-                    @if let Some(landed) = &row.landed { span { "on " (visible_line(&landed.branch)) } }
+                    @if let Some(landed) = &row.landed { span { "on " (sanitize_line(&landed.branch)) } }
                     (turn_facts(row))
                 }
             }
@@ -333,40 +315,19 @@ const MOST_LANES: usize = 3;
 /// In rows. A longer line of a restore is not drawn.
 const MOST_BACK: usize = 40;
 
-/// Branches and restores of a session.
-#[derive(Debug, Clone, Default)]
-struct Branching {
-    /// Sessions that branch off, by the last turn that they share.
-    pub forks: BTreeMap<u64, Vec<SessionName>>,
-    /// Target of each restore, by the number of the restoring turn.
-    pub back: BTreeMap<u64, u64>,
-}
-
-/// Draws the line next to `rows`, which are newest first.
-fn graph(rows: &[LogRow], branching: &Branching) -> Markup {
-    if rows.is_empty() {
-        return html! {};
-    }
-
-    let lanes = branching
-        .forks
-        .values()
-        .map(Vec::len)
-        .max()
-        .unwrap_or(0)
-        .min(MOST_LANES);
-    let (width, height) = (
-        OWN_LANE_X + 14 + LANE_WIDTH * lanes,
-        ROW_HEIGHT * rows.len(),
-    );
+/// Draws the line next to the turns, of which there is at least one.
+fn graph(contents: &SessionPage) -> Markup {
+    let rows = &contents.lane.rows;
+    let width = OWN_LANE_X + 14 + LANE_WIDTH * drawn_forks(contents);
+    let height = ROW_HEIGHT * rows.len();
     let rem = |units: usize| format!("{}rem", units as f64 / 16.0);
     html! {
         svg.graph viewBox={ "0 0 " (width) " " (height) } width=(rem(width)) height=(rem(height))
             aria-hidden="true" {
             line.own x1=(OWN_LANE_X) x2=(OWN_LANE_X) y1=(row_middle(0)) y2=(row_middle(rows.len() - 1)) {}
             @for (at, row) in rows.iter().enumerate() {
-                @if let Some(target) = branching.back.get(&row.number) { (draw_back_edge(rows, at, *target)) }
-                @let forks = branching.forks.get(&row.number).map_or(0, Vec::len);
+                @if let Some(target) = contents.back.get(&row.number) { (draw_back_edge(rows, at, *target)) }
+                @let forks = contents.forks.get(&row.number).map_or(0, Vec::len);
                 @for lane in 1..=forks.min(MOST_LANES) { (draw_fork(at, lane)) }
             }
             @for (at, row) in rows.iter().enumerate() {
@@ -376,10 +337,10 @@ fn graph(rows: &[LogRow], branching: &Branching) -> Markup {
     }
 }
 
-/// Returns the width of the drawing in SVG units.
-fn graph_width(branching: &Branching) -> usize {
-    let lanes = branching.forks.values().map(Vec::len).max().unwrap_or(0);
-    OWN_LANE_X + 14 + LANE_WIDTH * lanes.min(MOST_LANES)
+/// Number of lines drawn next to the session's own.
+fn drawn_forks(contents: &SessionPage) -> usize {
+    let forks = contents.forks.values().map(Vec::len);
+    forks.max().unwrap_or(0).min(MOST_LANES)
 }
 
 fn row_middle(row: usize) -> usize {

@@ -4,33 +4,25 @@ use std::collections::HashMap;
 
 use maud::{Markup, html};
 
-use super::layout::{PageLocation, PageParts, page, session_page, turn_page};
+use super::layout::{PageLocation, page, session_page, turn_page};
 use crate::query::history::SessionRow;
 use crate::query::log::LogRow;
 use crate::query::view::timeline::{SessionLane, Timeline};
 use crate::session::name::SessionName;
-use crate::text::sanitize::sanitize_block;
-use crate::ui::html::layout::{
-    dollars, local_time, session_title, status_badge, status_class, visible_line,
-};
+use crate::text::counted;
+use crate::text::sanitize::{sanitize_block, sanitize_line};
+use crate::ui::html::layout::{dollars, local_time, session_title, status_badge, status_class};
 
-/// Data of the first page.
-pub struct Overview<'a> {
-    pub project: &'a str,
-    /// Local sessions.
-    pub timeline: &'a Timeline,
-    pub remote: &'a [SessionRow],
-}
-
-pub fn sessions(location: PageLocation, overview: &Overview<'_>) -> String {
-    let Overview {
-        project,
-        timeline,
-        remote,
-    } = overview;
+/// Returns the page. `timeline` has the local sessions, `remote` the fetched ones.
+pub fn sessions(
+    location: PageLocation,
+    project: &str,
+    timeline: &Timeline,
+    remote: &[SessionRow],
+) -> String {
     let lanes = &timeline.sessions;
     let main = html! {
-        h1 { (visible_line(project)) }
+        h1 { (sanitize_line(project)) }
         @if lanes.is_empty() {
             p.empty {
                 "There are no sessions yet. " code { "teddy start" } " begins one, and "
@@ -41,21 +33,14 @@ pub fn sessions(location: PageLocation, overview: &Overview<'_>) -> String {
         ul.rows { @for lane in lanes { (session(location, lane)) } }
         @if !remote.is_empty() {
             h2 { "Fetched" }
-            ul.rows { @for row in *remote { (fetched(location, row)) } }
+            ul.rows { @for row in remote { (fetched(location, row)) } }
         }
     };
-    let parts = PageParts {
-        title: &visible_line(project),
-        above: &[],
-        neighbors: [None, None],
-        main,
-    };
-    page(location, parts)
+    page(location, &sanitize_line(project), &[], &[None, None], main)
 }
 
 fn session(location: PageLocation, lane: &SessionLane) -> Markup {
     let newest = lane.rows.first();
-    let turns = lane.rows.iter().filter(|row| row.number > 0).count();
     let costs = lane.rows.iter().filter_map(|row| row.cost);
     let cost: f64 = costs.filter(|cost| cost.is_finite()).sum();
     html! {
@@ -65,12 +50,12 @@ fn session(location: PageLocation, lane: &SessionLane) -> Markup {
                 @if lane.in_use { " " span.badge.current { "in use" } }
                 @if let Some(row) = newest { " " (status_badge(row.shown_status())) }
             }
-            @if let Some(row) = newest { p { (visible_line(&row.title)) } }
+            @if let Some(row) = newest { p { (sanitize_line(&row.title)) } }
             p.facts {
-                @if lane.request.is_some() { span { (visible_line(lane.name.as_str())) } }
-                span { (turns) @if turns == 1 { " turn" } @else { " turns" } }
+                @if lane.request.is_some() { span { (sanitize_line(lane.name.as_str())) } }
+                span { (counted(lane.turns(), "turn")) }
                 @if let Some((parent, number)) = &lane.parent {
-                    span { "from " (visible_line(parent.as_str())) ":" (number) }
+                    span { "from " (sanitize_line(parent.as_str())) ":" (number) }
                 }
                 @if cost > 0.0 { span { (dollars(cost)) } }
                 @if let Some(row) = newest { span { (local_time(row.time.as_deref())) } }
@@ -86,10 +71,10 @@ fn fetched(location: PageLocation, row: &SessionRow) -> Markup {
     let page = format!("s/{}/index.html", super::layout::encoded(&row.name));
     html! {
         li.row {
-            p.title { a data-item href=(location.to(&page)) { (visible_line(&row.name)) } }
-            p { (visible_line(row.label())) }
+            p.title { a data-item href=(location.to(&page)) { (sanitize_line(&row.name)) } }
+            p { (sanitize_line(row.label())) }
             p.facts {
-                span { (row.turns) @if row.turns == 1 { " turn" } @else { " turns" } }
+                span { (counted(row.turns, "turn")) }
                 span { (local_time(row.updated.as_deref())) }
             }
         }
@@ -204,7 +189,7 @@ fn draw_lane(
     html! {
         a href=(location.to(&session_page(&lane.name))) {
             text class=[lane.in_use.then_some("current")] x=(MARGIN_LEFT - 16.0) y=(y + 4.0)
-                text-anchor="end" { (visible_line(&name)) @if name.len() < lane.name.as_str().len() { "…" } }
+                text-anchor="end" { (sanitize_line(&name)) @if name.len() < lane.name.as_str().len() { "…" } }
         }
         @if let Some(branch) = branch { path.fork d=(branch) {} }
         @if let (None, Some((px, _))) = (first, from) {
@@ -217,7 +202,7 @@ fn draw_lane(
             a href=(location.to(&turn_page(&lane.name, row.number))) tabindex="-1" {
                 circle class={ "dot " (status_class(row.shown_status())) } cx=(format!("{:.1}", x(row.number)))
                     cy=(y) r="5" {
-                    title { "Turn " (row.number) ": " (visible_line(&row.title)) }
+                    title { "Turn " (row.number) ": " (sanitize_line(&row.title)) }
                 }
             }
         }

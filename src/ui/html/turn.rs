@@ -3,15 +3,15 @@
 use maud::{Markup, PreEscaped, html};
 
 use super::changes::{Changes, Loading, changes};
-use super::layout::{PageLocation, PageParts, first_page, page, session_page};
+use super::layout::{Neighbors, PageLocation, page, session_crumbs};
 use crate::query::log::LogRow;
 use crate::query::view::turn_page::{OutputText, TurnPage};
 use crate::session::input::ResourceTokens;
 use crate::session::name::SessionName;
 use crate::text::markdown::render_html as rendered;
-use crate::text::sanitize::{sanitize_block, sanitize_text, strip_ansi};
+use crate::text::sanitize::{sanitize_block, sanitize_line, sanitize_text, strip_ansi};
 use crate::text::sized;
-use crate::ui::html::layout::{dollars, grouped_number, local_time, status_badge, visible_line};
+use crate::ui::html::layout::{dollars, grouped_number, local_time, status_badge};
 use crate::ui::turn_text::message_label;
 
 /// Data of the page.
@@ -20,22 +20,18 @@ pub struct ShownTurn<'a> {
     pub session: &'a SessionName,
     pub page: &'a TurnPage,
     /// Pages of the previous and the next turn.
-    pub neighbors: [Option<String>; 2],
+    pub neighbors: Neighbors,
     /// Reads the changed files.
     pub load: &'a Loading<'a>,
 }
 
 pub fn turn(location: PageLocation, contents: &ShownTurn<'_>) -> String {
-    let ShownTurn {
-        session,
-        page: turn,
-        ..
-    } = *contents;
+    let turn = contents.page;
     let at = turn.row.number;
     let main = html! {
-        h1 { span.number { (at) } " " (visible_line(&turn.row.title)) }
+        h1 { span.number { (at) } " " (sanitize_line(&turn.row.title)) }
         (facts(&turn.row))
-        (steps(location, at, &contents.neighbors[0], &contents.neighbors[1]))
+        (steps(location, at, &contents.neighbors))
         @for why in &turn.errors {
             p.trouble role="alert" { "Cannot be read: " (sanitize_block(why)) }
         }
@@ -50,23 +46,9 @@ pub fn turn(location: PageLocation, contents: &ShownTurn<'_>) -> String {
         @if let Some(report) = &turn.report { (section("report", "Report", render_markdown(report))) }
         (folded(turn))
     };
-    let above = [
-        first_page(contents.project),
-        (
-            visible_line(session.as_str()).into_owned(),
-            session_page(session),
-        ),
-    ];
-    let title = format!("{at} {}", visible_line(&turn.row.title));
-    page(
-        location,
-        PageParts {
-            title: &title,
-            above: &above,
-            neighbors: contents.neighbors.clone(),
-            main,
-        },
-    )
+    let above = session_crumbs(contents.project, contents.session);
+    let title = format!("{at} {}", sanitize_line(&turn.row.title));
+    page(location, &title, &above, &contents.neighbors, main)
 }
 
 fn section(id: &str, title: &str, body: Markup) -> Markup {
@@ -80,27 +62,23 @@ fn facts(row: &LogRow) -> Markup {
     html! {
         dl.facts-list {
             (fact("Status", status_badge(row.shown_status())))
-            (fact("Agent", html! { (visible_line(&row.agent)) }))
-            @if let Some(model) = &row.model { (fact("Model", html! { (visible_line(model)) })) }
+            (fact("Agent", html! { (sanitize_line(&row.agent)) }))
+            @if let Some(model) = &row.model { (fact("Model", html! { (sanitize_line(model)) })) }
             @if let Some((read, written)) = tokens {
                 (fact("Tokens", html! { (grouped_number(read)) " → " (grouped_number(written)) }))
             }
             @if let Some(cost) = row.cost { (fact("Cost", html! { (dollars(cost)) })) }
             @if row.time.is_some() { (fact("Recorded", local_time(row.time.as_deref()))) }
             @if let Some(landed) = &row.landed {
-                (fact("Landed on", html! { (visible_line(&landed.branch)) }))
+                (fact("Landed on", html! { (sanitize_line(&landed.branch)) }))
             }
             (fact("Commit", html! { code title=(commit) { (commit.get(..12).unwrap_or(&commit)) } }))
         }
     }
 }
 
-fn steps(
-    location: PageLocation,
-    at: u64,
-    before: &Option<String>,
-    after: &Option<String>,
-) -> Markup {
+fn steps(location: PageLocation, at: u64, neighbors: &Neighbors) -> Markup {
+    let [before, after] = neighbors;
     html! {
         nav.steps aria-label="Turns beside this one" {
             @if let Some(before) = before {
@@ -137,13 +115,13 @@ fn outputs(turn: &TurnPage) -> Markup {
         @for (at, output) in outputs.iter().enumerate() {
             details id={ "output-" (at) } open[outputs.len() == 1] {
                 summary {
-                    span.path { (visible_line(&output.name)) } " " span.quiet { (sized(output.bytes)) }
+                    span.path { (sanitize_line(&output.name)) } " " span.quiet { (sized(output.bytes)) }
                 }
                 (render_output(&output.text))
                 @if output.is_cut {
                     p.cut {
                         "Cut here: " (sized(output.bytes)) " in all. "
-                        code { "teddy show " (turn.row.number) " " (visible_line(&output.name)) } " prints all."
+                        code { "teddy show " (turn.row.number) " " (sanitize_line(&output.name)) } " prints all."
                     }
                 }
             }
@@ -184,10 +162,10 @@ fn input(resources: &[ResourceTokens]) -> Markup {
             tbody {
                 @for one in resources {
                     tr {
-                        td.path { (visible_line(&one.name)) }
+                        td.path { (sanitize_line(&one.name)) }
                         td.n {
                             @if let Some(tokens) = one.tokens { (grouped_number(tokens)) }
-                            @else if let Some(note) = &one.note { (visible_line(note)) }
+                            @else if let Some(note) = &one.note { (sanitize_line(note)) }
                         }
                         td.bar {
                             meter min="0" max=(most) value=(one.tokens.unwrap_or(0)) {}

@@ -3,13 +3,11 @@
 use maud::{Markup, html};
 
 use super::changes::{Changes, changes};
-use super::layout::{
-    PageLocation, PageParts, first_page, page, plan_page, session_page, visible_line,
-};
+use super::layout::{PageLocation, page, plan_page, session_crumbs};
 use crate::query::view::turn_page::{ChangedFile, FileView};
 use crate::session::name::SessionName;
 use crate::text::counted;
-use crate::text::sanitize::sanitize_block;
+use crate::text::sanitize::{sanitize_block, sanitize_line};
 use crate::text::shell_word::shell_word;
 
 /// Data of the page.
@@ -40,7 +38,7 @@ struct CommentedFile<'a> {
 pub fn waiting(location: PageLocation, plan: &ShownPlan<'_>) -> String {
     let files = commented_files(&plan.changes);
     let main = html! {
-        h1 { span.number { (plan.number) } " " (visible_line(plan.title)) }
+        h1 { span.number { (plan.number) } " " (sanitize_line(plan.title)) }
         p.facts { span { "This plan waits for your review." } }
         @for mistake in plan.mistakes {
             p.trouble role="alert" { "The plan cannot run: " (sanitize_block(mistake)) }
@@ -57,23 +55,9 @@ pub fn waiting(location: PageLocation, plan: &ShownPlan<'_>) -> String {
         }
         @if !files.is_empty() && plan.mistakes.is_empty() { (comment(plan, &files)) }
     };
-    let above = [
-        first_page(plan.project),
-        (
-            visible_line(plan.session.as_str()).into_owned(),
-            session_page(plan.session),
-        ),
-    ];
-    let title = format!("{} {}", plan.number, visible_line(plan.title));
-    page(
-        location,
-        PageParts {
-            title: &title,
-            above: &above,
-            neighbors: [None, None],
-            main,
-        },
-    )
+    let above = session_crumbs(plan.project, plan.session);
+    let title = format!("{} {}", plan.number, sanitize_line(plan.title));
+    page(location, &title, &above, &[None, None], main)
 }
 
 fn commented_files<'a>(changes: &Changes<'a>) -> Vec<CommentedFile<'a>> {
@@ -116,7 +100,7 @@ fn comment(plan: &ShownPlan<'_>, files: &[CommentedFile<'_>]) -> Markup {
                     select name="file" autocomplete="off" {
                         @for file in files {
                             option value=(shell_word(file.path)) data-file={ "file-" (file.index) }
-                                data-lines=(file.lines) { (visible_line(file.path)) }
+                                data-lines=(file.lines) { (sanitize_line(file.path)) }
                         }
                     }
                 }

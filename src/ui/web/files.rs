@@ -9,7 +9,7 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::ui::html::layout::{self, ICON, PageLocation, PageMode, STYLE};
 use crate::ui::html::session;
-use crate::ui::html::sessions::{self, Overview};
+use crate::ui::html::sessions;
 use crate::ui::html::turn::{self, ShownTurn};
 
 /// Writes a file, given its path below the output directory and its contents.
@@ -40,13 +40,9 @@ impl PageFiles<'_> {
             timeline.sessions.push(page.lane);
         }
 
-        let overview = Overview {
-            project: &self.name(),
-            timeline: &timeline,
-            remote: &[],
-        };
         let first = PageLocation::first(PageMode::File);
-        write("index.html", &sessions::sessions(first, &overview))?;
+        let text = sessions::sessions(first, &self.name(), &timeline, &[]);
+        write("index.html", &text)?;
         write("style.css", STYLE)?;
         write("icon.svg", ICON)
     }
