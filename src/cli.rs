@@ -160,7 +160,7 @@ macro_rules! commands {
 
             fn run(self, app: &mut App) -> anyhow::Result<ExitStatus> {
                 match self {
-                    $($(Command::$variant(args) => $module::run(args, app),)*)*
+                    $($(Command::$variant(args) => Ok($module::run(args, app)?.into()),)*)*
                 }
             }
         }
@@ -295,7 +295,7 @@ fn answer_user() -> ExitStatus {
     let mut app = App::new(global);
     let result = match command {
         Some(command) => command.run(&mut app),
-        None => overview::run(&mut app),
+        None => overview::run(&mut app).map(ExitStatus::from),
     };
     app.note_time();
 

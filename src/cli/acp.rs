@@ -12,7 +12,6 @@ use uuid::Uuid;
 use self::commands::{COMMANDS, typed_command};
 use super::app::App;
 use super::complete;
-use super::exit::{self, ExitStatus};
 use crate::model::acting::ACP_VERSION;
 use crate::model::acting::mcp::McpServer;
 use crate::model::settings::ModelKind;
@@ -60,7 +59,7 @@ pub(super) struct Args {
     model: Option<String>,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     // Each conversation names its own directory. One given with `-C` must exist anyway.
     app.dir()?;
     let mut server = AcpServer {
@@ -72,7 +71,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     while let Some(message) = server.wire.next_message() {
         server.take(&message);
     }
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 #[derive(Debug, Clone)]

@@ -4,7 +4,6 @@ use clap::ValueHint;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::app::App;
-use super::exit::{self, ExitStatus};
 use super::failure::InvalidArgument;
 use super::request::is_file;
 use super::source;
@@ -45,7 +44,7 @@ const MIN_TITLE: usize = 6;
 /// Lines shown of a request.
 const MOST_LINES: usize = 12;
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     if let Some(range) = args.range.as_deref().filter(|range| !is_range(range)) {
         let message = format!(
             "`{}` is not a range of lines, such as `10,20`",
@@ -69,12 +68,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         None => error,
     })?;
     if app.global.json {
-        app.print_json(&lines)?;
-        return Ok(exit::SUCCESS);
+        return app.print_json(&lines);
     }
 
-    app.page(&project, &render(&project, &lines, args.prompt)?)?;
-    Ok(exit::SUCCESS)
+    app.page(&project, &render(&project, &lines, args.prompt)?)
 }
 
 /// Returns the lines of the file, each with its source; with `shows_requests`, also the request of

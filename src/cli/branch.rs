@@ -2,7 +2,6 @@
 
 use super::app::App;
 use super::complete;
-use super::exit::{self, ExitStatus};
 use super::switch::report_files;
 use crate::project::Project;
 use crate::query::history::changed;
@@ -30,7 +29,7 @@ pub(super) struct Args {
     is_move: bool,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     let name = SessionName::from_words(&args.name)?;
     let mut project = app.project()?;
     if args.is_move {
@@ -54,16 +53,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         report_files(app, &files, tip.number());
     }
 
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 /// `old` is `@` for the session in use.
-fn rename(
-    old: &str,
-    new: &SessionName,
-    app: &App,
-    project: &mut Project,
-) -> anyhow::Result<ExitStatus> {
+fn rename(old: &str, new: &SessionName, app: &App, project: &mut Project) -> anyhow::Result<()> {
     let old = match old {
         "@" => project.session()?,
         old => SessionName::own_from_address(old)?,
@@ -72,13 +66,12 @@ fn rename(
     let renamed = rename_session(project, &old, new, user.as_mut())?;
 
     if app.global.json {
-        app.print_json(&serde_json::json!({
+        return app.print_json(&serde_json::json!({
             "session": new,
             "ref": new.reference(),
             "before": old,
             "was_signed": renamed.was_signed,
-        }))?;
-        return Ok(exit::SUCCESS);
+        }));
     }
     app.print(format!("{}\n", new.reference()))?;
     app.note(&format!("Session {old} is now {new}."));
@@ -87,5 +80,5 @@ fn rename(
             "its signature was made for `{old}` and is gone; `teddy verify --sign {new}` signs it again"
         ));
     }
-    Ok(exit::SUCCESS)
+    Ok(())
 }

@@ -83,10 +83,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         ChangeCommand::Review(args) => steps::review(args, app),
         ChangeCommand::Approve(args) => steps::approve(args, app),
         ChangeCommand::Validate(args) => show::validate(args, app),
-        ChangeCommand::Status(args) => show::status(args, app),
-        ChangeCommand::List(args) => show::list(args, app),
-        ChangeCommand::Show(args) => show::show(args, app),
-        ChangeCommand::Log(args) => show::log(args, app),
-        ChangeCommand::Diff(args) => show::diff(args, app),
+        ChangeCommand::Status(args) => Ok(show::status(args, app)?.into()),
+        ChangeCommand::List(args) => Ok(show::list(args, app)?.into()),
+        ChangeCommand::Show(args) => Ok(show::show(args, app)?.into()),
+        ChangeCommand::Log(args) => Ok(show::log(args, app)?.into()),
+        ChangeCommand::Diff(args) => Ok(show::diff(args, app)?.into()),
     }
 }

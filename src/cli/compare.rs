@@ -3,7 +3,6 @@
 use super::app::App;
 use super::complete;
 use super::difference::{self, ShownAs};
-use super::exit::{self, ExitStatus};
 use crate::ui::comparison::table;
 use crate::workflow::compare::compare;
 
@@ -28,14 +27,13 @@ pub(super) struct Args {
     diff: bool,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     let project = app.project()?;
     let mut user = app.user(&project, false);
     let sides = compare(&project, &args.sides, args.check.as_deref(), user.as_mut())?;
     drop(user);
     if app.global.json {
-        app.print_json(&sides)?;
-        return Ok(exit::SUCCESS);
+        return app.print_json(&sides);
     }
 
     app.print(table(&sides))?;
@@ -44,5 +42,5 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         difference::show(app, &project, trees.0, trees.1, ShownAs::Patch, &|_| true)?;
     }
 
-    Ok(exit::SUCCESS)
+    Ok(())
 }

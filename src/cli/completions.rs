@@ -7,7 +7,6 @@ use clap_complete::Shell;
 
 use super::app::App;
 use super::complete;
-use super::exit::{self, ExitStatus};
 use crate::host::env;
 
 /// Print the completion script for a shell
@@ -63,7 +62,7 @@ zstyle ':completion:*:*:git:*' user-commands teddy:'sessions for AI-assisted cod
 const GIT_FISH: &str = r#"complete --keep-order --exclusive --command git --condition '__fish_seen_subcommand_from teddy' --arguments "(VARIABLE=fish PROGRAM -- (commandline --current-process --tokenize --cut-at-cursor)[2..] (commandline --current-token))"
 "#;
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     let program = program();
     let shell = complete::SHELLS
         .completer(&args.shell.to_string())
@@ -97,12 +96,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     };
 
     if app.global.json {
-        app.print_json(&serde_json::json!({ "script": script }))?;
+        app.print_json(&serde_json::json!({ "script": script }))
     } else {
-        app.print(script)?;
+        app.print(script)
     }
-
-    Ok(exit::SUCCESS)
 }
 
 /// Returns the program as written in fish's script, with quotes that survive two rounds of parsing.

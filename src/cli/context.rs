@@ -1,7 +1,6 @@
 //! `teddy context`: shows or changes the model's next input.
 
 use super::app::App;
-use super::exit::{self, ExitStatus};
 use super::{complete, number};
 use crate::project::Project;
 use crate::query::paths;
@@ -87,7 +86,7 @@ impl WhichList {
     }
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     let project = app.project()?;
     match args.command {
         None => {
@@ -105,7 +104,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         Some(ContextCommand::Edit(which)) => edit(app, &project, which.scope())?,
     }
 
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 /// Changes a list and reports the changes.

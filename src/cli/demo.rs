@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use super::app::App;
-use super::exit::{self, ExitStatus};
 use crate::host::file::prefixed_temporary_dir;
 use crate::host::screen;
 use crate::text::sanitize::sanitize_block;
@@ -24,7 +23,7 @@ pub(super) struct Args {
     folder: Option<PathBuf>,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     let dir = match args.folder {
         Some(dir) => app.dir()?.join(dir),
         None => prefixed_temporary_dir("teddy-demo-")?.keep(),
@@ -46,7 +45,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         ));
     }
 
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 struct Printed<'a> {

@@ -5,7 +5,6 @@ use clap::ValueHint;
 use super::app::App;
 use super::complete;
 use super::difference::{ShownAs, ViewArgs, show};
-use super::exit::{self, ExitStatus};
 use crate::git::object::TreeId;
 use crate::project::Project;
 use crate::query::history::start_tree;
@@ -48,7 +47,7 @@ pub(super) struct Args {
     paths: Vec<String>,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     let operands: Vec<String> = args.turn.iter().chain(&args.other).cloned().collect();
     show_diff(args, app).map_err(|error| {
         let Some(StoreError::NoTurn { turn, .. }) = error.downcast_ref() else {
@@ -77,7 +76,7 @@ fn is_file(app: &App, word: &str) -> bool {
     app.dir().is_ok_and(|dir| dir.join(word).exists())
 }
 
-fn show_diff(args: Args, app: &App) -> anyhow::Result<ExitStatus> {
+fn show_diff(args: Args, app: &App) -> anyhow::Result<()> {
     let project = app.project()?;
     let store = project.store();
     let paths = match args.paths.as_slice() {
@@ -106,7 +105,7 @@ fn show_diff(args: Args, app: &App) -> anyhow::Result<ExitStatus> {
         )?;
     }
 
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 /// Prints the changes of the waiting plan.

@@ -25,6 +25,13 @@ pub(super) fn success_if(is_success: bool) -> ExitStatus {
     if is_success { SUCCESS } else { FAILED }
 }
 
+/// A command without other exit codes returns nothing.
+impl From<()> for ExitStatus {
+    fn from((): ()) -> ExitStatus {
+        SUCCESS
+    }
+}
+
 impl From<ExitStatus> for ExitCode {
     fn from(code: ExitStatus) -> ExitCode {
         ExitCode::from(code.0)

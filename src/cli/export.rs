@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use super::app::App;
 use super::complete;
-use crate::cli::exit::{self, ExitStatus};
 use crate::cli::failure::InvalidArgument;
 use crate::host::file::{OutputDir, Root};
 use crate::project::{Project, project_name};
@@ -74,7 +73,7 @@ enum SummaryFormat {
     Json,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     if let Some(dir) = &args.html {
         return export_html(dir, &args, app);
     }
@@ -94,7 +93,7 @@ fn elsewhere(error: std::io::Error) -> anyhow::Error {
     }
 }
 
-fn export_bundle(file: &Path, args: &Args, app: &App) -> anyhow::Result<ExitStatus> {
+fn export_bundle(file: &Path, args: &Args, app: &App) -> anyhow::Result<()> {
     let project = app.record()?;
     let sessions = requested_sessions(&project, args)?;
     let drafts = match args.drafts {
@@ -114,12 +113,11 @@ fn export_bundle(file: &Path, args: &Args, app: &App) -> anyhow::Result<ExitStat
     };
     let bytes = bundle.save(&project, &path, existing)?;
     if app.global.json {
-        app.print_json(&serde_json::json!({
+        return app.print_json(&serde_json::json!({
             "file": app.dir()?.join(file),
             "bytes": bytes,
             "sessions": bundle.manifest.sessions,
-        }))?;
-        return Ok(exit::SUCCESS);
+        }));
     }
 
     app.print(format!("{}\n", file.display()))?;
@@ -128,7 +126,7 @@ fn export_bundle(file: &Path, args: &Args, app: &App) -> anyhow::Result<ExitStat
         counted(sessions.len(), "session"),
         sized(bytes)
     ));
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 fn requested_sessions(project: &Project, args: &Args) -> anyhow::Result<Vec<SessionName>> {
@@ -153,11 +151,7 @@ fn requested_sessions(project: &Project, args: &Args) -> anyhow::Result<Vec<Sess
 }
 
 /// Writes the bundle to stdout, which must be a pipe or a file.
-fn bundle_to_stdout(
-    project: &Project,
-    bundle: &SessionBundle,
-    app: &App,
-) -> anyhow::Result<ExitStatus> {
+fn bundle_to_stdout(project: &Project, bundle: &SessionBundle, app: &App) -> anyhow::Result<()> {
     if app.global.json {
         return Err(error_with_hint(
             "standard output cannot have both the bundle and JSON",
@@ -176,7 +170,7 @@ fn bundle_to_stdout(
         "{}. It holds snapshots, inputs and outputs as they are.",
         counted(count, "session")
     ));
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 // `teddy export DIR`: writes the turns of a session to directories.
@@ -187,7 +181,7 @@ fn bundle_to_stdout(
 /// Characters shown of a name that was not written.
 const MAX_EXCERPT: usize = 200;
 
-fn export_dir(names: &[String], app: &App) -> anyhow::Result<ExitStatus> {
+fn export_dir(names: &[String], app: &App) -> anyhow::Result<()> {
     if names.len() > 1 {
         let message = "the turns of a session are written to one directory";
         let hint = "`--bundle <file>` and `--html <directory>` take several sessions";
@@ -231,12 +225,10 @@ fn export_dir(names: &[String], app: &App) -> anyhow::Result<ExitStatus> {
         ));
     }
     if app.global.json {
-        app.print_json(&serde_json::json!({ "folder": target, "turns": turns.len() }))?;
+        app.print_json(&serde_json::json!({ "folder": target, "turns": turns.len() }))
     } else {
-        app.print(format!("{name}\n"))?;
+        app.print(format!("{name}\n"))
     }
-
-    Ok(exit::SUCCESS)
 }
 
 /// Returns whether a word names another session than the exported one.
@@ -280,7 +272,7 @@ fn write_turns(
 /// Directory below `.git/teddy` with the records of exported pages.
 const EXPORT_RECORDS: &str = "exports";
 
-fn export_html(dir: &Path, args: &Args, app: &App) -> anyhow::Result<ExitStatus> {
+fn export_html(dir: &Path, args: &Args, app: &App) -> anyhow::Result<()> {
     let project = app.record()?;
     let files = PageFiles {
         project: &project,
@@ -300,12 +292,11 @@ fn export_html(dir: &Path, args: &Args, app: &App) -> anyhow::Result<ExitStatus>
 
     let names = files.sessions;
     if app.global.json {
-        app.print_json(&serde_json::json!({
+        return app.print_json(&serde_json::json!({
             "folder": app.dir()?.join(dir),
             "sessions": names,
             "pages": pages,
-        }))?;
-        return Ok(exit::SUCCESS);
+        }));
     }
 
     app.print(format!("{}\n", dir.display()))?;
@@ -314,14 +305,10 @@ fn export_html(dir: &Path, args: &Args, app: &App) -> anyhow::Result<ExitStatus>
         counted(u32::try_from(pages).unwrap_or(u32::MAX), "file"),
         counted(u32::try_from(names.len()).unwrap_or(u32::MAX), "session"),
     ));
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
-fn export_summary(
-    names: &[String],
-    format: SummaryFormat,
-    app: &App,
-) -> anyhow::Result<ExitStatus> {
+fn export_summary(names: &[String], format: SummaryFormat, app: &App) -> anyhow::Result<()> {
     anyhow::ensure!(names.len() < 2, "a summary is of one session");
     let project = app.record()?;
     let session = match names.first() {
@@ -338,5 +325,5 @@ fn export_summary(
         }))?,
         (SummaryFormat::Md, false) => app.print(markdown::render(&summary))?,
     }
-    Ok(exit::SUCCESS)
+    Ok(())
 }

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use super::app::App;
 use super::complete;
-use super::exit::{self, ExitStatus};
 use super::failure::{InvalidArgument, Unfinished};
 use crate::git::bundle::SizeLimit;
 use crate::git::remote::error::RemoteError;
@@ -60,7 +59,7 @@ pub(super) struct Args {
     prune: bool,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     if let Some(file) = args.remote.as_deref().filter(|name| is_bundle(app, name)) {
         return fetch_bundle(app, file, &args);
     }
@@ -69,15 +68,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     if args.dry_run {
         let (remote, sessions) = offered(&project, args.remote.as_deref())?;
         if app.global.json {
-            app.print_json(&serde_json::json!({ "remote": remote, "sessions": sessions }))?;
-            return Ok(exit::SUCCESS);
+            return app.print_json(&serde_json::json!({ "remote": remote, "sessions": sessions }));
         }
 
         app.print(sessions.iter().map(offer).collect::<String>())?;
         if sessions.is_empty() {
             app.note(&format!("`{remote}` has no sessions."));
         }
-        return Ok(exit::SUCCESS);
+        return Ok(());
     }
 
     let names = args.sessions.iter().map(|name| SessionName::from_ref(name));
@@ -101,12 +99,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
                 error,
             }
             .into()),
-            None => app.print_json(&result).map(|()| exit::SUCCESS),
+            None => app.print_json(&result),
         };
     }
 
     report(app, &result)?;
-    unfinished.map_or(Ok(exit::SUCCESS), Err)
+    unfinished.map_or(Ok(()), Err)
 }
 
 /// Returns whether a word names a bundle and not a remote.
@@ -229,7 +227,7 @@ fn unfinished(result: &FetchResult) -> Option<anyhow::Error> {
 const MAX_NAMED: usize = 5;
 
 /// Imports the sessions of a bundle.
-fn fetch_bundle(app: &App, file: &str, args: &Args) -> anyhow::Result<ExitStatus> {
+fn fetch_bundle(app: &App, file: &str, args: &Args) -> anyhow::Result<()> {
     let sessions = args.sessions.iter().map(|name| SessionName::from_ref(name));
     let options = ImportOptions {
         sessions: sessions.collect::<Result<_, _>>()?,
@@ -252,8 +250,7 @@ fn fetch_bundle(app: &App, file: &str, args: &Args) -> anyhow::Result<ExitStatus
     if app.global.json {
         let mut value = serde_json::to_value(&result)?;
         value["dry_run"] = args.dry_run.into();
-        app.print_json(&value)?;
-        return Ok(exit::SUCCESS);
+        return app.print_json(&value);
     }
 
     app.print(
@@ -270,7 +267,7 @@ fn fetch_bundle(app: &App, file: &str, args: &Args) -> anyhow::Result<ExitStatus
         ));
     }
     app.note(&summarize(&result, args.dry_run));
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 fn imported_line(session: &ImportedSession) -> String {

@@ -2,7 +2,6 @@
 
 use super::app::App;
 use super::complete;
-use super::exit::{self, ExitStatus};
 use crate::model::prompt::Prompts;
 use crate::workflow::model::agents;
 
@@ -19,7 +18,7 @@ pub(super) struct Args {
     name: Option<String>,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     // Built-in prompts need no repository.
     let prompts = app
         .project()
@@ -31,7 +30,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         } else {
             app.print_foreign(&prompt.text)?;
         }
-        return Ok(exit::SUCCESS);
+        return Ok(());
     }
 
     let all = prompts.all();
@@ -50,5 +49,5 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         app.print_foreign(&text)?;
     }
 
-    Ok(exit::SUCCESS)
+    Ok(())
 }

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use super::app::App;
-use super::exit::{self, ExitStatus};
 use crate::git::open::OpenError;
 use crate::git::repository::Repository;
 use crate::host::file::{FileMode, Root};
@@ -19,7 +18,7 @@ const CONFIG: &str = include_str!("../../prompts/config.yaml");
 const GLOBAL: &str =
     "# Files, folders, patterns and pages that every session shows the model, one a line.\n";
 
-pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<()> {
     let dir = app.dir()?;
     let user_dirs = app.user_dirs()?;
     let repository = match Repository::discover(&dir, user_dirs.home.as_deref()) {
@@ -55,7 +54,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         ));
     }
 
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 /// Creates a file below the project unless it exists. Does not follow links, which a clone can

@@ -5,7 +5,6 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::app::App;
 use super::difference::{self, ShownAs};
-use super::exit::{self, ExitStatus};
 use super::failure::InvalidArgument;
 use super::status::at_work;
 use super::{complete, number};
@@ -59,7 +58,7 @@ pub(super) struct Args {
     paths: Vec<String>,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     let mut project = app.record()?;
     if let Some(name) = &args.of {
         let session = resolve_session(app, &project, name)?;
@@ -89,8 +88,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
             rows.reverse();
         }
         if app.global.json {
-            app.print_json(&rows)?;
-            return Ok(exit::SUCCESS);
+            return app.print_json(&rows);
         }
         let rows = rows.iter().map(|row| (number(row), row)).collect();
         args.lines(rows, terminal::stdout_width())
@@ -98,14 +96,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         let turns = args.choose(app, &project)?;
         if app.global.json {
             let rows: anyhow::Result<Vec<_>> = turns.iter().map(json).collect();
-            app.print_json(&rows?)?;
-            return Ok(exit::SUCCESS);
+            return app.print_json(&rows?);
         }
         listed(&project, &turns, &args)?
     };
 
-    app.page(&project, &lines)?;
-    Ok(exit::SUCCESS)
+    app.page(&project, &lines)
 }
 
 /// Returns the session of a name, or an error that considers that a file was meant.

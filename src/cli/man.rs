@@ -7,7 +7,6 @@ use clap::Command;
 use clap_mangen::Man;
 
 use super::app::App;
-use super::exit::{self, ExitStatus};
 use crate::host::file::{FileMode, Root, make_shared_dirs, replace_entry};
 use crate::host::{foreground, process, screen};
 
@@ -34,12 +33,12 @@ const SOURCE: &str = concat!("teddy ", env!("CARGO_PKG_VERSION"));
 /// Last section of a command's page.
 const SEE_ALSO: &str = ".SH SEE ALSO\nteddy(1), for exit codes and environment variables\n";
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     let mut command = super::parser().disable_help_subcommand(true);
     command.build();
     let Some(out_dir) = args.out else {
         show(app, &mut command)?;
-        return Ok(exit::SUCCESS);
+        return Ok(());
     };
 
     let out_dir = app.dir()?.join(out_dir);
@@ -68,7 +67,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         app.note(&format!("Wrote the manual to {}.", out_dir.display()));
     }
 
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 /// Opens the directory for the pages, and makes it if it does not exist. Its parents can be links,

@@ -2,7 +2,6 @@
 
 use super::app::App;
 use super::complete;
-use super::exit::{self, ExitStatus};
 use crate::project::Project;
 use crate::session::name::SessionName;
 use crate::workflow;
@@ -22,7 +21,7 @@ pub(super) struct Args {
     agent: Option<String>,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     let name = SessionName::from_words(&args.name)?;
     let mut project = app.project()?;
     start(app, &mut project, &name, args.agent.as_deref())
@@ -34,7 +33,7 @@ pub(super) fn start(
     project: &mut Project,
     name: &SessionName,
     agent: Option<&str>,
-) -> anyhow::Result<ExitStatus> {
+) -> anyhow::Result<()> {
     let usual = project.settings.agent.clone();
     let agent = agents::agent(project, agent.unwrap_or(&usual))?;
     let mut user = app.user(project, false);
@@ -52,5 +51,5 @@ pub(super) fn start(
         ));
     }
 
-    Ok(exit::SUCCESS)
+    Ok(())
 }

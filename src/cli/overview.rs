@@ -1,7 +1,6 @@
 //! `teddy` without a command: the current state, and what to do next.
 
 use super::app::App;
-use super::exit::{self, ExitStatus};
 use super::status;
 use crate::git::open::OpenError;
 use crate::project::Project;
@@ -14,7 +13,7 @@ In a repository, `teddy start '<what you want>'` begins; `teddy setup` finds a m
 `teddy demo` plays a complete session in a scratch repository; `teddy help` lists the commands.
 ";
 
-pub(super) fn run(app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(app: &mut App) -> anyhow::Result<()> {
     if app.global.json {
         return status::run(status::Args {}, app);
     }
@@ -23,7 +22,7 @@ pub(super) fn run(app: &mut App) -> anyhow::Result<ExitStatus> {
         Ok(project) => project,
         Err(error) if matches!(error.downcast_ref(), Some(OpenError::None(_))) => {
             app.print(NO_REPOSITORY)?;
-            return Ok(exit::SUCCESS);
+            return Ok(());
         }
         Err(error) => return Err(error),
     };
@@ -34,7 +33,7 @@ pub(super) fn run(app: &mut App) -> anyhow::Result<ExitStatus> {
         app.print(model(&project))?;
         app.note("Next: teddy start '<what you want>'");
         app.note("`teddy help` lists the commands; `teddy demo` plays a complete session.");
-        return Ok(exit::SUCCESS);
+        return Ok(());
     }
 
     app.print(model(&project))?;

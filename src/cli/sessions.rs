@@ -3,7 +3,6 @@
 use unicode_width::UnicodeWidthStr as _;
 
 use super::app::App;
-use super::exit::{self, ExitStatus};
 use crate::host::clock;
 use crate::project::{Project, describe_activity};
 use crate::query::history;
@@ -40,7 +39,7 @@ const MIN_TITLE: usize = 8;
 /// Columns of a row besides its name, with a title that can be read.
 const BESIDE_NAME: usize = 28 + 20;
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     if args.overlap {
         return show_overlaps(app);
     }
@@ -52,8 +51,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         history::session_rows(&project)?
     };
     if app.global.json {
-        app.print_json(&rows)?;
-        return Ok(exit::SUCCESS);
+        return app.print_json(&rows);
     }
 
     app.print(table(&rows))?;
@@ -63,7 +61,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         app.note(no_sessions(&project));
     }
 
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 /// Returns the sessions as a table, fitted to the terminal.
@@ -105,11 +103,10 @@ fn table(rows: &[SessionRow]) -> String {
     rows.iter().map(line).collect()
 }
 
-fn show_overlaps(app: &App) -> anyhow::Result<ExitStatus> {
+fn show_overlaps(app: &App) -> anyhow::Result<()> {
     let overlaps = overlaps(&app.project()?)?;
     if app.global.json {
-        app.print_json(&overlaps)?;
-        return Ok(exit::SUCCESS);
+        return app.print_json(&overlaps);
     }
 
     let lines = overlap::lines(&overlaps);
@@ -122,7 +119,7 @@ fn show_overlaps(app: &App) -> anyhow::Result<ExitStatus> {
     for line in overlap::limits(&overlaps) {
         app.note(&line);
     }
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 /// Says that there are no sessions, and how to get one if possible.

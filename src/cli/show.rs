@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::app::App;
 use super::complete;
 use super::difference::{self, ViewArgs};
-use super::exit::{self, ExitStatus};
 use super::failure::InvalidArgument;
 use crate::git::refs;
 use crate::plan;
@@ -48,7 +47,7 @@ pub(super) struct Args {
 /// Note for a turn that was pushed without its files.
 const WITHOUT_CODE: &str = "The files of this turn were not pushed (`teddy push --code` does).";
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     let project = app.record()?;
     let store = project.store();
     let is_file =
@@ -83,14 +82,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
             return Err(InvalidArgument::error(message, hint));
         }
 
-        app.print_json(&json(&project, &turn, &files)?)?;
-        return Ok(exit::SUCCESS);
+        return app.print_json(&json(&project, &turn, &files)?);
     }
 
     if file_name.is_none() && !turn.is_draft() {
         let lines = turn_lines(&project, &turn, &files, &args)?;
         app.page(&project, &lines)?;
-        return Ok(exit::SUCCESS);
+        return Ok(());
     }
     show_file(app, &project, &turn, &files, file_name)
 }
@@ -117,7 +115,7 @@ fn show_file(
     turn: &Turn,
     files: &BTreeMap<String, Vec<u8>>,
     name: Option<&str>,
-) -> anyhow::Result<ExitStatus> {
+) -> anyhow::Result<()> {
     let defaults = [artifact::REPORT, artifact::PLAN, artifact::USER_PROMPT];
     let default = defaults.into_iter().find(|name| files.contains_key(*name));
     let name = name.or(default).unwrap_or(artifact::META);
@@ -139,7 +137,7 @@ fn show_file(
         _ => app.page_foreign(project, bytes)?,
     }
 
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 /// Returns the full name of an artifact given without its extension, such as `plan` or
@@ -169,12 +167,7 @@ fn landed(project: &Project, revision: &str) -> anyhow::Result<Vec<Turn>> {
 }
 
 /// Shows the turns of a commit of `land`, oldest first.
-fn show_landed(
-    app: &App,
-    project: &Project,
-    turns: &[Turn],
-    args: &Args,
-) -> anyhow::Result<ExitStatus> {
+fn show_landed(app: &App, project: &Project, turns: &[Turn], args: &Args) -> anyhow::Result<()> {
     if let Some(name) = &args.artifact {
         let numbers: Vec<u64> = turns.iter().map(Turn::number).collect();
         return Err(InvalidArgument::error(
@@ -208,7 +201,7 @@ fn show_landed(
         true => app.print_json(&values)?,
         false => app.page(project, &lines)?,
     }
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 /// Returns a turn as lines: summary, report, diff.

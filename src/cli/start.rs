@@ -48,9 +48,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
                 return Err(InvalidArgument::error(reason, hint));
             }
         };
-        let code = new::start(app, &mut project, &name, how.wanted.agent.as_deref())?;
+        new::start(app, &mut project, &name, how.wanted.agent.as_deref())?;
         request.show_files(app, &project)?;
-        return Ok(code);
+        return Ok(exit::SUCCESS);
     }
 
     if request.message.is_none() && !app.is_attended() {

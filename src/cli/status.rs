@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use super::app::App;
-use super::exit::{self, ExitStatus};
 use crate::git::refs;
 use crate::host::lock::LockHolder;
 use crate::project::{Project, describe_activity, is_in_review, is_running};
@@ -31,13 +30,12 @@ const MAX_LEFT_OUT: usize = 10;
 const AT_WORK: &str = "At work: ";
 const STOPPED: &str = "In progress: ";
 
-pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<()> {
     let project = app.project()?;
     let hook_troubles = read_errors(&hooks_dir(&project.repository.teddy_dir()));
     let mut status = history::session_status(&project, hook_troubles, overlap_in_use)?;
     if app.global.json {
-        app.print_json(&status)?;
-        return Ok(exit::SUCCESS);
+        return app.print_json(&status);
     }
 
     report_troubles(app, &status.hook_troubles);
@@ -47,7 +45,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let (Some(session), Some(turn)) = (status.session.clone(), status.turn) else {
         app.print("No session is in use here.\n")?;
         app.note("`teddy start '<what you want>'` starts one; `teddy sessions` lists them.");
-        return Ok(exit::SUCCESS);
+        return Ok(());
     };
 
     let mut lines = vec![heading(&project, &session, turn)];
@@ -73,7 +71,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     }
     app.print(style::text(&lines, app.paint_results()))?;
     app.note(&next_step(&status));
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 fn next_step(status: &SessionStatus) -> Cow<'static, str> {

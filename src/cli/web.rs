@@ -6,7 +6,6 @@ use std::sync::Arc;
 use anyhow::Context as _;
 
 use super::app::App;
-use super::exit::{self, ExitStatus};
 use crate::host::interrupt;
 use crate::host::serve::{listen, open_in_browser, random_token, serve};
 use crate::project::project_name;
@@ -33,7 +32,7 @@ pub(super) struct Args {
     open: bool,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     let project = app.record()?;
     let listener = listen(args.port).map_err(|error| unbound(error, args.port))?;
     let port = listener.local_addr().context("listening")?.port();
@@ -70,7 +69,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     .context("serving pages")?;
     drop(lead);
     app.note("Stopped.");
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 /// Explains why a port is not available.

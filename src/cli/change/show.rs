@@ -38,7 +38,7 @@ pub(super) struct ShowArgs {
     at: Option<String>,
 }
 
-pub(super) fn show(args: ShowArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn show(args: ShowArgs, app: &mut App) -> anyhow::Result<()> {
     let id = ChangeId::parse(&args.id)?;
     let project = app.project()?;
     let mut change = open_change(&project, &id)?;
@@ -47,8 +47,7 @@ pub(super) fn show(args: ShowArgs, app: &mut App) -> anyhow::Result<ExitStatus> 
     }
 
     if app.global.json {
-        app.print_json(&serde_json::json!({ "change": id, "state": change.state, "documents": change.documents.0 }))?;
-        return Ok(exit::SUCCESS);
+        return app.print_json(&serde_json::json!({ "change": id, "state": change.state, "documents": change.documents.0 }));
     }
 
     let text = match args.what.as_deref() {
@@ -64,8 +63,7 @@ pub(super) fn show(args: ShowArgs, app: &mut App) -> anyhow::Result<ExitStatus> 
             )
         })?,
     };
-    app.page_markdown(&project, text.as_bytes())?;
-    Ok(exit::SUCCESS)
+    app.page_markdown(&project, text.as_bytes())
 }
 
 /// Returns the latest review: of the implementation if there is one, else of the proposal.
@@ -107,7 +105,7 @@ pub(super) struct LogArgs {
     max_count: Option<usize>,
 }
 
-pub(super) fn log(args: LogArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn log(args: LogArgs, app: &mut App) -> anyhow::Result<()> {
     let project = app.project()?;
     let change = open_change(&project, &ChangeId::parse(&args.id)?)?;
     let mut rows = change
@@ -119,8 +117,7 @@ pub(super) fn log(args: LogArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
 
     rows.truncate(args.max_count.unwrap_or(usize::MAX));
     if app.global.json {
-        app.print_json(&rows)?;
-        return Ok(exit::SUCCESS);
+        return app.print_json(&rows);
     }
 
     let line = |(index, row): (usize, &StepRow)| {
@@ -132,8 +129,7 @@ pub(super) fn log(args: LogArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
     app.page(
         &project,
         &rows.iter().enumerate().map(line).collect::<Vec<_>>(),
-    )?;
-    Ok(exit::SUCCESS)
+    )
 }
 
 /// Returns the commit of a step, given its number or a git revision.
@@ -176,7 +172,7 @@ pub(super) struct DiffArgs {
     to: Option<String>,
 }
 
-pub(super) fn diff(args: DiffArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn diff(args: DiffArgs, app: &mut App) -> anyhow::Result<()> {
     let id = ChangeId::parse(&args.id)?;
     let project = app.project()?;
     let change = open_change(&project, &id)?;
@@ -197,7 +193,7 @@ pub(super) fn diff(args: DiffArgs, app: &mut App) -> anyhow::Result<ExitStatus> 
     };
 
     difference::show(app, &project, sides.0, sides.1, ShownAs::Patch, &filter)?;
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 /// Show the state of a change; without an id, list the changes
@@ -231,19 +227,18 @@ pub(super) struct ValidateArgs {
     id: String,
 }
 
-pub(super) fn status(args: StatusArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn status(args: StatusArgs, app: &mut App) -> anyhow::Result<()> {
     let Some(id) = &args.id else {
         return list(ListArgs { archived: false }, app);
     };
     let status = status::change_status(&app.project()?, &ChangeId::parse(id)?)?;
     if app.global.json {
-        app.print_json(&status)?;
-        return Ok(exit::SUCCESS);
+        return app.print_json(&status);
     }
 
     app.print(render(&status))?;
     app.note(&format!("Next: {}", status.next));
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 fn render(status: &ChangeStatus) -> String {
@@ -288,7 +283,7 @@ fn render(status: &ChangeStatus) -> String {
     text
 }
 
-pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<()> {
     let project = app.project()?;
     let (rows, damaged) = status::change_rows(&project, args.archived)?;
     damaged
@@ -296,8 +291,7 @@ pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<ExitStatus> 
         .for_each(|change| app.warn(&format!("cannot be read: {change}")));
 
     if app.global.json {
-        app.print_json(&rows)?;
-        return Ok(exit::SUCCESS);
+        return app.print_json(&rows);
     }
 
     let width = rows
@@ -322,7 +316,7 @@ pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<ExitStatus> 
         app.note("There are no changes; `teddy change plan <id> '<description>'` starts one.");
     }
 
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 pub(super) fn validate(args: ValidateArgs, app: &mut App) -> anyhow::Result<ExitStatus> {

@@ -7,7 +7,6 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::cli::app::App;
-use crate::cli::exit::{self, ExitStatus};
 use crate::git::repository::Repository;
 use crate::host::file::{make_dirs, read_regular, write_atomic};
 use crate::host::{env, process};
@@ -40,7 +39,7 @@ pub(in crate::cli) struct Args {
 }
 
 /// Queues the event and starts the process that records it. Never fails and prints nothing.
-pub(in crate::cli) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(in crate::cli) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     let words: Vec<_> = args
         .words
         .iter()
@@ -66,7 +65,7 @@ pub(in crate::cli) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatu
         let mut command = process::command(program);
         let _ = command.args(arguments).exec();
     }
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 fn queue_event(app: &App, name: &str, payload: &str) -> anyhow::Result<()> {

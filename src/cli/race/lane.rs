@@ -4,7 +4,6 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use crate::cli::app::App;
-use crate::cli::exit::{self, ExitStatus};
 use crate::model::acting::AgentProgress;
 use crate::text::secret::redact;
 use crate::ui::notice;
@@ -22,7 +21,7 @@ const BYTES_PER_TOKEN: usize = 4;
 pub(in crate::cli) struct Args {}
 
 /// Reads the request from stdin, asks the model, and reports progress on stdout.
-pub(in crate::cli) fn run(_: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
+pub(in crate::cli) fn run(_: Args, app: &mut App) -> anyhow::Result<()> {
     let order = LaneOrder::take()?;
     let project = app.open()?;
     let mut teller = LaneReporter {
@@ -36,7 +35,7 @@ pub(in crate::cli) fn run(_: Args, app: &mut App) -> anyhow::Result<ExitStatus> 
         Err(error) => LaneNews::Failed(redact(&format!("{error:#}")).into_owned()),
     };
     lane::send_news(&mut teller.out, &news);
-    Ok(exit::SUCCESS)
+    Ok(())
 }
 
 /// A `User` that reports progress to the parent process and decides nothing.
