@@ -19,10 +19,10 @@ use crate::query::view::timeline::timeline;
 use crate::query::view::turn_page::{ChangedFile, FileView};
 use crate::session::name::SessionName;
 use crate::ui::ask;
-use crate::ui::browse::linear::{LinearBrowser, LinearInput};
-use crate::ui::browse::screen::{BrowseFrame, browse};
+use crate::ui::browse::linear::LinearBrowser;
+use crate::ui::browse::screen::browse;
 use crate::ui::browse::source::{BrowseSource, Opener};
-use crate::ui::browse::{BrowseAction, BrowseActions, TurnAddress};
+use crate::ui::browse::{BrowseAction, TurnAddress};
 use crate::ui::editor::{self, EditorUse};
 use crate::ui::style::{StyledLine, Tone};
 use crate::ui::terminal::{self, RawMode};
@@ -86,28 +86,23 @@ fn show(app: &App, project: &Project, only: Option<SessionName>) -> anyhow::Resu
     let open: Opener =
         Arc::new(move || Project::open_record(&dir, user_dirs.clone(), options.clone()));
     let source = BrowseSource::start(&open, only)?;
-    let frame = BrowseFrame {
-        title: &title(project),
-        paint: app.paint(screen::is_screen()),
-    };
     let mut actions = Actions::new(app, project);
     actions.is_hidden = true;
-    browse(&source, &mut actions, &frame)?;
-    Ok(())
+    let paint = app.paint(screen::is_screen());
+    let mut carry_out = |action| actions.carry_out(action);
+    Ok(browse(&source, &mut carry_out, &title(project), paint)?)
 }
 
 /// Runs the line-by-line browser.
 fn read(app: &App, project: &Project, only: Option<SessionName>) -> anyhow::Result<()> {
-    use std::io::IsTerminal as _;
-
     let mut actions = Actions::new(app, project);
-    let mut out = io::stdout();
-    let out = (&mut out as &mut dyn io::Write, app.paint_results());
-    let input = LinearInput {
-        is_typed: io::stdin().is_terminal(),
-        lines: &mut io::BufReader::new(io::stdin()),
-    };
-    let read = LinearBrowser::new(project, only, &mut actions, out.0, out.1).run(input);
+    let mut carry_out = |action| actions.carry_out(action);
+    let (mut out, paint) = (io::stdout(), app.paint_results());
+    let mut browser = LinearBrowser::new(project, only, &mut carry_out, &mut out, paint);
+    let read = browser.run(
+        &mut io::BufReader::new(io::stdin()),
+        io::stdin().is_terminal(),
+    );
     // The reader closed the pipe.
     let has_left = |error: &anyhow::Error| {
         let why = error.downcast_ref::<io::Error>().map(io::Error::kind);
@@ -150,7 +145,7 @@ struct Actions<'a> {
     is_hidden: bool,
 }
 
-impl BrowseActions for Actions<'_> {
+impl Actions<'_> {
     fn carry_out(&mut self, action: BrowseAction) -> String {
         let is_shown = match &action {
             BrowseAction::Copy(_) | BrowseAction::Open(_) => false,

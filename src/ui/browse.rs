@@ -49,11 +49,8 @@ pub enum BrowseAction {
     Copy(String),
 }
 
-/// Carries out actions for the browser.
-pub trait BrowseActions {
-    /// Runs an action, with the terminal in its normal mode. Returns the message to show.
-    fn carry_out(&mut self, action: BrowseAction) -> String;
-}
+/// Runs an action, with the terminal in its normal mode. Returns the message to show.
+pub type CarryOut<'a> = dyn FnMut(BrowseAction) -> String + 'a;
 
 #[cfg(test)]
 mod sample;

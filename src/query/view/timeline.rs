@@ -37,6 +37,19 @@ pub struct SessionLane {
     pub ailing: Option<String>,
 }
 
+impl Timeline {
+    /// Returns a lane and those that it branched off from, nearest first, each with the last of its
+    /// turns that the first one shares. Bounded, because parents of damaged sessions can form a cycle.
+    pub fn ancestry(&self, lane: usize) -> impl Iterator<Item = (usize, u64)> {
+        let parent = |(lane, last): &(usize, u64)| {
+            let (name, turn) = self.sessions[*lane].parent.as_ref()?;
+            let parent = self.sessions.iter().position(|lane| lane.name == *name)?;
+            Some((parent, *turn.min(last)))
+        };
+        std::iter::successors(Some((lane, u64::MAX)), parent).take(self.sessions.len())
+    }
+}
+
 impl SessionLane {
     /// Without the start of the session.
     pub fn turns(&self) -> usize {

@@ -4,6 +4,8 @@
 
 use std::io::{self, BufRead, Write};
 
+use anyhow::Context as _;
+
 use super::source::{compared, find_turns};
 use super::turn_view::{self, TurnView};
 use crate::git::object::CommitId;
@@ -13,7 +15,7 @@ use crate::text::counted;
 use crate::project::Project;
 use crate::query::view::timeline::{SessionLane, Timeline, TimelineMark, mark, timeline};
 use crate::ui::browse::turn_view::BrowseTab;
-use crate::ui::browse::{BrowseAction, BrowseActions, TurnAddress};
+use crate::ui::browse::{BrowseAction, CarryOut, TurnAddress};
 use crate::ui::pager::key_lines;
 use crate::ui::style::{self, Paint, StyledLine, Tone};
 use crate::ui::turn_text::{self, LogColumns};
@@ -23,20 +25,12 @@ const PAGE: usize = 20;
 /// In columns. The output can be a pipe without a width.
 const WIDTH: usize = 72;
 
-/// Where the line-based browser reads its commands.
-pub struct LinearInput<'a> {
-    /// One command per line.
-    pub lines: &'a mut dyn BufRead,
-    /// Whether a user types them, so a prompt is needed.
-    pub is_typed: bool,
-}
-
 /// Line-based browser.
 pub struct LinearBrowser<'a> {
     project: &'a Project,
     /// Restricts the browser to one session.
     only: Option<SessionName>,
-    actions: &'a mut dyn BrowseActions,
+    actions: &'a mut CarryOut<'a>,
     out: &'a mut dyn Write,
     paint: Paint,
     timeline: Timeline,
@@ -52,7 +46,7 @@ impl<'a> LinearBrowser<'a> {
     pub fn new(
         project: &'a Project,
         only: Option<SessionName>,
-        actions: &'a mut dyn BrowseActions,
+        actions: &'a mut CarryOut<'a>,
         out: &'a mut dyn Write,
         paint: Paint,
     ) -> LinearBrowser<'a> {
@@ -69,21 +63,22 @@ impl<'a> LinearBrowser<'a> {
         }
     }
 
-    /// Runs commands until the input ends or the user quits.
-    pub fn run(&mut self, input: LinearInput<'_>) -> anyhow::Result<()> {
+    /// Runs the commands of `lines` until they end or the user quits. If a user types them, there is
+    /// a prompt.
+    pub fn run(&mut self, lines: &mut dyn BufRead, is_typed: bool) -> anyhow::Result<()> {
         self.refresh()?;
         self.list(false)?;
-        if input.is_typed {
+        if is_typed {
             self.print_line(StyledLine::of(Tone::Faint, "help lists the commands"))?;
         }
 
         loop {
-            if input.is_typed {
+            if is_typed {
                 write!(self.out, "{} › ", self.name())?;
                 self.out.flush()?;
             }
             let mut line = Vec::new();
-            if input.lines.read_until(b'\n', &mut line)? == 0 {
+            if lines.read_until(b'\n', &mut line)? == 0 {
                 return Ok(());
             }
             self.refresh()?;
@@ -196,23 +191,21 @@ impl<'a> LinearBrowser<'a> {
             .rsplit_once(':')
             .map_or((None, name), |(session, number)| (Some(session), number));
         let number: u64 = number.parse()?;
-        let lanes = self.timeline.sessions.iter().enumerate();
-        let is_meant = |(at, lane): &(usize, &SessionLane)| match session {
-            Some(name) => lane.name.as_str() == name,
-            None => *at == self.here.0,
+        let mut lanes = self.timeline.sessions.iter();
+        let lane = match session {
+            Some(name) => lanes.position(|lane| lane.name.as_str() == name),
+            None => Some(self.here.0),
         };
-        let mut candidate = lanes.clone().find(is_meant);
         // A branch shares the turns up to its branch point with its parent.
-        while let Some((at, lane)) = candidate {
-            if let Some(row) = lane.rows.iter().position(|row| row.number == number) {
-                self.here = (at, row);
-                return self.show(BrowseTab::Conversation);
-            }
-            let parent = lane.parent.as_ref().filter(|(_, last)| number <= *last);
-            candidate =
-                parent.and_then(|(name, _)| lanes.clone().find(|(_, lane)| lane.name == *name));
-        }
-        anyhow::bail!("there is no turn `{name}`; list names them")
+        let turn = lane.and_then(|lane| {
+            self.timeline.ancestry(lane).find_map(|(lane, last)| {
+                let mut rows = self.timeline.sessions[lane].rows.iter();
+                let row = rows.position(|row| row.number == number && number <= last)?;
+                Some((lane, row))
+            })
+        });
+        self.here = turn.with_context(|| format!("there is no turn `{name}`; list names them"))?;
+        self.show(BrowseTab::Conversation)
     }
 
     fn step(&mut self, by: isize) -> anyhow::Result<()> {
@@ -280,9 +273,7 @@ impl<'a> LinearBrowser<'a> {
         let Some(file) = files.find(|file| path.is_empty() || file.path == path) else {
             anyhow::bail!("the turn did not change `{path}`");
         };
-        let message = self
-            .actions
-            .carry_out(BrowseAction::Open(Box::new(file.file)));
+        let message = (self.actions)(BrowseAction::Open(Box::new(file.file)));
         Ok(self.print_line(StyledLine::plain(&message))?)
     }
 
@@ -305,7 +296,7 @@ impl<'a> LinearBrowser<'a> {
         };
         // The action can write to the terminal itself, so flush our output first.
         self.out.flush()?;
-        let message = self.actions.carry_out(action);
+        let message = (self.actions)(action);
         Ok(self.print_line(StyledLine::plain(&message))?)
     }
 
@@ -313,9 +304,7 @@ impl<'a> LinearBrowser<'a> {
         let Some((_, commit)) = self.selected() else {
             anyhow::bail!("the session has no turns of its own");
         };
-        let message = self
-            .actions
-            .carry_out(BrowseAction::Copy(commit.to_string()));
+        let message = (self.actions)(BrowseAction::Copy(commit.to_string()));
         Ok(self.print_line(StyledLine::plain(&message))?)
     }
 

@@ -9,7 +9,7 @@ use super::draw;
 use super::source::{BrowseRequest, BrowseSource};
 use super::tree::TreeItem;
 use crate::ui::browse::turn_view::BrowseTab;
-use crate::ui::browse::{BrowseAction, BrowseActions};
+use crate::ui::browse::{BrowseAction, CarryOut};
 use crate::ui::key::Key;
 use crate::ui::list::{ListResponse, Search};
 use crate::ui::pager::Pager;
@@ -22,19 +22,12 @@ const FIRST: Duration = Duration::from_millis(150);
 /// How long to wait for a key before checking for data.
 const TICK: Duration = Duration::from_millis(40);
 
-/// What surrounds the browser's contents.
-pub struct BrowseFrame<'a> {
-    /// The first line.
-    pub title: &'a str,
-    /// Whether to use colors.
-    pub paint: Paint,
-}
-
-/// Runs the browser until the user leaves.
+/// Runs the browser until the user leaves. `title` is the first line.
 pub fn browse(
     source: &BrowseSource,
-    actions: &mut dyn BrowseActions,
-    frame: &BrowseFrame<'_>,
+    actions: &mut CarryOut<'_>,
+    title: &str,
+    paint: Paint,
 ) -> io::Result<()> {
     let mut browser = Browser::default();
     if let Some(news) = source.wait(FIRST) {
@@ -50,7 +43,6 @@ pub fn browse(
         }
         if is_stale {
             draw::fit(&mut browser, full.area()?);
-            let (title, paint) = (frame.title, frame.paint);
             full.draw(|frame| draw::draw(frame, &browser, title, paint))?;
         }
         if let Some(request) = browser.next_request() {
@@ -80,14 +72,14 @@ pub fn browse(
 /// Runs an action on the normal screen.
 fn carry_out(
     full: &mut Full,
-    actions: &mut dyn BrowseActions,
+    actions: &mut CarryOut<'_>,
     action: BrowseAction,
 ) -> io::Result<String> {
     // The clipboard needs no terminal, so don't leave the full screen.
     if matches!(action, BrowseAction::Copy(_)) {
-        return Ok(actions.carry_out(action));
+        return Ok(actions(action));
     }
-    let message = terminal::lend(|| actions.carry_out(action))?;
+    let message = terminal::lend(|| actions(action))?;
     full.renew()?;
     Ok(message)
 }

@@ -79,26 +79,17 @@ impl BrowseTree {
         let lane = &self.timeline.sessions[row.lane];
         match row.item {
             TreeItem::Turn(at) | TreeItem::Restores(at, _) => Some((lane, lane.rows.get(at)?)),
-            TreeItem::Session | TreeItem::Damaged => self.newest(lane),
+            TreeItem::Session | TreeItem::Damaged => self.newest(row.lane),
         }
     }
 
     /// Returns the newest turn of a session, or of its nearest ancestor that has one.
-    fn newest<'a>(&'a self, lane: &'a SessionLane) -> Option<(&'a SessionLane, &'a LogRow)> {
-        let (mut lane, mut last) = (lane, u64::MAX);
-        // Bounded, because parents of damaged sessions can form a cycle.
-        for _ in 0..self.timeline.sessions.len() {
+    fn newest(&self, lane: usize) -> Option<(&SessionLane, &LogRow)> {
+        self.timeline.ancestry(lane).find_map(|(lane, last)| {
+            let lane = &self.timeline.sessions[lane];
             let mut rows = lane.rows.iter();
-            if let Some(row) = rows.find(|row| row.number <= last) {
-                return Some((lane, row));
-            }
-            let (parent, turn) = lane.parent.as_ref()?;
-            last = last.min(*turn);
-            let mut lanes = self.timeline.sessions.iter();
-            lane = lanes.find(|lane| lane.name == *parent)?;
-        }
-
-        None
+            Some((lane, rows.find(|row| row.number <= last)?))
+        })
     }
 
     /// Returns the session in use, if the timeline contains it.
@@ -111,22 +102,10 @@ impl BrowseTree {
     /// turn.
     pub fn is_before_in_use(&self, session: &SessionName, number: u64) -> bool {
         let sessions = &self.timeline.sessions;
-        let mut at = sessions.iter().find(|lane| lane.in_use);
-        let mut last = u64::MAX;
-        // Bounded, because parents of damaged sessions can form a cycle.
-        for _ in 0..sessions.len() {
-            let Some(lane) = at else { return false };
-            if lane.name == *session {
-                return number <= last;
-            }
-            let Some((parent, turn)) = &lane.parent else {
-                return false;
-            };
-            last = last.min(*turn);
-            at = sessions.iter().find(|lane| lane.name == *parent);
-        }
-
-        false
+        let in_use = sessions.iter().position(|lane| lane.in_use);
+        let mut ancestry = in_use.into_iter().flat_map(|at| self.timeline.ancestry(at));
+        let shared = ancestry.find(|(lane, _)| sessions[*lane].name == *session);
+        shared.is_some_and(|(_, last)| number <= last)
     }
 
     /// Returns the turns whose title contains `text`, ignoring case.
@@ -183,31 +162,23 @@ impl BrowseTree {
 
     /// Moves the cursor to a turn, unfolding what hides it. Returns whether the turn exists.
     pub fn go_to(&mut self, commit: CommitId) -> bool {
-        let lanes = self.timeline.sessions.iter();
-        let target = lanes.enumerate().find_map(|(lane, one)| {
-            let at = one.rows.iter().position(|row| row.commit == commit)?;
-            Some((lane, at))
-        });
-        let Some((lane, at)) = target else {
+        let mut lanes = self.timeline.sessions.iter();
+        let has_turn = |lane: &SessionLane| lane.rows.iter().any(|row| row.commit == commit);
+        let Some(lane) = lanes.position(has_turn) else {
             return false;
         };
 
-        self.open_up_to(lane);
+        // Unfold the session and its ancestors.
+        for (lane, _) in self.timeline.ancestry(lane) {
+            let name = self.timeline.sessions[lane].name.clone();
+            self.open.insert(name, true);
+        }
         self.rebuild();
-        let holder = |tree: &BrowseTree| {
-            let holds = |row: &TreeRow| match row.item {
-                TreeItem::Turn(turn) => row.lane == lane && turn == at,
-                TreeItem::Restores(first, count) => {
-                    row.lane == lane && (first..first + count).contains(&at)
-                }
-                _ => false,
-            };
-            tree.rows.iter().position(holds)
-        };
+        let turn = TreePosition::Turn(self.timeline.sessions[lane].name.clone(), commit);
         // The turn can be inside a group of restores, which has to be unfolded as well.
-        self.move_to(holder(self));
+        self.move_to(self.find(&turn));
         if self.open_restores() {
-            self.move_to(holder(self));
+            self.move_to(self.find(&turn));
         }
         true
     }
@@ -272,21 +243,6 @@ impl BrowseTree {
             let nobody_is = !self.timeline.sessions.iter().any(|lane| lane.in_use);
             is_used || nobody_is && lane == 0
         })
-    }
-
-    /// Unfolds a session and its ancestors.
-    fn open_up_to(&mut self, lane: usize) {
-        let mut at = Some(lane);
-        for _ in 0..self.timeline.sessions.len() {
-            let Some(lane) = at else { return };
-            let one = &self.timeline.sessions[lane];
-            self.open.insert(one.name.clone(), true);
-            let parent = one.parent.as_ref().map(|(name, _)| name);
-            at = parent.and_then(|name| {
-                let mut lanes = self.timeline.sessions.iter();
-                lanes.position(|lane| lane.name == *name)
-            });
-        }
     }
 
     fn position(&self) -> Option<TreePosition> {

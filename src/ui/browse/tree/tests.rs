@@ -81,6 +81,14 @@ fn the_sessions_before_the_one_in_use_are_open() {
     assert!(!tree.is_before_in_use(&demo, 3));
 }
 
+/// Bug: the browser that prints line by line followed such parents without end.
+#[test]
+fn parents_that_form_a_cycle_end() {
+    let mut timeline = branched();
+    timeline.sessions[0].parent = Some((timeline.sessions[1].name.clone(), 9));
+    assert_eq!(timeline.ancestry(0).count(), timeline.sessions.len());
+}
+
 #[test]
 fn a_session_stands_for_its_newest_turn_be_it_a_shared_one() {
     let mut timeline = branched();
