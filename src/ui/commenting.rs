@@ -99,9 +99,11 @@ pub enum CommentingCommand {
 
 impl Commenting {
     /// Returns the screen with the cursor at the first changed line of a file, or of the first one.
+    /// Comments on the previous plan, `earlier`, are below the lines that are now in their place.
     pub fn new(
         files: Vec<ReviewedFile>,
         comments: Vec<LineComment>,
+        earlier: &[FollowedComment],
         path: Option<&str>,
     ) -> Commenting {
         let count: usize = files.iter().map(|file| file.rows.len()).sum();
@@ -117,7 +119,7 @@ impl Commenting {
             files,
             is_open,
             comments,
-            earlier: Vec::new(),
+            earlier: earlier.to_vec(),
             rows: Vec::new(),
             list: List::default(),
             anchor: None,
@@ -141,21 +143,13 @@ impl Commenting {
         });
         let added = change.clone().find(|at| is_added(&lines[*at].0));
         let target = added.or(first).map(|at| DiffRow::Line(file, at));
-        let mut rows = self.rows.iter();
-        let at = rows.position(|row| Some(*row) == target);
-        let heading = || self.rows.iter().position(|row| *row == DiffRow::File(file));
-        at.or_else(heading).unwrap_or(0)
+        let at = target.and_then(|target| self.index_of(target));
+        at.or_else(|| self.index_of(DiffRow::File(file)))
+            .unwrap_or(0)
     }
 
-    /// Shows comments on the previous plan below the lines that are now in their place.
-    #[must_use]
-    pub fn with_earlier(mut self, earlier: &[FollowedComment]) -> Commenting {
-        let row = self.row();
-        self.earlier = earlier.to_vec();
-        self.list_rows();
-        let at = self.rows.iter().position(|other| Some(*other) == row);
-        self.list.go_to(at.unwrap_or(0));
-        self
+    fn index_of(&self, row: DiffRow) -> Option<usize> {
+        self.rows.iter().position(|other| *other == row)
     }
 
     pub fn comments(&self) -> &[LineComment] {
@@ -387,9 +381,8 @@ impl Commenting {
         self.anchor = None;
         self.list_rows();
         if !self.is_open[file] {
-            let heading = DiffRow::File(file);
-            let at = self.rows.iter().position(|row| *row == heading);
-            self.list.go_to(at.unwrap_or(0));
+            let heading = self.index_of(DiffRow::File(file));
+            self.list.go_to(heading.unwrap_or(0));
         }
     }
 
@@ -429,8 +422,7 @@ impl Commenting {
             (row, _) => row == DiffRow::File(file) && number.is_none(),
         };
         let at = self.rows.iter().position(is_target);
-        let heading = DiffRow::File(file);
-        let at = at.or_else(|| self.rows.iter().position(|row| *row == heading));
+        let at = at.or_else(|| self.index_of(DiffRow::File(file)));
         self.list.go_to(at.unwrap_or(0));
     }
 

@@ -29,7 +29,7 @@ fn screen() -> Commenting {
 
 /// Returns the screen with the cursor at its first row.
 fn fitted(files: Vec<ReviewedFile>, comments: Vec<LineComment>) -> Commenting {
-    let mut screen = Commenting::new(files, comments, None);
+    let mut screen = Commenting::new(files, comments, &[], None);
     screen.fit(20);
     press(screen, "g", "")
 }
@@ -94,7 +94,7 @@ fn a_comment_is_below_its_lines_and_can_be_changed_and_taken_back() {
 #[test]
 fn the_cursor_starts_at_the_first_changed_line() {
     let start = |files: Vec<ReviewedFile>, path: Option<&str>| {
-        let mut screen = Commenting::new(files, Vec::new(), path);
+        let mut screen = Commenting::new(files, Vec::new(), &[], path);
         screen.fit(20);
         screen.line(screen.row().unwrap()).text()
     };
@@ -117,7 +117,10 @@ fn the_cursor_starts_at_the_first_changed_line() {
         ..file("Cargo.lock", "1\n", "2\n")
     };
     assert_eq!(start(vec![folded], None), "Cargo.lock  ▸ 3 lines");
-    assert_eq!(Commenting::new(Vec::new(), Vec::new(), None).row(), None);
+    assert_eq!(
+        Commenting::new(Vec::new(), Vec::new(), &[], None).row(),
+        None
+    );
 }
 
 #[test]

@@ -49,8 +49,7 @@ impl Modify {
             Some((plan, simulation)) => summary::reviewed_files(plan, simulation),
             None => summary::reviewed_files(proposal.plan, proposal.simulation),
         };
-        let mut screen =
-            Commenting::new(files, self.comments.clone(), path).with_earlier(proposal.comments);
+        let mut screen = Commenting::new(files, self.comments.clone(), proposal.comments, path);
         loop {
             let height = stage.full.area()?.height.saturating_sub(FRAME);
             screen.fit(usize::from(height));
