@@ -136,7 +136,7 @@ impl Diagnosis {
             _ => json!({}),
         };
         value["error"] = json!({
-            "kind": self.kind.name(),
+            "kind": self.kind,
             "message": message,
             "hint": self.hint,
             "exit_code": self.code.0,

@@ -1,29 +1,9 @@
 //! Error kinds for programs, listed in `docs/cli.md`.
 
-/// Generates the enum and its names. The document explains each kind.
-macro_rules! kinds {
-    ($($name:ident,)*) => {
-        /// Kind of an error.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(super) enum FailureKind {
-            $($name,)*
-        }
-
-        impl FailureKind {
-            #[cfg(test)]
-            const ALL: &[FailureKind] = &[$(FailureKind::$name,)*];
-
-            /// Returns the name. Programs rely on it.
-            pub(super) fn name(self) -> &'static str {
-                match self {
-                    $(FailureKind::$name => stringify!($name),)*
-                }
-            }
-        }
-    };
-}
-
-kinds! {
+/// Kind of an error. Programs rely on the names; the document explains each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(test, derive(clap::ValueEnum))]
+pub(super) enum FailureKind {
     Failed,
     Usage,
     Interrupted,
@@ -83,6 +63,8 @@ kinds! {
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum as _;
+
     use super::*;
 
     #[test]
@@ -97,7 +79,8 @@ mod tests {
             .map_while(|line| line.strip_prefix("| `")?.split_once('`'))
             .map(|(name, _)| name)
             .collect();
-        let kinds: Vec<&str> = FailureKind::ALL.iter().map(|kind| kind.name()).collect();
+        let kinds = FailureKind::value_variants().iter();
+        let kinds: Vec<String> = kinds.map(|kind| format!("{kind:?}")).collect();
         assert_eq!(listed, kinds);
     }
 }
