@@ -56,8 +56,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let project = app.project()?;
-    let options = LandOptions {
-        message: message(&args, app, &project)?,
+    let mut options = LandOptions {
+        message: MessageSource::Draft,
         range: args.turns,
         each: args.each,
         branch: args.branch,
@@ -66,6 +66,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         with_repairs: args.with_repairs,
         anyway: args.anyway,
     };
+    if !args.message.is_empty() {
+        options.message = given_message(&args.message)?;
+    } else if !(args.each || args.no_edit || args.dry_run) {
+        options.message = edited_message(app, &project, &options)?;
+    }
 
     let result = land(&project, &options, app.user(&project, true).as_mut())?;
     if app.global.json {
@@ -88,38 +93,33 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     )
 }
 
-fn message(args: &Args, app: &App, project: &Project) -> anyhow::Result<MessageSource> {
-    if !args.message.is_empty() {
-        let text = args.message.join("\n\n");
-        if text.trim().is_empty() {
-            return Err(error_with_hint(
-                "the message is empty",
-                "`-m '<message>'` gives one",
-            ));
-        }
-        return Ok(MessageSource::Given(text));
+fn given_message(paragraphs: &[String]) -> anyhow::Result<MessageSource> {
+    let text = paragraphs.join("\n\n");
+    if text.trim().is_empty() {
+        return Err(error_with_hint(
+            "the message is empty",
+            "`-m '<message>'` gives one",
+        ));
     }
+    Ok(MessageSource::Given(text))
+}
 
-    if args.each || args.no_edit || args.dry_run {
-        return Ok(MessageSource::Draft);
-    }
-
+/// The user edits the message. Fails without a terminal.
+fn edited_message(
+    app: &App,
+    project: &Project,
+    options: &LandOptions,
+) -> anyhow::Result<MessageSource> {
     if app.is_attended() {
         return Ok(MessageSource::Edited);
     }
 
     // Check which turns would land before asking for a message.
-    let preview_options = LandOptions {
-        message: MessageSource::Draft,
-        range: args.turns.clone(),
-        each: args.each,
-        branch: args.branch.clone(),
+    let preview = LandOptions {
         dry_run: true,
-        no_verify: args.no_verify,
-        with_repairs: args.with_repairs,
-        anyway: args.anyway,
+        ..options.clone()
     };
-    land(project, &preview_options, app.user(project, true).as_mut())?;
+    land(project, &preview, app.user(project, true).as_mut())?;
     let hint = "`-m '<message>'` gives it; `--no-edit` takes one made of the turns' titles and \
                 requests";
     Err(NobodyToAsk::new("the commit needs a message", hint).into())
