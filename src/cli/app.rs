@@ -16,7 +16,7 @@ use crate::project::{Project, ProjectOptions, UserDirs};
 use crate::session::name::SessionName;
 use crate::text::sanitize::{sanitize_block, sanitize_json};
 use crate::ui::editor::Choices;
-use crate::ui::flag_user::{Approval, FlagUser};
+use crate::ui::flag_user::FlagUser;
 use crate::ui::progress::OutputStyle;
 use crate::ui::prompt::PromptHelp;
 use crate::ui::style::{self, ColorChoice, Paint, StyledLine, Tone, block};
@@ -165,15 +165,10 @@ impl App {
 
     /// Like [`App::user`], for commands that don't need a project.
     pub(super) fn user_of_no_project(&self) -> Box<dyn User> {
-        self.user_with(UserOptions {
-            approve_all: false,
-            choices: Choices::default(),
-            prompt: PromptHelp::default(),
-        })
+        self.user_with(UserOptions::default())
     }
 
     fn user_with(&self, options: UserOptions) -> Box<dyn User> {
-        let approve_all = options.approve_all;
         if self.is_attended() {
             return Box::new(TerminalUser::new(
                 options,
@@ -182,12 +177,7 @@ impl App {
             ));
         }
 
-        let approval = if approve_all {
-            Approval::All
-        } else {
-            Approval::Ask
-        };
-        Box::new(FlagUser::new(approval, self.output_style()))
+        Box::new(FlagUser::new(options.approve_all, self.output_style()))
     }
 
     /// Returns whether questions can be asked: there is a terminal, and no `--json`.

@@ -7,6 +7,7 @@ use super::exit::{self, ExitStatus};
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::style::{self, StyledLine, Tone};
+use crate::ui::terminal::stdout_width;
 use crate::workflow::doctor::{
     self, HealthCheck, HealthState, Patient, RecoveryResult, RepairOutcome,
 };
@@ -83,7 +84,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         let paint = app.paint_results();
         let mut lines: Vec<StyledLine> = repaired.iter().map(repair_line).collect();
         lines.extend(group_lines(&checks, app.global.verbose));
-        if let Some(width) = screen_width() {
+        if let Some(width) = stdout_width() {
             lines = style::wrap_all(lines, width);
         }
         app.print(style::text(&lines, paint))?;
@@ -93,12 +94,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let is_ill = checks
         .iter()
         .any(|check| check.state == HealthState::Problem);
-    Ok(exit::success_if(!(is_ill)))
-}
-
-/// Returns the terminal width; `None` if stdout is not a terminal.
-fn screen_width() -> Option<usize> {
-    crate::host::screen::is_stdout().then(|| crate::ui::terminal::terminal_size().width)
+    Ok(exit::success_if(!is_ill))
 }
 
 /// Recovers and reports what was done; `None` if there is nothing to recover in.

@@ -13,15 +13,6 @@ use crate::workflow::user::{
 /// The flag that approves plans and confirms questions that name it.
 pub const APPROVE_ALL: &str = "-y";
 
-/// How plans are approved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Approval {
-    /// Show each plan and refuse it, naming the flag that approves.
-    Ask,
-    /// `-y`: approve every plan.
-    All,
-}
-
 /// Error: the plan was shown, but there is no user to approve it.
 #[derive(Debug, thiserror::Error)]
 #[error("{}, so TeDDy cannot ask for approval of this plan", why_no_prompt())]
@@ -32,7 +23,8 @@ pub struct Unapproved {
 
 /// A [`User`] that answers from flags and refuses everything else.
 pub struct FlagUser<W: Write> {
-    approval: Approval,
+    /// `-y`: approve every plan. Otherwise each is shown and refused, naming the flag.
+    approve_all: bool,
     style: OutputStyle,
     progress: Progress<W>,
     out: W,
@@ -40,10 +32,10 @@ pub struct FlagUser<W: Write> {
 
 impl FlagUser<std::io::Stderr> {
     /// Returns a user that writes to stderr.
-    pub fn new(approval: Approval, style: OutputStyle) -> Self {
+    pub fn new(approve_all: bool, style: OutputStyle) -> Self {
         let progress = Progress::new(std::io::stderr(), style);
         FlagUser {
-            approval,
+            approve_all,
             style,
             progress,
             out: std::io::stderr(),
@@ -63,17 +55,15 @@ impl<W: Write> User for FlagUser<W> {
             }
         }
 
-        match self.approval {
-            Approval::All => Ok(Decision::Run(Approved::all(proposal.plan))),
-            Approval::Ask => Err(Unapproved {
-                review: summary::proposal_json(proposal),
-            }
-            .into()),
+        if self.approve_all {
+            return Ok(Decision::Run(Approved::all(proposal.plan)));
         }
+        let review = summary::proposal_json(proposal);
+        Err(Unapproved { review }.into())
     }
 
     fn approves_unseen(&self) -> bool {
-        self.approval == Approval::All
+        self.approve_all
     }
 
     fn ask(&mut self, question: &Question<'_>) -> anyhow::Result<Option<String>> {
@@ -100,13 +90,11 @@ impl<W: Write> User for FlagUser<W> {
     }
 
     fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool> {
-        match self.approval {
-            Approval::All if flag == APPROVE_ALL => Ok(true),
-            Approval::All | Approval::Ask => {
-                let reason = format!("{}, so TeDDy cannot ask \"{question}\"", why_no_prompt());
-                Err(NobodyToAsk::new(reason, format!("`{flag}` says yes")).into())
-            }
+        if self.approve_all && flag == APPROVE_ALL {
+            return Ok(true);
         }
+        let reason = format!("{}, so TeDDy cannot ask \"{question}\"", why_no_prompt());
+        Err(NobodyToAsk::new(reason, format!("`{flag}` says yes")).into())
     }
 
     fn report(&mut self, event: Event<'_>) {
@@ -121,14 +109,14 @@ mod tests {
     use super::*;
     use crate::workflow::user::EmptyInput;
 
-    fn user(approval: Approval) -> FlagUser<Vec<u8>> {
+    fn user(approve_all: bool) -> FlagUser<Vec<u8>> {
         let style = OutputStyle {
             paint: Paint::Bare,
             width: || None,
             is_quiet: false,
         };
         FlagUser {
-            approval,
+            approve_all,
             style,
             progress: Progress::new(Vec::new(), style),
             out: Vec::new(),
@@ -137,7 +125,7 @@ mod tests {
 
     #[test]
     fn approval_by_flag_shows_and_runs_all() {
-        let (sample, mut user) = (sample::bootstrap(), user(Approval::All));
+        let (sample, mut user) = (sample::bootstrap(), user(true));
         let decision = user.review(&sample.proposal()).unwrap();
         assert_eq!(decision, Decision::Run(Approved::all(&sample.plan)));
         assert!(
@@ -149,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_terminal_that_can_only_print_has_a_width() {
-        let (sample, mut user) = (sample::bootstrap(), user(Approval::All));
+        let (sample, mut user) = (sample::bootstrap(), user(true));
         user.style.width = || Some(30);
         user.review(&sample.proposal()).unwrap();
         let text = String::from_utf8(user.out).unwrap();
@@ -164,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_quiet_approval_shows_nothing() {
-        let (sample, mut user) = (sample::bootstrap(), user(Approval::All));
+        let (sample, mut user) = (sample::bootstrap(), user(true));
         user.style.is_quiet = true;
         assert_eq!(
             user.review(&sample.proposal()).unwrap(),
@@ -175,7 +163,7 @@ mod tests {
 
     #[test]
     fn without_a_flag_the_plan_is_shown_and_the_flag_named() {
-        let (sample, mut user) = (sample::bootstrap(), user(Approval::Ask));
+        let (sample, mut user) = (sample::bootstrap(), user(false));
         let error = user.review(&sample.proposal()).unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -206,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_message_is_never_invented() {
-        let error = |question| error_text(&user(Approval::All).ask(&question).unwrap_err());
+        let error = |question| error_text(&user(true).ask(&question).unwrap_err());
         assert_eq!(
             error(Question::NextTurn {
                 session: "a",
@@ -227,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_question_names_its_flag() {
-        let error = user(Approval::All)
+        let error = user(true)
             .confirm("Overwrite 3 files?", "--exact")
             .unwrap_err();
         assert_eq!(
@@ -237,7 +225,7 @@ mod tests {
                 why_no_prompt()
             )
         );
-        assert!(user(Approval::All).confirm("Run it?", "-y").unwrap());
-        assert!(user(Approval::Ask).confirm("Run it?", "-y").is_err());
+        assert!(user(true).confirm("Run it?", "-y").unwrap());
+        assert!(user(false).confirm("Run it?", "-y").is_err());
     }
 }

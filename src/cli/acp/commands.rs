@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::host::{env, interrupt, process};
 use crate::session::name::SessionName;
+use crate::text::fence::fence_for;
 use crate::ui::acp::EditorCommand;
 
 /// Most output that the editor gets, in bytes.
@@ -145,7 +146,10 @@ pub(super) fn run(
     Ok(match text.trim() {
         "" if status.success() => "Done.".to_owned(),
         "" => format!("`teddy {}` failed ({status}).", arguments[0]),
-        text => fenced(text),
+        text => {
+            let fence = fence_for(text, 3);
+            format!("{fence}\n{text}\n{fence}")
+        }
     })
 }
 
@@ -213,13 +217,6 @@ impl CommandOutput {
     }
 }
 
-/// A fence that is longer than any in the text.
-fn fenced(text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat((longest + 1).max(3));
-    format!("{fence}\n{text}\n{fence}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,11 +263,5 @@ mod tests {
             "/restore",
             Some(Err("Name the turn, such as `/restore 2`.")),
         );
-    }
-
-    #[test]
-    fn a_fence_is_longer_than_those_in_the_text() {
-        assert_eq!(fenced("a"), "```\na\n```");
-        assert_eq!(fenced("````"), "`````\n````\n`````");
     }
 }

@@ -17,7 +17,7 @@ use crate::query::view::turn_page::ChangedFile;
 use crate::session::name::SessionName;
 use crate::text::secret::redact;
 use crate::ui::comparison::table;
-use crate::ui::flag_user::{Approval, FlagUser};
+use crate::ui::flag_user::FlagUser;
 use crate::ui::progress::OutputStyle;
 use crate::ui::style::{Paint, StyledLine, Tone, block};
 use crate::workflow::compare::compare;
@@ -247,12 +247,7 @@ pub fn compared(project: &Project, names: &[String; 2]) -> anyhow::Result<Vec<St
         is_quiet: true,
     };
     // `compare` asks questions only about a command, and there is none.
-    let sides = compare(
-        project,
-        names,
-        None,
-        &mut FlagUser::new(Approval::Ask, style),
-    )?;
+    let sides = compare(project, names, None, &mut FlagUser::new(false, style))?;
     let mut lines = block(Tone::Plain, &table(&sides));
     let trees = (sides[0].tree, sides[1].tree);
     let mut remaining = MAX_BYTES;
