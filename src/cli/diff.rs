@@ -10,6 +10,7 @@ use crate::project::Project;
 use crate::query::history::start_tree;
 use crate::query::paths;
 use crate::query::sum::sum;
+use crate::query::view::turn_page::PathChange;
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
 use crate::text::counted;
@@ -135,12 +136,8 @@ fn show_draft(
 
     if app.global.json {
         let row = |(path, file): (&String, &Rewrite)| {
-            let word = match (&file.before, &file.after) {
-                (None, _) => "added",
-                (Some(_), None) => "deleted",
-                (Some(_), Some(_)) => "modified",
-            };
-            serde_json::json!({ "path": path, "change": word })
+            let change = PathChange::of(&file.before, &file.after);
+            serde_json::json!({ "path": path, "change": change })
         };
         return app.print_json(&run.files.iter().map(row).collect::<Vec<_>>());
     }

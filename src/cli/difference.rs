@@ -4,6 +4,7 @@ use super::app::App;
 use crate::git::diff::{self, TreeChange, render_diffstat};
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId, read};
 use crate::project::Project;
+use crate::query::view::turn_page::PathChange;
 use crate::text::path::lossy;
 use crate::ui::diff::{FileVersions, unified};
 use crate::ui::style::{StyledLine, Tone};
@@ -58,12 +59,8 @@ pub(super) fn show(
     let changes = diff::changes(&project.repository, old, new)?;
     let rows = changes.into_iter().filter_map(|change| {
         let path = lossy(&change.path);
-        let word = match (&change.old, &change.new) {
-            (None, _) => "added",
-            (_, None) => "deleted",
-            _ => "modified",
-        };
-        filter(&path).then(|| serde_json::json!({ "path": path, "change": word }))
+        let change = PathChange::of(&change.old, &change.new);
+        filter(&path).then(|| serde_json::json!({ "path": path, "change": change }))
     });
     app.print_json(&rows.collect::<Vec<_>>())
 }

@@ -153,19 +153,22 @@ pub(super) fn question(error: &anyhow::Error) -> Option<&str> {
         .map(|Unanswered(question)| question.as_str())
 }
 
+/// Each knows the errors of one subject.
+const CLASSIFIERS: [fn(&(dyn Error + 'static)) -> Option<Diagnosis>; 9] = [
+    usage,
+    waits,
+    session,
+    landing,
+    classify_remote,
+    repository,
+    classify_store,
+    classify_model,
+    change,
+];
+
 /// Classifies an error. An unknown one is a plain failure.
 pub(super) fn classify(error: &anyhow::Error) -> Diagnosis {
-    let classify_cause = |cause| {
-        usage(cause)
-            .or_else(|| waits(cause))
-            .or_else(|| session(cause))
-            .or_else(|| landing(cause))
-            .or_else(|| classify_remote(cause))
-            .or_else(|| repository(cause))
-            .or_else(|| classify_store(cause))
-            .or_else(|| classify_model(cause))
-            .or_else(|| change(cause))
-    };
+    let classify_cause = |cause| CLASSIFIERS.iter().find_map(|classify| classify(cause));
     error
         .chain()
         .find_map(classify_cause)

@@ -13,6 +13,7 @@ use crate::git::repository::Repository;
 use crate::plan;
 use crate::project::Project;
 use crate::query::sum::sum;
+use crate::query::view::turn_page::PathChange;
 use crate::session::artifact;
 use crate::session::comments;
 use crate::session::meta::{MessageOrigin, Status};
@@ -70,8 +71,7 @@ pub struct AskedRequest {
 #[derive(Debug, Serialize)]
 pub struct DifferingFile {
     pub path: String,
-    /// `added`, `deleted` or `modified`.
-    pub change: &'static str,
+    pub change: PathChange,
     /// `None` if the file is binary or too large.
     pub added: Option<usize>,
     /// `None` like `added`.
@@ -210,11 +210,7 @@ fn files(project: &Project, turns: &[Turn]) -> anyhow::Result<Vec<DifferingFile>
         let (added, removed) = lines.unzip();
         differing.push(DifferingFile {
             path: lossy(&change.path),
-            change: match (old, new) {
-                (None, _) => "added",
-                (_, None) => "deleted",
-                _ => "modified",
-            },
+            change: PathChange::of(&old, &new),
             added,
             removed,
         });

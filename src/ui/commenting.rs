@@ -5,10 +5,11 @@
 
 use std::ops::RangeInclusive;
 
+use super::diff::is_hunk_header;
 use super::key::Key;
 use super::list::{List, ListResponse};
 use super::style::{StyledLine, Tone};
-use super::summary::{ReviewedFile, is_hunk_header};
+use super::summary::ReviewedFile;
 use crate::session::comments::{FollowedComment, LineComment, MAX_COMMENTS};
 use crate::text::counted;
 use crate::text::path::RepoPath;

@@ -18,26 +18,26 @@ pub struct FileVersions<'a> {
 
 /// Returns the unified diff of a file, with headers.
 pub fn unified(change: &FileVersions<'_>) -> Vec<StyledLine> {
-    let name = |side: &str, exists: bool| {
-        if exists {
-            format!("{side}/{}", change.path)
-        } else {
-            "/dev/null".to_owned()
-        }
-    };
-
-    let mut lines = vec![
-        StyledLine::of(
-            Tone::Strong,
-            &format!("--- {}", name("a", change.before.is_some())),
-        ),
-        StyledLine::of(
-            Tone::Strong,
-            &format!("+++ {}", name("b", change.after.is_some())),
-        ),
-    ];
+    let mut lines = headers(change, "").to_vec();
     lines.extend(body(change));
     lines
+}
+
+/// Returns the two headers of a diff. `note` follows the second one.
+pub fn headers(change: &FileVersions<'_>, note: &str) -> [StyledLine; 2] {
+    let name = |side: &str, version: Option<&[u8]>| match version {
+        Some(_) => format!("{side}/{}", change.path),
+        None => "/dev/null".to_owned(),
+    };
+    [
+        format!("--- {}", name("a", change.before)),
+        format!("+++ {}{note}", name("b", change.after)),
+    ]
+    .map(|header| StyledLine::of(Tone::Strong, &header))
+}
+
+pub fn is_hunk_header(line: &StyledLine) -> bool {
+    line.text().starts_with("@@ ")
 }
 
 #[derive(Debug, Clone, Default)]
@@ -125,13 +125,10 @@ pub fn replaced(pair: &Pair) -> Vec<StyledLine> {
     let mut hunks = body(&change).into_iter();
 
     // Line numbers within FIND mean nothing. Later hunk headers only mark the gap.
-    lines.extend(hunks.next().filter(|line| !line.text().starts_with("@@ ")));
-    lines.extend(hunks.map(|line| {
-        if line.text().starts_with("@@ ") {
-            StyledLine::of(Tone::Faint, "⋯")
-        } else {
-            line
-        }
+    lines.extend(hunks.next().filter(|line| !is_hunk_header(line)));
+    lines.extend(hunks.map(|line| match is_hunk_header(&line) {
+        true => StyledLine::of(Tone::Faint, "⋯"),
+        false => line,
     }));
     lines
 }

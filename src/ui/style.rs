@@ -97,6 +97,39 @@ impl StyledSpan {
     pub fn text(&self) -> &str {
         &self.text
     }
+
+    fn paint(&self, paint: Paint) -> String {
+        let (weight, color) = self.tone.codes();
+        let codes = match paint {
+            Paint::Bare => "",
+            Paint::Weights => weight,
+            Paint::Colors if weight.is_empty() => color,
+            Paint::Colors if color.is_empty() => weight,
+            Paint::Colors => return format!("\x1b[{weight};{color}m{}\x1b[0m", self.text),
+        };
+        match codes {
+            "" => self.text.clone(),
+            codes => format!("\x1b[{codes}m{}\x1b[0m", self.text),
+        }
+    }
+}
+
+impl Tone {
+    /// Returns the parameters of the escape sequence: weight, then color.
+    fn codes(self) -> (&'static str, &'static str) {
+        match self {
+            Tone::Plain => ("", ""),
+            Tone::Strong => ("1", ""),
+            Tone::Faint => ("2", ""),
+            Tone::Added => ("", "32"),
+            Tone::Removed => ("", "31"),
+            Tone::AddedPart => ("1;4", "32"),
+            Tone::RemovedPart => ("1;4", "31"),
+            Tone::Warning => ("", "33"),
+            Tone::Accent => ("", "36"),
+            Tone::Question => ("1;7", ""),
+        }
+    }
 }
 
 impl StyledLine {
@@ -241,11 +274,7 @@ impl StyledLine {
 
     /// Returns the line for a terminal, without a line end.
     pub fn paint(&self, paint: Paint) -> String {
-        match paint {
-            Paint::Bare => self.text(),
-            Paint::Weights => self.spans.iter().map(weighted).collect(),
-            Paint::Colors => self.spans.iter().map(painted).collect(),
-        }
+        self.spans.iter().map(|span| span.paint(paint)).collect()
     }
 }
 
@@ -358,35 +387,6 @@ fn expand_tabs(text: &str, column: usize) -> Cow<'_, str> {
     }
 
     Cow::Owned(expanded)
-}
-
-fn weighted(span: &StyledSpan) -> String {
-    let code = match span.tone {
-        Tone::Plain | Tone::Added | Tone::Removed | Tone::Warning | Tone::Accent => {
-            return span.text.clone();
-        }
-        Tone::Strong => "1",
-        Tone::Faint => "2",
-        Tone::AddedPart | Tone::RemovedPart => "1;4",
-        Tone::Question => "1;7",
-    };
-    format!("\x1b[{code}m{}\x1b[0m", span.text)
-}
-
-fn painted(span: &StyledSpan) -> String {
-    let code = match span.tone {
-        Tone::Plain => return span.text.clone(),
-        Tone::Strong => "1",
-        Tone::Faint => "2",
-        Tone::Added => "32",
-        Tone::Removed => "31",
-        Tone::AddedPart => "1;4;32",
-        Tone::RemovedPart => "1;4;31",
-        Tone::Warning => "33",
-        Tone::Accent => "36",
-        Tone::Question => "1;7",
-    };
-    format!("\x1b[{code}m{}\x1b[0m", span.text)
 }
 
 /// In columns, if the output is not a terminal.

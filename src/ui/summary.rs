@@ -13,8 +13,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use self::difference::FileDifference;
-pub use self::difference::ReviewedFile;
-pub(super) use self::difference::is_hunk_header;
+pub use self::difference::{ReviewedFile, reviewed_files};
 use self::section::{SectionContent, SummarySection, shares};
 
 use super::diff::{self, FileVersions};
@@ -26,7 +25,6 @@ use crate::plan::action::execute::Execute;
 use crate::plan::action::{ActionRow, ROWS, SummaryGroup};
 use crate::plan::damage::plan_damage;
 use crate::plan::memo::{self, Verb};
-use crate::plan::validate::Simulation;
 use crate::plan::{Plan, PlanStatus};
 use crate::session::comments::FollowedComment;
 use crate::text::counted;
@@ -177,12 +175,7 @@ impl<'a> Summary<'a> {
 
     fn reason(&self, width: usize) -> SummarySection<'_> {
         let listed = reason::lines(&self.proposal.plan.rationale, width, self.hint(reason::KEY));
-        let heading = (!listed.is_empty()).then(|| StyledLine::of(Tone::Strong, " Rationale:"));
-        SummarySection {
-            heading,
-            body: SectionContent::Listed(listed),
-            min_lines: None,
-        }
+        SummarySection::titled(" Rationale:", listed, None)
     }
 
     fn changes(&self) -> SummarySection<'_> {
@@ -199,13 +192,7 @@ impl<'a> Summary<'a> {
     }
 
     fn whole_risks(&self) -> SummarySection<'_> {
-        let listed = self.whole_risk_lines();
-        let heading = (!listed.is_empty()).then(|| StyledLine::of(Tone::Strong, " Look at:"));
-        SummarySection {
-            heading,
-            body: SectionContent::Listed(listed),
-            min_lines: Some(MIN_RISKS),
-        }
+        SummarySection::titled(" Look at:", self.whole_risk_lines(), Some(MIN_RISKS))
     }
 
     fn whole_risk_lines(&self) -> Vec<StyledLine> {
@@ -309,11 +296,6 @@ impl<'a> Summary<'a> {
 }
 
 /// Returns the diffs of a plan.
-/// Returns the differences of all files, for comments.
-pub fn reviewed_files(plan: &Plan, simulation: &Simulation) -> Vec<ReviewedFile> {
-    difference::reviewed_files(plan, simulation)
-}
-
 pub fn differences(proposal: &ReviewRequest<'_>) -> Vec<StyledLine> {
     difference::full_diff(proposal.plan, proposal.simulation)
 }
@@ -372,16 +354,9 @@ fn facts(proposal: &ReviewRequest<'_>) -> StyledLine {
 }
 
 fn memos(changes: &[memo::MemoChange]) -> SummarySection<'_> {
-    let listed: Vec<StyledLine> = changes
-        .iter()
-        .map(|change| StyledLine::plain("  ").append(memo(change)))
-        .collect();
-    let heading = (!listed.is_empty()).then(|| StyledLine::of(Tone::Strong, " memos.yaml:"));
-    SummarySection {
-        heading,
-        body: SectionContent::Listed(listed),
-        min_lines: Some(MIN_MEMOS),
-    }
+    let lines = changes.iter();
+    let lines = lines.map(|change| StyledLine::plain("  ").append(memo(change)));
+    SummarySection::titled(" memos.yaml:", lines.collect(), Some(MIN_MEMOS))
 }
 
 /// Returns a memo, as in `[+] ADD: text # comment`.

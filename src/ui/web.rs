@@ -247,12 +247,7 @@ impl ProjectPages<'_> {
             .iter()
             .take(MAX_FILES)
             .map(|(path, file)| {
-                let change = match (&file.before, &file.after) {
-                    (None, _) => PathChange::Added,
-                    (_, None) => PathChange::Removed,
-                    _ => PathChange::Modified,
-                };
-                ChangedFile::planned(path, change)
+                ChangedFile::planned(path, PathChange::of(&file.before, &file.after))
             })
             .collect();
         let written = draft.artifacts.text_or_empty(artifact::PLAN);

@@ -6,8 +6,9 @@
 use std::fmt::Write as _;
 
 use super::{CommandRun, DecisionKind, DifferingFile, SessionSummary, TurnInShort, UserDecision};
+use crate::query::view::turn_page::PathChange;
 use crate::text::counted;
-use crate::text::fence::fence_for;
+use crate::text::fence::{fence_for, longest_run};
 use crate::text::sanitize::{sanitize_block, sanitize_line};
 
 /// In characters. Forges accept comments of 65,536.
@@ -73,8 +74,9 @@ fn files(files: &[DifferingFile]) -> String {
             _ => "binary".to_owned(),
         };
         let change = match file.change {
-            "modified" => String::new(),
-            other => format!(", {other}"),
+            PathChange::Modified => "",
+            PathChange::Added => ", added",
+            PathChange::Deleted => ", deleted",
         };
         format!("- {} {lines}{change}\n", code(&file.path))
     };
@@ -161,7 +163,7 @@ fn code(text: &str) -> String {
         return "(nothing)".to_owned();
     }
 
-    let longest = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let longest = longest_run(&line, '`');
     let ticks = "`".repeat(longest + 1);
     match longest {
         0 => format!("{ticks}{line}{ticks}"),
@@ -217,7 +219,7 @@ mod tests {
                 .clone()
                 .map(|number| DifferingFile {
                     path: text(number),
-                    change: "modified",
+                    change: PathChange::Modified,
                     added: Some(1),
                     removed: Some(2),
                 })

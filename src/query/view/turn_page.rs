@@ -3,6 +3,8 @@
 //! Everything can come from someone else and have any size. Long texts are truncated. Unreadable
 //! parts are named in [`TurnPage::errors`].
 
+use serde::Serialize;
+
 use crate::git::diff;
 use crate::git::object::batch::read_blob_within;
 use crate::git::object::leaves::TreeLimit;
@@ -64,10 +66,11 @@ pub struct OutputText {
     pub is_cut: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum PathChange {
     Added,
-    Removed,
+    Deleted,
     /// Content or mode.
     Modified,
 }
@@ -248,15 +251,22 @@ impl Parts<'_> {
     }
 }
 
+impl PathChange {
+    /// `None` if the file does not exist.
+    pub fn of<T>(old: &Option<T>, new: &Option<T>) -> PathChange {
+        match (old, new) {
+            (None, _) => PathChange::Added,
+            (_, None) => PathChange::Deleted,
+            _ => PathChange::Modified,
+        }
+    }
+}
+
 impl ChangedFile {
     pub fn of(change: diff::TreeChange) -> ChangedFile {
         ChangedFile {
             path: lossy(&change.path),
-            change: match (&change.old, &change.new) {
-                (None, _) => PathChange::Added,
-                (_, None) => PathChange::Removed,
-                _ => PathChange::Modified,
-            },
+            change: PathChange::of(&change.old, &change.new),
             old: change.old,
             new: change.new,
         }

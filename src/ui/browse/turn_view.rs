@@ -404,7 +404,7 @@ fn difference_lines(
 fn file_heading(file: &FileDiffView, is_open: bool) -> StyledLine {
     let (sign, tone) = match file.change {
         PathChange::Added => ("A", Tone::Added),
-        PathChange::Removed => ("D", Tone::Removed),
+        PathChange::Deleted => ("D", Tone::Removed),
         PathChange::Modified => ("M", Tone::Warning),
     };
     StyledLine::of(Tone::Accent, if is_open { "▾ " } else { "▸ " })

@@ -143,7 +143,7 @@ impl DrawnFile<'_> {
     fn markup(&self, at: usize) -> Markup {
         let word = match self.file.change {
             PathChange::Added => "new",
-            PathChange::Removed => "deleted",
+            PathChange::Deleted => "deleted",
             PathChange::Modified => "",
         };
         html! {

@@ -10,7 +10,7 @@ use crate::text::damage::is_generated;
 use crate::text::diff::Counts;
 use crate::text::encoding::display_text;
 use crate::text::path::RepoPath;
-use crate::ui::diff::{self, FileVersions, replaced};
+use crate::ui::diff::{self, FileVersions, RenderedDifference, is_hunk_header, replaced};
 use crate::ui::style::{StyledLine, StyledSpan, TextArea, Tone};
 
 /// Diff lines in a summary, for all files together.
@@ -91,7 +91,8 @@ pub(super) fn files(plan: &Plan, simulation: &Simulation) -> Vec<FileDifference>
     steps.iter().map(|file| file.render(MAX_LINES)).collect()
 }
 
-pub(super) fn reviewed_files(plan: &Plan, simulation: &Simulation) -> Vec<ReviewedFile> {
+/// Returns the differences of all files, for comments.
+pub fn reviewed_files(plan: &Plan, simulation: &Simulation) -> Vec<ReviewedFile> {
     let mut count = 0;
     let mut files = Vec::new();
     for file in steps(plan, simulation) {
@@ -196,14 +197,10 @@ impl<'a> FileSteps<'a> {
 
     fn render(&self, most: usize) -> FileDifference {
         let is_new = self.ends.is_some_and(|ends| ends.before.is_none());
-        let mut difference = self.ends.map_or_else(Default::default, |ends| {
-            let versions = FileVersions {
-                path: &self.path,
-                before: ends.before,
-                after: ends.after,
-            };
-            diff::render(&versions, most)
-        });
+        let mut difference = match self.ends {
+            Some(_) => diff::render(&self.versions(), most),
+            None => RenderedDifference::default(),
+        };
         // In a new file, the only hunk covers all lines.
         if is_new && let Some(at) = difference.lines.iter().position(is_hunk_header) {
             difference.lines.remove(at);
@@ -228,6 +225,19 @@ impl<'a> FileSteps<'a> {
         }
     }
 
+    /// A version that is unknown counts as one that exists.
+    fn versions(&self) -> FileVersions<'_> {
+        let ends = self.ends.unwrap_or(Ends {
+            before: Some(b""),
+            after: Some(b""),
+        });
+        FileVersions {
+            path: &self.path,
+            before: ends.before,
+            after: ends.after,
+        }
+    }
+
     fn weight(&self) -> FileWeight {
         let text = self.ends.and_then(|ends| ends.before.or(ends.after));
         let path = RepoPath::parse(&self.path);
@@ -242,26 +252,9 @@ impl<'a> FileSteps<'a> {
     }
 
     fn names(&self) -> [StyledLine; 2] {
-        let is_new = self.ends.is_some_and(|ends| ends.before.is_none());
-        let is_gone = self.ends.is_some_and(|ends| ends.after.is_none());
-        let name = |side: &str, is_none: bool| match is_none {
-            true => "/dev/null".to_owned(),
-            false => format!("{side}/{}", self.path),
-        };
-        let note = self
-            .note
-            .as_ref()
-            .map_or_else(String::new, |note| format!("  ({note})"));
-        [
-            format!("--- {}", name("a", is_new)),
-            format!("+++ {}{note}", name("b", is_gone)),
-        ]
-        .map(|name| StyledLine::of(Tone::Strong, &name))
+        let note = self.note.as_ref().map(|note| format!("  ({note})"));
+        diff::headers(&self.versions(), &note.unwrap_or_default())
     }
-}
-
-pub(in crate::ui) fn is_hunk_header(line: &StyledLine) -> bool {
-    line.text().starts_with("@@ ")
 }
 
 /// Judging by the usual names.

@@ -22,6 +22,19 @@ pub(super) struct SummarySection<'a> {
 }
 
 impl SummarySection<'_> {
+    /// Returns lines below a title; an empty section without any.
+    pub(super) fn titled(
+        title: &str,
+        lines: Vec<StyledLine>,
+        min_lines: Option<usize>,
+    ) -> SummarySection<'static> {
+        SummarySection {
+            heading: (!lines.is_empty()).then(|| StyledLine::of(Tone::Strong, title)),
+            body: SectionContent::Listed(lines),
+            min_lines,
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.heading.is_none() && self.needed_lines() == 0
     }
