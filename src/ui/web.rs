@@ -90,19 +90,15 @@ impl Site {
     }
 
     fn render(&self, project: &Project, page: &WebPage) -> anyhow::Result<String> {
-        let pages = ProjectPages {
-            project,
-            name: &self.name,
-        };
         match page {
-            WebPage::Session(session) => pages.session(session),
-            WebPage::Turn(session, number) => pages.turn(session, *number),
-            WebPage::Plan(session) => pages.plan(session),
-            WebPage::Compare(names) => pages.compare(names),
-            WebPage::Search(request) => pages.search(request),
+            WebPage::Session(session) => self.session(project, session),
+            WebPage::Turn(session, number) => self.turn(project, session, *number),
+            WebPage::Plan(session) => self.plan(project, session),
+            WebPage::Compare(names) => self.compare(project, names),
+            WebPage::Search(request) => self.search(project, request),
             WebPage::State => state_digest(project),
             // The caller has answered requests for files.
-            _ => pages.sessions(),
+            _ => self.sessions(project),
         }
     }
 
@@ -209,39 +205,34 @@ pub fn with_security_headers(mut answered: PageAnswer) -> PageAnswer {
 /// Files in the comparison of two turns.
 const MAX_FILES: usize = 1000;
 
-pub struct ProjectPages<'a> {
-    pub project: &'a Project,
-    pub name: &'a str,
-}
-
-impl ProjectPages<'_> {
+impl Site {
     /// Renders the list of sessions.
-    pub fn sessions(&self) -> anyhow::Result<String> {
+    fn sessions(&self, project: &Project) -> anyhow::Result<String> {
         Ok(sessions::sessions(
             PageLocation::first(PageMode::Live),
-            self.name,
-            &timeline(self.project, None)?,
-            &remote_rows(self.project)?,
+            &self.name,
+            &timeline(project, None)?,
+            &remote_rows(project)?,
         ))
     }
 
     /// Renders the page of a session.
-    pub fn session(&self, session: &SessionName) -> anyhow::Result<String> {
-        let page = session_page(self.project, session)?;
+    fn session(&self, project: &Project, session: &SessionName) -> anyhow::Result<String> {
+        let page = session_page(project, session)?;
         let location = PageLocation::of(session, PageMode::Live);
-        let store = self.project.store();
+        let store = project.store();
         let draft = store.tip(session).and_then(|tip| store.draft(&tip));
         // The page of a plan that cannot be read says why.
         let has_plan = draft.map_or(true, |draft| draft.is_planned());
-        Ok(session::session(location, self.name, &page, has_plan))
+        Ok(session::session(location, &self.name, &page, has_plan))
     }
 
     /// Renders the page of the plan that waits.
-    pub fn plan(&self, session: &SessionName) -> anyhow::Result<String> {
-        let store = self.project.store();
+    fn plan(&self, project: &Project, session: &SessionName) -> anyhow::Result<String> {
+        let store = project.store();
         let tip = store.tip(session)?;
         let draft = store.draft(&tip)?;
-        let run = dry_run(self.project, &tip, &draft)?;
+        let run = dry_run(project, &tip, &draft)?;
         let files: Vec<ChangedFile> = run
             .files
             .iter()
@@ -257,9 +248,9 @@ impl ProjectPages<'_> {
             .map(|mistake| mistake.message.clone())
             .collect();
         let shown = ShownPlan {
-            project: self.name,
+            project: &self.name,
             session,
-            in_use: self.project.session().is_ok_and(|used| used == *session),
+            in_use: project.session().is_ok_and(|used| used == *session),
             number: draft.meta.number,
             title: &plan::parse(&written).0.title,
             digest: &digest(&written),
@@ -283,15 +274,20 @@ impl ProjectPages<'_> {
     }
 
     /// Renders the page of a turn.
-    pub fn turn(&self, session: &SessionName, number: u64) -> anyhow::Result<String> {
-        let store = self.project.store();
+    fn turn(
+        &self,
+        project: &Project,
+        session: &SessionName,
+        number: u64,
+    ) -> anyhow::Result<String> {
+        let store = project.store();
         let turn = store.turn(session, &number.to_string())?;
-        let page = turn_page(self.project, &turn)?;
-        let repository = &self.project.repository;
+        let page = turn_page(project, &turn)?;
+        let repository = &project.repository;
         // If the tip is damaged, older turns can still be shown.
         let last = store.tip(session).map_or(number, |tip| tip.number());
         let shown_turn = ShownTurn {
-            project: self.name,
+            project: &self.name,
             session,
             page: &page,
             neighbors: [
@@ -309,13 +305,13 @@ impl ProjectPages<'_> {
     }
 
     /// Renders the comparison of two turns.
-    pub fn compare(&self, names: &[String]) -> anyhow::Result<String> {
+    fn compare(&self, project: &Project, names: &[String]) -> anyhow::Result<String> {
         let names = names.get(..2).context("Mark two turns to compare them.")?;
-        let sides = sides(self.project, names)?;
+        let sides = sides(project, names)?;
         let [a, b] = sides.as_slice() else {
             anyhow::bail!("two sides are compared")
         };
-        let repository = &self.project.repository;
+        let repository = &project.repository;
         let changes = diff::changes(repository, a.tree, b.tree)?;
         let left_out = changes.len().saturating_sub(MAX_FILES);
         let files: Vec<ChangedFile> = changes
@@ -330,13 +326,13 @@ impl ProjectPages<'_> {
             load: &|file: &ChangedFile| (file.before(repository), file.after(repository)),
         };
         let location = PageLocation::first(PageMode::Live);
-        Ok(compare::compare(location, self.name, &sides, &changes))
+        Ok(compare::compare(location, &self.name, &sides, &changes))
     }
 
     /// Renders the search page. An invalid pattern is reported on the page.
-    pub fn search(&self, request: &WebSearch) -> anyhow::Result<String> {
+    fn search(&self, project: &Project, request: &WebSearch) -> anyhow::Result<String> {
         let location = PageLocation::first(PageMode::Live);
-        let page = |result| search::search(location, self.name, request, result);
+        let page = |result| search::search(location, &self.name, request, result);
         if request.text.is_empty() {
             return Ok(page(None));
         }
@@ -354,7 +350,7 @@ impl ProjectPages<'_> {
             path: None,
             session: None,
         };
-        let results = find(self.project, &query)?;
+        let results = find(project, &query)?;
         Ok(page(Some(Ok((&results, &query.pattern)))))
     }
 }
