@@ -259,10 +259,7 @@ fn result_code(result: &ExecuteResult) -> ExitStatus {
         _ if interrupt::requested() => exit::INTERRUPTED,
         ExecuteResult::Refused(_) => exit::REJECTED,
         ExecuteResult::Reviewed(ReviewedPlan::Undecided(undecided)) => {
-            match undecided.doubts.is_empty() {
-                true => exit::SUCCESS,
-                false => exit::WAITS,
-            }
+            exit::success_or(undecided.doubts.is_empty(), exit::WAITS)
         }
         ExecuteResult::Reviewed(ReviewedPlan::Recorded(recorded)) => code(recorded),
     }

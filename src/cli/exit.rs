@@ -22,7 +22,11 @@ pub(super) const INTERRUPTED: ExitStatus = ExitStatus(130);
 
 /// Returns [`SUCCESS`] or [`FAILED`].
 pub(super) fn success_if(is_success: bool) -> ExitStatus {
-    if is_success { SUCCESS } else { FAILED }
+    success_or(is_success, FAILED)
+}
+
+pub(super) fn success_or(is_success: bool, otherwise: ExitStatus) -> ExitStatus {
+    if is_success { SUCCESS } else { otherwise }
 }
 
 /// A command without other exit codes returns nothing.

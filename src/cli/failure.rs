@@ -154,14 +154,13 @@ pub(super) fn question(error: &anyhow::Error) -> Option<&str> {
 }
 
 /// Each knows the errors of one subject.
-const CLASSIFIERS: [fn(&(dyn Error + 'static)) -> Option<Diagnosis>; 9] = [
+const CLASSIFIERS: [fn(&(dyn Error + 'static)) -> Option<Diagnosis>; 8] = [
     usage,
     waits,
     session,
     landing,
     classify_remote,
     repository,
-    classify_store,
     classify_model,
     change,
 ];
@@ -375,7 +374,7 @@ fn landing(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     Some(Diagnosis::of(kind, Some(error.hint())))
 }
 
-/// Classifies errors of the repository, its settings and its files.
+/// Classifies errors of the repository, its settings, objects and files.
 fn repository(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if let Some(error) = cause.downcast_ref::<OpenError>() {
         let kind = match error {
@@ -416,6 +415,8 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     .or_else(|| by_hint(cause, FailureKind::Configuration, ConfigError::hint))
     .or_else(|| by_hint(cause, FailureKind::SnapshotTooLarge, OverBudget::hint))
     .or_else(|| by_hint(cause, FailureKind::AgentNotFound, agent))
+    .or_else(|| by_hint(cause, FailureKind::Failed, MissingObject::hint))
+    .or_else(|| by_hint(cause, FailureKind::Failed, UnreadableStore::hint))
 }
 
 /// Classifies errors of changes.
@@ -531,12 +532,6 @@ fn classify_remote(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         RemoteTrouble::Other => FailureKind::Failed,
     };
     Some(Diagnosis::of(kind, error.hint()))
-}
-
-/// Classifies an object that is missing or cannot be read.
-fn classify_store(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
-    by_hint(cause, FailureKind::Failed, MissingObject::hint)
-        .or_else(|| by_hint(cause, FailureKind::Failed, UnreadableStore::hint))
 }
 
 /// Returns why an object is missing if a file that might have it cannot be read.

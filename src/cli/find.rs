@@ -127,11 +127,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         app.page(&project, &lines)?;
     }
 
-    Ok(if results.matches.is_empty() {
-        exit::FAILED
-    } else {
-        exit::SUCCESS
-    })
+    Ok(exit::success_if(!results.matches.is_empty()))
 }
 
 fn invalid_pattern(pattern: &str, problem: &'static str, why: impl ToString) -> InvalidPattern {

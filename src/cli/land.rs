@@ -85,12 +85,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         report(app, &result)?;
     }
 
-    Ok(
-        match result.overlaps.is_empty() && result.lacking.is_empty() {
-            true => exit::SUCCESS,
-            false => exit::OVERLAP,
-        },
-    )
+    let is_landed = result.overlaps.is_empty() && result.lacking.is_empty();
+    Ok(exit::success_or(is_landed, exit::OVERLAP))
 }
 
 fn given_message(paragraphs: &[String]) -> anyhow::Result<MessageSource> {

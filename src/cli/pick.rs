@@ -3,12 +3,13 @@
 use super::app::App;
 use super::complete;
 use super::exit::{self, ExitStatus};
+use super::record::changed_files;
 use super::restore::OverlapFlags;
 use crate::text::counted;
 use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::notice;
-use crate::workflow::pick::{PickOptions, PickResult, PickedTurn, pick};
+use crate::workflow::pick::{PickOptions, PickResult, pick};
 use crate::workspace::notice::FileObstacle;
 
 /// Apply turns of other sessions to the session in use
@@ -52,14 +53,16 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         report(app, &result)?;
     }
 
-    Ok(match result.overlaps.is_empty() {
-        true => exit::SUCCESS,
-        false => exit::OVERLAP,
-    })
+    Ok(exit::success_or(result.overlaps.is_empty(), exit::OVERLAP))
 }
 
 fn report(app: &App, result: &PickResult) -> anyhow::Result<()> {
-    app.print(result.picked.iter().flat_map(changes).collect::<String>())?;
+    let picked = result.picked.iter();
+    app.print(
+        picked
+            .map(|row| changed_files(&row.written, &row.deleted))
+            .collect::<String>(),
+    )?;
     let is_blocked = |path: &String| {
         let mut obstacles = result.obstacles.iter().filter_map(FileObstacle::path);
         obstacles.any(|blocked| lossy(blocked) == *path)
@@ -92,11 +95,4 @@ fn report(app: &App, result: &PickResult) -> anyhow::Result<()> {
     }
 
     Ok(())
-}
-
-fn changes(row: &PickedTurn) -> Vec<String> {
-    let line = |word: &str, path: &String| format!("{word} {}\n", sanitize_line(path));
-    let written = row.written.iter().map(|path| line("write", path));
-    let deleted = row.deleted.iter().map(|path| line("delete", path));
-    written.chain(deleted).collect()
 }

@@ -138,12 +138,9 @@ pub(super) fn keep_answer(project: &Project, user: &mut dyn User) -> anyhow::Res
 }
 
 pub(super) fn code(planned: &WaitingPlan) -> ExitStatus {
-    if planned.answer.is_some() {
-        exit::WAITS
-    } else if planned.diagnostics.is_empty() {
-        exit::SUCCESS
-    } else {
-        exit::REJECTED
+    match planned.answer {
+        Some(_) => exit::WAITS,
+        None => exit::success_or(planned.diagnostics.is_empty(), exit::REJECTED),
     }
 }
 

@@ -61,11 +61,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         _ => app.note("The fences are repaired."),
     }
 
-    Ok(if is_sure {
-        exit::SUCCESS
-    } else {
-        exit::REJECTED
-    })
+    Ok(exit::success_or(is_sure, exit::REJECTED))
 }
 
 fn print(app: &App, repaired: &Repaired) -> anyhow::Result<()> {

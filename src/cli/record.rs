@@ -104,13 +104,17 @@ fn read_transcript(app: &App, path: Option<&str>) -> anyhow::Result<Option<Trans
 }
 
 fn report(app: &App, result: &RecordResult) -> anyhow::Result<()> {
-    let line = |word: &str, path: &String| format!("{word} {}\n", sanitize_line(path));
-    let written = result.written.iter().map(|path| line("write", path));
-    let deleted = result.deleted.iter().map(|path| line("delete", path));
-    app.print(written.chain(deleted).collect::<String>())?;
-
+    app.print(changed_files(&result.written, &result.deleted))?;
     report_turn(app, result);
     Ok(())
+}
+
+/// Returns changed files as lines, each with what happened to it.
+pub(super) fn changed_files(written: &[String], deleted: &[String]) -> String {
+    let line = |word: &str, path: &String| format!("{word} {}\n", sanitize_line(path));
+    let written = written.iter().map(|path| line("write", path));
+    let deleted = deleted.iter().map(|path| line("delete", path));
+    written.chain(deleted).collect()
 }
 
 /// Damaged files named one by one.

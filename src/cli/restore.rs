@@ -238,11 +238,7 @@ fn show(
             .for_each(|line| app.note(line));
     }
 
-    Ok(if result.overlaps.is_empty() {
-        exit::SUCCESS
-    } else {
-        exit::OVERLAP
-    })
+    Ok(exit::success_or(result.overlaps.is_empty(), exit::OVERLAP))
 }
 
 fn changes(result: &RestoreResult) -> String {

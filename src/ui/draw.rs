@@ -196,19 +196,9 @@ fn visible_rows(list: &Checklist, width: usize) -> Vec<(StyledLine, bool)> {
             || rows
                 .get(at + 1)
                 .is_some_and(|&next| next == ChecklistRow::Actions);
-        (
-            row_line(list, row, width, RowPosition { selected, last }),
-            selected,
-        )
+        (row_line(list, row, width, selected, last), selected)
     };
     list.list.visible().map(render_row).collect()
-}
-
-#[derive(Clone, Copy)]
-struct RowPosition {
-    selected: bool,
-    /// Last row of its branch.
-    last: bool,
 }
 
 fn same_branch(row: ChecklistRow, next: ChecklistRow) -> bool {
@@ -219,20 +209,22 @@ fn same_branch(row: ChecklistRow, next: ChecklistRow) -> bool {
     }
 }
 
+/// `is_last`: last row of its branch.
 fn row_line(
     list: &Checklist,
     row: ChecklistRow,
     width: usize,
-    position: RowPosition,
+    selected: bool,
+    is_last: bool,
 ) -> StyledLine {
-    let cursor = StyledLine::of(Tone::Accent, if position.selected { "›" } else { " " });
+    let cursor = StyledLine::of(Tone::Accent, if selected { "›" } else { " " });
     match row {
         ChecklistRow::Memos => cursor.with(Tone::Strong, "Memos").cut(width),
         ChecklistRow::Actions => cursor.with(Tone::Strong, "Action Plan").cut(width),
         ChecklistRow::Item(index) => {
             let item = &list.items[index];
             let start = cursor
-                .with(Tone::Faint, if position.last { "└─" } else { "├─" })
+                .with(Tone::Faint, if is_last { "└─" } else { "├─" })
                 .append(switch_box(item.on, item.problem.is_some()));
             fit_row(
                 start,
@@ -246,7 +238,7 @@ fn row_line(
             let start = cursor
                 .with(
                     Tone::Faint,
-                    if position.last {
+                    if is_last {
                         "│  └─"
                     } else {
                         "│  ├─"

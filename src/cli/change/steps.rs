@@ -421,11 +421,7 @@ pub(super) fn implement_and_review(
 pub(super) fn implement(args: ImplementArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
     let implemented = run_tasks(args, app, "implement", implementing::implement)?;
     let code = report_implemented(app, &implemented)?;
-    Ok(if implemented.stopped.is_none() {
-        exit::SUCCESS
-    } else {
-        code
-    })
+    Ok(exit::success_or(implemented.stopped.is_none(), code))
 }
 
 fn run_tasks(
@@ -573,9 +569,8 @@ pub(super) fn archive(args: ArchiveArgs, app: &mut App) -> anyhow::Result<ExitSt
         });
     }
 
-    Ok(if archived.conflicts.is_empty() {
-        exit::SUCCESS
-    } else {
-        exit::OVERLAP
-    })
+    Ok(exit::success_or(
+        archived.conflicts.is_empty(),
+        exit::OVERLAP,
+    ))
 }

@@ -1,6 +1,6 @@
 //! `teddy __lane`: one lane of a race. Started by `teddy race`, hidden from the help.
 
-use std::io::Write;
+use std::io::Stdout;
 use std::time::{Duration, Instant};
 
 use crate::cli::app::App;
@@ -39,8 +39,8 @@ pub(in crate::cli) fn run(_: Args, app: &mut App) -> anyhow::Result<()> {
 }
 
 /// A `User` that reports progress to the parent process and decides nothing.
-struct LaneReporter<W: Write> {
-    out: W,
+struct LaneReporter {
+    out: Stdout,
     /// Whether requests of a program are approved.
     approves: bool,
     work: AgentWork,
@@ -48,7 +48,7 @@ struct LaneReporter<W: Write> {
     written: Option<Instant>,
 }
 
-impl<W: Write> LaneReporter<W> {
+impl LaneReporter {
     /// Reports progress, limited by [`REFRESH`].
     fn doing(&mut self, activity: &str, tokens: u64, cost: Option<f64>) {
         let is_due = self
@@ -73,7 +73,7 @@ impl<W: Write> LaneReporter<W> {
     }
 }
 
-impl<W: Write> User for LaneReporter<W> {
+impl User for LaneReporter {
     fn review(&mut self, _: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
         Ok(Decision::Quit)
     }
