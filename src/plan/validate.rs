@@ -13,6 +13,7 @@
 pub mod simulated_files;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use simulated_files::{Lookup, SimulatedFiles};
 
@@ -174,21 +175,7 @@ impl Step {
 impl Simulation {
     /// Returns the step of an action; an empty step if the simulation stopped before it.
     pub fn step(&self, index: usize) -> &Step {
-        static NOTHING: Step = Step {
-            before: None,
-            after: None,
-            positions: Vec::new(),
-            provisional: false,
-            removed: false,
-            case_collision: None,
-            outside_context: false,
-            read_only: None,
-            facts: FileFacts {
-                other_links: 0,
-                is_marked_generated: false,
-            },
-            wrong: false,
-        };
+        static NOTHING: LazyLock<Step> = LazyLock::new(Step::default);
 
         self.steps.get(index).unwrap_or(&NOTHING)
     }
@@ -207,7 +194,7 @@ impl Simulation {
 /// Simulates a parsed plan. Mistakes that the parser reports are not checked again. Fails only if
 /// the snapshot is unreadable; a wrong plan is in the result.
 pub fn validate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
-    let mut simulation = simulate(plan, facts)?;
+    let mut simulation = validate_actions(plan, facts)?.simulation;
     refuse_grants(plan, &mut simulation);
     Ok(Simulation {
         diagnostics: in_order(simulation.diagnostics),
@@ -217,7 +204,7 @@ pub fn validate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
 
 /// Like [`validate`], for a plan that the user changed and that the parser has not seen.
 pub fn validate_changed(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
-    let mut simulation = simulate(plan, facts)?;
+    let mut simulation = validate_actions(plan, facts)?.simulation;
     check_nul(plan, &mut simulation);
     Ok(Simulation {
         diagnostics: in_order(simulation.diagnostics),
@@ -237,10 +224,6 @@ fn refuse_grants(plan: &Plan, simulation: &mut Simulation) {
             simulation.diagnostics.push(mistake.of(action, action.line));
         }
     }
-}
-
-fn simulate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
-    Ok(validate_actions(plan, facts)?.simulation)
 }
 
 /// Like [`validate`], and also returns the final state of each path that the plan writes.
@@ -265,10 +248,10 @@ fn validate_actions<'a>(plan: &'a Plan, facts: &'a dyn Facts) -> anyhow::Result<
                 && action.kind.worktree_path().is_some(),
             ..Step::default()
         });
-        if check_name(&mut validator, action)? {
-            action.kind.check(&mut validator, action)?;
-            check_git_file(&mut validator, action);
-            note_file_facts(&mut validator, action);
+        if check_name(&mut validator)? {
+            action.kind.check(&mut validator)?;
+            check_git_file(&mut validator);
+            note_file_facts(&mut validator);
         }
     }
 
@@ -278,8 +261,8 @@ fn validate_actions<'a>(plan: &'a Plan, facts: &'a dyn Facts) -> anyhow::Result<
 
 /// Reports a content that git refuses in a file of this name (P45). A file that git refuses already
 /// can be changed.
-fn check_git_file(validator: &mut Validator<'_>, action: &Action) {
-    let Some(path) = action.kind.path() else {
+fn check_git_file(validator: &mut Validator<'_>) {
+    let Some(path) = validator.action().kind.path() else {
         return;
     };
     let step = validator.step();
@@ -288,16 +271,17 @@ fn check_git_file(validator: &mut Validator<'_>, action: &Action) {
     if let Some(why) = why {
         let message = format!("`{}`: {why}", sanitize_line(path.as_str()));
         let hint = "`git fsck --strict` and servers refuse such a file; write another content";
-        validator.refuse_unless_fixable(action, action.line, Mistake::new(message, hint));
+        validator.refuse_unless_fixable(Mistake::new(message, hint));
     }
 }
 
 /// A read-only file is replaced like any other, and so is a hard link, which their owner might not
 /// expect.
-fn note_file_facts(validator: &mut Validator<'_>, action: &Action) {
+fn note_file_facts(validator: &mut Validator<'_>) {
     let facts = validator.files.facts;
+    let path = validator.action().kind.worktree_path();
     let step = validator.step();
-    if let Some(path) = action.kind.worktree_path()
+    if let Some(path) = path
         && (step.after.is_some() || step.removed)
     {
         step.read_only = facts.read_only(path);
@@ -320,14 +304,14 @@ pub fn label(action: &Action) -> String {
 /// A mistake before its position, and whether it is reported, are known.
 pub struct Mistake {
     message: String,
-    hint: Option<String>,
+    hint: String,
 }
 
 impl Mistake {
     pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Mistake {
         Mistake {
             message: message.into(),
-            hint: Some(hint.into()),
+            hint: hint.into(),
         }
     }
 
@@ -336,7 +320,7 @@ impl Mistake {
             line,
             action: label(action),
             message: self.message,
-            hint: self.hint,
+            hint: Some(self.hint),
         }
     }
 }
@@ -349,7 +333,12 @@ pub struct Validator<'a> {
     pub simulation: Simulation,
 }
 
-impl Validator<'_> {
+impl<'a> Validator<'a> {
+    /// Returns the current action.
+    pub fn action(&self) -> &'a Action {
+        &self.plan.actions[self.simulation.steps.len() - 1]
+    }
+
     /// Returns the step of the current action.
     pub fn step(&mut self) -> &mut Step {
         self.simulation
@@ -359,17 +348,23 @@ impl Validator<'_> {
     }
 
     /// Reports a mistake that no command can fix.
-    pub fn refuse(&mut self, action: &Action, line: usize, mistake: Mistake) {
+    pub fn refuse(&mut self, mistake: Mistake) {
+        self.refuse_at(self.action().line, mistake);
+    }
+
+    /// Like [`Validator::refuse`], at a line of the plan below the action's heading.
+    pub fn refuse_at(&mut self, line: usize, mistake: Mistake) {
+        let diagnostic = mistake.of(self.action(), line);
         self.step().wrong = true;
-        self.simulation.diagnostics.push(mistake.of(action, line));
+        self.simulation.diagnostics.push(diagnostic);
     }
 
     /// Reports a mistake unless an earlier EXECUTE could fix it.
-    pub fn refuse_unless_fixable(&mut self, action: &Action, line: usize, mistake: Mistake) {
+    pub fn refuse_unless_fixable(&mut self, mistake: Mistake) {
         if self.files.unknown_after_command {
             self.step().provisional = true;
         } else {
-            self.refuse(action, line, mistake);
+            self.refuse(mistake);
         }
     }
 }
@@ -412,20 +407,16 @@ fn check_memos(validator: &mut Validator<'_>) {
         first_uses.entry(&change.text).or_insert(change);
         if let Some((message, hint)) = mistake {
             let message = format!("{message}: `{}`", sanitize_line(&change.text));
-            validator.simulation.diagnostics.push(Diagnostic {
-                line: change.line,
-                action: String::new(),
-                message,
-                hint: Some(hint.to_owned()),
-            });
+            let diagnostic = Diagnostic::new(change.line, message).hint(hint);
+            validator.simulation.diagnostics.push(diagnostic);
         }
     }
 }
 
 /// Validates the part of a path that does not exist yet. Returns
 /// whether it can be judged further.
-fn check_name(validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<bool> {
-    let kind = &action.kind;
+fn check_name(validator: &mut Validator<'_>) -> anyhow::Result<bool> {
+    let kind = &validator.action().kind;
     let cwd = kind.command().and_then(|command| command.cwd.as_ref());
     let Some(path) = kind.worktree_path().or(cwd) else {
         return Ok(true);
@@ -438,7 +429,7 @@ fn check_name(validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<
     let message = format!("{error}: \"{}\"", quote(path.as_str()));
     let hint =
         "write `[path/from/root](/path/from/root)`, text and destination alike, inside the project";
-    validator.refuse(action, action.line, Mistake::new(message, hint));
+    validator.refuse(Mistake::new(message, hint));
     Ok(false)
 }
 
@@ -511,14 +502,13 @@ const STRUCTURE_HINT: &str = "the project structure in the input lists what exis
 /// Reports a missing resource. Whether a page is reachable shows only when it is fetched.
 pub fn check_resource_exists(
     validator: &mut Validator<'_>,
-    action: &Action,
     resource: &Resource,
 ) -> anyhow::Result<()> {
     match resource {
         Resource::Url(_) => {}
         Resource::File(path) => {
             if let Some(mistake) = missing_resource(validator, path)? {
-                validator.refuse_unless_fixable(action, action.line, mistake);
+                validator.refuse_unless_fixable(mistake);
             }
         }
         Resource::Artifact(_) if validator.files.facts.has_artifact(resource) => {}
@@ -527,11 +517,10 @@ pub fn check_resource_exists(
                 "there is no artifact `{}`",
                 sanitize_line(&resource.to_string())
             );
-            validator.refuse(
-                action,
-                action.line,
-                Mistake::new(message, "name an executed turn and one of its files"),
-            );
+            validator.refuse(Mistake::new(
+                message,
+                "name an executed turn and one of its files",
+            ));
         }
     }
 

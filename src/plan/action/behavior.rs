@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{Action, ActionKind, ActionRow, Execute};
+use super::{ActionKind, ActionRow, Execute};
 use crate::plan::field::Field;
 use crate::plan::run::{ActionError, Outcome, Stage};
 use crate::plan::state::ModeChange;
@@ -35,7 +35,7 @@ pub trait Behavior {
     }
 
     /// Validates the action and applies it to the simulated files.
-    fn check(&self, _validator: &mut Validator<'_>, _action: &Action) -> anyhow::Result<()> {
+    fn check(&self, _validator: &mut Validator<'_>) -> anyhow::Result<()> {
         Ok(())
     }
 

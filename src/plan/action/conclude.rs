@@ -2,7 +2,7 @@
 
 use super::behavior::{Behavior, PreviewPart, UserEdit};
 use super::body::Body;
-use super::{Action, ActionKind, ActionRow, resource_list};
+use super::{ActionKind, ActionRow, resource_list};
 use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::field::Field;
 use crate::plan::line::key::HANDOFF_KEYS;
@@ -53,9 +53,9 @@ impl Behavior for Conclude {
     }
 
     // A caller is not required: without one, CONCLUDE ends the work.
-    fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()> {
+    fn check(&self, validator: &mut Validator<'_>) -> anyhow::Result<()> {
         let mut resources = self.resources.iter();
-        resources.try_for_each(|resource| check_resource_exists(validator, action, resource))
+        resources.try_for_each(|resource| check_resource_exists(validator, resource))
     }
 
     fn perform(&self, _stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {

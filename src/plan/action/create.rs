@@ -6,7 +6,7 @@ use std::path::Path;
 use super::behavior::{Behavior, Editable, PreviewPart, UserEdit};
 use super::body::Body;
 use super::take::KEEP_BYTES;
-use super::{Action, ActionKind, ActionRow, write_block};
+use super::{ActionKind, ActionRow, write_block};
 use crate::host::file::{FileKind, FileMode};
 use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::diagnostic::quote;
@@ -100,10 +100,10 @@ impl Behavior for Create {
         Some(&self.path)
     }
 
-    fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()> {
+    fn check(&self, validator: &mut Validator<'_>) -> anyhow::Result<()> {
         let entry = validator.files.look_up(&self.path)?;
         if let Some(mistake) = self.find_obstacle(validator, &entry)? {
-            validator.refuse_unless_fixable(action, action.line, mistake);
+            validator.refuse_unless_fixable(mistake);
         }
 
         let collision = validator.files.case_collisions.add(&self.path);
@@ -123,7 +123,7 @@ impl Behavior for Create {
             } else {
                 "spell the directory as it is"
             };
-            validator.refuse_unless_fixable(action, action.line, Mistake::new(message, hint));
+            validator.refuse_unless_fixable(Mistake::new(message, hint));
         }
 
         if !matches!(entry, Lookup::Absent | Lookup::File(_)) {
@@ -134,7 +134,7 @@ impl Behavior for Create {
             .elided(&entry)
             .filter(|_| !validator.files.facts.is_from_agent())
         {
-            validator.refuse(action, action.line, elision_mistake("the content", line));
+            validator.refuse(elision_mistake("the content", line));
         }
 
         let is_known = validator.files.is_known(&self.path);

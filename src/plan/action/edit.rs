@@ -9,7 +9,7 @@ use check::readable_text;
 
 use super::behavior::{Behavior, Editable, PreviewPart, UserEdit};
 use super::create::Create;
-use super::{Action, ActionKind, ActionRow, write_block};
+use super::{ActionKind, ActionRow, write_block};
 use crate::host::file::Root;
 use crate::plan::action::body::{Body, BodyPart};
 use crate::plan::action::{BodyShape, SummaryGroup, foreign};
@@ -83,8 +83,8 @@ impl Behavior for Edit {
         !self.pairs.is_empty()
     }
 
-    fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()> {
-        check::check_edit(validator, action, self)
+    fn check(&self, validator: &mut Validator<'_>) -> anyhow::Result<()> {
+        check::check_edit(validator, self)
     }
 
     fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {

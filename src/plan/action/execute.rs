@@ -12,7 +12,7 @@ pub use super::Execute;
 use super::behavior::{
     Behavior, Editable, PreviewPart, ReportPart, SummaryItem, UserEdit, first_line,
 };
-use super::{Action, ActionKind, ActionRow, write_block};
+use super::{ActionKind, ActionRow, write_block};
 use crate::host::file::{FileKind, Root, reason};
 use crate::host::shell::{ScriptEnd, may_set_variable, requested_interpreter};
 use crate::plan::action::body::{Body, without_optional};
@@ -151,8 +151,8 @@ impl Behavior for Execute {
         self.allow_failure
     }
 
-    fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()> {
-        check_execute(validator, action, self)
+    fn check(&self, validator: &mut Validator<'_>) -> anyhow::Result<()> {
+        check_execute(validator, self)
     }
 
     fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
@@ -235,17 +235,12 @@ fn steers_programs(name: &str) -> bool {
 
 /// Validates an EXECUTE. Its effect on the files is unknown, and validation of later actions takes
 /// that into account.
-fn check_execute(
-    validator: &mut Validator<'_>,
-    action: &Action,
-    execute: &Execute,
-) -> anyhow::Result<()> {
+fn check_execute(validator: &mut Validator<'_>, execute: &Execute) -> anyhow::Result<()> {
     if execute.command.trim().is_empty() {
-        validator.refuse(
-            action,
-            action.line,
-            Mistake::new("there is no command", "put the command into the code block"),
-        );
+        validator.refuse(Mistake::new(
+            "there is no command",
+            "put the command into the code block",
+        ));
     }
 
     if let Some(mistake) = execute
@@ -256,7 +251,7 @@ fn check_execute(
         .flatten()
     {
         // Not `refuse`: an earlier command can create the directory.
-        validator.refuse_unless_fixable(action, action.line, mistake);
+        validator.refuse_unless_fixable(mistake);
     }
 
     if let Some(program) = validator.files.facts.missing_interpreter(&execute.command) {
@@ -266,7 +261,7 @@ fn check_execute(
             "name a program that is installed, or leave the line out and use a shell",
         );
         // An earlier command can install it.
-        validator.refuse_unless_fixable(action, action.line, mistake);
+        validator.refuse_unless_fixable(mistake);
     }
 
     let mut names = BTreeSet::new();
@@ -274,7 +269,7 @@ fn check_execute(
         if let Some(mistake) =
             wrong_variable(name).or_else(|| (!names.insert(name)).then(|| duplicate_variable(name)))
         {
-            validator.refuse(action, action.line, mistake);
+            validator.refuse(mistake);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::behavior::{Behavior, PreviewPart, UserEdit};
 use super::body::Body;
-use super::{Action, ActionKind, ActionRow, resource_list};
+use super::{ActionKind, ActionRow, resource_list};
 use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::field::Field;
 use crate::plan::line::key::HANDOFF_KEYS;
@@ -65,7 +65,7 @@ impl Behavior for Invoke {
     }
 
     // The agent and all resources must exist.
-    fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()> {
+    fn check(&self, validator: &mut Validator<'_>) -> anyhow::Result<()> {
         let agents = validator.files.facts.agents();
         if !agents
             .iter()
@@ -90,12 +90,12 @@ impl Behavior for Invoke {
             } else {
                 format!("the agents are {}", names.join(", "))
             };
-            validator.refuse(action, action.line, Mistake::new(message, hint));
+            validator.refuse(Mistake::new(message, hint));
         }
 
         self.resources
             .iter()
-            .try_for_each(|resource| check_resource_exists(validator, action, resource))
+            .try_for_each(|resource| check_resource_exists(validator, resource))
     }
 
     fn perform(&self, _stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {

@@ -1,7 +1,7 @@
 //! PRUNE: removes a resource from the context of the next turn.
 
 use super::behavior::{Behavior, PreviewPart};
-use super::{Action, ActionKind, ActionRow, resource_fields};
+use super::{ActionKind, ActionRow, resource_fields};
 use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::field::Field;
 use crate::plan::line::key::RESOURCE_KEYS;
@@ -47,7 +47,7 @@ impl Behavior for Prune {
     }
 
     // The resource must be in the turn's own context list and can be removed only once.
-    fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()> {
+    fn check(&self, validator: &mut Validator<'_>) -> anyhow::Result<()> {
         let resource = &self.resource;
         let rendered = resource.to_string();
         let rendered = sanitize_line(&rendered);
@@ -58,7 +58,7 @@ impl Behavior for Prune {
             .actions
             .iter()
             .find(|a| same(a))
-            .is_none_or(|a| std::ptr::eq(a, action));
+            .is_none_or(|a| std::ptr::eq(a, validator.action()));
 
         if !validator.files.facts.in_turn_context(resource) {
             let hint = if validator.files.facts.in_context(resource) {
@@ -66,17 +66,15 @@ impl Behavior for Prune {
             } else {
                 "leave the action out"
             };
-            validator.refuse(
-                action,
-                action.line,
-                Mistake::new(format!("`{rendered}` is not in the turn's context"), hint),
-            );
+            validator.refuse(Mistake::new(
+                format!("`{rendered}` is not in the turn's context"),
+                hint,
+            ));
         } else if !first {
-            validator.refuse(
-                action,
-                action.line,
-                Mistake::new(format!("`{rendered}` is pruned twice"), "keep one PRUNE"),
-            );
+            validator.refuse(Mistake::new(
+                format!("`{rendered}` is pruned twice"),
+                "keep one PRUNE",
+            ));
         }
 
         Ok(())

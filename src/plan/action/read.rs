@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::behavior::{Behavior, PreviewPart, ReportPart};
-use super::{Action, ActionRow, resource_fields};
+use super::{ActionRow, resource_fields};
 use crate::host::file::{FileKind, Root};
 use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::field::Field;
@@ -57,8 +57,8 @@ impl Behavior for Read {
         }
     }
 
-    fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()> {
-        check_resource_exists(validator, action, &self.resource)
+    fn check(&self, validator: &mut Validator<'_>) -> anyhow::Result<()> {
+        check_resource_exists(validator, &self.resource)
     }
 
     fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {

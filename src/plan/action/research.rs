@@ -6,7 +6,7 @@ use super::behavior::{
     Behavior, Editable, PreviewPart, ReportPart, SummaryItem, UserEdit, first_line,
 };
 use super::body::Body;
-use super::{Action, ActionKind, ActionRow, write_block};
+use super::{ActionKind, ActionRow, write_block};
 use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::field::Field;
 use crate::plan::line::key::QUERY;
@@ -59,11 +59,11 @@ impl Behavior for Research {
     }
 
     // Without a usable search engine, the search would fail in the middle of the plan.
-    fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()> {
+    fn check(&self, validator: &mut Validator<'_>) -> anyhow::Result<()> {
         if let Some(why) = validator.files.facts.search_obstacle() {
             let hint = "leave RESEARCH out: READ pages whose address you know, or ask the user to set up a search engine as `docs/research.md` says";
             let mistake = Mistake::new(format!("RESEARCH cannot search: {why}"), hint);
-            validator.refuse(action, action.line, mistake);
+            validator.refuse(mistake);
         }
         Ok(())
     }

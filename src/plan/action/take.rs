@@ -13,7 +13,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::behavior::{Behavior, PreviewPart};
-use super::{Action, ActionKind, ActionRow};
+use super::{ActionKind, ActionRow};
 use crate::host::file::{self, FileKind, FileMode, Root};
 use crate::plan::action::body::Body;
 use crate::plan::action::{BodyShape, SummaryGroup};
@@ -109,8 +109,8 @@ impl Behavior for TakePath {
         self.becomes.is_none().then_some(&self.path)
     }
 
-    fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()> {
-        check_take(validator, action, self)
+    fn check(&self, validator: &mut Validator<'_>) -> anyhow::Result<()> {
+        check_take(validator, self)
     }
 
     fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
@@ -194,22 +194,18 @@ impl TakenState {
     }
 }
 
-fn check_take(
-    validator: &mut Validator<'_>,
-    action: &Action,
-    take: &TakePath,
-) -> anyhow::Result<()> {
+fn check_take(validator: &mut Validator<'_>, take: &TakePath) -> anyhow::Result<()> {
     let entry = validator.files.look_up(&take.path)?;
     let current = validator.files.state(&take.path)?;
     if let Some(mistake) = find_obstacle(take, &entry, current.as_ref()) {
-        validator.refuse_unless_fixable(action, action.line, mistake);
+        validator.refuse_unless_fixable(mistake);
     }
 
     let after = match state_after(validator, take) {
         Ok(after) => after.map(|after| take.kept(current.as_ref(), after)),
         Err(message) => {
             // Not `miss`: no command can produce the bytes.
-            validator.refuse(action, action.line, Mistake::new(message, TAKE_HINT));
+            validator.refuse(Mistake::new(message, TAKE_HINT));
             return Ok(());
         }
     };

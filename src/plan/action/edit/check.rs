@@ -2,7 +2,6 @@
 //! place.
 
 use super::{Edit, Pair};
-use crate::plan::action::Action;
 use crate::plan::diagnostic::MAX_MISTAKES;
 use crate::plan::validate::simulated_files::Lookup;
 use crate::plan::validate::{Mistake, Validator, elision_mistake, missing_file};
@@ -14,27 +13,23 @@ use crate::text::shell_word::shell_operand;
 /// Texts of failed pairs kept per file. Each later FIND without a match is searched in all of them.
 const MAX_FAILED_EDITS: usize = 200;
 
-pub(super) fn check_edit(
-    validator: &mut Validator<'_>,
-    action: &Action,
-    edit: &Edit,
-) -> anyhow::Result<()> {
+pub(super) fn check_edit(validator: &mut Validator<'_>, edit: &Edit) -> anyhow::Result<()> {
     let entry = validator.files.look_up(&edit.path)?;
-    elisions(validator, action, edit);
+    elisions(validator, edit);
     let is_known = validator.files.is_known(&edit.path);
     if !is_known && matches!(entry, Lookup::File(_)) {
         validator.step().outside_context = true;
         // Not `miss`: no command can show the file to the model.
-        validator.refuse(action, action.line, unknown(edit));
+        validator.refuse(unknown(edit));
     }
 
     match text_of(validator, edit, entry)? {
-        Ok(text) => pairs(validator, action, edit, text)?,
+        Ok(text) => pairs(validator, edit, text)?,
         Err(mistake) => {
-            validator.refuse_unless_fixable(action, action.line, mistake);
+            validator.refuse_unless_fixable(mistake);
             // Blank pairs and pairs without a change are wrong in any file.
             for (number, pair) in edit.pairs.iter().enumerate() {
-                malformed(validator, action, edit, number, pair);
+                malformed(validator, edit, number, pair);
             }
         }
     }
@@ -43,7 +38,7 @@ pub(super) fn check_edit(
 }
 
 /// Refuses pairs that would write a comment in the place of code.
-fn elisions(validator: &mut Validator<'_>, action: &Action, edit: &Edit) {
+fn elisions(validator: &mut Validator<'_>, edit: &Edit) {
     if validator.files.facts.is_from_agent() {
         return;
     }
@@ -51,7 +46,7 @@ fn elisions(validator: &mut Validator<'_>, action: &Action, edit: &Edit) {
     for (number, pair) in edit.pairs.iter().enumerate() {
         if let Some(line) = elided(&pair.replace, &pair.find) {
             let label = format!("REPLACE of pair {}", number + 1);
-            validator.refuse(action, pair.line, elision_mistake(&label, line));
+            validator.refuse_at(pair.line, elision_mistake(&label, line));
         }
     }
 }
@@ -110,20 +105,13 @@ pub(super) fn readable_text(bytes: Vec<u8>) -> Result<String, &'static str> {
 }
 
 /// Validates a pair on its own if its file has no text to search.
-fn malformed(
-    validator: &mut Validator<'_>,
-    action: &Action,
-    edit: &Edit,
-    number: usize,
-    pair: &Pair,
-) {
+fn malformed(validator: &mut Validator<'_>, edit: &Edit, number: usize, pair: &Pair) {
     if let Err(error @ (MatchError::Blank | MatchError::Same)) =
         // Any text will do: both mistakes depend on the pair alone.
         apply("x", &pair.find, &pair.replace)
     {
         let explanation = explain(&case(edit, number, pair, "x", &[]), &error);
-        validator.refuse(
-            action,
+        validator.refuse_at(
             pair.line,
             Mistake::new(explanation.message, explanation.hint),
         );
@@ -154,12 +142,7 @@ fn case<'a>(
 }
 
 /// Validates the pairs in order, each on the result of those before it.
-fn pairs(
-    validator: &mut Validator<'_>,
-    action: &Action,
-    edit: &Edit,
-    mut text: String,
-) -> anyhow::Result<()> {
+fn pairs(validator: &mut Validator<'_>, edit: &Edit, mut text: String) -> anyhow::Result<()> {
     let before = text.clone();
     let first = validator.simulation.diagnostics.len();
     let (mut positions, mut wrong) = (Vec::new(), Vec::new());
@@ -174,7 +157,6 @@ fn pairs(
                 if !depends_on_failed_pair(validator, edit, pair, &error) {
                     report_failed_pair(
                         validator,
-                        action,
                         case(edit, number, pair, &text, &[]),
                         pair.line,
                         &error,
@@ -230,7 +212,6 @@ fn depends_on_failed_pair(
 
 fn report_failed_pair(
     validator: &mut Validator<'_>,
-    action: &Action,
     case: FailedPair<'_>,
     line: usize,
     error: &MatchError,
@@ -250,11 +231,7 @@ fn report_failed_pair(
     } else {
         explain_shortly(&case)
     };
-    validator.refuse(
-        action,
-        line,
-        Mistake::new(explanation.message, explanation.hint),
-    );
+    validator.refuse_at(line, Mistake::new(explanation.message, explanation.hint));
     Ok(())
 }
 

@@ -193,7 +193,9 @@ fn no_more_pairs_that_fail_are_explained_than_are_shown() {
         .map(|(find, replace)| (find.as_str(), replace.as_str()))
         .collect();
     let plan = plan(vec![edit("src/a.rs", &pairs)]);
-    let all = crate::plan::validate::simulate(&plan, &snapshot()).expect("the snapshot is there");
+    let all = crate::plan::validate::validate_actions(&plan, &snapshot())
+        .expect("the snapshot is there")
+        .simulation;
     let is_short = |wrong: &&Diagnostic| wrong.message.ends_with("does not fit");
     let short = all.diagnostics.iter().filter(is_short).count();
     assert_eq!(
