@@ -129,6 +129,15 @@ macro_rules! actions {
             $($(#[$doc])* $value($file::$value),)*
         }
 
+        impl ActionKind {
+            /// Returns the action's entry in the table.
+            pub fn row(&self) -> &'static ActionRow {
+                match self {
+                    $(ActionKind::$value(_) => &$file::ROW,)*
+                }
+            }
+        }
+
         // An action is used through `Behavior` only: no other file matches on the variant.
         impl Deref for ActionKind {
             type Target = dyn Behavior;
@@ -230,6 +239,11 @@ impl Execute {
 }
 
 impl ActionKind {
+    /// Returns its name as the format spells it.
+    pub fn name(&self) -> &'static str {
+        self.row().name
+    }
+
     /// Returns a copy with line numbers cleared, for comparison.
     #[must_use]
     pub fn without_lines(&self) -> ActionKind {
@@ -271,6 +285,13 @@ fn write_resource(resource: &Resource) -> String {
         Resource::Url(url) => link::write_url(url),
         other => link::write_path(&other.to_string()),
     }
+}
+
+fn path_fields(path: &RepoPath) -> Vec<Field> {
+    vec![
+        Field::new("File Path", link::write_path(path.as_str())),
+        Field::new("Description", ""),
+    ]
 }
 
 fn resource_fields(resource: &Resource) -> Vec<Field> {

@@ -268,26 +268,18 @@ pub enum Effect {
 /// Largest texts for which a diff is kept, in bytes.
 pub const MAX_COMPARED_TEXT: usize = 8 << 20;
 
-/// Returns the unified diff of a new or changed file; empty if it is too large.
-pub fn file_difference(path: &RepoPath, before: Option<&str>, after: &str) -> String {
-    let old = before.unwrap_or_default();
-    if old.len() + after.len() > MAX_COMPARED_TEXT {
+/// Returns the unified diff of a new, changed or deleted file; empty if it is too large.
+pub fn file_difference(path: &RepoPath, before: Option<&str>, after: Option<&str>) -> String {
+    let (old, new) = (before.unwrap_or_default(), after.unwrap_or_default());
+    if old.len() + new.len() > MAX_COMPARED_TEXT {
         return String::new();
     }
 
-    let name = match before {
-        Some(_) => format!("a/{path}"),
+    let name = |side: &str, text: Option<&str>| match text {
+        Some(_) => format!("{side}/{path}"),
         None => "/dev/null".to_owned(),
     };
-    diff::unified(old, after, (&name, &format!("b/{path}")))
-}
-
-/// Returns the unified diff of a deleted file; empty if it is too large.
-pub fn removal_difference(path: &RepoPath, before: &str) -> String {
-    if before.len() > MAX_COMPARED_TEXT {
-        return String::new();
-    }
-    diff::unified(before, "", (&format!("a/{path}"), "/dev/null"))
+    diff::unified(old, new, (&name("a", before), &name("b", after)))
 }
 
 /// Runs a write between two fault points.
@@ -334,10 +326,9 @@ impl ActionError {
     pub fn reading(error: io::Error) -> ActionError {
         // While reading, this is our own limit, which the plan exceeds. While writing, EFBIG is a
         // limit of the machine.
-        if is_about_the_path(error.kind()) || error.kind() == io::ErrorKind::FileTooLarge {
-            ActionError::Plan(reason(&error))
-        } else {
-            ActionError::World(error)
+        match error.kind() {
+            io::ErrorKind::FileTooLarge => ActionError::Plan(reason(&error)),
+            _ => ActionError::writing(error),
         }
     }
 

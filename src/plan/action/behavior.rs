@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{ActionKind, ActionRow, Execute};
+use super::{ActionKind, Execute};
 use crate::plan::field::Field;
 use crate::plan::run::{ActionError, Outcome, Stage};
 use crate::plan::state::ModeChange;
@@ -15,9 +15,6 @@ use crate::text::resource::Resource;
 
 /// Behavior of an action. Defaults suit an action that touches no file and has no message.
 pub trait Behavior {
-    /// Returns the action's entry in the table.
-    fn row(&self) -> &'static ActionRow;
-
     /// Returns the fields derived from the value, in the format's order. A `Description` with an
     /// empty value marks the position of the description from the plan.
     fn fields(&self) -> Vec<Field>;
@@ -112,11 +109,6 @@ pub trait Behavior {
         None
     }
 
-    /// Returns the file that the action deletes.
-    fn deleted_path(&self) -> Option<&RepoPath> {
-        None
-    }
-
     /// Returns the artifact of the turn that holds the bytes to write.
     fn artifact(&self) -> Option<&str> {
         None
@@ -177,11 +169,6 @@ pub trait Behavior {
     /// Returns whether control passes to another agent, so that it must be the last action.
     fn hands_over(&self) -> bool {
         false
-    }
-
-    /// Returns its name as the format spells it.
-    fn name(&self) -> &'static str {
-        self.row().name
     }
 
     /// Returns the question for the user; the session waits for the answer.

@@ -2,8 +2,7 @@
 
 use super::behavior::{Behavior, PreviewPart, UserEdit};
 use super::body::Body;
-use super::{ActionKind, ActionRow};
-use crate::plan::action::{BodyShape, SummaryGroup};
+use super::{ActionKind, ActionRow, BodyShape, SummaryGroup};
 use crate::plan::field::Field;
 use crate::plan::run::{ActionError, Effect, Outcome, Stage};
 use crate::plan::validate::Step;
@@ -29,10 +28,6 @@ pub struct ChatWithUser {
 }
 
 impl Behavior for ChatWithUser {
-    fn row(&self) -> &'static ActionRow {
-        &ROW
-    }
-
     fn fields(&self) -> Vec<Field> {
         Vec::new()
     }

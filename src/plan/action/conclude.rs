@@ -2,8 +2,7 @@
 
 use super::behavior::{Behavior, PreviewPart, UserEdit};
 use super::body::Body;
-use super::{ActionKind, ActionRow, resource_list};
-use crate::plan::action::{BodyShape, SummaryGroup};
+use super::{ActionKind, ActionRow, BodyShape, SummaryGroup, resource_list};
 use crate::plan::field::Field;
 use crate::plan::line::key::HANDOFF_KEYS;
 use crate::plan::run::{ActionError, Effect, Outcome, Stage};
@@ -33,10 +32,6 @@ pub struct Conclude {
 }
 
 impl Behavior for Conclude {
-    fn row(&self) -> &'static ActionRow {
-        &ROW
-    }
-
     fn fields(&self) -> Vec<Field> {
         resource_list(&self.resources)
             .into_iter()

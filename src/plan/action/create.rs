@@ -6,9 +6,8 @@ use std::path::Path;
 use super::behavior::{Behavior, Editable, PreviewPart, UserEdit};
 use super::body::Body;
 use super::take::KEEP_BYTES;
-use super::{ActionKind, ActionRow, write_block};
+use super::{ActionKind, ActionRow, BodyShape, SummaryGroup, path_fields, write_block};
 use crate::host::file::{FileKind, FileMode};
-use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::diagnostic::quote;
 use crate::plan::field::Field;
 use crate::plan::line::key::PATH_KEYS;
@@ -16,11 +15,11 @@ use crate::plan::run;
 use crate::plan::run::{ActionError, Ending, MAX_COMPARED_TEXT, Outcome, Stage};
 use crate::plan::validate::simulated_files::Lookup;
 use crate::plan::validate::{Mistake, Step, Validator, elision_mistake};
+use crate::text::counted;
 use crate::text::elision::elided;
 use crate::text::keep_bytes::keep_bytes;
 use crate::text::path::RepoPath;
 use crate::text::sanitize::sanitize_line;
-use crate::text::{counted, link};
 
 /// Table entry of CREATE.
 pub static ROW: ActionRow = ActionRow {
@@ -57,15 +56,8 @@ pub struct Create {
 }
 
 impl Behavior for Create {
-    fn row(&self) -> &'static ActionRow {
-        &ROW
-    }
-
     fn fields(&self) -> Vec<Field> {
-        let mut fields = vec![
-            Field::new("File Path", link::write_path(self.path.as_str())),
-            Field::new("Description", ""),
-        ];
+        let mut fields = path_fields(&self.path);
         if self.overwrite {
             fields.push(Field::new("Overwrite", "true"));
         }
@@ -201,7 +193,7 @@ impl Behavior for Create {
         let lines = counted(self.text.lines().count(), "line");
         Ok(Outcome {
             difference: texts.map_or_else(String::new, |(before, after)| {
-                run::file_difference(&self.path, before, after)
+                run::file_difference(&self.path, before, Some(after))
             }),
             written: vec![self.path.clone()],
             ..Outcome::of(Ending::Success, format!("{verb}, {lines}"))

@@ -12,11 +12,10 @@ pub use super::Execute;
 use super::behavior::{
     Behavior, Editable, PreviewPart, ReportPart, SummaryItem, UserEdit, first_line,
 };
-use super::{ActionKind, ActionRow, write_block};
+use super::{ActionKind, ActionRow, BodyShape, SummaryGroup, write_block};
 use crate::host::file::{FileKind, Root, reason};
 use crate::host::shell::{ScriptEnd, may_set_variable, requested_interpreter};
 use crate::plan::action::body::{Body, without_optional};
-use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::diagnostic::quote;
 use crate::plan::field::Field;
 use crate::plan::line::key::COMMAND;
@@ -89,10 +88,6 @@ pub static ROW: ActionRow = ActionRow {
 };
 
 impl Behavior for Execute {
-    fn row(&self) -> &'static ActionRow {
-        &ROW
-    }
-
     fn fields(&self) -> Vec<Field> {
         let mut fields = vec![Field::new("Description", "")];
         if !self.expected_outcome.is_empty() {

@@ -2,8 +2,7 @@
 
 use super::behavior::{Behavior, PreviewPart, UserEdit};
 use super::body::Body;
-use super::{ActionKind, ActionRow, resource_list};
-use crate::plan::action::{BodyShape, SummaryGroup};
+use super::{ActionKind, ActionRow, BodyShape, SummaryGroup, resource_list};
 use crate::plan::field::Field;
 use crate::plan::line::key::HANDOFF_KEYS;
 use crate::plan::run::{ActionError, Effect, Outcome, Stage};
@@ -40,10 +39,6 @@ pub struct Invoke {
 }
 
 impl Behavior for Invoke {
-    fn row(&self) -> &'static ActionRow {
-        &ROW
-    }
-
     fn fields(&self) -> Vec<Field> {
         let list = resource_list(&self.resources);
         std::iter::once(Field::new("Agent", self.agent.as_str()))

@@ -1,8 +1,7 @@
 //! PRUNE: removes a resource from the context of the next turn.
 
 use super::behavior::{Behavior, PreviewPart};
-use super::{ActionKind, ActionRow, resource_fields};
-use crate::plan::action::{BodyShape, SummaryGroup};
+use super::{ActionKind, ActionRow, BodyShape, SummaryGroup, resource_fields};
 use crate::plan::field::Field;
 use crate::plan::line::key::RESOURCE_KEYS;
 use crate::plan::run::{ActionError, Effect, Outcome, Stage};
@@ -34,10 +33,6 @@ pub struct Prune {
 }
 
 impl Behavior for Prune {
-    fn row(&self) -> &'static ActionRow {
-        &ROW
-    }
-
     fn fields(&self) -> Vec<Field> {
         resource_fields(&self.resource)
     }
@@ -51,13 +46,12 @@ impl Behavior for Prune {
         let resource = &self.resource;
         let rendered = resource.to_string();
         let rendered = sanitize_line(&rendered);
-        let same =
-            |a: &Action| matches!(&a.kind, ActionKind::Prune(prune) if prune.resource == *resource);
+        let same = |kind: &ActionKind| matches!(kind, ActionKind::Prune(prune) if prune.resource == *resource);
         let first = validator
             .plan
             .actions
             .iter()
-            .find(|a| same(a))
+            .find(|a| same(&a.kind))
             .is_none_or(|a| std::ptr::eq(a, validator.action()));
 
         if !validator.files.facts.in_turn_context(resource) {

@@ -4,9 +4,8 @@ use std::io;
 use std::path::Path;
 
 use super::behavior::{Behavior, PreviewPart, ReportPart};
-use super::{ActionRow, resource_fields};
+use super::{ActionRow, BodyShape, SummaryGroup, resource_fields};
 use crate::host::file::{FileKind, Root};
-use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::field::Field;
 use crate::plan::line::key::RESOURCE_KEYS;
 use crate::plan::run::{ActionError, Effect, Outcome, Stage};
@@ -38,10 +37,6 @@ pub struct Read {
 }
 
 impl Behavior for Read {
-    fn row(&self) -> &'static ActionRow {
-        &ROW
-    }
-
     fn fields(&self) -> Vec<Field> {
         resource_fields(&self.resource)
     }

@@ -6,8 +6,7 @@ use super::behavior::{
     Behavior, Editable, PreviewPart, ReportPart, SummaryItem, UserEdit, first_line,
 };
 use super::body::Body;
-use super::{ActionKind, ActionRow, write_block};
-use crate::plan::action::{BodyShape, SummaryGroup};
+use super::{ActionKind, ActionRow, BodyShape, SummaryGroup, write_block};
 use crate::plan::field::Field;
 use crate::plan::line::key::QUERY;
 use crate::plan::run::{ActionError, Ending, Outcome, STOPPED, Stage, found_line};
@@ -39,10 +38,6 @@ pub struct Research {
 }
 
 impl Behavior for Research {
-    fn row(&self) -> &'static ActionRow {
-        &ROW
-    }
-
     fn fields(&self) -> Vec<Field> {
         vec![Field::new("Description", "")]
     }

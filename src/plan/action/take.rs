@@ -5,18 +5,15 @@
 //! plan records their size and hash and those of the previous version, so that no other bytes are
 //! written and no later change is overwritten.
 
-mod show;
-
 use std::io;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::behavior::{Behavior, PreviewPart};
-use super::{ActionKind, ActionRow};
+use super::{ActionKind, ActionRow, BodyShape, SummaryGroup, path_fields};
 use crate::host::file::{self, FileKind, FileMode, Root};
 use crate::plan::action::body::Body;
-use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::diagnostic::quote;
 use crate::plan::field::Field;
 use crate::plan::line::key::PATH_KEYS;
@@ -25,10 +22,10 @@ use crate::plan::run::{ActionError, Ending, Outcome, Stage};
 use crate::plan::state::{FileState, Imprint, KnownState, ModeChange, StateMode};
 use crate::plan::validate::simulated_files::Lookup;
 use crate::plan::validate::{Mistake, Step, Validator};
+use crate::text::counted;
 use crate::text::keep_bytes::keep_bytes;
-use crate::text::path::RepoPath;
+use crate::text::path::{RepoPath, is_deceptive};
 use crate::text::sanitize::sanitize_line;
-use crate::text::{counted, link};
 
 /// Field with which the user keeps the bytes that the agent did not mean to change.
 pub const KEEP_BYTES: &str = "Keep Bytes";
@@ -77,17 +74,13 @@ pub struct TakenState {
 }
 
 impl Behavior for TakePath {
-    fn row(&self) -> &'static ActionRow {
-        &ROW
-    }
-
     fn fields(&self) -> Vec<Field> {
         let becomes = self.becomes.as_ref();
-        let mut fields = vec![
-            Field::new("File Path", link::write_path(self.path.as_str())),
-            Field::new("Description", ""),
-            Field::new("Becomes", state_word(becomes.map(|state| state.mode))),
-        ];
+        let mut fields = path_fields(&self.path);
+        fields.push(Field::new(
+            "Becomes",
+            state_word(becomes.map(|state| state.mode)),
+        ));
         if let Some(state) = becomes {
             fields.push(Field::new("Artifact", format_artifact(state)));
         }
@@ -105,10 +98,6 @@ impl Behavior for TakePath {
         is_new.then_some(&self.path)
     }
 
-    fn deleted_path(&self) -> Option<&RepoPath> {
-        self.becomes.is_none().then_some(&self.path)
-    }
-
     fn check(&self, validator: &mut Validator<'_>) -> anyhow::Result<()> {
         check_take(validator, self)
     }
@@ -118,7 +107,7 @@ impl Behavior for TakePath {
     }
 
     fn preview<'a>(&'a self, step: &'a Step) -> Vec<PreviewPart<'a>> {
-        show::preview_take(self, step)
+        preview_take(self, step)
     }
 
     fn json(&self) -> Vec<(&'static str, Value)> {
@@ -140,7 +129,7 @@ impl Behavior for TakePath {
     }
 
     fn risks(&self, step: &Step) -> Vec<String> {
-        show::take_risks(self, step)
+        take_risks(self, step)
     }
 
     fn mode_change(&self) -> ModeChange {
@@ -399,6 +388,155 @@ fn is_artifact_name(name: &str) -> bool {
         && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+// Preview and risks.
+
+/// Bytes of a link's target that are shown.
+const MAX_LINK_TARGET: usize = 300;
+
+/// Returns the preview: a description, then a diff if both states are known.
+fn preview_take<'a>(take: &'a TakePath, step: &'a Step) -> Vec<PreviewPart<'a>> {
+    let mut parts = vec![PreviewPart::Text(describe_take(take, step))];
+    let is_link = |mode: Option<StateMode>| mode == Some(StateMode::Link);
+    let becomes = take.becomes.as_ref().map(|state| state.mode);
+    let is_shown = step.after.is_some() || step.removed;
+    if is_shown && !is_link(becomes) && step.before != step.after {
+        parts.push(PreviewPart::Difference {
+            path: &take.path,
+            before: step.before.as_deref(),
+            after: step.after.as_deref(),
+        });
+    }
+    parts
+}
+
+fn describe_take(take: &TakePath, step: &Step) -> Vec<String> {
+    let size = |bytes: u64| counted(bytes, "byte");
+    let before = take.previous.as_ref();
+    let before = before.map(|before| format!("{}, {}", before.mode, size(before.imprint.size)));
+    let Some(becomes) = &take.becomes else {
+        let before = before.unwrap_or_default();
+        return vec![format!("removed ({before})")];
+    };
+
+    let after = match becomes.mode {
+        StateMode::Link => format!(
+            "{} to `{}`",
+            becomes.mode,
+            link_target(step).unwrap_or_default()
+        ),
+        // Kept bytes restore the mode and usually change the size.
+        _ if take.keep_bytes => {
+            let mode = take.previous.as_ref().map_or(becomes.mode, |was| was.mode);
+            let length = step.after.as_ref().map(|after| after.len() as u64);
+            format!("{mode}, {}", size(length.unwrap_or(becomes.imprint.size)))
+        }
+        mode => format!("{mode}, {}", size(becomes.imprint.size)),
+    };
+    let mut lines = vec![match before {
+        Some(before) => format!("{before} → {after}"),
+        None => format!("new {after}"),
+    }];
+    let same = |state: &KnownState| state.imprint == becomes.imprint;
+    if take.previous.as_ref().is_some_and(same) {
+        lines.push("its bytes stay as they are".to_owned());
+    }
+    if take.keep_bytes {
+        lines.push("your encoding, line ends and mode stay".to_owned());
+    }
+    lines.push(format!(
+        "bytes: `{}`, sha256:{}",
+        becomes.artifact, becomes.imprint.hash
+    ));
+    lines
+}
+
+fn link_target(step: &Step) -> Option<String> {
+    let bytes = step.after.as_deref()?;
+    let target = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_LINK_TARGET)]);
+    Some(sanitize_line(&target).into_owned())
+}
+
+/// Returns risks that a list of file names does not reveal.
+fn take_risks(take: &TakePath, step: &Step) -> Vec<String> {
+    let path = &take.path;
+    let mut risks = Vec::new();
+    let before = take.previous.as_ref();
+    let Some(becomes) = &take.becomes else {
+        let size = before.map_or(0, |before| before.imprint.size);
+        risks.push(format!("{path} is removed ({})", counted(size, "byte")));
+        return risks;
+    };
+
+    match becomes.mode {
+        StateMode::Executable if before.is_none_or(|was| was.mode == StateMode::Link) => {
+            risks.push(format!("{path} is executable"));
+        }
+        StateMode::Link => risks.extend(describe_link(take, step)),
+        StateMode::Plain | StateMode::Executable => {}
+    }
+
+    let text = step
+        .after
+        .as_deref()
+        .and_then(|bytes| std::str::from_utf8(bytes).ok());
+    let text = text.filter(|text| becomes.mode != StateMode::Link && !text.contains('\0'));
+    let hidden = text.map_or(0, count_deceptive);
+    if hidden > 0 {
+        risks.push(format!(
+            "{path} has {hidden} hidden or misleading characters, shown as \\u{{..}}"
+        ));
+    }
+
+    risks
+}
+
+/// Describes where a link points, and whether that is outside the project.
+fn describe_link(take: &TakePath, step: &Step) -> Option<String> {
+    let bytes = step.after.as_deref()?;
+    let (path, target) = (&take.path, link_target(step)?);
+    Some(if leads_out(path.as_str(), bytes) {
+        format!("{path} becomes a link out of the project, to `{target}`")
+    } else {
+        format!("{path} becomes a link to `{target}`")
+    })
+}
+
+/// Returns whether a link target is outside the project's files, judging by its text: elsewhere, in a
+/// `.git` directory, or in TeDDy's own.
+fn leads_out(path: &str, target: &[u8]) -> bool {
+    let Ok(target) = std::str::from_utf8(target) else {
+        return true;
+    };
+    let mut dirs: Vec<&str> = path.split('/').collect();
+    dirs.pop();
+    if target.starts_with('/') {
+        return true;
+    }
+
+    for part in target.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                if dirs.pop().is_none() {
+                    return true;
+                }
+            }
+            name => dirs.push(name),
+        }
+    }
+    let is_ours = dirs
+        .first()
+        .is_some_and(|name| name.eq_ignore_ascii_case(".teddy"));
+    is_ours || dirs.iter().any(|name| name.eq_ignore_ascii_case(".git"))
+}
+
+/// Counts invisible and misleading characters.
+fn count_deceptive(text: &str) -> usize {
+    let text = text.replace("\r\n", "\n");
+    let hidden = |c: &char| !matches!(c, '\t' | '\n') && is_deceptive(*c);
+    text.chars().filter(hidden).count()
+}
+
 // Runs a TAKE in the worktree. Repeats every check of the validation, since a command can have
 // changed the path.
 
@@ -489,22 +627,19 @@ fn write_state(root: &Root, path: &Path, state: &FileState, replaces: bool) -> i
 }
 
 /// Returns the diff; empty if one side is not text.
-fn state_difference(
+fn state_difference<'a>(
     take: &TakePath,
-    before: Option<&FileState>,
-    after: Option<&FileState>,
+    before: Option<&'a FileState>,
+    after: Option<&'a FileState>,
 ) -> String {
-    let text = |state: Option<&FileState>| match state {
+    let text = |state: Option<&'a FileState>| match state {
         None => Some(None),
-        Some(state) => state.text().map(Some).map(|text| text.map(str::to_owned)),
+        Some(state) => state.text().map(Some),
     };
     let (Some(before), Some(after)) = (text(before), text(after)) else {
         return String::new();
     };
-    match after {
-        Some(after) => run::file_difference(&take.path, before.as_deref(), &after),
-        None => run::removal_difference(&take.path, before.as_deref().unwrap_or_default()),
-    }
+    run::file_difference(&take.path, before, after)
 }
 
 fn describe_change(before: Option<&FileState>, after: Option<&FileState>) -> String {

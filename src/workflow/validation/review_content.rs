@@ -43,7 +43,7 @@ fn proposed_file(kind: &ActionKind, step: &Step) -> Option<String> {
     let path = kind.path()?;
     let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
     let (before, after) = (step.before.as_ref().map(text), text(step.after.as_ref()?));
-    let change = file_difference(path, before.as_deref(), &after);
+    let change = file_difference(path, before.as_deref(), Some(&after));
     (!step.provisional && !change.is_empty()).then_some(change)
 }
 
