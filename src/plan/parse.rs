@@ -6,20 +6,21 @@
 //! finds headings that Markdown parses as something else. Rules P1-P24 are those of
 //! `docs/formats/plan.md`.
 
-mod section;
-
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use memchr::memmem;
 
-use self::section::Region;
-use super::action::body::Body;
-use super::action::border::{self, Border};
+use super::action::body::{Body, block_text};
+use super::action::border::{self, Border, border};
 use super::action::{Action, ActionRow, foreign};
 use super::diagnostic::{Diagnostic, in_order, quote};
 use super::document::Plan;
+use super::field::Field;
+use super::line::field_item::{self, Own};
 use super::line::{self, Section, looks_like_border};
+use super::memo::{self, MemoChange};
 
 use crate::text::fence::{FenceTracker, split_lines};
 use crate::text::markdown::{
@@ -53,7 +54,7 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
     let document = markdown::read(&text);
     let lines = Lines::new(&text);
     let limit = over_structure_limit(&document);
-    let regions = section::split_regions(&lines, &document.blocks);
+    let regions = split_regions(&lines, &document.blocks);
     let actions = regions
         .iter()
         .filter(|r| matches!(r.border, Some(Border::Action(_))))
@@ -100,7 +101,7 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
 pub fn has_border_of_plan(text: &str) -> bool {
     let text = normal(text);
     let document = markdown::read(&text);
-    section::split_regions(&Lines::new(&text), &document.blocks)
+    split_regions(&Lines::new(&text), &document.blocks)
         .iter()
         .any(|region| match region.border {
             Some(Border::Action(_)) => true,
@@ -132,18 +133,17 @@ struct Reader<'a> {
     /// Missing parts of the plan as a whole.
     missing: Vec<Diagnostic>,
     /// Labels of the actions, with their line ranges.
-    labels: Vec<(std::ops::Range<usize>, String)>,
+    labels: Vec<(Range<usize>, String)>,
     section: Option<Section>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn region(&mut self, region: &Region, plan: &mut Plan) {
-        let blocks = &self.blocks[region.blocks.clone()];
         match region.border {
-            None => self.before_title(blocks),
+            None => self.before_title(region),
             Some(Border::Title) if region.first_title => {
                 plan.title = region.text.clone();
-                plan.fields = section::header(self.lines, region, blocks, &mut self.diagnostics);
+                plan.fields = self.header(region);
             }
             Some(Border::Title) => self.report(
                 region.line,
@@ -153,20 +153,13 @@ impl Reader<'_> {
             Some(Border::Section(section)) => {
                 self.enter(region.line, section);
                 match section {
-                    Section::Rationale => {
-                        plan.rationale =
-                            section::rationale(self.lines, region, blocks, &mut self.diagnostics)
+                    Section::Rationale => plan.rationale = self.rationale(region),
+                    Section::Memos => plan.memos = self.memos(region),
+                    Section::Plan => {
+                        for block in self.solid_blocks(region) {
+                            self.unexpected(block.first, "expected an action's heading");
+                        }
                     }
-                    Section::Memos => {
-                        plan.memos =
-                            section::memos(self.lines, region, blocks, &mut self.diagnostics)
-                    }
-                    Section::Plan => section::report_unexpected(
-                        self.lines,
-                        blocks,
-                        "expected an action's heading",
-                        &mut self.diagnostics,
-                    ),
                 }
             }
             Some(Border::Action(row)) => self.action(row, region, plan),
@@ -241,8 +234,8 @@ impl Reader<'_> {
         }
     }
 
-    fn before_title(&mut self, blocks: &[MarkdownBlock]) {
-        if let Some(block) = blocks.iter().find(|block| block.node != BlockKind::Rule) {
+    fn before_title(&mut self, region: &Region) {
+        if let Some(block) = self.solid_blocks(region).next() {
             let text = quote(self.lines.get(block.first));
             self.report(
                 block.first,
@@ -250,6 +243,103 @@ impl Reader<'_> {
                 "start the plan with `# Title`",
             );
         }
+    }
+
+    /// Reads the list below the title (P4, P5).
+    fn header(&mut self, region: &Region) -> Vec<Field> {
+        if region.text.trim().is_empty() {
+            let hint = "write `# What this plan does`";
+            self.report(region.line, "the title is empty", hint);
+        }
+
+        let mut fields = Vec::new();
+        for block in self.solid_blocks(region) {
+            let BlockKind::List {
+                ordered: false,
+                items,
+            } = &block.node
+            else {
+                self.unexpected(block.first, "expected `- **Key:** value` or a section");
+                continue;
+            };
+            for item in items {
+                match field_item::read(self.lines, item, Own::All) {
+                    Some(entry) => fields.push(entry.field),
+                    None => self.unexpected(item.first, "expected `- **Key:** value`"),
+                }
+            }
+        }
+
+        fields
+    }
+
+    /// Reads the rationale (P6).
+    fn rationale(&mut self, region: &Region) -> String {
+        let Some((_, text)) = self.one_block(region) else {
+            return String::new();
+        };
+        if text.trim().is_empty() {
+            let hint = "say in the block why this plan is right";
+            self.report(region.line, "the rationale is empty", hint);
+        }
+
+        text
+    }
+
+    /// Reads the memos. An empty section changes nothing (P7).
+    fn memos(&mut self, region: &Region) -> Vec<MemoChange> {
+        if self.solid_blocks(region).next().is_none() {
+            return Vec::new();
+        }
+
+        let Some((line, text)) = self.one_block(region) else {
+            return Vec::new();
+        };
+        let (changes, mut wrong) = memo::parse_section(&text, line + 1);
+        self.diagnostics.append(&mut wrong);
+        changes
+    }
+
+    fn one_block(&mut self, region: &Region) -> Option<(usize, String)> {
+        let name = region.text.trim();
+        let mut first = None;
+        for block in self.solid_blocks(region) {
+            match block.fenced() {
+                Some(code) if first.is_none() => {
+                    let text = block_text(self.lines, code)
+                        .unwrap_or_else(|| self.lines.span(code.line_range.clone()).to_owned());
+                    first = Some((block.first, text));
+                }
+                Some(_) => {
+                    let message = format!("`{name}` has more than one code block");
+                    let hint = "put all of it into one block whose fence is longer than any run of backticks inside";
+                    self.report(block.first, message, hint);
+                }
+                None => self.unexpected(block.first, "expected one code block"),
+            }
+        }
+
+        if first.is_none() {
+            let message = format!("`{name}` has no code block");
+            self.report(
+                region.line,
+                message,
+                "put its text into one fenced code block",
+            );
+        }
+
+        first
+    }
+
+    /// Returns the blocks of a region other than rules.
+    fn solid_blocks(&self, region: &Region) -> impl Iterator<Item = &'a MarkdownBlock> + use<'a> {
+        let blocks = self.blocks[region.blocks.clone()].iter();
+        blocks.filter(|block| block.node != BlockKind::Rule)
+    }
+
+    fn unexpected(&mut self, line: usize, expected: &str) {
+        let message = format!("unexpected text \"{}\"", quote(self.lines.get(line)));
+        self.report(line, message, expected);
     }
 
     fn enter(&mut self, line: usize, section: Section) {
@@ -350,6 +440,78 @@ impl Reader<'_> {
         diagnostics.extend(self.missing);
         in_order(diagnostics)
     }
+}
+
+/// Part of a plan between two borders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Region {
+    /// The border that opens it; `None` before the first one.
+    border: Option<Border>,
+    text: String,
+    /// Level of the heading; 0 before the first border.
+    level: u8,
+    /// Line of the heading, from 1.
+    line: usize,
+    /// The line after its last.
+    end: usize,
+    /// Indexes of its blocks, without the heading.
+    blocks: Range<usize>,
+    /// Set for the first region with a title.
+    first_title: bool,
+}
+
+/// Splits a plan. Inside a message only the format's own headings are borders; elsewhere, any
+/// heading down to level 3.
+fn split_regions(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Region> {
+    let start = Region {
+        border: None,
+        text: String::new(),
+        level: 0,
+        line: 1,
+        end: 1,
+        blocks: 0..0,
+        first_title: false,
+    };
+    let mut regions = vec![start];
+    for (index, block) in blocks.iter().enumerate() {
+        let open = regions.last_mut().expect("there is one from the start");
+        let BlockKind::Heading {
+            level,
+            setext: false,
+            text,
+        } = &block.node
+        else {
+            open.blocks.end = index + 1;
+            continue;
+        };
+
+        let unknown = (*level <= 3 && !is_message_region(open)).then_some(Border::Unknown);
+        let Some(kind) = border(lines, blocks, index).or(unknown) else {
+            open.blocks.end = index + 1;
+            continue;
+        };
+
+        open.end = block.first;
+        let first_title =
+            kind == Border::Title && regions.iter().all(|r| r.border != Some(Border::Title));
+        let (text, level) = (text.clone(), *level);
+        regions.push(Region {
+            border: Some(kind),
+            text,
+            level,
+            line: block.first,
+            end: 0,
+            blocks: index + 1..index + 1,
+            first_title,
+        });
+    }
+
+    regions.last_mut().expect("there is one from the start").end = lines.len() + 1;
+    regions
+}
+
+fn is_message_region(region: &Region) -> bool {
+    matches!(region.border, Some(Border::Action(row)) if row.is_message())
 }
 
 /// Reports fenced blocks that are never closed, and the structure they swallow (P19).
