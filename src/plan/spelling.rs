@@ -56,23 +56,16 @@ pub fn respell(original: &str) -> Respelled {
     }
 
     let mut edits = LineEdits::new(&lines);
-    section::name_all(&lines, &blocks, &mut passages, &mut edits);
+    section::name_all(&blocks, &mut passages, &mut edits);
     let mut proposed = false;
     let last = passages.iter().rposition(passage::Passage::is_action);
     for (index, passage) in passages.iter().enumerate() {
         let own = &blocks[passage.blocks.clone()];
-        match &passage.role {
-            passage::PassageRole::Action(heading) => {
-                let context = action::ActionContext {
-                    heading,
-                    blocks: own,
-                    proposed,
-                    is_last: last == Some(index),
-                };
-                action::respell(&lines, passage, context, &mut edits);
-                proposed |= passage.is_message() && name::is_announced(&lines, passage.end);
-            }
-            _ => section::respell(&lines, passage, own, &mut edits),
+        if passage.is_action() {
+            action::respell(passage, own, proposed, last == Some(index), &mut edits);
+            proposed |= passage.is_message() && name::is_announced(&lines, passage.end);
+        } else {
+            section::respell(passage, own, &mut edits);
         }
     }
 

@@ -4,7 +4,7 @@ use std::ops::{Range, RangeInclusive};
 
 use super::edits::LineEdits;
 use super::extra::ExtraBlocks;
-use super::passage::Passage;
+use super::passage::{Passage, PassageRole};
 use crate::plan::action::{ActionRow, BodyShape};
 use crate::plan::diagnostic::quote;
 use crate::plan::line::condition::{is_aside, is_output};
@@ -40,27 +40,19 @@ struct Speller<'a, 'b> {
     proposed: bool,
 }
 
-pub(super) struct ActionContext<'a> {
-    pub heading: &'a ActionHeading,
-    pub blocks: &'a [MarkdownBlock],
-    pub proposed: bool,
-    /// Whether no other action follows.
-    pub is_last: bool,
-}
-
-/// Respells an action in the format's spelling.
+/// Respells an action in the format's spelling. `proposed`: a message above announces it; `is_last`:
+/// no other action follows.
 pub(super) fn respell<'a>(
-    lines: &'a Lines<'a>,
     passage: &Passage,
-    context: ActionContext<'_>,
+    blocks: &[MarkdownBlock],
+    proposed: bool,
+    is_last: bool,
     edits: &mut LineEdits<'a>,
 ) {
-    let ActionContext {
-        heading,
-        blocks,
-        proposed,
-        is_last,
-    } = context;
+    let PassageRole::Action(heading) = &passage.role else {
+        return;
+    };
+    let lines = edits.lines;
     let extra = ExtraBlocks {
         lines,
         row: heading.row,

@@ -23,7 +23,7 @@ const TEXT_PART: &str = "the words";
 const NOTED_PARTS: [&str; 3] = [TEXT_PART, "the heading", "the section"];
 
 pub(super) struct LineEdits<'a> {
-    lines: &'a Lines<'a>,
+    pub lines: &'a Lines<'a>,
     changed: BTreeMap<usize, LineEdit>,
     notes: Vec<SpellingNote>,
     /// Whether text next to the blocks was removed.

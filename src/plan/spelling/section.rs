@@ -32,16 +32,16 @@ const NO_RATIONALE: &str = "The plan gives none.";
 
 /// Recognizes the passages that are parts of the format, and adds missing headings.
 pub(super) fn name_all(
-    lines: &Lines<'_>,
     blocks: &[MarkdownBlock],
     passages: &mut [Passage],
     edits: &mut LineEdits<'_>,
 ) {
+    let lines = edits.lines;
     let Some(first) = passages.iter().position(Passage::is_action) else {
         return;
     };
-    title(lines, passages, first, edits);
-    memos(lines, blocks, &mut passages[..first], edits);
+    title(passages, first, edits);
+    memos(blocks, &mut passages[..first], edits);
     let (_, before) = passages.split_at_mut(1);
     let before = &mut before[..first - 1];
     let planned = before.iter().any(|passage| passage.is(Section::Plan));
@@ -57,17 +57,18 @@ pub(super) fn name_all(
         }
 
         if unknown && is_words(lines, own) {
-            rename(lines, last, Section::Plan, edits);
+            rename(last, Section::Plan, edits);
         }
     }
 
-    rationale(lines, before, edits);
-    respell_headings(lines, passages, edits);
+    rationale(before, edits);
+    respell_headings(passages, edits);
     add_missing(passages, first, edits);
 }
 
 /// Finds the title: a heading of another level, an underlined one, or a line such as `Title: ...`.
-fn title(lines: &Lines<'_>, passages: &mut [Passage], first: usize, edits: &mut LineEdits<'_>) {
+fn title(passages: &mut [Passage], first: usize, edits: &mut LineEdits<'_>) {
+    let lines = edits.lines;
     if let Some(passage) = passages
         .iter()
         .find(|passage| passage.role == PassageRole::Title)
@@ -122,12 +123,8 @@ fn title_of(line: &str) -> Option<&str> {
 }
 
 /// Finds memos under another heading, by their marks.
-fn memos(
-    lines: &Lines<'_>,
-    blocks: &[MarkdownBlock],
-    passages: &mut [Passage],
-    edits: &mut LineEdits<'_>,
-) {
+fn memos(blocks: &[MarkdownBlock], passages: &mut [Passage], edits: &mut LineEdits<'_>) {
+    let lines = edits.lines;
     if passages.iter().any(|passage| passage.is(Section::Memos)) {
         return;
     }
@@ -147,19 +144,19 @@ fn memos(
             && solid.iter().all(is_memo)
     });
     if let Some(passage) = matching {
-        rename(lines, passage, Section::Memos, edits);
+        rename(passage, Section::Memos, edits);
     }
 }
 
 /// Merges unknown sections above the actions into the rationale.
-fn rationale(lines: &Lines<'_>, passages: &mut [Passage], edits: &mut LineEdits<'_>) {
+fn rationale(passages: &mut [Passage], edits: &mut LineEdits<'_>) {
     let unknown = |passage: &Passage| matches!(passage.role, PassageRole::Unknown(_));
     if !passages
         .iter()
         .any(|passage| passage.is(Section::Rationale))
         && let Some(passage) = passages.iter_mut().find(|passage| unknown(passage))
     {
-        rename(lines, passage, Section::Rationale, edits);
+        rename(passage, Section::Rationale, edits);
     }
 
     let mut at = passages
@@ -177,7 +174,8 @@ fn rationale(lines: &Lines<'_>, passages: &mut [Passage], edits: &mut LineEdits<
     }
 }
 
-fn rename(lines: &Lines<'_>, passage: &mut Passage, section: Section, edits: &mut LineEdits<'_>) {
+fn rename(passage: &mut Passage, section: Section, edits: &mut LineEdits<'_>) {
+    let lines = edits.lines;
     let name = section.name();
     edits.replace(passage.line, format!("## {name}"));
     let original = lines.get(passage.line).trim();
@@ -185,7 +183,8 @@ fn rename(lines: &Lines<'_>, passage: &mut Passage, section: Section, edits: &mu
     passage.role = PassageRole::Section(section);
 }
 
-fn respell_headings(lines: &Lines<'_>, passages: &mut [Passage], edits: &mut LineEdits<'_>) {
+fn respell_headings(passages: &mut [Passage], edits: &mut LineEdits<'_>) {
+    let lines = edits.lines;
     for passage in passages {
         let PassageRole::Section(section) = passage.role else {
             continue;
@@ -195,7 +194,7 @@ fn respell_headings(lines: &Lines<'_>, passages: &mut [Passage], edits: &mut Lin
         let spaced = line.contains("## ");
         let is_exact = level == 2 && spaced && line::section(text) == Some(section);
         if !is_exact && name::section(line).is_some_and(|(other, _)| other == section) {
-            rename(lines, passage, section, edits);
+            rename(passage, section, edits);
         }
     }
 }
@@ -232,31 +231,22 @@ fn add_missing(passages: &[Passage], first: usize, edits: &mut LineEdits<'_>) {
 }
 
 /// Respells the text below a heading other than an action's.
-pub(super) fn respell(
-    lines: &Lines<'_>,
-    passage: &Passage,
-    blocks: &[MarkdownBlock],
-    edits: &mut LineEdits<'_>,
-) {
+pub(super) fn respell(passage: &Passage, blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>) {
     match passage.role {
         PassageRole::Section(Section::Rationale) => {
-            put_in_block(passage, blocks, edits, lines);
+            put_in_block(passage, blocks, edits);
         }
-        PassageRole::Section(Section::Memos) => respell_memos(lines, passage, blocks, edits),
-        PassageRole::Section(Section::Plan) => leave_out_words(lines, blocks, edits),
-        PassageRole::Title | PassageRole::Start => header(lines, blocks, edits),
-        PassageRole::Unknown(level) => closing(lines, passage, level, blocks, edits),
+        PassageRole::Section(Section::Memos) => respell_memos(passage, blocks, edits),
+        PassageRole::Section(Section::Plan) => leave_out_words(blocks, edits),
+        PassageRole::Title | PassageRole::Start => header(blocks, edits),
+        PassageRole::Unknown(level) => closing(passage, level, blocks, edits),
         PassageRole::Action(_) => {}
     }
 }
 
 /// Moves the rationale into a code block.
-fn put_in_block(
-    passage: &Passage,
-    blocks: &[MarkdownBlock],
-    edits: &mut LineEdits<'_>,
-    lines: &Lines<'_>,
-) {
+fn put_in_block(passage: &Passage, blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>) {
+    let lines = edits.lines;
     let solid: Vec<&MarkdownBlock> = blocks
         .iter()
         .filter(|block| block.node != BlockKind::Rule)
@@ -282,12 +272,8 @@ fn put_in_block(
 }
 
 /// Moves memos into a code block, without bullets.
-fn respell_memos(
-    lines: &Lines<'_>,
-    passage: &Passage,
-    blocks: &[MarkdownBlock],
-    edits: &mut LineEdits<'_>,
-) {
+fn respell_memos(passage: &Passage, blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>) {
+    let lines = edits.lines;
     let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
         return;
     };
@@ -339,7 +325,8 @@ fn memo(line: &str) -> Option<String> {
 }
 
 /// Removes sentences between a heading and the first action.
-fn leave_out_words(lines: &Lines<'_>, blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>) {
+fn leave_out_words(blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>) {
+    let lines = edits.lines;
     let paragraphs = blocks
         .iter()
         .filter(|block| block.node == BlockKind::Paragraph);
@@ -349,7 +336,8 @@ fn leave_out_words(lines: &Lines<'_>, blocks: &[MarkdownBlock], edits: &mut Line
 }
 
 /// Writes the fields below the title as items, and removes sentences.
-fn header(lines: &Lines<'_>, blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>) {
+fn header(blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>) {
+    let lines = edits.lines;
     for block in blocks
         .iter()
         .filter(|block| block.node == BlockKind::Paragraph)
@@ -365,7 +353,7 @@ fn header(lines: &Lines<'_>, blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>
         }
 
         if !range.clone().all(keyed) {
-            leave_out_words(lines, std::slice::from_ref(block), edits);
+            leave_out_words(std::slice::from_ref(block), edits);
             continue;
         }
 
@@ -379,13 +367,8 @@ fn header(lines: &Lines<'_>, blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>
 }
 
 /// Removes a section without effect after the actions.
-fn closing(
-    lines: &Lines<'_>,
-    passage: &Passage,
-    level: u8,
-    blocks: &[MarkdownBlock],
-    edits: &mut LineEdits<'_>,
-) {
+fn closing(passage: &Passage, level: u8, blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>) {
+    let lines = edits.lines;
     let text = heading_of(lines.get(passage.line)).map_or("", |(_, text)| text);
     let title = name::plain(text).to_lowercase();
     let title = title.trim_matches(|c: char| !c.is_alphanumeric());
