@@ -63,11 +63,6 @@ pub struct WrittenPlan {
     pub left_out: Vec<(Vec<u8>, String)>,
 }
 
-/// Writes the plan for an agent's changes.
-pub fn plan_of(changes: &[MadeChange], author: &AgentText<'_>) -> WrittenPlan {
-    plan_with_takes(changes, author, &BTreeSet::new())
-}
-
 /// Content of a plan's artifacts, by name.
 pub type TakenBytes = BTreeMap<String, Vec<u8>>;
 
@@ -265,8 +260,8 @@ struct ChosenAction<'a> {
     note: Option<String>,
 }
 
-/// Like [`plan_of`], with a TAKE for each of some paths. The caller lists those for which validation
-/// in the project rejected CREATE or EDIT.
+/// Writes the plan for an agent's changes, with a TAKE for each of some paths. The caller lists those
+/// for which validation in the project rejected CREATE or EDIT.
 pub fn plan_with_takes(
     changes: &[MadeChange],
     author: &AgentText<'_>,

@@ -24,7 +24,7 @@ use crate::plan::run::{ActionError, Ending, Executed, Outcome, STOPPED, Stage};
 use crate::plan::validate::simulated_files::Lookup;
 use crate::plan::validate::{Mistake, Step, Validator};
 use crate::text::link;
-use crate::text::path::RepoPath;
+use crate::text::path::{PathError, RepoPath};
 use crate::text::sanitize::{sanitize_blanks, sanitize_line};
 
 /// Key of the field with which the user grants a command the network.
@@ -298,9 +298,7 @@ fn missing_dir(validator: &Validator<'_>, cwd: &RepoPath) -> anyhow::Result<Opti
 
 fn wrong_variable(name: &str) -> Option<Mistake> {
     let rendered = sanitize_line(name);
-    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-        && !name.starts_with(|c: char| c.is_ascii_digit());
-    if name.is_empty() || !plain {
+    if !is_variable_name(name) {
         return Some(Mistake::new(
             format!("`{rendered}` is not a valid variable name"),
             "use letters, digits and `_`",
@@ -312,6 +310,11 @@ fn wrong_variable(name: &str) -> Option<Mistake> {
             "it decides which programs and services a command reaches; leave it as the user has it";
         Mistake::new(format!("a plan may not set `{rendered}`"), hint)
     })
+}
+
+fn is_variable_name(name: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    !name.is_empty() && name.bytes().all(is_part) && !name.as_bytes()[0].is_ascii_digit()
 }
 
 fn duplicate_variable(name: &str) -> Mistake {
@@ -427,27 +430,15 @@ fn parse_cwd(body: &mut Body<'_>) -> Option<Option<RepoPath>> {
         return Some(None);
     }
 
-    body.name(&field, |name| {
-        RepoPath::parse(
-            name.strip_prefix("./")
-                .unwrap_or(name)
-                .trim_end_matches('/'),
-        )
-        .map_err(|e| keep_absolute_error(name, e))
-    })
-    .map(Some)
-}
-
-/// Keeps the "absolute path" error for `/` itself.
-fn keep_absolute_error(
-    name: &str,
-    error: crate::text::path::PathError,
-) -> crate::text::path::PathError {
-    if name.starts_with('/') {
-        crate::text::path::PathError::Absolute
-    } else {
-        error
-    }
+    let parse = |name: &str| {
+        let relative = name.strip_prefix("./").unwrap_or(name);
+        match RepoPath::parse(relative.trim_end_matches('/')) {
+            // `/` itself is an absolute path, not an empty one.
+            Err(_) if name.starts_with('/') => Err(PathError::Absolute),
+            parsed => parsed,
+        }
+    };
+    body.name(&field, parse).map(Some)
 }
 
 /// Reads `env`: one nested item per variable.
@@ -485,10 +476,7 @@ fn parse_variable(item: &str) -> Option<(String, String)> {
     let at = item.find([':', '='])?;
     let name = item[..at].trim_matches(['`', '*', ' ']);
     let mut value = item[at + 1..].trim_start_matches('*').trim();
-    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-        && !name.starts_with(|c: char| c.is_ascii_digit());
-
-    if name.is_empty() || !plain {
+    if !is_variable_name(name) {
         return None;
     }
 

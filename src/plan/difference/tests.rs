@@ -30,7 +30,7 @@ fn check_round_trip(
     author: &AgentText<'_>,
 ) -> Result<WrittenPlan, TestCaseError> {
     let changes = changes(before, after);
-    let written = plan_of(&changes, author);
+    let written = plan_with_takes(&changes, author, &BTreeSet::new());
     let reading = read(&written.text);
     prop_assert_eq!(&reading.diagnostics, &[], "{}", written.text);
     prop_assert_eq!(reading.repaired.level, Level::Clean, "{}", written.text);

@@ -74,20 +74,27 @@ fn over_gap(state: GrammarState, gap: Gap) -> GrammarStep {
     }
 }
 
-/// Returns the step over misplaced text, which costs only once.
+/// Returns the step over misplaced text.
 fn prose(state: GrammarState, price: Cost) -> GrammarStep {
+    misplaced(state, RepairEvent::Prose, price)
+}
+
+/// Returns the step at structure of another plan after the fence around the whole plan.
+fn second_plan(state: GrammarState) -> GrammarStep {
+    misplaced(state, RepairEvent::SecondPlan, cost::SECOND_PLAN)
+}
+
+/// Returns the step over something that has no place here, which costs only once.
+fn misplaced(state: GrammarState, event: RepairEvent, price: Cost) -> GrammarStep {
     if state.prose {
         return GrammarStep::to(state, 0);
     }
 
-    GrammarStep::with_event(
-        RepairEvent::Prose,
-        GrammarState {
-            prose: true,
-            ..state
-        },
-        price,
-    )
+    let next = GrammarState {
+        prose: true,
+        ..state
+    };
+    GrammarStep::with_event(event, next, price)
 }
 
 /// Returns the cost of leaving a place, and whether the plan is broken there.
@@ -138,28 +145,8 @@ fn at_action(state: GrammarState, shape: BodyShape) -> GrammarStep {
         return second_plan(state);
     }
 
-    move_on(state, state.at(position), Some(RepairEvent::Action)).plus(if early {
-        cost::MISSING
-    } else {
-        0
-    })
-}
-
-/// Returns the step at structure of another plan after the fence around the whole plan; costs only
-/// once.
-fn second_plan(state: GrammarState) -> GrammarStep {
-    if state.prose {
-        return GrammarStep::to(state, 0);
-    }
-
-    GrammarStep::with_event(
-        RepairEvent::SecondPlan,
-        GrammarState {
-            prose: true,
-            ..state
-        },
-        cost::SECOND_PLAN,
-    )
+    move_on(state, state.at(position), Some(RepairEvent::Action))
+        .plus(cost::when(early, cost::MISSING))
 }
 
 fn at_section(state: GrammarState, section: Section) -> GrammarStep {

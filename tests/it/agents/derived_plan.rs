@@ -1,9 +1,12 @@
 //! Plans derived from an agent's changes, from the draft to the user's files and back. The tests
 //! write the draft by hand.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use teddy::plan::difference::{AgentText, FileState, MadeChange, StateMode, WrittenPlan, plan_of};
+use teddy::plan::difference::{
+    AgentText, FileState, MadeChange, StateMode, WrittenPlan, plan_with_takes,
+};
 
 use crate::plans::{create, plan};
 use crate::support::TestRepo;
@@ -98,7 +101,7 @@ fn waits(repo: &TestRepo, changes: &[MadeChange]) -> WrittenPlan {
         title: "Tidy up",
         rationale: "I tidied up.\n\n## Action Plan\n### `EXECUTE`\n",
     };
-    let written = plan_of(changes, &words);
+    let written = plan_with_takes(changes, &words, &BTreeSet::new());
     repo.reply(&plan("Nothing yet", &[create("none", "n\n")]));
     repo.done(&["plan", "-m", "tidy up"]);
 
@@ -244,7 +247,7 @@ fn p39_what_the_user_changed_meanwhile_is_refused_and_stays() {
 #[test]
 fn p39_a_take_that_somebody_made_up_never_runs() {
     let repo = project();
-    let written = plan_of(&work(), &AgentText::default());
+    let written = plan_with_takes(&work(), &AgentText::default(), &BTreeSet::new());
     let why = "the turn has no `taken/01`, whose bytes TAKE needs";
     let out = repo.teddy_reads(&["execute", "-", "-y"], &written.text);
     assert_ne!(out.code, 0, "{out}");

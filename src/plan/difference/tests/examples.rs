@@ -22,7 +22,7 @@ fn check(changes: &[MadeChange], expected: &[&str]) -> WrittenPlan {
         title: "T",
         rationale: "Because.",
     };
-    let written = plan_of(changes, &author);
+    let written = plan_with_takes(changes, &author, &BTreeSet::new());
     let (plan, mistakes) = parse(&written.text);
     assert_eq!(mistakes, []);
     let actions: Vec<String> = plan
@@ -190,13 +190,11 @@ fn p41_a_path_that_no_plan_can_name_is_left_out_and_said() {
 #[test]
 fn p41_an_agent_that_changed_nothing_has_its_message_shown() {
     let message_of = |rationale: &str| {
-        let written = plan_of(
-            &[],
-            &AgentText {
-                title: "Q",
-                rationale,
-            },
-        );
+        let author = AgentText {
+            title: "Q",
+            rationale,
+        };
+        let written = plan_with_takes(&[], &author, &BTreeSet::new());
         let reading = read(&written.text);
         assert_eq!(reading.diagnostics, []);
         let actions = reading.plan.actions.iter();
@@ -258,7 +256,7 @@ fn p41_many_files_and_large_ones_take_no_more_time_than_their_bytes() {
         )
     };
     let many: Vec<MadeChange> = (0..50_000).map(change).collect();
-    let written = plan_of(&many, &AgentText::default());
+    let written = plan_with_takes(&many, &AgentText::default(), &BTreeSet::new());
     assert_eq!(written.left_out.len(), 48_000);
 
     let mut large = String::new();
