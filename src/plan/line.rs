@@ -12,8 +12,8 @@ pub mod prose;
 pub mod value;
 
 use crate::plan::action::{ActionRow, ROWS};
-use crate::text::fence;
-use crate::text::markdown::{columns, heading_text};
+use crate::text::fence::{self, columns};
+use crate::text::markdown::heading_text;
 
 /// Longest key, in bytes.
 const MAX_KEY: usize = 60;

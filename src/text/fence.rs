@@ -96,19 +96,21 @@ pub fn read(line: &str) -> Option<FenceLine<'_>> {
     })
 }
 
-/// Returns the indentation in columns, and the rest of the line.
-pub fn split_indent(line: &str) -> (usize, &str) {
-    let body = line.trim_start_matches([' ', '\t']);
-    let blanks = &line[..line.len() - body.len()];
-    let indent = blanks.bytes().fold(0, |column, b| {
-        if b == b'\t' {
+/// Returns the width of a text in columns, with tab stops at multiples of 4.
+pub fn columns(text: &str) -> usize {
+    text.chars().fold(0, |column, c| {
+        if c == '\t' {
             column / 4 * 4 + 4
         } else {
             column + 1
         }
-    });
+    })
+}
 
-    (indent, body)
+/// Returns the indentation in columns, and the rest of the line.
+pub fn split_indent(line: &str) -> (usize, &str) {
+    let body = line.trim_start_matches([' ', '\t']);
+    (columns(&line[..line.len() - body.len()]), body)
 }
 
 /// Returns the length of the longest run of an ASCII character.

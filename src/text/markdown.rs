@@ -10,7 +10,9 @@
 use std::ops::{Range, RangeInclusive};
 use std::time::{Duration, Instant};
 
-use comrak::nodes::{AstNode, NodeCodeBlock, NodeValue};
+use super::fence::columns;
+use comrak::arena_tree::NodeEdge;
+use comrak::nodes::{Ast, AstNode, ListType, NodeCodeBlock, NodeValue};
 use comrak::{Arena, Options, format_html, try_parse_document};
 
 /// Maximum nesting of blocks in the result. Deeper blocks are omitted, but counted in
@@ -133,16 +135,11 @@ pub fn read(text: &str) -> Document {
         };
     };
 
-    let lines = Lines::new(text);
-    let mut builder = BlockBuilder::new(&lines);
-    for edge in root.traverse() {
-        match edge {
-            comrak::arena_tree::NodeEdge::Start(node) => builder.enter(node),
-            comrak::arena_tree::NodeEdge::End(node) => builder.exit(node),
-        }
+    Document {
+        blocks: child_blocks(root, 1, &Lines::new(text)),
+        depth: block_depth(root),
+        abandoned: false,
     }
-
-    builder.finish()
 }
 
 /// Returns all fenced code blocks with their lines, including the fences and those in lists.
@@ -198,205 +195,117 @@ pub fn heading_text(line: &str) -> &str {
     }
 }
 
-/// Returns the width of a text in columns, with tab stops at multiples of 4.
-pub fn columns(text: &str) -> usize {
-    text.chars().fold(0, |column, c| {
-        if c == '\t' {
-            column / 4 * 4 + 4
-        } else {
-            column + 1
-        }
-    })
+fn is_block(node: &AstNode<'_>) -> bool {
+    let value = &node.data.borrow().value;
+    value.block() && !matches!(value, NodeValue::Document)
 }
 
-struct BlockBuilder<'a> {
-    lines: &'a Lines<'a>,
-    /// The document, and the open lists and items.
-    frames: Vec<Frame>,
-    /// Number of open block nodes below the document.
-    depth: usize,
-    /// Maximum of `depth`.
-    deepest: usize,
-    /// Number of open nodes at or below a leaf, whose content is ignored.
-    skipped: usize,
-}
-
-#[derive(Default)]
-struct Frame {
-    span: (usize, usize),
-    /// For the document and items.
-    blocks: Vec<MarkdownBlock>,
-    items: Vec<Item>,
-}
-
-impl<'a> BlockBuilder<'a> {
-    fn new(lines: &'a Lines<'a>) -> BlockBuilder<'a> {
-        BlockBuilder {
-            lines,
-            frames: vec![Frame::default()],
-            depth: 0,
-            deepest: 0,
-            skipped: 0,
-        }
-    }
-
-    fn finish(mut self) -> Document {
-        let blocks = self
-            .frames
-            .pop()
-            .map(|frame| frame.blocks)
-            .unwrap_or_default();
-        Document {
-            blocks,
-            depth: self.deepest,
-            abandoned: false,
-        }
-    }
-
-    fn enter(&mut self, node: &AstNode<'_>) {
-        let data = node.data.borrow();
-        if matches!(data.value, NodeValue::Document) || !data.value.block() {
-            return;
-        }
-
-        self.depth += 1;
-        self.deepest = self.deepest.max(self.depth);
-        if self.skipped > 0 {
-            self.skipped += 1;
-            return;
-        }
-
-        let span = self.span(&data);
-        let container = matches!(data.value, NodeValue::List(_) | NodeValue::Item(_));
-        if container && self.depth <= MAX_NESTING {
-            self.frames.push(Frame {
-                span,
-                ..Frame::default()
-            });
-            return;
-        }
-
-        let node = self.leaf(&data.value, span);
-        self.push(MarkdownBlock {
-            first: span.0,
-            last: span.1,
-            node,
-        });
-        self.skipped = 1;
-    }
-
-    fn exit(&mut self, node: &AstNode<'_>) {
-        let data = node.data.borrow();
-        if matches!(data.value, NodeValue::Document) || !data.value.block() {
-            return;
-        }
-
-        self.depth -= 1;
-        if self.skipped > 0 {
-            self.skipped -= 1;
-            return;
-        }
-
-        let frame = self
-            .frames
-            .pop()
-            .expect("every container that ends was entered");
-        match &data.value {
-            NodeValue::List(list) => {
-                let ordered = list.list_type == comrak::nodes::ListType::Ordered;
-                let node = BlockKind::List {
-                    ordered,
-                    items: frame.items,
-                };
-                self.push(MarkdownBlock {
-                    first: frame.span.0,
-                    last: frame.span.1,
-                    node,
-                });
+/// Returns the nesting of the blocks below the document. Does not recurse: it has no limit.
+fn block_depth<'a>(root: &'a AstNode<'a>) -> usize {
+    let (mut depth, mut deepest) = (0, 0);
+    for edge in root.traverse() {
+        match edge {
+            NodeEdge::Start(node) if is_block(node) => {
+                depth += 1;
+                deepest = deepest.max(depth);
             }
-            _ => self.top().items.push(Item {
-                first: frame.span.0,
-                blocks: frame.blocks,
-            }),
+            NodeEdge::End(node) if is_block(node) => depth -= 1,
+            _ => {}
         }
     }
+    deepest
+}
 
-    fn push(&mut self, block: MarkdownBlock) {
-        self.top().blocks.push(block);
-    }
-
-    fn top(&mut self) -> &mut Frame {
-        self.frames
-            .last_mut()
-            .expect("the document's frame is never popped during the walk")
-    }
-
-    /// Returns the first and last line of a node. An end at column 0 means the line before.
-    fn span(&self, data: &comrak::nodes::Ast) -> (usize, usize) {
-        let (start, end) = (data.sourcepos.start, data.sourcepos.end);
-        let last = if end.column == 0 {
-            end.line.saturating_sub(1)
-        } else {
-            end.line
-        };
-
-        let first = start.line.max(1);
-        (first, last.clamp(first, self.lines.len().max(first)))
-    }
-
-    fn leaf(&self, value: &NodeValue, span: (usize, usize)) -> BlockKind {
-        match value {
-            NodeValue::Heading(heading) => BlockKind::Heading {
-                level: heading.level,
-                setext: heading.setext,
-                text: self.heading(heading.setext, span),
+/// Returns the blocks directly below a node, which are nested this deep.
+fn child_blocks<'a>(node: &'a AstNode<'a>, depth: usize, lines: &Lines<'_>) -> Vec<MarkdownBlock> {
+    let block = |node: &'a AstNode<'a>| {
+        let data = node.data.borrow();
+        let (first, last) = line_span(&data, lines);
+        let node = match &data.value {
+            NodeValue::List(list) if depth <= MAX_NESTING => BlockKind::List {
+                ordered: list.list_type == ListType::Ordered,
+                items: list_items(node, depth + 1, lines),
             },
-            NodeValue::CodeBlock(code) => BlockKind::Code(self.code(code, span.0, span.1)),
-            NodeValue::Paragraph => BlockKind::Paragraph,
-            NodeValue::ThematicBreak => BlockKind::Rule,
-            NodeValue::HtmlBlock(_) => BlockKind::Html,
-            NodeValue::BlockQuote => BlockKind::Quote,
-            _ => BlockKind::Other,
-        }
-    }
+            value => leaf(value, first, last, lines),
+        };
+        MarkdownBlock { first, last, node }
+    };
+    let children = node.children().filter(|child| is_block(child));
+    children.map(block).collect()
+}
 
-    fn heading(&self, setext: bool, span: (usize, usize)) -> String {
-        if setext {
-            let lines = span.0..span.1;
-            return lines
-                .map(|n| self.lines.get(n).trim())
+fn list_items<'a>(list: &'a AstNode<'a>, depth: usize, lines: &Lines<'_>) -> Vec<Item> {
+    let is_item = |node: &&'a AstNode<'a>| {
+        depth <= MAX_NESTING && matches!(node.data.borrow().value, NodeValue::Item(_))
+    };
+    let item = |node: &'a AstNode<'a>| Item {
+        first: line_span(&node.data.borrow(), lines).0,
+        blocks: child_blocks(node, depth + 1, lines),
+    };
+    list.children().filter(is_item).map(item).collect()
+}
+
+/// Returns the first and last line of a node. An end at column 0 means the line before.
+fn line_span(data: &Ast, lines: &Lines<'_>) -> (usize, usize) {
+    let (start, end) = (data.sourcepos.start, data.sourcepos.end);
+    let last = if end.column == 0 {
+        end.line.saturating_sub(1)
+    } else {
+        end.line
+    };
+
+    let first = start.line.max(1);
+    (first, last.clamp(first, lines.len().max(first)))
+}
+
+fn leaf(value: &NodeValue, first: usize, last: usize, lines: &Lines<'_>) -> BlockKind {
+    match value {
+        NodeValue::Heading(heading) if heading.setext => BlockKind::Heading {
+            level: heading.level,
+            setext: true,
+            text: (first..last)
+                .map(|line| lines.get(line).trim())
                 .collect::<Vec<_>>()
-                .join(" ");
-        }
-        heading_text(self.lines.get(span.0)).to_owned()
+                .join(" "),
+        },
+        NodeValue::Heading(heading) => BlockKind::Heading {
+            level: heading.level,
+            setext: false,
+            text: heading_text(lines.get(first)).to_owned(),
+        },
+        NodeValue::CodeBlock(code) => BlockKind::Code(code_block(code, first, last, lines)),
+        NodeValue::Paragraph => BlockKind::Paragraph,
+        NodeValue::ThematicBreak => BlockKind::Rule,
+        NodeValue::HtmlBlock(_) => BlockKind::Html,
+        NodeValue::BlockQuote => BlockKind::Quote,
+        _ => BlockKind::Other,
+    }
+}
+
+fn code_block(code: &NodeCodeBlock, first: usize, last: usize, lines: &Lines<'_>) -> MarkdownCode {
+    if !code.fenced {
+        return MarkdownCode {
+            info: String::new(),
+            fence_char: None,
+            fence_len: 0,
+            indent: 4,
+            is_closed: true,
+            line_range: first..last + 1,
+        };
     }
 
-    fn code(&self, code: &NodeCodeBlock, first: usize, last: usize) -> MarkdownCode {
-        if !code.fenced {
-            let (info, line_range) = (String::new(), first..last + 1);
-            return MarkdownCode {
-                info,
-                fence_char: None,
-                fence_len: 0,
-                indent: 4,
-                is_closed: true,
-                line_range,
-            };
-        }
-
-        let fence_char = char::from(code.fence_char);
-        let fence: String = std::iter::repeat_n(fence_char, code.fence_length).collect();
-        let opener = self.lines.get(first);
-        let indent = columns(&opener[..opener.find(&fence).unwrap_or(0)]);
-        let end = if code.closed { last } else { last + 1 };
-        MarkdownCode {
-            info: code.info.clone(),
-            fence_char: Some(fence_char),
-            fence_len: code.fence_length,
-            indent,
-            is_closed: code.closed,
-            line_range: first + 1..end.max(first + 1),
-        }
+    let fence_char = char::from(code.fence_char);
+    let fence: String = std::iter::repeat_n(fence_char, code.fence_length).collect();
+    let opener = lines.get(first);
+    let indent = columns(&opener[..opener.find(&fence).unwrap_or(0)]);
+    let end = if code.closed { last } else { last + 1 };
+    MarkdownCode {
+        info: code.info.clone(),
+        fence_char: Some(fence_char),
+        fence_len: code.fence_length,
+        indent,
+        is_closed: code.closed,
+        line_range: first + 1..end.max(first + 1),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::plan::field::Field;
 use crate::plan::line::{self, is_fence, split_key, split_marker};
-use crate::text::markdown::{BlockKind, Item, Lines, columns};
+use crate::text::fence::columns;
+use crate::text::markdown::{BlockKind, Item, Lines};
 
 /// Known keys, as the format spells them.
 const KEYS: [&str; 20] = [
