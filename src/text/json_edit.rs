@@ -30,12 +30,11 @@ const WAS_NOTHING: &str = "\t";
 
 /// Returns a new text with a list that has this value, at a path of keys.
 pub fn created(path: &[&str], value: &Value) -> String {
-    let text = "{}\n";
-    let new = nested(path, value);
-    match (parse(text), path.first()) {
-        (Some(node), Some(key)) => insert_into_empty(text, &node, Some(key), &new),
-        _ => text.to_owned(),
-    }
+    format!(
+        "{:#}
+",
+        nested(path, value)
+    )
 }
 
 /// Returns `true` if a text has nothing but what [`created`] wrote, apart from one value.
@@ -45,16 +44,18 @@ pub fn is_created(text: &str, without_ours: &str) -> bool {
 
 fn nested(path: &[&str], value: &Value) -> Value {
     let list = Value::Array(vec![value.clone()]);
-    let keys = path.iter().skip(1).rev();
-    keys.fold(list, |inner, key| serde_json::json!({ *key: inner }))
+    path.iter()
+        .rev()
+        .fold(list, |inner, key| serde_json::json!({ *key: inner }))
 }
 
 /// Appends a value to the list at a path of keys. Creates missing parts of the path. `None` if the
 /// text is not JSON, or the path does not lead to a list.
 pub fn push(text: &str, path: &[&str], value: &Value) -> Option<String> {
     if text.trim().is_empty() {
-        let key = Value::from(*path.first()?);
-        let new = JsonLayout::of(text).pretty(&nested(path, value), "");
+        let (first, below) = path.split_first()?;
+        let key = Value::from(*first);
+        let new = JsonLayout::of(text).pretty(&nested(below, value), "");
         return Some(format!("{text}{{{WAS_NOTHING}{key}: {new}}}"));
     }
     let mut node = parse(text)?;
@@ -64,7 +65,7 @@ pub fn push(text: &str, path: &[&str], value: &Value) -> Option<String> {
         };
         // Of duplicate keys the last one counts, as in serde_json.
         let Some((_, _, child)) = members.iter().rev().find(|(name, ..)| name == key) else {
-            let new = nested(&path[at..], value);
+            let new = nested(&path[at + 1..], value);
             return Some(insert(text, &node, Some(key), &new));
         };
         node = child.clone();
@@ -150,21 +151,6 @@ fn insert(text: &str, node: &JsonNode, key: Option<&str>, value: &Value) -> Stri
     let rendered = member(layout.pretty(value, indent_at(text, node.span.start)));
     let (before, after) = text.split_at(node.span.start + 1);
     format!("{before}{WAS_EMPTY}{rendered}{after}")
-}
-
-fn insert_into_empty(text: &str, node: &JsonNode, key: Option<&str>, value: &Value) -> String {
-    let layout = JsonLayout::of(text);
-    let rendered = layout.pretty(value, layout.unit);
-    let rendered = match key {
-        Some(key) => format!("{}: {rendered}", Value::from(key)),
-        None => rendered,
-    };
-    let (unit, end) = (layout.unit, layout.line_end);
-    format!(
-        "{}{end}{unit}{rendered}{end}{}",
-        &text[..=node.span.start],
-        &text[node.span.end - 1..]
-    )
 }
 
 struct JsonLayout<'t> {
