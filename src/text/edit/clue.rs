@@ -4,8 +4,8 @@
 use unicode_normalization::UnicodeNormalization;
 
 use super::closest::plain;
-use crate::text::fence;
 use crate::text::sanitize::sanitize_tabbed;
+use crate::text::{counted, fence};
 
 const QUOTED: usize = 40;
 
@@ -281,8 +281,7 @@ fn squeezed(line: &str) -> String {
 fn blanks(run: &str) -> String {
     let count = |c: char, name: &str| match run.matches(c).count() {
         0 => None,
-        1 => Some(format!("1 {name}")),
-        n => Some(format!("{n} {name}s")),
+        number => Some(counted(number as u64, name)),
     };
     let counts: Vec<String> = [count('\t', "tab"), count(' ', "space")]
         .into_iter()

@@ -2,6 +2,7 @@
 //! there.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use super::closest::{Closest, find_closest};
 use super::{MatchError, MatchPlace, Tier, clue};
@@ -280,86 +281,57 @@ struct SideBySide<'a> {
     closest: &'a Closest,
 }
 
-enum FirstDifference {
-    /// Line of FIND, line of the file.
-    Changed(usize, usize),
-    /// FIND omits lines of the file: the first of them, their number, the next line of FIND.
-    LeftOut(usize, usize, usize),
-    /// A line of FIND that is missing in the file before the second line.
-    Surplus(usize, usize),
-}
-
 impl SideBySide<'_> {
+    /// Describes the first difference.
     fn difference(&self) -> Vec<String> {
-        match self.first() {
-            Some(FirstDifference::Changed(f, t)) => {
-                let name = clue::name(self.find[f], self.file[t]);
-                self.render_excerpt(
-                    format!("the first difference is at line {}: {name}", t + 1),
-                    t,
-                    Some(f),
-                )
-            }
-            Some(FirstDifference::LeftOut(t, many, f)) => {
-                let skipped = if many == 1 {
-                    format!("line {}", t + 1)
-                } else {
-                    format!("lines {} to {}", t + 1, t + many)
-                };
-
-                let blank = if self.file[t..t + many].iter().all(|l| l.trim().is_empty()) {
-                    ", blank in the file"
-                } else {
-                    ""
-                };
-                self.render_excerpt(
-                    format!("FIND leaves out {skipped}{blank}, above its line {}", f + 1),
-                    t,
-                    None,
-                )
-            }
-            Some(FirstDifference::Surplus(f, t)) => {
-                let line = self.find[f];
-                let message = if clue::is_elided(line) {
-                    format!(
-                        "line {} of FIND stands for lines that are left out; FIND has to be complete",
-                        f + 1
-                    )
-                } else if line.trim().is_empty() {
-                    format!(
-                        "line {} of FIND is blank; the file has no blank line there",
-                        f + 1
-                    )
-                } else {
-                    format!("line {} of FIND is not there", f + 1)
-                };
-                self.render_excerpt(message, t, Some(f))
-            }
-            None => Vec::new(),
-        }
-    }
-
-    fn first(&self) -> Option<FirstDifference> {
         let mut next: Option<usize> = None;
         for (f, t) in self.closest.pairs.iter().enumerate() {
             match (*t, next) {
                 (None, _) => {
-                    return Some(FirstDifference::Surplus(
-                        f,
-                        next.unwrap_or(self.closest.lines.start),
-                    ));
+                    let line = next.unwrap_or(self.closest.lines.start);
+                    return self.render_excerpt(self.surplus(f), line, Some(f));
                 }
                 (Some(t), Some(expected)) if t > expected => {
-                    return Some(FirstDifference::LeftOut(expected, t - expected, f));
+                    return self.render_excerpt(self.left_out(expected..t, f), expected, None);
                 }
                 (Some(t), _) if self.find[f] != self.file[t] => {
-                    return Some(FirstDifference::Changed(f, t));
+                    let name = clue::name(self.find[f], self.file[t]);
+                    let message = format!("the first difference is at line {}: {name}", t + 1);
+                    return self.render_excerpt(message, t, Some(f));
                 }
                 (Some(t), _) => next = Some(t + 1),
             }
         }
 
-        None
+        Vec::new()
+    }
+
+    /// Says that the file does not have a line of FIND.
+    fn surplus(&self, find: usize) -> String {
+        let (line, number) = (self.find[find], find + 1);
+        if clue::is_elided(line) {
+            format!(
+                "line {number} of FIND stands for lines that are left out; FIND has to be complete"
+            )
+        } else if line.trim().is_empty() {
+            format!("line {number} of FIND is blank; the file has no blank line there")
+        } else {
+            format!("line {number} of FIND is not there")
+        }
+    }
+
+    /// Says that FIND does not have lines of the file above one of its own.
+    fn left_out(&self, lines: Range<usize>, find: usize) -> String {
+        let skipped = match lines.len() {
+            1 => format!("line {}", lines.end),
+            _ => format!("lines {} to {}", lines.start + 1, lines.end),
+        };
+        let is_blank = self.file[lines].iter().all(|line| line.trim().is_empty());
+        let blank = if is_blank { ", blank in the file" } else { "" };
+        format!(
+            "FIND leaves out {skipped}{blank}, above its line {}",
+            find + 1
+        )
     }
 
     /// Returns a message and the file's lines around `line`, with the line of FIND under it.
