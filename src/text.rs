@@ -30,6 +30,8 @@ pub mod shell_word;
 pub mod transplant;
 pub mod yaml;
 
+use regex::Regex;
+
 /// Returns a short hash of a text, in hexadecimal.
 pub fn digest(text: &str) -> String {
     use sha2::{Digest, Sha256};
@@ -108,9 +110,37 @@ pub fn beginning(text: &str, most: usize) -> std::borrow::Cow<'_, str> {
     if text.len() <= most {
         return text.into();
     }
-    let mut ends = (0..=most).rev();
-    let end = ends.find(|&at| text.is_char_boundary(at));
-    format!("{}\n(cut here)", &text[..end.unwrap_or_default()]).into()
+    let end = floor_char_boundary(text, most);
+    format!("{}\n(cut here)", &text[..end]).into()
+}
+
+/// Returns the last position up to `at` at which a text can be split.
+pub fn floor_char_boundary(text: &str, at: usize) -> usize {
+    let mut ends = (0..=at.min(text.len())).rev();
+    ends.find(|&end| text.is_char_boundary(end))
+        .unwrap_or_default()
+}
+
+/// Decodes `%XX`. Anything else stays.
+fn percent_decoded(text: &[u8]) -> Vec<u8> {
+    let (mut out, mut remaining) = (Vec::new(), text);
+    while let Some((&first, after)) = remaining.split_first() {
+        let digits = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
+        let code = digits.and_then(|two| u8::from_str_radix(two, 16).ok());
+        if let (b'%', Some(code)) = (first, code) {
+            out.push(code);
+            remaining = &after[2..];
+        } else {
+            out.push(first);
+            remaining = after;
+        }
+    }
+    out
+}
+
+/// Compiles a pattern that is a constant.
+fn constant_regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the pattern is a constant that the tests compile")
 }
 
 #[cfg(test)]

@@ -30,10 +30,10 @@ use crate::plan::repair::Level;
 use crate::plan::state::Imprint;
 use crate::plan::validate::{Entry, Facts, written};
 use crate::text::damage::renames;
-use crate::text::link;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::text::sanitize::sanitize_line;
+use crate::text::{floor_char_boundary, link};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeChange {
@@ -92,7 +92,8 @@ fn compose_text(author: &AgentText<'_>, left_out: &[(Vec<u8>, String)]) -> PlanT
         .collect();
     let title = title.trim();
     let message = normalize_text(author.rationale);
-    let message = truncate_text(message.trim());
+    let message = message.trim();
+    let message = &message[..floor_char_boundary(message, MAX_AGENT_TEXT)];
     let message = if message.is_empty() {
         SILENT_AGENT
     } else {
@@ -130,12 +131,6 @@ fn without_code(message: &str) -> String {
 fn normalize_text(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     text.replace('\0', "")
-}
-
-fn truncate_text(text: &str) -> &str {
-    let end = (0..=MAX_AGENT_TEXT.min(text.len())).rev();
-    let end = end.into_iter().find(|&at| text.is_char_boundary(at));
-    &text[..end.unwrap_or_default()]
 }
 
 /// Lists the changes that are not in the plan.

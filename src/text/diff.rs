@@ -139,12 +139,8 @@ pub struct Difference {
     pub left_out: usize,
 }
 
-/// Returns all hunks for a preview, with differences within lines marked.
-pub fn hunks(old: &str, new: &str) -> Vec<Hunk> {
-    difference(old, new, usize::MAX).hunks
-}
-
-/// Returns the hunks for a preview, limited to `most` lines in total.
+/// Returns the hunks for a preview, with differences within lines marked, limited to `most` lines in
+/// total.
 pub fn difference(old: &str, new: &str, most: usize) -> Difference {
     let (old, new) = (lines(old), lines(new));
     let steps = compare(&old, &new);

@@ -5,6 +5,7 @@
 //! `.gitmodules` from its first syntax error on, and so does this module.
 
 use super::path::{GitFile, git_file};
+use super::percent_decoded;
 use super::sanitize::sanitize_line;
 
 /// git ignores attributes in lines of this length or longer.
@@ -74,7 +75,7 @@ fn is_refused_url(url: &[u8]) -> bool {
         .iter()
         .any(|start| url.starts_with(start.as_bytes()));
     if is_relative || url.starts_with(b"git://") {
-        return decoded(url).contains(&b'\n') || leaves_host(url);
+        return percent_decoded(url).contains(&b'\n') || leaves_host(url);
     }
 
     let schemes = ["http", "https", "ftp", "ftps"];
@@ -134,7 +135,7 @@ fn is_valid(url: &[u8], can_lack_host: bool) -> bool {
         && is_port(port)
         && [user, path].iter().all(|part| has_valid_escapes(part))
         && !climbs_above_root(path)
-        && !decoded(url).contains(&b'\n')
+        && !percent_decoded(url).contains(&b'\n')
 }
 
 fn is_port(port: &[u8]) -> bool {
@@ -146,7 +147,7 @@ fn is_port(port: &[u8]) -> bool {
 
 fn climbs_above_root(path: &[u8]) -> bool {
     let end = path.iter().position(|byte| b"?#".contains(byte));
-    let path = decoded(&path[..end.unwrap_or(path.len())]);
+    let path = percent_decoded(&path[..end.unwrap_or(path.len())]);
     let mut depth = 0_usize;
     for part in path.split(|&byte| byte == b'/').skip(1) {
         match part {
@@ -163,23 +164,6 @@ fn has_valid_escapes(text: &[u8]) -> bool {
     let mut escapes = text.split(|&byte| byte == b'%').skip(1);
     escapes
         .all(|remaining| remaining.len() >= 2 && remaining[..2].iter().all(u8::is_ascii_hexdigit))
-}
-
-/// Decodes `%XX`.
-fn decoded(url: &[u8]) -> Vec<u8> {
-    let (mut out, mut remaining) = (Vec::new(), url);
-    while let Some((&first, after)) = remaining.split_first() {
-        let digits = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
-        let code = digits.and_then(|two| u8::from_str_radix(two, 16).ok());
-        if let (b'%', Some(code)) = (first, code) {
-            out.push(code);
-            remaining = &after[2..];
-        } else {
-            out.push(first);
-            remaining = after;
-        }
-    }
-    out
 }
 
 /// Reads settings as git does, up to the first syntax error. In a blob, git takes a byte order mark for

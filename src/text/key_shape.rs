@@ -13,6 +13,8 @@ use std::sync::{LazyLock, OnceLock};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::Regex;
 
+use super::constant_regex;
+
 /// A format of keys.
 pub(super) struct KeyShape {
     pub name: &'static str,
@@ -479,10 +481,8 @@ const fn any(
     pattern: &'static str,
 ) -> KeyShape {
     KeyShape {
-        name,
-        marks,
-        pattern,
         filter: Any,
+        ..shape(name, marks, pattern)
     }
 }
 
@@ -519,7 +519,7 @@ impl KeyShape {
             true => format!("{start}(?:{pattern})"),
             false => format!("{start}(?P<key>{pattern})"),
         };
-        Regex::new(&full).expect("the patterns are constants that the tests compile")
+        constant_regex(&full)
     }
 }
 

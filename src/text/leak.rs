@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::secret;
+use super::{constant_regex, floor_char_boundary, secret};
 
 // Replaces a user's name. It is a generic name, so it is not reported again.
 const PLACEHOLDER: &str = "user";
@@ -171,11 +171,11 @@ pub fn masked_excerpt(text: &str, leak: &Leak, all: &[Leak]) -> String {
     let line = text[..leak.range.start].rfind('\n').map_or(0, |at| at + 1);
     let newline = text[leak.range.end..].find('\n');
     let line_end = newline.map_or(text.len(), |at| leak.range.end + at);
-    let start = boundary(
+    let start = floor_char_boundary(
         text,
         line.max(leak.range.start.saturating_sub(CONTEXT_BYTES)),
     );
-    let end = boundary(text, line_end.min(leak.range.end + CONTEXT_BYTES));
+    let end = floor_char_boundary(text, line_end.min(leak.range.end + CONTEXT_BYTES));
 
     let mut excerpt = String::from(if start > line { "..." } else { "" });
     let mut at = start;
@@ -304,40 +304,32 @@ static HOME: LazyLock<Regex> = LazyLock::new(|| {
     let dirs = "home|run/media|[Uu]sers|Documents(?: |%20)and(?: |%20)Settings";
     let first = SEPARATOR.replacen("/{1,3}", "/", 1);
     let pattern = format!("(?P<before>{first})(?P<dir>{dirs}){SEPARATOR}(?P<name>{NAME})");
-    Regex::new(&pattern).expect("the pattern is a constant that the tests compile")
+    constant_regex(&pattern)
 });
 
 // Names of Windows can have spaces. Only a separator shows where they end.
-static REST_OF_NAME: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"^((?: [\p{L}\p{N}._-]+){1,4})\\";
-    Regex::new(pattern).expect("the pattern is a constant that the tests compile")
-});
+static REST_OF_NAME: LazyLock<Regex> =
+    LazyLock::new(|| constant_regex(r"^((?: [\p{L}\p{N}._-]+){1,4})\\"));
 
 // Claude Code names a project's directory after its path.
 static JOINED: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"projects[/\\]{1,4}-(?:home|Users)-(?P<name>[\p{L}\p{N}_.]+)";
-    Regex::new(pattern).expect("the pattern is a constant that the tests compile")
+    constant_regex(r"projects[/\\]{1,4}-(?:home|Users)-(?P<name>[\p{L}\p{N}_.]+)")
 });
 
-static TILDE: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"~(?P<name>[\p{L}_][\p{L}\p{N}._-]+)";
-    Regex::new(pattern).expect("the pattern is a constant that the tests compile")
-});
+static TILDE: LazyLock<Regex> =
+    LazyLock::new(|| constant_regex(r"~(?P<name>[\p{L}_][\p{L}\p{N}._-]+)"));
 
 // Where systems have homes besides `/home` and `/Users`, with `/` for every separator.
 static ROOTS: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = concat!(
+    constant_regex(concat!(
         r"(?:/{0,3}(?-u:\b)[A-Za-z]:|(?:/mnt|/cygdrive)?/[A-Za-z]|/var|/usr|/export|/mnt|/data|/net|/nfs",
         r"|/private|/System/Volumes/Data|/Volumes/[^/]+|/host|/rootfs|/hostfs)$",
-    );
-    Regex::new(pattern).expect("the pattern is a constant that the tests compile")
+    ))
 });
 
 // What an escape or a terminal's color leaves in front of a path.
-static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"(?:\\[nrt]|\\u[0-9A-Fa-f]{4}|\x1b\[[0-9;]{0,16}[mK])$";
-    Regex::new(pattern).expect("the pattern is a constant that the tests compile")
-});
+static ESCAPE: LazyLock<Regex> =
+    LazyLock::new(|| constant_regex(r"(?:\\[nrt]|\\u[0-9A-Fa-f]{4}|\x1b\[[0-9;]{0,16}[mK])$"));
 
 /// Returns the paths in a text that name a person. Paths below `home` count wherever it is.
 pub(super) fn home_paths(text: &str, home: Option<&str>) -> Vec<HomePath> {
@@ -354,11 +346,10 @@ pub(super) fn home_paths(text: &str, home: Option<&str>) -> Vec<HomePath> {
 
     paths.extend(JOINED.captures_iter(text).filter_map(|captures| {
         let (start, name) = (captures.get(0)?.start(), captures.name("name")?);
-        let path = HomePath {
+        (!is_generic(name.as_str())).then(|| HomePath {
             range: start..name.end(),
             name: name.start(),
-        };
-        (!is_generic(name.as_str())).then_some(path)
+        })
     }));
     let own_name = home.and_then(|home| home.trim_end_matches('/').rsplit('/').next());
     paths.extend(tildes(text, own_name));
@@ -398,7 +389,7 @@ fn is_whole_path(text: &str, start: usize, name: Range<usize>) -> bool {
     let is_page = [
         ".html", ".htm", ".php", ".js", ".css", ".json", ".png", ".svg", ".tsx", ".vue",
     ];
-    let before = &text[boundary(text, start.saturating_sub(24))..start];
+    let before = &text[floor_char_boundary(text, start.saturating_sub(24))..start];
     let before = before
         .trim_end_matches(['"', '\'', '`', '\\'])
         .to_lowercase();
@@ -460,7 +451,7 @@ fn own(text: &str, home: Option<&str>) -> Vec<HomePath> {
 /// Returns `true` if a path starts here or at a directory of homes in front, rather than the middle
 /// of another path or of a URL.
 fn is_start(text: &str, start: usize, needs_drive: bool) -> bool {
-    let before = &text[boundary(text, start.saturating_sub(FAR))..start];
+    let before = &text[floor_char_boundary(text, start.saturating_sub(FAR))..start];
     let is_escaped = ESCAPE.is_match(before);
     let decoded = decoded(before);
     let ends_word =
@@ -535,14 +526,6 @@ fn with_slashes(word: &str) -> String {
         }
     }
     path
-}
-
-/// Returns the last position up to `at` at which the text can be split.
-pub(super) fn boundary(text: &str, at: usize) -> usize {
-    let mut offsets = (0..=at).rev();
-    offsets
-        .find(|at| text.is_char_boundary(*at))
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

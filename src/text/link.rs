@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 
+use super::percent_decoded;
 use super::resource::is_url;
 use crate::text::markdown::unescape;
 
@@ -217,7 +218,7 @@ fn agree(text: String, destination: String) -> Result<String, LinkError> {
         return checked_scheme(text);
     }
 
-    if relative != text && percent_decoded(&relative).as_deref() != Some(text.as_str()) {
+    if relative != text && percent_decoded(relative.as_bytes()) != text.as_bytes() {
         return Err(LinkError::Mismatch { text, destination });
     }
 
@@ -340,34 +341,7 @@ fn with_forward_slashes(text: &str) -> String {
     }
 }
 
-/// `None` if the result is not UTF-8.
-fn percent_decoded(text: &str) -> Option<String> {
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let hex = bytes
-            .get(at + 1..at + 3)
-            .and_then(|pair| std::str::from_utf8(pair).ok());
-        match hex
-            .filter(|_| bytes[at] == b'%')
-            .and_then(|pair| u8::from_str_radix(pair, 16).ok())
-        {
-            Some(byte) => {
-                decoded.push(byte);
-                at += 3;
-            }
-            None => {
-                decoded.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-
-    String::from_utf8(decoded).ok()
-}
-
-/// The inverse of [`percent_decoded`].
+/// Writes a name so that [`decode_name`] returns it.
 fn escape_name(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for (at, c) in name.char_indices() {

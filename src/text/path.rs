@@ -285,14 +285,6 @@ impl Borrow<str> for RepoPath {
     }
 }
 
-impl std::str::FromStr for RepoPath {
-    type Err = PathError;
-
-    fn from_str(text: &str) -> Result<RepoPath, PathError> {
-        RepoPath::parse(text)
-    }
-}
-
 /// Converts paths for display.
 pub fn lossy_paths(paths: &[Vec<u8>]) -> Vec<String> {
     paths.iter().map(|path| lossy(path)).collect()

@@ -26,15 +26,24 @@ pub fn sanitize_line(text: &str) -> Cow<'_, str> {
 /// no-break space is part of a word.
 pub fn sanitize_blanks(text: &str) -> Cow<'_, str> {
     let hidden = |c: char| !matches!(c, ' ' | '\t' | '\n' | '\r') && is_blank(c);
-    if !text.contains(hidden) {
+    escape(text, hidden)
+}
+
+/// Shows these characters as `\u{..}`.
+fn escape(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&hidden) {
         return Cow::Borrowed(text);
     }
 
-    let escaped = text.chars().map(|c| match hidden(c) {
-        true => format!("\\u{{{:x}}}", u32::from(c)),
-        false => c.to_string(),
-    });
-    Cow::Owned(escaped.collect())
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match hidden(c) {
+            true => write!(out, "\\u{{{:x}}}", u32::from(c)),
+            false => out.write_char(c),
+        }
+        .expect("writing to a string cannot fail");
+    }
+    Cow::Owned(out)
 }
 
 /// Like [`sanitize_line`], but keeps tabs, so that the line can be copied.
@@ -70,23 +79,14 @@ pub fn sanitize_block(text: &str) -> Cow<'_, str> {
 /// Like [`visible_block`], but also keeps spaces, tabs and CRLF, for text that programs parse.
 pub fn sanitize_text(text: &str) -> Cow<'_, str> {
     let hidden = |c: char| !matches!(c, '\n' | '\t') && is_deceptive(c);
-    if !text.contains(hidden) {
-        return Cow::Borrowed(text);
+    let parts: Vec<_> = text
+        .split("\r\n")
+        .map(|part| escape(part, hidden))
+        .collect();
+    match parts.iter().all(|part| matches!(part, Cow::Borrowed(_))) {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(parts.join("\r\n")),
     }
-
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\r' if chars.peek() == Some(&'\n') => out.push(c),
-            c if hidden(c) => {
-                write!(out, "\\u{{{:x}}}", u32::from(c)).expect("writing to a string cannot fail")
-            }
-            c => out.push(c),
-        }
-    }
-
-    Cow::Owned(out)
 }
 
 /// Like [`visible_block`], and shows each byte that is not UTF-8 as `\xff`.

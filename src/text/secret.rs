@@ -12,6 +12,7 @@ use std::sync::LazyLock;
 use aho_corasick::AhoCorasick;
 use regex::Regex;
 
+use super::constant_regex;
 use super::key_shape::key_shapes;
 
 const ASSIGNED: &str = "value assigned to a secret's name";
@@ -27,20 +28,19 @@ const MAX_QUOTED_KEY: usize = 128;
 // line. Unquoted code does not match, because it continues after a name. Without an upper bound the
 // pattern is compiled three times faster; `is_random_value` has the bound.
 static ASSIGNMENT: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = concat!(
+    constant_regex(concat!(
         r"(?i-u)(?:secret|passw(?:or)?d|passphrase|token|credentials?|",
         r"(?:api|access|auth|secret|private|encryption|signing|account|master)[_-]?key)",
         r#"(?:[_-]?(?:base|value))?\\{0,7}["'`]?\s{0,8}(?::=|=>|=|:)\s{0,8}(?:bearer )?"#,
         // JSON in a string has a backslash before each quote.
         r#"(?:\\{1,7}["']([!-!#-&(-\[\]-~]{20,})\\{1,7}["']|"([!-!#-~]{20,})"|'([!-&(-~]{20,})'|([A-Za-z0-9_+/=.~-]{20,})[ \t]*(?:[\r\n]|\z))"#,
-    );
-    Regex::new(pattern).expect("the pattern is a constant that the tests compile")
+    ))
 });
 
 static QUOTED_KEY: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern =
-        r#"["']key\\{0,7}["']\s{0,8}:\s{0,8}\\{0,7}["']([A-Za-z0-9_+/=-]{24,})\\{0,7}["']"#;
-    Regex::new(pattern).expect("the pattern is a constant that the tests compile")
+    constant_regex(
+        r#"["']key\\{0,7}["']\s{0,8}:\s{0,8}\\{0,7}["']([A-Za-z0-9_+/=-]{24,})\\{0,7}["']"#,
+    )
 });
 
 // One of these is in each name that the patterns match. Most texts have none, and the patterns take

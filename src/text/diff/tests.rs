@@ -8,7 +8,11 @@ use super::*;
 fn preview(old: &str, new: &str) -> String {
     let number = |n: Option<usize>| n.map_or("-".to_owned(), |n| n.to_string());
     let mut out = String::new();
-    for line in hunks(old, new).iter().flat_map(|hunk| &hunk.lines) {
+    for line in difference(old, new, usize::MAX)
+        .hunks
+        .iter()
+        .flat_map(|hunk| &hunk.lines)
+    {
         let text: String = line
             .pieces
             .iter()
@@ -67,7 +71,7 @@ proptest! {
                 (numbers, joined(change.values()))
             }));
         }
-        let actual = hunks(&old, &new).into_iter().flat_map(|hunk| hunk.lines);
+        let actual = difference(&old, &new, usize::MAX).hunks.into_iter().flat_map(|hunk| hunk.lines);
         let actual = actual.map(|line| {
             let from_0 = |number: Option<usize>| number.map(|number| number - 1);
             let pieces: Vec<_> = line.pieces.iter().map(|(differs, text)| (*differs, &**text)).collect();
@@ -196,7 +200,7 @@ fn words_of_a_line_of_megabytes_are_not_marked() {
     let differs = |words: usize| {
         let old = "word ".repeat(words);
         let new = format!("{}{old}", "other ");
-        let hunks = hunks(&old, &new);
+        let hunks = difference(&old, &new, usize::MAX).hunks;
         let lines = hunks[0].lines.iter();
         lines
             .flat_map(|line| &line.pieces)
