@@ -44,6 +44,11 @@ mod user_git;
 pub(in crate::git) mod version;
 pub mod worktree;
 
+use std::io::ErrorKind;
+use std::path::Path;
+
+use anyhow::Context as _;
+
 use object::absent::MissingObject;
 
 /// Converts gix's errors, adding the failed operation.
@@ -61,5 +66,14 @@ impl<T, E: Into<gix::Error>> During<T> for Result<T, E> {
                 .map_or_else(|| anyhow::anyhow!("{text}"), anyhow::Error::new)
                 .context(action.to_string())
         })
+    }
+}
+
+pub(in crate::git) fn remove_if_exists(path: &Path) -> anyhow::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("removing `{}`", path.display()))
+        }
+        _ => Ok(()),
     }
 }

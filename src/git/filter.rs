@@ -221,6 +221,12 @@ impl Filter<'_> {
         read_converted(converted.during(during())?).with_context(during)
     }
 
+    /// Returns the content that git stores for a file.
+    pub(in crate::git) fn stored(&mut self, path: &[u8], bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
+        let cleaned = self.clean(path, bytes)?;
+        Ok(cleaned.unwrap_or_else(|| bytes.to_vec()))
+    }
+
     pub(in crate::git) fn writes_as_is(
         &mut self,
         path: &[u8],
@@ -299,11 +305,9 @@ impl Filter<'_> {
                 return Ok(None);
             };
             // A result that the filter rejects counts as a change that does not fit.
-            let stored = self.clean(path, applied.as_slice()).ok();
-            let id = stored.map(|stored| {
-                let stored = stored.as_deref().unwrap_or(&applied);
-                compute_hash(self.repository.object_hash(), Kind::Blob, stored)
-            });
+            let stored = self.stored(path, &applied).ok();
+            let hash = self.repository.object_hash();
+            let id = stored.map(|stored| compute_hash(hash, Kind::Blob, &stored));
             if id.is_some_and(|id| id.is_ok_and(|id| id == target_id)) {
                 return Ok(Some(applied));
             }

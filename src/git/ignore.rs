@@ -116,6 +116,21 @@ impl<'r> LazyRules<'r> {
     }
 }
 
+/// Returns a rule for one path, on a line of its own. A rule for a directory does not match a link to
+/// one.
+pub(in crate::git) fn rule_for(path: &[u8]) -> Vec<u8> {
+    let mut rule = b"\n/".to_vec();
+    for byte in path {
+        if b"\\*?[ ".contains(byte) {
+            rule.push(b'\\');
+        }
+        rule.push(*byte);
+    }
+
+    rule.push(b'\n');
+    rule
+}
+
 /// Rejects rule files above these paths that must not be opened, for example pipes.
 fn check_rules(repository: &Repository, paths: &[&[u8]]) -> Result<(), Irregular> {
     let paths = paths.iter().map(|path| Path::new(OsStr::from_bytes(path)));
@@ -221,6 +236,11 @@ impl TextRules {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rule_is_for_one_path() {
+        assert_eq!(rule_for(b"a b/[c]*"), b"\n/a\\ b/\\[c]\\*\n");
+    }
 
     #[test]
     fn the_last_rule_that_fits_decides() {

@@ -319,7 +319,7 @@ impl Repository {
     pub fn blob_id(&self, bytes: &[u8]) -> anyhow::Result<BlobId> {
         gix::objs::compute_hash(self.gix.object_hash(), Kind::Blob, bytes)
             .map(BlobId)
-            .map_err(|e| anyhow::anyhow!("{e}").context("hashing"))
+            .during("hashing")
     }
 
     pub fn empty_tree(&self) -> TreeId {

@@ -163,7 +163,7 @@ impl Repository {
         let opened = Repository::of(gix, dirs.0, dirs.1, self.read_only);
         let unreadable = |format| OpenError::RefFormat(self.git_dir().to_owned(), format);
         let opened = opened.map_err(unreadable)?;
-        opened.memory.share_trees(&self.memory);
+        opened.memory.trees.share(&self.memory.trees);
         Ok(opened)
     }
 

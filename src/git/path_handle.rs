@@ -67,7 +67,7 @@ pub(in crate::git) struct PathHandle {
 
 impl Top {
     pub(in crate::git) fn open(path: &Path) -> io::Result<Top> {
-        let folder = crate::host::file::openat(rustix::fs::CWD, path, dir_flags(), Mode::empty())?;
+        let folder = file::openat(CWD, path, dir_flags(), Mode::empty())?;
         Ok(Top {
             dir: folder,
             mounts: Mounts::Entered,
@@ -228,22 +228,13 @@ impl PathHandle {
                 executable,
             } => (source, permissions, executable),
         };
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(match permissions {
+        let mut file = self.create_new(match permissions {
             // No other user can read the file before it has the permissions of the file that it
             // replaces.
             Some(permissions) => permissions & 0o700 | 0o200,
             None if *executable => 0o777,
             None => 0o666,
-        });
-
-        let mut file = File::from(crate::host::file::openat(
-            &self.dir,
-            self.name.as_slice(),
-            flags,
-            mode,
-        )?);
+        })?;
         let written = source.write_to(&mut file).and_then(|()| {
             if let Some(permissions) = permissions {
                 rustix::fs::fchmod(&file, Mode::from_raw_mode(*permissions))?;
@@ -263,6 +254,15 @@ impl PathHandle {
         }
 
         written
+    }
+
+    /// Creates a file for writing. Fails if the name exists.
+    fn create_new(&self, mode: RawMode) -> io::Result<File> {
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(mode);
+        let opened = file::openat(&self.dir, self.name.as_slice(), flags, mode);
+        Ok(File::from(opened?))
     }
 
     /// Swaps this name with another one. `false` if the file system does not support it.
@@ -338,19 +338,15 @@ impl PathHandle {
     }
 
     pub(in crate::git) fn remove_all(&self) -> io::Result<()> {
-        crate::host::file::remove_at(&self.dir, OsStr::from_bytes(&self.name))
+        file::remove_at(&self.dir, OsStr::from_bytes(&self.name))
     }
 
     /// Creates a copy with the content, permissions and mtime of `source`. The kernel shares blocks
     /// if the file system can. Fails if the name exists.
     pub(in crate::git) fn copy_from(&self, source: &mut File) -> io::Result<()> {
         let metadata = source.metadata()?;
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // Private until it has the permissions of the source.
-        let mode = Mode::from_raw_mode(0o600);
-        let opened = crate::host::file::openat(&self.dir, self.name.as_slice(), flags, mode)?;
-        let mut file = File::from(opened);
+        let mut file = self.create_new(0o600)?;
         let copied = io::copy(source, &mut file)
             .and_then(|_| file.set_permissions(metadata.permissions()))
             .and_then(|()| file.set_modified(metadata.modified()?));
@@ -375,13 +371,11 @@ impl PathHandle {
 }
 
 fn step(dir: &OwnedFd, name: &[u8], missing: IfMissing) -> Result<OwnedFd, Errno> {
-    match crate::host::file::openat(dir, name, dir_flags(), Mode::empty()) {
+    match file::openat(dir, name, dir_flags(), Mode::empty()) {
         Err(Errno::NOENT) if missing == IfMissing::Make => {
             match rustix::fs::mkdirat(dir, name, Mode::from_raw_mode(0o777)) {
                 // Another thread or process can create it first.
-                Ok(()) | Err(Errno::EXIST) => {
-                    crate::host::file::openat(dir, name, dir_flags(), Mode::empty())
-                }
+                Ok(()) | Err(Errno::EXIST) => file::openat(dir, name, dir_flags(), Mode::empty()),
                 Err(error) => Err(error),
             }
         }
@@ -543,7 +537,7 @@ pub(in crate::git) fn sync_parent_dir(handle: &PathHandle) -> io::Result<bool> {
 }
 
 fn open_for_sync(handle: &PathHandle, flags: OFlags) -> rustix::io::Result<OwnedFd> {
-    crate::host::file::openat(&handle.dir, handle.name.as_slice(), flags, Mode::empty())
+    file::openat(&handle.dir, handle.name.as_slice(), flags, Mode::empty())
 }
 
 // Caches the last resolved directory for the next path in it.
@@ -654,10 +648,8 @@ pub(in crate::git) fn clone_blocks(
     source: &File,
     executable: bool,
 ) -> io::Result<()> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mode = Mode::from_raw_mode(if executable { 0o777 } else { 0o666 });
-    let file = crate::host::file::openat(&handle.dir, handle.name.as_slice(), flags, mode)?;
-    let shared = ficlone(&File::from(file), source);
+    let file = handle.create_new(if executable { 0o777 } else { 0o666 })?;
+    let shared = ficlone(&file, source);
     if shared.is_err() {
         handle.remove()?;
     }

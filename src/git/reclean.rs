@@ -117,8 +117,7 @@ fn stored(
         return Ok(None);
     }
 
-    let cleaned = after.clean(path, bytes.as_slice())?;
-    let cleaned = cleaned.unwrap_or_else(|| bytes.clone());
+    let cleaned = after.stored(path, &bytes)?;
     let comes_back = after.smudge(path, cleaned.clone())? == bytes;
     Ok(comes_back.then_some(cleaned))
 }

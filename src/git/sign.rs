@@ -15,7 +15,7 @@ use crate::git::object;
 use crate::git::object::id::{CommitId, TagId};
 use crate::git::repository::Repository;
 use crate::git::scratch::BorrowingRepository;
-use crate::git::user_git::{in_checkout, silent_git, user_git};
+use crate::git::user_git::{git_for, silent_git, user_git};
 use crate::host::file::read_regular;
 use crate::host::foreground::{self, Foreground};
 use crate::host::interrupt;
@@ -84,22 +84,26 @@ fn parse_accepted(stderr: &str) -> Option<AcceptedSignature> {
     Some(AcceptedSignature { signer, key })
 }
 
+/// Parts of the messages of git and ssh, and what they mean.
+const REFUSALS: [(&str, &str); 4] = [
+    (
+        "allowedSignersFile",
+        "git cannot tell whose key it is: `gpg.ssh.allowedSignersFile` names no file that is there",
+    ),
+    (
+        "No principal matched",
+        "its key is not in the file that `gpg.ssh.allowedSignersFile` names",
+    ),
+    ("incorrect signature", "it is not what the key has signed"),
+    ("no signature found", "it has no signature"),
+];
+
 fn explain_refusal(stderr: &str) -> String {
     let after = |start: &str| {
         let mut lines = stderr.lines();
         let tail = lines.find_map(|line| line.strip_prefix(start))?;
         Some(sanitize_line(tail.split(' ').next().unwrap_or_default()).into_owned())
     };
-    if stderr.contains("allowedSignersFile") {
-        return "git cannot tell whose key it is: `gpg.ssh.allowedSignersFile` names no file that is \
-                there"
-            .to_owned();
-    }
-
-    if stderr.contains("No principal matched") {
-        return "its key is not in the file that `gpg.ssh.allowedSignersFile` names".to_owned();
-    }
-
     if let Some(key) = after("[GNUPG:] NO_PUBKEY ") {
         return format!("git cannot tell whose key it is: the public key {key} is not here");
     }
@@ -108,12 +112,9 @@ fn explain_refusal(stderr: &str) -> String {
         return format!("it is not what the key {key} has signed");
     }
 
-    if stderr.contains("incorrect signature") {
-        return "it is not what the key has signed".to_owned();
-    }
-
-    if stderr.contains("no signature found") {
-        return "it has no signature".to_owned();
+    let known = REFUSALS.iter().find(|(sign, _)| stderr.contains(sign));
+    if let Some((_, explanation)) = known {
+        return (*explanation).to_owned();
     }
 
     let mut messages = stderr.lines().filter(|line| !line.starts_with("[GNUPG:]"));
@@ -213,7 +214,7 @@ pub fn sign_tag(
 }
 
 fn signing_settings(repository: &Repository) -> anyhow::Result<Vec<(String, OsString)>> {
-    let mut git = in_checkout(user_git(repository.workdir())?, repository);
+    let mut git = git_for(repository)?;
     let listed = run_checked(git.args(["config", "--list", "-z"]), "list its settings")?;
 
     let entries = listed.split(|&byte| byte == 0).filter_map(|entry| {

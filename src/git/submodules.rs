@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::git::object::TreeId;
 use crate::git::repository::Repository;
-use crate::git::user_git::{in_checkout, silent_git};
+use crate::git::user_git::silent_git_for;
 
 /// Returns the paths of the submodules of a tree. A `.gitmodules` that git cannot read names none.
 pub fn list_submodules(repository: &Repository, tree: TreeId) -> anyhow::Result<BTreeSet<Vec<u8>>> {
@@ -13,7 +13,7 @@ pub fn list_submodules(repository: &Repository, tree: TreeId) -> anyhow::Result<
         return Ok(BTreeSet::new());
     };
 
-    let mut git = in_checkout(silent_git(repository.workdir())?, repository);
+    let mut git = silent_git_for(repository)?;
     git.args(["config", "-z", "--blob", &entry.id.to_string()])
         .args(["--get-regexp", r"^submodule\..*\.path$"]);
     let listed = git.output()?.stdout;

@@ -50,6 +50,16 @@ pub(super) fn silent_git(dir: &Path) -> anyhow::Result<Command> {
     Ok(command)
 }
 
+/// Returns the user's git for the files of a repository.
+pub(super) fn git_for(repository: &Repository) -> anyhow::Result<Command> {
+    user_git(repository.workdir()).map(|git| in_checkout(git, repository))
+}
+
+/// Like [`git_for`], without hooks.
+pub(super) fn silent_git_for(repository: &Repository) -> anyhow::Result<Command> {
+    silent_git(repository.workdir()).map(|git| in_checkout(git, repository))
+}
+
 pub(super) fn in_checkout(mut command: Command, repository: &Repository) -> Command {
     command
         .env("GIT_DIR", repository.git_dir())

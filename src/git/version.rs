@@ -193,9 +193,8 @@ impl TreeVersion<'_> {
         path: &[u8],
         bytes: &[u8],
     ) -> anyhow::Result<Vec<u8>> {
-        let stored = self.filter.clean(path, bytes)?;
-        self.filter
-            .smudge(path, stored.unwrap_or_else(|| bytes.to_vec()))
+        let stored = self.filter.stored(path, bytes)?;
+        self.filter.smudge(path, stored)
     }
 
     pub(in crate::git) fn stores(
@@ -204,11 +203,10 @@ impl TreeVersion<'_> {
         bytes: &[u8],
         entry: &TreeEntry,
     ) -> anyhow::Result<bool> {
-        let Ok(stored) = self.filter.clean(path, bytes) else {
+        let Ok(stored) = self.filter.stored(path, bytes) else {
             return Ok(false);
         };
-        let stored = stored.as_deref().unwrap_or(bytes);
-        Ok(self.repository.blob_id(stored)?.0 == entry.id)
+        Ok(self.repository.blob_id(&stored)?.0 == entry.id)
     }
 
     pub(in crate::git) fn apply_to_disk(

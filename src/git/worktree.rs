@@ -164,15 +164,8 @@ pub fn session_worktree(
         )
     };
 
-    registered::discard_record(repository, session).with_context(during)?;
     let record = record::worktree_record(repository, session);
-    remove_unknown(&root, &record, session).with_context(during)?;
-    let state = prepare_path(&root, session)?;
-    root.clear(session).with_context(during)?;
-
-    // Left by an interrupted run.
-    root.remove_git_dir(session).with_context(during)?;
-    root.worktree(session).with_context(during)?;
+    let state = enter(repository, &root, &record, session).with_context(during)?;
     record.check_index();
     let mut worktree = SessionWorktree {
         repository: repository.with_worktree(&path, &record.index())?,
@@ -295,6 +288,23 @@ fn remove_unknown(
         record.forget_layer();
     }
     Ok(())
+}
+
+/// Prepares the path of a session's worktree, and returns what was there.
+fn enter(
+    repository: &Repository,
+    root: &WorktreeRoot,
+    record: &WorktreeRecord,
+    session: &str,
+) -> anyhow::Result<PathState> {
+    registered::discard_record(repository, session)?;
+    remove_unknown(root, record, session)?;
+    let state = prepare_path(root, session)?;
+    // Left by an interrupted run.
+    root.clear(session)?;
+    root.remove_git_dir(session)?;
+    root.worktree(session)?;
+    Ok(state)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

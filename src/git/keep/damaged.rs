@@ -12,6 +12,7 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use gix::ObjectId;
 use gix::zlib::Decompress;
 use gix::zlib::stream::inflate;
 use rustix::fs::{Mode, OFlags};
@@ -19,6 +20,7 @@ use rustix::fs::{Mode, OFlags};
 use crate::git::keep::pack::keep;
 use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::object::{Commit, CommitId, absent};
+use crate::git::remove_if_exists;
 use crate::git::repository::Repository;
 use crate::git::stat::{self, NameKind};
 use crate::host::file::failure;
@@ -169,7 +171,7 @@ pub(super) fn quarantine_object(
     path: &Path,
     name: &str,
 ) -> anyhow::Result<bool> {
-    let quarantine_dir = repository.teddy_dir().join("undo").join("objects");
+    let quarantine_dir = quarantined_objects_dir(repository);
     make_dirs(&quarantine_dir)
         .with_context(|| format!("cannot create `{}`", quarantine_dir.display()))?;
 
@@ -222,7 +224,7 @@ pub fn fs_now(repository: &Repository) -> anyhow::Result<FsTime> {
         .and_then(|file| file.as_file().metadata())
         .with_context(|| format!("cannot write in `{}`", dir.display()))?;
 
-    Ok(FsTime(metadata.ctime(), metadata.ctime_nsec()))
+    Ok(FsTime::of(&metadata))
 }
 
 /// Moves loose objects to `undo/objects` that changed since a moment and do not match their name.
@@ -266,7 +268,7 @@ fn changed_object_name(
     let is_id = name.len() == repository.gix.object_hash().len_in_hex()
         && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     let metadata = entry.metadata().ok().filter(|_| is_id)?;
-    (FsTime(metadata.ctime(), metadata.ctime_nsec()) >= since).then_some(name)
+    (FsTime::of(&metadata) >= since).then_some(name)
 }
 
 /// Returns whether a loose object's inflated bytes hash to its name. Fails if the file is
@@ -349,7 +351,7 @@ pub fn quarantine_truncated_packs(repository: &Repository) -> anyhow::Result<Vec
 }
 
 fn quarantine_pack(repository: &Repository, pack: &Path) -> anyhow::Result<()> {
-    let quarantine_dir = repository.teddy_dir().join("undo").join("packs");
+    let quarantine_dir = quarantined_packs_dir(repository);
     make_dirs(&quarantine_dir)
         .with_context(|| format!("cannot make `{}`", quarantine_dir.display()))?;
     // The index first: without it, git does not use the pack.
@@ -385,13 +387,12 @@ fn is_empty_pack(path: &Path) -> bool {
 /// Returns whether a pack of ours ends with the checksum that its index names. Lost data reads as
 /// zeros or is cut off. Fails if a file is unreadable.
 fn has_valid_trailer(pack: &Path) -> std::io::Result<bool> {
-    let Some(length) = pack
-        .file_name()
-        .and_then(|name| parse_hex_id(name.to_str()?.strip_prefix("pack-")?))
-        .map(|id| id.len())
-    else {
+    let name = pack.file_name().and_then(|name| name.to_str());
+    let id = name.and_then(|name| name.strip_prefix("pack-"));
+    let Some(Ok(id)) = id.map(|id| ObjectId::from_hex(id.as_bytes())) else {
         return Ok(true);
     };
+    let length = id.kind().len_in_bytes();
     let end = |ending: &str, count: usize| match read_trailer(&pack.with_extension(ending), count) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) if is_out_of_reach(&error) => Err(error),
@@ -429,12 +430,6 @@ fn read_trailer(path: &Path, count: usize) -> std::io::Result<Vec<u8>> {
     let mut bytes = vec![0; count];
     file.read_exact_at(&mut bytes, start).map_err(during)?;
     Ok(bytes)
-}
-
-fn parse_hex_id(text: &str) -> Option<Vec<u8>> {
-    gix::ObjectId::from_hex(text.as_bytes())
-        .ok()
-        .map(|id| id.as_slice().to_vec())
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -520,15 +515,6 @@ pub fn restore_object(repository: &Repository, name: &str) -> anyhow::Result<Res
 fn move_file(from: &Path, to: &Path) -> anyhow::Result<()> {
     std::fs::rename(from, to)
         .with_context(|| format!("cannot move `{}` to `{}`", from.display(), to.display()))
-}
-
-fn remove_if_exists(path: &Path) -> anyhow::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("removing `{}`", path.display()))
-        }
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 pub mod keep;
 pub(in crate::git) mod old;
 pub(in crate::git) mod own;
-mod permissions;
+pub(in crate::git) mod permissions;
 pub(in crate::git) mod private_blobs;
 
 use std::cell::RefCell;
@@ -370,7 +370,7 @@ impl Pack {
             hasher.update(&buffer[..read]);
         }
 
-        let sum = hasher.try_finalize().map_err(|e| anyhow::anyhow!("{e}"))?;
+        let sum = hasher.try_finalize().during("hashing")?;
         self.file.write_all(sum.as_slice())?;
         self.file.flush()?;
         Ok(sum)
@@ -456,7 +456,7 @@ fn unique(sum: ObjectId) -> anyhow::Result<ObjectId> {
     let mut hasher = gix::hash::hasher(sum.kind());
     hasher.update(sum.as_slice());
     hasher.update(uuid::Uuid::now_v7().as_bytes());
-    hasher.try_finalize().map_err(|e| anyhow::anyhow!("{e}"))
+    hasher.try_finalize().during("hashing")
 }
 
 fn persist(stream: NamedTempFile, index: NamedTempFile, keep: &Path) -> anyhow::Result<()> {
@@ -594,61 +594,44 @@ fn encode_index(
     hash: gix::hash::Kind,
 ) -> anyhow::Result<Vec<u8>> {
     entries.sort_unstable_by_key(|entry| entry.id);
-    let mut index = Vec::with_capacity(
-        INDEX_HEADER.len()
-            + 256 * 4
-            + entries.len() * (hash.len_in_bytes() + 8)
-            + 2 * hash.len_in_bytes(),
-    );
+    let length = INDEX_HEADER.len() + 256 * 4 + entries.len() * (hash.len_in_bytes() + 8);
+    let mut index = Vec::with_capacity(length + 2 * hash.len_in_bytes());
+    let number = |number: usize| u32::try_from(number).context("too many objects for one pack");
     index.extend_from_slice(INDEX_HEADER);
     let mut at = 0;
 
     // Fan-out: the number of ids up to each first byte.
     for first in 0..=u8::MAX {
-        at += entries[at..]
-            .iter()
+        let tail = entries[at..].iter();
+        at += tail
             .take_while(|entry| entry.id.first_byte() == first)
             .count();
-        index.extend_from_slice(
-            &u32::try_from(at)
-                .context("too many objects for one pack")?
-                .to_be_bytes(),
-        );
+        index.extend_from_slice(&number(at)?.to_be_bytes());
     }
 
-    entries
-        .iter()
-        .for_each(|entry| index.extend_from_slice(entry.id.as_slice()));
-    entries
-        .iter()
-        .for_each(|entry| index.extend_from_slice(&entry.crc.to_be_bytes()));
+    for entry in &entries {
+        index.extend_from_slice(entry.id.as_slice());
+    }
+    for entry in &entries {
+        index.extend_from_slice(&entry.crc.to_be_bytes());
+    }
     let mut large = Vec::new();
-
     for entry in &entries {
         let offset = match u32::try_from(entry.offset) {
             Ok(offset) if offset < LARGE_OFFSET => offset,
             _ => {
-                large.push(entry.offset);
-                LARGE_OFFSET
-                    | u32::try_from(large.len() - 1).context("too many objects for one pack")?
+                large.extend_from_slice(&entry.offset.to_be_bytes());
+                LARGE_OFFSET | number(large.len() / 8 - 1)?
             }
         };
         index.extend_from_slice(&offset.to_be_bytes());
     }
 
-    large
-        .iter()
-        .for_each(|offset| index.extend_from_slice(&offset.to_be_bytes()));
+    index.append(&mut large);
     index.extend_from_slice(pack.as_slice());
     let mut hasher = gix::hash::hasher(hash);
     hasher.update(&index);
-    index.extend_from_slice(
-        hasher
-            .try_finalize()
-            .map_err(|e| anyhow::anyhow!("{e}"))?
-            .as_slice(),
-    );
-
+    index.extend_from_slice(hasher.try_finalize().during("hashing")?.as_slice());
     Ok(index)
 }
 

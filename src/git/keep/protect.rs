@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use gix::ObjectId;
 use gix::objs::Kind;
 use gix::objs::tree::EntryRef;
@@ -29,6 +28,7 @@ use crate::git::object::tree::{RawEntries, StoredTree};
 use crate::git::object::writer;
 use crate::git::object::writer::NewObject;
 use crate::git::object::{Commit, CommitId, TreeId, absent};
+use crate::git::remove_if_exists;
 use crate::git::repository::Repository;
 use crate::host::file::write_cache;
 
@@ -224,13 +224,7 @@ pub fn release_protected(
     for pack in &protected.replaced {
         // The index goes first: git does not use a pack without one.
         for ending in ["idx", "pack"] {
-            let path = pack.with_extension(ending);
-            match std::fs::remove_file(&path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(error).with_context(|| format!("removing `{}`", path.display()));
-                }
-                _ => {}
-            }
+            remove_if_exists(&pack.with_extension(ending))?;
         }
     }
 
@@ -315,7 +309,7 @@ fn merge_packs(
 
     let mut inside: HashSet<ObjectId> = entries.iter().map(|(id, _)| *id).collect();
     inside.extend(large.iter().map(|stored| stored.id));
-    let trees = repository.memory.large_trees();
+    let trees = repository.memory.trees.all();
     let (new, old): (Vec<_>, Vec<_>) = trees
         .into_iter()
         .partition(|tree| entries.iter().any(|(id, _)| *id == tree.id()));
@@ -387,7 +381,7 @@ fn newest_large_tree(
     repository: &Repository,
     objects: &HashSet<ObjectId>,
 ) -> Option<Arc<StoredTree>> {
-    let trees = repository.memory.large_trees();
+    let trees = repository.memory.trees.all();
     trees.into_iter().find(|tree| objects.contains(&tree.id()))
 }
 
@@ -400,7 +394,7 @@ fn encode_for_pack(
 ) -> anyhow::Result<Vec<u8>> {
     let (id, _, bytes) = object;
     let other = base.filter(|base| base.id() != *id);
-    let tree = other.and_then(|_| repository.memory.large_tree(*id));
+    let tree = other.and_then(|_| repository.memory.trees.find(*id));
     let delta = other.zip(tree);
     let delta = delta.and_then(|(base, tree)| delta_of(&tree, base, bytes.len() as u64));
     match delta {

@@ -6,7 +6,7 @@ use crate::git::During as _;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::{self, choose};
 use crate::git::repository::Repository;
-use crate::git::user_git::{in_checkout, user_git};
+use crate::git::user_git::git_for;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Obstacle {
@@ -163,7 +163,7 @@ fn check_state(repository: &Repository) -> anyhow::Result<()> {
 
 pub(in crate::git) fn check_identity(repository: &Repository) -> anyhow::Result<()> {
     for role in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
-        let mut git = in_checkout(user_git(repository.workdir())?, repository);
+        let mut git = git_for(repository)?;
         let output = git.args(["var", role]).output()?;
         if !output.status.success() {
             let stderr = String::from_utf8_lossy(&output.stderr);

@@ -16,11 +16,12 @@ use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::index;
 use crate::git::command::{run_checked, run_with_input};
+use crate::git::ignore::rule_for;
 use crate::git::keep::durable::note_written;
 use crate::git::keep::pack::private_blobs;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::repository::Repository;
-use crate::git::user_git::{in_checkout, silent_git, user_git};
+use crate::git::user_git::{git_for, silent_git, silent_git_for, user_git};
 use crate::host::file::{read_regular, read_regular_text};
 use crate::host::foreground::{self, Foreground};
 use crate::host::process;
@@ -251,7 +252,7 @@ impl<'a> LandingDir<'a> {
     /// Makes a linked worktree on the new branch, at the parent of the commit.
     fn add_worktree(&self, request: &CommitRequest<'_>) -> anyhow::Result<()> {
         let run = |args: &[&str]| {
-            let mut git = in_checkout(silent_git(self.repository.workdir())?, self.repository);
+            let mut git = silent_git_for(self.repository)?;
             run_checked(git.args(args), "make a worktree for the new branch")
         };
         let worktree = self.path.join(WORKTREE);
@@ -269,7 +270,7 @@ impl<'a> LandingDir<'a> {
 
         // `worktree add --orphan` needs git 2.42. Any commit will do: the branch has none yet.
         let empty = self.repository.gix.object_hash().empty_tree().to_string();
-        let mut git = in_checkout(silent_git(self.repository.workdir())?, self.repository);
+        let mut git = silent_git_for(self.repository)?;
         git.args(["hash-object", "-w", "-t", "tree", "--stdin"]);
         run_with_input(&mut git, b"", "write an empty tree")?;
         let start = run(&["commit-tree", "-m", "teddy land", &empty])?;
@@ -364,7 +365,7 @@ pub fn is_in_use(dir: &Path) -> bool {
 pub fn remove(repository: &Repository, dir: &Path) {
     let worktree = dir.join(WORKTREE);
     if worktree.exists() {
-        let git = silent_git(repository.workdir()).map(|git| in_checkout(git, repository));
+        let git = silent_git_for(repository);
         if let Ok(mut git) = git {
             // Twice: a git that was killed while it added the worktree leaves it locked.
             git.args(["worktree", "remove", "--force", "--force"]);
@@ -400,7 +401,7 @@ fn has_hooks(repository: &Repository) -> anyhow::Result<bool> {
 }
 
 fn hooks_dir(repository: &Repository) -> anyhow::Result<PathBuf> {
-    let mut git = in_checkout(user_git(repository.workdir())?, repository);
+    let mut git = git_for(repository)?;
     git.args(["rev-parse", "--git-path", "hooks"]);
     let path = run_checked(&mut git, "tell where hooks are").context("looking for hooks")?;
     Ok(repository.workdir().join(first_line(path)))
@@ -445,11 +446,9 @@ pub(super) fn link_ignored(
         }
 
         match std::os::unix::fs::symlink(&target, worktree.join(name)) {
-            Ok(()) => text.extend(ignore_rule(path)),
+            Ok(()) => text.extend(rule_for(path)),
             // Linked for an earlier commit, tracked, or in an untracked directory.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                text.extend(ignore_rule(path))
-            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => text.extend(rule_for(path)),
             Err(_) => {}
         }
     }
@@ -459,7 +458,7 @@ pub(super) fn link_ignored(
 
 /// Returns the ignored files and directories; a directory covers everything in it.
 fn ignored_paths(repository: &Repository) -> anyhow::Result<Vec<Vec<u8>>> {
-    let mut git = in_checkout(silent_git(repository.workdir())?, repository);
+    let mut git = silent_git_for(repository)?;
     git.args(["ls-files", "--others", "--ignored", "--exclude-standard"])
         .args(["--directory", "-z"]);
     let list = run_checked(&mut git, "list what it ignores")?;
@@ -470,19 +469,6 @@ fn ignored_paths(repository: &Repository) -> anyhow::Result<Vec<Vec<u8>>> {
         .filter(|path| !path.is_empty())
         .map(<[u8]>::to_vec)
         .collect())
-}
-
-fn ignore_rule(path: &[u8]) -> Vec<u8> {
-    let mut rule = b"\n/".to_vec();
-    for byte in path {
-        if b"\\*?[ ".contains(byte) {
-            rule.push(b'\\');
-        }
-        rule.push(*byte);
-    }
-
-    rule.push(b'\n');
-    rule
 }
 
 const EDITOR_SCRIPT: &str = "editor";
@@ -518,7 +504,7 @@ pub(super) fn watch_editor(
     let Some(comment) = &message.comment_prefix else {
         return Ok(());
     };
-    let mut ask = in_checkout(user_git(repository.workdir())?, repository);
+    let mut ask = git_for(repository)?;
     let editor = run_checked(ask.args(["var", "GIT_EDITOR"]), "name an editor")?;
     let editor = String::from_utf8_lossy(&editor).trim().to_owned();
     // git opens no editor then.
@@ -577,15 +563,5 @@ fn escape_for_pattern(c: char) -> String {
         '^' | '\\' | '/' | '$' | '*' | '.' | '[' => format!("\\{c}"),
         '\'' => "'\\''".to_owned(),
         c => c.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rule_is_for_one_path() {
-        assert_eq!(ignore_rule(b"a b/[c]*"), b"\n/a\\ b/\\[c]\\*\n");
     }
 }

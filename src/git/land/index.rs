@@ -19,8 +19,9 @@ use crate::git::diff;
 use crate::git::merge;
 use crate::git::merge::Merged;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
+use crate::git::remove_if_exists;
 use crate::git::repository::Repository;
-use crate::git::user_git::{in_checkout, silent_git};
+use crate::git::user_git::silent_git_for;
 use crate::host::file::sync_open_file;
 
 // Name of the lock in git and here.
@@ -105,13 +106,13 @@ pub fn release(repository: &Repository) -> anyhow::Result<()> {
         let metadata = path.symlink_metadata().ok()?;
         Some((metadata.dev(), metadata.ino()))
     };
-    drop_file(&file(repository, NEW))?;
-    drop_file(&file(repository, &format!("{NEW}.lock")))?;
+    remove_if_exists(&file(repository, NEW))?;
+    remove_if_exists(&file(repository, &format!("{NEW}.lock")))?;
     if identity(&own).is_some() && identity(&own) == identity(&lock) {
-        drop_file(&lock)?;
+        remove_if_exists(&lock)?;
     }
 
-    drop_file(&own)
+    remove_if_exists(&own)
 }
 
 fn lock(repository: &Repository) -> anyhow::Result<()> {
@@ -125,7 +126,7 @@ fn lock(repository: &Repository) -> anyhow::Result<()> {
         match std::fs::hard_link(&own, &lock) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 if start.elapsed() > PATIENCE {
-                    drop_file(&own)?;
+                    remove_if_exists(&own)?;
                     anyhow::bail!(
                         "another git is writing the index, or left `{}`; nothing was changed",
                         lock.display()
@@ -174,7 +175,7 @@ pub(super) fn wait_unlocked(repository: &Repository) -> anyhow::Result<()> {
 /// copy with a newer time would make git trust such entries and hide the edit.
 fn copy(repository: &Repository, to: &Path) -> anyhow::Result<()> {
     let mut from = match std::fs::File::open(file(repository, "index")) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return drop_file(to),
+        Err(error) if error.kind() == ErrorKind::NotFound => return remove_if_exists(to),
         opened => opened?,
     };
     let modified = from.metadata()?.modified()?;
@@ -222,7 +223,7 @@ fn refresh(repository: &Repository, index: &Path) -> anyhow::Result<()> {
 }
 
 fn git_on(repository: &Repository, index: &Path) -> anyhow::Result<std::process::Command> {
-    let mut git = in_checkout(silent_git(repository.workdir())?, repository);
+    let mut git = silent_git_for(repository)?;
     git.env("GIT_INDEX_FILE", index);
     Ok(git)
 }
@@ -274,13 +275,4 @@ fn entry(mode: &str, id: &str) -> anyhow::Result<Option<TreeEntry>> {
 
 fn file(repository: &Repository, name: &str) -> PathBuf {
     repository.git_dir().join(name)
-}
-
-fn drop_file(path: &Path) -> anyhow::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("removing `{}`", path.display()))
-        }
-        _ => Ok(()),
-    }
 }

@@ -6,7 +6,7 @@ use crate::git::command::run_checked;
 use crate::git::object::CommitId;
 use crate::git::refs;
 use crate::git::repository::Repository;
-use crate::git::user_git::{in_checkout, silent_git};
+use crate::git::user_git::silent_git_for;
 
 #[derive(Debug, Clone)]
 pub struct SharedState {
@@ -72,7 +72,7 @@ impl SharedState {
 pub fn restore_stash(repository: &Repository, dropped: &[StashEntry]) -> anyhow::Result<()> {
     // Oldest first: the last entry stored becomes `stash@{0}`.
     for entry in dropped.iter().rev() {
-        let mut git = in_checkout(silent_git(repository.workdir())?, repository);
+        let mut git = silent_git_for(repository)?;
         git.args(["stash", "store", "--quiet", "-m", &entry.message]);
         run_checked(git.arg(&entry.commit), "restore a stash entry")?;
     }
@@ -82,7 +82,7 @@ pub fn restore_stash(repository: &Repository, dropped: &[StashEntry]) -> anyhow:
 /// Puts HEAD back on a branch that a hook left in the separate directory. The user's files are still
 /// those of that branch.
 pub fn restore_branch(repository: &Repository, branch: &str) -> anyhow::Result<()> {
-    let mut git = in_checkout(silent_git(repository.workdir())?, repository);
+    let mut git = silent_git_for(repository)?;
     let branch = format!("refs/heads/{branch}");
     git.args(["symbolic-ref", "-m", "teddy land: restore HEAD", "HEAD"]);
     run_checked(git.arg(branch), "restore HEAD").map(drop)
@@ -92,7 +92,7 @@ fn stash(repository: &Repository) -> anyhow::Result<Vec<StashEntry>> {
     if refs::read(repository, "refs/stash")?.is_none() {
         return Ok(Vec::new());
     }
-    let mut git = in_checkout(silent_git(repository.workdir())?, repository);
+    let mut git = silent_git_for(repository)?;
     git.args(["stash", "list", "--format=%H %gs"]);
     let list = run_checked(&mut git, "list the stash")?;
     let list = String::from_utf8_lossy(&list).into_owned();

@@ -120,7 +120,7 @@ pub fn rewrite_commit(
     let old = read.decode().during(action())?;
     let bytes = encode(&old, rewrite);
     let id = gix::objs::compute_hash(repository.gix.object_hash(), Kind::Commit, &bytes)
-        .map_err(|e| anyhow::anyhow!("{e}").context("hashing"))?;
+        .during("hashing")?;
     Ok(RewrittenCommit {
         id: CommitId(id),
         bytes,

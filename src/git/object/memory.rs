@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use gix::ObjectId;
@@ -22,7 +21,7 @@ const MOST_PATH_BYTES: usize = 1 << 20;
 #[derive(Default)]
 pub(in crate::git) struct ObjectMemory {
     compared: RefCell<VecDeque<ComparedTrees>>,
-    pub(super) trees: LargeTrees,
+    pub(in crate::git) trees: LargeTrees,
     pub(super) compressing: Compressing,
 }
 
@@ -32,28 +31,11 @@ struct ComparedTrees {
 }
 
 impl ObjectMemory {
-    pub(in crate::git) fn is_large_tree(&self, data: &[u8]) -> bool {
-        self.trees.keeps(data)
-    }
-
     /// Caches a new tree if it is large, because it will be compared soon.
     pub(in crate::git) fn keep_tree(&self, id: ObjectId, tree: NewTree) {
         if self.trees.keeps(&tree.data) && self.trees.find(id).is_none() {
             self.trees.keep(StoredTree::from_new(id, tree));
         }
-    }
-
-    pub(in crate::git) fn large_tree(&self, id: ObjectId) -> Option<Arc<StoredTree>> {
-        self.trees.find(id)
-    }
-
-    /// Returns the cached large trees, latest first.
-    pub(in crate::git) fn large_trees(&self) -> Vec<Arc<StoredTree>> {
-        self.trees.all()
-    }
-
-    pub(in crate::git) fn share_trees(&self, other: &ObjectMemory) {
-        self.trees.share(&other.trees);
     }
 
     pub(in crate::git) fn changes(&self, trees: [TreeId; 2]) -> Option<Vec<TreeChange>> {

@@ -85,7 +85,6 @@ impl<'r> CheckedOut<'r> {
 
     /// Returns what git would store for a file with this content on disk.
     pub fn stored(&mut self, path: &[u8], bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
-        let cleaned = self.filter.clean(path, bytes)?;
-        Ok(cleaned.unwrap_or_else(|| bytes.to_vec()))
+        self.filter.stored(path, bytes)
     }
 }

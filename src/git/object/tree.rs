@@ -57,21 +57,22 @@ impl NewTree {
 pub(in crate::git) struct LargeTrees(RefCell<VecDeque<Arc<StoredTree>>>);
 
 impl LargeTrees {
-    pub(super) fn find(&self, id: ObjectId) -> Option<Arc<StoredTree>> {
+    pub(in crate::git) fn find(&self, id: ObjectId) -> Option<Arc<StoredTree>> {
         let cached = self.0.borrow();
         cached.iter().find(|tree| tree.id == id).map(Arc::clone)
     }
 
-    pub(super) fn all(&self) -> Vec<Arc<StoredTree>> {
+    /// Returns the trees, latest first.
+    pub(in crate::git) fn all(&self) -> Vec<Arc<StoredTree>> {
         self.0.borrow().iter().map(Arc::clone).collect()
     }
 
-    pub(super) fn share(&self, others: &LargeTrees) {
+    pub(in crate::git) fn share(&self, others: &LargeTrees) {
         self.0.borrow_mut().clone_from(&others.0.borrow());
     }
 
     /// Returns whether a tree of this size is cached.
-    pub(super) fn keeps(&self, data: &[u8]) -> bool {
+    pub(in crate::git) fn keeps(&self, data: &[u8]) -> bool {
         (LARGE..=MOST_BYTES).contains(&data.len())
     }
 

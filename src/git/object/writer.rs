@@ -13,6 +13,7 @@ use gix::ObjectId;
 use gix::objs::{Exists as _, Kind, Write as _};
 
 use crate::git::During as _;
+use crate::git::keep::pack::permissions::readers_of_packs;
 use crate::git::keep::pack::{Pack, deflated, keep, private_blobs, uncompressed};
 use crate::git::object::id::CommitId;
 use crate::git::object::large::{Hashed, LARGE};
@@ -61,7 +62,7 @@ impl Sink {
             objects: gix.objects.store_ref().path().to_owned(),
             hash: gix.object_hash(),
             read_only: repository.read_only,
-            readers: private_blobs::readers(repository),
+            readers: readers_of_packs(repository),
         }
     }
 
@@ -85,8 +86,7 @@ impl Sink {
     ) -> anyhow::Result<ObjectId> {
         if self.is_private(mode) {
             let id = gix::objs::compute_hash(self.hash, Kind::Blob, &data);
-            let id = id.map_err(|e| anyhow::anyhow!("{e}").context("hashing"))?;
-            self.note_private(id);
+            self.note_private(id.during("hashing")?);
         }
         self.add(Kind::Blob, data)
     }
@@ -111,8 +111,7 @@ impl Sink {
         kind: Kind,
         data: Vec<u8>,
     ) -> anyhow::Result<ObjectId> {
-        let id = gix::objs::compute_hash(self.hash, kind, &data)
-            .map_err(|e| anyhow::anyhow!("{e}").context("hashing"))?;
+        let id = gix::objs::compute_hash(self.hash, kind, &data).during("hashing")?;
         if existing == Some(id) {
             return Ok(id);
         }
@@ -160,7 +159,7 @@ impl Sink {
         existing: Option<ObjectId>,
         tree: NewTree,
     ) -> anyhow::Result<ObjectId> {
-        let large = memory.is_large_tree(&tree.data).then(|| tree.clone());
+        let large = memory.trees.keeps(&tree.data).then(|| tree.clone());
         let id = self.add_unless(existing, Kind::Tree, tree.data)?;
         if let Some(tree) = large {
             memory.keep_tree(id, tree);
@@ -317,7 +316,7 @@ pub(in crate::git) fn encode_staged(
     object: &NewObject,
 ) -> anyhow::Result<Vec<u8>> {
     let (id, kind, bytes) = object;
-    if *kind == Kind::Tree && repository.memory.is_large_tree(bytes) {
+    if *kind == Kind::Tree && repository.memory.trees.keeps(bytes) {
         return uncompressed(*kind, bytes);
     }
     let compressing = &repository.memory.compressing;

@@ -20,8 +20,9 @@ pub(super) mod mark {
     pub(in crate::git) const FORCED: u32 = 16;
 }
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::io::{Read as _, Write as _};
+use std::ops::Range;
 use std::path::Path;
 
 use gix::ObjectId;
@@ -82,7 +83,7 @@ pub(super) struct CachedDir<'a> {
     pub(super) path: &'a [u8],
     /// Number of the parent's record. The root has its own number.
     pub(super) parent: u32,
-    pub(super) entries: std::ops::Range<usize>,
+    pub(super) entries: Range<usize>,
     pub(super) marks: u32,
     pub(super) times: Times,
     /// Null if the directory contains nothing.
@@ -310,17 +311,7 @@ impl Cache {
     }
 
     pub(super) fn find_dir(&self, path: &[u8]) -> Option<usize> {
-        let (mut low, mut high) = (0, self.dirs);
-        while low < high {
-            let middle = low.midpoint(high);
-            match self.dir(middle).path.cmp(path) {
-                std::cmp::Ordering::Equal => return Some(middle),
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-            }
-        }
-
-        None
+        bisect(0..self.dirs, |n| self.dir(n).path.cmp(path))
     }
 
     #[inline(always)]
@@ -334,17 +325,8 @@ impl Cache {
     }
 
     pub(super) fn find_entry(&self, dir: &CachedDir<'_>, name: &[u8]) -> Option<CachedName<&[u8]>> {
-        let (mut low, mut high) = (dir.entries.start, dir.entries.end);
-        while low < high {
-            let middle = low.midpoint(high);
-            match self.entry_name(middle).cmp(name) {
-                std::cmp::Ordering::Equal => return Some(self.entry(middle)),
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-            }
-        }
-
-        None
+        let at = bisect(dir.entries.clone(), |n| self.entry_name(n).cmp(name));
+        at.map(|at| self.entry(at))
     }
 
     /// Like [`Cache::find_entry`], but faster if names are looked up in order. `next` is the
@@ -376,6 +358,24 @@ impl Cache {
     pub(super) fn children(&self, n: usize) -> &[u32] {
         &self.children[self.starts[n] as usize..self.starts[n + 1] as usize]
     }
+}
+
+/// Returns the number whose record is equal, according to `order`, among sorted ones.
+fn bisect(numbers: Range<usize>, order: impl Fn(usize) -> Ordering) -> Option<usize> {
+    let Range {
+        start: mut low,
+        end: mut high,
+    } = numbers;
+    while low < high {
+        let middle = low.midpoint(high);
+        match order(middle) {
+            Ordering::Equal => return Some(middle),
+            Ordering::Less => low = middle + 1,
+            Ordering::Greater => high = middle,
+        }
+    }
+
+    None
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

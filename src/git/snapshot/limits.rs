@@ -3,7 +3,6 @@
 mod names;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::{self, Read};
 
 pub(super) use names::{SECRET_DIRS, SECRETS, SECRETS_IN};
@@ -222,50 +221,38 @@ impl LeftOut {
 }
 
 /// Reason why a path was left out.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum Reason {
     /// Untracked and larger than [`SnapshotLimits::max_file_size`]; its size in bytes.
+    #[error("untracked and large ({0} bytes)")]
     TooLarge(u64),
     /// Untracked, with a name like a secret's.
+    #[error("untracked and named like a secret")]
     Secret,
     /// Untracked, with content that looks like a key of this kind.
+    #[error("untracked, and looks as if it held a key ({0})")]
     Key(&'static str),
     /// Unreadable. A tracked file is recorded as in the index.
+    #[error("unreadable: {0}")]
     Unreadable(String),
+    #[error("not a file, directory or link")]
     Special,
-    /// A nested repository without a commit.
+    #[error("a repository without a commit")]
     EmbeddedWithoutCommit,
-    /// A nested repository with another hash function.
+    #[error("a repository with another hash function")]
     EmbeddedOtherHash,
-    /// A name that git refuses.
+    #[error("a name that git refuses")]
     Name,
-    /// It is a directory with a name that git requires to be a file's.
+    #[error("a directory, and git requires a file of this name")]
     MustBeFile,
-    /// It is a symbolic link with a name that git requires to be a file's.
+    #[error("a link, and git requires a file of this name")]
     MustNotBeLink,
     /// It has a content that git refuses in a file of this name.
+    #[error("{0}")]
     Refused(String),
     /// It is a directory whose path is longer than the system takes.
+    #[error("too deep in other folders")]
     TooDeep,
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Reason::TooLarge(size) => write!(f, "untracked and large ({size} bytes)"),
-            Reason::Secret => f.write_str("untracked and named like a secret"),
-            Reason::Key(kind) => write!(f, "untracked, and looks as if it held a key ({kind})"),
-            Reason::Unreadable(why) => write!(f, "unreadable: {why}"),
-            Reason::Special => f.write_str("not a file, directory or link"),
-            Reason::EmbeddedWithoutCommit => f.write_str("a repository without a commit"),
-            Reason::EmbeddedOtherHash => f.write_str("a repository with another hash function"),
-            Reason::Name => f.write_str("a name that git refuses"),
-            Reason::MustBeFile => f.write_str("a directory, and git requires a file of this name"),
-            Reason::MustNotBeLink => f.write_str("a link, and git requires a file of this name"),
-            Reason::Refused(why) => f.write_str(why),
-            Reason::TooDeep => f.write_str("too deep in other folders"),
-        }
-    }
 }
 
 /// Returns a path as text, with bytes that are not UTF-8 as `\xNN`.

@@ -26,7 +26,7 @@ pub use result::{ChangedIgnored, LayerScan};
 
 use super::root::{self, GIT, WorktreeRoot};
 use super::visible::LFS;
-use super::{LowerDir, SessionWorktree, record, registered};
+use super::{LowerDir, SessionWorktree, record};
 use crate::git::ignore::TextRules;
 use crate::git::object::TreeId;
 use crate::git::paths;
@@ -72,13 +72,8 @@ pub fn session_layer(
     let path = root.worktree_path(session);
     let during = || format!("the layer of session `{session}` at `{}`", path.display());
 
-    registered::discard_record(user, session).with_context(during)?;
     let record = record::worktree_record(user, session);
-    super::remove_unknown(&root, &record, session).with_context(during)?;
-    super::prepare_path(&root, session)?;
-    root.clear(session).with_context(during)?;
-    root.remove_git_dir(session).with_context(during)?;
-    root.worktree(session).with_context(during)?;
+    super::enter(user, &root, &record, session).with_context(during)?;
     let layer = root.layer(session).with_context(during)?;
     let fresh = layer.kind(Path::new(FILES))?.is_none();
     // A run removes it at its end.

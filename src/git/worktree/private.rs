@@ -19,6 +19,7 @@ use gix::refs::Target;
 
 use super::root::GIT;
 use super::{MAX_INDEX, SessionWorktree, visible};
+use crate::git::ignore::rule_for;
 use crate::git::object::CommitId;
 use crate::git::repository::{Repository, alternates_line};
 use crate::git::{During, diff, incoming};
@@ -188,9 +189,10 @@ impl SessionWorktree {
         for (name, path) in rules.into_iter().chain([sparse, edges]) {
             let mut bytes = copy_file(&path, MAX_COPIED);
             if name == EXCLUDE && !self.linked.is_empty() {
-                bytes
-                    .get_or_insert_default()
-                    .extend(exclude_lines(&self.linked));
+                // A rule has one line.
+                let paths = self.linked.iter().filter(|path| !path.contains(&b'\n'));
+                let rules = paths.flat_map(|path| rule_for(path));
+                bytes.get_or_insert_default().extend(rules);
             }
             if let Some(bytes) = bytes {
                 put(name, &bytes)?;
@@ -203,22 +205,6 @@ impl SessionWorktree {
             Err(error) => Err(error.into()),
         }
     }
-}
-
-/// Returns ignore rules for paths. A rule for a directory does not match a link to one.
-fn exclude_lines(paths: &[Vec<u8>]) -> Vec<u8> {
-    let mut lines = b"\n".to_vec();
-    for path in paths.iter().filter(|path| !path.contains(&b'\n')) {
-        lines.push(b'/');
-        for &byte in path {
-            if b"*?[]\\ ".contains(&byte) {
-                lines.push(b'\\');
-            }
-            lines.push(byte);
-        }
-        lines.push(b'\n');
-    }
-    lines
 }
 
 fn copy_file(path: &Path, limit: u64) -> Option<Vec<u8>> {

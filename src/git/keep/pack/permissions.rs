@@ -23,9 +23,9 @@ enum Sharing {
     Exactly(u32),
 }
 
-/// Returns who besides the owner can read a new pack, as bits of a mode. 0 also if the repository is
-/// explicitly shared.
-pub(super) fn readers_of_packs(repository: &Repository) -> u32 {
+/// Returns who besides the owner can read a new pack, as bits of a mode. A file without these bits is
+/// private. 0 also if the repository is explicitly shared: the user has decided who reads objects.
+pub(in crate::git) fn readers_of_packs(repository: &Repository) -> u32 {
     match Sharing::of(repository) {
         Sharing::Umask => READERS & !umask(),
         Sharing::AtLeast(_) | Sharing::Exactly(_) => 0,

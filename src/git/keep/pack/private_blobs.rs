@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use gix::ObjectId;
 use gix_pack::index::File as Index;
 
-use super::{Pack, deflated, keep, permissions};
+use super::{Pack, deflated, keep};
 use crate::git::During as _;
 use crate::git::object::TreeId;
 use crate::git::repository::Repository;
@@ -23,12 +23,6 @@ pub(super) const LIST: &str = "private-packs";
 
 /// Blobs that this process writes to such packs, by the directory of packs.
 static NOTED: Mutex<BTreeSet<(PathBuf, ObjectId)>> = Mutex::new(BTreeSet::new());
-
-/// Returns who besides the user can read new packs, as bits of a mode. A file without these bits is
-/// private. With `core.sharedRepository`, the user has decided who reads objects.
-pub(in crate::git) fn readers(repository: &Repository) -> u32 {
-    permissions::readers_of_packs(repository)
-}
 
 /// Notes a blob that the repository does not have yet.
 pub(in crate::git) fn note(dir: &Path, id: ObjectId) {
