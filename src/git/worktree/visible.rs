@@ -20,7 +20,7 @@ use gix_pack::data::entry::Header;
 use gix_pack::index::File as Index;
 
 use crate::git::During as _;
-use crate::git::incoming::collect::links;
+use crate::git::incoming::links;
 use crate::git::keep::pack::keep;
 use crate::git::repository::Repository;
 use crate::host::file::{Root, make_dirs, read_regular_text, remove_below, write_cache};

@@ -10,8 +10,7 @@ use gix::bstr::ByteSlice as _;
 use gix::index::State;
 use gix::index::entry::{Flags, Mode, Stat};
 
-use super::path_in;
-use super::prune::MAX_IGNORED;
+use super::{MAX_IGNORED, path_in};
 use crate::git::diff;
 use crate::git::ignore::LazyRules;
 use crate::git::keep::damaged::FsTime;
