@@ -6,10 +6,8 @@
 //! terminal.
 
 pub mod act;
-
 pub mod archive;
 pub mod ask;
-
 pub mod bisect;
 pub mod change;
 pub mod compare;
@@ -20,7 +18,6 @@ pub mod damage;
 pub mod demo;
 pub mod doctor;
 pub mod dry_run;
-pub mod du;
 pub mod execute;
 pub mod fetch;
 pub mod gc;
@@ -30,7 +27,6 @@ pub mod lifecycle;
 pub mod model;
 pub mod open_session;
 pub mod overlap;
-
 pub mod pick;
 pub mod plan;
 pub mod push;

@@ -12,8 +12,8 @@ use crate::text::shell_word::shell_word;
 use crate::text::{counted, sized};
 use crate::ui::style::shortened;
 use crate::ui::terminal::stdout_width;
-use crate::workflow::du::du;
-use crate::workflow::gc::{ArchivedSession, GcOptions, GcResult, gc, plan};
+
+use crate::workflow::gc::{ArchivedSession, GcOptions, GcResult, du, gc, plan};
 
 /// Free disk space: idle worktrees, caches, old undo data
 ///
