@@ -28,9 +28,11 @@ use crate::model::known::usual_keys;
 use crate::model::manual::{Give, Take};
 use crate::model::model_env::ModelEnv;
 use crate::project::teddy_files::{GLOBAL, MAX_FILE, is_own_global};
+use crate::session::draft::Draft;
 use crate::session::journal::Journal;
 use crate::session::name::SessionName;
 use crate::session::store::Store;
+use crate::session::turn::Turn;
 use crate::text::hint::error_with_hint;
 use crate::text::sanitize::sanitize_line;
 use crate::workspace::Checkout;
@@ -269,6 +271,13 @@ impl Project {
         }
 
         Ok(write_atomic(&path, format!("{session}\n").as_bytes())?)
+    }
+
+    /// The newest turn of a session, and the draft of the next one.
+    pub fn in_progress(&self, session: &SessionName) -> anyhow::Result<(Turn, Draft)> {
+        let tip = self.store().tip(session)?;
+        let draft = self.store().draft(&tip)?;
+        Ok((tip, draft))
     }
 
     /// The model that the user chose for a session. `None` if the newest turn is another user's:

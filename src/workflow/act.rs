@@ -155,9 +155,9 @@ impl WorktreeEnv<'_, '_> {
                 self.report_denied([NO_MODULES.to_owned()]);
             }
         }
-        let conversation = EarlierTalk::of(self, &model.agent().name, &worktree.path)
+        let conversation = earlier_conversation(self, &model.agent().name, &worktree.path)
             .map_err(|error| self.trouble(error))?;
-        let further = conversation.as_ref().map(|it| it.further(self, request));
+        let further = conversation.as_ref().map(|_| further(self, request));
         let further = further.transpose().map_err(|error| self.trouble(error))?;
         let text = first(request);
 
@@ -167,15 +167,20 @@ impl WorktreeEnv<'_, '_> {
             dir: &worktree.path,
             launcher,
             variables,
-            conversation: conversation.map(|conversation| conversation.0),
+            conversation,
             further: further.as_deref(),
             limits: model.agent().limits,
             mcp_servers: &self.project.mcp_servers,
             is_confined,
         };
-        let mut host = WatchingUser::new(self.user, &model.agent().name, budget);
+        let mut host = WatchingUser {
+            user: self.user,
+            name: &model.agent().name,
+            budget,
+            exceeded: false,
+        };
         let worked = model.act(&task, &mut host);
-        let exceeded = host.is_over_budget();
+        let exceeded = host.exceeded;
 
         let aliases = confine::aliases(self.project, &worktree.path);
         let policy = task.launcher.policy.as_ref();
@@ -343,8 +348,6 @@ const MAX_EARLIER_REPORT: usize = 64 << 10;
 
 const MAX_NAMED_FILES: usize = 100;
 
-struct EarlierTalk(EarlierConversation);
-
 fn total_tokens(usage: TokenUsage) -> TotalTokens {
     TotalTokens {
         input: usage.input,
@@ -367,55 +370,53 @@ fn totals_of(acted: &Acted) -> ConversationTotals {
     }
 }
 
-impl EarlierTalk {
-    /// `None` if the previous turn used another model or worktree.
-    fn of(
-        env: &WorktreeEnv<'_, '_>,
-        model: &str,
-        worktree: &Path,
-    ) -> anyhow::Result<Option<EarlierTalk>> {
-        let meta = &env.tip.meta;
-        let requested = meta.model.as_ref().map(|model| model.asked.as_str());
-        let Some(acted) = meta.acted.as_ref().filter(|_| requested == Some(model)) else {
-            return Ok(None);
-        };
-        let is_here = acted.worktree.as_deref() == Some(&name_of(worktree));
-        let Some(id) = acted.conversation.clone().filter(|_| is_here) else {
-            return Ok(None);
-        };
-        // Otherwise a turn of another user could name any conversation of this user's.
-        if !env.project.checkout().is_own_turn(env.tip)? {
-            return Ok(None);
-        }
-
-        // A discarded answer to the same prompt counts, too.
-        let draft = env.project.store().draft(env.tip)?;
-        let discarded = draft
-            .meta
-            .acted
-            .filter(|it| it.conversation.as_ref() == Some(&id));
-        let totals = totals_of(discarded.as_ref().unwrap_or(acted));
-        Ok(Some(EarlierTalk(EarlierConversation { id, totals })))
+/// `None` if the previous turn used another model or worktree.
+fn earlier_conversation(
+    env: &WorktreeEnv<'_, '_>,
+    model: &str,
+    worktree: &Path,
+) -> anyhow::Result<Option<EarlierConversation>> {
+    let meta = &env.tip.meta;
+    let requested = meta.model.as_ref().map(|model| model.asked.as_str());
+    let Some(acted) = meta.acted.as_ref().filter(|_| requested == Some(model)) else {
+        return Ok(None);
+    };
+    let is_here = acted.worktree.as_deref() == Some(&name_of(worktree));
+    let Some(id) = acted.conversation.clone().filter(|_| is_here) else {
+        return Ok(None);
+    };
+    // Otherwise a turn of another user could name any conversation of this user's.
+    if !env.project.checkout().is_own_turn(env.tip)? {
+        return Ok(None);
     }
 
-    /// Outcome of the last changes, edits by the user since, and the message.
-    fn further(&self, env: &WorktreeEnv<'_, '_>, request: &ModelRequest) -> anyhow::Result<String> {
-        let mut text = format!("# Your last changes\n\n{}\n", describe_outcome(env.tip));
-        // If everything was applied as proposed, the report tells the model nothing new.
-        if !is_applied_unchanged(env)? {
-            let report = env.tip.text(&env.project.repository, artifact::REPORT)?;
-            let report = report.unwrap_or_default();
-            let report = beginning(&report, MAX_EARLIER_REPORT);
-            text.push_str(&format!(
-                "\nThe report on them, with what the user changed or switched off:\n\n{}",
-                fenced(&report)
-            ));
-        }
+    // A discarded answer to the same prompt counts, too.
+    let draft = env.project.store().draft(env.tip)?;
+    let discarded = draft
+        .meta
+        .acted
+        .filter(|it| it.conversation.as_ref() == Some(&id));
+    let totals = totals_of(discarded.as_ref().unwrap_or(acted));
+    Ok(Some(EarlierConversation { id, totals }))
+}
 
-        text.push_str(&changes_since(env)?);
-        text.push_str(&format!("\n# Message\n\n{}\n", request.message.trim_end()));
-        Ok(text)
+/// Outcome of the last changes, edits by the user since, and the message.
+fn further(env: &WorktreeEnv<'_, '_>, request: &ModelRequest) -> anyhow::Result<String> {
+    let mut text = format!("# Your last changes\n\n{}\n", describe_outcome(env.tip));
+    // If everything was applied as proposed, the report tells the model nothing new.
+    if !is_applied_unchanged(env)? {
+        let report = env.tip.text(&env.project.repository, artifact::REPORT)?;
+        let report = report.unwrap_or_default();
+        let report = beginning(&report, MAX_EARLIER_REPORT);
+        text.push_str(&format!(
+            "\nThe report on them, with what the user changed or switched off:\n\n{}",
+            fenced(&report)
+        ));
     }
+
+    text.push_str(&changes_since(env)?);
+    text.push_str(&format!("\n# Message\n\n{}\n", request.message.trim_end()));
+    Ok(text)
 }
 
 /// Without the path, which contains the user's name.
@@ -511,25 +512,6 @@ struct WatchingUser<'a, 'u> {
     exceeded: bool,
 }
 
-impl<'a, 'u> WatchingUser<'a, 'u> {
-    fn new(
-        user: &'a SharedUser<'u>,
-        name: &'a str,
-        budget: BudgetSlice<'a>,
-    ) -> WatchingUser<'a, 'u> {
-        WatchingUser {
-            user,
-            name,
-            budget,
-            exceeded: false,
-        }
-    }
-
-    fn is_over_budget(&self) -> bool {
-        self.exceeded
-    }
-}
-
 impl AgentHost for WatchingUser<'_, '_> {
     fn progress(&mut self, progress: AgentProgress<'_>) {
         if let AgentProgress::Used { usage, cost, .. } = &progress {
@@ -541,27 +523,23 @@ impl AgentHost for WatchingUser<'_, '_> {
 
     fn permission(&mut self, question: &PermissionQuestion) -> PermissionAnswer {
         let mut user = self.user.borrow_mut();
-        if user.approves_unseen() {
-            return permission_answer(PermissionDecision::Once, PermissionGiver::Beforehand);
-        }
-
-        let decision = match user.permit(self.name, question) {
-            Ok(Some(decision)) => decision,
-            // An interrupted prompt also returns `None` or an error. Report it as cancelled, not as
-            // a refusal.
-            Ok(None) | Err(_) if interrupt::requested() => PermissionDecision::Cancelled,
-            Ok(None) | Err(_) => {
-                return permission_answer(PermissionDecision::No, PermissionGiver::Nobody);
+        let (decision, by) = if user.approves_unseen() {
+            (PermissionDecision::Once, PermissionGiver::Beforehand)
+        } else {
+            match user.permit(self.name, question) {
+                Ok(Some(decision)) => (decision, PermissionGiver::Person),
+                // An interrupted prompt also returns `None` or an error. Report it as cancelled, not
+                // as a refusal.
+                Ok(None) | Err(_) if interrupt::requested() => {
+                    (PermissionDecision::Cancelled, PermissionGiver::Person)
+                }
+                Ok(None) | Err(_) => (PermissionDecision::No, PermissionGiver::Nobody),
             }
         };
-        permission_answer(decision, PermissionGiver::Person)
+        PermissionAnswer { decision, by }
     }
 
     fn stopped(&self) -> bool {
         self.exceeded || interrupt::requested()
     }
-}
-
-fn permission_answer(decision: PermissionDecision, by: PermissionGiver) -> PermissionAnswer {
-    PermissionAnswer { decision, by }
 }

@@ -44,8 +44,7 @@ pub fn ask(
     user: &mut dyn User,
 ) -> anyhow::Result<AnsweredQuestion> {
     let session = project.session()?;
-    let tip = project.store().tip(&session)?;
-    if project.store().draft(&tip)?.is_planned() {
+    if project.in_progress(&session)?.1.is_planned() {
         return Err(error_with_hint(
             format!("a plan is waiting in session `{session}`"),
             "`teddy execute` runs it; `teddy new <name>` starts another session",

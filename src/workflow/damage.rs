@@ -89,7 +89,7 @@ fn content_damage(
     let (Some(old), Some(new)) = (&change.old, &change.new) else {
         return Ok(Vec::new());
     };
-    let is_file = |entry: &TreeEntry| matches!(entry.mode, EntryMode::File | EntryMode::Executable);
+    let is_file = |entry: &TreeEntry| entry.mode.is_file();
     let path = RepoPath::parse(&lossy(&change.path));
     let (Ok(path), true) = (path, is_file(old) && is_file(new) && old.id != new.id) else {
         return Ok(Vec::new());

@@ -156,8 +156,7 @@ fn ask_for_answer(
         Err(_) => return Ok(()),
     };
 
-    let tip = project.store().tip(&recorded.session)?;
-    let mut draft = project.store().draft(&tip)?;
+    let (tip, mut draft) = project.in_progress(&recorded.session)?;
     draft.artifacts.insert(artifact::USER_PROMPT, answer);
     project.store().save_draft(&tip, &mut draft)?;
     question.answer = AnswerStatus::Answered;

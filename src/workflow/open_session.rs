@@ -37,11 +37,11 @@ impl<'p> OpenSession<'p> {
     ) -> anyhow::Result<OpenSession<'p>> {
         let lock = project.lock_session(name, command)?;
         project.recover(Depth::Tips, user)?;
-        let tip = project.store().tip(name)?;
+        let (tip, draft) = project.in_progress(name)?;
         Ok(OpenSession {
             project,
-            draft: project.store().draft(&tip)?,
             tip,
+            draft,
             _lock: lock,
         })
     }
@@ -74,12 +74,8 @@ impl<'p> OpenSession<'p> {
 
     /// Reads the newest turn and its draft again after a turn was recorded.
     pub fn continued(self) -> anyhow::Result<OpenSession<'p>> {
-        let tip = self.project.store().tip(&self.tip.session)?;
-        Ok(OpenSession {
-            draft: self.project.store().draft(&tip)?,
-            tip,
-            ..self
-        })
+        let (tip, draft) = self.project.in_progress(&self.tip.session)?;
+        Ok(OpenSession { tip, draft, ..self })
     }
 }
 

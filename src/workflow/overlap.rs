@@ -88,8 +88,7 @@ pub fn overlap_with_files(
 /// Like [`overlap_with_files`], for the session in use. `None` without a waiting plan.
 pub fn overlap_in_use(project: &Project) -> Option<PlanOverlap> {
     let session = project.session().ok()?;
-    let tip = project.store().tip(&session).ok()?;
-    let draft = project.store().draft(&tip).ok()?;
+    let (tip, draft) = project.in_progress(&session).ok()?;
     let is_plan = draft.is_planned();
     is_plan.then(|| {
         overlap_with_files(project, &tip, &draft)
@@ -108,8 +107,7 @@ pub fn overlaps(project: &Project) -> anyhow::Result<Overlaps> {
             continue;
         }
         let read = || {
-            let tip = store.tip(&row.session)?;
-            let draft = store.draft(&tip)?;
+            let (tip, draft) = project.in_progress(&row.session)?;
             let paths = match draft.is_planned() {
                 true => forced(&reading_of(&tip, &draft)?.plan),
                 false => Default::default(),
@@ -320,6 +318,6 @@ fn file_mode(repository: &Repository, base: TreeId, path: &str) -> anyhow::Resul
     let entry = repository.entry(base, path.as_bytes())?;
     let mode = entry.map(|entry| entry.mode);
     Ok(mode
-        .filter(|mode| matches!(mode, EntryMode::File | EntryMode::Executable))
+        .filter(|mode| mode.is_file())
         .unwrap_or(EntryMode::File))
 }

@@ -17,13 +17,13 @@ use crate::session::draft::Draft;
 use crate::session::meta::{MessageOrigin, ModelUse, Status};
 use crate::session::requests::Requests;
 use crate::session::turn::Turn;
-use crate::workflow::context::input::{InputSources, make_input};
+use crate::workflow::context::input::{Sources, make_input};
 use crate::workflow::context::lists::{ContextLists, lists_of_input};
 use crate::workflow::context::message::{ask_for_message, resolve_message, without_keys};
 use crate::workflow::context::{pages, requests};
 use crate::workflow::model::budget::TokenEstimate;
 use crate::workflow::model::pipelines::{PlanSource, plan_source};
-use crate::workflow::model::request::{ModelReply, PlanRequest, ask_watching};
+use crate::workflow::model::request::{ModelReply, ask_watching};
 use crate::workflow::model::{agents, choose};
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::user::{User, report_drift, telling};
@@ -152,15 +152,7 @@ pub fn plan_turn(
     let is_first = session.tip.number() == 0;
     let is_kept = source.is_some();
     let reply = match source {
-        Some(source) => {
-            let request = PlanRequest {
-                session: &mut session,
-                recorded: &recorded,
-                source,
-                weight,
-            };
-            ask_watching(request, user)?
-        }
+        Some(source) => ask_watching(&mut session, &recorded, source, weight, user)?,
         None => ModelReply {
             text: options.from.clone().unwrap_or_default(),
             now: None,
@@ -252,10 +244,10 @@ fn write_input(
         ..
     } = session;
     let mut pages = pages::pages_of(project, tip, draft)?;
-    let sources = InputSources {
+    let sources = Sources {
+        tree: request.recorded.tree,
         tip,
         lists: request.lists,
-        recorded: request.recorded,
         requests: request.requests.before(&draft.meta),
         depth: request.depth,
     };

@@ -258,6 +258,10 @@ impl<'a> ResumeLoop<'a> {
         }
     }
 
+    fn in_progress(&self) -> anyhow::Result<(Turn, Draft)> {
+        self.project.in_progress(&self.project.session()?)
+    }
+
     /// The user decides at a prompt how the loop continues.
     fn is_attended(&self) -> bool {
         !self.options.alone && !self.options.yolo
@@ -395,7 +399,7 @@ impl ResumeLoop<'_> {
         let typed = console.typed(self.project, typed)?;
         // `/undo` and the like can lead to another answer.
         self.has_shown_answer = matches!(prompt, LoopPrompt::Reply { .. })
-            && read_in_progress(self.project)?.0.commit == tip.commit;
+            && self.project.store().tip(&self.project.session()?)?.commit == tip.commit;
         // A command does not answer what to do after the failure.
         self.has_failed =
             matches!(prompt, LoopPrompt::Failed) && !matches!(typed, Typed::Message(_));
@@ -477,13 +481,13 @@ impl LoopPrompt {
 
 impl ResumeLoop<'_> {
     fn run(&mut self, user: &mut dyn User, console: &mut dyn Console) -> anyhow::Result<Ended> {
-        let (_, draft) = read_in_progress(self.project)?;
+        let (_, draft) = self.in_progress()?;
         if draft.is_planned() && self.message.is_some() {
             user.report(Event::Notice(Notice::PlanComesFirst));
         }
 
         loop {
-            let (tip, draft) = read_in_progress(self.project)?;
+            let (tip, draft) = self.in_progress()?;
             if !draft.is_planned() {
                 match self.next_step(&tip, &draft, user, console)? {
                     NextStep::Plan(message, origin) => {
@@ -666,7 +670,7 @@ impl ResumeLoop<'_> {
             return Ok(Some(Ended::Rejected));
         }
 
-        let (tip, draft) = read_in_progress(self.project)?;
+        let (tip, draft) = self.in_progress()?;
         if self.options.yolo {
             let used = budget::session_spending(self.project, &tip, &draft)?;
             let limit = self.project.settings.limits.cost;
@@ -684,12 +688,6 @@ impl ResumeLoop<'_> {
         let is_full = self.most.is_some_and(|most| self.turns >= most);
         Ok(is_full.then_some(Ended::Turns(self.turns)))
     }
-}
-
-fn read_in_progress(project: &Project) -> anyhow::Result<(Turn, Draft)> {
-    let tip = project.store().tip(&project.session()?)?;
-    let draft = project.store().draft(&tip)?;
-    Ok((tip, draft))
 }
 
 fn is_cost_limit(error: &anyhow::Error) -> bool {

@@ -15,7 +15,7 @@ use crate::workflow::context::lists::lists;
 use crate::workflow::lifecycle::fork_session;
 use crate::workflow::model::budget::TokenEstimate;
 use crate::workflow::model::pipelines::{PlanSource, plan_source};
-use crate::workflow::model::request::{PlanRequest, ask_watching};
+use crate::workflow::model::request::ask_watching;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::{Answered, WaitingPlan};
 use crate::workflow::user::{Event, Notice, User};
@@ -119,13 +119,8 @@ fn ask_again(
     let recorded = session.record_files(&[], user)?;
     session.draft.meta.planned_on = Some(recorded.commit);
     let lists = lists(&project.repository, &session.draft, recorded.tree)?;
-    let request = PlanRequest {
-        session: &mut session,
-        recorded: &recorded,
-        source,
-        weight: TokenEstimate::of_input(input, 0, 0),
-    };
-    let reply = ask_watching(request, user)?;
+    let weight = TokenEstimate::of_input(input, 0, 0);
+    let reply = ask_watching(&mut session, &recorded, source, weight, user)?;
 
     report_other_steps(&project.repository, turn, &session.draft, user)?;
     let before = turn

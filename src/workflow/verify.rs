@@ -68,18 +68,11 @@ fn verify_session(
         });
     }
 
-    let session_tip = (&session, tip);
     if !faults.is_empty() {
         // A file that cannot be read is no fault of the session.
         store_access::ensure_readable(&project.repository, ReadExtent::Start)?;
     }
-    let signature = signature::verify(
-        &project.repository,
-        session_tip.0,
-        session_tip.1,
-        &turns,
-        &mut faults,
-    )?;
+    let signature = signature::verify(&project.repository, &session, tip, &turns, &mut faults)?;
     Ok(Verified {
         session,
         turns: turns.len(),

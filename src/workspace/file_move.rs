@@ -1,7 +1,7 @@
 //! A change of the user's files from one tree to another, and the conflict markers of merges in them.
 
 use crate::git::diff::{self, TreeChange};
-use crate::git::object::{BlobId, CommitId, EntryMode, TreeId};
+use crate::git::object::{BlobId, CommitId, TreeId};
 use crate::git::repository::Repository;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,8 +62,7 @@ pub fn find_conflict_markers(
         let Some(entry) = repository.entry(tree, path)? else {
             continue;
         };
-        let is_file = matches!(entry.mode, EntryMode::File | EntryMode::Executable);
-        if !is_file || repository.blob_size(BlobId::of(entry.id))? > MAX_MARKED_FILE {
+        if !entry.mode.is_file() || repository.blob_size(BlobId::of(entry.id))? > MAX_MARKED_FILE {
             continue;
         }
 

@@ -54,9 +54,8 @@ pub(super) fn plan_from(
         ));
     }
 
-    let trees = (env.recorded.tree, result.tree);
     let too_large = take_too_large(repository, &mut changes)?;
-    let changes = read_changes(repository, &changes, trees.0, trees.1)?;
+    let changes = read_changes(repository, &changes, env.recorded.tree, result.tree)?;
     let title = title(message, request);
     let description = AgentText {
         title: &title,

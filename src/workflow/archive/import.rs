@@ -2,7 +2,6 @@
 //!
 //! The bundle is untrusted: everything is checked in a separate object store before anything is
 //! kept, nothing is executed, and no existing session changes.
-//! kept, nothing is executed, and no existing session changes.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -9,7 +9,7 @@ use crate::change::document::Documents;
 use crate::change::id::ChangeId;
 use crate::change::state::StepUsage;
 use crate::change::{proposal, review, spec};
-use crate::git::object::{BlobId, EntryMode};
+use crate::git::object::BlobId;
 use crate::host::file::write_atomic;
 use crate::model::{Finish, Model as _, ModelAnswer, ModelRequest, price};
 use crate::session::input::{self, language, write_block};
@@ -199,10 +199,7 @@ impl OpenChange<'_> {
 
         let included = select_paths(&self.change.documents, &paths);
         let mut remaining = MAX_INPUT_FILES;
-        for leaf in leaves
-            .iter()
-            .filter(|leaf| matches!(leaf.mode, EntryMode::File | EntryMode::Executable))
-        {
+        for leaf in leaves.iter().filter(|leaf| leaf.mode.is_file()) {
             if let Some(path) = included
                 .iter()
                 .find(|path| path.as_bytes() == leaf.path.as_slice())

@@ -16,7 +16,7 @@ use crate::text::near::nearest;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::text::sanitize::sanitize_line;
-use crate::workflow::context::input::{InputSources, Sources, collect_material, make_input};
+use crate::workflow::context::input::{Sources, collect_material, make_input};
 use crate::workflow::context::lists::{self, add_small_project, lists, lists_of_input};
 use crate::workflow::context::pages;
 use crate::workflow::context::requests::requests;
@@ -62,10 +62,10 @@ pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyho
     let mut pages = pages::pages_of(project, tip, draft)?;
     let rendered = make_input(
         project,
-        InputSources {
+        Sources {
+            tree: recorded.tree,
             tip,
             lists: &lists,
-            recorded: &recorded,
             requests: requests(project, tip, draft)?.before(&draft.meta),
             depth,
         },
@@ -85,8 +85,7 @@ pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyho
 
 /// With token counts. Takes no lock.
 pub fn list_context(project: &Project, depth: u64) -> anyhow::Result<Material> {
-    let tip = project.store().tip(&project.session()?)?;
-    let mut draft = project.store().draft(&tip)?;
+    let (tip, mut draft) = project.in_progress(&project.session()?)?;
     let tree = snapshot::snapshot(&project.checkout(), &[])?.tree;
     let mut lists = lists(&project.repository, &draft, tree)?;
     if add_small_project(project, &tip, &mut draft, &lists, tree)?.is_some() {
@@ -256,12 +255,8 @@ pub fn read_context(project: &Project, scope: ListScope) -> anyhow::Result<Strin
         return teddy_files::whole_global_context(&Root::open(project.repository.workdir())?);
     }
 
-    let tip = project.store().tip(&project.session()?)?;
-    Ok(project
-        .store()
-        .draft(&tip)?
-        .artifacts
-        .text_or_empty(file(scope)))
+    let (_, draft) = project.in_progress(&project.session()?)?;
+    Ok(draft.artifacts.text_or_empty(file(scope)))
 }
 
 fn change_list(

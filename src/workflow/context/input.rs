@@ -34,16 +34,6 @@ use crate::workflow::context::pages::Pages;
 use crate::workflow::context::requests;
 use crate::workflow::model::budget::TokenEstimate;
 use crate::workflow::user::{Event, LargeEntry, Notice, User};
-use crate::workspace::snapshot::RecordedFiles;
-
-pub struct InputSources<'a> {
-    pub tip: &'a Turn,
-    pub lists: &'a ContextLists,
-    pub recorded: &'a RecordedFiles,
-    pub requests: Requests,
-    /// How many turns before the previous one are included.
-    pub depth: u64,
-}
 
 pub struct RenderedInput {
     /// Redacted.
@@ -78,27 +68,16 @@ impl RenderedInput {
 
 pub fn make_input(
     project: &Project,
-    sources: InputSources<'_>,
+    sources: Sources<'_>,
     pages: &mut Pages,
 ) -> anyhow::Result<RenderedInput> {
-    let InputSources {
-        tip,
-        lists,
-        recorded,
-        requests,
-        depth,
-    } = sources;
-    let material = collect_material(
-        project,
-        Sources {
-            tree: recorded.tree,
-            tip,
-            lists,
-            requests: requests.limited_to(requests::max_requests_size(project)),
-            depth,
-        },
-        &mut |url| pages.get(url),
-    )?;
+    let lists = sources.lists;
+    let limit = requests::max_requests_size(project);
+    let sources = Sources {
+        requests: sources.requests.limited_to(limit),
+        ..sources
+    };
+    let material = collect_material(project, sources, &mut |url| pages.get(url))?;
     let (bytes, tokens) = material
         .resources
         .iter()

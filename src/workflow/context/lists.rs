@@ -8,7 +8,7 @@ use globset::GlobMatcher;
 
 use crate::git::ignore::TextRules;
 use crate::git::object::absent::MissingObject;
-use crate::git::object::{BlobId, EntryMode, Leaf, TreeId};
+use crate::git::object::{BlobId, Leaf, TreeId};
 use crate::git::repository::Repository;
 use crate::host::file::Root;
 use crate::model::token::TokenCache;
@@ -347,8 +347,8 @@ fn candidates<'a>(
     let visible: BTreeSet<&[u8]> = ignore.keep(names).collect();
 
     let candidate = |leaf: &'a Leaf| {
-        let is_file = matches!(leaf.mode, EntryMode::File | EntryMode::Executable);
-        let path = std::str::from_utf8(&leaf.path).ok().filter(|_| is_file)?;
+        let path = std::str::from_utf8(&leaf.path).ok();
+        let path = path.filter(|_| leaf.mode.is_file())?;
         let path = RepoPath::parse(path).ok()?;
         let is_shown = visible.contains(leaf.path.as_slice())
             && !leaf.path.starts_with(b".teddy/")

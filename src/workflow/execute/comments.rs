@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::planned::PlannedTurn;
-use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId, read};
+use crate::git::object::{BlobId, TreeId, read};
 use crate::project::Project;
 use crate::session::artifact;
 use crate::session::comments::{FollowedComment, LineComment, parse, quotable, render};
@@ -165,8 +165,7 @@ fn text_after(planned: &PlannedTurn<'_>, path: &RepoPath) -> anyhow::Result<Opti
 fn small_text(project: &Project, tree: TreeId, path: &str) -> anyhow::Result<Option<String>> {
     let repository = &project.repository;
     let entry = repository.entry(tree, path.as_bytes())?;
-    let is_file = |entry: &TreeEntry| matches!(entry.mode, EntryMode::File | EntryMode::Executable);
-    let Some(entry) = entry.filter(is_file) else {
+    let Some(entry) = entry.filter(|entry| entry.mode.is_file()) else {
         return Ok(None);
     };
     let bytes = read::small_blob(repository, BlobId::of(entry.id))?;

@@ -87,8 +87,8 @@ pub fn spent_on_change(project: &Project, id: &ChangeId) -> anyhow::Result<f64> 
     if refs::read(&project.repository, &session.reference())?.is_none() {
         return spent_on_documents(project, id);
     }
-    let tip = project.store().tip(&session)?;
-    session_spending(project, &tip, &project.store().draft(&tip)?)
+    let (tip, draft) = project.in_progress(&session)?;
+    session_spending(project, &tip, &draft)
 }
 
 fn spent_on_documents(project: &Project, id: &ChangeId) -> anyhow::Result<f64> {

@@ -135,10 +135,7 @@ fn pipeline_text(project: &Project, name: &str) -> anyhow::Result<(String, Pipel
         "`{display_name}` is not a valid pipeline name"
     );
     let file = format!("{name}.yaml");
-    let (shared, own) = (
-        project_pipelines(project),
-        trust::read_dir_files(&project.user_dirs.config, PIPELINES_DIR),
-    );
+    let [shared, own] = pipelines(project);
 
     // A trusted repository takes precedence over the user's own.
     for files in [&shared]
@@ -168,7 +165,7 @@ fn pipeline_text(project: &Project, name: &str) -> anyhow::Result<(String, Pipel
         )
     };
 
-    let own = user_pipelines_dir(project);
+    let own = project.user_dirs.config.join(PIPELINES_DIR);
     let message = format!(
         "there is no pipeline `{display_name}` in `.teddy/{PIPELINES_DIR}/` or `{}`",
         own.display()
@@ -177,10 +174,7 @@ fn pipeline_text(project: &Project, name: &str) -> anyhow::Result<(String, Pipel
 }
 
 pub fn list_pipelines(project: &Project) -> Vec<String> {
-    let (shared, own) = (
-        project_pipelines(project),
-        trust::read_dir_files(&project.user_dirs.config, PIPELINES_DIR),
-    );
+    let [shared, own] = pipelines(project);
     let files = shared.keys().filter(|_| project.trusted).chain(own.keys());
     files
         .filter_map(|file| file.strip_suffix(".yaml"))
@@ -188,15 +182,12 @@ pub fn list_pipelines(project: &Project) -> Vec<String> {
         .collect()
 }
 
-fn user_pipelines_dir(project: &Project) -> std::path::PathBuf {
-    project.user_dirs.config.join(PIPELINES_DIR)
-}
-
-/// Exactly the bytes that the trust decision covers.
-fn project_pipelines(project: &Project) -> PipelineFiles {
+/// Of the repository, exactly the bytes that the trust decision covers, and of the user.
+fn pipelines(project: &Project) -> [PipelineFiles; 2] {
     let inside = |(path, text): (&String, &String)| {
         let name = Path::new(path).strip_prefix(PIPELINES_DIR).ok()?.to_str()?;
         Some((name.to_owned(), text.clone()))
     };
-    project.proposed.iter().filter_map(inside).collect()
+    let own = trust::read_dir_files(&project.user_dirs.config, PIPELINES_DIR);
+    [project.proposed.iter().filter_map(inside).collect(), own]
 }

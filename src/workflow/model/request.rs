@@ -27,15 +27,6 @@ use crate::workflow::open_session::OpenSession;
 use crate::workflow::user::{Event, Notice, User};
 use crate::workspace::snapshot::RecordedFiles;
 
-pub struct PlanRequest<'a, 'p> {
-    /// Its draft has input, message and system prompt.
-    pub session: &'a mut OpenSession<'p>,
-    /// An acting model gets a copy of these.
-    pub recorded: &'a RecordedFiles,
-    pub source: PlanSource,
-    pub weight: TokenEstimate,
-}
-
 pub struct ModelReply {
     /// Complete.
     pub text: String,
@@ -419,16 +410,15 @@ fn keep(
 // Reports if the user's files changed while a program was asked for a plan. Such a program can do
 // more than answer.
 
+/// The draft of the session has input, message and system prompt. An acting model gets a copy of the
+/// recorded files.
 pub fn ask_watching(
-    plan_request: PlanRequest<'_, '_>,
+    session: &mut OpenSession<'_>,
+    recorded: &RecordedFiles,
+    source: PlanSource,
+    weight: TokenEstimate,
     user: &mut dyn User,
 ) -> anyhow::Result<ModelReply> {
-    let PlanRequest {
-        session,
-        recorded,
-        source,
-        weight,
-    } = plan_request;
     let program = asked_program(&source);
     let answer = ask(session, recorded, source, weight, user);
     // If the snapshot fails, the next command that takes one reports why.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::git::object::batch::{read_blob_within, read_message};
 use crate::git::object::leaves::TreeLimit;
-use crate::git::object::{BlobId, CommitId, EntryMode};
+use crate::git::object::{BlobId, CommitId};
 use crate::git::remote::missing_on_remote::MissingFile;
 use crate::git::repository::Repository;
 use crate::session::artifact;
@@ -127,7 +127,7 @@ impl<'a> LeakSearch<'a> {
                 paths: !is_input(&file),
             };
             let (turn, file) = (sent, file.as_str());
-            if matches!(leaf.mode, EntryMode::File | EntryMode::Executable) {
+            if leaf.mode.is_file() {
                 self.blob(BlobId::of(leaf.id), Spot { turn, file, kinds })?;
             }
         }

@@ -83,6 +83,17 @@ pub struct PreparedSession<'a> {
     pub copy: Option<(SessionCopy, Batch<'a>)>,
 }
 
+impl PreparedSession<'_> {
+    fn send_as(&mut self, reference: String) {
+        if self.preview.is_sent() {
+            let to = SentRef::Object(self.preview.to.to_string());
+            let name = reference.clone();
+            self.updates.push(RefUpdate { name, to });
+        }
+        self.preview.reference = reference;
+    }
+}
+
 /// Prepares sessions for one remote.
 pub struct Sender<'a, 'o> {
     pub project: &'a Project,
@@ -156,12 +167,7 @@ impl<'a> Sender<'a, '_> {
             prepared.preview.notes.push(note.to_owned());
         }
 
-        if prepared.preview.is_sent() {
-            let to = SentRef::Object(prepared.preview.to.to_string());
-            let name = reference.clone();
-            prepared.updates.push(RefUpdate { name, to });
-        }
-        prepared.preview.reference = reference;
+        prepared.send_as(reference);
         prepared.copy = Some((chosen.copy, chosen.batch));
         Ok(prepared)
     }
@@ -214,17 +220,11 @@ impl<'a> Sender<'a, '_> {
             .map(|path| lossy(path))
             .collect();
 
-        if prepared.preview.is_sent() {
-            let to = SentRef::Object(prepared.preview.to.to_string());
-            let name = reference.clone();
-            prepared.updates.push(RefUpdate { name, to });
-        }
-        prepared.preview.reference = reference;
-        let names = (session, &target);
+        prepared.send_as(reference);
         let signature = match &chosen {
             // It signs the local turns.
             Some(_) => SignatureAtHand::Nothing,
-            None => choose_signature(repository, names.0, names.1, &own, remote_state.signature)?,
+            None => choose_signature(repository, session, &target, &own, remote_state.signature)?,
         };
         if redacted.is_some() {
             let note = "the files of the commits are sent as they are; only what is recorded of the turns is redacted";

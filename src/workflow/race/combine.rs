@@ -3,7 +3,7 @@
 
 use super::FinishedLane;
 use crate::git::merge::{Merged, merge_in_memory};
-use crate::git::object::{BlobId, CommitId, EntryMode, TreeEntry, TreeId};
+use crate::git::object::{BlobId, CommitId, TreeId};
 use crate::git::repository::Repository;
 use crate::plan::Plan;
 use crate::plan::difference::AgentText;
@@ -73,10 +73,7 @@ pub fn combine(
 
 /// The files from which all lanes began.
 fn snapshot_of(project: &Project, lane: &FinishedLane) -> anyhow::Result<CommitId> {
-    let tip = project
-        .store()
-        .tip(&SessionName::from_ref(&lane.session)?)?;
-    let draft = project.store().draft(&tip)?;
+    let (_, draft) = project.in_progress(&SessionName::from_ref(&lane.session)?)?;
     draft.meta.planned_on.ok_or_else(|| {
         anyhow::anyhow!("the files on which `{}` was made are unknown", lane.session)
     })
@@ -84,10 +81,7 @@ fn snapshot_of(project: &Project, lane: &FinishedLane) -> anyhow::Result<CommitI
 
 impl LaneChange {
     fn of(project: &Project, lane: &FinishedLane, tree: TreeId) -> anyhow::Result<LaneChange> {
-        let tip = project
-            .store()
-            .tip(&SessionName::from_ref(&lane.session)?)?;
-        let draft = project.store().draft(&tip)?;
+        let (tip, draft) = project.in_progress(&SessionName::from_ref(&lane.session)?)?;
         let change = PlanChange::of(project, &tip, &draft, tree)?;
         Ok(LaneChange {
             model: lane.model.clone(),
@@ -199,9 +193,7 @@ fn place(
     let mut texts = Vec::new();
     for version in [tree, one.change.after, other.change.after] {
         let entry = repository.entry(version, path)?;
-        let is_file =
-            |entry: &TreeEntry| matches!(entry.mode, EntryMode::File | EntryMode::Executable);
-        let Some(entry) = entry.filter(is_file) else {
+        let Some(entry) = entry.filter(|entry| entry.mode.is_file()) else {
             return Ok(format!("both change `{name}`"));
         };
         let bytes = repository.blob(BlobId::of(entry.id))?;

@@ -149,8 +149,7 @@ pub fn run(project: &Project, order: &LaneOrder, user: &mut dyn User) -> anyhow:
     let planned = plan_next_turn(project, &plan_options, user)?;
 
     let tree = project.repository.commit(before)?.tree;
-    let tip = project.store().tip(&project.session()?)?;
-    let mut draft = project.store().draft(&tip)?;
+    let (tip, mut draft) = project.in_progress(&project.session()?)?;
     let run = dry_run_at(project, &tip, &draft, tree, Beside::Workspace)?;
     let model = planned.model.as_ref();
     let tokens = model.and_then(|model| model.tokens());

@@ -103,14 +103,8 @@ fn letter(race: &FinishedRace, lane: &FinishedLane) -> char {
 }
 
 fn render_lane(project: &Project, lane: &FinishedLane, letter: char) -> anyhow::Result<String> {
-    let tip = project
-        .store()
-        .tip(&SessionName::from_ref(&lane.session)?)?;
-    let text = project
-        .store()
-        .draft(&tip)?
-        .artifacts
-        .text_or_empty(artifact::PLAN);
+    let (_, draft) = project.in_progress(&SessionName::from_ref(&lane.session)?)?;
+    let text = draft.artifacts.text_or_empty(artifact::PLAN);
     let mut rendered = format!(
         "\n# Plan {letter}\n\n{}\n",
         fenced(&beginning(&text, MAX_PLAN), "markdown")
@@ -139,10 +133,7 @@ fn keep(
     lane: &FinishedLane,
     verdict: &Verdict,
 ) -> anyhow::Result<()> {
-    let tip = project
-        .store()
-        .tip(&SessionName::from_ref(&lane.session)?)?;
-    let mut draft = project.store().draft(&tip)?;
+    let (tip, mut draft) = project.in_progress(&SessionName::from_ref(&lane.session)?)?;
     let mut text = format!("# Comparison by {}\n\n", verdict.model);
     for other in &race.lanes {
         text.push_str(&format!(
