@@ -65,7 +65,7 @@ pub struct TestRepo {
 
 /// Tests of disks, and of what a command in a sandbox reaches beside its repository: it has a
 /// `/dev/shm` of its own.
-const ON_DISK: [&str; 27] = [
+const ON_DISK: [&str; 32] = [
     "agents::acp",
     "agents::lanes",
     "agents::offered",
@@ -74,6 +74,8 @@ const ON_DISK: [&str; 27] = [
     "agents::turns",
     "crash::disk",
     "crash::flushes",
+    "first_change",
+    "hostile::bombs",
     "hostile::confined",
     "hostile::disk",
     "hostile::namespaces",
@@ -84,6 +86,9 @@ const ON_DISK: [&str; 27] = [
     "hostile::sandbox",
     "hostile::unreachable",
     "house::",
+    "installing::",
+    "packages::",
+    "power::",
     "worktree::container",
     "worktree::every_run",
     "worktree::kernels",
@@ -101,7 +106,11 @@ const ON_DISK: [&str; 27] = [
 #[expect(clippy::disallowed_methods, reason = "a test starts programs itself")]
 pub fn start(program: impl AsRef<OsStr>) -> Command {
     let program = program.as_ref();
-    let mut command = Command::new(process::find(program).as_deref().unwrap_or(program.as_ref()));
+    let mut command = Command::new(
+        process::find(program)
+            .as_deref()
+            .unwrap_or(program.as_ref()),
+    );
     command.arg0(program);
     command
 }
@@ -115,8 +124,7 @@ fn repositories() -> PathBuf {
         (std::env::var_os("TMPDIR").is_none() && serves(&memory)).then_some(memory)
     });
     let thread = std::thread::current();
-    let is_on_disk =
-        |test: &str| crate::WORLDS || ON_DISK.iter().any(|part| test.starts_with(part));
+    let is_on_disk = |test: &str| ON_DISK.iter().any(|part| test.starts_with(part));
     let memory = MEMORY
         .clone()
         .filter(|_| !thread.name().is_none_or(is_on_disk));

@@ -8,6 +8,7 @@ mod filling;
 mod included;
 mod kernels;
 pub mod overlay;
+mod overlay_random;
 mod overlay_refused;
 mod own_git;
 pub mod partial;

@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::killed_repo::Rig;
 use crate::random_kills::{Plan, storm};
 
+#[path = "../it/crash/damaged_state.rs"]
+mod damaged_state;
 #[path = "../it/crash/faults.rs"]
 mod faults;
-#[path = "../it/crash/kills.rs"]
-mod kills;
 
 /// `TEDDY_KILLS`, `TEDDY_SEED` and `TEDDY_STORM_SECONDS` change the length.
 #[test]

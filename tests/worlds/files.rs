@@ -4,8 +4,8 @@
 mod merge;
 #[path = "../it/files/publish_random.rs"]
 mod publish_random;
-#[path = "../it/files/snapshot.rs"]
-mod snapshot;
+#[path = "../it/files/snapshot_check.rs"]
+mod snapshot_check;
 #[path = "../it/files/snapshot_random.rs"]
 mod snapshot_random;
 #[path = "../it/files/stack.rs"]

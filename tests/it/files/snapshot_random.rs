@@ -8,7 +8,7 @@ use teddy::git::repository::Repository;
 use teddy::git::snapshot::limits::{Forced, SnapshotLimits};
 use teddy::git::snapshot::take_snapshot;
 
-use crate::files::snapshot::check;
+use super::snapshot_check::check;
 use crate::support::TestRepo;
 
 #[derive(Debug, Clone)]
