@@ -10,7 +10,7 @@ use crate::text::damage::is_generated;
 use crate::text::diff::Counts;
 use crate::text::encoding::display_text;
 use crate::text::path::RepoPath;
-use crate::ui::diff::{self, FileVersions, RenderedDifference, is_hunk_header, replaced};
+use crate::ui::diff::{self, FileVersions, is_hunk_header, replaced};
 use crate::ui::style::{StyledLine, StyledSpan, TextArea, Tone};
 
 /// Diff lines in a summary, for all files together.
@@ -58,13 +58,6 @@ pub struct ReviewedFile {
     pub is_generated: bool,
 }
 
-/// A file before the first and after the last action on it. `None` if it does not exist.
-#[derive(Clone, Copy)]
-struct Ends<'a> {
-    before: Option<&'a [u8]>,
-    after: Option<&'a [u8]>,
-}
-
 /// Order in which a reader should see files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum FileWeight {
@@ -75,9 +68,10 @@ enum FileWeight {
 
 /// Combined effect of consecutive actions on one file.
 struct FileSteps<'a> {
-    path: String,
-    /// `None` if the result is unknown, for example after a command.
-    ends: Option<Ends<'a>>,
+    path: &'a str,
+    /// The file before the first and after the last of them. `None` if the result is unknown, for
+    /// example after a command.
+    ends: Option<FileVersions<'a>>,
     /// Pairs of EDITs whose result is unknown.
     pairs: Vec<&'a Pair>,
     note: Option<String>,
@@ -111,7 +105,7 @@ pub fn reviewed_files(plan: &Plan, simulation: &Simulation) -> Vec<ReviewedFile>
                 .map(|shown| shown.text.into_owned()),
             rows,
             is_generated: file.weight() == FileWeight::Generated,
-            path: file.path,
+            path: file.path.to_owned(),
         });
     }
     files
@@ -145,6 +139,11 @@ fn steps<'a>(plan: &'a Plan, simulation: &'a Simulation) -> Vec<FileSteps<'a>> {
             continue;
         };
         let path = path.as_str();
+        let versions = |before, after| FileVersions {
+            path,
+            before,
+            after,
+        };
         for part in action.kind.preview(simulation.step(index)) {
             let existing = files.iter_mut().rfind(|file| file.path == path);
             match (part, existing) {
@@ -155,16 +154,16 @@ fn steps<'a>(plan: &'a Plan, simulation: &'a Simulation) -> Vec<FileSteps<'a>> {
                 (PreviewPart::Difference { before, after, .. }, Some(file))
                     if file.note.is_some() && file.ends.is_none() =>
                 {
-                    file.ends = Some(Ends { before, after });
+                    file.ends = Some(versions(before, after));
                 }
                 // This action continues from the result of the last one: show one diff for both.
                 (PreviewPart::Difference { before, after, .. }, Some(file))
                     if file.ends.is_some_and(|ends| ends.after == before) =>
                 {
-                    file.ends = file.ends.map(|ends| Ends { after, ..ends });
+                    file.ends = file.ends.map(|ends| FileVersions { after, ..ends });
                 }
                 (PreviewPart::Difference { before, after, .. }, _) => {
-                    files.push(FileSteps::of(path, Some(Ends { before, after })));
+                    files.push(FileSteps::of(path, Some(versions(before, after))));
                 }
                 (PreviewPart::Replacement(pair), Some(file)) => file.pairs.push(pair),
                 (PreviewPart::Replacement(pair), None) => files.push(FileSteps {
@@ -185,9 +184,9 @@ fn steps<'a>(plan: &'a Plan, simulation: &'a Simulation) -> Vec<FileSteps<'a>> {
 }
 
 impl<'a> FileSteps<'a> {
-    fn of(path: &str, ends: Option<Ends<'a>>) -> FileSteps<'a> {
+    fn of(path: &'a str, ends: Option<FileVersions<'a>>) -> FileSteps<'a> {
         FileSteps {
-            path: path.to_owned(),
+            path,
             ends,
             pairs: Vec::new(),
             note: None,
@@ -197,10 +196,8 @@ impl<'a> FileSteps<'a> {
 
     fn render(&self, most: usize) -> FileDifference {
         let is_new = self.ends.is_some_and(|ends| ends.before.is_none());
-        let mut difference = match self.ends {
-            Some(_) => diff::render(&self.versions(), most),
-            None => RenderedDifference::default(),
-        };
+        let ends = self.ends.as_ref();
+        let mut difference = ends.map_or_else(Default::default, |ends| diff::render(ends, most));
         // In a new file, the only hunk covers all lines.
         if is_new && let Some(at) = difference.lines.iter().position(is_hunk_header) {
             difference.lines.remove(at);
@@ -215,7 +212,7 @@ impl<'a> FileSteps<'a> {
         difference.numbers.truncate(most);
 
         FileDifference {
-            path: self.path.clone(),
+            path: self.path.to_owned(),
             is_new,
             note: self.note.clone(),
             counts: difference.counts,
@@ -225,27 +222,14 @@ impl<'a> FileSteps<'a> {
         }
     }
 
-    /// A version that is unknown counts as one that exists.
-    fn versions(&self) -> FileVersions<'_> {
-        let ends = self.ends.unwrap_or(Ends {
-            before: Some(b""),
-            after: Some(b""),
-        });
-        FileVersions {
-            path: &self.path,
-            before: ends.before,
-            after: ends.after,
-        }
-    }
-
     fn weight(&self) -> FileWeight {
         let text = self.ends.and_then(|ends| ends.before.or(ends.after));
-        let path = RepoPath::parse(&self.path);
+        let path = RepoPath::parse(self.path);
         let is_generated = |path| is_generated(&path, text.unwrap_or_default());
         if self.is_marked_generated || path.is_ok_and(is_generated) {
             return FileWeight::Generated;
         }
-        match is_test(&self.path) {
+        match is_test(self.path) {
             true => FileWeight::Test,
             false => FileWeight::Code,
         }
@@ -253,7 +237,13 @@ impl<'a> FileSteps<'a> {
 
     fn names(&self) -> [StyledLine; 2] {
         let note = self.note.as_ref().map(|note| format!("  ({note})"));
-        diff::headers(&self.versions(), &note.unwrap_or_default())
+        // A version that is unknown exists.
+        let unknown = FileVersions {
+            path: self.path,
+            before: Some(b""),
+            after: Some(b""),
+        };
+        diff::headers(&self.ends.unwrap_or(unknown), &note.unwrap_or_default())
     }
 }
 
