@@ -80,10 +80,7 @@ fn is_file(app: &App, word: &str) -> bool {
 fn show_diff(args: Args, app: &App) -> anyhow::Result<()> {
     let project = app.project()?;
     let store = project.store();
-    let paths = match args.paths.as_slice() {
-        [] => Vec::new(),
-        files => paths::resolve_paths(&project.repository, &app.dir()?, files)?,
-    };
+    let paths = paths::resolve_paths(&project.repository, &app.dir()?, &args.paths)?;
     let name = args.turn.as_deref().unwrap_or("@");
     let session = project.session_of(name)?;
     let is_one = args.other.is_none() && !args.whole;

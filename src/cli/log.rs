@@ -9,9 +9,7 @@ use super::failure::InvalidArgument;
 use super::status::at_work;
 use super::{complete, number};
 use crate::project::{Project, active_process};
-use crate::query::log::{
-    ChosenTurns, ListedTurn, LogFilter, LogRow, TurnRow, choose_turns, draw_graph, log,
-};
+use crate::query::log::{ChosenTurns, ListedTurn, LogRow, TurnRow, choose_turns, draw_graph, log};
 use crate::query::{history, paths};
 use crate::session::name::SessionName;
 use crate::text::counted;
@@ -133,20 +131,12 @@ impl Args {
     }
 
     fn choose(&self, app: &App, project: &Project) -> anyhow::Result<Vec<ListedTurn>> {
-        let paths = match self.paths.is_empty() {
-            true => Vec::new(),
-            false => paths::resolve_paths(&project.repository, &app.dir()?, &self.paths)?,
-        };
-        let filter = LogFilter {
-            all: self.all,
-            most: self.max_count,
-            since: self.since.clone(),
-            paths,
-        };
+        let paths = paths::resolve_paths(&project.repository, &app.dir()?, &self.paths)?;
+        let since = self.since.as_deref();
         let ChosenTurns {
             mut turns,
             without_code,
-        } = choose_turns(project, &filter)?;
+        } = choose_turns(project, self.all, since, &paths, self.max_count)?;
         self.warn_without_code(app, without_code);
         if self.reverse {
             turns.reverse();

@@ -461,16 +461,6 @@ fn parent_of_unreadable(
     commit.parents.first().copied()
 }
 
-#[derive(Debug, Clone, Default)]
-pub struct LogFilter {
-    pub all: bool,
-    pub most: Option<usize>,
-    /// In git's syntax.
-    pub since: Option<String>,
-    /// With changes at or below one of these.
-    pub paths: Vec<String>,
-}
-
 #[derive(Debug, Clone)]
 pub struct ListedTurn {
     /// The session in which it was recorded. If only one session is listed, that one.
@@ -495,26 +485,33 @@ pub struct ChosenTurns {
     pub without_code: usize,
 }
 
-pub fn choose_turns(project: &Project, choice: &LogFilter) -> anyhow::Result<ChosenTurns> {
-    let since = choice.since.as_ref();
+/// Returns the turns of the current session or of all. `since` is a time in git's syntax; with
+/// `paths`, only turns with changes at or below one of them.
+pub fn choose_turns(
+    project: &Project,
+    all: bool,
+    since: Option<&str>,
+    paths: &[String],
+    most: Option<usize>,
+) -> anyhow::Result<ChosenTurns> {
     let since = since
         .map(|text| history::parse_since(&project.repository, text))
         .transpose()?;
-    let is_below = |file: &String| paths::is_below(file, &choice.paths);
+    let is_below = |file: &String| paths::is_below(file, paths);
 
     let is_recent = |row: &LogRow| {
         let time = row.time.as_ref();
         let seconds = time.and_then(|time| Some(time.parse::<jiff::Timestamp>().ok()?.as_second()));
         since.is_none_or(|since| seconds.is_some_and(|seconds| seconds >= since))
     };
-    let mut turns = list_turns(project, choice.all)?;
+    let mut turns = list_turns(project, all)?;
     turns.retain(|listed| is_recent(&listed.row));
     let without_code = turns.iter().filter(|turn| turn.row.without_code).count();
-    if !choice.paths.is_empty() {
+    if !paths.is_empty() {
         turns.retain(|listed| listed.row.files.iter().any(is_below));
     }
 
-    turns.truncate(choice.most.unwrap_or(usize::MAX));
+    turns.truncate(most.unwrap_or(usize::MAX));
     Ok(ChosenTurns {
         turns,
         without_code,

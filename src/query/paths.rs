@@ -17,13 +17,16 @@ const EVERYTHING: &str = "**";
 #[error("a path is empty")]
 pub struct EmptyPath;
 
-/// Relative to the project's root. Returns an empty list, which selects everything, if one of the
-/// paths is the root.
+/// Relative to the project's root. Returns an empty list, which selects everything, if there are no
+/// paths or one of them is the root.
 pub fn resolve_paths(
     repository: &Repository,
     dir: &Path,
     paths: &[String],
 ) -> anyhow::Result<Vec<String>> {
+    if paths.is_empty() {
+        return Ok(Vec::new());
+    }
     let prefix = prefix(repository, dir)?;
     let mut resolved = Vec::new();
 
