@@ -460,11 +460,11 @@ fn describe_block(block: &MarkdownBlock, lines: &Lines<'_>) -> String {
     match &block.node {
         BlockKind::Heading {
             level,
-            setext: false,
+            setext,
             text,
-        } => format!("Heading (level {level}): \"{}\"", quote(text)),
-        BlockKind::Heading { level, text, .. } => {
-            format!("Heading (level {level}, underlined): \"{}\"", quote(text))
+        } => {
+            let underlined = if *setext { ", underlined" } else { "" };
+            format!("Heading (level {level}{underlined}): \"{}\"", quote(text))
         }
         BlockKind::Code(code) => {
             let fence = match code.fence_char {

@@ -65,7 +65,7 @@ pub enum Spelling {
 }
 
 /// A repair or a doubt.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
 pub struct Note {
     /// Line in the reply, from 1.
     pub line: usize,
@@ -89,9 +89,7 @@ impl Note {
         Note {
             line,
             message: message.into(),
-            doubt: false,
-            spelling: false,
-            aside: false,
+            ..Note::default()
         }
     }
 

@@ -235,11 +235,10 @@ fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
 fn preview(step: &DiffOp, old: &[&str], new: &[&str], deadline: Instant) -> Vec<DiffLine> {
     let (a, b) = (step.old_range(), step.new_range());
     if step.tag() == DiffTag::Equal {
-        let same = a.zip(b).map(|(at, now)| {
-            let numbers = (Some(at), Some(now));
-            line(LineChange::Kept, numbers.0, numbers.1, &[(false, old[at])])
-        });
-        return same.collect();
+        let same = a.zip(b);
+        return same
+            .map(|(at, now)| line(LineChange::Kept, Some(at), Some(now), &[(false, old[at])]))
+            .collect();
     }
 
     let [removed, added] = mark_words(&old[a.clone()], &new[b.clone()], Some(deadline));

@@ -273,12 +273,6 @@ impl fmt::Display for RepoPath {
     }
 }
 
-impl AsRef<str> for RepoPath {
-    fn as_ref(&self) -> &str {
-        &self.0
-    }
-}
-
 impl Borrow<str> for RepoPath {
     fn borrow(&self) -> &str {
         &self.0

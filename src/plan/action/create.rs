@@ -155,23 +155,14 @@ impl Behavior for Create {
         let path = Path::new(self.path.as_str());
         run::no_repository_above(root, &self.path)?;
         let existing = root.entry(path).map_err(ActionError::reading)?;
+        let shown = sanitize_line(self.path.as_str());
         let verb = match existing.map(|entry| (entry.kind, entry.size)) {
             None => "created",
             // EDIT has nothing to find in an empty file, so CREATE can fill it without `Overwrite`.
             Some((FileKind::File(_), 0)) => "filled the empty file",
             Some((FileKind::File(_), _)) if self.overwrite => "replaced as a whole",
-            Some((FileKind::File(_), _)) => {
-                return Err(
-                    format!("`{}` already exists", sanitize_line(self.path.as_str())).into(),
-                );
-            }
-            Some(_) => {
-                return Err(format!(
-                    "`{}` already exists and is not a file",
-                    sanitize_line(self.path.as_str())
-                )
-                .into());
-            }
+            Some((FileKind::File(_), _)) => return Err(format!("`{shown}` already exists").into()),
+            Some(_) => return Err(format!("`{shown}` already exists and is not a file").into()),
         };
 
         let before = existing.map(|_| root.read(path, MAX_COMPARED_TEXT as u64));

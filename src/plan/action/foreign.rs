@@ -80,7 +80,7 @@ fn is_diff(text: &str, language: &str) -> bool {
 fn hunks(text: &str) -> Vec<ForeignChange> {
     let mut changes = vec![ForeignChange::default()];
     for line in split_lines(text) {
-        let header = ["--- ", "+++ ", "diff ", "index ", "\\ "]
+        let is_header = ["--- ", "+++ ", "diff ", "index ", "\\ "]
             .iter()
             .any(|start| line.text.starts_with(start));
         if line.text.starts_with("@@") {
@@ -88,20 +88,14 @@ fn hunks(text: &str) -> Vec<ForeignChange> {
             continue;
         }
 
-        if header {
+        if is_header {
             continue;
         }
 
         let change = changes.last_mut().expect("there is one from the start");
-        let (mark, body) = line
-            .text
-            .split_at(line.text.chars().next().map_or(0, |first| {
-                if matches!(first, '-' | '+' | ' ') {
-                    1
-                } else {
-                    0
-                }
-            }));
+        let body = line.text.strip_prefix(['-', '+', ' ']);
+        let body = body.unwrap_or(line.text);
+        let mark = &line.text[..line.text.len() - body.len()];
         if mark != "+" {
             change.find.push_str(&format!("{body}\n"));
         }

@@ -347,7 +347,7 @@ mod tests {
         };
         let before = GrammarState {
             position: GrammarPosition::Head(Section::Rationale),
-            ..GrammarState::start()
+            ..GrammarState::default()
         };
         let opened = before.opened(fence(1));
         let mut total = 0;

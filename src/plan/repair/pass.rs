@@ -57,7 +57,7 @@ struct PassNode {
 /// Returns the best readings; `None` if no reading reaches the end.
 pub(super) fn best_readings(tokens: &[Token]) -> Option<BestReadings> {
     let mut from = vec![BeamEntry {
-        state: GrammarState::start(),
+        state: GrammarState::default(),
         best: Prefix::start(),
         next: None,
     }];
@@ -400,7 +400,7 @@ pub(super) fn unambiguous_blocks(
     tokens: &[Token],
 ) -> Option<Vec<Range<usize>>> {
     let mut contents = Vec::new();
-    let (mut state, mut at) = (GrammarState::start(), 0);
+    let (mut state, mut at) = (GrammarState::default(), 0);
     while let Some(token) = tokens.get(at) {
         let step = only_free_step(state, token)?;
         (state, at) = (step.state, at + 1);

@@ -5,8 +5,9 @@ use super::token::{FenceRule, FileContent};
 use crate::plan::action::BodyShape;
 use crate::plan::line::{Fence, Info, Label, Section};
 
-/// A state of the pass. The possible next steps depend on nothing else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A state of the pass. The possible next steps depend on nothing else. The default is the state before
+/// the first line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct GrammarState {
     pub position: GrammarPosition,
     pub block: Option<OpenBlock>,
@@ -24,9 +25,10 @@ pub(super) struct GrammarState {
     pub find_open: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum GrammarPosition {
     /// Before the title.
+    #[default]
     Start,
     Wrapped,
     Title,
@@ -83,26 +85,12 @@ pub(super) struct InnerFence {
 }
 
 impl GrammarState {
-    /// Returns the state before the first line.
-    pub fn start() -> Self {
-        GrammarState {
-            position: GrammarPosition::Start,
-            block: None,
-            wrap: 0,
-            file: FileContent::Unknown,
-            listed: false,
-            prose: false,
-            fresh: false,
-            find_open: false,
-        }
-    }
-
     /// Returns the state at a new place of the same plan.
     pub fn at(self, position: GrammarPosition) -> Self {
         GrammarState {
             position,
             wrap: self.wrap,
-            ..GrammarState::start()
+            ..GrammarState::default()
         }
     }
 

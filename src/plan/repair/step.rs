@@ -273,7 +273,7 @@ fn at_end(state: GrammarState) -> GrammarStep {
     GrammarStep {
         state: GrammarState {
             wrap: 0,
-            ..GrammarState::start().at(GrammarPosition::End)
+            ..GrammarState::default().at(GrammarPosition::End)
         },
         cost,
         event,

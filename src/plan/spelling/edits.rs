@@ -81,11 +81,8 @@ impl<'a> LineEdits<'a> {
 
     /// Tells what was done at a line with words that belong to a command.
     pub fn add_aside(&mut self, line: usize, message: impl Into<String>) {
-        self.notes.push(SpellingNote {
-            line,
-            message: message.into(),
-            aside: true,
-        });
+        self.add_note(line, message);
+        self.notes.last_mut().expect("a note was added").aside = true;
     }
 
     /// Notes that words for a person are left out at a line.
