@@ -7,19 +7,19 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
 use super::file::make_dirs;
 use super::inherited::ChildKind;
-use super::shell::{CommandEnvironment, RunMarker, VARIABLE};
+use super::shell::set_environment;
 use super::supervisor::{
-    self, CommandEnding, CommandOutputs, Launcher, Supervisor, SupervisorMessage,
+    self, CommandEnding, CommandState, Launcher, OutputPipes, Supervisor, SupervisorEvent,
 };
 use super::{process, sandbox};
 use crate::host::file::temporary_dir;
@@ -32,9 +32,6 @@ const HANG_UP: Duration = Duration::from_millis(100);
 
 /// How long output is still read after all processes have ended.
 const DRAIN: Duration = Duration::from_secs(1);
-
-/// Buffered pieces of output. The program blocks when the channel is full.
-const PIECES: usize = 64;
 
 /// In bytes. The last piece can exceed the limit.
 const MAX_STDERR: usize = 64 << 10;
@@ -95,22 +92,7 @@ pub enum DialogueEvent {
     Stderr(Vec<u8>),
     Timeout,
     /// Ended. All its children have ended too, and all output was delivered.
-    Ended(DialogueEnding),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DialogueEnding {
-    Exited(i32),
-    Signaled(i32),
-}
-
-impl std::fmt::Display for DialogueEnding {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            DialogueEnding::Exited(code) => write!(f, "exit status: {code}"),
-            DialogueEnding::Signaled(signal) => write!(f, "signal: {signal}"),
-        }
-    }
+    Ended(CommandEnding),
 }
 
 #[derive(Debug, Default)]
@@ -124,34 +106,11 @@ pub struct EndedDialogue {
 /// A running program. Dropping it kills the program and all its children.
 pub struct Dialogue {
     supervisor: Supervisor,
-    events: Receiver<PipeEvent>,
     /// Feeds the writer thread. `None` once the input is closed.
     input: Option<Sender<Vec<u8>>>,
     /// Events that arrived before the supervisor reported the start.
     early: VecDeque<DialogueEvent>,
-    state: DialogueState,
     policy: Option<sandbox::Policy>,
-}
-
-enum PipeEvent {
-    Stdout(Vec<u8>),
-    Stderr(Vec<u8>),
-    Eof,
-    Message(SupervisorMessage),
-}
-
-#[derive(Default)]
-struct DialogueState {
-    is_started: bool,
-    refused: Option<String>,
-    /// The sandbox failed halfway in setting up private mounts. A retry without them can work.
-    private_mounts_failed: bool,
-    ending: Option<DialogueEnding>,
-    /// Set once all processes have ended: the ones that could not be killed.
-    survivors: Option<Vec<String>>,
-    is_lost: bool,
-    /// Number of outputs (of two) that have reached their end.
-    eof_count: usize,
 }
 
 impl Dialogue {
@@ -164,18 +123,18 @@ impl Dialogue {
         let had_private_mounts = supervisor::gives_private_mounts();
         let mut dialogue = Dialogue::launch(order, dir)?;
         dialogue.await_start();
-        if dialogue.state.is_started {
+        if dialogue.supervisor.state.started.is_some() {
             return Ok(dialogue);
         }
 
         // Some systems let a process create namespaces and then forbid the mounts. Retry without.
-        if dialogue.state.private_mounts_failed && had_private_mounts {
+        if had_private_mounts && !supervisor::gives_private_mounts() {
             drop(dialogue);
-            supervisor::disable_private_mounts();
             return Dialogue::start(order, dir);
         }
 
-        let why = dialogue.state.refused.take();
+        let state = &mut dialogue.supervisor.state;
+        let why = state.refused.take().or(state.broken.take());
         Err(refusal(why.unwrap_or_else(|| dialogue.last_stderr())))
     }
 
@@ -198,21 +157,17 @@ impl Dialogue {
         let deadline = Instant::now() + limit;
         loop {
             // Output can still arrive after the program has ended, so wait for both pipes.
-            if self.state.is_over() && self.state.eof_count == 2 {
-                return DialogueEvent::Ended(self.state.ending());
+            let state = &self.supervisor.state;
+            if state.is_over() && state.is_eof() {
+                return DialogueEvent::Ended(state.ending());
             }
 
             let remaining = deadline.saturating_duration_since(Instant::now());
-            match self.events.recv_timeout(remaining) {
-                Ok(PipeEvent::Stdout(bytes)) => return DialogueEvent::Stdout(bytes),
-                Ok(PipeEvent::Stderr(bytes)) => return DialogueEvent::Stderr(bytes),
-                Ok(PipeEvent::Eof) => self.state.eof_count += 1,
-                Ok(PipeEvent::Message(message)) => self.state.note(message),
-                Err(RecvTimeoutError::Timeout) => return DialogueEvent::Timeout,
-                Err(RecvTimeoutError::Disconnected) => {
-                    self.state.is_lost = true;
-                    self.state.eof_count = 2;
-                }
+            match self.supervisor.receive(remaining) {
+                SupervisorEvent::Stdout(bytes) => return DialogueEvent::Stdout(bytes),
+                SupervisorEvent::Stderr(bytes) => return DialogueEvent::Stderr(bytes),
+                SupervisorEvent::Timeout => return DialogueEvent::Timeout,
+                SupervisorEvent::State => {}
             }
         }
     }
@@ -232,12 +187,12 @@ impl Dialogue {
     /// `stderr` is the error output that was read already.
     fn end_all(mut self, mut stderr: Vec<u8>) -> EndedDialogue {
         self.hang_up();
-        if !self.state.is_over() {
+        if !self.supervisor.state.is_over() {
             self.supervisor.end();
             self.drain(PATIENCE, &mut stderr);
         }
 
-        let survivors = match self.state.survivors.take() {
+        let survivors = match self.supervisor.state.survivors.take() {
             Some(survivors) => survivors,
             None => self.supervisor.replace(),
         };
@@ -260,45 +215,40 @@ impl Dialogue {
         request.input = Some(dir.pipe().into_os_string().into());
         let pipe = InputPipe::make(&dir.pipe())?;
         let mut command = launcher.command()?;
-        let environment = CommandEnvironment {
-            kind: ChildKind::Model,
-            keep: order.keep_env,
-            temporary: &dir.temporary(),
-            is_confined: launcher.policy.is_some(),
-        };
-        environment.give(&mut command);
+        let is_confined = launcher.policy.is_some();
+        let temporary = dir.temporary();
+        set_environment(
+            &mut command,
+            ChildKind::Model,
+            order.keep_env,
+            &temporary,
+            is_confined,
+        );
         // Some programs trust `PWD` over `getcwd`.
         command.env("PWD", order.dir);
-        command.env(VARIABLE, RunMarker::new().value());
-
-        let (out, stdout) = io::pipe()?;
-        let (err, stderr) = io::pipe()?;
-        let supervisor = Supervisor::start(command, &request, CommandOutputs { stdout, stderr })?;
-        let (sender, events) = sync_channel(PIECES);
-        listen(out, sender.clone(), PipeEvent::Stdout)?;
-        listen(err, sender.clone(), PipeEvent::Stderr)?;
-        supervisor.listen(move |message| drop(sender.send(PipeEvent::Message(message))))?;
 
         Ok(Dialogue {
-            supervisor,
-            events,
+            supervisor: Supervisor::start(command, &request, OutputPipes::Separate)?,
             input: Some(pipe.speak()?),
             early: VecDeque::new(),
-            state: DialogueState::default(),
             policy: launcher.policy,
         })
     }
 
     fn await_start(&mut self) {
         let deadline = Instant::now() + PATIENCE;
-        while !self.state.is_started && !self.state.is_over() {
+        let is_decided = |state: &CommandState| state.started.is_some() || state.is_over();
+        while !is_decided(&self.supervisor.state) {
             let remaining = deadline.saturating_duration_since(Instant::now());
-            match self.events.recv_timeout(remaining) {
-                Ok(PipeEvent::Message(message)) => self.state.note(message),
-                Ok(PipeEvent::Eof) => self.state.eof_count += 1,
-                Ok(PipeEvent::Stdout(bytes)) => self.early.push_back(DialogueEvent::Stdout(bytes)),
-                Ok(PipeEvent::Stderr(bytes)) => self.early.push_back(DialogueEvent::Stderr(bytes)),
-                Err(_) => return,
+            match self.supervisor.receive(remaining) {
+                SupervisorEvent::Stdout(bytes) => {
+                    self.early.push_back(DialogueEvent::Stdout(bytes))
+                }
+                SupervisorEvent::Stderr(bytes) => {
+                    self.early.push_back(DialogueEvent::Stderr(bytes))
+                }
+                SupervisorEvent::Timeout => return,
+                SupervisorEvent::State => {}
             }
         }
     }
@@ -331,40 +281,6 @@ impl Dialogue {
     }
 }
 
-impl DialogueState {
-    fn note(&mut self, message: SupervisorMessage) {
-        match message {
-            SupervisorMessage::Started(_) => self.is_started = true,
-            SupervisorMessage::Refused(why) | SupervisorMessage::Broken(why) => {
-                self.refused = Some(why);
-                self.survivors = Some(Vec::new());
-            }
-            SupervisorMessage::Halfway(why) => {
-                self.private_mounts_failed = true;
-                self.note(SupervisorMessage::Refused(why));
-            }
-            SupervisorMessage::Ended(CommandEnding::Exited(code)) => {
-                self.ending = Some(DialogueEnding::Exited(code));
-            }
-            SupervisorMessage::Ended(CommandEnding::Signaled(signal)) => {
-                self.ending = Some(DialogueEnding::Signaled(signal));
-            }
-            SupervisorMessage::Gone(survivors) => self.survivors = Some(survivors),
-            SupervisorMessage::Lost => self.is_lost = true,
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        self.survivors.is_some() || self.is_lost
-    }
-
-    fn ending(&self) -> DialogueEnding {
-        // Without a reported ending the supervisor was killed, and the program with it.
-        let killed = DialogueEnding::Signaled(rustix::process::Signal::KILL.as_raw());
-        self.ending.clone().unwrap_or(killed)
-    }
-}
-
 fn resolve_command(argv: &[String]) -> Result<Vec<OsString>, DialogueRefusal> {
     let (program, arguments) = argv.split_first().ok_or(DialogueRefusal::Missing)?;
     let path = process::find(program).ok_or(DialogueRefusal::Missing)?;
@@ -380,28 +296,6 @@ fn refusal(why: String) -> DialogueRefusal {
         return DialogueRefusal::TooLong;
     }
     DialogueRefusal::Failed(why)
-}
-
-fn listen(
-    mut pipe: impl Read + Send + 'static,
-    events: SyncSender<PipeEvent>,
-    event: fn(Vec<u8>) -> PipeEvent,
-) -> io::Result<()> {
-    std::thread::Builder::new()
-        .name("output".to_owned())
-        .spawn(move || {
-            let mut buffer = vec![0; 64 << 10];
-            loop {
-                match pipe.read(&mut buffer) {
-                    Ok(length @ 1..) if events.send(event(buffer[..length].to_vec())).is_ok() => {}
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    _ => break,
-                }
-            }
-
-            let _ = events.send(PipeEvent::Eof);
-        })?;
-    Ok(())
 }
 
 struct InputPipe {

@@ -10,27 +10,24 @@ mod leftovers;
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::io::{self, Read, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
-
-use rustix::process::Signal;
 
 pub use interpreter::{
     Interpreter, Shell, explain_missing_target, explain_syntax, requested_interpreter,
 };
 pub use leftovers::end_orphans;
-pub(super) use leftovers::{RunMarker, VARIABLE};
+use leftovers::{RunMarker, VARIABLE};
 
 use super::file::{PRIVATE_FILE, make_dirs};
 use super::inherited::ChildKind;
 pub use super::supervisor::GRACE;
 use super::supervisor::{
-    self, CommandEnding, CommandOutputs, Launcher, Supervisor, SupervisorMessage,
+    self, CommandEnding, CommandState, Launcher, OutputPipes, Supervisor, SupervisorEvent,
 };
 use super::{interrupt, overlay, sandbox};
 use crate::host::clock::PauseClock;
@@ -121,6 +118,15 @@ impl ScriptEnd {
     }
 }
 
+impl From<CommandEnding> for ScriptEnd {
+    fn from(ending: CommandEnding) -> ScriptEnd {
+        match ending {
+            CommandEnding::Exited(code) => ScriptEnd::Exited(code),
+            CommandEnding::Signaled(signal) => ScriptEnd::Signaled(signal),
+        }
+    }
+}
+
 impl Script {
     /// Returns a script for `sh` without time limit that keeps 1 MiB of output.
     pub fn new(text: impl Into<String>, cwd: impl Into<PathBuf>) -> Script {
@@ -168,7 +174,7 @@ pub fn run_until(
     };
     let scratch = ScriptFiles::new(&script.text)?;
     let mut capture = Capture::new(script.capture);
-    let running = Running::start(script, launcher, argv, &scratch)?;
+    let running = start(script, launcher, argv, &scratch)?;
     let mut aliases = script.aliases.clone();
     aliases.add(&scratch.temporary(), "$TMPDIR");
     aliases.add(&scratch.script(), SCRIPT);
@@ -181,7 +187,7 @@ pub fn run_until(
 
     // Read before `watch`, which can disable them.
     let had_private_mounts = supervisor::gives_private_mounts();
-    let watched = running.watch(script.timeout, stop, &mut sink)?;
+    let watched = watch(running, script.timeout, stop, &mut sink)?;
     keep(&aliased.finish());
     // Some systems let a process create namespaces and then forbid the mounts. Retry without.
     if matches!(watched.end, ScriptEnd::NotStarted(_))
@@ -241,214 +247,112 @@ impl ScriptFiles {
     }
 }
 
-enum ScriptEvent {
-    Output(Vec<u8>),
-    /// The last process has closed its end of the pipe.
-    Eof,
-    Message(SupervisorMessage),
+fn start(
+    script: &Script,
+    mut launcher: Launcher,
+    mut argv: Vec<OsString>,
+    scratch: &ScriptFiles,
+) -> io::Result<Supervisor> {
+    argv.push(scratch.script().into());
+    let temporary = scratch.temporary();
+    if let Some(policy) = &mut launcher.policy {
+        policy.write.push(temporary.clone());
+        policy.sockets.push(temporary.clone());
+        policy.read.push(scratch.script());
+    }
+
+    let mut command = launcher.command()?;
+    let is_confined = launcher.policy.is_some();
+    set_environment(
+        &mut command,
+        ChildKind::Tool,
+        &script.keep_env,
+        &temporary,
+        is_confined,
+    );
+    let mut order = supervisor::order(&launcher, argv, &script.cwd);
+    order.variables.clone_from(&script.env);
+    Supervisor::start(command, &order, OutputPipes::Joined)
 }
 
-/// Dropping it kills all processes of the script.
-struct Running {
-    supervisor: Supervisor,
-    events: Receiver<ScriptEvent>,
+/// Waits until no process of the script is left. The result has no output, which goes to `sink`.
+/// Fails if the machine could not start the script.
+fn watch(
+    mut running: Supervisor,
+    timeout: Option<Duration>,
+    stop: &AtomicBool,
+    sink: &mut dyn FnMut(&[u8]),
+) -> io::Result<FinishedScript> {
+    let mut deadline = timeout.and_then(|limit| Instant::now().checked_add(limit));
+    let mut pauses = PauseClock::start();
+    let forced = loop {
+        // While this process is stopped, the supervisor stops the command.
+        let pause = pauses.take();
+        deadline = deadline.and_then(|end| end.checked_add(pause));
+        let now = Instant::now();
+        if stop.load(Ordering::SeqCst) {
+            break Some(ScriptEnd::Interrupted);
+        }
+
+        if let Some(limit) = timeout.filter(|_| deadline.is_some_and(|end| now >= end)) {
+            break Some(ScriptEnd::TimedOut(limit));
+        }
+
+        if running.state.has_ended() {
+            break None;
+        }
+
+        let wait = deadline.map_or(TICK, |end| TICK.min(end - now));
+        receive(&mut running, wait, sink);
+    };
+
+    if forced.is_some() {
+        running.end();
+    }
+
+    drain(&mut running, PATIENCE, sink, CommandState::is_over);
+    let survivors = match running.state.survivors.take() {
+        Some(survivors) => survivors,
+        None => running.replace(),
+    };
+    drain(&mut running, DRAIN, sink, CommandState::is_eof);
+
+    if let Some(why) = running.state.broken.take() {
+        return Err(io::Error::other(why));
+    }
+
+    let not_started = running.state.refused.take().map(ScriptEnd::NotStarted);
+    let end = forced.or(not_started);
+    Ok(FinishedScript {
+        end: end.unwrap_or_else(|| running.state.ending().into()),
+        output: CapturedOutput::default(),
+        survivors,
+        isolation: running.state.started.unwrap_or_default(),
+    })
 }
 
-impl Running {
-    fn start(
-        script: &Script,
-        mut launcher: Launcher,
-        mut argv: Vec<OsString>,
-        scratch: &ScriptFiles,
-    ) -> io::Result<Running> {
-        argv.push(scratch.script().into());
-        if let Some(policy) = &mut launcher.policy {
-            policy.write.push(scratch.temporary());
-            policy.sockets.push(scratch.temporary());
-            policy.read.push(scratch.script());
-        }
-
-        let mut command = launcher.command()?;
-        let environment = CommandEnvironment {
-            kind: ChildKind::Tool,
-            keep: &script.keep_env,
-            temporary: &scratch.temporary(),
-            is_confined: launcher.policy.is_some(),
-        };
-        environment.give(&mut command);
-        command.env(VARIABLE, RunMarker::new().value());
-        let mut order = supervisor::order(&launcher, argv, &script.cwd);
-        order.variables.clone_from(&script.env);
-
-        // A single pipe keeps output and error output in order.
-        let (reader, writer) = io::pipe()?;
-        let outputs = CommandOutputs {
-            stdout: writer.try_clone()?,
-            stderr: writer,
-        };
-        let running = Supervisor::start(command, &order, outputs)?;
-        Running::observe(running, reader)
-    }
-
-    fn observe(supervisor: Supervisor, reader: io::PipeReader) -> io::Result<Running> {
-        let (sender, events) = sync_channel(64);
-        let message_sender = sender.clone();
-        std::thread::Builder::new()
-            .name("output".to_owned())
-            .spawn(move || forward(reader, &sender))?;
-        supervisor
-            .listen(move |message| drop(message_sender.send(ScriptEvent::Message(message))))?;
-        Ok(Running { supervisor, events })
-    }
-
-    /// Waits until no process of the script is left. The result has no output, which goes to `sink`.
-    /// Fails if the machine could not start the script.
-    fn watch(
-        mut self,
-        timeout: Option<Duration>,
-        stop: &AtomicBool,
-        sink: &mut dyn FnMut(&[u8]),
-    ) -> io::Result<FinishedScript> {
-        let mut deadline = timeout.and_then(|limit| Instant::now().checked_add(limit));
-        let mut pauses = PauseClock::start();
-        let mut progress = ScriptProgress::default();
-        let forced = loop {
-            // While this process is stopped, the supervisor stops the command.
-            let pause = pauses.take();
-            deadline = deadline.and_then(|end| end.checked_add(pause));
-            let now = Instant::now();
-            if stop.load(Ordering::SeqCst) {
-                break Some(ScriptEnd::Interrupted);
-            }
-
-            if let Some(limit) = timeout.filter(|_| deadline.is_some_and(|end| now >= end)) {
-                break Some(ScriptEnd::TimedOut(limit));
-            }
-
-            if progress.end.is_some() || progress.is_over() {
-                break None;
-            }
-
-            let wait = deadline.map_or(TICK, |end| TICK.min(end - now));
-            self.receive(wait, &mut progress, sink);
-        };
-
-        if forced.is_some() {
-            self.supervisor.end();
-        }
-
-        self.drain(PATIENCE, &mut progress, sink, ScriptProgress::is_over);
-        let survivors = match progress.survivors.take() {
-            Some(survivors) => survivors,
-            None => self.supervisor.replace(),
-        };
-        self.drain(DRAIN, &mut progress, sink, |progress| progress.is_eof);
-
-        if let Some(why) = progress.broken {
-            return Err(io::Error::other(why));
-        }
-
-        // If the supervisor reported no end, it was killed, and its command with it.
-        let killed = ScriptEnd::Signaled(Signal::KILL.as_raw());
-        Ok(FinishedScript {
-            end: forced.or(progress.end).unwrap_or(killed),
-            output: CapturedOutput::default(),
-            survivors,
-            isolation: progress.isolation,
-        })
-    }
-
-    /// Handles events until `is_enough`, or for `limit`.
-    fn drain(
-        &mut self,
-        limit: Duration,
-        progress: &mut ScriptProgress,
-        sink: &mut dyn FnMut(&[u8]),
-        is_enough: impl Fn(&ScriptProgress) -> bool,
-    ) {
-        let deadline = Instant::now() + limit;
-        while !is_enough(progress)
-            && let Some(remaining) = deadline.checked_duration_since(Instant::now())
-        {
-            self.receive(remaining, progress, sink);
-        }
-    }
-
-    fn receive(
-        &mut self,
-        limit: Duration,
-        progress: &mut ScriptProgress,
-        sink: &mut dyn FnMut(&[u8]),
-    ) {
-        match self.events.recv_timeout(limit) {
-            Ok(ScriptEvent::Output(bytes)) => sink(&bytes),
-            Ok(ScriptEvent::Eof) => progress.is_eof = true,
-            Ok(ScriptEvent::Message(message)) => progress.note(message),
-            // Lets a live view show what it held back.
-            Err(RecvTimeoutError::Timeout) => sink(&[]),
-            Err(RecvTimeoutError::Disconnected) => (progress.is_eof, progress.lost) = (true, true),
-        }
+/// Handles events until `is_enough`, or for `limit`.
+fn drain(
+    running: &mut Supervisor,
+    limit: Duration,
+    sink: &mut dyn FnMut(&[u8]),
+    is_enough: impl Fn(&CommandState) -> bool,
+) {
+    let deadline = Instant::now() + limit;
+    while !is_enough(&running.state)
+        && let Some(remaining) = deadline.checked_duration_since(Instant::now())
+    {
+        receive(running, remaining, sink);
     }
 }
 
-#[derive(Default)]
-struct ScriptProgress {
-    end: Option<ScriptEnd>,
-    /// Why the machine could not start the script.
-    broken: Option<String>,
-    /// Set once all processes have ended: the ones that could not be killed.
-    survivors: Option<Vec<String>>,
-    lost: bool,
-    is_eof: bool,
-    isolation: Isolation,
-}
-
-impl ScriptProgress {
-    fn note(&mut self, message: SupervisorMessage) {
-        match message {
-            SupervisorMessage::Started(isolation) => self.isolation = isolation,
-            SupervisorMessage::Halfway(why) => {
-                supervisor::disable_private_mounts();
-                self.note(SupervisorMessage::Refused(why));
-            }
-            SupervisorMessage::Refused(why) => {
-                self.end = Some(ScriptEnd::NotStarted(why));
-                self.survivors = Some(Vec::new());
-            }
-            SupervisorMessage::Broken(why) => {
-                self.broken = Some(why);
-                self.survivors = Some(Vec::new());
-            }
-            SupervisorMessage::Ended(CommandEnding::Exited(code)) => {
-                self.end = Some(ScriptEnd::Exited(code))
-            }
-            SupervisorMessage::Ended(CommandEnding::Signaled(signal)) => {
-                self.end = Some(ScriptEnd::Signaled(signal))
-            }
-            SupervisorMessage::Gone(survivors) => self.survivors = Some(survivors),
-            SupervisorMessage::Lost => self.lost = true,
-        }
+fn receive(running: &mut Supervisor, limit: Duration, sink: &mut dyn FnMut(&[u8])) {
+    match running.receive(limit) {
+        SupervisorEvent::Stdout(bytes) | SupervisorEvent::Stderr(bytes) => sink(&bytes),
+        // Lets a live view show what it held back.
+        SupervisorEvent::Timeout => sink(&[]),
+        SupervisorEvent::State => {}
     }
-
-    fn is_over(&self) -> bool {
-        self.survivors.is_some() || self.lost
-    }
-}
-
-fn forward(mut reader: impl Read, events: &SyncSender<ScriptEvent>) {
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        match reader.read(&mut buffer) {
-            Ok(length @ 1..)
-                if events
-                    .send(ScriptEvent::Output(buffer[..length].to_vec()))
-                    .is_ok() => {}
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            _ => break,
-        }
-    }
-
-    let _ = events.send(ScriptEvent::Eof);
 }
 
 /// Output of a script. If it was long, the middle is missing.
@@ -539,35 +443,32 @@ pub fn may_set_variable(name: &str) -> bool {
         && !name.ends_with("_BASE_URL")
 }
 
-pub(super) struct CommandEnvironment<'a> {
-    pub(in crate::host) kind: ChildKind,
-    /// Variables to inherit although no list has them.
-    pub(in crate::host) keep: &'a [String],
-    /// Becomes `TMPDIR`.
-    pub(in crate::host) temporary: &'a Path,
-    pub(in crate::host) is_confined: bool,
-}
+/// Sets up the environment of a command, which inherits the variables in `keep` although no list has
+/// them. The caller adds the variables of the plan later.
+pub(super) fn set_environment(
+    command: &mut Command,
+    kind: ChildKind,
+    keep: &[String],
+    temporary: &Path,
+    is_confined: bool,
+) {
+    give_listed(command, kind, keep);
+    command.env("TMPDIR", temporary);
+    command.env(VARIABLE, RunMarker::new().value());
 
-impl CommandEnvironment<'_> {
-    /// Sets up a command's environment. The caller adds the variables of the plan later.
-    pub(in crate::host) fn give(&self, command: &mut Command) {
-        give_listed(command, self.kind, self.keep);
-        command.env("TMPDIR", self.temporary);
-
-        // No user can answer a prompt or write a commit message.
+    // No user can answer a prompt or write a commit message.
+    command
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_EDITOR", ":");
+    if is_confined {
+        // Automatic gc cannot access the user's repository from the sandbox.
+        command.env("GIT_CONFIG_COUNT", "2");
         command
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_EDITOR", ":");
-        if self.is_confined {
-            // Automatic gc cannot access the user's repository from the sandbox.
-            command.env("GIT_CONFIG_COUNT", "2");
-            command
-                .env("GIT_CONFIG_KEY_0", "gc.auto")
-                .env("GIT_CONFIG_VALUE_0", "0");
-            command
-                .env("GIT_CONFIG_KEY_1", "maintenance.auto")
-                .env("GIT_CONFIG_VALUE_1", "false");
-        }
+            .env("GIT_CONFIG_KEY_0", "gc.auto")
+            .env("GIT_CONFIG_VALUE_0", "0");
+        command
+            .env("GIT_CONFIG_KEY_1", "maintenance.auto")
+            .env("GIT_CONFIG_VALUE_1", "false");
     }
 }
 

@@ -9,12 +9,13 @@ mod process_tree;
 mod serve;
 
 use std::ffi::OsString;
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,9 @@ const WORD: &str = "__supervise";
 pub const GRACE: Duration = Duration::from_secs(2);
 
 const TICK: Duration = Duration::from_millis(1);
+
+/// Buffered pieces of output. The command blocks when the channel is full.
+const EVENTS: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
@@ -87,9 +91,12 @@ impl Launcher {
     }
 }
 
-pub(super) struct CommandOutputs {
-    pub(super) stdout: io::PipeWriter,
-    pub(super) stderr: io::PipeWriter,
+/// Pipes for the output of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OutputPipes {
+    /// Output and error output stay in order, and arrive as output.
+    Joined,
+    Separate,
 }
 
 /// Dropping it kills the command and all its children.
@@ -99,66 +106,105 @@ pub(super) struct Supervisor {
     channel: Option<UnixStream>,
     /// While the supervisor runs, its orphans become our children if it is killed.
     _adoption: Adoption,
+    events: Receiver<CommandEvent>,
+    pub(super) state: CommandState,
+}
+
+enum CommandEvent {
+    Stdout(Vec<u8>),
+    Stderr(Vec<u8>),
+    /// The last process has closed its end of a pipe.
+    Eof,
+    Message(SupervisorMessage),
+}
+
+pub(super) enum SupervisorEvent {
+    Stdout(Vec<u8>),
+    Stderr(Vec<u8>),
+    /// The state has changed.
+    State,
+    Timeout,
+}
+
+/// What is known about a command.
+#[derive(Default)]
+pub(super) struct CommandState {
+    /// Set once it was started.
+    pub(super) started: Option<Isolation>,
+    /// Why it was not started: because of the command itself.
+    pub(super) refused: Option<String>,
+    /// Why it was not started: because the machine failed.
+    pub(super) broken: Option<String>,
+    ended: Option<CommandEnding>,
+    /// Set once all processes have ended: the ones that could not be killed.
+    pub(super) survivors: Option<Vec<String>>,
+    is_lost: bool,
+    open_outputs: usize,
 }
 
 impl Supervisor {
     pub(super) fn start(
         mut command: Command,
         order: &Order,
-        outputs: CommandOutputs,
+        pipes: OutputPipes,
     ) -> io::Result<Supervisor> {
+        let (out, stdout) = io::pipe()?;
+        let (err, stderr) = match pipes {
+            OutputPipes::Joined => (None, stdout.try_clone()?),
+            OutputPipes::Separate => {
+                let (err, stderr) = io::pipe()?;
+                (Some(err), stderr)
+            }
+        };
         let adoption = Adoption::begin();
         let (parent_end, child_end) = UnixStream::pair()?;
         command
             .current_dir("/")
             .stdin(OwnedFd::from(child_end))
-            .stdout(outputs.stdout)
-            .stderr(outputs.stderr);
+            .stdout(stdout)
+            .stderr(stderr);
         let child = command.spawn()?;
 
         // `command` owns copies of the socket and pipes, which would never close.
         drop(command);
 
+        let messages = parent_end.try_clone();
+        let (sender, events) = sync_channel(EVENTS);
         let mut supervisor = Supervisor {
             child,
             channel: Some(parent_end),
             _adoption: adoption,
+            events,
+            state: CommandState {
+                open_outputs: 1 + usize::from(err.is_some()),
+                ..CommandState::default()
+            },
         };
         // It creates a session, and would count as an orphan.
         process_tree::register_supervisor(supervisor.child.id());
-        supervisor.send(&order.encode()?)?;
+        supervisor.send(&encode_line(order)?)?;
 
+        read_output(out, sender.clone(), CommandEvent::Stdout)?;
+        if let Some(err) = err {
+            read_output(err, sender.clone(), CommandEvent::Stderr)?;
+        }
+        read_messages(messages?, sender)?;
         Ok(supervisor)
     }
 
-    /// Calls `on_message` for each message, from a thread. The last one is `Gone`, or `Lost` if the
-    /// socket was closed.
-    pub(super) fn listen(
-        &self,
-        mut on_message: impl FnMut(SupervisorMessage) + Send + 'static,
-    ) -> io::Result<()> {
-        let Some(channel) = &self.channel else {
-            return Ok(());
-        };
-        let lines = BufReader::new(channel.try_clone()?);
-        std::thread::Builder::new()
-            .name("supervisor".to_owned())
-            .spawn(move || {
-                for line in lines.split(b'\n').map_while(Result::ok) {
-                    let Some(message) = SupervisorMessage::decode(&line) else {
-                        break;
-                    };
-                    let is_last = matches!(message, SupervisorMessage::Gone(_));
-                    on_message(message);
-                    if is_last {
-                        return;
-                    }
-                }
-
-                on_message(SupervisorMessage::Lost);
-            })?;
-
-        Ok(())
+    /// Waits up to `limit` for output or a message.
+    pub(super) fn receive(&mut self, limit: Duration) -> SupervisorEvent {
+        match self.events.recv_timeout(limit) {
+            Ok(CommandEvent::Stdout(bytes)) => return SupervisorEvent::Stdout(bytes),
+            Ok(CommandEvent::Stderr(bytes)) => return SupervisorEvent::Stderr(bytes),
+            Ok(CommandEvent::Eof) => self.state.open_outputs -= 1,
+            Ok(CommandEvent::Message(message)) => self.state.note(message),
+            Err(RecvTimeoutError::Timeout) => return SupervisorEvent::Timeout,
+            Err(RecvTimeoutError::Disconnected) => {
+                (self.state.is_lost, self.state.open_outputs) = (true, 0);
+            }
+        }
+        SupervisorEvent::State
     }
 
     /// Sends TERM to the command's group. The supervisor kills all processes after [`GRACE`].
@@ -184,6 +230,93 @@ impl Supervisor {
     }
 }
 
+impl CommandState {
+    fn note(&mut self, message: SupervisorMessage) {
+        match message {
+            SupervisorMessage::Started(isolation) => self.started = Some(isolation),
+            SupervisorMessage::Halfway(why) => {
+                // Some systems let a process create namespaces and then forbid the mounts. That
+                // does not change while we run.
+                NO_PRIVATE_MOUNTS.store(true, Ordering::SeqCst);
+                self.note(SupervisorMessage::Refused(why));
+            }
+            SupervisorMessage::Refused(why) => {
+                self.refused = Some(why);
+                self.survivors = Some(Vec::new());
+            }
+            SupervisorMessage::Broken(why) => {
+                self.broken = Some(why);
+                self.survivors = Some(Vec::new());
+            }
+            SupervisorMessage::Ended(ending) => self.ended = Some(ending),
+            SupervisorMessage::Gone(survivors) => self.survivors = Some(survivors),
+            SupervisorMessage::Lost => self.is_lost = true,
+        }
+    }
+
+    /// The command has ended. Its children can still run.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.is_some() || self.is_over()
+    }
+
+    /// All processes have ended, or the supervisor has.
+    pub(super) fn is_over(&self) -> bool {
+        self.survivors.is_some() || self.is_lost
+    }
+
+    pub(super) fn is_eof(&self) -> bool {
+        self.open_outputs == 0
+    }
+
+    pub(super) fn ending(&self) -> CommandEnding {
+        // Without a reported ending the supervisor was killed, and the command with it.
+        let killed = CommandEnding::Signaled(rustix::process::Signal::KILL.as_raw());
+        self.ended.unwrap_or(killed)
+    }
+}
+
+fn read_output(
+    mut pipe: io::PipeReader,
+    events: SyncSender<CommandEvent>,
+    event: fn(Vec<u8>) -> CommandEvent,
+) -> io::Result<()> {
+    let read = move || {
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            match pipe.read(&mut buffer) {
+                Ok(length @ 1..) if events.send(event(buffer[..length].to_vec())).is_ok() => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                _ => break,
+            }
+        }
+
+        let _ = events.send(CommandEvent::Eof);
+    };
+    let thread = std::thread::Builder::new().name("output".to_owned());
+    thread.spawn(read).map(drop)
+}
+
+/// The last message is `Gone`, or `Lost` if the socket was closed.
+fn read_messages(channel: UnixStream, events: SyncSender<CommandEvent>) -> io::Result<()> {
+    let read = move || {
+        let send = |message| drop(events.send(CommandEvent::Message(message)));
+        for line in BufReader::new(channel).split(b'\n').map_while(Result::ok) {
+            let Ok(message) = serde_json::from_slice(&line) else {
+                break;
+            };
+            let is_last = matches!(message, SupervisorMessage::Gone(_));
+            send(message);
+            if is_last {
+                return;
+            }
+        }
+
+        send(SupervisorMessage::Lost);
+    };
+    let thread = std::thread::Builder::new().name("supervisor".to_owned());
+    thread.spawn(read).map(drop)
+}
+
 impl Drop for Supervisor {
     fn drop(&mut self) {
         self.channel = None;
@@ -205,12 +338,6 @@ static NO_PRIVATE_MOUNTS: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn gives_private_mounts() -> bool {
     Kernel::running().namespaces && !NO_PRIVATE_MOUNTS.load(Ordering::SeqCst)
-}
-
-pub(super) fn disable_private_mounts() {
-    // Some systems let a process create namespaces and then forbid the mounts. That does not change
-    // while we run.
-    NO_PRIVATE_MOUNTS.store(true, Ordering::SeqCst);
 }
 
 pub(super) fn order(launcher: &Launcher, argv: Vec<OsString>, dir: &Path) -> Order {
@@ -273,28 +400,17 @@ pub(super) enum SupervisorMessage {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum CommandEnding {
+pub enum CommandEnding {
     Exited(i32),
     Signaled(i32),
 }
 
-impl Order {
-    pub fn encode(&self) -> io::Result<Vec<u8>> {
-        encode_line(self)
-    }
-
-    pub fn decode(line: &[u8]) -> Option<Order> {
-        serde_json::from_slice(line).ok()
-    }
-}
-
-impl SupervisorMessage {
-    pub fn encode(&self) -> io::Result<Vec<u8>> {
-        encode_line(self)
-    }
-
-    pub fn decode(line: &[u8]) -> Option<SupervisorMessage> {
-        serde_json::from_slice(line).ok()
+impl std::fmt::Display for CommandEnding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CommandEnding::Exited(code) => write!(f, "exit status: {code}"),
+            CommandEnding::Signaled(signal) => write!(f, "signal: {signal}"),
+        }
     }
 }
 

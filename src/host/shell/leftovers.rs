@@ -9,19 +9,19 @@ use crate::host::env;
 use crate::host::file::uninterrupted;
 
 /// Value: markers separated by `:`, because a script can run TeDDy itself.
-pub(in crate::host) const VARIABLE: &str = "TEDDY_RUN";
+pub(super) const VARIABLE: &str = "TEDDY_RUN";
 const SEPARATOR: char = ':';
 /// Rounds of killing, to catch processes forked during the previous one.
 const MAX_ROUNDS: usize = 8;
 
 /// Marks the processes of one script: TeDDy's process id, its pid namespace, and a unique id.
-pub(in crate::host) struct RunMarker {
+pub(super) struct RunMarker {
     /// The markers of the scripts around this one, then its own.
     value: String,
 }
 
 impl RunMarker {
-    pub(in crate::host) fn new() -> RunMarker {
+    pub(super) fn new() -> RunMarker {
         let (process, namespace) = (std::process::id(), namespace());
         let own = format!("{process}.{namespace}.{}", uuid::Uuid::now_v7());
         let value = env::var(VARIABLE)
@@ -29,7 +29,7 @@ impl RunMarker {
         RunMarker { value }
     }
 
-    pub(in crate::host) fn value(&self) -> &str {
+    pub(super) fn value(&self) -> &str {
         &self.value
     }
 }

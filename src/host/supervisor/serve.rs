@@ -23,7 +23,7 @@ use rustix::process::{
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::Adoption;
-use super::{GRACE, WORD};
+use super::{GRACE, WORD, encode_line};
 use crate::host::file::{PRIVATE_FILE, reason};
 use crate::host::raw::RawText;
 use crate::host::sandbox::{ConnectionServer, Isolation};
@@ -71,7 +71,8 @@ fn serve() -> io::Result<()> {
     let mut line = Vec::new();
     let mut reader = BufReader::with_capacity(64 << 10, channel.try_clone()?);
     reader.read_until(b'\n', &mut line)?;
-    let mut order = Order::decode(&line).ok_or(io::ErrorKind::InvalidInput)?;
+    let order = serde_json::from_slice(&line);
+    let mut order: Order = order.map_err(|_| io::ErrorKind::InvalidInput)?;
 
     // More bytes after the order mean that TeDDy already asks for the end.
     let ending = !reader.buffer().is_empty();
@@ -341,7 +342,7 @@ impl Supervised {
     }
 
     fn send(&mut self, message: &SupervisorMessage) {
-        if let Ok(line) = message.encode() {
+        if let Ok(line) = encode_line(message) {
             // Fails if TeDDy has died.
             let _ = self.channel.write_all(&line);
         }

@@ -16,7 +16,8 @@ use super::{
     AgentFailure, AgentHost, AgentIdentity, AgentProgress, AgentResult, AgentTask,
     ConversationTotals, StopReason,
 };
-use crate::host::dialogue::{Dialogue, DialogueDir, DialogueEnding, DialogueEvent, DialogueOrder};
+use crate::host::dialogue::{Dialogue, DialogueDir, DialogueEvent, DialogueOrder};
+use crate::host::supervisor::CommandEnding;
 use crate::model::acting::agent_output::{Complaints, sanitize_label};
 use crate::model::acting::json_line::updates_of;
 use crate::model::acting::transcript::{Speaker, TranscriptRecorder};
@@ -161,7 +162,7 @@ impl CommandAgent {
         Ok(dialogue)
     }
 
-    fn failed(&self, ending: &DialogueEnding, complaints: &Complaints) -> ModelError {
+    fn failed(&self, ending: &CommandEnding, complaints: &Complaints) -> ModelError {
         let program = &self.agent.run[0];
         let why = complaints.behind_colon();
         ModelError::Agent {
@@ -212,7 +213,7 @@ impl ActingModel for CommandAgent {
 
         let ending = running.watch();
         let outcome = match ending {
-            Ok(DialogueEnding::Exited(0)) => {
+            Ok(CommandEnding::Exited(0)) => {
                 if let Some(answer) = self.agent.answer_in_history(&dir.temporary()) {
                     running.output = running.record.redact_text(&answer);
                 }
@@ -227,7 +228,7 @@ impl ActingModel for CommandAgent {
 }
 
 impl RunningCommand<'_> {
-    fn watch(&mut self) -> Result<DialogueEnding, CommandError> {
+    fn watch(&mut self) -> Result<CommandEnding, CommandError> {
         loop {
             if self.host.stopped() {
                 return Err(CommandError::Stop(AgentStop::Cancelled));

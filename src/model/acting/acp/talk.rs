@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::OpeningParams;
-use crate::host::dialogue::{Dialogue, DialogueEnding, DialogueEvent};
+use crate::host::dialogue::{Dialogue, DialogueEvent};
+use crate::host::supervisor::CommandEnding;
 use crate::model::acting::agent_output::{Complaints, LineSplitter};
 use crate::model::acting::clock::{AgentClock, AgentStop};
 use crate::model::acting::json_line::text_at;
@@ -34,7 +35,7 @@ pub(super) enum TalkError {
     /// A line exceeds `MAX_LINE`.
     Line,
     /// The agent has exited.
-    Over(DialogueEnding),
+    Over(CommandEnding),
     /// The agent answered with an error.
     Failed(RpcFailure),
 }
