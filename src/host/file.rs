@@ -115,22 +115,16 @@ impl Root {
     }
 
     fn open_regular(&self, path: &Path) -> io::Result<(std::fs::File, u64)> {
-        let regular = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         // Opening a device can have side effects, so the type is checked first. It is checked again
         // after opening because the file can change in between.
         let before = self.stat(path).map_err(|e| self.fail("read", path, e))?;
-        if !regular(&before) {
-            return Err(self.refuse(path, io::ErrorKind::InvalidInput, "is not a regular file"));
-        }
+        regular_size("read", path, &before)?;
 
         let file = self
             .open_file(path)
             .map_err(|e| self.fail("read", path, e))?;
         let after = rustix::fs::fstat(&file).map_err(|e| self.fail("read", path, e))?;
-        if !regular(&after) {
-            return Err(self.refuse(path, io::ErrorKind::InvalidInput, "is not a regular file"));
-        }
-        Ok((file.into(), after.st_size.try_into().unwrap_or(0)))
+        Ok((file.into(), regular_size("read", path, &after)?))
     }
 
     /// Returns `true` if `path` is a readable regular file with exactly these bytes.
@@ -157,11 +151,9 @@ impl Root {
         read.map_err(|e| failure("read", path, e))?;
 
         if bytes.len() as u64 > limit {
-            return Err(self.refuse(
-                path,
-                io::ErrorKind::FileTooLarge,
-                &format!("is larger than {limit} bytes"),
-            ));
+            let why = format!("it is larger than {limit} bytes");
+            let error = io::Error::new(io::ErrorKind::FileTooLarge, why);
+            return Err(failure("read", path, error));
         }
 
         Ok(bytes)
@@ -210,10 +202,6 @@ impl Root {
             .ok()
             .map(|stat| FileType::from_raw_mode(stat.st_mode))
     }
-
-    fn refuse(&self, path: &Path, kind: io::ErrorKind, problem: &str) -> io::Error {
-        failure("read", path, io::Error::new(kind, format!("it {problem}")))
-    }
 }
 
 impl From<&Stat> for FileInfo {
@@ -242,6 +230,19 @@ impl From<&Stat> for FileInfo {
                 .saturating_add(stat.st_mtime_nsec as i64),
         }
     }
+}
+
+/// Size of a regular file. Fails with `InvalidInput` for other types.
+fn regular_size(verb: &'static str, path: &Path, stat: &Stat) -> io::Result<u64> {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Ok(stat.st_size.try_into().unwrap_or(0)),
+        _ => Err(not_regular(verb, path)),
+    }
+}
+
+fn not_regular(verb: &'static str, path: &Path) -> io::Error {
+    let error = io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
+    failure(verb, path, error)
 }
 
 /// Splits off the last component. Fails unless all components are plain names (no `..`, no `/`).

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::write::{NewContents, Permissions, write_file};
+use super::write::{Permissions, write_file};
 use super::{FileInfo, Root};
 use crate::host::file::failure;
 use crate::host::lease::Writers;
@@ -34,14 +34,9 @@ pub fn replace_if(
     let stat = rustix::fs::fstat(&*file)?;
     let (dir, name) = root.parent(path).map_err(|e| root.fail("write", path, e))?;
     let temporary = Root::temporary_name();
-    let contents = NewContents {
-        bytes: new.unwrap_or_default(),
-        permissions: Permissions::Exactly(FileInfo::from(&stat).permissions),
-        durable: false,
-    };
-    write_file(&dir, &temporary, contents).map_err(|e| failure("write", path, e))?;
-
-    // The exchange keeps the old file: it is checked again and can be swapped back.
+    let permissions = Permissions::Exactly(FileInfo::from(&stat).permissions);
+    write_file(&dir, &temporary, new.unwrap_or_default(), permissions)
+        .map_err(|e| failure("write", path, e))?;
     let exchange =
         || rustix::fs::renameat_with(&dir, name, &dir, &temporary, RenameFlags::EXCHANGE);
     let is_read = |name: &std::ffi::OsStr| {

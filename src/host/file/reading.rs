@@ -9,10 +9,10 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{Mounts, PRIVATE_FILE, Root, open_beneath};
+use super::{Mounts, PRIVATE_FILE, Root, not_regular, open_beneath, regular_size};
 use crate::host::file::failure;
 
 // Initial buffer limit. Larger files grow it.
@@ -80,10 +80,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     let opened = super::openat(CWD, path, flags, Mode::empty());
     let file = opened.map_err(|errno| during(errno.into()))?;
     let stat = rustix::fs::fstat(&file).map_err(|errno| during(errno.into()))?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        let why = "it is not a regular file";
-        return Err(during(io::Error::new(io::ErrorKind::InvalidInput, why)));
-    }
+    regular_size("read", path, &stat)?;
 
     Ok(file.into())
 }
@@ -113,16 +110,17 @@ fn open_with_mode(path: &Path, flags: OFlags, mode: Mode) -> io::Result<File> {
     let always =
         OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let during = |error: io::Error| failure("write", path, error);
-    let other = |why: &str| during(io::Error::new(io::ErrorKind::InvalidInput, why));
-
     let opened = super::openat(CWD, path, flags | always, mode);
     let file = match opened {
-        Err(Errno::LOOP) => return Err(other("it is a symbolic link")),
+        Err(Errno::LOOP) => {
+            let why = io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link");
+            return Err(during(why));
+        }
         opened => File::from(opened.map_err(|errno| during(errno.into()))?),
     };
     match file.metadata().map_err(during)?.is_file() {
         true => Ok(file),
-        false => Err(other("it is not a regular file")),
+        false => Err(not_regular("write", path)),
     }
 }
 
@@ -162,12 +160,7 @@ pub fn read_end(root: &Root, path: &Path, start: u64, limit: u64) -> io::Result<
     let opened = open_beneath(&root.dir, path, flags, Mounts::Entered);
     let opened = opened.map_err(|errno| during(errno.into()))?;
     let stat = rustix::fs::fstat(&opened).map_err(|errno| during(errno.into()))?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        let why = "it is not a regular file";
-        return Err(during(io::Error::new(io::ErrorKind::InvalidInput, why)));
-    }
-
-    let size = u64::try_from(stat.st_size).unwrap_or_default();
+    let size = regular_size("read", path, &stat)?;
     // A shorter file was rewritten, so read it from the beginning.
     let start = if start > size { 0 } else { start };
     let left_out = (size - start).saturating_sub(limit);
@@ -201,7 +194,7 @@ mod tests {
         std::fs::write(&file, "0123456789").unwrap();
         std::os::unix::fs::symlink(&file, dir.path().join("link")).unwrap();
         let pipe = dir.path().join("pipe");
-        rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
 
         check(&file, 10, Ok("0123456789"));
         check(&dir.path().join("link"), 10, Ok("0123456789"));
@@ -269,7 +262,7 @@ mod end_tests {
         std::os::unix::fs::symlink("real/a", dir.path().join("link")).unwrap();
         let pipe = dir.path().join("pipe");
         let mode = rustix::fs::Mode::RWXU;
-        rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, mode, 0).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
         let root = Root::open(dir.path()).unwrap();
         for path in ["link", "linked/a", "pipe", "real", "gone", "../x"] {
             assert!(read_end(&root, Path::new(path), 0, 9).is_err(), "{path}");

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use super::*;
-use crate::host::file::write::{RenameEnd, rename_to_free_name, rename_to_free_name_in_steps};
+use crate::host::file::write::{rename_to_free_name, rename_to_free_name_in_steps};
 
 /// A temporary directory with the root `in` and a secret outside of it.
 struct Scratch {
@@ -212,18 +212,15 @@ fn a_free_name_is_needed_in_one_step_and_in_two() {
     let s = Scratch::new();
     fs::write(s.path("a"), "1").unwrap();
     fs::write(s.path("b"), "2").unwrap();
-    let end = |name: &'static str| RenameEnd {
-        dir: beneath::open_dir(&s.root.dir, Path::new("")).unwrap(),
-        name: name.as_ref(),
+    let once = |from: &str, to: &str| rename_to_free_name(&s.root.dir, from.as_ref(), to.as_ref());
+    let in_steps = |from: &str, to: &str| {
+        rename_to_free_name_in_steps(&s.root.dir, from.as_ref(), to.as_ref())
     };
 
-    assert_eq!(rename_to_free_name(&end("a"), &end("b")), Err(Errno::EXIST));
-    assert_eq!(
-        rename_to_free_name_in_steps(&end("a"), &end("b")),
-        Err(Errno::EXIST)
-    );
-    rename_to_free_name_in_steps(&end("a"), &end("c")).unwrap();
-    rename_to_free_name(&end("c"), &end("d")).unwrap();
+    assert_eq!(once("a", "b"), Err(Errno::EXIST));
+    assert_eq!(in_steps("a", "b"), Err(Errno::EXIST));
+    in_steps("a", "c").unwrap();
+    once("c", "d").unwrap();
 
     assert_eq!(s.names(), ["b", "d"]);
 }

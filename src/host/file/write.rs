@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,9 @@ use rustix::io::Errno;
 use tempfile::TempPath;
 
 use super::reading::open_regular;
-use super::{FileInfo, FileKind, FileMode, PRIVATE_FILE, Root, TEMPORARY, beneath, split};
+use super::{
+    FileInfo, FileKind, FileMode, PRIVATE_FILE, Root, TEMPORARY, beneath, not_regular, split,
+};
 use crate::host::file::failure;
 
 static TEMPORARY_COUNT: AtomicU64 = AtomicU64::new(0);
@@ -22,9 +24,7 @@ impl Root {
     /// Creates a file and its parent directories. Fails with `AlreadyExists` if the path exists,
     /// even as a dangling link.
     pub fn create_new(&self, path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
-        let (dir, name) = self
-            .make_parent(path)
-            .map_err(|e| self.fail("create", path, e))?;
+        let (dir, name) = self.make_parent(path)?;
         let temporary = write_temporary(&dir, bytes, Permissions::New(mode))
             .map_err(|e| failure("create", path, e))?;
         rename_temporary(&dir, &temporary, name, rename_to_free_name)
@@ -34,15 +34,9 @@ impl Root {
     /// Like [`Root::create_new`], but writes directly under the final name, which is cheaper. For a
     /// directory that no other process uses yet.
     pub fn create_aside(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let (dir, name) = self
-            .make_parent(path)
-            .map_err(|e| self.fail("create", path, e))?;
-        let new = NewContents {
-            bytes,
-            permissions: Permissions::New(FileMode::Plain),
-            durable: false,
-        };
-        write_file(&dir, name, new).map_err(|e| failure("create", path, e))
+        let (dir, name) = self.make_parent(path)?;
+        let written = write_file(&dir, name, bytes, Permissions::New(FileMode::Plain));
+        written.map(drop).map_err(|e| failure("create", path, e))
     }
 
     /// Replaces the content of a regular file, and keeps its permissions. Other hard links keep the
@@ -55,11 +49,7 @@ impl Root {
             ..
         }) = self.entry(path)?
         else {
-            return Err(failure(
-                "write",
-                path,
-                io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"),
-            ));
+            return Err(not_regular("write", path));
         };
 
         let temporary = write_temporary(&dir, bytes, Permissions::Exactly(permissions))
@@ -79,20 +69,11 @@ impl Root {
     }
 
     /// Like [`Root::parent`], but creates missing directories.
-    pub(super) fn make_parent<'p>(
-        &self,
-        path: &'p Path,
-    ) -> rustix::io::Result<(OwnedFd, &'p OsStr)> {
-        let (parent, name) = split(path)?;
-        Ok((beneath::make_dir(&self.dir, parent)?, name))
+    fn make_parent<'p>(&self, path: &'p Path) -> io::Result<(OwnedFd, &'p OsStr)> {
+        let made = split(path)
+            .and_then(|(parent, name)| Ok((beneath::make_dir(&self.dir, parent)?, name)));
+        made.map_err(|e| self.fail("create", path, e))
     }
-}
-
-pub(super) struct NewContents<'a> {
-    pub(super) bytes: &'a [u8],
-    pub(super) permissions: Permissions,
-    /// Flush the file before returning.
-    pub(super) durable: bool,
 }
 
 pub(super) enum Permissions {
@@ -103,60 +84,46 @@ pub(super) enum Permissions {
 }
 
 /// Creates a file. Removes it again on failure.
-pub(super) fn write_file(dir: impl AsFd, name: &OsStr, new: NewContents<'_>) -> io::Result<()> {
+pub(super) fn write_file(
+    dir: &OwnedFd,
+    name: &OsStr,
+    bytes: &[u8],
+    permissions: Permissions,
+) -> io::Result<File> {
     // With `Exactly`, no other user can read the file before `fchmod`.
-    let permissions = match new.permissions {
+    let first = match permissions {
         Permissions::New(FileMode::Plain) => 0o666,
         Permissions::New(FileMode::Executable) => 0o777,
         Permissions::Exactly(_) => 0o600,
     };
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = super::openat(dir.as_fd(), name, flags, Bits::from_raw_mode(permissions))?;
-    let mut file = std::fs::File::from(file);
-    let written = file.write_all(new.bytes).and_then(|()| {
-        if let Permissions::Exactly(bits) = new.permissions {
-            rustix::fs::fchmod(&file, Bits::from_raw_mode(bits))?;
-        }
-        if new.durable {
-            super::sync_open_file(&file)
-        } else {
-            Ok(())
-        }
+    let mut file = File::from(super::openat(dir, name, flags, Bits::from_raw_mode(first))?);
+    let written = file.write_all(bytes).and_then(|()| match permissions {
+        Permissions::New(_) => Ok(()),
+        Permissions::Exactly(bits) => Ok(rustix::fs::fchmod(&file, Bits::from_raw_mode(bits))?),
     });
-
     if written.is_err() {
         let _ = rustix::fs::unlinkat(dir, name, AtFlags::empty());
     }
 
-    written
+    written.map(|()| file)
 }
 
 /// Returns the name of a new file with this content.
 fn write_temporary(dir: &OwnedFd, bytes: &[u8], permissions: Permissions) -> io::Result<OsString> {
     let name = Root::temporary_name();
-    let new = NewContents {
-        bytes,
-        permissions,
-        durable: false,
-    };
-    write_file(dir, &name, new)?;
+    write_file(dir, &name, bytes, permissions)?;
     Ok(name)
 }
 
 /// Renames a temporary file to its final name. Removes it on failure.
-pub(super) fn rename_temporary(
+fn rename_temporary(
     dir: &OwnedFd,
     temporary: &OsStr,
     name: &OsStr,
-    rename: fn(&RenameEnd<'_>, &RenameEnd<'_>) -> rustix::io::Result<()>,
+    rename: fn(&OwnedFd, &OsStr, &OsStr) -> rustix::io::Result<()>,
 ) -> rustix::io::Result<()> {
-    let end = |name| {
-        Ok::<_, Errno>(RenameEnd {
-            dir: rustix::io::fcntl_dupfd_cloexec(dir, 0)?,
-            name,
-        })
-    };
-    let renamed = end(temporary).and_then(|from| rename(&from, &end(name)?));
+    let renamed = rename(dir, temporary, name);
     if renamed.is_err() {
         let _ = rustix::fs::unlinkat(dir, temporary, AtFlags::empty());
     }
@@ -170,48 +137,39 @@ pub(super) fn rename_temporary(
 // unlink: the file has two names for a moment. On file systems without hard links, a check
 // followed by a rename: a file created in between is lost.
 
-pub(super) struct RenameEnd<'p> {
-    pub(super) dir: OwnedFd,
-    pub(super) name: &'p OsStr,
-}
-
 /// Replaces `to`.
-pub(super) fn rename_over(from: &RenameEnd<'_>, to: &RenameEnd<'_>) -> rustix::io::Result<()> {
-    rustix::fs::renameat(&from.dir, from.name, &to.dir, to.name)
+fn rename_over(dir: &OwnedFd, from: &OsStr, to: &OsStr) -> rustix::io::Result<()> {
+    rustix::fs::renameat(dir, from, dir, to)
 }
 
 /// Fails with `EEXIST` if `to` exists.
 pub(super) fn rename_to_free_name(
-    from: &RenameEnd<'_>,
-    to: &RenameEnd<'_>,
+    dir: &OwnedFd,
+    from: &OsStr,
+    to: &OsStr,
 ) -> rustix::io::Result<()> {
-    match rustix::fs::renameat_with(
-        &from.dir,
-        from.name,
-        &to.dir,
-        to.name,
-        RenameFlags::NOREPLACE,
-    ) {
-        Err(e) if is_unsupported_call(e) => rename_to_free_name_in_steps(from, to),
+    match rustix::fs::renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE) {
+        Err(e) if is_unsupported_call(e) => rename_to_free_name_in_steps(dir, from, to),
         result => result,
     }
 }
 
 pub(super) fn rename_to_free_name_in_steps(
-    from: &RenameEnd<'_>,
-    to: &RenameEnd<'_>,
+    dir: &OwnedFd,
+    from: &OsStr,
+    to: &OsStr,
 ) -> rustix::io::Result<()> {
-    match rustix::fs::linkat(&from.dir, from.name, &to.dir, to.name, AtFlags::empty()) {
+    match rustix::fs::linkat(dir, from, dir, to, AtFlags::empty()) {
         Err(Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK | Errno::NOSYS) => {
-            match rustix::fs::statat(&to.dir, to.name, AtFlags::SYMLINK_NOFOLLOW) {
-                Err(Errno::NOENT) => rename_over(from, to),
+            match rustix::fs::statat(dir, to, AtFlags::SYMLINK_NOFOLLOW) {
+                Err(Errno::NOENT) => rename_over(dir, from, to),
                 Ok(_) => Err(Errno::EXIST),
                 Err(e) => Err(e),
             }
         }
         linked => {
             linked?;
-            rustix::fs::unlinkat(&from.dir, from.name, AtFlags::empty())
+            rustix::fs::unlinkat(dir, from, AtFlags::empty())
         }
     }
 }
@@ -238,13 +196,8 @@ pub fn read_link(root: &Root, path: &Path) -> io::Result<Vec<u8>> {
 pub fn replace_entry(root: &Root, path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
     require_leaf(root, path)?;
     let (dir, name) = root.parent(path).map_err(|e| root.fail("write", path, e))?;
-    let temporary = Root::temporary_name();
-    let new = NewContents {
-        bytes,
-        permissions: Permissions::New(mode),
-        durable: false,
-    };
-    write_file(&dir, &temporary, new).map_err(|e| failure("write", path, e))?;
+    let temporary = write_temporary(&dir, bytes, Permissions::New(mode))
+        .map_err(|e| failure("write", path, e))?;
     rename_temporary(&dir, &temporary, name, rename_over).map_err(|e| root.fail("write", path, e))
 }
 
@@ -255,9 +208,7 @@ pub fn write_link(root: &Root, path: &Path, target: &[u8], replaces: bool) -> io
         require_leaf(root, path)?;
     }
 
-    let (dir, name) = root
-        .make_parent(path)
-        .map_err(|e| root.fail("create", path, e))?;
+    let (dir, name) = root.make_parent(path)?;
     let temporary = Root::temporary_name();
     rustix::fs::symlinkat(std::ffi::OsStr::from_bytes(target), &dir, &temporary)
         .map_err(|e| root.fail("create", path, e))?;
@@ -350,15 +301,11 @@ fn write_state(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
         Ok(old) => Permissions::Exactly(FileInfo::from(&old).permissions),
         Err(_) => Permissions::Exactly(PRIVATE_FILE),
     };
-    write_file(
-        &folder,
-        temporary,
-        NewContents {
-            bytes,
-            permissions,
-            durable,
-        },
-    )?;
+    let file = write_file(&folder, temporary, bytes, permissions)?;
+    if durable && let Err(error) = super::sync_open_file(&file) {
+        let _ = rustix::fs::unlinkat(&folder, temporary, AtFlags::empty());
+        return Err(error);
+    }
     rustix::fs::renameat(&folder, temporary, &folder, name)?;
     if durable {
         // Otherwise a power cut can undo the rename.
