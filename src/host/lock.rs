@@ -14,6 +14,7 @@ use rustix::fs::OFlags;
 
 use crate::host::file::{foreign_owner, open_own, open_regular, read_regular_text};
 use crate::host::interrupt;
+use crate::host::process::is_alive;
 
 /// Default time to wait for a lock.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -53,11 +54,13 @@ pub fn report_waits(reporter: fn(&str)) {
 /// Returns the id of the process that holds the lock of a directory, or crashed while holding it.
 pub fn holder_of(dir: &Path) -> Option<u32> {
     let text = read_regular_text(&dir.join("lock"), MAX_HOLDER).ok()?;
-    text.strip_prefix("process ")?
-        .split_once(' ')?
-        .0
-        .parse()
-        .ok()
+    Some(parse_holder(&text)?.0)
+}
+
+/// Process and command of a holder's name.
+fn parse_holder(name: &str) -> Option<(u32, &str)> {
+    let (process, command) = name.strip_prefix("process ")?.split_once(' ')?;
+    Some((process.parse().ok()?, command))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -77,15 +80,9 @@ pub struct LockHolder {
 pub fn living_holder(dir: &Path) -> Option<LockHolder> {
     let path = dir.join("lock");
     let text = read_regular_text(&path, MAX_HOLDER).ok()?;
-    let (process, command) = text.strip_prefix("process ")?.split_once(" (")?;
-    let process: u32 = process.parse().ok()?;
-    let id = rustix::process::Pid::from_raw(i32::try_from(process).ok()?)?;
-    let lives = match rustix::process::test_kill_process(id) {
-        Ok(()) => true,
-        // It belongs to another user.
-        Err(error) => error == rustix::io::Errno::PERM,
-    };
-    if !lives || process == std::process::id() {
+    let (process, command) = parse_holder(&text)?;
+    let command = command.strip_prefix('(')?;
+    if !is_alive(process) || process == std::process::id() {
         return None;
     }
 
@@ -101,8 +98,8 @@ pub fn living_holder(dir: &Path) -> Option<LockHolder> {
 
 /// Returns the process of a holder's name if it is stopped.
 pub fn stopped_process(holder: &str) -> Option<u32> {
-    let process = holder.strip_prefix("process ")?.split_once(' ')?.0;
-    process.parse().ok().filter(|process| is_stopped(*process))
+    let (process, _) = parse_holder(holder)?;
+    is_stopped(process).then_some(process)
 }
 
 /// Only Linux tells; elsewhere a stopped process counts as running.
@@ -153,7 +150,7 @@ impl Lock {
     /// Takes the lock `dir/lock`, waiting up to `patience` or until an interrupt. Creates the
     /// directory. Other processes see `command` as the holder.
     pub fn take(dir: &Path, command: &str, patience: Duration) -> Result<Lock, LockError> {
-        Lock::wait(dir, command, (patience, Interrupts::End))
+        Lock::wait(dir, command, patience, Interrupts::End)
     }
 
     /// Like [`Lock::take`], but an interrupt does not end the wait. For the middle of an operation.
@@ -162,21 +159,19 @@ impl Lock {
         command: &str,
         patience: Duration,
     ) -> Result<Lock, LockError> {
-        Lock::wait(dir, command, (patience, Interrupts::Wait))
+        Lock::wait(dir, command, patience, Interrupts::Wait)
     }
 
     /// Waits up to `patience` until no process holds a lock on the file `path`, such as the
     /// commands of a killed process. Succeeds if the file does not exist.
     pub fn wait_released(path: &Path, patience: Duration) -> Result<(), LockError> {
-        let unusable = |error| LockError::Unusable(path.to_owned(), error);
         // Opening a FIFO would block.
         let file = match open_regular(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(unusable(error)),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(LockError::Unusable(path.to_owned(), error)),
         };
-        wait(&file, patience, Interrupts::End, || KILLED.to_owned())
-            .map_err(|refusal| refusal.about(path))
+        wait(&file, path, patience, Interrupts::End, || KILLED.to_owned())
     }
 
     /// Returns the lock file for a stream of a child process, which then holds the lock as well:
@@ -185,7 +180,12 @@ impl Lock {
         self.file.try_clone()
     }
 
-    fn wait(dir: &Path, command: &str, how: (Duration, Interrupts)) -> Result<Lock, LockError> {
+    fn wait(
+        dir: &Path,
+        command: &str,
+        patience: Duration,
+        interrupts: Interrupts,
+    ) -> Result<Lock, LockError> {
         let path = dir.join("lock");
         let opened = Lock::open(dir, &path).map_err(|error| match error.kind() {
             ErrorKind::PermissionDenied => foreign_owner(&path).map_or(error, |owner| {
@@ -193,8 +193,8 @@ impl Lock {
             }),
             _ => error,
         });
-        let file = opened.map_err(|error| Refusal::Io(error).about(&path))?;
-        wait(&file, how.0, how.1, || holder(&file)).map_err(|refusal| refusal.about(&path))?;
+        let file = opened.map_err(|error| LockError::Unusable(path.clone(), error))?;
+        wait(&file, &path, patience, interrupts, || holder(&file))?;
 
         // On release the holder empties the file. Content means that it crashed.
         let holder_crashed = file.metadata().is_ok_and(|metadata| metadata.len() > 0);
@@ -230,10 +230,11 @@ enum Interrupts {
 
 fn wait(
     file: &File,
+    path: &Path,
     patience: Duration,
     interrupts: Interrupts,
     holder: impl Fn() -> String,
-) -> Result<(), Refusal> {
+) -> Result<(), LockError> {
     let started = Instant::now();
     let ignores_interrupts = interrupts == Interrupts::Wait || interrupt::requested();
     let mut is_silent = true;
@@ -241,14 +242,16 @@ fn wait(
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(()),
-            Err(TryLockError::Error(error)) => return Err(Refusal::Io(error)),
+            Err(TryLockError::Error(error)) => {
+                return Err(LockError::Unusable(path.to_owned(), error));
+            }
             Err(TryLockError::WouldBlock) => {}
         }
         if !ignores_interrupts && interrupt::requested() {
-            return Err(Refusal::Interrupted);
+            return Err(LockError::Interrupted);
         }
         if started.elapsed() >= patience {
-            return Err(Refusal::Busy(holder()));
+            return Err(LockError::Busy { holder: holder() });
         }
         if is_silent && started.elapsed() >= SILENCE {
             is_silent = false;
@@ -256,22 +259,6 @@ fn wait(
         }
         std::thread::sleep(pause);
         pause = LAST_PAUSE.min(pause * 2);
-    }
-}
-
-enum Refusal {
-    Busy(String),
-    Interrupted,
-    Io(std::io::Error),
-}
-
-impl Refusal {
-    fn about(self, path: &Path) -> LockError {
-        match self {
-            Refusal::Busy(holder) => LockError::Busy { holder },
-            Refusal::Interrupted => LockError::Interrupted,
-            Refusal::Io(error) => LockError::Unusable(path.to_owned(), error),
-        }
     }
 }
 
