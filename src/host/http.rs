@@ -48,6 +48,27 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> io::Result<T> {
     Ok(result)
 }
 
+/// Reads a body of at most `limit` bytes. `None` if it is longer.
+pub async fn read_body(response: &mut Response, limit: usize) -> reqwest::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() > limit {
+            return Ok(None);
+        }
+    }
+    Ok(Some(bytes))
+}
+
+/// The innermost message. The outer ones repeat the URL.
+pub fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
 /// Returns a random number in `0.0..1.0`.
 pub fn retry_jitter() -> f64 {
     // The standard library seeds each state from the system's random numbers. A float holds 53

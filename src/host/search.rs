@@ -136,16 +136,8 @@ fn ask(
         if !response.status().is_success() {
             return Err(SearchError::Status(response.status().as_u16()));
         }
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await? {
-            body.extend_from_slice(&chunk);
-            if body.len() > MAX_ANSWER {
-                return Err(SearchError::Answer(format!(
-                    "it is larger than {MAX_ANSWER} bytes"
-                )));
-            }
-        }
-        Ok(body)
+        let body = http::read_body(&mut response, MAX_ANSWER).await?;
+        body.ok_or_else(|| SearchError::Answer(format!("it is larger than {MAX_ANSWER} bytes")))
     })?
 }
 

@@ -117,7 +117,7 @@ async fn follow(mut url: Url, rules: &FetchRules) -> Result<PageBody, WebError> 
             .header(ACCEPT, ACCEPTED_TYPES)
             .send()
             .await
-            .map_err(|e| WebError::Failed(cause(&e)))?;
+            .map_err(|e| WebError::Failed(http::root_cause(&e)))?;
         let status = response.status();
 
         match redirected(&url, &response) {
@@ -183,7 +183,7 @@ fn client(addresses: Vec<SocketAddr>) -> Result<Client, WebError> {
             .referer(false)
             .dns_resolver(Arc::clone(&pinned))
     });
-    configured.map_err(|e| WebError::Failed(cause(&e)))
+    configured.map_err(|e| WebError::Failed(http::root_cause(&e)))
 }
 
 /// A resolver that always returns these addresses.
@@ -209,32 +209,13 @@ async fn receive(url: Url, mut response: Response, limit: usize) -> Result<PageB
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
         .map(str::to_owned);
-    let mut bytes = Vec::new();
-
-    while let Some(chunk) = response
-        .chunk()
-        .await
-        .map_err(|e| WebError::Failed(cause(&e)))?
-    {
-        if bytes.len() + chunk.len() > limit {
-            return Err(WebError::TooLarge(limit));
-        }
-        bytes.extend_from_slice(&chunk);
-    }
+    let bytes = http::read_body(&mut response, limit).await;
+    let bytes = bytes.map_err(|e| WebError::Failed(http::root_cause(&e)))?;
     Ok(PageBody {
         url,
         content_type,
-        bytes,
+        bytes: bytes.ok_or(WebError::TooLarge(limit))?,
     })
-}
-
-fn cause(error: &dyn std::error::Error) -> String {
-    // The outer errors repeat the URL.
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string()
 }
 
 // Decides which URLs can be fetched: public ones, and hosts that the user allowed.

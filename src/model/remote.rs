@@ -373,7 +373,7 @@ fn timeout_message(limit: Duration) -> String {
 }
 
 fn error_message(error: &http::Error) -> String {
-    sanitize_line(&redact(&exchange::root(error))).into_owned()
+    sanitize_line(&redact(&http::root_cause(error))).into_owned()
 }
 
 #[cfg(test)]

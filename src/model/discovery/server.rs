@@ -236,15 +236,8 @@ async fn get(address: &str, headers: &[(&'static str, String)]) -> Option<Vec<u8
         return None;
     }
 
-    let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.ok()? {
-        // Anything can listen on a usual port, and send without end.
-        bytes.extend_from_slice(&chunk);
-        if bytes.len() > MAX_BYTES {
-            return None;
-        }
-    }
-    Some(bytes)
+    // Anything can listen on a usual port, and send without end.
+    http::read_body(&mut response, MAX_BYTES).await.ok()?
 }
 
 /// `None` if it isn't a list of models.

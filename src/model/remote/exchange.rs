@@ -81,7 +81,7 @@ impl<'a> Call<'a> {
         let client = client.map_err(|error| {
             ModelError::Settings(format!(
                 "cannot make an HTTP client: {}",
-                remote.key.scrub(&root(&error))
+                remote.key.scrub(&http::root_cause(&error))
             ))
         })?;
         Ok(Call { remote, client })
@@ -258,7 +258,7 @@ impl<'a> Call<'a> {
                 // Nothing of the answer has arrived, so a retry can't repeat any of it.
                 Ok(Err(error)) if reader.is_empty() => {
                     let error = ModelError::Broken {
-                        detail: self.remote.key.scrub(&root(&error)),
+                        detail: self.remote.key.scrub(&http::root_cause(&error)),
                         partial: String::new(),
                     };
                     return Err(AttemptFailure {
@@ -270,7 +270,7 @@ impl<'a> Call<'a> {
                 // then falls silent or breaks.
                 _ if reader.has_finish() => break,
                 Ok(Err(error)) => {
-                    let detail = self.remote.key.scrub(&root(&error));
+                    let detail = self.remote.key.scrub(&http::root_cause(&error));
                     return Err(ModelError::Broken {
                         detail,
                         partial: reader.into_text(),
@@ -286,7 +286,7 @@ impl<'a> Call<'a> {
 
     /// Before any response arrived.
     fn unsent(&self, error: &http::Error) -> AttemptFailure {
-        let detail = self.remote.key.scrub(&root(error));
+        let detail = self.remote.key.scrub(&http::root_cause(error));
         if error.is_builder() {
             return ModelError::Settings(format!(
                 "cannot make a request to model `{}`: {detail}",
@@ -398,15 +398,6 @@ impl<'a> Call<'a> {
             },
         }
     }
-}
-
-/// The outer messages repeat the URL.
-pub(super) fn root(error: &dyn std::error::Error) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string()
 }
 
 /// Even if a server asks for more.
