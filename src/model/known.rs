@@ -47,6 +47,13 @@ pub const OPENAI: Provider = Provider {
     families: &["gpt-", "chatgpt-", "o1", "o3", "o4"],
 };
 
+/// Defaults for services with OpenAI's protocol.
+const COMPATIBLE: Provider = Provider {
+    base_variable: None,
+    families: &[],
+    ..OPENAI
+};
+
 /// Most popular first.
 pub const PROVIDERS: [Provider; 9] = [
     ANTHROPIC,
@@ -55,71 +62,61 @@ pub const PROVIDERS: [Provider; 9] = [
         name: "gemini",
         title: "Google Gemini",
         keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-        kind: "openai",
         base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
-        base_variable: None,
         model: "gemini-flash-latest",
         families: &["gemini-"],
+        ..COMPATIBLE
     },
     Provider {
         name: "openrouter",
         title: "OpenRouter",
         keys: &["OPENROUTER_API_KEY"],
-        kind: "openai",
         base_url: "https://openrouter.ai/api/v1",
-        base_variable: None,
         model: "openrouter/auto",
-        families: &[],
+        ..COMPATIBLE
     },
     Provider {
         name: "mistral",
         title: "Mistral",
         keys: &["MISTRAL_API_KEY"],
-        kind: "openai",
         base_url: "https://api.mistral.ai/v1",
-        base_variable: None,
         model: "mistral-large-latest",
         families: &["mistral-", "codestral-", "devstral-"],
+        ..COMPATIBLE
     },
     Provider {
         name: "deepseek",
         title: "DeepSeek",
         keys: &["DEEPSEEK_API_KEY"],
-        kind: "openai",
         base_url: "https://api.deepseek.com/v1",
-        base_variable: None,
         model: "deepseek-flash",
         families: &["deepseek-"],
+        ..COMPATIBLE
     },
     Provider {
         name: "xai",
         title: "xAI",
         keys: &["XAI_API_KEY"],
-        kind: "openai",
         base_url: "https://api.x.ai/v1",
-        base_variable: None,
         model: "grok-4.5",
         families: &["grok-"],
+        ..COMPATIBLE
     },
     Provider {
         name: "groq",
         title: "Groq",
         keys: &["GROQ_API_KEY"],
-        kind: "openai",
         base_url: "https://api.groq.com/openai/v1",
-        base_variable: None,
         model: "openai/gpt-oss-120b",
-        families: &[],
+        ..COMPATIBLE
     },
     Provider {
         name: "together",
         title: "Together",
         keys: &["TOGETHER_API_KEY"],
-        kind: "openai",
         base_url: "https://api.together.xyz/v1",
-        base_variable: None,
         model: "openai/gpt-oss-120b",
-        families: &[],
+        ..COMPATIBLE
     },
 ];
 

@@ -39,7 +39,7 @@ pub struct Remote {
     name: String,
     /// The provider's.
     id: String,
-    protocol: Protocol,
+    protocol: &'static Protocol,
     url: Url,
     /// What the server rejects.
     remembered: Remembered,
@@ -53,11 +53,19 @@ pub struct Remote {
     jitter: fn() -> f64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Protocol {
-    Openai,
-    Responses,
-    Anthropic,
+/// One protocol, with functions for its requests and answers.
+struct Protocol {
+    /// It defined the protocol: its address and key are the usual ones.
+    provider: &'static Provider,
+    /// Relative to the base URL.
+    path: &'static str,
+    body: fn(&str, &ModelConfig, &ModelRequest) -> Value,
+    /// The error is the provider's message.
+    event: fn(&mut AnswerDraft, &SseEvent) -> Result<(), String>,
+    /// `false` if the value isn't an answer.
+    read_complete: fn(&mut AnswerDraft, &Value) -> bool,
+    /// Changes of a rejected request that are possible.
+    adaptations: &'static [Adaptation],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +128,7 @@ impl Remote {
             remembered: Remembered::open(env.adaptations.as_deref(), base.as_str(), &id),
             id,
             protocol,
-            url: endpoint(&base, protocol.path()),
+            url: endpoint(&base, protocol.path),
             key,
             limits: CallLimits::new(settings),
             settings: settings.clone(),
@@ -141,7 +149,7 @@ impl Model for Remote {
         request: &ModelRequest,
         watch: &mut dyn FnMut(&str),
     ) -> Result<ModelAnswer, ModelError> {
-        let mut body = self.protocol.body(&self.id, &self.settings, request);
+        let mut body = (self.protocol.body)(&self.id, &self.settings, request);
         if let Some(fields) = body.as_object_mut() {
             // Last, so that the user can override any field.
             fields.extend(self.settings.extra.clone());
@@ -159,105 +167,44 @@ impl Model for Remote {
 }
 
 impl Protocol {
-    fn of(kind: ModelKind) -> Protocol {
+    fn of(kind: ModelKind) -> &'static Protocol {
         match kind {
-            ModelKind::Anthropic => Protocol::Anthropic,
-            ModelKind::Responses => Protocol::Responses,
-            _ => Protocol::Openai,
+            ModelKind::Anthropic => &anthropic::PROTOCOL,
+            ModelKind::Responses => &responses::PROTOCOL,
+            _ => &openai::PROTOCOL,
         }
     }
 
-    /// It defined the protocol: its address and key are the usual ones.
-    fn provider(self) -> &'static Provider {
-        match self {
-            Protocol::Openai | Protocol::Responses => &known::OPENAI,
-            Protocol::Anthropic => &known::ANTHROPIC,
-        }
+    fn is_anthropic(&self) -> bool {
+        self.provider == &known::ANTHROPIC
     }
 
     /// Name of the usual key variable.
-    fn key(self) -> &'static str {
-        self.provider().keys[0]
-    }
-
-    /// Relative to the base URL.
-    fn path(self) -> &'static str {
-        match self {
-            Protocol::Openai => openai::PATH,
-            Protocol::Responses => responses::PATH,
-            Protocol::Anthropic => anthropic::PATH,
-        }
+    fn key(&self) -> &'static str {
+        self.provider.keys[0]
     }
 
     /// If the settings have no base URL: from the environment, else the provider's.
-    fn usual_base(self, name: &str, env: &ModelEnv) -> Result<Url, ModelError> {
+    fn usual_base(&self, name: &str, env: &ModelEnv) -> Result<Url, ModelError> {
         let Provider {
             base_url,
             base_variable,
             ..
-        } = self.provider();
+        } = self.provider;
         let other = base_variable.and_then(|variable| (env.variable)(variable));
         self.base(name, other.as_deref().unwrap_or(base_url))
     }
 
-    fn base(self, name: &str, text: &str) -> Result<Url, ModelError> {
+    fn base(&self, name: &str, text: &str) -> Result<Url, ModelError> {
         let url = parse_url(name, text.trim())?;
         // `ANTHROPIC_BASE_URL` lacks it by convention.
         let lacks_version =
-            self == Protocol::Anthropic && !url.path().trim_end_matches('/').ends_with("/v1");
+            self.is_anthropic() && !url.path().trim_end_matches('/').ends_with("/v1");
         Ok(if lacks_version {
             endpoint(&url, "v1")
         } else {
             url
         })
-    }
-
-    fn body(self, id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
-        match self {
-            Protocol::Openai => openai::body(id, settings, request),
-            Protocol::Responses => responses::body(id, settings, request),
-            Protocol::Anthropic => anthropic::body(id, settings, request),
-        }
-    }
-
-    /// The error is the provider's message.
-    fn event(self, draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
-        match self {
-            Protocol::Openai => openai::event(draft, event),
-            Protocol::Responses => responses::event(draft, event),
-            Protocol::Anthropic => anthropic::event(draft, event),
-        }
-    }
-
-    /// `false` if `value` isn't an answer.
-    fn read_complete(self, draft: &mut AnswerDraft, value: &Value) -> bool {
-        match self {
-            Protocol::Openai => openai::read_complete(draft, value),
-            Protocol::Responses => responses::read_complete(draft, value),
-            Protocol::Anthropic => anthropic::read_complete(draft, value),
-        }
-    }
-
-    /// Changes of a rejected request that are possible.
-    fn adaptations(self) -> &'static [Adaptation] {
-        match self {
-            Protocol::Openai => &[
-                Adaptation::NoStreamOptions,
-                Adaptation::NewLimitName,
-                Adaptation::NoLimit,
-                Adaptation::NoTemperature,
-                Adaptation::NoSystem,
-                Adaptation::NoStream,
-            ],
-            Protocol::Responses => &[
-                Adaptation::NoLimit,
-                Adaptation::NoTemperature,
-                Adaptation::NoSystem,
-                Adaptation::NoStream,
-            ],
-            // It requires a limit.
-            Protocol::Anthropic => &[Adaptation::NoTemperature],
-        }
     }
 }
 

@@ -2,19 +2,28 @@
 
 use serde_json::{Value, json};
 
+use super::Protocol;
+use super::adapt::Adaptation;
 use super::draft::{AnswerDraft, number, provider_message, text};
+use crate::model::known;
 use crate::model::remote::sse::SseEvent;
 use crate::model::settings::ModelConfig;
 use crate::model::{Finish, ModelRequest, TokenUsage, message_part};
 
-/// Relative to the base URL.
-pub const PATH: &str = "messages";
+pub(super) const PROTOCOL: Protocol = Protocol {
+    provider: &known::ANTHROPIC,
+    path: "messages",
+    body,
+    event,
+    read_complete,
+    adaptations: &[Adaptation::NoTemperature],
+};
 /// The `anthropic-version` header.
 pub const VERSION: &str = "2023-06-01";
 /// The protocol requires a limit.
 const MAX_TOKENS: u32 = 16_384;
 
-pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
+fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
     // Cache breakpoints after the system prompt and the input, which stay the same if only the
     // message changes.
     let cached = |text: &str| json!({ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } });
@@ -45,7 +54,7 @@ pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
 }
 
 /// The error is the provider's message.
-pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
+fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
     let Ok(value) = serde_json::from_str::<Value>(&event.data) else {
         return Ok(());
     };
@@ -74,7 +83,7 @@ pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
 }
 
 /// `false` if `value` isn't an answer.
-pub fn read_complete(draft: &mut AnswerDraft, value: &Value) -> bool {
+fn read_complete(draft: &mut AnswerDraft, value: &Value) -> bool {
     let Some(blocks) = value.get("content").and_then(Value::as_array) else {
         return false;
     };

@@ -14,7 +14,7 @@ use super::adapt::Adaptation;
 use super::draft::provider_message;
 use super::key::{is_loopback, origin};
 use super::reader::AnswerReader;
-use super::{Protocol, Remote, anthropic};
+use super::{Remote, anthropic};
 use crate::host::http::header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use crate::host::http::{self, Client, RequestBuilder, Response, StatusCode};
 use crate::model::{ModelAnswer, ModelError};
@@ -150,7 +150,7 @@ impl<'a> Call<'a> {
     fn adapt(&self, body: &mut Value, error: &ModelError) -> Option<Adaptation> {
         let (own, possible) = (
             &self.remote.settings.extra,
-            self.remote.protocol.adaptations(),
+            self.remote.protocol.adaptations,
         );
         let adaptation = Adaptation::choose(body, &error.to_string(), own, possible)?;
         let settings = &self.remote.settings;
@@ -220,18 +220,16 @@ impl<'a> Call<'a> {
             request = request.header(name, value);
         }
 
-        if self.remote.protocol == Protocol::Anthropic {
+        let is_anthropic = self.remote.protocol.is_anthropic();
+        if is_anthropic {
             request = request.header("anthropic-version", anthropic::VERSION);
         }
 
-        match (self.remote.key.value(), self.remote.protocol) {
-            (Some(key), Protocol::Openai | Protocol::Responses) => {
-                request = request.bearer_auth(key)
-            }
-            (Some(key), Protocol::Anthropic) => request = request.header("x-api-key", key),
-            (None, _) => {}
-        }
-
+        request = match self.remote.key.value() {
+            Some(key) if is_anthropic => request.header("x-api-key", key),
+            Some(key) => request.bearer_auth(key),
+            None => request,
+        };
         request.json(body)
     }
 

@@ -2,15 +2,31 @@
 
 use serde_json::{Value, json};
 
+use super::Protocol;
+use super::adapt::Adaptation;
 use super::draft::{AnswerDraft, number, provider_message, text};
+use crate::model::known;
 use crate::model::remote::sse::SseEvent;
 use crate::model::settings::ModelConfig;
 use crate::model::{Finish, ModelRequest, TokenUsage};
 
-/// Relative to the base URL.
-pub const PATH: &str = "chat/completions";
+pub(super) const PROTOCOL: Protocol = Protocol {
+    provider: &known::OPENAI,
+    path: "chat/completions",
+    body,
+    event,
+    read_complete,
+    adaptations: &[
+        Adaptation::NoStreamOptions,
+        Adaptation::NewLimitName,
+        Adaptation::NoLimit,
+        Adaptation::NoTemperature,
+        Adaptation::NoSystem,
+        Adaptation::NoStream,
+    ],
+};
 
-pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
+fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
     let mut messages = Vec::new();
     if !request.system.trim().is_empty() {
         messages.push(json!({ "role": "system", "content": request.system }));
@@ -31,7 +47,7 @@ pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
 }
 
 /// Handles a stream event. The error is the provider's message.
-pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
+fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
     if event.data.trim() == "[DONE]" {
         draft.recognised = true;
         draft.ended = true;
@@ -50,7 +66,7 @@ pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
 }
 
 /// `false` if `value` isn't an answer.
-pub fn read_complete(draft: &mut AnswerDraft, value: &Value) -> bool {
+fn read_complete(draft: &mut AnswerDraft, value: &Value) -> bool {
     take(draft, value, "/choices/0/message");
     draft.ended = draft.recognised;
     draft.recognised

@@ -120,9 +120,7 @@ impl<'a> AnswerReader<'a> {
                 break;
             }
 
-            self.remote
-                .protocol
-                .event(&mut self.draft, &event)
+            (self.remote.protocol.event)(&mut self.draft, &event)
                 .map_err(|message| self.provider(&message))?;
         }
 
@@ -146,7 +144,7 @@ impl<'a> AnswerReader<'a> {
             return Err(self.provider(&message));
         }
 
-        let is_answer = self.remote.protocol.read_complete(&mut self.draft, &value);
+        let is_answer = (self.remote.protocol.read_complete)(&mut self.draft, &value);
         if !self.draft.text.is_empty() {
             watch(&self.draft.text);
         }

@@ -3,16 +3,30 @@
 
 use serde_json::{Value, json};
 
+use super::Protocol;
+use super::adapt::Adaptation;
 use super::draft::{AnswerDraft, number, provider_message, text};
+use crate::model::known;
 use crate::model::remote::sse::SseEvent;
 use crate::model::settings::ModelConfig;
 use crate::model::{Finish, ModelRequest, TokenUsage};
 
-/// Path relative to the base URL.
-pub const PATH: &str = "responses";
+pub(super) const PROTOCOL: Protocol = Protocol {
+    provider: &known::OPENAI,
+    path: "responses",
+    body,
+    event,
+    read_complete,
+    adaptations: &[
+        Adaptation::NoLimit,
+        Adaptation::NoTemperature,
+        Adaptation::NoSystem,
+        Adaptation::NoStream,
+    ],
+};
 
 /// Builds the body of a request.
-pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
+fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
     // The provider must not keep the conversation.
     let mut body =
         json!({ "model": id, "input": request.user_text(), "stream": true, "store": false });
@@ -32,7 +46,7 @@ pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
 }
 
 /// Handles a stream event. The error is the provider's message.
-pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
+fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
     let Ok(value) = serde_json::from_str::<Value>(&event.data) else {
         return Ok(());
     };
@@ -70,7 +84,7 @@ pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
 }
 
 /// Reads an answer that is a single JSON object. `false` if `value` isn't one.
-pub fn read_complete(draft: &mut AnswerDraft, value: &Value) -> bool {
+fn read_complete(draft: &mut AnswerDraft, value: &Value) -> bool {
     if !value.get("output").is_some_and(Value::is_array) {
         return false;
     }
