@@ -1,143 +1,183 @@
-//! Messages of [`ModelError`]: what failed, and what the user can do about it.
+//! Errors of models: what failed, and what the user can do about it.
 
-use std::fmt;
-
-use super::ModelError;
 use super::known::{KnownProgram, PROGRAMS, PROVIDERS, Provider};
 use super::settings::ModelKind;
 use crate::text::near::nearest;
 
-impl fmt::Display for ModelError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ModelError::Settings(detail) | ModelError::Unknown(detail) => write!(f, "{detail}"),
-            ModelError::NoSuchModel { word, .. } => write!(f, "`{word}` is not a known model"),
-            ModelError::NoKey { model, variable } => write!(
-                f,
-                "model `{model}` has no key: {variable} is not set, empty or a placeholder"
-            ),
-            ModelError::KeyCommand { detail } => {
-                write!(f, "the command for the key failed: {detail}")
-            }
-            ModelError::Unauthorized { origin, detail } => {
-                write!(f, "{origin} does not accept the key{}", colon(detail))
-            }
-            ModelError::NotFound {
-                id,
-                address,
-                detail,
-            } => write!(f, "{address} knows no model `{id}`{}", colon(detail)),
-            ModelError::Quota { detail } => {
-                write!(f, "too many requests, or no credit left{}", colon(detail))
-            }
-            ModelError::Credit { detail } => write!(f, "no credit is left{}", colon(detail)),
-            ModelError::Refused { status, detail } => write!(
-                f,
-                "the request was refused with status {status}{}",
-                colon(detail)
-            ),
-            ModelError::Server { status, detail } => write!(
-                f,
-                "the provider failed with status {status}{}",
-                colon(detail)
-            ),
-            ModelError::NotJson { address, sample } => write!(
-                f,
-                "{address} returned something that is not a model response: `{sample}`"
-            ),
-            ModelError::Connect { origin, detail } => {
-                write!(f, "cannot reach {origin}{}", colon(detail))
-            }
-            ModelError::CostLimit {
-                estimate,
-                session_cost,
-                limit,
-            } => {
-                write!(
-                    f,
-                    "the call would cost about ${estimate:.2}, ${session_cost:.2} is spent, and the limit is ${limit:.2}; nothing was sent"
-                )
-            }
-            ModelError::BudgetExceeded { budget } => {
-                write!(
-                    f,
-                    "it used up the remaining ${budget:.2} and was stopped; TeDDy discarded its changes"
-                )
-            }
-            ModelError::Redirect { origin, location } => {
-                write!(f, "{origin} redirects to {location}, which is not followed")
-            }
-            other => other.fmt_answer(f),
-        }
-    }
+/// `Display` describes the failure, [`ModelError::remedy`] a way out. `partial` is the part that
+/// had arrived, `detail` the message of the provider or system, `origin` the scheme, host and port.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ModelError {
+    #[error("{0}")]
+    Settings(String),
+    #[error("{0}")]
+    Unknown(String),
+    /// A name that matches no model.
+    #[error("`{word}` is not a known model")]
+    NoSuchModel {
+        word: String,
+        configured: Vec<String>,
+    },
+    /// Missing, empty or a placeholder.
+    #[error("model `{model}` has no key: {variable} is not set, empty or a placeholder")]
+    NoKey {
+        model: String,
+        /// Where the key was expected.
+        variable: String,
+    },
+    #[error("the command for the key failed: {detail}")]
+    KeyCommand { detail: String },
+    /// HTTP 401 or 403.
+    #[error("{origin} does not accept the key{}", colon(detail))]
+    Unauthorized { origin: String, detail: String },
+    /// HTTP 404: unknown model or wrong address.
+    #[error("{address} knows no model `{id}`{}", colon(detail))]
+    NotFound {
+        id: String,
+        address: String,
+        detail: String,
+    },
+    /// HTTP 429, even after retries.
+    #[error("too many requests, or no credit left{}", colon(detail))]
+    Quota { detail: String },
+    /// HTTP 402, or a message that means the same.
+    #[error("no credit is left{}", colon(detail))]
+    Credit { detail: String },
+    /// Any other rejection, such as HTTP 400, 413 or 422.
+    #[error("the request was refused with status {status}{}", colon(detail))]
+    Refused { status: u16, detail: String },
+    /// HTTP 5xx, even after retries.
+    #[error("the provider failed with status {status}{}", colon(detail))]
+    Server { status: u16, detail: String },
+    /// Neither JSON nor an event stream.
+    #[error("{address} returned something that is not a model response: `{sample}`")]
+    NotJson {
+        address: String,
+        /// The start of the response.
+        sample: String,
+    },
+    /// The connection failed or broke before the first byte.
+    #[error("cannot reach {origin}{}", colon(detail))]
+    Connect { origin: String, detail: String },
+    /// The connection ended before the answer did.
+    #[error("the answer broke off{}", colon(detail))]
+    Broken { detail: String, partial: String },
+    /// The provider reported an error instead of an answer, or in the middle of one.
+    #[error("the provider {}{}", provider_step(partial), colon(detail))]
+    Provider { detail: String, partial: String },
+    /// The model refused to answer.
+    #[error("the model refused to answer{}", colon(detail))]
+    Declined {
+        /// Its words.
+        detail: String,
+        /// The answer so far.
+        partial: String,
+    },
+    #[error("the model called the tool `{tool}` instead of answering, and TeDDy offers none")]
+    CalledTool {
+        tool: String,
+        /// The answer so far.
+        partial: String,
+    },
+    /// The model stopped early: it refused, or asked for a tool.
+    #[error("the model ended its answer before it was done: `{reason}`")]
+    Ended {
+        /// As the provider names it.
+        reason: String,
+        partial: String,
+    },
+    /// Silence beyond the idle limit.
+    #[error("nothing arrived for {} s", limit.as_secs_f64())]
+    Idle {
+        limit: std::time::Duration,
+        partial: String,
+    },
+    /// The answer as a whole took too long.
+    #[error("the answer was not complete after {} s", limit.as_secs_f64())]
+    Timeout {
+        limit: std::time::Duration,
+        partial: String,
+    },
+    /// TeDDy never follows redirects.
+    #[error("{origin} redirects to {location}, which is not followed")]
+    Redirect { origin: String, location: String },
+    #[error("the answer is larger than {} MB", limit.div_ceil(1 << 20))]
+    TooLarge {
+        /// In bytes.
+        limit: usize,
+        partial: String,
+    },
+    /// No text.
+    #[error("the answer is empty{}", colon(reason))]
+    Empty {
+        /// Why it ended. Empty if the model doesn't report it.
+        reason: String,
+    },
+    /// Cut, and the caller needs a complete answer.
+    #[error("the answer was cut at the limit of tokens")]
+    Truncated { partial: String },
+    #[error("cannot find the program `{program}`")]
+    CommandMissing { program: String },
+    #[error("`{program}` failed ({status}){}", colon(stderr))]
+    CommandFailed {
+        program: String,
+        /// Such as `exit status: 1` or `signal: 9`.
+        status: String,
+        /// The end of it.
+        stderr: String,
+    },
+    /// The program succeeded but printed nothing.
+    #[error("`{program}` printed no answer{}", colon(stderr))]
+    CommandSilent {
+        program: String,
+        /// The end of it.
+        stderr: String,
+    },
+    /// An agent failed (not installed, not logged in, broke off), or a plan was requested from a
+    /// model that edits files itself.
+    #[error("{detail}")]
+    Agent { detail: String, remedy: String },
+    #[error("all {answers} recorded answers are used up")]
+    ReplayEnded { answers: usize },
+    #[error("{action}: {detail}")]
+    Io {
+        /// Such as ``reading `answers/01.md` ``.
+        action: String,
+        detail: String,
+    },
+    /// The call would exceed the cost limit. Nothing was sent.
+    #[error(
+        "the call would cost about ${estimate:.2}, ${session_cost:.2} is spent, and the limit is ${limit:.2}; nothing was sent"
+    )]
+    CostLimit {
+        /// Of the call, in US dollars.
+        estimate: f64,
+        session_cost: f64,
+        limit: f64,
+    },
+    /// An agent was stopped because it used up the remaining budget.
+    #[error("it used up the remaining ${budget:.2} and was stopped; TeDDy discarded its changes")]
+    BudgetExceeded {
+        /// At its start, in US dollars.
+        budget: f64,
+    },
+    /// Only the user can get the answer, but stdin is not a terminal.
+    #[error(
+        "someone must fetch the answer, but stdin is not a terminal{}",
+        colon(detail)
+    )]
+    NoTerminal {
+        /// Progress so far, such as the path of the input.
+        detail: String,
+    },
+    /// The user left without the answer of their chat.
+    #[error("no answer was taken; the input stays where it is")]
+    NotTaken,
+    #[error("interrupted")]
+    Interrupted { partial: String },
 }
 
-impl std::error::Error for ModelError {}
-
 impl ModelError {
-    fn fmt_answer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ModelError::Broken { detail, .. } => write!(f, "the answer broke off{}", colon(detail)),
-            ModelError::Provider { detail, partial } if partial.is_empty() => {
-                write!(f, "the provider answered with an error{}", colon(detail))
-            }
-            ModelError::Provider { detail, .. } => write!(
-                f,
-                "the provider stopped in the middle of its answer{}",
-                colon(detail)
-            ),
-            ModelError::Declined { detail, .. } => {
-                write!(f, "the model refused to answer{}", colon(detail))
-            }
-            ModelError::CalledTool { tool, .. } => write!(
-                f,
-                "the model called the tool `{tool}` instead of answering, and TeDDy offers none"
-            ),
-            ModelError::Ended { reason, .. } => write!(
-                f,
-                "the model ended its answer before it was done: `{reason}`"
-            ),
-            ModelError::Idle { limit, .. } => {
-                write!(f, "nothing arrived for {} s", limit.as_secs_f64())
-            }
-            ModelError::Timeout { limit, .. } => write!(
-                f,
-                "the answer was not complete after {} s",
-                limit.as_secs_f64()
-            ),
-            ModelError::TooLarge { limit, .. } => write!(
-                f,
-                "the answer is larger than {} MB",
-                limit.div_ceil(1 << 20)
-            ),
-            ModelError::Empty { reason } => write!(f, "the answer is empty{}", colon(reason)),
-            ModelError::Truncated { .. } => write!(f, "the answer was cut at the limit of tokens"),
-            ModelError::CommandMissing { program } => {
-                write!(f, "cannot find the program `{program}`")
-            }
-            ModelError::CommandFailed {
-                program,
-                status,
-                stderr,
-            } => write!(f, "`{program}` failed ({status}){}", colon(stderr)),
-            ModelError::CommandSilent { program, stderr } => {
-                write!(f, "`{program}` printed no answer{}", colon(stderr))
-            }
-            ModelError::Agent { detail, .. } => write!(f, "{detail}"),
-            ModelError::ReplayEnded { answers } => {
-                write!(f, "all {answers} recorded answers are used up")
-            }
-            ModelError::Io { action, detail } => write!(f, "{action}: {detail}"),
-            ModelError::NoTerminal { detail } => write!(
-                f,
-                "someone must fetch the answer, but stdin is not a terminal{}",
-                colon(detail)
-            ),
-            ModelError::NotTaken => write!(f, "no answer was taken; the input stays where it is"),
-            _ => write!(f, "interrupted"),
-        }
-    }
-
     /// What arrived before the failure.
     pub fn partial(&self) -> Option<&str> {
         match self {
@@ -212,6 +252,13 @@ impl ModelError {
             ModelError::Io { .. } => "check the path and its permissions".into(),
             _ => "run `teddy plan` again".into(),
         }
+    }
+}
+
+fn provider_step(partial: &str) -> &'static str {
+    match partial {
+        "" => "answered with an error",
+        _ => "stopped in the middle of its answer",
     }
 }
 
