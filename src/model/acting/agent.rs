@@ -64,8 +64,7 @@ pub struct AgentSettings {
     unconfined_mode: Option<String>,
     /// The configuration names the mode.
     has_mode: bool,
-    kind: ModelKind,
-    preset: Option<&'static AgentPreset>,
+    preset: &'static AgentPreset,
 }
 
 impl AgentSettings {
@@ -77,31 +76,35 @@ impl AgentSettings {
         variable: &Variable,
     ) -> Result<AgentSettings, ModelError> {
         let wrong = |detail: String| ModelError::Settings(format!("model `{name}` {detail}"));
-        let preset = find_preset(settings);
-        if let (None, Some(id)) = (preset, &settings.id) {
-            let kind = match settings.kind {
-                ModelKind::Acp => "acp",
-                _ => "agent",
-            };
-            let why = preset::unknown(settings.kind.presets(), kind, id);
-            return Err(wrong(format!("has an invalid `id`: {why}")));
-        }
+        let preset = match (find_preset(settings), &settings.id, settings.kind) {
+            (Some(preset), ..) => preset,
+            (None, Some(id), kind) => {
+                let word = if kind == ModelKind::Acp {
+                    "acp"
+                } else {
+                    "agent"
+                };
+                let why = preset::unknown(kind.presets(), word, id);
+                return Err(wrong(format!("has an invalid `id`: {why}")));
+            }
+            (None, None, ModelKind::Acp) => &preset::OTHER_ACP,
+            (None, None, _) => &preset::OTHER_COMMAND,
+        };
 
-        let own = |args: &[&str]| args.iter().map(|word| (*word).to_owned()).collect();
-        let run: Vec<String> = match preset {
-            Some(preset) if settings.run.is_empty() => own(preset.run),
-            _ => settings.run.clone(),
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
+        let run: Vec<String> = match settings.run.is_empty() {
+            true => words(preset.run),
+            false => settings.run.clone(),
         };
         if run.first().is_none_or(|program| program.trim().is_empty()) {
             return Err(wrong("has no program in `run`".to_owned()));
         }
 
         // The known resume command might not fit a custom start command.
-        let resume = match preset {
-            Some(preset) if settings.run.is_empty() && settings.acting.resume.is_empty() => {
-                own(preset.resume)
-            }
-            _ => settings.acting.resume.clone(),
+        let is_usual = settings.run.is_empty() && settings.acting.resume.is_empty();
+        let resume = match is_usual {
+            true => words(preset.resume),
+            false => settings.acting.resume.clone(),
         };
         let needs = needs(settings, preset)?;
 
@@ -113,15 +116,13 @@ impl AgentSettings {
             secrets: needs.keys.iter().filter_map(|key| variable(key)).collect(),
             needs,
             limits: limits(settings),
-            resumes: preset.is_none_or(|preset| preset.resumes),
+            resumes: preset.resumes,
             has_mode: settings.acting.mode.is_some(),
-            kind: settings.kind,
             modes: match &settings.acting.mode {
                 Some(mode) => vec![mode.clone()],
-                None => own(preset.map_or(&[], |preset| preset.modes)),
+                None => owned(preset.modes),
             },
-            unconfined_mode: preset
-                .map(|preset| preset.unconfined_mode.to_owned())
+            unconfined_mode: Some(preset.unconfined_mode.to_owned())
                 .filter(|mode| !mode.is_empty()),
             preset,
         })
@@ -138,35 +139,19 @@ impl AgentSettings {
     /// `false` if the sandbox replaces the agent's questions: it is confined and has no mode
     /// without questions. A configured mode keeps them.
     pub(super) fn asks_host(&self, is_confined: bool) -> bool {
-        let always_asks = self.preset.is_some_and(|preset| preset.always_asks);
-        !is_confined || !always_asks || self.has_mode
+        !is_confined || !self.preset.always_asks || self.has_mode
     }
 
     pub(super) fn variables(&self, task: &AgentTask<'_>) -> Vec<(String, String)> {
-        let own = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
-            let pairs = pairs.iter();
-            pairs.map(|(n, v)| ((*n).into(), (*v).into())).collect()
-        };
         // The output is recorded, so it should have no colors or cursor movements.
-        let mut variables = own(&[("TERM", "dumb"), ("NO_COLOR", "1")]);
+        let mut variables = owned_pairs(&[("TERM", "dumb"), ("NO_COLOR", "1")]);
         // These declare a sandbox or a trusted directory, which is true in ours only.
-        if let Some(preset) = self.preset.filter(|_| task.is_confined) {
-            variables.extend(own(preset.variables));
+        if task.is_confined {
+            variables.extend(owned_pairs(self.preset.variables));
         }
 
         variables.extend(task.variables.iter().cloned());
         variables
-    }
-
-    /// What the tokens and the cost cover that the agent reports.
-    fn scopes(&self) -> (UsageScope, UsageScope) {
-        let unknown = match self.kind {
-            // The protocol defines it so.
-            ModelKind::Acp => UsageScope::Conversation,
-            _ => UsageScope::Call,
-        };
-        let preset = self.preset;
-        preset.map_or((UsageScope::Call, unknown), |it| (it.tokens, it.cost))
     }
 
     /// Usage of this call and of the whole conversation, from what the agent reported. `earlier` is
@@ -177,7 +162,11 @@ impl AgentSettings {
         cost: Option<f64>,
         earlier: Option<&ConversationTotals>,
     ) -> (TokenUsage, Option<f64>, ConversationTotals) {
-        let (tokens, dollars) = self.scopes();
+        let AgentPreset {
+            tokens,
+            cost: dollars,
+            ..
+        } = *self.preset;
         let is_total = tokens == UsageScope::Conversation;
         let total_usage = Some(usage).filter(|usage| usage.is_known() && is_total);
         let total_usage = total_usage.or(earlier.and_then(|earlier| earlier.usage));
@@ -195,9 +184,11 @@ impl AgentSettings {
 
     /// Totals from which the agent counts on in a resumed conversation.
     pub(super) fn totals_before(&self, earlier: &EarlierConversation) -> ConversationTotals {
-        let Some(preset) = self.preset.filter(|preset| !preset.cost_file.is_empty()) else {
+        let preset = self.preset;
+        if preset.cost_file.is_empty() {
             return earlier.totals;
-        };
+        }
+
         let dir = env::dir_var(preset.dir_variable).or_else(env::home);
         let state = dir.and_then(|dir| read_regular(&dir.join(preset.cost_file), MAX_STATE).ok());
         let saved = state.and_then(|state| saved_cost(&state, &earlier.id));
@@ -210,8 +201,7 @@ impl AgentSettings {
 
     /// The last answer in the agent's chat history. `None` if it keeps none.
     pub(super) fn answer_in_history(&self, temporary: &Path) -> Option<String> {
-        let name = self.preset.map(|preset| preset.history);
-        let name = name.filter(|name| !name.is_empty())?;
+        let name = Some(self.preset.history).filter(|name| !name.is_empty())?;
         let root = Root::open(temporary).ok()?;
         let end = read_end(&root, Path::new(name), 0, MAX_MESSAGE as u64).ok()?;
         Some(last_answer(&String::from_utf8_lossy(&end.bytes)))
@@ -241,13 +231,13 @@ impl AgentSettings {
 
     pub(super) fn missing(&self) -> ModelError {
         let program = &self.run[0];
-        match self.preset {
-            Some(preset) => ModelError::Agent {
-                detail: format!("the agent `{program}` is not installed"),
-                remedy: format!("install it with `{}`", preset.install),
-            },
-            None => ModelError::CommandMissing {
+        match self.preset.install {
+            "" => ModelError::CommandMissing {
                 program: program.clone(),
+            },
+            install => ModelError::Agent {
+                detail: format!("the agent `{program}` is not installed"),
+                remedy: format!("install it with `{install}`"),
             },
         }
     }
@@ -268,11 +258,10 @@ impl AgentSettings {
     }
 
     pub(super) fn login(&self) -> String {
-        let program = &self.run[0];
-        self.preset.map_or_else(
-            || format!("log in with `{program}` itself, or set `api_key_env`"),
-            |preset| preset.login.to_owned(),
-        )
+        match self.preset.login {
+            "" => format!("log in with `{}` itself, or set `api_key_env`", self.run[0]),
+            login => login.to_owned(),
+        }
     }
 }
 
@@ -285,16 +274,22 @@ fn find_preset(settings: &ModelConfig) -> Option<&'static AgentPreset> {
     }
 }
 
-fn needs(settings: &ModelConfig, preset: Option<&AgentPreset>) -> Result<AgentNeeds, ModelError> {
-    let own = |args: &[&str]| -> Vec<String> { args.iter().map(|w| (*w).to_owned()).collect() };
-    let state = match &settings.acting.state {
-        Some(state) => state.clone(),
-        None => own(preset.map_or(&[], |preset| preset.state)),
-    };
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn owned_pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    let pairs = pairs.iter();
+    pairs.map(|(n, v)| ((*n).into(), (*v).into())).collect()
+}
+
+fn needs(settings: &ModelConfig, preset: &AgentPreset) -> Result<AgentNeeds, ModelError> {
+    let state = settings.acting.state.clone();
+    let state = state.unwrap_or_else(|| owned(preset.state));
     // A configured key replaces the usual ones, so that the agent gets no other.
     let keys = match &settings.api_key_env {
         Some(key) => vec![key.clone()],
-        None => own(preset.map_or(&[], |preset| preset.keys)),
+        None => owned(preset.keys),
     };
 
     Ok(AgentNeeds {
@@ -303,8 +298,8 @@ fn needs(settings: &ModelConfig, preset: Option<&AgentPreset>) -> Result<AgentNe
             .map(|path| expand(path))
             .collect::<Result<_, _>>()?,
         keys,
-        leaves: own(preset.map_or(&[], |preset| preset.leaves)),
-        can_be_python: preset.is_none_or(|preset| preset.is_python),
+        leaves: owned(preset.leaves),
+        can_be_python: preset.is_python,
     })
 }
 
@@ -345,12 +340,11 @@ fn cost_before(saved: Option<f64>, recorded: Option<f64>) -> Option<f64> {
 }
 
 /// Configured facts replace all of the known agent's.
-fn facts(settings: &ModelConfig, preset: Option<&AgentPreset>) -> Vec<(String, String)> {
-    if !settings.acting.facts.is_empty() {
-        return settings.acting.facts.clone().into_iter().collect();
+fn facts(settings: &ModelConfig, preset: &AgentPreset) -> Vec<(String, String)> {
+    match settings.acting.facts.is_empty() {
+        true => owned_pairs(preset.facts),
+        false => settings.acting.facts.clone().into_iter().collect(),
     }
-    let pairs = preset.map_or(&[][..], |preset| preset.facts).iter();
-    pairs.map(|(n, p)| ((*n).into(), (*p).into())).collect()
 }
 
 fn limits(settings: &ModelConfig) -> AgentLimits {

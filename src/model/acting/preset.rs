@@ -9,8 +9,9 @@ use crate::text::near::nearest;
 pub struct AgentPreset {
     /// Without the kind.
     pub name: &'static str,
-    pub run: &'static [&'static str],
-    pub resume: &'static [&'static str],
+    /// Command line. A space separates arguments; none contains one.
+    pub run: &'static str,
+    pub resume: &'static str,
     /// Without questions and without the agent's own sandbox, for use in ours. Names differ between
     /// versions; the first one that exists is set.
     pub modes: &'static [&'static str],
@@ -30,6 +31,7 @@ pub struct AgentPreset {
     pub facts: &'static [(&'static str, &'static str)],
     /// Every one of its modes asks questions.
     pub always_asks: bool,
+    /// It might need Python.
     pub is_python: bool,
     pub resumes: bool,
     /// What the tokens that it reports cover.
@@ -41,15 +43,15 @@ pub struct AgentPreset {
     pub cost_file: &'static str,
     /// Variable with that directory. The default is the home directory.
     pub dir_variable: &'static str,
+    /// Both are for error messages, and empty for other programs.
     pub install: &'static str,
-    /// For error messages.
     pub login: &'static str,
 }
 
 const PLAIN: AgentPreset = AgentPreset {
     name: "",
-    run: &[],
-    resume: &[],
+    run: "",
+    resume: "",
     modes: &[],
     unconfined_mode: "",
     state: &[],
@@ -105,11 +107,27 @@ const OVER_ACP: AgentPreset = AgentPreset {
     ..PLAIN
 };
 
+impl AgentPreset {
+    pub fn program(&self) -> &'static str {
+        self.run.split(' ').next().unwrap_or_default()
+    }
+}
+
+/// Any other program.
+pub const OTHER_COMMAND: AgentPreset = AgentPreset {
+    is_python: true,
+    ..PLAIN
+};
+pub const OTHER_ACP: AgentPreset = AgentPreset {
+    is_python: true,
+    ..OVER_ACP
+};
+
 /// Known agents that speak the Agent Client Protocol, as in `acp:claude`.
 pub const ACP: [AgentPreset; 7] = [
     AgentPreset {
         name: "claude",
-        run: &["claude-agent-acp"],
+        run: "claude-agent-acp",
         modes: &["bypassPermissions"],
         unconfined_mode: "default",
         state: CLAUDE_STATE,
@@ -123,7 +141,7 @@ pub const ACP: [AgentPreset; 7] = [
     },
     AgentPreset {
         name: "codex",
-        run: &["codex-acp"],
+        run: "codex-acp",
         modes: &["agent-full-access", "full-access"],
         unconfined_mode: "agent",
         state: &["~/.codex"],
@@ -134,7 +152,7 @@ pub const ACP: [AgentPreset; 7] = [
     },
     AgentPreset {
         name: "gemini",
-        run: &["gemini", "--acp"],
+        run: "gemini --acp",
         // In a directory that isn't trusted, it has no mode without questions.
         always_asks: true,
         state: &["~/.gemini"],
@@ -147,7 +165,7 @@ pub const ACP: [AgentPreset; 7] = [
     },
     AgentPreset {
         name: "opencode",
-        run: &["opencode", "acp"],
+        run: "opencode acp",
         state: OPENCODE_STATE,
         keys: PROVIDER_KEYS,
         tokens: UsageScope::LastStep,
@@ -157,7 +175,7 @@ pub const ACP: [AgentPreset; 7] = [
     },
     AgentPreset {
         name: "qwen",
-        run: &["qwen", "--acp"],
+        run: "qwen --acp",
         modes: &["yolo"],
         unconfined_mode: "default",
         state: &["~/.qwen"],
@@ -168,7 +186,7 @@ pub const ACP: [AgentPreset; 7] = [
     },
     AgentPreset {
         name: "vibe",
-        run: &["vibe-acp"],
+        run: "vibe-acp",
         modes: &["auto-approve"],
         unconfined_mode: "ask",
         state: &["~/.vibe"],
@@ -181,7 +199,7 @@ pub const ACP: [AgentPreset; 7] = [
     },
     AgentPreset {
         name: "kimi",
-        run: &["kimi", "acp"],
+        run: "kimi acp",
         modes: &["yolo"],
         unconfined_mode: "default",
         state: &["~/.kimi-code"],
@@ -197,26 +215,9 @@ pub const ACP: [AgentPreset; 7] = [
 pub const COMMANDS: [AgentPreset; 5] = [
     AgentPreset {
         name: "claude",
-        run: &[
-            "claude",
-            "-p",
-            "--output-format",
-            "stream-json",
-            "--verbose",
-            "--permission-mode",
-            "{mode}",
-        ],
-        resume: &[
-            "claude",
-            "-p",
-            "--output-format",
-            "stream-json",
-            "--verbose",
-            "--permission-mode",
-            "{mode}",
-            "--resume",
-            "{conversation}",
-        ],
+        run: "claude -p --output-format stream-json --verbose --permission-mode {mode}",
+        resume: "claude -p --output-format stream-json --verbose --permission-mode {mode} \
+                 --resume {conversation}",
         modes: &["bypassPermissions"],
         unconfined_mode: "acceptEdits",
         state: CLAUDE_STATE,
@@ -243,27 +244,9 @@ pub const COMMANDS: [AgentPreset; 5] = [
     },
     AgentPreset {
         name: "codex",
-        run: &[
-            "codex",
-            "exec",
-            "--json",
-            // By default, Codex refuses to run outside of a repository.
-            "--skip-git-repo-check",
-            "-s",
-            "{mode}",
-            "-",
-        ],
-        resume: &[
-            "codex",
-            "exec",
-            "--skip-git-repo-check",
-            "-s",
-            "{mode}",
-            "resume",
-            "--json",
-            "{conversation}",
-            "-",
-        ],
+        // By default, Codex refuses to run outside of a repository.
+        run: "codex exec --json --skip-git-repo-check -s {mode} -",
+        resume: "codex exec --skip-git-repo-check -s {mode} resume --json {conversation} -",
         modes: &["danger-full-access"],
         unconfined_mode: "workspace-write",
         state: &["~/.codex"],
@@ -282,16 +265,8 @@ pub const COMMANDS: [AgentPreset; 5] = [
     },
     AgentPreset {
         name: "gemini",
-        run: &["gemini", "--approval-mode", "{mode}", "-o", "stream-json"],
-        resume: &[
-            "gemini",
-            "--approval-mode",
-            "{mode}",
-            "-o",
-            "stream-json",
-            "--resume",
-            "{conversation}",
-        ],
+        run: "gemini --approval-mode {mode} -o stream-json",
+        resume: "gemini --approval-mode {mode} -o stream-json --resume {conversation}",
         modes: &["yolo"],
         unconfined_mode: "auto_edit",
         state: &["~/.gemini"],
@@ -311,16 +286,8 @@ pub const COMMANDS: [AgentPreset; 5] = [
     },
     AgentPreset {
         name: "opencode",
-        run: &["opencode", "run", "--auto", "--format", "json"],
-        resume: &[
-            "opencode",
-            "run",
-            "--auto",
-            "--format",
-            "json",
-            "-s",
-            "{conversation}",
-        ],
+        run: "opencode run --auto --format json",
+        resume: "opencode run --auto --format json -s {conversation}",
         state: OPENCODE_STATE,
         keys: PROVIDER_KEYS,
         facts: &[
@@ -340,25 +307,10 @@ pub const COMMANDS: [AgentPreset; 5] = [
     },
     AgentPreset {
         name: "aider",
-        run: &[
-            "aider",
-            "--message-file",
-            "{input}",
-            "--yes-always",
-            "--no-auto-commits",
-            "--no-dirty-commits",
-            "--no-gitignore",
-            "--no-pretty",
-            "--no-stream",
-            "--no-check-update",
-            "--no-analytics",
-            "--no-show-model-warnings",
-            "--no-show-release-notes",
-            "--input-history-file",
-            "{tmp}/aider.input",
-            "--chat-history-file",
-            "{tmp}/aider.chat",
-        ],
+        run: "aider --message-file {input} --yes-always --no-auto-commits --no-dirty-commits \
+              --no-gitignore --no-pretty --no-stream --no-check-update --no-analytics \
+              --no-show-model-warnings --no-show-release-notes \
+              --input-history-file {tmp}/aider.input --chat-history-file {tmp}/aider.chat",
         state: &[
             "~/.aider",
             "~/.aider.conf.yml",
@@ -387,9 +339,7 @@ pub fn find_by_name(presets: &'static [AgentPreset], name: &str) -> Option<&'sta
 /// Ignores the directory of the program.
 pub fn of_program(presets: &'static [AgentPreset], program: &str) -> Option<&'static AgentPreset> {
     let name = program.rsplit('/').next()?;
-    presets
-        .iter()
-        .find(|preset| preset.run.first() == Some(&name))
+    presets.iter().find(|preset| preset.program() == name)
 }
 
 /// With a suggestion, or with the configuration that makes it an agent.

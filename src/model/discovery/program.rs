@@ -76,9 +76,7 @@ pub(super) fn agents_on_path(repository: Option<&Path>) -> Vec<FoundAgent> {
     let protocols = [("acp", &preset::ACP[..]), ("agent", &preset::COMMANDS[..])];
     for (kind, presets) in protocols {
         for entry in presets {
-            let Some(&program) = entry.run.first() else {
-                continue;
-            };
+            let program = entry.program();
             let is_known = agents.iter().any(|agent| agent.name == entry.name);
             if !is_known && find_program(program, &excluded).is_some() {
                 agents.push(FoundAgent {
