@@ -11,14 +11,12 @@ use talk::{NO_METHOD, NOT_LOGGED_IN, RpcFailure, Talk, TalkError};
 pub(super) use talk::{initialize_params, request};
 
 use super::agent::{ActingModel, AgentSettings, private_dir};
-use super::agent_output::MAX_LINE;
-use super::clock::{AgentClock, check_survivors, too_much};
+use super::clock::{AgentClock, check_survivors};
 use super::facts::is_id;
 use super::{
     ACP_VERSION, AgentFailure, AgentHost, AgentIdentity, AgentProgress, AgentResult, AgentTask,
     StopReason, mcp,
 };
-use crate::host::dialogue::{Dialogue, DialogueDir, DialogueOrder};
 use crate::model::ModelError;
 use crate::model::acting::agent_output::sanitize_label;
 use crate::model::acting::json_line::text_at;
@@ -41,33 +39,9 @@ struct Agreement {
     logins: Vec<Value>,
 }
 
-enum AcpError {
-    Talk(TalkError),
-    /// To be reported unchanged.
-    Report(ModelError),
-}
-
-impl From<TalkError> for AcpError {
-    fn from(error: TalkError) -> AcpError {
-        AcpError::Talk(error)
-    }
-}
-
 impl AcpModel {
     pub(super) fn new(agent: AgentSettings) -> AcpModel {
         AcpModel { agent }
-    }
-
-    fn start(&self, task: &AgentTask<'_>, dir: &DialogueDir) -> Result<Dialogue, ModelError> {
-        self.agent.make_state();
-        let order = DialogueOrder {
-            argv: &self.agent.run,
-            dir: task.dir,
-            launcher: &task.launcher,
-            variables: &self.agent.variables(task),
-            keep_env: &self.agent.needs.keys,
-        };
-        Dialogue::start(&order, dir).map_err(|refusal| self.agent.refused(refusal))
     }
 
     fn converse(
@@ -75,8 +49,8 @@ impl AcpModel {
         talk: &mut Talk<'_>,
         task: &AgentTask<'_>,
         agreed: &mut Agreement,
-    ) -> Result<StopReason, AcpError> {
-        self.greet(talk, agreed)?;
+    ) -> Result<StopReason, TalkError> {
+        greet(talk, agreed)?;
         let session = self.open(talk, task, agreed)?;
         self.set_mode(talk, task, &session, &agreed.conversation)?;
         talk.work.earlier = task
@@ -84,10 +58,7 @@ impl AcpModel {
             .as_ref()
             .filter(|_| agreed.resumed)
             .map(|earlier| self.agent.totals_before(earlier));
-        let end = match talk.prompt(&agreed.conversation, task.prompt(agreed.resumed)) {
-            Err(TalkError::Failed(failure)) => return Err(self.failed(&failure, agreed).into()),
-            end => end?,
-        };
+        let end = talk.prompt(&agreed.conversation, task.prompt(agreed.resumed))?;
         talk.work.used(&end);
 
         Ok(match text_at(&end, "/stopReason") {
@@ -100,45 +71,6 @@ impl AcpModel {
         })
     }
 
-    /// Negotiates the version. Records the agent's identity, abilities and login methods.
-    fn greet(&self, talk: &mut Talk<'_>, agreed: &mut Agreement) -> Result<(), AcpError> {
-        let greeting = match talk.ask("initialize", initialize_params()) {
-            Err(TalkError::Failed(failure)) => return Err(self.failed(&failure, agreed).into()),
-            greeting => greeting?,
-        };
-
-        let version = greeting.get("protocolVersion").and_then(Value::as_u64);
-        if version != Some(ACP_VERSION) {
-            let agent_version =
-                version.map_or_else(|| "none".to_owned(), |version| version.to_string());
-            let program = &self.agent.run[0];
-            return Err(AcpError::Report(ModelError::Agent {
-                detail: format!(
-                    "`{program}` speaks version {agent_version} of the Agent Client Protocol, and TeDDy version {ACP_VERSION}"
-                ),
-                remedy: "install a version of the agent that speaks version 1 as well, or use it as a command with `kind: agent`".to_owned(),
-            }));
-        }
-
-        let field = |pointer: &str| sanitize_label(text_at(&greeting, pointer));
-        let identity = AgentIdentity {
-            name: field("/agentInfo/name"),
-            version: field("/agentInfo/version"),
-        };
-        if !identity.name.is_empty() {
-            talk.host.progress(AgentProgress::Started(&identity));
-            agreed.identity = Some(identity);
-        }
-
-        agreed.abilities = greeting
-            .get("agentCapabilities")
-            .cloned()
-            .unwrap_or_default();
-        let logins = greeting.get("authMethods").and_then(Value::as_array);
-        agreed.logins = logins.cloned().unwrap_or_default();
-        Ok(())
-    }
-
     /// Resumes the task's session or starts a new one. Returns the agent's answer, which lists its
     /// modes.
     fn open(
@@ -146,7 +78,7 @@ impl AcpModel {
         talk: &mut Talk<'_>,
         task: &AgentTask<'_>,
         agreed: &mut Agreement,
-    ) -> Result<Value, AcpError> {
+    ) -> Result<Value, TalkError> {
         let earlier = task.conversation.as_ref().map(|earlier| &*earlier.id);
         if let Some(id) = earlier.filter(|id| is_id(id)) {
             match self.resume(talk, task, id, agreed) {
@@ -156,28 +88,22 @@ impl AcpModel {
                     let note = format!(
                         "the conversation could not be resumed, so a new one begins: {why}"
                     );
-                    talk.record.note(&note);
-                    talk.host.progress(AgentProgress::Note(&note));
+                    talk.note(&note);
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
         }
 
         if let Some(note) = mcp::left_out(task.mcp_servers, &agreed.abilities) {
-            talk.record.note(&note);
-            talk.host.progress(AgentProgress::Note(&note));
+            talk.note(&note);
         }
         let params = json!({ "cwd": task.dir });
         let params = OpeningParams::new(params, task, agreed);
         let session = match talk.ask_to_open("session/new", params.clone()) {
             Err(TalkError::Failed(failure)) if failure.code == NOT_LOGGED_IN => {
-                self.log_in(talk, &failure, agreed)?;
-                talk.ask_to_open("session/new", params)
+                self.log_in(talk, failure, agreed)?;
+                talk.ask_to_open("session/new", params)?
             }
-            session => session,
-        };
-        let session = match session {
-            Err(TalkError::Failed(failure)) => return Err(self.failed(&failure, agreed).into()),
             session => session?,
         };
 
@@ -227,9 +153,9 @@ impl AcpModel {
     fn log_in(
         &self,
         talk: &mut Talk<'_>,
-        failure: &RpcFailure,
+        failure: RpcFailure,
         agreed: &Agreement,
-    ) -> Result<(), AcpError> {
+    ) -> Result<(), TalkError> {
         let has_key = !self.agent.secrets.is_empty();
         // The protocol doesn't mark login methods that use a key, so go by their names.
         let takes_key = |login: &&Value| {
@@ -239,7 +165,7 @@ impl AcpModel {
         };
         let by_key = agreed.logins.iter().filter(|_| has_key).find(takes_key);
         let Some(login) = by_key else {
-            return Err(self.failed(failure, agreed).into());
+            return Err(TalkError::Failed(failure));
         };
 
         // Some agents save the key to disk, so the user has to know.
@@ -248,14 +174,10 @@ impl AcpModel {
             "logged in by `{}` with the key of the environment, which the agent may keep",
             sanitize_label(method)
         );
-        talk.record.note(&note);
-        talk.host.progress(AgentProgress::Note(&note));
+        talk.note(&note);
 
-        match talk.ask("authenticate", json!({ "methodId": method })) {
-            Err(TalkError::Failed(failure)) => Err(self.failed(&failure, agreed).into()),
-            Err(error) => Err(error.into()),
-            Ok(_) => Ok(()),
-        }
+        talk.ask("authenticate", json!({ "methodId": method }))?;
+        Ok(())
     }
 
     /// Sets the first available mode from the settings. Without one, the agent keeps its default
@@ -293,8 +215,7 @@ impl AcpModel {
             Err(TalkError::Failed(failure)) => {
                 let why = sanitize_label(&failure.message);
                 let note = format!("the mode `{first}` was not set, so it may ask more: {why}");
-                talk.record.note(&note);
-                talk.host.progress(AgentProgress::Note(&note));
+                talk.note(&note);
                 Ok(())
             }
             Err(error) => Err(error),
@@ -330,7 +251,15 @@ impl AcpModel {
         let program = &self.agent.run[0];
         match error {
             TalkError::Stop(stop) => stop.error(&talk.work.message),
-            TalkError::Line => too_much(MAX_LINE as u64),
+            TalkError::Version(version) => {
+                let version = version.map_or_else(|| "none".to_owned(), |it| it.to_string());
+                ModelError::Agent {
+                    detail: format!(
+                        "`{program}` speaks version {version} of the Agent Client Protocol, and TeDDy version {ACP_VERSION}"
+                    ),
+                    remedy: "install a version of the agent that speaks version 1 as well, or use it as a command with `kind: agent`".to_owned(),
+                }
+            }
             TalkError::Failed(failure) => self.failed(&failure, agreed),
             TalkError::Over(ending) => {
                 let why = talk.complaints.behind_colon();
@@ -347,10 +276,32 @@ impl AcpModel {
     }
 }
 
-impl From<ModelError> for AcpError {
-    fn from(error: ModelError) -> AcpError {
-        AcpError::Report(error)
+/// Negotiates the version. Records the agent's identity, abilities and login methods.
+fn greet(talk: &mut Talk<'_>, agreed: &mut Agreement) -> Result<(), TalkError> {
+    let greeting = talk.ask("initialize", initialize_params())?;
+
+    let version = greeting.get("protocolVersion").and_then(Value::as_u64);
+    if version != Some(ACP_VERSION) {
+        return Err(TalkError::Version(version));
     }
+
+    let field = |pointer: &str| sanitize_label(text_at(&greeting, pointer));
+    let identity = AgentIdentity {
+        name: field("/agentInfo/name"),
+        version: field("/agentInfo/version"),
+    };
+    if !identity.name.is_empty() {
+        talk.host.progress(AgentProgress::Started(&identity));
+        agreed.identity = Some(identity);
+    }
+
+    agreed.abilities = greeting
+        .get("agentCapabilities")
+        .cloned()
+        .unwrap_or_default();
+    let logins = greeting.get("authMethods").and_then(Value::as_array);
+    agreed.logins = logins.cloned().unwrap_or_default();
+    Ok(())
 }
 
 impl ActingModel for AcpModel {
@@ -364,7 +315,7 @@ impl ActingModel for AcpModel {
         host: &mut dyn AgentHost,
     ) -> Result<AgentResult, Box<AgentFailure>> {
         let dir = private_dir()?;
-        let dialogue = self.start(task, &dir)?;
+        let dialogue = self.agent.start(task, &dir, &self.agent.run)?;
         let mut secrets = self.agent.secrets.clone();
         secrets.extend(mcp::secrets(task.mcp_servers));
         let mut record = TranscriptRecorder::new(secrets);
@@ -377,16 +328,13 @@ impl ActingModel for AcpModel {
         let mut agreed = Agreement::default();
         let outcome = self.converse(&mut talk, task, &mut agreed);
         // The agent still runs. Ask it to stop before killing it.
-        if let Err(AcpError::Talk(TalkError::Stop(_) | TalkError::Line)) = &outcome
+        if let Err(TalkError::Stop(_)) = &outcome
             && !agreed.conversation.is_empty()
         {
             talk.cancel(&agreed.conversation);
         }
 
-        let outcome = outcome.map_err(|failure| match failure {
-            AcpError::Talk(halt) => self.to_model_error(halt, &talk, &agreed),
-            AcpError::Report(error) => error,
-        });
+        let outcome = outcome.map_err(|error| self.to_model_error(error, &talk, &agreed));
         finish(talk, agreed, outcome)
     }
 }
@@ -420,7 +368,7 @@ fn finish(
     outcome: Result<StopReason, ModelError>,
 ) -> Result<AgentResult, Box<AgentFailure>> {
     let (usage, cost, totals) = talk.work.usage_of_call();
-    let mut work = AgentResult {
+    let work = AgentResult {
         message: talk.record.redact_text(&talk.work.message),
         conversation: Some(agreed.conversation).filter(|id| is_id(id)),
         resumed: agreed.resumed,
@@ -428,19 +376,11 @@ fn finish(
         usage,
         cost,
         totals,
-        stop: StopReason::Cancelled,
         ..AgentResult::default()
     };
     let (survivors, record) = talk.end(outcome.is_ok());
     // A survivor can still change files, which spoils even a successful run.
-    let outcome = check_survivors(&survivors).and(outcome);
-    let error = outcome.as_ref().err().map(ToString::to_string);
-    record.finish(&mut work, error);
-
-    match outcome {
-        Ok(stop) => Ok(AgentResult { stop, ..work }),
-        Err(error) => Err(Box::new(AgentFailure { error, work })),
-    }
+    record.finish(work, check_survivors(&survivors).and(outcome))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use super::{
     AgentFailure, AgentHost, AgentLimits, AgentNeeds, AgentResult, AgentTask, ConversationTotals,
     EarlierConversation, UsageScope,
 };
-use crate::host::dialogue::{DialogueDir, DialogueRefusal};
+use crate::host::dialogue::{Dialogue, DialogueDir, DialogueOrder, DialogueRefusal};
 use crate::host::file::{Root, read_end, read_regular};
 use crate::host::{env, process};
 use crate::model::model_env::Variable;
@@ -142,7 +142,7 @@ impl AgentSettings {
         !is_confined || !self.preset.always_asks || self.has_mode
     }
 
-    pub(super) fn variables(&self, task: &AgentTask<'_>) -> Vec<(String, String)> {
+    fn variables(&self, task: &AgentTask<'_>) -> Vec<(String, String)> {
         // The output is recorded, so it should have no colors or cursor movements.
         let mut variables = owned_pairs(&[("TERM", "dumb"), ("NO_COLOR", "1")]);
         // These declare a sandbox or a trusted directory, which is true in ours only.
@@ -207,7 +207,24 @@ impl AgentSettings {
         Some(last_answer(&String::from_utf8_lossy(&end.bytes)))
     }
 
-    pub(super) fn make_state(&self) {
+    pub(super) fn start(
+        &self,
+        task: &AgentTask<'_>,
+        dir: &DialogueDir,
+        argv: &[String],
+    ) -> Result<Dialogue, ModelError> {
+        self.make_state();
+        let order = DialogueOrder {
+            argv,
+            dir: task.dir,
+            launcher: &task.launcher,
+            variables: &self.variables(task),
+            keep_env: &self.needs.keys,
+        };
+        Dialogue::start(&order, dir).map_err(|refusal| self.refused(refusal))
+    }
+
+    fn make_state(&self) {
         for path in &self.needs.state {
             // A sandbox can only grant access to existing paths. Paths with an extension look like
             // files, which the agent creates itself.
@@ -229,7 +246,7 @@ impl AgentSettings {
         }
     }
 
-    pub(super) fn missing(&self) -> ModelError {
+    fn missing(&self) -> ModelError {
         let program = &self.run[0];
         match self.preset.install {
             "" => ModelError::CommandMissing {
@@ -242,7 +259,7 @@ impl AgentSettings {
         }
     }
 
-    pub(super) fn refused(&self, refusal: DialogueRefusal) -> ModelError {
+    fn refused(&self, refusal: DialogueRefusal) -> ModelError {
         let program = &self.run[0];
         match refusal {
             DialogueRefusal::Missing => self.missing(),

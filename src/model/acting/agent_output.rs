@@ -1,13 +1,11 @@
 //! Splits output into lines of bounded length, and sanitizes parts of it for display.
 
+use super::clock::AgentStop;
 use crate::text::sanitize::{excerpt_at_word, sanitize_block, sanitize_line, strip_ansi};
 use crate::text::secret::{redact, redact_values};
 
 /// In bytes.
-pub(super) const MAX_LINE: usize = 64 << 20;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LineTooLong;
+const MAX_LINE: usize = 64 << 20;
 
 #[derive(Debug, Default)]
 pub(super) struct LineSplitter {
@@ -16,13 +14,13 @@ pub(super) struct LineSplitter {
 
 impl LineSplitter {
     /// Returns completed lines, trimmed and without empty ones. Discards a line that is too long.
-    pub(super) fn add(&mut self, piece: &[u8]) -> Result<Vec<Vec<u8>>, LineTooLong> {
+    pub(super) fn add(&mut self, piece: &[u8]) -> Result<Vec<Vec<u8>>, AgentStop> {
         let mut lines = Vec::new();
         for part in piece.split_inclusive(|byte| *byte == b'\n') {
             if self.partial.len() + part.len() > MAX_LINE {
                 // Frees up to `MAX_LINE` bytes, unlike `clear`.
                 self.partial = Vec::new();
-                return Err(LineTooLong);
+                return Err(AgentStop::Output(MAX_LINE as u64));
             }
 
             self.partial.extend_from_slice(part);

@@ -14,7 +14,7 @@ pub(super) enum AgentStop {
     Cancelled,
     Total(Duration),
     Idle(Duration),
-    /// In bytes.
+    /// All of its output, or one line. In bytes.
     Output(u64),
 }
 
@@ -25,16 +25,13 @@ impl AgentStop {
             AgentStop::Cancelled => ModelError::Interrupted { partial },
             AgentStop::Total(limit) => ModelError::Timeout { limit, partial },
             AgentStop::Idle(limit) => ModelError::Idle { limit, partial },
-            AgentStop::Output(limit) => too_much(limit),
+            AgentStop::Output(limit) => ModelError::Agent {
+                detail: format!("the agent printed more than {} MB", limit.div_ceil(1 << 20)),
+                remedy:
+                    "run it by hand to see what it prints; an agent that works well prints far less"
+                        .to_owned(),
+            },
         }
-    }
-}
-
-pub(super) fn too_much(limit: u64) -> ModelError {
-    ModelError::Agent {
-        detail: format!("the agent printed more than {} MB", limit.div_ceil(1 << 20)),
-        remedy: "run it by hand to see what it prints; an agent that works well prints far less"
-            .to_owned(),
     }
 }
 

@@ -8,15 +8,15 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::agent::{ActingModel, AgentSettings, private_dir};
-use super::agent_output::{LineSplitter, MAX_LINE};
-use super::clock::{AgentClock, AgentStop, check_survivors, too_much};
+use super::agent_output::LineSplitter;
+use super::clock::{AgentClock, AgentStop, check_survivors};
 use super::facts::{AgentFacts, FactRule, bound, is_id};
 use super::work_state::WorkState;
 use super::{
     AgentFailure, AgentHost, AgentIdentity, AgentProgress, AgentResult, AgentTask,
     ConversationTotals, StopReason,
 };
-use crate::host::dialogue::{Dialogue, DialogueDir, DialogueEvent, DialogueOrder};
+use crate::host::dialogue::{Dialogue, DialogueDir, DialogueEvent};
 use crate::host::supervisor::CommandEnding;
 use crate::model::acting::agent_output::{Complaints, sanitize_label};
 use crate::model::acting::json_line::updates_of;
@@ -57,12 +57,6 @@ struct RunningCommand<'a> {
     agent: &'a AgentSettings,
     /// Totals of the resumed conversation before this call. `None` in a new one.
     earlier: Option<ConversationTotals>,
-}
-
-enum CommandError {
-    Stop(AgentStop),
-    /// A line exceeds `MAX_LINE`.
-    Line,
 }
 
 impl CommandAgent {
@@ -143,16 +137,7 @@ impl CommandAgent {
         dir: &DialogueDir,
         start: &CommandStart,
     ) -> Result<Dialogue, ModelError> {
-        self.agent.make_state();
-        let order = DialogueOrder {
-            argv: &start.argv,
-            dir: task.dir,
-            launcher: &task.launcher,
-            variables: &self.agent.variables(task),
-            keep_env: &self.agent.needs.keys,
-        };
-        let mut dialogue =
-            Dialogue::start(&order, dir).map_err(|refusal| self.agent.refused(refusal))?;
+        let mut dialogue = self.agent.start(task, dir, &start.argv)?;
         if !start.input.is_empty() {
             dialogue.send(start.input.clone());
         }
@@ -217,31 +202,30 @@ impl ActingModel for CommandAgent {
                 if let Some(answer) = self.agent.answer_in_history(&dir.temporary()) {
                     running.output = running.record.redact_text(&answer);
                 }
-                Ok(())
+                Ok(StopReason::Done)
             }
             Ok(ending) => Err(self.failed(&ending, &running.complaints)),
-            Err(CommandError::Stop(stop)) => Err(stop.error(&running.message())),
-            Err(CommandError::Line) => Err(too_much(MAX_LINE as u64)),
+            Err(stop) => Err(stop.error(&running.message())),
         };
         running.finish(start.resumed, outcome)
     }
 }
 
 impl RunningCommand<'_> {
-    fn watch(&mut self) -> Result<CommandEnding, CommandError> {
+    fn watch(&mut self) -> Result<CommandEnding, AgentStop> {
         loop {
             if self.host.stopped() {
-                return Err(CommandError::Stop(AgentStop::Cancelled));
+                return Err(AgentStop::Cancelled);
             }
             if let Some(stop) = self.clock.exceeded() {
-                return Err(CommandError::Stop(stop));
+                return Err(stop);
             }
 
             match self.dialogue.next_event(TICK) {
                 DialogueEvent::Stdout(bytes) => {
                     self.clock.record_output(bytes.len());
                     self.clock.record_activity();
-                    let lines = self.lines.add(&bytes).map_err(|_| CommandError::Line)?;
+                    let lines = self.lines.add(&bytes)?;
                     lines.iter().for_each(|line| self.read(line));
                 }
                 // Unlike for ACP agents, stderr counts: commands can report progress there.
@@ -314,11 +298,11 @@ impl RunningCommand<'_> {
     fn finish(
         self,
         resumed: bool,
-        outcome: Result<(), ModelError>,
+        outcome: Result<StopReason, ModelError>,
     ) -> Result<AgentResult, Box<AgentFailure>> {
         let version = self.facts.version.as_deref();
         let (usage, cost, totals) = self.usage_of_call();
-        let mut work = AgentResult {
+        let work = AgentResult {
             message: self.message(),
             conversation: self.facts.conversation.clone(),
             resumed,
@@ -329,24 +313,13 @@ impl RunningCommand<'_> {
             usage,
             cost,
             totals,
-            stop: StopReason::Cancelled,
             ..AgentResult::default()
         };
         // The command has exited, but its children might still run.
         let ended = self.dialogue.end();
-        let outcome = check_survivors(&ended.survivors).and(outcome);
-
-        let error = outcome.as_ref().err().map(ToString::to_string);
         let mut record = self.record;
         record.complaint(&self.complaints.text());
-        record.finish(&mut work, error);
-        match outcome {
-            Ok(()) => Ok(AgentResult {
-                stop: StopReason::Done,
-                ..work
-            }),
-            Err(error) => Err(Box::new(AgentFailure { error, work })),
-        }
+        record.finish(work, check_survivors(&ended.survivors).and(outcome))
     }
 }
 

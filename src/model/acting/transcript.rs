@@ -8,7 +8,6 @@ mod commands;
 mod recorder;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use serde_json::Value;
 
@@ -42,13 +41,10 @@ struct Head {
 
 /// Skips invalid lines.
 pub fn render_transcript(jsonl: &[u8]) -> String {
-    let jsonl = &jsonl[..jsonl.len().min(MAX_READ)];
     let (mut head, mut body) = (Head::default(), TranscriptBody::default());
-    for line in jsonl.split(|byte| *byte == b'\n') {
-        if let Ok(line) = serde_json::from_slice::<Value>(line) {
-            head.take(&line);
-            body.take(&line);
-        }
+    for line in parse(jsonl) {
+        head.take(&line);
+        body.take(&line);
     }
 
     head.write() + &body.finish()
@@ -56,12 +52,8 @@ pub fn render_transcript(jsonl: &[u8]) -> String {
 
 /// Returns what failed tools and a failed agent printed. Skips invalid lines.
 pub fn printed_failures(jsonl: &[u8]) -> String {
-    let jsonl = &jsonl[..jsonl.len().min(MAX_READ)];
     let (mut printed, mut texts) = (String::new(), String::new());
-    for line in jsonl.split(|byte| *byte == b'\n') {
-        let Ok(line) = serde_json::from_slice::<Value>(line) else {
-            continue;
-        };
+    for line in parse(jsonl) {
         printed.push_str(text_at(&line, "/complaint"));
         texts.push_str(text_at(&line, "/text"));
         texts.push('\n');
@@ -86,6 +78,12 @@ fn tool_updates(line: &Value) -> Vec<Value> {
     };
     updates.retain(|update| text_at(update, "/sessionUpdate").starts_with("tool_call"));
     updates
+}
+
+/// Skips lines that are not JSON.
+fn parse(jsonl: &[u8]) -> impl Iterator<Item = Value> {
+    let lines = jsonl[..jsonl.len().min(MAX_READ)].split(|byte| *byte == b'\n');
+    lines.filter_map(|line| serde_json::from_slice(line).ok())
 }
 
 impl Head {
@@ -142,7 +140,7 @@ impl Head {
 
         let mut text = "# Transcript\n\n".to_owned();
         for (name, fact) in facts.iter().filter(|(_, fact)| !fact.is_empty()) {
-            writeln!(text, "- {name}: {fact}").expect("writing to a string cannot fail");
+            text += &format!("- {name}: {fact}\n");
         }
         text
     }
@@ -363,13 +361,12 @@ impl TranscriptBody {
         let text = redact(text.trim_end());
         let text = sanitize_text(&text);
         let fence = fence_for(&text, 3);
-        write!(self.text, "{fence}text\n{text}\n{fence}\n\n")
-            .expect("writing to a string cannot fail");
+        self.text += &format!("{fence}text\n{text}\n{fence}\n\n");
     }
 
     fn item(&mut self, text: &str) {
         self.is_list = true;
-        writeln!(self.text, "- {text}").expect("writing to a string cannot fail");
+        self.text += &format!("- {text}\n");
     }
 }
 

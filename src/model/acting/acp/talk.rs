@@ -32,8 +32,8 @@ const MAX_JUNK: usize = 2000;
 #[derive(Debug)]
 pub(super) enum TalkError {
     Stop(AgentStop),
-    /// A line exceeds `MAX_LINE`.
-    Line,
+    /// The agent speaks no version of ours. `None` if it named none.
+    Version(Option<u64>),
     /// The agent has exited.
     Over(CommandEnding),
     /// The agent answered with an error.
@@ -134,6 +134,12 @@ impl<'a> Talk<'a> {
         self.ask_unrecorded(&request(self.next, "session/prompt", params))
     }
 
+    /// For the transcript and the user.
+    pub(super) fn note(&mut self, note: &str) {
+        self.record.note(note);
+        self.host.progress(AgentProgress::Note(note));
+    }
+
     /// Waits up to `CANCEL`, ignoring everything that the agent sends.
     pub(super) fn cancel(&mut self, conversation: &str) {
         let notification = notification("session/cancel", json!({ "sessionId": conversation }));
@@ -206,7 +212,7 @@ impl<'a> Talk<'a> {
         match self.dialogue.next_event(limit) {
             DialogueEvent::Stdout(bytes) => {
                 self.clock.record_output(bytes.len());
-                let lines = self.lines.add(&bytes).map_err(|_| TalkError::Line)?;
+                let lines = self.lines.add(&bytes).map_err(TalkError::Stop)?;
                 if lines.is_empty() {
                     self.clock.record_activity();
                 }

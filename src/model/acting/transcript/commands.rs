@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{MAX_READ, MAX_TOOLS, exit_code};
-use crate::model::acting::json_line::{text_at, updates_of};
+use super::{MAX_READ, MAX_TOOLS, exit_code, parse, tool_updates};
+use crate::model::acting::json_line::text_at;
 
 /// Number of commands that an agent ran.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -26,12 +26,7 @@ pub fn count_commands(jsonl: &[u8]) -> CommandCounts {
         is_cut: jsonl.len() > MAX_READ,
         ..CommandLog::default()
     };
-    let jsonl = &jsonl[..jsonl.len().min(MAX_READ)];
-    for line in jsonl.split(|byte| *byte == b'\n') {
-        if let Ok(line) = serde_json::from_slice::<Value>(line) {
-            log.take(&line);
-        }
-    }
+    parse(jsonl).for_each(|line| log.take(&line));
 
     let ran = log.calls.values().filter(|call| call.ran());
     CommandCounts {
@@ -85,28 +80,16 @@ impl CommandLog {
     fn take(&mut self, line: &Value) {
         let message = line.get("message").unwrap_or(&Value::Null);
         match text_at(line, "/from") {
-            "agent" => self.agent(message),
+            "agent" if text_at(message, "/method") == "session/request_permission" => {
+                self.question(message);
+            }
+            "agent" => tool_updates(line).iter().for_each(|it| self.update(it)),
             "teddy" => {
                 self.answer(message);
                 // The recorder notes what exceeds its limits.
                 self.is_cut |= text_at(line, "/note").ends_with("left out");
             }
             _ => {}
-        }
-    }
-
-    fn agent(&mut self, message: &Value) {
-        if let Some(update) = message.pointer("/params/update") {
-            if text_at(update, "/sessionUpdate").starts_with("tool_call") {
-                self.update(update);
-            }
-        } else if text_at(message, "/method") == "session/request_permission" {
-            self.question(message);
-        } else {
-            updates_of(message)
-                .iter()
-                .filter(|update| text_at(update, "/sessionUpdate").starts_with("tool_call"))
-                .for_each(|update| self.update(update));
         }
     }
 

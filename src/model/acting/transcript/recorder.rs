@@ -7,8 +7,11 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::host::clock;
+use crate::model::ModelError;
 use crate::model::acting::json_line::text_at;
-use crate::model::acting::{AgentResult, PermissionDecision, PermissionGiver, PermissionQuestion};
+use crate::model::acting::{
+    AgentFailure, AgentResult, PermissionDecision, PermissionGiver, PermissionQuestion, StopReason,
+};
 use crate::text::digest;
 use crate::text::secret::{redact_values, replace_values};
 
@@ -151,9 +154,9 @@ impl TranscriptRecorder {
     /// Moves what was recorded into the result.
     pub(in crate::model::acting) fn finish(
         mut self,
-        work: &mut AgentResult,
-        error: Option<String>,
-    ) {
+        mut work: AgentResult,
+        outcome: Result<StopReason, ModelError>,
+    ) -> Result<AgentResult, Box<AgentFailure>> {
         self.flush();
         if self.left_out > 0 {
             let left_out = self.left_out;
@@ -168,12 +171,19 @@ impl TranscriptRecorder {
             "resumed": work.resumed,
             "tokens": work.usage.is_known().then_some(work.usage),
             "cost": work.cost,
-            "error": error,
+            "error": outcome.as_ref().err().map(ToString::to_string),
         });
         let end = self.entry(Speaker::Teddy, "end", end);
         self.lines.extend(end.as_bytes());
         work.transcript = self.lines;
         work.texts = self.texts;
+        match outcome {
+            Ok(stop) => Ok(AgentResult { stop, ..work }),
+            Err(error) => {
+                work.stop = StopReason::Cancelled;
+                Err(Box::new(AgentFailure { error, work }))
+            }
+        }
     }
 
     /// Adds a part of a text to the one before. `false` if it does not continue it.
@@ -356,12 +366,12 @@ mod tests {
     use super::*;
 
     fn finished(messages: &[Value]) -> AgentResult {
-        let (mut record, mut work) = (TranscriptRecorder::default(), AgentResult::default());
+        let mut record = TranscriptRecorder::default();
         for message in messages {
             record.message(Speaker::Agent, message);
         }
-        record.finish(&mut work, None);
-        work
+        let finished = record.finish(AgentResult::default(), Ok(StopReason::Done));
+        finished.unwrap()
     }
 
     fn recorded(messages: &[Value]) -> Vec<Value> {
@@ -476,8 +486,8 @@ mod tests {
         let long = "x".repeat(1 << 19);
         (0..100).for_each(|_| recorder.text(&long));
         assert!(recorder.lines.len() < MAX_RECORD_BYTES + MAX_RECORD_LINE);
-        let mut work = AgentResult::default();
-        recorder.finish(&mut work, None);
+        let work = recorder.finish(AgentResult::default(), Ok(StopReason::Done));
+        let work = work.unwrap();
         let text = String::from_utf8(work.transcript).unwrap();
         assert!(text.contains("lines were left out"));
     }
