@@ -5,9 +5,9 @@
 pub mod reading;
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
-use super::artifact::MAX_REPORT;
+use super::artifact::{self, MAX_REPORT};
+use super::input;
 use super::meta::{Approver, NotCaptured, Status};
 use crate::plan::Plan;
 use crate::plan::action::Action;
@@ -117,133 +117,76 @@ impl Report<'_> {
         text.push_str("\n### Action Log\n");
 
         for (index, action) in self.plan.actions.iter().enumerate() {
-            let modification = self
-                .modifications
-                .iter()
-                .find(|(at, _)| *at == index)
-                .map(|(_, modification)| modification);
-            write_action(
-                &mut text,
-                action,
-                ActionFacts {
-                    outcome: self.outcomes.get(index),
-                    modification,
-                    limit: self.output_limit,
-                    are_lines_cut,
-                    index,
-                },
-            );
+            self.action(&mut text, index, action, are_lines_cut);
         }
 
         text
     }
 
     fn head(&self, text: &mut String) {
-        let skipped = self
-            .outcomes
-            .iter()
-            .filter(|o| o.ending == Ending::Skipped)
-            .count();
         let count = |ending: Ending| self.outcomes.iter().filter(|o| o.ending == ending).count();
-        write_item(
-            text,
-            "Overall Status",
-            &format!(
-                "{} {}",
-                status_label(self.status).0,
-                status_label(self.status).1
-            ),
-        );
-
-        if let Some(why) = self.interruption {
-            let why = sanitize_line(why);
-            write_item(
-                text,
-                "Interrupted",
-                &format!("{why}; the user's files are unchanged"),
-            );
-        }
-
-        if let Some(approver) = self.approved_by {
-            write_item(text, "Approved By", approver.describe());
-        }
-
-        write_item(
-            text,
-            "Original Plan",
-            &format!("[{0}](/{0})", self.plan_name),
-        );
-        write_item(text, "Start Time", self.started);
-        write_item(text, "End Time", self.ended);
+        let (succeeded, failed) = (count(Ending::Success), count(Ending::Failure));
         let total = self.plan.actions.len();
+        let approved = self.outcomes.len() - count(Ending::Skipped);
+        let interruption = self.interruption.map(|why| {
+            let why = sanitize_line(why);
+            format!("{why}; the user's files are unchanged")
+        });
+        let approver = self.approved_by.map(|by| by.describe().to_owned());
+        let actions = format!(
+            "{total} Total / {approved} Approved / {} Skipped",
+            total - approved
+        );
+        let items = [
+            ("Overall Status", Some(status_label(self.status).to_owned())),
+            ("Interrupted", interruption),
+            ("Approved By", approver),
+            (
+                "Original Plan",
+                Some(format!("[{0}](/{0})", self.plan_name)),
+            ),
+            ("Start Time", Some(self.started.to_owned())),
+            ("End Time", Some(self.ended.to_owned())),
+            ("Actions", Some(actions)),
+            (
+                "Outcomes",
+                Some(format!("{succeeded} Succeeded / {failed} Failed")),
+            ),
+        ];
+        for (key, value) in items {
+            value.iter().for_each(|value| write_item(text, key, value));
+        }
 
-        write_item(
-            text,
-            "Actions",
-            &format!(
-                "{total} Total / {} Approved / {} Skipped",
-                self.outcomes.len() - skipped,
-                total - (self.outcomes.len() - skipped)
-            ),
-        );
-        write_item(
-            text,
-            "Outcomes",
-            &format!(
-                "{} Succeeded / {} Failed",
-                count(Ending::Success),
-                count(Ending::Failure)
-            ),
-        );
         if !self.user_prompt.trim().is_empty() {
-            writeln!(text, "\n## {PROMPT}").expect("writing to a string");
+            *text += &format!("\n## {PROMPT}\n");
             write_block(text, "text", self.user_prompt);
         }
     }
 
     fn warnings(&self, text: &mut String) {
-        let mut section = |title: &str, lines: Vec<String>| {
-            if !lines.is_empty() {
-                writeln!(text, "\n## {title}\n").expect("writing to a string");
-                lines
-                    .iter()
-                    .for_each(|line| writeln!(text, "- {line}").expect("writing to a string"));
-            }
-        };
-        section(
-            "Repairs",
-            self.repairs
+        let repairs = self.repairs.iter();
+        let repairs = repairs.map(|it| format!("line {}: {}", it.line, sanitize_line(&it.message)));
+        let overlaps = self.overlaps.iter().map(|path| {
+            let path = sanitize_line(path);
+            format!("`{path}` was changed by the user too; it was left as it is")
+        });
+        let not_captured = self.not_captured.iter();
+        let not_captured =
+            not_captured.map(|it| format!("`{}`: {}", sanitize_line(&it.path), it.reason));
+        let changes = self.repository_changes.iter();
+        let changes = changes.map(|change| sanitize_line(change).into_owned());
+        let sections: [(&str, Vec<String>); 4] = [
+            ("Repairs", repairs.collect()),
+            ("Overlaps", overlaps.collect()),
+            ("Not Captured", not_captured.collect()),
+            ("Repository Changes", changes.collect()),
+        ];
+        for (title, lines) in sections.iter().filter(|(_, lines)| !lines.is_empty()) {
+            *text += &format!("\n## {title}\n\n");
+            lines
                 .iter()
-                .map(|note| format!("line {}: {}", note.line, sanitize_line(&note.message)))
-                .collect(),
-        );
-        section(
-            "Overlaps",
-            self.overlaps
-                .iter()
-                .map(|path| {
-                    format!(
-                        "`{}` was changed by the user too; it was left as it is",
-                        sanitize_line(path)
-                    )
-                })
-                .collect(),
-        );
-        section(
-            "Not Captured",
-            self.not_captured
-                .iter()
-                .map(|entry| format!("`{}`: {}", sanitize_line(&entry.path), entry.reason))
-                .collect(),
-        );
-
-        section(
-            "Repository Changes",
-            self.repository_changes
-                .iter()
-                .map(|change| sanitize_line(change).into_owned())
-                .collect(),
-        );
+                .for_each(|line| *text += &format!("- {line}\n"));
+        }
     }
 
     fn state_changes(&self, text: &mut String) {
@@ -260,13 +203,8 @@ impl Report<'_> {
             let note = changed
                 .map(|proposed| format!(" (user modified; proposed: {})", memo_line(proposed)))
                 .unwrap_or_default();
-            writeln!(
-                text,
-                "- {} {}{note}",
-                if applied { "Applied:" } else { "Not applied:" },
-                memo_line(memo)
-            )
-            .expect("writing to a string");
+            let mark = if applied { "Applied:" } else { "Not applied:" };
+            *text += &format!("- {mark} {}{note}\n", memo_line(memo));
         }
 
         let is_cut = matches!(self.status, Status::Failed | Status::Interrupted);
@@ -286,18 +224,18 @@ fn memo_line(memo: &MemoChange) -> String {
     format!("{ticks} {mark} {rendered} {ticks}")
 }
 
-fn status_label(status: Status) -> (&'static str, &'static str) {
+fn status_label(status: Status) -> &'static str {
     match status {
-        Status::Executed => ("Completed", "🟢"),
-        Status::Failed => ("Failed", "🔴"),
-        Status::Interrupted => ("Interrupted", "🟡"),
-        Status::Rejected => ("Rejected", "🔴"),
-        Status::Declined => ("Skipped", "🟡"),
-        Status::Restored => ("Restored", "🟢"),
-        Status::Landed => ("Landed", "🟢"),
-        Status::Picked => ("Picked", "🟢"),
-        Status::Recorded => ("Recorded", "🟢"),
-        Status::Started | Status::Ready | Status::Planned => ("Pending", "🟡"),
+        Status::Executed => "Completed 🟢",
+        Status::Failed => "Failed 🔴",
+        Status::Interrupted => "Interrupted 🟡",
+        Status::Rejected => "Rejected 🔴",
+        Status::Declined => "Skipped 🟡",
+        Status::Restored => "Restored 🟢",
+        Status::Landed => "Landed 🟢",
+        Status::Picked => "Picked 🟢",
+        Status::Recorded => "Recorded 🟢",
+        Status::Started | Status::Ready | Status::Planned => "Pending 🟡",
     }
 }
 
@@ -313,17 +251,17 @@ pub fn errors(diagnostics: &[Diagnostic]) -> String {
 
         let mut lines = diagnostic.message.lines();
         let first = sanitize_line(lines.next().unwrap_or_default());
-        writeln!(text, "- line {}: {label}{first}", diagnostic.line).expect("writing to a string");
+        text += &format!("- line {}: {label}{first}\n", diagnostic.line);
         let details: Vec<_> = lines.map(sanitize_text).collect();
         if !details.is_empty() {
             let details = format!("{}\n", details.join("\n"));
             let fence = fence_for(&details, 4);
             let indented: String = details.lines().map(|line| format!("  {line}\n")).collect();
-            write!(text, "\n  {fence}text\n{indented}  {fence}\n").expect("writing to a string");
+            text += &format!("\n  {fence}text\n{indented}  {fence}\n");
         }
 
         if let Some(hint) = &diagnostic.hint {
-            writeln!(text, "  - **Hint:** {}", sanitize_line(hint)).expect("writing to a string");
+            text += &format!("  - **Hint:** {}\n", sanitize_line(hint));
         }
     }
 
@@ -331,96 +269,139 @@ pub fn errors(diagnostics: &[Diagnostic]) -> String {
 }
 
 fn write_item(text: &mut String, key: &str, value: &str) {
-    writeln!(text, "- **{key}:** {value}").expect("writing to a string");
+    *text += &format!("- **{key}:** {value}\n");
 }
 
 fn write_block(text: &mut String, language: &str, contents: &str) {
-    let contents = sanitize_text(contents);
-    let fence = fence_for(&contents, 4);
-    let end = if contents.is_empty() || contents.ends_with('\n') {
-        ""
-    } else {
-        "\n"
-    };
-
-    write!(text, "{fence}{language}\n{contents}{end}{fence}\n").expect("writing to a string");
+    input::write_block(text, language, &sanitize_text(contents));
 }
 
 // In characters. Applies to lines of diffs, and to lines of output if the report would be too long.
 const MAX_DIFF_LINE: usize = 500;
 
-#[derive(Clone, Copy)]
-struct ActionFacts<'a> {
-    pub outcome: Option<&'a Outcome>,
-    pub modification: Option<&'a Modification>,
-    pub limit: usize,
-    pub are_lines_cut: bool,
-    pub index: usize,
-}
+impl Report<'_> {
+    fn action(&self, text: &mut String, index: usize, action: &Action, are_lines_cut: bool) {
+        let mut modifications = self.modifications.iter();
+        let modification = modifications.find(|(at, _)| *at == index);
+        let mark = if modification.is_some() {
+            " (user modified)"
+        } else {
+            ""
+        };
+        *text += &format!("\n#### `{}`{mark}\n", action.kind.name());
 
-fn write_action(text: &mut String, action: &Action, facts: ActionFacts<'_>) {
-    let mark = if facts.modification.is_some() {
-        " (user modified)"
-    } else {
-        ""
-    };
+        let outcome = self.outcomes.get(index);
+        match outcome {
+            None => write_item(text, "Status", "Not run"),
+            Some(outcome) => write_ending(text, outcome),
+        }
+        for field in &action.fields {
+            let (key, value) = (sanitize_line(&field.key), sanitize_line(&field.value));
+            let gap = if value.is_empty() && !field.items.is_empty() {
+                ""
+            } else {
+                " "
+            };
+            *text += &format!("- **{key}:**{gap}{value}\n");
+            for item in &field.items {
+                *text += &format!("  - {}\n", sanitize_line(item));
+            }
+        }
+        if let Some(outcome) = outcome {
+            self.details(text, index, outcome, are_lines_cut);
+        }
 
-    writeln!(text, "\n#### `{}`{mark}", action.kind.name()).expect("writing to a string");
-    match facts.outcome {
-        None => write_item(text, "Status", "Not run"),
-        Some(outcome) => write_ending(text, outcome),
+        let (caption, change) = match modification {
+            Some((_, Modification::File(change))) => (
+                "The user changed this action. As proposed it would have been:",
+                change,
+            ),
+            Some((_, Modification::Action(change))) => ("The user changed this action:", change),
+            None => return,
+        };
+        write_difference(
+            text,
+            caption,
+            change,
+            &proposed_name(index),
+            self.output_limit,
+        );
     }
 
-    for field in &action.fields {
-        if field.items.is_empty() {
-            write_item(
+    fn details(&self, text: &mut String, index: usize, outcome: &Outcome, are_lines_cut: bool) {
+        for (number, position) in (1..).zip(&outcome.positions) {
+            let tier = match position.tier {
+                Tier::Lines => "whole lines",
+                Tier::LineEnds => "whole lines, line ends of the file",
+                Tier::Inline => "inside a line",
+            };
+            *text += &format!("- **Match {number}:** line {}, {tier}\n", position.line);
+        }
+
+        if !outcome.difference.is_empty() {
+            let (change, name) = (&outcome.difference, difference_name(index));
+            write_difference(
                 text,
-                &sanitize_line(&field.key),
-                &sanitize_line(&field.value),
+                "Change of the file:",
+                change,
+                &name,
+                self.output_limit,
             );
-        } else {
-            writeln!(
-                text,
-                "- **{}:**{}",
-                sanitize_line(&field.key),
-                pad(&sanitize_line(&field.value))
-            )
-            .expect("writing to a string");
-            field.items.iter().for_each(|value| {
-                writeln!(text, "  - {}", sanitize_line(value)).expect("writing to a string")
-            });
+        }
+
+        for part in self.plan.actions[index].kind.report(outcome) {
+            match part {
+                ReportPart::Block {
+                    caption,
+                    language,
+                    text: contents,
+                } => {
+                    if let Some(caption) = caption {
+                        *text += &format!("\n{caption}:\n");
+                    }
+                    write_block(text, language, contents);
+                }
+                ReportPart::Output => self.output(text, index, outcome, are_lines_cut),
+                ReportPart::Sentence(sentence) => *text += &format!("\n{sentence}\n"),
+            }
         }
     }
 
-    if let Some(outcome) = facts.outcome {
-        write_details(text, action, outcome, facts);
-    }
+    fn output(&self, text: &mut String, index: usize, outcome: &Outcome, are_lines_cut: bool) {
+        if outcome.output.is_empty() {
+            return;
+        }
 
-    let (caption, change, name) = match facts.modification {
-        Some(Modification::File(change)) => (
-            "The user changed this action. As proposed it would have been:",
-            change,
-            proposed_name(facts.index),
-        ),
-        Some(Modification::Action(change)) => (
-            "The user changed this action:",
-            change,
-            proposed_name(facts.index),
-        ),
-        None => return,
-    };
-    write_difference(text, caption, change, &name, facts.limit);
+        let raw = String::from_utf8_lossy(&outcome.output);
+        let clean = strip_ansi(&raw);
+        let (clean, most) = match are_lines_cut {
+            // Redact first: a key that is cut in half is not recognized.
+            true => (redact(&clean), MAX_DIFF_LINE),
+            false => (Cow::Borrowed(&*clean), usize::MAX),
+        };
+        let lines = clean.lines().map(|line| excerpt(line, most));
+        let lines: Vec<String> = lines
+            .map(|line| format!("{}\n", sanitize_line(&line)))
+            .collect();
+        *text += "\nOutput:\n";
+        write_block(text, "text", &head_and_tail(&lines, self.output_limit));
+        *text += &format!("\nThe whole output is `{}`.\n", output_name(index));
+        if outcome.lost_output > 0 {
+            let lost = outcome.lost_output;
+            *text += &format!("{lost} bytes were over the limit and are lost.\n");
+        }
+    }
 }
 
 fn write_difference(text: &mut String, caption: &str, change: &str, name: &str, limit: usize) {
-    writeln!(text, "\n{caption}").expect("writing to a string");
+    *text += &format!("\n{caption}\n");
     // Redact first: a key that is cut in half is not recognized.
     let change = redact(change);
     match bounded_difference(&change, limit) {
         None => write_block(text, "diff", &change),
         Some(part) => {
             write_block(text, "diff", &part);
-            writeln!(text, "\nThe whole difference is `{name}`.").expect("writing to a string");
+            *text += &format!("\nThe whole difference is `{name}`.\n");
         }
     }
 }
@@ -443,15 +424,17 @@ pub fn bounded_difference(difference: &str, limit: usize) -> Option<String> {
             .chain("…\n".chars())
             .collect()
     };
-    let (head, tail) = (limit / 2, limit - limit / 2);
-    if lines.len() <= limit {
-        return Some(lines.iter().map(short).collect());
-    }
+    let lines: Vec<String> = lines.iter().map(short).collect();
+    Some(head_and_tail(&lines, limit))
+}
 
-    let omitted = lines.len() - limit;
-    let first: String = lines[..head].iter().map(short).collect();
-    let last: String = lines[lines.len() - tail..].iter().map(short).collect();
-    Some(format!("{first}... {omitted} lines left out ...\n{last}"))
+fn head_and_tail(lines: &[String], limit: usize) -> String {
+    let Some(omitted) = lines.len().checked_sub(limit).filter(|it| *it > 0) else {
+        return lines.concat();
+    };
+    let (first, last) = (&lines[..limit / 2], &lines[limit / 2 + omitted..]);
+    let (first, last) = (first.concat(), last.concat());
+    format!("{first}... {omitted} lines left out ...\n{last}")
 }
 
 fn write_ending(text: &mut String, outcome: &Outcome) {
@@ -459,20 +442,15 @@ fn write_ending(text: &mut String, outcome: &Outcome) {
         Ending::Skipped => write_item(text, "Status", "Skipped 🟡"),
         Ending::Success | Ending::Failure => {
             write_item(text, "Status", "Approved ✅");
-            write_item(
-                text,
-                "Execution",
-                if outcome.ending == Ending::Success {
-                    "Success 🟢"
-                } else {
-                    "Failure 🔴"
-                },
-            );
-            write_item(
-                text,
-                "Duration",
-                &format!("{}ms", outcome.duration.as_millis()),
-            );
+            let is_success = outcome.ending == Ending::Success;
+            let execution = if is_success {
+                "Success 🟢"
+            } else {
+                "Failure 🔴"
+            };
+            write_item(text, "Execution", execution);
+            let duration = outcome.duration.as_millis();
+            write_item(text, "Duration", &format!("{duration}ms"));
         }
     }
 
@@ -485,129 +463,14 @@ fn write_ending(text: &mut String, outcome: &Outcome) {
     }
 }
 
-fn write_details(text: &mut String, action: &Action, outcome: &Outcome, facts: ActionFacts<'_>) {
-    for (number, position) in outcome.positions.iter().enumerate() {
-        let tier = match position.tier {
-            Tier::Lines => "whole lines",
-            Tier::LineEnds => "whole lines, line ends of the file",
-            Tier::Inline => "inside a line",
-        };
-        writeln!(
-            text,
-            "- **Match {}:** line {}, {tier}",
-            number + 1,
-            position.line
-        )
-        .expect("writing to a string");
-    }
-
-    if !outcome.difference.is_empty() {
-        let artifact = (&*difference_name(facts.index), facts.limit);
-        write_difference(
-            text,
-            "Change of the file:",
-            &outcome.difference,
-            artifact.0,
-            artifact.1,
-        );
-    }
-
-    for part in action.kind.report(outcome) {
-        match part {
-            ReportPart::Block {
-                caption,
-                language,
-                text: contents,
-            } => {
-                if let Some(caption) = caption {
-                    writeln!(text, "\n{caption}:").expect("writing to a string");
-                }
-                write_block(text, language, contents);
-            }
-            ReportPart::Output => write_output(text, outcome, facts),
-            ReportPart::Sentence(sentence) => {
-                writeln!(text, "\n{sentence}").expect("writing to a string");
-            }
-        }
-    }
-}
-
-fn write_output(text: &mut String, outcome: &Outcome, facts: ActionFacts<'_>) {
-    if outcome.output.is_empty() {
-        return;
-    }
-
-    let raw = String::from_utf8_lossy(&outcome.output);
-    let clean = strip_ansi(&raw);
-    let clean = match facts.are_lines_cut {
-        // Redact first: a key that is cut in half is not recognized.
-        true => redact(&clean),
-        false => Cow::Borrowed(&*clean),
-    };
-    let most = if facts.are_lines_cut {
-        MAX_DIFF_LINE
-    } else {
-        usize::MAX
-    };
-    let lines: Vec<Cow<'_, str>> = clean.lines().map(|line| excerpt(line, most)).collect();
-    text.push_str("\nOutput:\n");
-    if lines.len() <= facts.limit {
-        write_block(text, "text", &render_lines(&lines));
-    } else {
-        let (head, tail) = (facts.limit / 2, facts.limit - facts.limit / 2);
-        let omitted = lines.len() - facts.limit;
-        let cut = format!(
-            "{}... {omitted} lines left out ...\n{}",
-            render_lines(&lines[..head]),
-            render_lines(&lines[lines.len() - tail..])
-        );
-
-        write_block(text, "text", &cut);
-    }
-
-    writeln!(
-        text,
-        "\nThe whole output is `{}`.",
-        output_name(facts.index)
-    )
-    .expect("writing to a string");
-    if outcome.lost_output > 0 {
-        writeln!(
-            text,
-            "{} bytes were over the limit and are lost.",
-            outcome.lost_output
-        )
-        .expect("writing to a string");
-    }
-}
-
 pub fn output_name(index: usize) -> String {
-    format!("{}{:02}.txt", crate::session::artifact::OUTPUT, index + 1)
+    format!("{}{:02}.txt", artifact::OUTPUT, index + 1)
 }
 
 pub fn difference_name(index: usize) -> String {
-    format!("{}{:02}.diff", crate::session::artifact::CHANGES, index + 1)
+    format!("{}{:02}.diff", artifact::CHANGES, index + 1)
 }
 
 pub fn proposed_name(index: usize) -> String {
-    format!(
-        "{}{:02}.proposed.diff",
-        crate::session::artifact::CHANGES,
-        index + 1
-    )
-}
-
-fn render_lines(lines: &[Cow<'_, str>]) -> String {
-    lines
-        .iter()
-        .map(|line| format!("{}\n", sanitize_line(line)))
-        .collect()
-}
-
-fn pad(value: &str) -> String {
-    if value.is_empty() {
-        String::new()
-    } else {
-        format!(" {value}")
-    }
+    format!("{}{:02}.proposed.diff", artifact::CHANGES, index + 1)
 }
