@@ -4,8 +4,6 @@
 //! inside a block can hide the next one, not even an unclosed fence. Implements the rules V7-V12 of
 //! `docs/formats/review.md`.
 
-use std::fmt::Write as _;
-
 use serde::{Deserialize, Serialize};
 
 use super::finding::Findings;
@@ -111,16 +109,11 @@ impl ChangeReview {
             attribute(&self.reviewer)
         );
         if let Some(model) = &self.model {
-            write!(text, " model=\"{}\"", attribute(model)).expect("writing to a string");
+            text += &format!(" model=\"{}\"", attribute(model));
         }
 
-        write!(
-            text,
-            " status=\"{}\">\n\n{}\n\n</review>\n",
-            attribute(&self.status),
-            plain(self.body.trim())
-        )
-        .expect("writing to a string");
+        let (status, body) = (attribute(&self.status), plain(self.body.trim()));
+        text += &format!(" status=\"{status}\">\n\n{body}\n\n</review>\n");
         text
     }
 }

@@ -4,7 +4,6 @@
 //! from the start of a change are in its own tree, so that a fetched ref is complete.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use anyhow::Context as _;
 
@@ -17,7 +16,7 @@ use super::state::{self, ChangeState};
 use crate::git::object::{BlobId, CommitId, EntryMode, NewCommit, TreeEntry, TreeId, batch};
 use crate::git::repository::Repository;
 use crate::git::{diff, refs};
-use crate::session::turn::commit_subject;
+use crate::session::turn::{commit_subject, trailer};
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 
@@ -192,23 +191,14 @@ impl ChangeStore<'_> {
                 "commit {id} has more than {MAX_MESSAGE} bytes, so it is no step of a change"
             );
             let commit = self.repository.commit(id)?;
-            let trailer = |name: &str| {
-                let key = format!("Teddy-{name}: ");
-                commit
-                    .message
-                    .lines()
-                    .rev()
-                    .find_map(|line| line.strip_prefix(&key))
-                    .map(str::to_owned)
-            };
-
+            let trailer = |key: &str| trailer(&commit.message, key).map(str::to_owned);
             rows.push(StepRow {
                 commit: id,
                 title: commit.message.lines().next().unwrap_or_default().to_owned(),
                 // A commit without trailers is the user's own.
-                step: trailer("Step").unwrap_or_else(|| "edit".to_owned()),
-                phase: trailer("Phase").unwrap_or_default(),
-                verdict: trailer("Verdict"),
+                step: trailer("Teddy-Step").unwrap_or_else(|| "edit".to_owned()),
+                phase: trailer("Teddy-Phase").unwrap_or_default(),
+                verdict: trailer("Teddy-Verdict"),
                 time: crate::host::clock::of_seconds(commit.seconds),
             });
             at = commit.parents.first().copied();
@@ -221,7 +211,7 @@ impl ChangeStore<'_> {
 pub fn commit_message(title: &str, lines: &[String], state: &ChangeState) -> String {
     let mut text = format!("{}\n\n", commit_subject(title));
     for line in lines {
-        writeln!(text, "{}", sanitize_line(line)).expect("writing to a string");
+        text += &format!("{}\n", sanitize_line(line));
     }
 
     if !lines.is_empty() {
@@ -249,7 +239,7 @@ pub fn commit_message(title: &str, lines: &[String], state: &ChangeState) -> Str
         ("Model", usage.map(|usage| usage.model.as_str())),
     ] {
         if let Some(value) = value {
-            writeln!(text, "Teddy-{name}: {}", sanitize_line(value)).expect("writing to a string");
+            text += &format!("Teddy-{name}: {}\n", sanitize_line(value));
         }
     }
 

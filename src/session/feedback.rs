@@ -3,9 +3,9 @@
 //! The turn that gets this message records its origin as `validation`, so it is never mistaken for
 //! the user's.
 
+use super::input::write_block;
 use super::report::errors;
 use crate::plan::diagnostic::Diagnostic;
-use crate::text::fence::fence_for;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Rejected<'a> {
@@ -44,15 +44,12 @@ pub fn render(rejected: &Rejected<'_>) -> String {
     }
 
     if let Some(outline) = outline {
-        // Longer than any fence in the text, so that the model's own text cannot close the block.
-        let fence = fence_for(outline, 4);
-        text.push_str(&format!(
-            "\n## How the Plan Was Read:\n{fence}text\n{}\n{fence}\n",
-            outline.trim_end()
-        ));
+        text.push_str("\n## How the Plan Was Read:\n");
+        write_block(&mut text, "text", outline.trim_end());
     }
 
-    text.push_str(&format!("\n## Original Faulty Plan:\n{}", fenced(plan)));
+    text.push_str("\n## Original Faulty Plan:\n");
+    write_block(&mut text, "markdown", plan);
     text
 }
 
@@ -60,23 +57,14 @@ pub fn render(rejected: &Rejected<'_>) -> String {
 /// context.
 fn shown_files(plan: &str, unseen: &[String]) -> String {
     let listed: String = unseen.iter().map(|path| format!("- {path}\n")).collect();
-    format!(
+    let mut text = format!(
         "Your plan changes files that were not in the context when you wrote it. They are in the context now:\n\n\
          {listed}\n\
          Compare the plan with them and send it again, corrected if needed. Nothing has run.\n\n\
-         ## Your Plan:\n{}",
-        fenced(plan)
-    )
-}
-
-fn fenced(plan: &str) -> String {
-    let fence = fence_for(plan, 4);
-    let end = if plan.is_empty() || plan.ends_with('\n') {
-        ""
-    } else {
-        "\n"
-    };
-    format!("{fence}markdown\n{plan}{end}{fence}\n")
+         ## Your Plan:\n"
+    );
+    write_block(&mut text, "markdown", plan);
+    text
 }
 
 #[cfg(test)]

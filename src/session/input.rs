@@ -2,8 +2,6 @@
 //!
 //! Pure: equal material gives equal bytes.
 
-use std::fmt::Write as _;
-
 use super::requests::{RequestState, Requests, UserRequest};
 use crate::text::counted;
 use crate::text::fence::fence_for;
@@ -100,10 +98,7 @@ pub fn render(material: &Material) -> String {
         ("Shell", &material.shell),
         ("Commands", &material.sandbox),
     ] {
-        write_line(
-            &mut text,
-            format_args!("- **{key}:** {}", sanitize_line(value)),
-        );
+        text += &format!("- **{key}:** {}\n", sanitize_line(value));
     }
 
     text.push_str("\n## 2. Project Structure\n");
@@ -143,20 +138,17 @@ fn write_requests(text: &mut String, material: &Material) {
     for (index, request) in requests.iter().enumerate() {
         if index == 1 && *left_out > 0 {
             let omitted = counted(usize::try_from(*left_out).unwrap_or(usize::MAX), "request");
-            write_line(text, format_args!("\n({omitted} left out)"));
+            *text += &format!("\n({omitted} left out)\n");
         }
 
         let session = match &request.session {
             session if *session == material.session => String::new(),
             session => format!(" of {}", sanitize_line(session)),
         };
-        write_line(
-            text,
-            format_args!(
-                "\n### Turn {}{session}{}",
-                request.turn,
-                request_state(request)
-            ),
+        *text += &format!(
+            "\n### Turn {}{session}{}\n",
+            request.turn,
+            request_state(request)
         );
         if let Some(question) = &request.question {
             text.push_str("Your question:\n");
@@ -187,7 +179,7 @@ fn write_summary(text: &mut String, resources: &[InputResource]) {
             continue;
         }
 
-        write_line(text, format_args!("\n### {}", scope.title()));
+        *text += &format!("\n### {}\n", scope.title());
         for entry in listed {
             let note = match &entry.body {
                 ResourceBody::Text(_) => format!("{} tokens", entry.tokens),
@@ -197,30 +189,21 @@ fn write_summary(text: &mut String, resources: &[InputResource]) {
                 ResourceBody::Request => "in 7. User Requests".to_owned(),
                 ResourceBody::Failed(_) => "not available".to_owned(),
             };
-            write_line(
-                text,
-                format_args!("- {} ({note})", resource_link(&entry.resource)),
-            );
+            *text += &format!("- {} ({note})\n", resource_link(&entry.resource));
         }
     }
 
     let total: usize = resources.iter().map(|entry| entry.tokens).sum();
-    write_line(
-        text,
-        format_args!(
-            "\n**Total:** {total} tokens in {} resources",
-            resources.len()
-        ),
+    *text += &format!(
+        "\n**Total:** {total} tokens in {} resources\n",
+        resources.len()
     );
 }
 
 fn write_resource(text: &mut String, entry: &InputResource) {
     text.push_str("---\n");
-    write_line(
-        text,
-        format_args!("**Resource:** `{}`", resource_link(&entry.resource)),
-    );
-    write_line(text, format_args!("**Tokens:** {}", entry.tokens));
+    *text += &format!("**Resource:** `{}`\n", resource_link(&entry.resource));
+    *text += &format!("**Tokens:** {}\n", entry.tokens);
 
     match &entry.body {
         ResourceBody::Text(contents) => write_block(text, language(&entry.resource), contents),
@@ -258,16 +241,12 @@ fn resource_link(resource: &str) -> String {
 /// In a fence longer than any inside the contents.
 pub fn write_block(text: &mut String, language: &str, contents: &str) {
     let fence = fence_for(contents, 4);
-    write_line(text, format_args!("{fence}{language}"));
+    *text += &format!("{fence}{language}\n");
     text.push_str(contents);
     if !contents.is_empty() && !contents.ends_with('\n') {
         text.push('\n');
     }
-    write_line(text, format_args!("{fence}"));
-}
-
-fn write_line(text: &mut String, args: std::fmt::Arguments<'_>) {
-    writeln!(text, "{args}").expect("writing to a string");
+    *text += &format!("{fence}\n");
 }
 
 pub fn language(path: &str) -> &'static str {
@@ -375,25 +354,19 @@ fn write_dir(text: &mut String, dir: &StructureDir<'_>, indent: usize, depth: us
     for (name, inner) in &dir.dirs {
         let pad = "  ".repeat(indent);
         if depth == 0 {
-            write_line(
-                text,
-                format_args!(
-                    "{pad}{}/ ({} files)",
-                    sanitize_line(name),
-                    count_files(inner)
-                ),
+            *text += &format!(
+                "{pad}{}/ ({} files)\n",
+                sanitize_line(name),
+                count_files(inner)
             );
         } else {
-            write_line(text, format_args!("{pad}{}/", sanitize_line(name)));
+            *text += &format!("{pad}{}/\n", sanitize_line(name));
             write_dir(text, inner, indent + 1, depth - 1);
         }
     }
 
     for name in &dir.files {
-        write_line(
-            text,
-            format_args!("{}{}", "  ".repeat(indent), sanitize_line(name)),
-        );
+        *text += &format!("{}{}\n", "  ".repeat(indent), sanitize_line(name));
     }
 }
 

@@ -34,7 +34,7 @@ impl LimitedEntry for u64 {
     }
 }
 
-pub fn list<'de, D: Deserializer<'de>, T: Deserialize<'de> + LimitedEntry>(
+pub fn deserialize<'de, D: Deserializer<'de>, T: Deserialize<'de> + LimitedEntry>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
     list_up_to(deserializer, MOST_ENTRIES, MOST_BYTES)
@@ -54,7 +54,7 @@ pub fn list_up_to<'de, D: Deserializer<'de>, T: Deserialize<'de> + LimitedEntry>
 
 /// Serializes the entries that fit into a size limit, but at least one. The tens of thousands of
 /// files that a command can leave must not make the turn unreadable.
-pub fn as_many_as_fit<S: Serializer, T: Serialize + LimitedEntry>(
+pub fn serialize<S: Serializer, T: Serialize + LimitedEntry>(
     list: &[T],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
@@ -157,7 +157,7 @@ mod tests {
 
     #[derive(Debug, Deserialize, Serialize)]
     struct File {
-        #[serde(deserialize_with = "list", serialize_with = "as_many_as_fit")]
+        #[serde(serialize_with = "serialize", deserialize_with = "deserialize")]
         paths: Vec<String>,
     }
 

@@ -12,10 +12,11 @@ pub const SCHEMA: u32 = 1;
 const SCHEMA_LINE: &str = "schema: 1\n";
 const MAX_META: usize = 8 << 20;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// Turn 0.
+    #[default]
     Started,
     /// In progress, without a plan.
     Ready,
@@ -43,37 +44,10 @@ impl Meta {
         Meta {
             schema: SCHEMA,
             turn_id,
-            parent_turn_id: None,
-            caller_turn_id: None,
             number,
             status,
             agent: agent.to_owned(),
-            origin: MessageOrigin::User,
-            replans: 0,
-            model: None,
-            work: None,
-            question: false,
-            made: false,
-            acted: None,
-            pipeline: None,
-            spent: None,
-            approved_by: None,
-            network: Vec::new(),
-            interruption: None,
-            failure: None,
-            planned_on: None,
-            repair: None,
-            started: None,
-            ended: None,
-            workspace: None,
-            restored: None,
-            landed: None,
-            picked: None,
-            recorded: None,
-            mistakes: Vec::new(),
-            showed_files: false,
-            not_captured: Vec::new(),
-            repository_changes: Vec::new(),
+            ..Meta::default()
         }
     }
 }
@@ -149,7 +123,7 @@ impl Approver {
 }
 
 /// Optional fields belong to one kind of turn and are missing in others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
     pub schema: u32,
     pub turn_id: Uuid,
@@ -228,7 +202,7 @@ pub struct Meta {
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "limited::list"
+        deserialize_with = "limited::deserialize"
     )]
     pub mistakes: Vec<String>,
     /// For a rejected plan: it changed files that the model had not read, and was correct otherwise.
@@ -236,20 +210,10 @@ pub struct Meta {
     #[serde(default, skip_serializing_if = "is_false")]
     pub showed_files: bool,
     /// Truncated on writing.
-    #[serde(
-        default,
-        skip_serializing_if = "Vec::is_empty",
-        serialize_with = "limited::as_many_as_fit",
-        deserialize_with = "limited::list"
-    )]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "limited")]
     pub not_captured: Vec<NotCaptured>,
     /// Changes of a command to the repository itself; truncated on writing.
-    #[serde(
-        default,
-        skip_serializing_if = "Vec::is_empty",
-        serialize_with = "limited::as_many_as_fit",
-        deserialize_with = "limited::list"
-    )]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "limited")]
     pub repository_changes: Vec<String>,
 }
 
@@ -306,12 +270,7 @@ pub struct Workspace {
     /// `after` was applied to the user's files.
     pub synced: bool,
     /// Paths that conflicted with the user's edits. Truncated on writing; the publication has all.
-    #[serde(
-        default,
-        skip_serializing_if = "Vec::is_empty",
-        serialize_with = "limited::as_many_as_fit",
-        deserialize_with = "limited::list"
-    )]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "limited")]
     pub overlaps: Vec<String>,
 }
 
@@ -475,14 +434,14 @@ pub struct Restored {
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "limited::list"
+        deserialize_with = "limited::deserialize"
     )]
     pub redo: Vec<u64>,
     /// The turns that this undo or redo crossed, in order.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "limited::list"
+        deserialize_with = "limited::deserialize"
     )]
     pub over: Vec<u64>,
 }
@@ -515,7 +474,7 @@ pub struct Recorded {
 pub struct Landed {
     pub branch: String,
     /// Oldest first.
-    #[serde(deserialize_with = "limited::list")]
+    #[serde(deserialize_with = "limited::deserialize")]
     pub commits: Vec<LandedCommit>,
 }
 
@@ -523,7 +482,7 @@ pub struct Landed {
 pub struct LandedCommit {
     pub commit: CommitId,
     /// Oldest first.
-    #[serde(deserialize_with = "limited::list")]
+    #[serde(deserialize_with = "limited::deserialize")]
     pub turns: Vec<LandedTurn>,
 }
 

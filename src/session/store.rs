@@ -27,7 +27,7 @@ use crate::session::draft::Draft;
 use crate::session::journal::Journal;
 use crate::session::meta::Status;
 use crate::session::transition::Caller;
-use crate::session::turn::TurnMessage;
+use crate::session::turn::{TurnMessage, in_next};
 use crate::text::context_list;
 use crate::text::near::nearest;
 
@@ -492,14 +492,8 @@ impl Store<'_> {
         let next = tip.next(self.repository)?;
         let mut artifacts = Artifacts::default();
         for (name, from) in [
-            (
-                artifact::TURN_CONTEXT,
-                format!("{}{}", artifact::NEXT, artifact::TURN_CONTEXT),
-            ),
-            (
-                artifact::SYSTEM_PROMPT,
-                format!("{}{}", artifact::NEXT, artifact::SYSTEM_PROMPT),
-            ),
+            (artifact::TURN_CONTEXT, in_next(artifact::TURN_CONTEXT)),
+            (artifact::SYSTEM_PROMPT, in_next(artifact::SYSTEM_PROMPT)),
             (
                 artifact::SESSION_CONTEXT,
                 artifact::SESSION_CONTEXT.to_owned(),

@@ -2,8 +2,6 @@
 //!
 //! A commit can come from elsewhere, so sizes and numbers are bounded before anything is parsed.
 
-use std::fmt::Write as _;
-
 use anyhow::Context as _;
 use uuid::Uuid;
 
@@ -156,11 +154,7 @@ impl Turn {
     /// The session that recorded the turn. It differs from `session` in a fork.
     pub fn recorded_session(&self, repository: &Repository) -> anyhow::Result<SessionName> {
         let message = repository.commit(self.commit)?.message;
-        let trailer = message
-            .lines()
-            .rev()
-            .find_map(|line| line.strip_prefix("Teddy-Session: "));
-        Ok(trailer
+        Ok(trailer(&message, "Teddy-Session")
             .and_then(|name| SessionName::from_ref(name.trim()).ok())
             .unwrap_or_else(|| self.session.clone()))
     }
@@ -261,6 +255,12 @@ impl Turn {
     }
 }
 
+/// Value of the last trailer with this key in a commit message.
+pub fn trailer<'m>(message: &'m str, key: &str) -> Option<&'m str> {
+    let mut lines = message.lines().rev();
+    lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))
+}
+
 pub fn in_next(name: &str) -> String {
     format!("{}{name}", artifact::NEXT)
 }
@@ -288,17 +288,12 @@ impl TurnMessage<'_> {
         let asked: Vec<&str> = self.asked.trim().lines().collect();
         for line in asked.iter().take(MAX_PROMPT_LINES) {
             // Quoted and sanitized, so that no line of a message can become a trailer.
-            writeln!(text, "{}", format!("> {}", sanitize_line(line)).trim_end())
-                .expect("writing to a string");
+            text += format!("> {}", sanitize_line(line)).trim_end();
+            text.push('\n');
         }
 
         if asked.len() > MAX_PROMPT_LINES {
-            writeln!(
-                text,
-                "> ... ({} more lines)",
-                asked.len() - MAX_PROMPT_LINES
-            )
-            .expect("writing to a string");
+            text += &format!("> ... ({} more lines)\n", asked.len() - MAX_PROMPT_LINES);
         }
 
         if !asked.is_empty() {
@@ -306,7 +301,7 @@ impl TurnMessage<'_> {
         }
 
         for line in self.results {
-            writeln!(text, "{}", sanitize_line(line)).expect("writing to a string");
+            text += &format!("{}\n", sanitize_line(line));
         }
 
         if !self.results.is_empty() {
@@ -327,8 +322,7 @@ impl TurnMessage<'_> {
             sanitize_line(&meta.agent)
         );
         if let Some(model) = &meta.model {
-            writeln!(text, "Teddy-Model: {}", sanitize_line(&model.asked))
-                .expect("writing to a string");
+            text += &format!("Teddy-Model: {}\n", sanitize_line(&model.asked));
         }
 
         text

@@ -23,7 +23,7 @@ use crate::git::object::{BlobId, Commit, CommitId, EntryMode, Leaf};
 use crate::git::repository::Repository;
 use crate::plan::{self, Plan};
 use crate::session::artifact::{MAX_MODEL_MESSAGE, MAX_REPORT};
-use crate::session::turn::in_next;
+use crate::session::turn::{in_next, trailer};
 use crate::text::path::lossy;
 use crate::text::sanitize::{excerpt, sanitize_line, sanitize_text};
 use crate::text::secret::redact;
@@ -148,20 +148,19 @@ pub fn check_newest(
 }
 
 fn faults_of(repository: &Repository, turn: &Turn) -> Vec<Fault> {
-    let mut faults = Vec::new();
     let mut check = TurnCheck {
         repository,
         turn,
-        faults: &mut faults,
+        faults: Vec::new(),
     };
     check.turn();
-    faults
+    check.faults
 }
 
 struct TurnCheck<'a> {
     repository: &'a Repository,
     turn: &'a Turn,
-    faults: &'a mut Vec<Fault>,
+    faults: Vec<Fault>,
 }
 
 impl TurnCheck<'_> {
@@ -294,7 +293,7 @@ impl TurnCheck<'_> {
         }
 
         for (key, expected) in trailers {
-            match trailer(commit, key) {
+            match trailer(&commit.message, key) {
                 Some(actual) if actual == expected => {}
                 Some(actual) => {
                     let [actual, expected] =
@@ -310,7 +309,7 @@ impl TurnCheck<'_> {
             }
         }
 
-        let session = trailer(commit, "Teddy-Session");
+        let session = trailer(&commit.message, "Teddy-Session");
         if session.is_none_or(|name| SessionName::from_ref(name).is_err()) {
             self.fault("T7", "its message names no session");
         }
@@ -410,11 +409,6 @@ impl TurnCheck<'_> {
             }
         }
     }
-}
-
-fn trailer<'c>(commit: &'c Commit, key: &str) -> Option<&'c str> {
-    let mut lines = commit.message.lines().rev();
-    lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))
 }
 
 fn is_informational(plan: &Plan) -> bool {

@@ -11,7 +11,7 @@ use super::Store;
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::session::meta::Status;
-use crate::session::turn::Turn;
+use crate::session::turn::{Turn, trailer};
 
 pub struct TurnsBack<'a> {
     repository: &'a Repository,
@@ -98,9 +98,7 @@ impl TurnsBack<'_> {
 }
 
 fn is_landed_message(message: &str) -> bool {
-    let mut lines = message.lines().rev();
-    let status = lines.find_map(|line| line.strip_prefix("Teddy-Status: "));
-    status == Some(Status::Landed.word())
+    trailer(message, "Teddy-Status") == Some(Status::Landed.word())
 }
 
 #[cfg(test)]
