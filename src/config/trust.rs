@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::host::file::{make_dirs, read_regular};
+use crate::host::file::{read_regular, write_cache};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct TrustRecord {
@@ -39,23 +39,8 @@ impl Trust {
     }
 
     pub fn remember(&self, record: &TrustRecord) -> std::io::Result<()> {
-        let with_path = |error: std::io::Error| {
-            std::io::Error::new(
-                error.kind(),
-                format!("cannot write `{}`: {error}", self.path.display()),
-            )
-        };
-        self.write(record).map_err(with_path)
-    }
-
-    fn write(&self, record: &TrustRecord) -> std::io::Result<()> {
-        let dir = self.path.parent().unwrap_or(Path::new("."));
         // Renamed into place, so that a crash leaves the old record or the new one.
-        make_dirs(dir)?;
-        let temporary = tempfile::NamedTempFile::new_in(dir)?;
-        std::fs::write(temporary.path(), serde_json::to_vec_pretty(record)?)?;
-        temporary.persist(&self.path)?;
-        Ok(())
+        write_cache(&self.path, &serde_json::to_vec_pretty(record)?)
     }
 }
 

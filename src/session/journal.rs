@@ -13,8 +13,7 @@ use super::name::SessionName;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
 use crate::host::file::{
-    is_out_of_reach, make_dirs, read_regular, read_regular_text, sync_open_file, write_atomic,
-    write_cache,
+    is_out_of_reach, read_regular, read_regular_text, sync_open_file, write_atomic, write_cache,
 };
 
 pub const SCHEMA: u32 = 1;
@@ -197,7 +196,6 @@ impl Journal {
             ));
         }
 
-        make_dirs(&self.dir)?;
         write_atomic(&self.pending(), &serde_json::to_vec_pretty(pending)?)
     }
 
@@ -216,7 +214,6 @@ impl Journal {
     /// from this record.
     pub fn record_tips(&self, session: &SessionName, tips: &[OwnTip]) -> std::io::Result<()> {
         let path = self.tip_path(session.as_str());
-        make_dirs(path.parent().unwrap_or(&self.dir))?;
         let text: String = tips.iter().map(|tip| format!("{tip}\n")).collect();
         write_atomic(&path, text.as_bytes())
     }
@@ -238,10 +235,8 @@ impl Journal {
     /// Records that a turn and its ancestors were made elsewhere, so they were never applied to
     /// files of this repository, even if their worktree has the same name.
     pub fn record_adopted(&self, turn: CommitId) -> std::io::Result<()> {
-        let dir = self.dir.join(ADOPTED);
-        make_dirs(&dir)?;
         // Not flushed: if it is lost, `status` only says that there is no record of the turns.
-        write_cache(&dir.join(turn.to_string()), b"")
+        write_cache(&self.dir.join(ADOPTED).join(turn.to_string()), b"")
     }
 
     pub fn is_adopted(&self, turn: CommitId) -> bool {
@@ -263,7 +258,6 @@ impl Journal {
             .chain(before)
             .map(|id| format!("{id}\n"))
             .collect();
-        make_dirs(path.parent().unwrap_or(&self.dir))?;
 
         // Not flushed: the flush of the draft's objects, which comes before its ref, covers this
         // file.
@@ -278,7 +272,6 @@ impl Journal {
     /// Only the user's own choice goes here: it can name a program to run.
     pub fn record_model(&self, session: &SessionName, model: &str) -> std::io::Result<()> {
         let path = self.dir.join(MODELS).join(session.as_str());
-        make_dirs(path.parent().unwrap_or(&self.dir))?;
         write_cache(&path, model.as_bytes())
     }
 

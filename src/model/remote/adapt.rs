@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::host::file::{make_dirs, read_regular, write_atomic};
+use crate::host::file::{read_regular, write_atomic};
 use crate::text::digest;
 
 const MAX_FILE: u64 = 4096;
@@ -191,10 +191,8 @@ impl Remembered {
             .map(|adaptation| adaptation.name())
             .collect();
         let text = Value::from(names).to_string();
-        if let Some(file) = &self.file
-            && let Some(dir) = file.parent()
-        {
-            let _ = make_dirs(dir).and_then(|()| write_atomic(file, text.as_bytes()));
+        if let Some(file) = &self.file {
+            let _ = write_atomic(file, text.as_bytes());
         }
     }
 }

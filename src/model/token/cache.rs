@@ -4,11 +4,11 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::count;
-use crate::host::file::{make_dirs, read_regular_text};
+use crate::host::file::{read_regular_text, write_cache};
 
 /// The least recently used ones are dropped first.
 pub const MAX_ENTRIES: usize = 20_000;
@@ -79,15 +79,7 @@ impl TokenCache {
             return Ok(());
         }
 
-        let dir = self
-            .path
-            .parent()
-            .filter(|dir| !dir.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
-        make_dirs(dir)?;
-        let mut file = tempfile::NamedTempFile::new_in(dir)?;
-        file.write_all(self.render().as_bytes())?;
-        file.persist(&self.path).map_err(|error| error.error)?;
+        write_cache(&self.path, self.render().as_bytes())?;
         self.changed = false;
 
         Ok(())
