@@ -31,7 +31,7 @@ pub(super) fn success_or(is_success: bool, otherwise: ExitStatus) -> ExitStatus 
 
 /// A command without other exit codes returns nothing.
 impl From<()> for ExitStatus {
-    fn from((): ()) -> ExitStatus {
+    fn from(_: ()) -> ExitStatus {
         SUCCESS
     }
 }
