@@ -37,6 +37,7 @@ pub fn replace_if(
     let permissions = Permissions::Exactly(FileInfo::from(&stat).permissions);
     write_file(&dir, &temporary, new.unwrap_or_default(), permissions)
         .map_err(|e| failure("write", path, e))?;
+    // The exchange keeps the old file: it is checked again and can be swapped back.
     let exchange =
         || rustix::fs::renameat_with(&dir, name, &dir, &temporary, RenameFlags::EXCHANGE);
     let is_read = |name: &std::ffi::OsStr| {
