@@ -16,6 +16,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     body,
     event,
     read_complete,
+    // It requires a limit.
     adaptations: &[Adaptation::NoTemperature],
 };
 /// The `anthropic-version` header.
