@@ -7,7 +7,6 @@ pub use super::behavior::Pair;
 use super::behavior::{Behavior, Editable, PreviewPart, UserEdit};
 use super::create::Create;
 use super::{ActionKind, ActionRow, BodyShape, SummaryGroup, foreign, path_fields, write_block};
-use crate::host::file::Root;
 use crate::plan::action::body::{Body, BodyPart};
 use crate::plan::diagnostic::MAX_MISTAKES;
 use crate::plan::field::Field;
@@ -79,11 +78,56 @@ impl Behavior for Edit {
     }
 
     fn check(&self, validator: &mut Validator<'_>) -> anyhow::Result<()> {
-        check_edit(validator, self)
+        let entry = validator.files.look_up(&self.path)?;
+        elisions(validator, self);
+        let is_known = validator.files.is_known(&self.path);
+        if !is_known && matches!(entry, Lookup::File(_)) {
+            validator.step().outside_context = true;
+            // Not `miss`: no command can show the file to the model.
+            validator.refuse(unknown(self));
+        }
+
+        match text_of(validator, self, entry)? {
+            Ok(text) => pairs(validator, self, text)?,
+            Err(mistake) => {
+                validator.refuse_unless_fixable(mistake);
+                // Blank pairs and pairs without a change are wrong in any file.
+                for (number, pair) in self.pairs.iter().enumerate() {
+                    malformed(validator, self, number, pair);
+                }
+            }
+        }
+
+        Ok(())
     }
 
     fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
-        perform_edit(stage.root, self)
+        let (root, path) = (stage.root, Path::new(self.path.as_str()));
+        run::no_repository_above(root, &self.path)?;
+        let bytes = root
+            .read(path, MAX_EDITED_FILE)
+            .map_err(ActionError::reading)?;
+        let before = readable_text(bytes)
+            .map_err(|problem| format!("`{}` is {problem}", sanitize_line(self.path.as_str())))?;
+        let (after, positions) = replace_pairs(self, &before)?;
+
+        run::write_guarded(|| root.replace(path, after.as_bytes()))?;
+        let counts = diff::counts(&before, &after);
+        let (replaced, added) = (
+            counted(positions.len(), "place"),
+            counted(counts.added, "line"),
+        );
+        let detail = format!(
+            "changed {replaced}: {added} added, {} removed",
+            counts.removed
+        );
+
+        Ok(Outcome {
+            positions,
+            difference: run::file_difference(&self.path, Some(&before), Some(&after)),
+            written: vec![self.path.clone()],
+            ..Outcome::of(Ending::Success, detail)
+        })
     }
 
     fn preview<'a>(&'a self, step: &'a Step) -> Vec<PreviewPart<'a>> {
@@ -253,30 +297,6 @@ fn report_label(
 
 /// Texts of failed pairs kept per file. Each later FIND without a match is searched in all of them.
 const MAX_FAILED_EDITS: usize = 200;
-
-fn check_edit(validator: &mut Validator<'_>, edit: &Edit) -> anyhow::Result<()> {
-    let entry = validator.files.look_up(&edit.path)?;
-    elisions(validator, edit);
-    let is_known = validator.files.is_known(&edit.path);
-    if !is_known && matches!(entry, Lookup::File(_)) {
-        validator.step().outside_context = true;
-        // Not `miss`: no command can show the file to the model.
-        validator.refuse(unknown(edit));
-    }
-
-    match text_of(validator, edit, entry)? {
-        Ok(text) => pairs(validator, edit, text)?,
-        Err(mistake) => {
-            validator.refuse_unless_fixable(mistake);
-            // Blank pairs and pairs without a change are wrong in any file.
-            for (number, pair) in edit.pairs.iter().enumerate() {
-                malformed(validator, edit, number, pair);
-            }
-        }
-    }
-
-    Ok(())
-}
 
 /// Refuses pairs that would write a comment in the place of code.
 fn elisions(validator: &mut Validator<'_>, edit: &Edit) {
@@ -520,35 +540,6 @@ fn hint_matching_pairs(
 
 /// Largest file that an EDIT changes, in bytes.
 const MAX_EDITED_FILE: u64 = 256 << 20;
-
-fn perform_edit(root: &Root, edit: &Edit) -> Result<Outcome, ActionError> {
-    let path = Path::new(edit.path.as_str());
-    run::no_repository_above(root, &edit.path)?;
-    let bytes = root
-        .read(path, MAX_EDITED_FILE)
-        .map_err(ActionError::reading)?;
-    let before = readable_text(bytes)
-        .map_err(|problem| format!("`{}` is {problem}", sanitize_line(edit.path.as_str())))?;
-    let (after, positions) = replace_pairs(edit, &before)?;
-
-    run::write_guarded(|| root.replace(path, after.as_bytes()))?;
-    let counts = diff::counts(&before, &after);
-    let (replaced, added) = (
-        counted(positions.len(), "place"),
-        counted(counts.added, "line"),
-    );
-    let detail = format!(
-        "changed {replaced}: {added} added, {} removed",
-        counts.removed
-    );
-
-    Ok(Outcome {
-        positions,
-        difference: run::file_difference(&edit.path, Some(&before), Some(&after)),
-        written: vec![edit.path.clone()],
-        ..Outcome::of(Ending::Success, detail)
-    })
-}
 
 /// Returns the text after all pairs and the place of each match, or the mistake of the first pair
 /// without one.

@@ -146,12 +146,67 @@ impl Behavior for Execute {
         self.allow_failure
     }
 
+    // Its effect on the files is unknown, and validation of later actions takes that into account.
     fn check(&self, validator: &mut Validator<'_>) -> anyhow::Result<()> {
-        check_execute(validator, self)
+        if self.command.trim().is_empty() {
+            validator.refuse(Mistake::new(
+                "there is no command",
+                "put the command into the code block",
+            ));
+        }
+
+        if let Some(mistake) = self
+            .cwd
+            .as_ref()
+            .map(|cwd| missing_dir(validator, cwd))
+            .transpose()?
+            .flatten()
+        {
+            // Not `refuse`: an earlier command can create the directory.
+            validator.refuse_unless_fixable(mistake);
+        }
+
+        if let Some(program) = validator.files.facts.missing_interpreter(&self.command) {
+            let program = sanitize_line(&program);
+            let mistake = Mistake::new(
+                format!("the `#!` line asks for `{program}`, which cannot run here"),
+                "name a program that is installed, or leave the line out and use a shell",
+            );
+            // An earlier command can install it.
+            validator.refuse_unless_fixable(mistake);
+        }
+
+        let mut names = BTreeSet::new();
+        for (name, _) in &self.env {
+            if let Some(mistake) = wrong_variable(name)
+                .or_else(|| (!names.insert(name)).then(|| duplicate_variable(name)))
+            {
+                validator.refuse(mistake);
+            }
+        }
+
+        // The command can change any file.
+        validator.files.unknown_after_command = true;
+        Ok(())
     }
 
     fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
-        perform_execute(stage, self)
+        if let Some((name, _)) = self.env.iter().find(|(name, _)| !may_set_variable(name)) {
+            return Err(format!("a plan may not set `{}`", sanitize_line(name)).into());
+        }
+
+        // An earlier command can have removed the directory or replaced it by a link.
+        if let Some(cwd) = &self.cwd {
+            require_dir(stage.root, cwd)?;
+        }
+
+        // A command that fails or cannot start is an outcome. Only a machine that can run nothing is an
+        // error.
+        let executed = stage.tools.execute(self).map_err(|error| {
+            let why = format!("the command cannot be run: {}", reason(&error));
+            ActionError::World(io::Error::new(error.kind(), why))
+        })?;
+        Ok(command_outcome(&executed))
     }
 
     fn preview<'a>(&'a self, _step: &'a Step) -> Vec<PreviewPart<'a>> {
@@ -228,51 +283,6 @@ fn steers_programs(name: &str) -> bool {
         || name.starts_with("GIT_")
 }
 
-/// Validates an EXECUTE. Its effect on the files is unknown, and validation of later actions takes
-/// that into account.
-fn check_execute(validator: &mut Validator<'_>, execute: &Execute) -> anyhow::Result<()> {
-    if execute.command.trim().is_empty() {
-        validator.refuse(Mistake::new(
-            "there is no command",
-            "put the command into the code block",
-        ));
-    }
-
-    if let Some(mistake) = execute
-        .cwd
-        .as_ref()
-        .map(|cwd| missing_dir(validator, cwd))
-        .transpose()?
-        .flatten()
-    {
-        // Not `refuse`: an earlier command can create the directory.
-        validator.refuse_unless_fixable(mistake);
-    }
-
-    if let Some(program) = validator.files.facts.missing_interpreter(&execute.command) {
-        let program = sanitize_line(&program);
-        let mistake = Mistake::new(
-            format!("the `#!` line asks for `{program}`, which cannot run here"),
-            "name a program that is installed, or leave the line out and use a shell",
-        );
-        // An earlier command can install it.
-        validator.refuse_unless_fixable(mistake);
-    }
-
-    let mut names = BTreeSet::new();
-    for (name, _) in &execute.env {
-        if let Some(mistake) =
-            wrong_variable(name).or_else(|| (!names.insert(name)).then(|| duplicate_variable(name)))
-        {
-            validator.refuse(mistake);
-        }
-    }
-
-    // The command can change any file.
-    validator.files.unknown_after_command = true;
-    Ok(())
-}
-
 fn missing_dir(validator: &Validator<'_>, cwd: &RepoPath) -> anyhow::Result<Option<Mistake>> {
     let rendered = sanitize_line(cwd.as_str());
     let entry = validator.files.look_up(cwd)?;
@@ -322,25 +332,6 @@ fn duplicate_variable(name: &str) -> Mistake {
         format!("`{}` is set twice", sanitize_line(name)),
         "keep one value",
     )
-}
-
-fn perform_execute(stage: &mut Stage<'_>, execute: &Execute) -> Result<Outcome, ActionError> {
-    if let Some((name, _)) = execute.env.iter().find(|(name, _)| !may_set_variable(name)) {
-        return Err(format!("a plan may not set `{}`", sanitize_line(name)).into());
-    }
-
-    // An earlier command can have removed the directory or replaced it by a link.
-    if let Some(cwd) = &execute.cwd {
-        require_dir(stage.root, cwd)?;
-    }
-
-    // A command that fails or cannot start is an outcome. Only a machine that can run nothing is an
-    // error.
-    let executed = stage.tools.execute(execute).map_err(|error| {
-        let why = format!("the command cannot be run: {}", reason(&error));
-        ActionError::World(io::Error::new(error.kind(), why))
-    })?;
-    Ok(command_outcome(&executed))
 }
 
 fn require_dir(root: &Root, cwd: &RepoPath) -> Result<(), ActionError> {

@@ -99,15 +99,88 @@ impl Behavior for TakePath {
     }
 
     fn check(&self, validator: &mut Validator<'_>) -> anyhow::Result<()> {
-        check_take(validator, self)
+        let entry = validator.files.look_up(&self.path)?;
+        let current = validator.files.state(&self.path)?;
+        if let Some(mistake) = find_obstacle(self, &entry, current.as_ref()) {
+            validator.refuse_unless_fixable(mistake);
+        }
+
+        let after = match state_after(validator, self) {
+            Ok(after) => after.map(|after| self.kept(current.as_ref(), after)),
+            Err(message) => {
+                // Not `miss`: no command can produce the bytes.
+                validator.refuse(Mistake::new(message, TAKE_HINT));
+                return Ok(());
+            }
+        };
+
+        let collision = self
+            .becomes
+            .as_ref()
+            .and_then(|_| validator.files.case_collisions.add(&self.path));
+        let step = validator.step();
+        step.case_collision = collision.map(|(_, other)| other);
+        step.before = current.map(|state| state.bytes);
+        if !step.wrong {
+            step.after = after.as_ref().map(|state| state.bytes.clone());
+            step.removed = after.is_none();
+        }
+        let is_gone = after.is_none();
+        // Later actions see the result even if this one is rejected, so that they don't report
+        // follow-up errors.
+        validator.files.set_state(&self.path, after);
+        if is_gone {
+            validator.files.forget_name(&self.path)?;
+        }
+        Ok(())
     }
 
+    // Repeats every check of the validation, since a command can have changed the path.
     fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
-        perform_take(stage, self)
+        let (root, path) = (stage.root, Path::new(self.path.as_str()));
+        run::no_repository_above(root, &self.path)?;
+        let before = read_current(root, path, self.previous.as_ref())?;
+        if before.as_ref().map(FileState::known_state) != self.previous {
+            return Err(changed_path(path));
+        }
+
+        let after = match &self.becomes {
+            None => None,
+            Some(state) => Some(self.kept(before.as_ref(), load_state(stage, state)?)),
+        };
+        match &after {
+            None => {
+                run::write_guarded(|| file::remove_file(root, path))?;
+                // Git knows no empty directories, so the agent's deletion includes them (P40).
+                file::remove_empty_above(root, path).map_err(ActionError::writing)?;
+            }
+            Some(state) => run::write_guarded(|| write_state(root, path, state, before.is_some()))?,
+        }
+
+        Ok(Outcome {
+            difference: state_difference(self, before.as_ref(), after.as_ref()),
+            written: vec![self.path.clone()],
+            ..Outcome::of(
+                Ending::Success,
+                describe_change(before.as_ref(), after.as_ref()),
+            )
+        })
     }
 
+    // A description, then a diff if both states are known.
     fn preview<'a>(&'a self, step: &'a Step) -> Vec<PreviewPart<'a>> {
-        preview_take(self, step)
+        let mut parts = vec![PreviewPart::Text(describe_take(self, step))];
+        let is_link = |mode: Option<StateMode>| mode == Some(StateMode::Link);
+        let becomes = self.becomes.as_ref().map(|state| state.mode);
+        let is_shown = step.after.is_some() || step.removed;
+        if is_shown && !is_link(becomes) && step.before != step.after {
+            parts.push(PreviewPart::Difference {
+                path: &self.path,
+                before: step.before.as_deref(),
+                after: step.after.as_deref(),
+            });
+        }
+        parts
     }
 
     fn json(&self) -> Vec<(&'static str, Value)> {
@@ -128,8 +201,38 @@ impl Behavior for TakePath {
         ]
     }
 
+    // Risks that a list of file names does not reveal.
     fn risks(&self, step: &Step) -> Vec<String> {
-        take_risks(self, step)
+        let path = &self.path;
+        let mut risks = Vec::new();
+        let before = self.previous.as_ref();
+        let Some(becomes) = &self.becomes else {
+            let size = before.map_or(0, |before| before.imprint.size);
+            risks.push(format!("{path} is removed ({})", counted(size, "byte")));
+            return risks;
+        };
+
+        match becomes.mode {
+            StateMode::Executable if before.is_none_or(|was| was.mode == StateMode::Link) => {
+                risks.push(format!("{path} is executable"));
+            }
+            StateMode::Link => risks.extend(describe_link(self, step)),
+            StateMode::Plain | StateMode::Executable => {}
+        }
+
+        let text = step
+            .after
+            .as_deref()
+            .and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let text = text.filter(|text| becomes.mode != StateMode::Link && !text.contains('\0'));
+        let hidden = text.map_or(0, count_deceptive);
+        if hidden > 0 {
+            risks.push(format!(
+                "{path} has {hidden} hidden or misleading characters, shown as \\u{{..}}"
+            ));
+        }
+
+        risks
     }
 
     fn mode_change(&self) -> ModeChange {
@@ -181,43 +284,6 @@ impl TakenState {
             Some(_) => Err(format!("`{name}` does not have the bytes that TAKE names")),
         }
     }
-}
-
-fn check_take(validator: &mut Validator<'_>, take: &TakePath) -> anyhow::Result<()> {
-    let entry = validator.files.look_up(&take.path)?;
-    let current = validator.files.state(&take.path)?;
-    if let Some(mistake) = find_obstacle(take, &entry, current.as_ref()) {
-        validator.refuse_unless_fixable(mistake);
-    }
-
-    let after = match state_after(validator, take) {
-        Ok(after) => after.map(|after| take.kept(current.as_ref(), after)),
-        Err(message) => {
-            // Not `miss`: no command can produce the bytes.
-            validator.refuse(Mistake::new(message, TAKE_HINT));
-            return Ok(());
-        }
-    };
-
-    let collision = take
-        .becomes
-        .as_ref()
-        .and_then(|_| validator.files.case_collisions.add(&take.path));
-    let step = validator.step();
-    step.case_collision = collision.map(|(_, other)| other);
-    step.before = current.map(|state| state.bytes);
-    if !step.wrong {
-        step.after = after.as_ref().map(|state| state.bytes.clone());
-        step.removed = after.is_none();
-    }
-    let is_gone = after.is_none();
-    // Later actions see the result even if this one is rejected, so that they don't report
-    // follow-up errors.
-    validator.files.set_state(&take.path, after);
-    if is_gone {
-        validator.files.forget_name(&take.path)?;
-    }
-    Ok(())
 }
 
 fn find_obstacle(take: &TakePath, entry: &Lookup, current: Option<&FileState>) -> Option<Mistake> {
@@ -393,22 +459,6 @@ fn is_artifact_name(name: &str) -> bool {
 /// Bytes of a link's target that are shown.
 const MAX_LINK_TARGET: usize = 300;
 
-/// Returns the preview: a description, then a diff if both states are known.
-fn preview_take<'a>(take: &'a TakePath, step: &'a Step) -> Vec<PreviewPart<'a>> {
-    let mut parts = vec![PreviewPart::Text(describe_take(take, step))];
-    let is_link = |mode: Option<StateMode>| mode == Some(StateMode::Link);
-    let becomes = take.becomes.as_ref().map(|state| state.mode);
-    let is_shown = step.after.is_some() || step.removed;
-    if is_shown && !is_link(becomes) && step.before != step.after {
-        parts.push(PreviewPart::Difference {
-            path: &take.path,
-            before: step.before.as_deref(),
-            after: step.after.as_deref(),
-        });
-    }
-    parts
-}
-
 fn describe_take(take: &TakePath, step: &Step) -> Vec<String> {
     let size = |bytes: u64| counted(bytes, "byte");
     let before = take.previous.as_ref();
@@ -454,40 +504,6 @@ fn link_target(step: &Step) -> Option<String> {
     let bytes = step.after.as_deref()?;
     let target = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_LINK_TARGET)]);
     Some(sanitize_line(&target).into_owned())
-}
-
-/// Returns risks that a list of file names does not reveal.
-fn take_risks(take: &TakePath, step: &Step) -> Vec<String> {
-    let path = &take.path;
-    let mut risks = Vec::new();
-    let before = take.previous.as_ref();
-    let Some(becomes) = &take.becomes else {
-        let size = before.map_or(0, |before| before.imprint.size);
-        risks.push(format!("{path} is removed ({})", counted(size, "byte")));
-        return risks;
-    };
-
-    match becomes.mode {
-        StateMode::Executable if before.is_none_or(|was| was.mode == StateMode::Link) => {
-            risks.push(format!("{path} is executable"));
-        }
-        StateMode::Link => risks.extend(describe_link(take, step)),
-        StateMode::Plain | StateMode::Executable => {}
-    }
-
-    let text = step
-        .after
-        .as_deref()
-        .and_then(|bytes| std::str::from_utf8(bytes).ok());
-    let text = text.filter(|text| becomes.mode != StateMode::Link && !text.contains('\0'));
-    let hidden = text.map_or(0, count_deceptive);
-    if hidden > 0 {
-        risks.push(format!(
-            "{path} has {hidden} hidden or misleading characters, shown as \\u{{..}}"
-        ));
-    }
-
-    risks
 }
 
 /// Describes where a link points, and whether that is outside the project.
@@ -537,39 +553,7 @@ fn count_deceptive(text: &str) -> usize {
     text.chars().filter(hidden).count()
 }
 
-// Runs a TAKE in the worktree. Repeats every check of the validation, since a command can have
-// changed the path.
-
-fn perform_take(stage: &mut Stage<'_>, take: &TakePath) -> Result<Outcome, ActionError> {
-    let (root, path) = (stage.root, Path::new(take.path.as_str()));
-    run::no_repository_above(root, &take.path)?;
-    let before = read_current(root, path, take.previous.as_ref())?;
-    if before.as_ref().map(FileState::known_state) != take.previous {
-        return Err(changed_path(path));
-    }
-
-    let after = match &take.becomes {
-        None => None,
-        Some(state) => Some(take.kept(before.as_ref(), load_state(stage, state)?)),
-    };
-    match &after {
-        None => {
-            run::write_guarded(|| file::remove_file(root, path))?;
-            // Git knows no empty directories, so the agent's deletion includes them (P40).
-            file::remove_empty_above(root, path).map_err(ActionError::writing)?;
-        }
-        Some(state) => run::write_guarded(|| write_state(root, path, state, before.is_some()))?,
-    }
-
-    Ok(Outcome {
-        difference: state_difference(take, before.as_ref(), after.as_ref()),
-        written: vec![take.path.clone()],
-        ..Outcome::of(
-            Ending::Success,
-            describe_change(before.as_ref(), after.as_ref()),
-        )
-    })
-}
+// The state of a path in the worktree, before and after.
 
 fn changed_path(path: &Path) -> ActionError {
     let path = path.to_string_lossy();
