@@ -20,29 +20,27 @@ pub struct PlanDamage {
 pub fn plan_damage(plan: &Plan, simulation: &Simulation) -> Vec<PlanDamage> {
     let mut at_path: BTreeMap<&str, usize> = BTreeMap::new();
     let mut files: Vec<FileChange<'_>> = Vec::new();
-    let mut modes: Vec<ModeChange> = Vec::new();
-    let mut last_actions: Vec<usize> = Vec::new();
+    // For each file, the change of its mode and the last action on it.
+    let mut changes: Vec<(ModeChange, usize)> = Vec::new();
     for (index, action) in plan.actions.iter().enumerate() {
         let Some(change) = change_by(action, simulation.step(index)) else {
             continue;
         };
         let mode = action.kind.mode_change();
         if let Some(&at) = at_path.get(change.path) {
-            modes[at] = modes[at].then(mode);
+            changes[at] = (changes[at].0.then(mode), index);
             files[at].after = change.after;
-            files[at].mode = modes[at].damage();
-            last_actions[at] = index;
+            files[at].mode = changes[at].0.damage();
         } else {
             at_path.insert(change.path, files.len());
             files.push(change);
-            modes.push(mode);
-            last_actions.push(index);
+            changes.push((mode, index));
         }
     }
     let found = damage_to_files(&files).into_iter();
     found
         .map(|(at, damage)| PlanDamage {
-            action: last_actions[at],
+            action: changes[at].1,
             path: files[at].path.to_owned(),
             damage,
         })

@@ -194,22 +194,24 @@ impl Simulation {
 /// Simulates a parsed plan. Mistakes that the parser reports are not checked again. Fails only if
 /// the snapshot is unreadable; a wrong plan is in the result.
 pub fn validate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
-    let mut simulation = validate_actions(plan, facts)?.simulation;
-    refuse_grants(plan, &mut simulation);
-    Ok(Simulation {
-        diagnostics: in_order(simulation.diagnostics),
-        ..simulation
-    })
+    checked(plan, facts, refuse_grants)
 }
 
 /// Like [`validate`], for a plan that the user changed and that the parser has not seen.
 pub fn validate_changed(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
+    checked(plan, facts, check_nul)
+}
+
+/// Simulates a plan, with another check of the whole.
+fn checked(
+    plan: &Plan,
+    facts: &dyn Facts,
+    check: fn(&Plan, &mut Simulation),
+) -> anyhow::Result<Simulation> {
     let mut simulation = validate_actions(plan, facts)?.simulation;
-    check_nul(plan, &mut simulation);
-    Ok(Simulation {
-        diagnostics: in_order(simulation.diagnostics),
-        ..simulation
-    })
+    check(plan, &mut simulation);
+    simulation.diagnostics = in_order(simulation.diagnostics);
+    Ok(simulation)
 }
 
 /// Reports commands that have the network in a plan that was not reviewed: only the user grants it.

@@ -223,7 +223,14 @@ pub fn spanned(word: &str, lines: &[&str]) -> Vec<bool> {
     let Some(language) = find(word) else {
         return spanned;
     };
-    let (mut reader, mut since) = (LanguageReader::new(language), 0);
+    let (mut reader, mut since) = (
+        LanguageReader {
+            language,
+            open: None,
+            terminators: Vec::new(),
+        },
+        0,
+    );
 
     for (at, line) in lines.iter().enumerate() {
         let was_inside = reader.is_inside();
@@ -266,14 +273,6 @@ enum OpenConstruct {
 }
 
 impl LanguageReader {
-    fn new(language: &'static Language) -> LanguageReader {
-        LanguageReader {
-            language,
-            open: None,
-            terminators: Vec::new(),
-        }
-    }
-
     /// Returns `true` if the next line starts inside a span.
     fn is_inside(&self) -> bool {
         self.open.is_some() || !self.terminators.is_empty()

@@ -24,16 +24,9 @@ impl Analysis<'_> {
         let mut doubts: Vec<Note> = truncation_of_reading(self).into_iter().collect();
         doubts.extend(self.spans.iter().filter_map(|span| self.of_block(span)));
         doubts.extend(self.pairs());
-        doubts.extend(
-            self.best
-                .first
-                .steps
-                .iter()
-                .filter_map(|step| match step.event {
-                    RepairEvent::SecondPlan => Some(note::second_plan(step.line)),
-                    _ => None,
-                }),
-        );
+        let steps = self.best.first.steps.iter();
+        let second_plans = steps.filter(|step| step.event == RepairEvent::SecondPlan);
+        doubts.extend(second_plans.map(|step| note::second_plan(step.line)));
         doubts.extend(self.surplus());
         // Only without a specific doubt, which is more helpful.
         if doubts.is_empty() {
@@ -481,11 +474,14 @@ pub(super) fn incomplete_last_line(lines: &[ReplyLine<'_>]) -> Option<Note> {
         _ => None,
     });
     let text = lines[last].text.trim();
+    // A setting of an action that writes or runs something: half a directory name is another directory.
+    let is_open_setting =
+        |row: &'static ActionRow| row.shape.takes_effect() && key::is_open_setting(text, row);
     let cut = is_part_of_heading(text)
         || is_part_of_label(text, row)
         || matches!(text, "`" | "``" | "~" | "~~")
         || !row.is_some_and(ActionRow::is_message) && is_part_of_item(text)
-        || lines[last].ending.is_empty() && row.is_some_and(|row| is_open_setting(text, row));
+        || lines[last].ending.is_empty() && row.is_some_and(is_open_setting);
 
     cut.then(|| note(last, &format!("{TRUNCATED}: its last line is not complete")))
 }
@@ -535,12 +531,6 @@ fn is_part_of_label(text: &str, row: Option<&'static ActionRow>) -> bool {
                 && ["FIND", "REPLACE"]
                     .iter()
                     .any(|label| label.starts_with(name)))
-}
-
-/// Returns whether a line is a setting of an action that writes or runs something, and could be
-/// incomplete: half a directory name is another directory.
-fn is_open_setting(text: &str, row: &'static ActionRow) -> bool {
-    row.shape.takes_effect() && key::is_open_setting(text, row)
 }
 
 fn is_part_of_item(text: &str) -> bool {

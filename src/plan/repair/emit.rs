@@ -213,13 +213,7 @@ fn write(lines: &[ReplyLine<'_>], edits: &[(usize, RepairEdit)]) -> String {
         .map(|l| l.ending)
         .find(|e| !e.is_empty())
         .unwrap_or("\n");
-    let mut text = String::with_capacity(
-        lines
-            .iter()
-            .map(|l| l.text.len() + l.ending.len())
-            .sum::<usize>()
-            + 64,
-    );
+    let mut text = String::new();
     let mut edits = edits.iter().peekable();
 
     for at in 0..=lines.len() {

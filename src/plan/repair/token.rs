@@ -341,16 +341,12 @@ fn nearest_closer(closers: &mut [Vec<(u16, usize)>; 2], fence: Fence, at: usize)
     let first = same_mark.partition_point(|&(len, _)| len >= fence.len);
     let nearest = first.checked_sub(1).map(|last| same_mark[last].1);
     if fence.info == Info::Bare {
-        same_mark.truncate(first_not_longer(same_mark, fence.len));
+        // Longest first: those that are not longer close nothing that this one does not.
+        same_mark.truncate(same_mark.partition_point(|&(len, _)| len > fence.len));
         same_mark.push((fence.len, at));
     }
 
     nearest
-}
-
-/// Returns the number of recorded fences, longest first, that are longer than this.
-fn first_not_longer(closers: &[(u16, usize)], len: u16) -> usize {
-    closers.partition_point(|&(other, _)| other > len)
 }
 
 /// Code that an action or a label expects.

@@ -245,7 +245,7 @@ fn role(
             }
 
             match level {
-                _ if open.is_edit() && is_label(line, next_text) => None,
+                _ if open.is_edit() && name::label(line, next_text).is_some() => None,
                 1 if !titled => Some(PassageRole::Title),
                 _ => section(level).or_else(|| unknown(level, open)),
             }
@@ -289,10 +289,6 @@ fn command(passage: &Passage) -> Option<&ActionHeading> {
         PassageRole::Action(heading) if heading.row.shape.reaches_outside() => Some(heading),
         _ => None,
     }
-}
-
-fn is_label(line: &str, next_text: &str) -> bool {
-    name::label(line, next_text).is_some()
 }
 
 /// Returns the role of an unknown heading; `None` for a part of the rationale.
