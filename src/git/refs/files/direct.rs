@@ -118,14 +118,14 @@ impl FileRefs {
     ) -> anyhow::Result<()> {
         let mut dirs = vec![self.common.join(prefix)];
         while let Some(dir) = dirs.pop() {
+            let during = || format!("cannot list `{}`", dir.display());
             let entries = match uninterrupted(|| std::fs::read_dir(&dir)) {
                 Ok(entries) => entries,
-                Err(error) if is_out_of_reach(&error) => {
-                    return Err(error).with_context(|| format!("cannot list `{}`", dir.display()));
-                }
+                Err(error) if is_out_of_reach(&error) => return Err(error).with_context(during),
                 Err(_) => continue,
             };
-            for entry in entries.flatten() {
+            for entry in entries {
+                let entry = entry.with_context(during)?;
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => dirs.push(entry.path()),
                     Ok(kind) => work(&entry.path(), kind)?,
