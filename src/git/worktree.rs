@@ -165,7 +165,7 @@ pub fn session_worktree(
     };
 
     let record = record::worktree_record(repository, session);
-    let state = enter(repository, &root, &record, session).with_context(during)?;
+    let state = enter(repository, &root, &record, session, during)?;
     record.check_index();
     let mut worktree = SessionWorktree {
         repository: repository.with_worktree(&path, &record.index())?,
@@ -296,14 +296,15 @@ fn enter(
     root: &WorktreeRoot,
     record: &WorktreeRecord,
     session: &str,
+    during: impl Fn() -> String,
 ) -> anyhow::Result<PathState> {
-    registered::discard_record(repository, session)?;
-    remove_unknown(root, record, session)?;
+    registered::discard_record(repository, session).with_context(&during)?;
+    remove_unknown(root, record, session).with_context(&during)?;
     let state = prepare_path(root, session)?;
     // Left by an interrupted run.
-    root.clear(session)?;
-    root.remove_git_dir(session)?;
-    root.worktree(session)?;
+    root.clear(session).with_context(&during)?;
+    root.remove_git_dir(session).with_context(&during)?;
+    root.worktree(session).with_context(&during)?;
     Ok(state)
 }
 

@@ -10,7 +10,7 @@ use gix::index::entry::{Flags, Mode, Stage, Stat};
 use gix::index::{Entry, State};
 
 use crate::git::During;
-use crate::git::object::EntryMode;
+use crate::git::object::id::EntryMode;
 
 pub(in crate::git) struct Index {
     /// Empty if the index file does not exist.

@@ -71,7 +71,7 @@ pub fn session_layer(
     let during = || format!("the layer of session `{session}` at `{}`", path.display());
 
     let record = record::worktree_record(user, session);
-    super::enter(user, &root, &record, session).with_context(during)?;
+    super::enter(user, &root, &record, session, during)?;
     let layer = root.layer(session).with_context(during)?;
     let fresh = layer.kind(Path::new(FILES))?.is_none();
     // A run removes it at its end.

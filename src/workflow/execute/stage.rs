@@ -348,10 +348,11 @@ fn apply_memos(root: &Root, approved: &Approved) -> anyhow::Result<()> {
     };
     let text = String::from_utf8_lossy(old.as_deref().unwrap_or_default());
     let new = memo::apply_to_file(&text, &changes);
-    Ok(match old {
+    match old {
         None => root.create_new(path, new.as_bytes(), FileMode::Plain)?,
         Some(_) => root.replace(path, new.as_bytes())?,
-    })
+    }
+    Ok(())
 }
 
 /// The plan itself can read or write these.
