@@ -240,7 +240,7 @@ fn a_thousand_comments_are_shown_and_no_more_can_be_written() {
     let path = RepoPath::parse("a.rs").unwrap();
     let comment = |line| LineComment::on(path.clone(), line, line, &text, "x").unwrap();
     let comments: Vec<LineComment> = (1..=1000).map(comment).collect();
-    let mut screen = Commenting::new(vec![file("a.rs", "", &text)], comments, Some("a.rs"));
+    let mut screen = Commenting::new(vec![file("a.rs", "", &text)], comments, &[], Some("a.rs"));
     screen.fit(5);
     let screen = press(screen, "Gc", "one more");
     assert_eq!(
@@ -276,7 +276,9 @@ fn cm4_comments_on_the_previous_plan_are_shown_with_their_lines() {
         file("a.rs", "1\n2\n3\n5\n6\n", "1\ntwo\n3\n5\n6\n"),
         file("b.rs", "x\n", "y\n"),
     ];
-    let screen = fitted(files, Vec::new()).with_earlier(&earlier);
+    let mut screen = Commenting::new(files, Vec::new(), &earlier, None);
+    screen.fit(20);
+    let screen = press(screen, "gj", "");
     assert_eq!(
         shown(&screen),
         "   « gone.rs:1: on 1 ↵ really  (stale)\n›a.rs\n   « a.rs:4: on 4 ↵ really  (stale)\n @@ -1,5 +1,5 @@\n  1\n -2\n +two\n   « on 2 ↵ really  (addressed)\n  3\n   « on 3 ↵ really  (open)\n  5\n  6\n b.rs\n   « b.rs:1: on 1 ↵ really  (stale)\n @@ -1 +1 @@\n -x\n +y"
