@@ -47,7 +47,6 @@ struct FreeUnits {
     is_base: Vec<bool>,
 }
 
-/// Returns the table.
 pub fn table() -> Vec<u8> {
     let tokens = sorted_tokens();
     let (mut nodes, edges) = trie(&tokens);

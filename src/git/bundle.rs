@@ -47,12 +47,10 @@ pub enum BundleError {
     Newer(String),
     #[error("files are missing from it: it was made with a filter")]
     Filtered,
-    /// Another hash function: the bundle's, and the repository's.
     #[error("its object ids are {0}, and those of this repository {1}")]
     OtherIds(String, String),
     #[error("it builds on {0}, which this repository does not have")]
     Lacks(String),
-    /// Larger than this limit in GiB.
     #[error("it is larger than {0} GiB")]
     TooLarge(u64),
     /// An object is too large: id, size and limit in MiB.

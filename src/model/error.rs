@@ -12,13 +12,11 @@ pub enum ModelError {
     Settings(String),
     #[error("{0}")]
     Unknown(String),
-    /// A name that matches no model.
     #[error("`{word}` is not a known model")]
     NoSuchModel {
         word: String,
         configured: Vec<String>,
     },
-    /// Missing, empty or a placeholder.
     #[error("model `{model}` has no key: {variable} is not set, empty or a placeholder")]
     NoKey {
         model: String,
@@ -49,7 +47,6 @@ pub enum ModelError {
     /// HTTP 5xx, even after retries.
     #[error("the provider failed with status {status}{}", colon(detail))]
     Server { status: u16, detail: String },
-    /// Neither JSON nor an event stream.
     #[error("{address} returned something that is not a model response: `{sample}`")]
     NotJson {
         address: String,
@@ -59,26 +56,14 @@ pub enum ModelError {
     /// The connection failed or broke before the first byte.
     #[error("cannot reach {origin}{}", colon(detail))]
     Connect { origin: String, detail: String },
-    /// The connection ended before the answer did.
     #[error("the answer broke off{}", colon(detail))]
     Broken { detail: String, partial: String },
-    /// The provider reported an error instead of an answer, or in the middle of one.
     #[error("the provider {}{}", provider_step(partial), colon(detail))]
     Provider { detail: String, partial: String },
-    /// The model refused to answer.
     #[error("the model refused to answer{}", colon(detail))]
-    Declined {
-        /// Its words.
-        detail: String,
-        /// The answer so far.
-        partial: String,
-    },
+    Declined { detail: String, partial: String },
     #[error("the model called the tool `{tool}` instead of answering, and TeDDy offers none")]
-    CalledTool {
-        tool: String,
-        /// The answer so far.
-        partial: String,
-    },
+    CalledTool { tool: String, partial: String },
     /// The model stopped early: it refused, or asked for a tool.
     #[error("the model ended its answer before it was done: `{reason}`")]
     Ended {
@@ -86,19 +71,16 @@ pub enum ModelError {
         reason: String,
         partial: String,
     },
-    /// Silence beyond the idle limit.
     #[error("nothing arrived for {} s", limit.as_secs_f64())]
     Idle {
         limit: std::time::Duration,
         partial: String,
     },
-    /// The answer as a whole took too long.
     #[error("the answer was not complete after {} s", limit.as_secs_f64())]
     Timeout {
         limit: std::time::Duration,
         partial: String,
     },
-    /// TeDDy never follows redirects.
     #[error("{origin} redirects to {location}, which is not followed")]
     Redirect { origin: String, location: String },
     #[error("the answer is larger than {} MB", limit.div_ceil(1 << 20))]
@@ -107,7 +89,6 @@ pub enum ModelError {
         limit: usize,
         partial: String,
     },
-    /// No text.
     #[error("the answer is empty{}", colon(reason))]
     Empty {
         /// Why it ended. Empty if the model doesn't report it.
@@ -126,7 +107,6 @@ pub enum ModelError {
         /// The end of it.
         stderr: String,
     },
-    /// The program succeeded but printed nothing.
     #[error("`{program}` printed no answer{}", colon(stderr))]
     CommandSilent {
         program: String,
@@ -145,23 +125,19 @@ pub enum ModelError {
         action: String,
         detail: String,
     },
-    /// The call would exceed the cost limit. Nothing was sent.
     #[error(
         "the call would cost about ${estimate:.2}, ${session_cost:.2} is spent, and the limit is ${limit:.2}; nothing was sent"
     )]
     CostLimit {
-        /// Of the call, in US dollars.
         estimate: f64,
         session_cost: f64,
         limit: f64,
     },
-    /// An agent was stopped because it used up the remaining budget.
     #[error("it used up the remaining ${budget:.2} and was stopped; TeDDy discarded its changes")]
     BudgetExceeded {
         /// At its start, in US dollars.
         budget: f64,
     },
-    /// Only the user can get the answer, but stdin is not a terminal.
     #[error(
         "someone must fetch the answer, but stdin is not a terminal{}",
         colon(detail)
@@ -170,7 +146,6 @@ pub enum ModelError {
         /// Progress so far, such as the path of the input.
         detail: String,
     },
-    /// The user left without the answer of their chat.
     #[error("no answer was taken; the input stays where it is")]
     NotTaken,
     #[error("interrupted")]

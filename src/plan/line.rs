@@ -20,9 +20,7 @@ const MAX_KEY: usize = 60;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Section {
-    /// `## Rationale`
     Rationale,
-    /// `## Memos`
     Memos,
     /// `## Action Plan`
     Plan,
@@ -95,9 +93,7 @@ pub fn indent_of(line: &str) -> &str {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Label {
-    /// `FIND:`
     Find,
-    /// `REPLACE:`
     Replace,
 }
 

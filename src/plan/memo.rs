@@ -114,15 +114,12 @@ pub const MAX_MEMO_FILE: usize = 64 << 10;
 /// Why a file could not be read as memos.
 #[derive(Debug, thiserror::Error)]
 pub enum MemoError {
-    /// Too large or too deeply nested.
     #[error("cannot read the memos: {0}")]
     Guard(#[from] YamlError),
     #[error("cannot read the memos: {0}")]
     Syntax(#[from] serde_yaml::Error),
-    /// YAML, but not a list of strings.
     #[error("the memos are not a list of texts, one `- memo` per line")]
     Shape,
-    /// An entry that is not one line of text.
     #[error("memo {0} is not a single line of text")]
     Entry(usize),
 }

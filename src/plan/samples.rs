@@ -290,7 +290,6 @@ fn action() -> impl Strategy<Value = Action> {
     })
 }
 
-/// Plans.
 pub fn plan() -> impl Strategy<Value = Plan> {
     let title = prop_oneof![phrase(), Just("A #".to_owned()), Just("#x".to_owned())];
     let rationale = block_text().prop_filter("not blank", |text| !text.trim().is_empty());

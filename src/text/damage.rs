@@ -223,7 +223,6 @@ impl Damage {
         )
     }
 
-    /// Returns the damage with its file.
     pub fn to_file(&self, path: &str) -> FileDamage {
         FileDamage {
             path: path.to_owned(),

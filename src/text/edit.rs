@@ -54,16 +54,12 @@ pub struct MatchPlace {
 /// Why a pair of FIND and REPLACE does not apply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MatchError {
-    /// FIND is empty or only whitespace.
     #[error("the FIND is blank")]
     Blank,
-    /// FIND and REPLACE are equal.
     #[error("FIND and REPLACE are equal")]
     Same,
-    /// There is no match.
     #[error("the FIND is not in the file")]
     Absent,
-    /// There are several matches.
     #[error("FIND occurs in {} places", places.len())]
     Ambiguous {
         /// The matches, up to a limit.

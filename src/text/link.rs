@@ -19,10 +19,8 @@ const MAX_ENDS: usize = 20;
 pub enum LinkError {
     #[error("the value is empty")]
     Empty,
-    /// There is more than one link.
     #[error("there is more than one link")]
     Several,
-    /// There is other text next to the link.
     #[error("there is text beside the link")]
     Beside,
     /// A reference link, or an unclosed bracket.
@@ -30,15 +28,12 @@ pub enum LinkError {
     Form,
     #[error("the link has a title")]
     Title,
-    /// Text and destination differ.
     #[error("the link's text `{text}` and its destination `{destination}` differ")]
     Mismatch { text: String, destination: String },
-    /// A scheme other than `http` and `https`.
     #[error("only `http` and `https` addresses are read")]
     Scheme,
     #[error("the path is in quotes")]
     Quotes,
-    /// A plain value contains whitespace.
     #[error("a path with a space must be a link or in backticks")]
     Blank,
 }

@@ -81,7 +81,6 @@ pub enum BlockKind {
     Rule,
     /// Raw HTML.
     Html,
-    /// A quotation.
     Quote,
     /// Another kind, or a block that is nested too deep.
     Other,

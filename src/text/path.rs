@@ -29,32 +29,24 @@ pub struct RepoPath(String);
 pub enum PathError {
     #[error("the path is empty")]
     Empty,
-    /// It starts with `/`, a drive or `~`.
     #[error("the path must be relative to the project's root")]
     Absolute,
-    /// It has a `..` component.
     #[error("the path leaves the project with `..`")]
     Traversal,
-    /// It has a `.` component or an empty one.
     #[error("the path has an empty or `.` component")]
     NotNormal,
-    /// It is inside a git directory.
     #[error("`{0}` is git's own")]
     GitInternal(String),
-    /// It is inside the control directory of another version control system.
     #[error("`{0}` is where another version control system keeps its own")]
     ForeignControl(String),
-    /// It leads through a name that git requires to be a file.
     #[error("`{0}` must be a file for git, so nothing can be in it")]
     GitFile(String),
-    /// It names something that TeDDy keeps.
     #[error("`{0}` is TeDDy's own")]
     TeddyInternal(String),
     /// It has a control character or a backslash; for a new name, also a direction mark or an
     /// invisible character.
     #[error("the path has the character U+{0:04X}, which is not allowed in a path")]
     Character(u32),
-    /// A component ends with a dot or space.
     #[error("`{0}` ends with a dot or a space")]
     Trailing(String),
     /// A component exceeds [`MAX_COMPONENT`], or the whole path [`MAX_PATH`].

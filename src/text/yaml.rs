@@ -16,7 +16,6 @@ pub enum YamlError {
         /// The limit in bytes.
         limit: usize,
     },
-    /// It is nested too deep.
     #[error("line {line} is nested more than {MAX_DEPTH} deep")]
     TooDeep {
         /// Line number, from 1.

@@ -14,7 +14,6 @@ pub enum Obstacle {
     Detached,
     #[error("HEAD is on `{0}`, which is not a branch")]
     NoBranch(String),
-    /// A merge, rebase or similar operation is in progress.
     #[error("{0} is in progress")]
     UnderWay(&'static str),
     #[error("the index has unresolved conflicts: `{0}`")]

@@ -226,10 +226,8 @@ pub enum Reason {
     /// Untracked and larger than [`SnapshotLimits::max_file_size`]; its size in bytes.
     #[error("untracked and large ({0} bytes)")]
     TooLarge(u64),
-    /// Untracked, with a name like a secret's.
     #[error("untracked and named like a secret")]
     Secret,
-    /// Untracked, with content that looks like a key of this kind.
     #[error("untracked, and looks as if it held a key ({0})")]
     Key(&'static str),
     /// Unreadable. A tracked file is recorded as in the index.
@@ -247,10 +245,8 @@ pub enum Reason {
     MustBeFile,
     #[error("a link, and git requires a file of this name")]
     MustNotBeLink,
-    /// It has a content that git refuses in a file of this name.
     #[error("{0}")]
     Refused(String),
-    /// It is a directory whose path is longer than the system takes.
     #[error("too deep in other folders")]
     TooDeep,
 }

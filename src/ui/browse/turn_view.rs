@@ -225,7 +225,6 @@ pub enum BrowseTab {
     Outputs,
     /// Input of the model.
     Input,
-    /// Metadata.
     Meta,
 }
 

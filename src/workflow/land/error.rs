@@ -12,7 +12,6 @@ use crate::workspace::landing::turns_named;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LandError {
-    /// Session without an applied turn that has not landed.
     #[error("nothing to land: no turn of session `{session}` has changes that have not landed yet")]
     Nothing {
         session: String,
@@ -24,7 +23,6 @@ pub enum LandError {
     Reverted(String),
     #[error("nothing to land: git ignores every file that the turns changed")]
     Ignored,
-    /// The turns created only nested repositories.
     #[error("nothing to land: the turns changed only nested repositories that are not submodules")]
     Repositories,
     #[error("turn {0} changed no file, so there is nothing of it to land")]
@@ -33,15 +31,12 @@ pub enum LandError {
     NotInEffect(u64),
     #[error("what turn {0} did is not in your files")]
     NotInFiles(u64),
-    /// Files that would land have conflict markers of a restore.
     #[error("unresolved conflicts are in {0}")]
     Marked(String),
     #[error("`{0}` is not a range of turns")]
     Range(String),
-    /// A session instead of a turn.
     #[error("`{0}` is a session, not a turn")]
     Session(String),
-    /// Only comments and trailers.
     #[error("the message is empty")]
     EmptyMessage,
     #[error("`land.trailers`: `{0}` is not a trailer")]

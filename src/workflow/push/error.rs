@@ -19,7 +19,6 @@ pub struct TheirTurn {
 
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
-    /// The remote has a session of that name with other turns.
     #[error("remote `{remote}` has turns of `{name}` that you don't have{}", describe_turns(.turns))]
     Diverged {
         remote: RemoteName,
@@ -27,7 +26,6 @@ pub enum PushError {
         /// Newest first; empty if they cannot be read.
         turns: Vec<TheirTurn>,
     },
-    /// The remote has the session with its code.
     #[error(
         "remote `{remote}` has `{name}` with its code; a session without code cannot take its place"
     )]
@@ -41,7 +39,6 @@ pub enum PushError {
         remote: RemoteName,
         name: SessionName,
     },
-    /// Possibly private content.
     #[error("nothing was sent: {} may be private", counted(*.count, "finding"))]
     Findings {
         count: usize,
@@ -51,7 +48,6 @@ pub enum PushError {
         /// Files of commits would be sent, which cannot be redacted.
         in_code: bool,
     },
-    /// A turn violates the format, so the session could not be fetched.
     #[error("nothing was sent: no one could fetch `{session}`: {fault}")]
     Unsound { session: SessionName, fault: Fault },
 }

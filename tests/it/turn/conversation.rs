@@ -1082,57 +1082,6 @@ fn promise_c1_one_setting_limits_the_requests_but_keeps_the_first() {
 }
 
 #[test]
-fn promise_c1_a_session_of_an_earlier_version_has_its_requests_too() {
-    let repo = project();
-    turn(&repo, "first", &make("b"));
-    turn(&repo, "second", &make("c"));
-    // Rewrite the turns as a version without request lists recorded them.
-    let commit = repo.git(&["rev-parse", "refs/teddy/sessions/demo"]);
-    let make_tree = |lines: &str| {
-        let listing = repo.beside("listing");
-        std::fs::write(&listing, lines).unwrap();
-        let mut git = repo.command("git");
-        git.current_dir(repo.path()).arg("mktree");
-        git.stdin(std::fs::File::open(&listing).unwrap());
-        Output::of(&mut git).stdout.trim().to_owned()
-    };
-    let rewrite = |commit: &str, parent: Option<&str>| {
-        let next = make_tree(
-            &repo
-                .git(&["ls-tree", &format!("{commit}:next")])
-                .lines()
-                .filter(|line| !line.ends_with("requests.yaml"))
-                .map(|line| format!("{line}\n"))
-                .collect::<String>(),
-        );
-        let tree = make_tree(
-            &repo
-                .git(&["ls-tree", commit])
-                .lines()
-                .filter(|line| !line.ends_with("\trequests.yaml"))
-                .map(|line| match line.ends_with("\tnext") {
-                    true => format!("040000 tree {next}\tnext\n"),
-                    false => format!("{line}\n"),
-                })
-                .collect::<String>(),
-        );
-        let message = repo.git(&["show", "-s", "--format=%B", commit]);
-        let after = repo.git(&["rev-parse", &format!("{commit}^2")]);
-        let parents = [parent.unwrap_or_default().to_owned(), after];
-        let mut args = vec!["commit-tree".to_owned(), tree, "-m".to_owned(), message];
-        for parent in parents {
-            args.extend(["-p".to_owned(), parent]);
-        }
-        repo.git(&args.iter().map(String::as_str).collect::<Vec<_>>())
-    };
-    let start = repo.git(&["rev-parse", &format!("{commit}~2")]);
-    let one = rewrite(&format!("{commit}~1"), Some(&start));
-    let two = rewrite(&commit, Some(&one));
-    repo.git(&["update-ref", "refs/teddy/sessions/demo", &two]);
-    assert_eq!(headings(&input(&repo)), ["Turn 1", "Turn 2"]);
-}
-
-#[test]
 fn q2_only_words_of_the_user_are_requests() {
     let repo = project();
     repo.workflow().add(&["a.txt"]);
