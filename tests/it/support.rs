@@ -65,7 +65,7 @@ pub struct TestRepo {
 
 /// Tests of disks, and of what a command in a sandbox reaches beside its repository: it has a
 /// `/dev/shm` of its own.
-const ON_DISK: [&str; 32] = [
+const ON_DISK: [&str; 34] = [
     "agents::acp",
     "agents::lanes",
     "agents::offered",
@@ -76,6 +76,7 @@ const ON_DISK: [&str; 32] = [
     "crash::flushes",
     "first_change",
     "hostile::bombs",
+    "hostile::builds",
     "hostile::confined",
     "hostile::disk",
     "hostile::namespaces",
@@ -89,6 +90,7 @@ const ON_DISK: [&str; 32] = [
     "installing::",
     "packages::",
     "power::",
+    "recording::",
     "worktree::container",
     "worktree::every_run",
     "worktree::kernels",
