@@ -88,7 +88,7 @@ fn parse_accepted(stderr: &str) -> Option<AcceptedSignature> {
 const REFUSALS: [(&str, &str); 4] = [
     (
         "allowedSignersFile",
-        "git cannot tell whose key it is: `gpg.ssh.allowedSignersFile` names no file that is there",
+        "git cannot tell whose key it is: `gpg.ssh.allowedSignersFile` names no existing file",
     ),
     (
         "No principal matched",

@@ -290,7 +290,7 @@ fn remove_unknown(
     Ok(())
 }
 
-/// Prepares the path of a session's worktree, and returns what was there.
+/// Prepares the path of a session's worktree, and returns its earlier state.
 fn enter(
     repository: &Repository,
     root: &WorktreeRoot,

@@ -8,7 +8,7 @@
 mod acp;
 pub mod agent;
 mod agent_output;
-mod clock;
+pub mod clock;
 mod command;
 
 mod facts;
@@ -25,6 +25,7 @@ mod work_state;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use self::clock::AgentLimits;
 use self::mcp::McpServer;
 use super::{ModelError, TokenUsage};
 use crate::host::supervisor::Launcher;
@@ -146,16 +147,6 @@ impl AgentTask<'_> {
     pub fn prompt(&self, resumed: bool) -> &str {
         self.further.filter(|_| resumed).unwrap_or(self.text)
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AgentLimits {
-    /// Time spent waiting for the user doesn't count.
-    pub total: Duration,
-    /// Longest silence.
-    pub idle: Duration,
-    /// In bytes.
-    pub output: u64,
 }
 
 pub trait AgentHost {

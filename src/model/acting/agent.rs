@@ -8,10 +8,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::agent_output::last_answer;
+use super::clock::AgentLimits;
 use super::facts::MAX_MESSAGE;
 use super::preset::{self, AgentPreset};
 use super::{
-    AgentFailure, AgentHost, AgentLimits, AgentNeeds, AgentResult, AgentTask, ConversationTotals,
+    AgentFailure, AgentHost, AgentNeeds, AgentResult, AgentTask, ConversationTotals,
     EarlierConversation, UsageScope,
 };
 use crate::host::dialogue::{Dialogue, DialogueDir, DialogueOrder, DialogueRefusal};

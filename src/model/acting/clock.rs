@@ -4,9 +4,18 @@
 
 use std::time::{Duration, Instant};
 
-use super::AgentLimits;
 use crate::host::clock::PauseClock;
 use crate::model::ModelError;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgentLimits {
+    /// Time spent waiting for the user doesn't count.
+    pub total: Duration,
+    /// Longest silence.
+    pub idle: Duration,
+    /// In bytes.
+    pub output: u64,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AgentStop {

@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde_json::Value;
 use teddy::config::settings::ModelSettings;
 use teddy::host::sandbox::{Availability, Network, Policy, availability};
+use teddy::model::acting::clock::AgentLimits;
 use teddy::model::acting::open::open_acting;
 use teddy::model::acting::transcript::render_transcript;
 use teddy::model::acting::{
-    AgentFailure, AgentHost, AgentLimits, AgentProgress, AgentResult, AgentTask,
-    EarlierConversation, PermissionAnswer, PermissionDecision, PermissionGiver, PermissionQuestion,
-    StopReason,
+    AgentFailure, AgentHost, AgentProgress, AgentResult, AgentTask, EarlierConversation,
+    PermissionAnswer, PermissionDecision, PermissionGiver, PermissionQuestion, StopReason,
 };
 use teddy::model::model_env::ModelEnv;
 use teddy::model::settings::ModelConfig;

@@ -46,8 +46,7 @@ fn leaves(tree: &str) -> Vec<String> {
         .collect()
 }
 
-/// Resolves a path to one of the known modules. `None` for external paths and the module's own
-/// children.
+/// Resolves a path to one of the known modules. `None` for external paths and the module itself.
 fn target(here: &Module, path: &str, known: &BTreeSet<Module>) -> Option<Module> {
     let mut base = here.clone();
     let mut is_absolute = false;
@@ -70,8 +69,7 @@ fn target(here: &Module, path: &str, known: &BTreeSet<Module>) -> Option<Module>
     while !base.is_empty() && !known.contains(&base) {
         base.pop();
     }
-    // A module is allowed to use its children.
-    (!base.is_empty() && !base.starts_with(here)).then_some(base)
+    (!base.is_empty() && base != *here).then_some(base)
 }
 
 fn uses(file: &File, known: &BTreeSet<Module>) -> BTreeSet<Module> {
@@ -150,6 +148,8 @@ fn a_circle_of_imports_is_found() {
         file("a/c", "fn f() { super::d::g(\"crate::a::b::h\") }"),
         file("a/d", "use crate::a::b;"),
         file("a/e", "use crate::a::f::Type;"),
+        file("g", "use self::h::Part;"),
+        file("g/h", "use super::Whole;"),
         file(
             "a/f",
             "fn f() {}\n#[cfg(test)]\nmod tests {\n    use super::super::e;\n}",
@@ -157,6 +157,6 @@ fn a_circle_of_imports_is_found() {
     ];
     assert_eq!(
         circles(&files),
-        BTreeSet::from(["a::b a::c a::d".to_owned()])
+        BTreeSet::from(["a::b a::c a::d".to_owned(), "g g::h".to_owned()])
     );
 }
