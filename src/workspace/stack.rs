@@ -142,15 +142,23 @@ impl<'a> Stacks<'a> {
         let [_, patches] = stack_differences(self, &empty, &expected)?;
         for id in patches {
             let Delta { before, after } = self.patch(id)?.change;
-            if changes_between(self.repository, before, after)?
-                .iter()
-                .any(|change| differing.contains(&change.path))
-            {
-                return Ok(empty);
+            for change in changes_between(self.repository, before, after)? {
+                if differing.contains(&change.path) && self.has(&expected, id, &change.path)? {
+                    return Ok(empty);
+                }
             }
         }
 
         Ok(expected)
+    }
+
+    /// Returns whether a stack has a patch at a path.
+    fn has(&self, stack: &Stack<CommitId>, id: CommitId, path: &[u8]) -> anyhow::Result<bool> {
+        let mut top = stack.at(path);
+        while let Some(patch) = top.filter(|top| *top != id) {
+            top = self.patch(patch)?.base.at(path);
+        }
+        Ok(top.is_some())
     }
 
     pub fn after(&self, turn: &Turn) -> anyhow::Result<Stack<CommitId>> {

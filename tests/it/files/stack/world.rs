@@ -262,7 +262,7 @@ impl World {
         let is_there = |newest: &Turn| {
             PATHS.iter().all(|path| {
                 let is_same = |turn: &Turn| turn.before.get(path) == turn.after.get(path);
-                let mut turns = newest.wanted.values().flatten();
+                let mut turns = newest.wanted[path].iter();
                 now.get(path) == newest.after.get(path)
                     || turns.all(|turn| is_same(&self.oracle.turns[*turn]))
             })
