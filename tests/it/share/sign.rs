@@ -263,7 +263,7 @@ fn a_signature_that_git_does_not_accept_is_a_fault() {
     assert_eq!(faults(&repo), [words]);
     repo.git(&["config", "--unset", "gpg.ssh.allowedSignersFile"]);
     let words = "its signature: git cannot tell whose key it is: `gpg.ssh.allowedSignersFile` names \
-                 no file that is there";
+                 no existing file";
     assert_eq!(faults(&repo), [words]);
     std::fs::write(&signers, known).unwrap();
     use_key(&repo, "key");
