@@ -9,4 +9,3 @@ mod repository_formats;
 mod rewritten_history;
 mod tools;
 mod unusual_repositories;
-mod upgrade;

@@ -542,9 +542,14 @@ fn a_silent_agent_meets_the_limit_but_a_tool_may_work() {
             .result
             .map_err(|failure| failure.error.to_string())
     };
-    assert_eq!(silent("sleep 60").unwrap_err(), "nothing arrived for 0.3 s");
     let waits = "while :; do update '{\"sessionUpdate\":\"session_info_update\"}'; sleep 0.1; done";
-    assert_eq!(silent(waits).unwrap_err(), "nothing arrived for 0.3 s");
+    // Each waits until the agent is ended.
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| silent(waits));
+        let limit = "nothing arrived for 0.3 s";
+        assert_eq!(silent("sleep 60").unwrap_err(), limit);
+        assert_eq!(other.join().unwrap().unwrap_err(), limit);
+    });
     assert!(silent("tool 1 Build execute in_progress; sleep 1").is_ok());
 }
 
@@ -591,18 +596,18 @@ fn a_daemon_does_not_outlive_its_agent() {
 fn an_endless_line_and_endless_lines_are_bounded() {
     let limited = || Trial {
         limits: AgentLimits {
-            output: 2 << 20,
+            output: 1 << 20,
             ..Trial::default().limits
         },
         ..Trial::default()
     };
     let line = limited().acp("head -c 1073741824 /dev/zero | tr '\\0' a");
-    assert_eq!(line.error().0, "the agent printed more than 2 MB");
+    assert_eq!(line.error().0, "the agent printed more than 1 MB");
     assert!(line.work().transcript.len() < 1 << 20);
-    let lines = limited().acp("yes not json");
-    assert_eq!(lines.error().0, "the agent printed more than 2 MB");
-    let complaints = limited().acp("yes no >&2");
-    assert_eq!(complaints.error().0, "the agent printed more than 2 MB");
+    let lines = limited().acp("yes \"not json $(printf %0200d 0)\"");
+    assert_eq!(lines.error().0, "the agent printed more than 1 MB");
+    let complaints = limited().acp("yes \"no $(printf %0200d 0)\" >&2");
+    assert_eq!(complaints.error().0, "the agent printed more than 1 MB");
 }
 
 #[test]

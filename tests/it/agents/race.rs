@@ -285,28 +285,30 @@ fn a_judge_compares_without_names_and_is_kept_with_each_plan() {
 #[test]
 fn lanes_run_beside_each_other_as_many_as_the_setting_says() {
     let repo = project();
-    let slow = |name: &str| format!("sleep 2; cat {}", repo.beside(name).display());
+    let log = repo.beside("log");
+    let (log, one) = (log.display(), repo.beside("one.md"));
+    // Ends only when three have begun.
+    let waits = format!(
+        "echo begin >> {log}; until [ $(grep -c begin {log}) = 3 ]; do sleep 0.02; done; cat {}",
+        one.display()
+    );
+    let takes_time = format!(
+        "echo begin >> {log}; sleep 0.1; cat {}; echo end >> {log}",
+        one.display()
+    );
     repo.configure(&format!(
-        "race: {{ parallel: 3 }}\nmodels:\n{}",
-        model("slow", &slow("one.md"))
+        "race: {{ parallel: 3 }}\nmodels:\n{}{}",
+        model("waits", &waits),
+        model("slow", &takes_time)
     ));
     repo.done(&["new", "demo"]);
-    let begin = Instant::now();
-    repo.json(&["race", "x", "--with", "slow,slow,slow"], 0);
-    let beside = begin.elapsed();
-    let begin = Instant::now();
-    repo.json(
-        &[
-            "-c",
-            "race.parallel=1",
-            "race",
-            "x",
-            "--with",
-            "slow,slow,slow",
-        ],
-        0,
-    );
-    assert!(begin.elapsed() > Duration::from_secs(6) && beside < begin.elapsed());
+    repo.json(&["race", "x", "--with", "waits,waits,waits"], 0);
+
+    std::fs::remove_file(repo.beside("log")).unwrap();
+    let alone = ["-c", "race.parallel=1", "race", "x", "--with"];
+    repo.json(&[&alone[..], &["slow,slow,slow"]].concat(), 0);
+    let log = std::fs::read_to_string(repo.beside("log")).unwrap();
+    assert_eq!(log, "begin\nend\n".repeat(3));
 }
 
 #[test]

@@ -509,7 +509,7 @@ fn what_a_plan_did_waits_for_whoever_works_in_the_repository() {
         .spawn()
         .unwrap();
     while !signs.join("ran").exists() {
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(2));
     }
     let lock = teddy::host::lock::Lock::take(
         &rig.path().join(".git/teddy"),

@@ -465,7 +465,7 @@ fn a_file_opened_during_the_exchange_is_kept() {
         );
         std::fs::write(signs.join("go"), "").unwrap();
         while !signs.join("done").exists() {
-            std::thread::yield_now();
+            std::thread::sleep(std::time::Duration::from_millis(2));
         }
         let expected = [body(&format!("before {number}")), b"late\n".to_vec()].concat();
         assert_eq!(std::fs::read(&target).unwrap(), expected, "{point}");

@@ -231,7 +231,7 @@ fn a_program_that_hangs_is_ended_and_named() {
     assert!(message.starts_with("hangs for 100ms: "), "{message}");
     assert!(message.ends_with("\"sleep\" \"600\""), "{message}");
     while test_kill_process(pid).is_ok() {
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(2));
     }
 }
 
@@ -373,7 +373,7 @@ fn a_run_that_is_stopped_leaves_no_process_and_no_mount() {
     // More than the test program itself.
     while remains(&temporary).len() < 4 {
         assert!(begun.elapsed() < Duration::from_secs(60), "no test started");
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(2));
     }
     kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();
     child.wait().unwrap();
@@ -381,6 +381,6 @@ fn a_run_that_is_stopped_leaves_no_process_and_no_mount() {
     while !remains(&temporary).is_empty() {
         let left = stopped.elapsed() < Duration::from_secs(60);
         assert!(left, "{:#?}", remains(&temporary));
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(2));
     }
 }

@@ -736,7 +736,7 @@ fn a_hook_that_is_ended_has_time_to_put_things_back() {
         .stderr(std::process::Stdio::piped());
     let child = command.spawn().unwrap();
     while !sign.exists() {
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(2));
     }
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     Output::from(child.wait_with_output().unwrap()).check(130, &["interrupted"]);
@@ -758,7 +758,7 @@ fn what_a_hook_lost_when_the_landing_was_killed_is_named() {
     let mut command = repo.teddy_command(&["land", "-m", "Land"]);
     let mut child = command.current_dir(repo.path()).spawn().unwrap();
     while !began.exists() {
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(2));
     }
     child.kill().unwrap();
     child.wait().unwrap();

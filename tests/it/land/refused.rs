@@ -168,7 +168,7 @@ fn a_git_that_outlives_a_killed_landing_is_waited_for_and_recorded() {
     let mut command = repo.teddy_command(&["land", "-m", "Land"]);
     let mut child = command.current_dir(repo.path()).spawn().unwrap();
     while !began.exists() {
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(2));
     }
     child.kill().unwrap();
     child.wait().unwrap();
@@ -182,7 +182,7 @@ fn a_git_that_outlives_a_killed_landing_is_waited_for_and_recorded() {
     let start = std::time::Instant::now();
     while repo.git(&["log", "-1", "--format=%s"]) != "Land" {
         assert!(start.elapsed().as_secs() < 20, "git does not commit");
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(2));
     }
     repo.done(&["doctor", "--fix"]);
     assert_eq!(repo.json(&["log"], 0)[0]["status"], "landed");
@@ -363,7 +363,7 @@ fn a_hook_that_hangs_is_ended_and_nothing_has_happened() {
         .stderr(std::process::Stdio::piped());
     let child = command.spawn().unwrap();
     while !sign.exists() {
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(2));
     }
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let out = Output::from(child.wait_with_output().unwrap());
@@ -377,7 +377,7 @@ fn a_hook_that_hangs_is_ended_and_nothing_has_happened() {
     let start = std::time::Instant::now();
     while is_alive() {
         assert!(start.elapsed().as_secs() < 10, "the hook is still there");
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(2));
     }
 }
 

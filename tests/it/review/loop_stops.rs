@@ -75,9 +75,19 @@ fn follow(screen: &mut Screen, (_, way): Way) {
     }
 }
 
+/// Tests every prompt at the same time: the tests mostly wait.
+fn each_way(test: impl Fn(Way) + Sync) {
+    std::thread::scope(|scope| {
+        for way in WAYS {
+            let test = &test;
+            scope.spawn(move || test(way));
+        }
+    });
+}
+
 #[test]
 fn a_stop_from_outside_ends_every_prompt() {
-    for way in WAYS {
+    each_way(|way| {
         for signal in [Signal::TERM, Signal::HUP] {
             let repo = project(way.0);
             let mut screen = Screen::open(&repo, SIZE, &["resume"]);
@@ -93,12 +103,12 @@ fn a_stop_from_outside_ends_every_prompt() {
             assert!(!repo.path().join("b.txt").exists());
             repo.done(&["status"]);
         }
-    }
+    });
 }
 
 #[test]
 fn ctrl_z_suspends_every_prompt_and_fg_shows_it_again() {
-    for way in WAYS {
+    each_way(|way| {
         let repo = project(way.0);
         let mut shell = Screen::jobs(&repo, SIZE);
         shell.wait_for("SHELL>");
@@ -119,5 +129,5 @@ fn ctrl_z_suspends_every_prompt_and_fg_shows_it_again() {
         shell.press("exit\r");
         shell.end();
         assert!(!repo.path().join("b.txt").exists());
-    }
+    });
 }

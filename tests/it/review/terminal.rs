@@ -185,7 +185,7 @@ fn wait_for_state(pid: rustix::process::Pid, is_stopped: bool) {
     let path = format!("/proc/{}/stat", pid.as_raw_nonzero());
     while std::fs::read_to_string(&path).unwrap().contains(") T ") != is_stopped {
         assert!(start.elapsed() < PATIENCE, "stopped: {}", !is_stopped);
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(2));
     }
 }
 

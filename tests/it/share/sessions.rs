@@ -1,5 +1,7 @@
 //! `new`, `sessions`, `switch` and `branch`.
 
+use std::fmt::Write as _;
+
 use crate::plans::{create, plan};
 use crate::support::TestRepo;
 
@@ -308,26 +310,27 @@ fn promise_d7_an_adopted_session_is_the_one_in_use() {
 fn hundreds() -> TestRepo {
     let repo = two_turns();
     let tip = repo.git(&["cat-file", "commit", "refs/teddy/sessions/first"]);
-    let mut moves = String::new();
+    let copies = repo.beside("commits");
+    std::fs::create_dir(&copies).unwrap();
+    let mut paths = String::new();
     for n in 0..300 {
-        repo.write(
-            "commit",
-            format!(
-                "{}\n",
-                tip.replace("Session: first", &format!("Session: s-{n}"))
-            ),
-        );
-        let id = repo.git(&["hash-object", "-t", "commit", "-w", "commit"]);
-        moves.push_str(&format!("update refs/teddy/sessions/s-{n} {id}\n"));
+        let copy = copies.join(format!("s-{n}"));
+        let text = tip.replace("Session: first", &format!("Session: s-{n}"));
+        std::fs::write(&copy, text + "\n").unwrap();
+        writeln!(paths, "{}", copy.display()).unwrap();
+    }
+    let mut hash = repo.command("git");
+    hash.args(["hash-object", "-t", "commit", "-w", "--stdin-paths"]);
+    let hashed = repo.reads(hash, paths);
+    let mut moves = String::new();
+    for (n, id) in hashed.stdout.lines().enumerate() {
+        writeln!(moves, "update refs/teddy/sessions/s-{n} {id}").unwrap();
     }
     let head = repo.git(&["rev-parse", "HEAD"]);
-    moves.push_str(&format!("update refs/teddy/sessions/stray {head}\n"));
-    repo.write("commit", moves);
-    let input = std::fs::File::open(repo.path().join("commit")).unwrap();
+    writeln!(moves, "update refs/teddy/sessions/stray {head}").unwrap();
     let mut update = repo.command("git");
-    update.args(["update-ref", "--stdin"]).stdin(input);
-    assert!(update.current_dir(repo.path()).status().unwrap().success());
-    repo.remove("commit");
+    update.args(["update-ref", "--stdin"]);
+    repo.reads(update, moves).check(0, &[]);
     repo
 }
 

@@ -115,7 +115,7 @@ fn a_stopped_process_is_named_with_what_continues_it() {
     let id = child.id();
     let stat = format!("/proc/{id}/stat");
     while !std::fs::read_to_string(&stat).unwrap().contains(") T ") {
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(2));
     }
 
     let lock = repo.path().join(".git/teddy/locks/one/lock");
@@ -179,7 +179,7 @@ fn a_plan_that_runs_says_so_to_others() {
         .unwrap();
     while !begun.exists() {
         assert!(running.try_wait().unwrap().is_none(), "it ended");
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(2));
     }
     let status = repo.teddy(&["status"]);
     let mut second = repo.teddy_command(&["undo"]);

@@ -176,7 +176,7 @@ fn what_the_user_saves_while_a_command_runs_is_theirs() {
         std::thread::scope(|scope| {
             let ran = scope.spawn(|| run(&repo, backend, &script));
             while !started.exists() {
-                std::thread::yield_now();
+                std::thread::sleep(std::time::Duration::from_millis(2));
             }
             repo.write("src/a.txt", "saved meanwhile\n");
             repo.remove("d/e");
@@ -211,7 +211,7 @@ fn a_project_that_goes_away_while_a_command_runs_loses_nothing_of_the_record() {
     std::thread::scope(|scope| {
         let ran = scope.spawn(|| run(&repo, OVERLAY, &script));
         while !started.exists() {
-            std::thread::yield_now();
+            std::thread::sleep(std::time::Duration::from_millis(2));
         }
         for name in ["src", "d", "run.sh"] {
             repo.remove(name);

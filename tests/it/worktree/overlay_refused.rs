@@ -55,7 +55,7 @@ fn meanwhile(repo: &TestRepo, script: &str, deed: impl FnOnce()) -> Output {
     std::thread::scope(|scope| {
         let ran = scope.spawn(|| run(repo, OVERLAY, &script));
         while !started.exists() && !ran.is_finished() {
-            std::thread::yield_now();
+            std::thread::sleep(std::time::Duration::from_millis(2));
         }
         deed();
         std::fs::write(&go, "").unwrap();
