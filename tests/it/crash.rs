@@ -1,6 +1,7 @@
 //! Crashes, full disks and concurrent processes.
 
 mod concurrency;
+mod crowd;
 mod damaged_state;
 mod disk;
 mod faults;

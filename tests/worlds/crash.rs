@@ -6,6 +6,8 @@ use std::time::Duration;
 use crate::killed_repo::Rig;
 use crate::random_kills::{Plan, storm};
 
+#[path = "../it/crash/crowd.rs"]
+mod crowd;
 #[path = "../it/crash/damaged_state.rs"]
 mod damaged_state;
 #[path = "../it/crash/faults.rs"]
