@@ -15,7 +15,7 @@ fn a_short_storm_loses_nothing() {
     let tally = storm(
         &rig,
         &Plan {
-            kills: 12,
+            kills: 8,
             seed: 5,
             limit: Duration::from_secs(60),
             look_every: 8,
@@ -45,12 +45,8 @@ fn a_panic_is_a_crash_that_is_called_a_bug() {
     );
 }
 
-/// Damages a file and checks that the next recovery repairs it, and that a turn follows.
-fn check_healed(rig: &Rig, name: &str, bytes: &[u8], expected: &str) {
-    let (state, tip) = (
-        rig.users_state(),
-        rig.git(&["rev-parse", "refs/teddy/sessions/storm"]),
-    );
+/// Damages a file and checks that the next recovery repairs it.
+fn check_healed(rig: &Rig, tip: &str, (name, bytes): (&str, &[u8]), expected: &str) {
     std::fs::write(inside(rig, name), bytes).unwrap();
     let output = rig.run(&["doctor", "--fix"]);
     assert!(
@@ -58,12 +54,23 @@ fn check_healed(rig: &Rig, name: &str, bytes: &[u8], expected: &str) {
         "{name}: {}",
         said(&output)
     );
-    assert_eq!(verdict(rig, &Saver::default(), &state), [""; 0], "{name}");
     assert_eq!(
         rig.git(&["rev-parse", "refs/teddy/sessions/storm"]),
         tip,
         "{name}"
     );
+}
+
+/// Damages files one after another, then checks all guarantees, and that a turn follows.
+fn check_all_healed(rig: &Rig, cases: &[(&str, &[u8], &str)]) {
+    let (state, tip) = (
+        rig.users_state(),
+        rig.git(&["rev-parse", "refs/teddy/sessions/storm"]),
+    );
+    for (name, bytes, expected) in cases {
+        check_healed(rig, &tip, (name, bytes), expected);
+    }
+    assert_eq!(verdict(rig, &Saver::default(), &state), [""; 0]);
     rig.must(&["execute", &rig.plan(&tip[..8], &[Rig::file(0)], None), "-y"]);
     let again = rig.run(&["doctor", "--fix"]);
     assert!(
@@ -77,29 +84,27 @@ fn check_healed(rig: &Rig, name: &str, bytes: &[u8], expected: &str) {
 fn refs_without_a_commit_get_their_last_one_back() {
     let rig = rig();
     // The draft of the plan that waits: the next turn replaces it.
-    check_healed(
-        &rig,
+    let nowhere = b"1234567890123456789012345678901234567890\n";
+    let draft = (
         "refs/teddy/drafts/storm",
-        b"1234567890123456789012345678901234567890\n",
+        nowhere.as_slice(),
         "was damaged and is at",
     );
-    for bytes in [
-        b"".as_slice(),
-        b"\0\0\0",
-        b"not an id\n",
-        b"1234567890123456789012345678901234567890\n",
-    ] {
-        check_healed(
-            &rig,
+    check_all_healed(&rig, &[draft]);
+    let session = [b"".as_slice(), b"\0\0\0", b"not an id\n", nowhere].map(|bytes| {
+        (
             "refs/teddy/sessions/storm",
             bytes,
             "`refs/teddy/sessions/storm` was damaged and is at",
-        );
-    }
-    for (name, bytes) in [("snapshots", b"".as_slice()), ("published", b"x")] {
-        let name = format!("refs/teddy/{name}/main");
-        check_healed(&rig, &name, bytes, "was damaged and is at");
-    }
+        )
+    });
+    check_all_healed(&rig, &session);
+    let of_files = [("snapshots", b"".as_slice()), ("published", b"x")];
+    let of_files = of_files.map(|(name, bytes)| (format!("refs/teddy/{name}/main"), bytes));
+    let cases = of_files
+        .each_ref()
+        .map(|(name, bytes)| (name.as_str(), *bytes, "was damaged and is at"));
+    check_all_healed(&rig, &cases);
 }
 
 #[test]
@@ -115,10 +120,11 @@ fn a_ref_without_a_log_is_repaired_from_its_second_copy() {
 #[test]
 fn a_lock_of_ours_is_removed_and_one_of_gits_is_only_named() {
     let healed = rig();
-    for kind in ["drafts", "sessions"] {
-        let name = format!("refs/teddy/{kind}/storm.lock");
-        check_healed(&healed, &name, b"", "removed the lock");
-    }
+    let locks = ["drafts", "sessions"].map(|kind| format!("refs/teddy/{kind}/storm.lock"));
+    let cases = locks
+        .each_ref()
+        .map(|name| (name.as_str(), b"".as_slice(), "removed the lock"));
+    check_all_healed(&healed, &cases);
     let rig = rig();
     rig.git(&["pack-refs", "--all"]);
     let locks = ["index.lock", "packed-refs.lock", "refs/heads/main.lock"];
@@ -280,21 +286,21 @@ fn an_intent_of_a_newer_teddy_is_left_to_that_one() {
 
 #[test]
 fn a_damaged_journal_is_put_aside() {
-    let rig = rig();
-    for bytes in [
+    let cases = [
         b"".as_slice(),
         b"{\"schema\":1",
         b"\xff\xfe",
         b"[]",
         b"{\"schema\":1,\"session\":\"../x\"}",
-    ] {
-        check_healed(
-            &rig,
+    ]
+    .map(|bytes| {
+        (
             "teddy/pending.json",
             bytes,
             "the journal was damaged and is now",
-        );
-    }
+        )
+    });
+    check_all_healed(&rig(), &cases);
 }
 
 #[test]
