@@ -234,9 +234,9 @@ fn edit_script(rig: &Rig, witness: &Path, number: usize) -> std::path::PathBuf {
     script
 }
 
-/// Outside of the `worlds` target, tries only every tenth point. The offset differs by command.
+/// Outside of the `worlds` target, tries only every fifteenth point. The offset differs by command.
 fn points(under: Under) -> impl Iterator<Item = &'static str> {
-    let step = if crate::WORLDS { 1 } else { 10 };
+    let step = if crate::WORLDS { 1 } else { 15 };
     POINTS.into_iter().skip(under as usize % step).step_by(step)
 }
 
