@@ -65,7 +65,7 @@ pub struct TestRepo {
 
 /// Tests of disks, and of what a command in a sandbox reaches beside its repository: it has a
 /// `/dev/shm` of its own.
-const ON_DISK: [&str; 34] = [
+const ON_DISK: [&str; 35] = [
     "agents::acp",
     "agents::lanes",
     "agents::offered",
@@ -92,6 +92,7 @@ const ON_DISK: [&str; 34] = [
     "power::",
     "recording::",
     "worktree::container",
+    "worktree::dependencies",
     "worktree::every_run",
     "worktree::kernels",
     "worktree::overlay",

@@ -2,6 +2,7 @@
 
 mod borrowed_objects;
 mod container;
+mod dependencies;
 mod described;
 mod every_run;
 mod filling;
