@@ -26,7 +26,7 @@ use world::{Op, World};
 /// Operations per repository.
 const LENGTH: usize = 50;
 /// Total number of operations. `TEDDY_MODEL_STEPS` overrides it.
-const STEPS: usize = if crate::WORLDS { 2000 } else { 100 };
+const STEPS: usize = if crate::WORLDS { 2000 } else { 50 };
 /// Attempts to shorten a failing history.
 const MAX_TRIES: usize = 200;
 

@@ -177,8 +177,8 @@ fn p45_a_content_that_git_refuses_is_refused_in_a_plan() {
 #[test]
 fn what_a_command_writes_and_git_refuses_is_left_out_and_named() {
     for (number, (path, text, why)) in refused_contents().into_iter().enumerate() {
-        // Each content in a new and in a tracked file, or in one of them.
-        let step = if crate::WORLDS { 1 } else { 2 };
+        // Each content in a new and in a tracked file, or some in one of them.
+        let step = if crate::WORLDS { 1 } else { 4 };
         for is_tracked in [false, true].into_iter().skip(number % step).step_by(step) {
             let repo = TestRepo::on_disk()
                 .file("a.txt", "1\n")
