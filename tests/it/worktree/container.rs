@@ -69,7 +69,7 @@ fn without_namespaces_every_kind_of_run_tests_its_files_and_says_what_it_lacks()
     lacks(&raced, 0);
     assert_eq!(raced.stdout.matches("passed").count(), 2, "{raced}");
     assert_eq!(raced.stdout.matches("exit 1").count(), 1, "{raced}");
-    let raced = teddy(&[&race[..], &["--check", "no-such-program"]].concat());
+    let raced = teddy(&["race", "go", "--with", "good", "--check", "no-such-program"]);
     raced.check(0, &["cannot test (127)"]);
 
     // Bisect and compare.

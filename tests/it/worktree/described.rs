@@ -2,7 +2,6 @@
 //! of a model, on machines with other features and settings.
 
 use std::fmt::Write as _;
-use std::sync::Mutex;
 
 use serde_json::Value;
 
@@ -88,20 +87,14 @@ fn each_machine_is_described_as_it_is() {
     if !overlays() {
         return;
     }
-    let texts = Mutex::new(vec![String::new(); CASES.len()]);
-    std::thread::scope(|scope| {
-        for (at, (failpoint, setting)) in CASES.into_iter().enumerate() {
-            let texts = &texts;
-            scope.spawn(move || {
-                let text = described(&machine(), failpoint, setting);
-                texts.lock().unwrap()[at] = match (failpoint, setting) {
-                    ("", "") => format!("## nothing is missing\n{text}"),
-                    _ => format!("## {failpoint}{setting}\n{text}"),
-                };
-            });
+    let machine = machine();
+    let texts = CASES.map(|(failpoint, setting)| {
+        let text = described(&machine, failpoint, setting);
+        match (failpoint, setting) {
+            ("", "") => format!("## nothing is missing\n{text}"),
+            _ => format!("## {failpoint}{setting}\n{text}"),
         }
     });
-    let texts = texts.into_inner().unwrap();
     insta::assert_snapshot!(texts.join("\n"), @"
     ## nothing is missing
     Commands run over your files, in an overlay, with their own loopback and pseudo-terminals, in sh.

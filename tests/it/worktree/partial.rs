@@ -48,15 +48,15 @@ fn promise_d8_sessions_without_commands_cost_no_copy_of_the_project() {
     repo.commit("one");
     let cache = repo.beside("home/cache");
     let text = plan("Work", &[create("d1/new", "1\n"), replace("d2/f2", "2\n")]);
-    for number in 0..20 {
+    for number in 0..10 {
         repo.done(&["new", &format!("s{number}")]);
         let out = repo.teddy_reads(&["execute", "-", "-y"], &text);
         assert_eq!(out.code, 0, "{out}");
         repo.git(&["checkout", "-q", "--", "."]);
         repo.remove("d1/new");
     }
-    assert_eq!(worktree::session_worktrees(&repo.open()).len(), 20);
-    let each = room(&cache) / 20;
+    assert_eq!(worktree::session_worktrees(&repo.open()).len(), 10);
+    let each = room(&cache) / 10;
     assert!(each < 64 << 10, "a session takes {each} bytes");
 }
 
