@@ -116,8 +116,7 @@ impl Walkthrough {
     }
 }
 
-const PYTHON_TEST: &str = r#"import threading, unittest, urllib.request
-from http.server import BaseHTTPRequestHandler, HTTPServer
+const PYTHON_TEST: &str = r#"import socket, threading, unittest
 
 import calc
 
@@ -127,23 +126,18 @@ class Sum(unittest.TestCase):
         self.assertEqual(calc.add(1, 2), 3)
 
 
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"4")
-
-    def log_message(self, *args):
-        pass
-
-
 class Served(unittest.TestCase):
     def test_server(self):
-        with HTTPServer(("127.0.0.1", 0), Handler) as server:
-            threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
-            with urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/") as page:
-                self.assertEqual(page.read(), b"4")
-            server.shutdown()
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            def serve():
+                with server.accept()[0] as client:
+                    client.sendall(b"4")
+
+            thread = threading.Thread(target=serve, daemon=True)
+            thread.start()
+            with socket.create_connection(server.getsockname(), timeout=30) as client:
+                self.assertEqual(client.recv(1), b"4")
+            thread.join()
 "#;
 
 /// Does what `pip install -e .` does.
