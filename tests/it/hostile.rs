@@ -4,7 +4,9 @@
 mod bundles;
 mod confined;
 mod disk;
+mod disk_swaps;
 mod environment;
+mod escapes;
 mod git_settings;
 pub mod ground;
 mod ignored_secrets;
@@ -16,6 +18,7 @@ mod objects;
 mod other_worktrees;
 mod paths;
 mod private;
+mod private_damage;
 mod private_git;
 mod processes;
 mod remote;

@@ -79,6 +79,7 @@ const ON_DISK: [&str; 35] = [
     "hostile::builds",
     "hostile::confined",
     "hostile::disk",
+    "hostile::escapes",
     "hostile::namespaces",
     "hostile::objects",
     "hostile::other_worktrees",

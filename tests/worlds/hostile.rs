@@ -2,7 +2,12 @@
 
 mod bombs;
 mod builds;
+mod deep_folders;
+#[path = "../it/hostile/disk_swaps.rs"]
+mod disk_swaps;
 mod endless;
+#[path = "../it/hostile/escapes.rs"]
+mod escapes;
 #[path = "../it/hostile/git_settings.rs"]
 mod git_settings;
 #[allow(dead_code, reason = "the target `it` uses more of it")]
@@ -10,10 +15,8 @@ mod git_settings;
 pub mod ground;
 #[path = "../it/hostile/markdown.rs"]
 mod markdown;
-#[path = "../it/hostile/private.rs"]
-mod private;
-#[path = "../it/hostile/processes.rs"]
-mod processes;
+#[path = "../it/hostile/private_damage.rs"]
+mod private_damage;
 mod random_damage;
 #[path = "../it/hostile/remote.rs"]
 mod remote;

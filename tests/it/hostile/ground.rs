@@ -166,6 +166,21 @@ pub fn run(command: &str) -> String {
     format!("### `EXECUTE`\n- **Description:** d\n```shell\n{command}\n```\n\n")
 }
 
+/// Returns a script of commands none of which may succeed. [`none_passed`] checks what it printed.
+pub fn each_fails(commands: impl IntoIterator<Item = String>) -> String {
+    let commands = commands.into_iter();
+    let tries = commands
+        .map(|command| format!("if ( {command}\n) then echo 'pas''sed:' $n; fi\nn=$((n + 1))\n"));
+    format!("n=0\n{}echo 'tried ''all'", tries.collect::<String>())
+}
+
+/// Checks the output of a script of [`each_fails`].
+#[track_caller]
+pub fn none_passed(output: &str) {
+    assert!(!output.contains("passed: "), "{output}");
+    assert!(output.contains("tried all"), "{output}");
+}
+
 pub fn words(output: &Output) -> String {
     format!(
         "{}{}",
@@ -206,18 +221,6 @@ fn walk(folder: &Path, found: &mut BTreeMap<PathBuf, String>) {
             )
         };
         found.insert(path, what);
-    }
-}
-
-/// Checks after one case of several that a turn whose command uses git works. `worlds` checks
-/// [`everything_works`] after each case, `it` at the end.
-#[track_caller]
-pub fn next_turn_works(ground: &Ground, after: &str) {
-    if crate::WORLDS {
-        everything_works(ground, after);
-    } else {
-        let tried = ground.execute(plan(&run("test -f a.txt && git status && git log -1")));
-        assert_eq!(tried.code, 0, "after {after}: {}", tried.words);
     }
 }
 

@@ -1,4 +1,4 @@
-//! TeDDy ends every process that a command starts, however it hides and however the command ends.
+//! TeDDy ends every process that a command starts, however the command ends.
 //!
 //! CI also runs this module as root.
 
@@ -8,112 +8,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::escapes::{ESCAPES, PATIENCE, Token, escape, ground};
 use super::ground::{Ground, plan, run};
-
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Creates `$1`, then appends to a file of the worktree until it is killed.
-const LIFE: &str = ": > \"$1\"\nwhile :; do echo x >> late.txt; sleep 0.05; done\n";
-/// Forks a binary tree of depth `$2`, in which every process stays alive.
-const BUSH: &str = ": > \"$1\"\n[ $2 = 0 ] || { setsid sh bush.sh \"$1\" $(($2 - 1)) $3 & setsid sh bush.sh \"$1\" $(($2 - 1)) $3 & }\nwhile :; do sleep 1; done\n";
-/// Forks and exits in a loop, faster than `/proc` can be listed.
-const CHAIN: &str = "import os, sys\nos.setsid()\nopen(sys.argv[1], 'w').close()\nwhile True:\n    if os.fork():\n        os._exit(0)\n";
-/// A process stopped by its tracer, which sleeps.
-const TRACED: &str = "import ctypes, os, signal, sys, time\nlibc = ctypes.CDLL(None)\nos.setsid()\nif os.fork():\n    os.waitpid(-1, os.WUNTRACED)\n    open(sys.argv[1], 'w').close()\n    time.sleep(3600)\nlibc.ptrace(0, 0, 0, 0)\nos.kill(os.getpid(), signal.SIGSTOP)\ntime.sleep(3600)\n";
-/// A child subreaper (`prctl` 36) with an orphan.
-const REAPER: &str = "import ctypes, os, sys, time\nctypes.CDLL(None).prctl(36, 1, 0, 0, 0)\nif os.fork() == 0:\n    if os.fork() == 0:\n        os.setsid()\n        open(sys.argv[1], 'w').close()\n        time.sleep(3600)\n    os._exit(0)\ntime.sleep(3600)\n";
-
-/// Ways to outlive a command, and the program that each needs. The process creates `BEGUN` and has
-/// the argument `TOKEN`.
-const ESCAPES: &[(&str, &str)] = &[
-    ("sh", "sh life.sh BEGUN TOKEN &"),
-    (
-        "setsid",
-        "env -i PATH=\"$PATH\" setsid sh life.sh BEGUN TOKEN &",
-    ),
-    (
-        "setsid",
-        "(setsid sh -c '(setsid sh life.sh \"$0\" TOKEN &) &' BEGUN &)",
-    ),
-    (
-        "nohup",
-        "nohup sh life.sh BEGUN TOKEN > /dev/null 2>&1 < /dev/null &",
-    ),
-    (
-        "setsid",
-        "trap '' TERM HUP INT; setsid sh life.sh BEGUN TOKEN &",
-    ),
-    (
-        "setsid",
-        "setsid sh life.sh BEGUN TOKEN & until [ -e BEGUN ]; do :; done; kill -STOP $!",
-    ),
-    (
-        "unshare",
-        "unshare -U -p -f setsid sh life.sh BEGUN TOKEN || sh life.sh BEGUN TOKEN &",
-    ),
-    ("setsid", "setsid sh bush.sh BEGUN 6 TOKEN &"),
-    ("python3", "python3 chain.py BEGUN TOKEN &"),
-    ("python3", "python3 traced.py BEGUN TOKEN &"),
-    ("python3", "setsid python3 reaper.py BEGUN TOKEN &"),
-];
-
-fn ground() -> Ground {
-    let ground = Ground::new();
-    ground
-        .repo
-        .put("life.sh", LIFE)
-        .put("bush.sh", BUSH)
-        .put("chain.py", CHAIN)
-        .put("traced.py", TRACED)
-        .put("reaper.py", REAPER);
-    ground
-}
-
-/// A unique argument that marks processes. Dropping it kills them, so that a failed test leaves
-/// none behind.
-struct Token(String);
-
-impl Token {
-    fn new() -> Token {
-        Token(format!("token-{}", uuid::Uuid::now_v7()))
-    }
-
-    /// Returns the live processes that have the token.
-    fn living(&self) -> Vec<i32> {
-        let numbers = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
-            let name = entry.unwrap().file_name();
-            name.to_str()?.parse::<i32>().ok()
-        });
-        let has_token = |pid: &i32| {
-            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&line).contains(&self.0)
-        };
-        numbers.filter(has_token).collect()
-    }
-}
-
-impl Drop for Token {
-    fn drop(&mut self) {
-        let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
-            let left = self.living();
-            if left.is_empty() {
-                return;
-            }
-            for pid in left.into_iter().filter_map(Pid::from_raw) {
-                let _ = kill_process(pid, Signal::KILL);
-            }
-        }
-    }
-}
-
-/// Returns a command that starts an escape, waits until it runs, then continues with `then`.
-fn escape(how: &str, token: &Token, then: &str) -> String {
-    let started = how
-        .replace("BEGUN", "\"$TMPDIR/begun\"")
-        .replace("TOKEN", &token.0);
-    format!("{started}\nuntil [ -e \"$TMPDIR/begun\" ]; do sleep 0.01; done\n{then}")
-}
 
 /// Waits until a condition is true.
 #[track_caller]
@@ -123,53 +19,6 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(begun.elapsed() < PATIENCE, "{what} does not come");
         std::thread::park_timeout(Duration::from_millis(5));
     }
-}
-
-/// Tries every escape with extra arguments and variables. Returns those that survived.
-fn survivors(arguments: &[&str], variables: &[(&str, &str)]) -> Vec<String> {
-    survivors_of(ESCAPES, arguments, variables)
-}
-
-/// Tries these escapes.
-fn survivors_of<'a>(
-    escapes: impl IntoIterator<Item = &'a (&'static str, &'static str)>,
-    arguments: &[&str],
-    variables: &[(&str, &str)],
-) -> Vec<String> {
-    let mut wrong = Vec::new();
-    let there = |program: &str| teddy::host::process::find(program).is_some();
-    let escapes = escapes.into_iter().filter(|(program, _)| there(program));
-    for (_, how) in escapes {
-        let (ground, token) = (ground(), Token::new());
-        let text = plan(&run(&escape(how, &token, "true")));
-        std::fs::write(ground.repo.beside("plan.md"), text).unwrap();
-        let all = [
-            &["execute", "../plan.md", "-y", "--no-replan"][..],
-            arguments,
-        ]
-        .concat();
-        let output = ground.teddy_with(&all, variables);
-
-        let left = token.living();
-        if !left.is_empty() || output.status.code() != Some(0) {
-            let words = super::ground::words(&output);
-            wrong.push(format!("{how}: {left:?} live on; {words}"));
-        }
-    }
-    wrong
-}
-
-#[test]
-fn attack_7_nothing_that_a_confined_command_starts_outlives_it() {
-    assert_eq!(survivors(&[], &[]), Vec::<String>::new());
-}
-
-#[test]
-fn attack_7_nothing_that_a_free_command_starts_outlives_it() {
-    assert_eq!(
-        survivors(&["-c", "execute.sandbox=off"], &[]),
-        Vec::<String>::new()
-    );
 }
 
 /// Starts a plan whose command never ends and has a hidden child. Returns when both run.
@@ -194,9 +43,9 @@ fn begin(ground: &Ground, token: &Token, arguments: &[&str]) -> Child {
 }
 
 /// Sends teddy a signal while a command runs. Returns its exit code and the surviving processes.
-fn interrupted(signal: Signal, arguments: &[&str]) -> (Option<i32>, Vec<i32>) {
-    let (ground, token) = (ground(), Token::new());
-    let mut child = begin(&ground, &token, arguments);
+fn interrupted(ground: &Ground, signal: Signal, arguments: &[&str]) -> (Option<i32>, Vec<i32>) {
+    let token = Token::new();
+    let mut child = begin(ground, &token, arguments);
     kill_process(Pid::from_child(&child), signal).unwrap();
     let status = child.wait().unwrap();
 
@@ -209,10 +58,11 @@ fn interrupted(signal: Signal, arguments: &[&str]) -> (Option<i32>, Vec<i32>) {
 
 #[test]
 fn attack_7_an_interrupt_leaves_no_process_behind() {
+    let ground = ground();
     for arguments in [&[][..], &["-c", "execute.sandbox=off"]] {
         for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
             assert_eq!(
-                interrupted(signal, arguments),
+                interrupted(&ground, signal, arguments),
                 (Some(130), vec![]),
                 "{signal:?} {arguments:?}"
             );
@@ -223,7 +73,11 @@ fn attack_7_an_interrupt_leaves_no_process_behind() {
 #[test]
 fn attack_7_a_killed_program_leaves_no_process_behind() {
     for arguments in [&[][..], &["-c", "execute.sandbox=off"]] {
-        assert_eq!(interrupted(Signal::KILL, arguments), (None, vec![]));
+        let ground = ground();
+        assert_eq!(
+            interrupted(&ground, Signal::KILL, arguments),
+            (None, vec![])
+        );
     }
 }
 
@@ -252,25 +106,6 @@ fn attack_7_what_cannot_be_ended_fails_the_turn_and_is_named() {
         newest.contains(" interrupted ") && !newest.contains("file"),
         "{log}"
     );
-}
-
-#[test]
-fn attack_7_old_kernels_end_everything_too() {
-    let kernels = [
-        "no-namespaces=return",
-        "landlock=return(5)",
-        "no-proc-children=return;landlock=return(5)",
-    ];
-    for (number, kernel) in kernels.into_iter().enumerate() {
-        // Each escape on each kernel, or on one of them.
-        let step = if crate::WORLDS { 1 } else { kernels.len() };
-        let escapes = ESCAPES.iter().skip(number % step).step_by(step);
-        assert_eq!(
-            survivors_of(escapes, &[], &[("FAILPOINTS", kernel)]),
-            Vec::<String>::new(),
-            "{kernel}"
-        );
-    }
 }
 
 /// Executes the plan next to the project without a sandbox.

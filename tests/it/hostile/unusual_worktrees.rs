@@ -1,8 +1,6 @@
 //! Unusual files, directories and paths that exist in a repository or are created by a command.
 //! TeDDy must keep working and lose nothing.
 
-use std::path::Path;
-
 use super::ground::{Ground, create, everything_works, plan, run};
 use crate::support::TestRepo;
 
@@ -34,31 +32,6 @@ fn attack_11_folders_below_each_other_do_not_slow_the_next_turn() {
         assert_eq!(tried.code, 0, "{command}: {}", tried.words);
         ground.ok(&["restore", "0", "-y"]);
     }
-}
-
-#[test]
-fn attack_11_thirty_thousand_folders_below_each_other_cost_in_proportion() {
-    // In memory: on some disks it takes a millisecond to remove a directory.
-    let memory = Path::new("/dev/shm");
-    let repo = if memory.is_dir() {
-        TestRepo::below(memory, &[])
-    } else {
-        TestRepo::new()
-    };
-    let ground = Ground {
-        repo: repo.file("a.txt", "one\n"),
-    };
-    ground.repo.commit("one");
-    ground.ok(&["new", "s"]);
-
-    // Landlock checks all parent directories for each new one, which makes the command slow.
-    let free = ["-c", "execute.sandbox=off"];
-    let deep = "python3 -c 'import os; [(os.mkdir(\"d\"), os.chdir(\"d\")) for _ in range(30000)]'";
-    let tried = ground.execute_with(plan(&(run(deep) + &create("made.txt"))), &free);
-    assert_eq!(tried.code, 0, "{}", tried.words);
-    assert!(tried.words.contains("too deep in other folders"));
-    let next = ground.execute_with(plan(&run("test ! -e d && test -f made.txt")), &free);
-    assert_eq!(next.code, 0, "{}", next.words);
 }
 
 #[test]
@@ -138,17 +111,22 @@ fn attack_11_a_name_with_a_carriage_return_is_a_name() {
 
 #[test]
 fn attack_11_a_git_directory_that_is_moved_away_meanwhile_is_not_made_anew() {
-    for point in [
+    let ground = Ground::new();
+    for (number, point) in [
         "before-snapshot-ref",
         "before-worktree",
         "before-action",
         "after-run",
         "after-run-snapshot",
         "before-intent",
-    ] {
-        let ground = Ground::new();
+    ]
+    .into_iter()
+    .enumerate()
+    {
         let file = ground.repo.beside("plan.md");
-        std::fs::write(&file, plan(&(create("made.txt") + &run("echo x > x")))).unwrap();
+        let (made, x) = (format!("made{number}.txt"), format!("x{number}"));
+        let text = plan(&(create(&made) + &run(&format!("echo x > {x}"))));
+        std::fs::write(&file, text).unwrap();
         let arguments = ["execute", "../plan.md", "-y", "--no-replan"];
         let git = ground.repo.path().join(".git");
         let script = ground.repo.beside("away.sh");
@@ -163,13 +141,12 @@ fn attack_11_a_git_directory_that_is_moved_away_meanwhile_is_not_made_anew() {
         std::fs::rename(ground.repo.beside("away"), &git).unwrap();
         ground.ok(&["doctor", "--fix"]);
         ground.repo.git(&["fsck", "--strict"]);
-        let made = ground.repo.path().join("made.txt").exists();
-        if !made {
+        if !ground.repo.path().join(made).exists() {
             ground.ok(&arguments);
         }
-        assert_eq!(ground.repo.read("x"), "x\n", "{point}");
-        everything_works(&ground, point);
+        assert_eq!(ground.repo.read(&x), "x\n", "{point}");
     }
+    everything_works(&ground, "a git directory that is moved away");
 }
 
 #[test]
