@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use teddy::host::sandbox::{Availability, availability};
 use teddy::host::shell::Script;
 
-use super::ground::{Ground, everything_works, plan, run, words};
+use super::ground::{Ground, each_fails, everything_works, none_passed, plan, run, words};
 
 /// Files below the home directory with keys, credentials, shell history and the memory of agents.
 const KEYS: &str = "
@@ -198,6 +198,18 @@ fn execute(ground: &Ground, command: &str, variables: &[(&str, &str)]) -> (Optio
     (output.status.code(), words(&output))
 }
 
+/// Executes commands, each of which must fail, with extra variables.
+#[track_caller]
+fn all_fail(
+    ground: &Ground,
+    commands: impl IntoIterator<Item = String>,
+    variables: &[(&str, &str)],
+) {
+    let (code, said) = execute(ground, &each_fails(commands), variables);
+    assert_eq!(code, Some(0), "{said}");
+    none_passed(&ground.ok(&["show", "@", "output/01.txt"]));
+}
+
 fn python(statement: &str, path: &std::path::Path) -> String {
     let path = path.display();
     format!("python3 -c \"import ctypes, os, socket, struct; path = '{path}'; {statement}\"")
@@ -301,11 +313,8 @@ fn sandbox_other_terminals_are_not_opened() {
     let size = portable_pty::PtySize::default();
     let terminal = portable_pty::native_pty_system().openpty(size).unwrap();
     let name = terminal.master.tty_name().unwrap();
-    for direction in ["<", ">", "<>"] {
-        let command = format!(": {direction} {}", name.display());
-        let (code, said) = execute(&ground, &command, &[]);
-        assert_eq!(code, Some(1), "{said}");
-    }
+    let opens = ["<", ">", "<>"].map(|direction| format!(": {direction} {}", name.display()));
+    all_fail(&ground, opens, &[]);
 }
 
 #[test]
@@ -360,11 +369,9 @@ fn sandbox_no_datagram_reaches_a_socket_with_a_path() {
     let path = ground.outside().join("socket");
     let socket = UnixDatagram::bind(&path).unwrap();
     socket.set_nonblocking(true).unwrap();
-    for statement in DATAGRAMS {
-        let (code, said) = execute(&ground, &python(statement, &path), &[]);
-        assert_eq!(code, Some(1), "{statement}: {said}");
-        assert!(socket.recv(&mut [0; 8]).is_err(), "{statement} arrives");
-    }
+    let sends = DATAGRAMS.iter().map(|statement| python(statement, &path));
+    all_fail(&ground, sends, &[]);
+    assert!(socket.recv(&mut [0; 8]).is_err(), "something arrives");
 }
 
 #[test]
@@ -372,12 +379,12 @@ fn sandbox_shared_memory_of_others_is_out_of_reach() {
     if !is_there("sh") {
         return;
     }
+    let ground = Ground::new();
     for kernel in [
         &[][..],
         &[("FAILPOINTS", "no-namespaces=return")],
         &[("FAILPOINTS", "namespaces-halfway=return")],
     ] {
-        let ground = Ground::new();
         let name = format!("teddy-{}", uuid::Uuid::now_v7());
         let file = tempfile::Builder::new()
             .prefix(&name)
@@ -433,6 +440,7 @@ fn sandbox_memory_and_queues_with_a_number_are_out_of_reach() {
         let output = command.args(["-c", SHARED_BY_NUMBER, &number, &name, act]);
         words(&output.output().unwrap())
     };
+    let ground = Ground::new();
     for kernel in [
         &[][..],
         // Nothing is private there: a mount would cover the command's own directory.
@@ -440,7 +448,6 @@ fn sandbox_memory_and_queues_with_a_number_are_out_of_reach() {
         &[("FAILPOINTS", "no-namespaces=return")],
         &[("FAILPOINTS", "namespaces-halfway=return")],
     ] {
-        let ground = Ground::new();
         assert_eq!(from_outside(&ground, "make"), "found 4\n");
         let command = format!(
             "cat > try.py <<'END'{SHARED_BY_NUMBER}END\npython3 try.py {number} {name} remove"
@@ -478,8 +485,8 @@ fn sandbox_permissions_and_times_of_the_users_files_stay() {
     if !is_there("python3") || !are_namespaces_possible() {
         return;
     }
+    let ground = Ground::new();
     for backend in ["overlay", "checkout"] {
-        let ground = Ground::new();
         let setting = ["-c", &format!("worktree.backend={backend}")];
         // Makes the directories that the next command tries to change.
         let first = ground.execute_with(plan(&run("true")), &setting);
@@ -512,8 +519,8 @@ fn sandbox_permissions_and_times_of_the_users_files_stay() {
         // A command can change its own worktree and caches, which have other names in the report.
         let changed = report.lines().filter(|line| line.contains("changed /"));
         assert_eq!(changed.collect::<Vec<_>>(), [""; 0], "{backend}");
-        everything_works(&ground, backend);
     }
+    everything_works(&ground, "changes of permissions and times");
 }
 
 /// All directories in a directory, and itself. Leaves out what commands see as their own.
@@ -592,12 +599,12 @@ fn sandbox_no_overlay_empties_a_directory() {
     if !is_there("python3") {
         return;
     }
+    let ground = Ground::new();
+    let file = in_home(&ground, "work/file", "mine");
+    let inside = ground.outside().join("work/file");
+    std::fs::create_dir(inside.parent().unwrap()).unwrap();
+    std::fs::write(&inside, "mine").unwrap();
     for backend in ["overlay", "checkout"] {
-        let ground = Ground::new();
-        let file = in_home(&ground, "work/file", "mine");
-        let inside = ground.outside().join("work/file");
-        std::fs::create_dir(inside.parent().unwrap()).unwrap();
-        std::fs::write(&inside, "mine").unwrap();
         let homes = [ground.repo.beside("home"), ground.outside()];
         let attacks =
             homes.map(|home| format!("python3 -c \"$ATTACK\" '{}' \"$TMPDIR\"; ", home.display()));
@@ -609,8 +616,8 @@ fn sandbox_no_overlay_empties_a_directory() {
             plan(&run(&command)),
             &["-c", &format!("worktree.backend={backend}")],
         );
-        for file in [file, inside] {
-            let text = std::fs::read(&file).unwrap_or_default();
+        for file in [&file, &inside] {
+            let text = std::fs::read(file).unwrap_or_default();
             assert_eq!(text, b"mine", "{backend}: {}", tried.words);
         }
     }
@@ -621,8 +628,8 @@ fn sandbox_calls_that_act_for_a_command_are_refused() {
     if !is_there("python3") {
         return;
     }
+    let ground = Ground::new();
     for network in [false, true] {
-        let ground = Ground::new();
         let mut other = ground.repo.command("sleep").arg("300").spawn().unwrap();
         let checks = REFUSED_CALLS
             .iter()
@@ -718,24 +725,21 @@ fn attack_8_files_are_not_emptied_on_an_old_kernel() {
     if !is_there("python3") {
         return;
     }
+    let ground = Ground::new();
+    let canary = ground.outside().join("canary");
     for interface in 1..=2 {
-        let ground = Ground::new();
-        let canary = ground.outside().join("canary");
         let kernel = format!("landlock=return({interface})");
-        for statement in TRUNCATIONS {
-            let (code, said) = execute(
-                &ground,
-                &python(statement, &canary),
-                &[("FAILPOINTS", &kernel)],
-            );
-            assert_eq!(code, Some(1), "{statement}: {said}");
-            assert_eq!(std::fs::read(&canary).unwrap(), b"canary\n", "{statement}");
-        }
+        let truncations = TRUNCATIONS
+            .iter()
+            .map(|statement| python(statement, &canary));
+        all_fail(&ground, truncations, &[("FAILPOINTS", &kernel)]);
+        assert_eq!(std::fs::read(&canary).unwrap(), b"canary\n", "{kernel}");
     }
 }
 
 #[test]
 fn attack_8_an_old_kernel_is_not_said_to_confine() {
+    let ground = Ground::new();
     for (kernel, expected) in [
         (
             "landlock=return(0)",
@@ -748,7 +752,6 @@ fn attack_8_an_old_kernel_is_not_said_to_confine() {
             "partly sandboxed, network open nevertheless: ",
         ),
     ] {
-        let ground = Ground::new();
         let (_, said) = execute(&ground, "true", &[("FAILPOINTS", kernel)]);
         assert!(said.contains(&format!("({expected}")), "{kernel}: {said}");
 
@@ -776,9 +779,9 @@ fn attack_8_signals_that_are_not_kept_inside_are_said() {
     if availability() != Availability::Full {
         return;
     }
+    let ground = Ground::new();
     for interface in 3..=5 {
         let kernel = format!("landlock=return({interface})");
-        let ground = Ground::new();
         // To all processes it sends signal 0 only, which does no harm if it gets through.
         let command = "kill -9 $PPID; kill -0 -1 || echo refused; kill -9 -$PPID; echo alive";
         let (_, said) = execute(&ground, command, &[("FAILPOINTS", &kernel)]);

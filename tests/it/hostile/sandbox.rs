@@ -5,8 +5,9 @@
 
 use teddy::host::sandbox::{Availability, availability};
 
-use super::ground::{Ground, plan, run, words};
+use super::ground::{Ground, each_fails, none_passed, plan, run, words};
 use crate::plans;
+use crate::support::overlay::overlays;
 
 /// Commands that must fail in the sandbox. `OUT` is a directory outside of the project, `REPO` the
 /// user's repository, `HOME` the home directory. Over the user's files, `REPO` is the overlay: those
@@ -43,15 +44,14 @@ const CLOSED: &[&str] = &[
 ];
 
 /// Commands that work in their own repository and change nothing of the user's.
-const OWN: &[&str] = &[
+const OWN: [&str; 7] = [
     "git config user.name evil && test \"$(git config user.name)\" = evil",
     "git branch evil && git rev-parse evil",
     "git tag evil && git rev-parse evil",
-    "git update-ref -d refs/heads/main && ! git rev-parse main",
     "echo x > a.txt && git stash && git stash drop",
+    "git update-ref -d refs/heads/main && ! git rev-parse main",
     "! git for-each-ref | grep refs/teddy",
     "echo 'echo evil > ../evil' > $(git rev-parse --git-path hooks)/pre-commit || true",
-    "rm -rf .git",
 ];
 
 #[test]
@@ -59,23 +59,14 @@ fn what_a_command_does_to_its_own_repository_is_not_done_to_the_users() {
     for sandbox in ["on", "off"] {
         let ground = Ground::new();
         let before = ground.state();
-        for command in OWN {
+        let all = OWN.map(|command| format!("( {command} ) || exit 1; "));
+        for command in [&all.concat(), "rm -rf .git"] {
             let setting = format!("execute.sandbox={sandbox}");
             let tried = ground.execute_with(plan(&run(command)), &["-c", &setting]);
             assert_eq!(tried.code, 0, "{command}: {}", tried.words);
             assert_eq!(ground.state(), before, "{command}");
         }
     }
-}
-
-/// Pairs a backend with the commands to try in it.
-fn both_ways(backend: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
-    // Over the user's files, commands see what git ignores.
-    let is_visible = move |command: &&str| backend == "overlay" && command.contains("REPO/ignored");
-    let closed = CLOSED.iter().copied();
-    closed
-        .filter(move |command| !is_visible(command))
-        .map(move |command| (backend, command))
 }
 
 #[test]
@@ -96,34 +87,50 @@ fn a_command_reaches_nothing_but_its_worktree() {
         std::fs::write(path, text).unwrap();
     }
     ground.repo.put(".env", "hunter2").put("ignored", "hunter2");
-    let mut wrong = Vec::new();
-    for (backend, command) in ["overlay", "checkout"].into_iter().flat_map(both_ways) {
-        let is_covered = backend == "overlay" && command.contains("REPO");
-        let home = ground.repo.beside("home").display().to_string();
-        let command = command
-            .replace("OUT", ground.outside().to_str().unwrap())
-            .replace("REPO", ground.repo.path().to_str().unwrap());
-        let command = command
-            .replace("HOME", &home)
-            .replace("PORT", &server.local_addr().unwrap().port().to_string());
-        let (before, others) = (ground.state(), ground.others());
-        std::fs::write(ground.repo.beside("plan.md"), plan(&run(&command))).unwrap();
-        let keys = [("OPENAI_API_KEY", "hunter2"), ("MY_TOKEN", "hunter2")];
-        let setting = format!("worktree.backend={backend}");
-        let arguments = ["execute", "../plan.md", "-y", "--no-replan", "--json", "-c"];
-        let output = ground.teddy_with(&[&arguments[..], &[&setting]].concat(), &keys);
-        let told = words(&output);
-        // A command can change the overlay, and the user approved what becomes of the files.
-        let is_closed = match is_covered {
-            true => ground.others() == others,
-            false => output.status.code() == Some(1) && ground.state() == before,
+    // In a checkout, and over the user's files if that is possible here.
+    for backend in overlays()
+        .then_some("overlay")
+        .into_iter()
+        .chain(["checkout"])
+    {
+        let fill = |command: &&str| {
+            let command = command
+                .replace("OUT", ground.outside().to_str().unwrap())
+                .replace("REPO", ground.repo.path().to_str().unwrap());
+            command
+                .replace("HOME", ground.repo.beside("home").to_str().unwrap())
+                .replace("PORT", &server.local_addr().unwrap().port().to_string())
         };
-        if !is_closed || told.contains("hunter2") || server.accept().is_ok() {
-            wrong.push(format!("{backend}: {command}: {told}"));
+        // A command can change the overlay, and the user approved what becomes of the files. There,
+        // commands see what git ignores.
+        let is_over = backend == "overlay";
+        let (covered, closed): (Vec<&str>, Vec<&str>) = CLOSED
+            .iter()
+            .filter(|command| !is_over || !command.contains("REPO/ignored"))
+            .partition(|command| is_over && command.contains("REPO"));
+        let output_of = |commands: &[&str]| {
+            let script = each_fails(commands.iter().map(fill));
+            std::fs::write(ground.repo.beside("plan.md"), plan(&run(&script))).unwrap();
+            let keys = [("OPENAI_API_KEY", "hunter2"), ("MY_TOKEN", "hunter2")];
+            let setting = format!("worktree.backend={backend}");
+            let arguments = ["execute", "../plan.md", "-y", "--no-replan", "--json", "-c"];
+            let output = ground.teddy_with(&[&arguments[..], &[&setting]].concat(), &keys);
+            let told = words(&output) + &ground.ok(&["show", "@", "output/01.txt"]);
+            assert!(told.contains("tried all"), "{backend}: {told}");
+            assert!(!told.contains("hunter2"), "{backend}: {told}");
+            assert!(server.accept().is_err(), "{backend}: {told}");
+            told
+        };
+        let before = ground.state();
+        none_passed(&output_of(&closed));
+        assert_eq!(ground.state(), before, "{backend}");
+        if !covered.is_empty() {
+            let others = ground.others();
+            output_of(&covered);
+            assert_eq!(ground.others(), others, "{backend}");
         }
         ground.repo.put("a.txt", "one\n");
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
