@@ -25,10 +25,10 @@ fn sprung(ground: &Ground) -> bool {
 }
 
 /// Settings that an untrusted repository cannot make, and the key in the warning. `TRAP` is a
-/// program.
+/// program. Each second one is in the sample.
 const SETTINGS: &[(&str, &str)] = &[
-    ("preview_command: TRAP", "preview_command"),
     ("worktree: {setup: TRAP}", "worktree.setup"),
+    ("preview_command: TRAP", "preview_command"),
     ("worktree: {copy: ['ignored']}", "worktree.copy"),
     ("worktree: {link: ['../outside']}", "worktree.link"),
     ("worktree: {root: '../outside'}", "worktree.root"),
@@ -43,8 +43,8 @@ const SETTINGS: &[(&str, &str)] = &[
     ),
     ("models: {gpt: {api_key_command: [TRAP]}}", "models.gpt"),
     ("models: {gpt: {api_key_env: HOME}}", "models.gpt"),
-    ("models: {gpt: {headers: {x: y}}}", "models.gpt"),
     ("execute: {shell: TRAP}", "execute.shell"),
+    ("models: {gpt: {headers: {x: y}}}", "models.gpt"),
     ("execute: {sandbox: off}", "execute.sandbox"),
     ("execute: {network: true}", "execute.network"),
     ("execute: {writable: ['~/']}", "execute.writable"),
@@ -75,7 +75,8 @@ fn an_untrusted_repository_decides_nothing() {
     let ground = Ground::new();
     let trap = trap(&ground);
     let mut wrong = Vec::new();
-    for (text, key) in SETTINGS {
+    let step = if crate::WORLDS { 1 } else { 2 };
+    for (text, key) in SETTINGS.iter().step_by(step) {
         ground
             .repo
             .put(".teddy/config.yaml", text.replace("TRAP", &trap));

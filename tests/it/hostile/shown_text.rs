@@ -173,8 +173,8 @@ fn nothing_of_a_plan_moves_the_cursor() {
             &["show", "--json"],
         ],
     ];
-    // All of them, or one: another one for each row.
-    let step = if crate::WORLDS { 1 } else { groups.len() };
+    // All of them, or one for each second row: another one each time.
+    let step = if crate::WORLDS { 1 } else { 2 * groups.len() };
     for (number, (name, text)) in rows().into_iter().enumerate() {
         std::fs::write(&file, &text).unwrap();
         let executed = ground.teddy(&["execute", &file, "-y", "--no-replan"]);
