@@ -38,11 +38,13 @@ impl Ground {
         };
         ground.repo.commit("one");
         // `doctor --fix` sets it otherwise, and the settings of the user must stay as they are.
-        let shown = ["config", "log.excludeDecoration", "refs/teddy/"];
-        ground.repo.git(&shown);
+        let settings = ground.repo.path().join(".git/config");
+        let mut text = std::fs::read_to_string(&settings).unwrap();
+        text.push_str("[log]\n\texcludeDecoration = refs/teddy/\n");
+        std::fs::write(settings, text).unwrap();
         std::fs::create_dir(ground.outside()).unwrap();
         std::fs::write(ground.outside().join("canary"), "canary\n").unwrap();
-        ground.ok(&["new", "s"]);
+        ground.repo.workflow().new_session("s").done();
         ground
     }
 

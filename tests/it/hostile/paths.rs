@@ -1,5 +1,8 @@
 //! Forbidden paths in every field that names a file, one row per spelling.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use serde_json::Value;
 
 use super::ground::{Ground, create, edit, plan, read};
@@ -189,8 +192,12 @@ fn everywhere(value: &str) -> (String, Vec<&'static str>) {
 
 /// Checks that the value is refused in every action except `but`, that one message contains the
 /// expected text, and that nothing changes. Returns the violation, if any.
-fn accepted(ground: &Ground, (value, expected): Row, but: &[&str]) -> Option<String> {
-    let before = ground.state();
+fn accepted(
+    ground: &Ground,
+    before: &BTreeMap<PathBuf, String>,
+    (value, expected): Row,
+    but: &[&str],
+) -> Option<String> {
     let (text, actions) = everywhere(value);
     let tried = ground.execute(text);
     let diagnostics = tried.json["diagnostics"]
@@ -209,7 +216,7 @@ fn accepted(ground: &Ground, (value, expected): Row, but: &[&str]) -> Option<Str
         .iter()
         .any(|wrong| said(wrong, "message").contains(expected));
     let wrong = match () {
-        () if ground.state() != before => "it changed something".to_owned(),
+        () if ground.state() != *before => "it changed something".to_owned(),
         () if tried.code != 3 => format!("exit code {}: {}", tried.code, tried.words),
         () if !free.is_empty() => format!("accepted by {free:?}"),
         () if !worded => {
@@ -229,9 +236,10 @@ fn accepted(ground: &Ground, (value, expected): Row, but: &[&str]) -> Option<Str
 /// Checks every row. `but` returns the actions in which a value is valid.
 fn refused(rows: &[Row], but: fn(&str) -> &'static [&'static str]) {
     let ground = Ground::new();
+    let before = ground.state();
     let wrong: Vec<_> = rows
         .iter()
-        .filter_map(|row| accepted(&ground, *row, but(row.0)))
+        .filter_map(|row| accepted(&ground, &before, *row, but(row.0)))
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
