@@ -65,7 +65,7 @@ pub struct TestRepo {
 
 /// Tests of disks, and of what a command in a sandbox reaches beside its repository: it has a
 /// `/dev/shm` of its own.
-const ON_DISK: [&str; 35] = [
+const ON_DISK: &[&str] = &[
     "agents::acp",
     "agents::lanes",
     "agents::offered",
