@@ -1,16 +1,17 @@
-//! Real git servers on loopback: `git http-backend` behind a small HTTP server, and `git daemon`.
+//! Real git servers on loopback: `git http-backend` behind a small HTTP server, and a `git daemon`
+//! for each connection.
 //!
 //! Both serve the bare repositories of one directory, accept pushes and stop when dropped.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use crate::support::TestRepo;
 
@@ -31,7 +32,7 @@ pub struct WebServer {
     pub origin: String,
     /// Bytes of all response bodies.
     pub sent: Arc<AtomicUsize>,
-    stop: Arc<AtomicBool>,
+    _door: Door,
 }
 
 struct Backend {
@@ -44,39 +45,22 @@ struct Backend {
 
 impl WebServer {
     pub fn start(repo: &TestRepo, root: &Path, conduct: Conduct) -> WebServer {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let origin = format!("http://{}", listener.local_addr().unwrap());
-        let (stop, sent) = (Arc::new(AtomicBool::new(false)), Arc::default());
-        let git = repo.command("git");
-        let environment = git.get_envs();
-        let environment =
-            environment.filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
-        let backend = Arc::new(Backend {
+        let sent = Arc::default();
+        let backend = Backend {
             root: root.to_owned(),
-            environment: environment.collect(),
+            environment: environment(repo),
             conduct,
             dropped: AtomicBool::new(false),
             sent: Arc::clone(&sent),
+        };
+        let door = Door::open(move |stream| {
+            backend.serve(stream);
         });
-        let stopped = Arc::clone(&stop);
-        thread::spawn(move || {
-            while let Ok((stream, _)) = listener.accept() {
-                if stopped.load(Ordering::Relaxed) {
-                    return;
-                }
-                let backend = Arc::clone(&backend);
-                thread::spawn(move || backend.serve(stream));
-            }
-        });
-        WebServer { origin, sent, stop }
-    }
-}
-
-impl Drop for WebServer {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        // Wakes `accept`, so that the thread sees `stop`.
-        let _ = TcpStream::connect(self.origin.trim_start_matches("http://"));
+        WebServer {
+            origin: format!("http://{}", door.address),
+            sent,
+            _door: door,
+        }
     }
 }
 
@@ -230,62 +214,72 @@ fn fed(mut command: Command, input: Vec<u8>) -> Option<Vec<u8>> {
 pub struct Daemon {
     /// `git://host:port`.
     pub origin: String,
-    child: Child,
+    _door: Door,
 }
 
 impl Daemon {
     /// Allows everyone to fetch and push.
     pub fn start(repo: &TestRepo, root: &Path) -> Daemon {
-        for _ in 0..20 {
-            // Another process can take the port before the daemon does. The loop tries again then.
-            let port = TcpListener::bind("127.0.0.1:0")
-                .unwrap()
-                .local_addr()
-                .unwrap()
-                .port();
-            let mut git = repo.command("git");
-            git.args([
-                "daemon",
-                "--listen=127.0.0.1",
-                "--export-all",
-                "--reuseaddr",
-            ])
-            .args(["--enable=receive-pack", &format!("--port={port}")])
-            .arg(format!("--base-path={}", root.display()))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-            let mut child = git.spawn().unwrap();
-            let begun = Instant::now();
-            while begun.elapsed() < Duration::from_secs(10) {
-                if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                    let origin = format!("git://127.0.0.1:{port}");
-                    return Daemon { origin, child };
-                }
-                if child.try_wait().unwrap().is_some() {
-                    break;
-                }
-                thread::sleep(Duration::from_millis(10));
-            }
-            end(&mut child);
+        let environment = environment(repo);
+        let base = format!("--base-path={}", root.display());
+        let door = Door::open(move |stream| {
+            let mut git = command("git");
+            git.args(["daemon", "--inetd", "--export-all", "--enable=receive-pack"])
+                .arg(&base)
+                .env_clear()
+                .envs(environment.iter().map(|(name, value)| (name, value)))
+                .stdin(OwnedFd::from(stream.try_clone().unwrap()))
+                .stdout(OwnedFd::from(stream))
+                .stderr(Stdio::null());
+            let _ = git.status();
+        });
+        Daemon {
+            origin: format!("git://{}", door.address),
+            _door: door,
         }
-        panic!("git daemon does not start");
     }
 }
 
-impl Drop for Daemon {
+/// Accepts connections until it is dropped.
+struct Door {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+}
+
+impl Door {
+    fn open(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Door {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, serve) = (Arc::new(AtomicBool::new(false)), Arc::new(serve));
+        let stopped = Arc::clone(&stop);
+        thread::spawn(move || {
+            while let Ok((stream, _)) = listener.accept() {
+                if stopped.load(Ordering::Relaxed) {
+                    return;
+                }
+                let serve = Arc::clone(&serve);
+                thread::spawn(move || serve(stream));
+            }
+        });
+        Door { address, stop }
+    }
+}
+
+impl Drop for Door {
     fn drop(&mut self) {
-        end(&mut self.child);
+        self.stop.store(true, Ordering::Relaxed);
+        // Wakes `accept`, so that the thread sees `stop`.
+        let _ = TcpStream::connect(self.address);
     }
 }
 
-/// SIGTERM, not SIGKILL: the wrapper `git` forwards it to the daemon.
-fn end(child: &mut Child) {
-    if let Ok(id) = i32::try_from(child.id())
-        && let Some(id) = rustix::process::Pid::from_raw(id)
-    {
-        let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
-    }
-    let _ = child.wait();
+/// The variables that programs of a test get.
+fn environment(repo: &TestRepo) -> Vec<(OsString, OsString)> {
+    let git = repo.command("git");
+    let variables = git.get_envs();
+    variables
+        .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+        .collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test starts git itself")]
