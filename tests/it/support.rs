@@ -63,6 +63,16 @@ pub struct TestRepo {
     folder: tempfile::TempDir,
 }
 
+/// Returns all cases in `worlds`, and every `step`th one in `it`, from one that `first` chooses.
+pub fn sample<T>(
+    cases: impl IntoIterator<Item = T>,
+    step: usize,
+    first: usize,
+) -> impl Iterator<Item = T> {
+    let step = if crate::WORLDS { 1 } else { step };
+    cases.into_iter().skip(first % step).step_by(step)
+}
+
 /// Tests of disks, and of what a command in a sandbox reaches beside its repository: it has a
 /// `/dev/shm` of its own.
 const ON_DISK: &[&str] = &[

@@ -2,7 +2,7 @@
 
 mod bombs;
 mod builds;
-mod deep_folders;
+mod deep_directories;
 #[path = "../it/hostile/disk_swaps.rs"]
 mod disk_swaps;
 mod endless;

@@ -57,6 +57,7 @@ impl Disk {
     ///
     /// An `fsync` of an unrelated file comes just before. It commits ext4's journal with all names,
     /// but not the data of new files.
+    #[expect(clippy::disallowed_methods, reason = "it stands for another program")]
     fn cut(&mut self, repo: &TestRepo) {
         let elsewhere = std::fs::File::create(self.mount_point().join("elsewhere")).unwrap();
         elsewhere.sync_all().unwrap();

@@ -176,11 +176,11 @@ const CROWD: usize = if crate::WORLDS { 16 } else { 6 };
 
 /// Executes until it succeeds. Returns failures, except those that ask to try again after a `git
 /// gc`.
-fn insist(rig: &Rig, folder: &std::path::Path, args: &[&str]) -> Option<String> {
+fn insist(rig: &Rig, dir: &std::path::Path, args: &[&str]) -> Option<String> {
     for _ in 0..8 {
         let mut command = rig.teddy(&[args, &["-y", "--no-replan"]].concat());
         let output = command
-            .current_dir(folder)
+            .current_dir(dir)
             .env("TEDDY_LOCK_TIMEOUT", "60")
             .output()
             .unwrap();
@@ -256,7 +256,7 @@ fn a_crowd_on_few_sessions_in_two_worktrees_beside_everything_loses_nothing() {
             .enumerate()
             .map(|(at, plan)| {
                 let (rig, linked, failures) = (&rig, &linked, &failures);
-                let folder = if at % 2 == 0 {
+                let dir = if at % 2 == 0 {
                     rig.path()
                 } else {
                     linked.clone()
@@ -264,7 +264,7 @@ fn a_crowd_on_few_sessions_in_two_worktrees_beside_everything_loses_nothing() {
                 scope.spawn(move || {
                     failures.lock().unwrap().extend(insist(
                         rig,
-                        &folder,
+                        &dir,
                         &["-s", SESSIONS[at % 3], "execute", plan],
                     ))
                 })

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::killed_repo::{Rig, each_file, said};
+use crate::support::sample;
 
 /// Returns a rig with a session of two turns and a waiting plan.
 pub fn rig() -> Rig {
@@ -99,8 +100,7 @@ fn something_else_in_the_place_of_a_state_file_is_healed_or_named() {
         let first = ["teddy/pending.json", "refs/teddy/sessions/storm.lock"];
         files.splice(0..0, first.map(|name| inside(&rig, name)));
         files.retain(|file| !file.ends_with("teddy/own-packs"));
-        let step = if crate::WORLDS { 1 } else { 4 };
-        for file in files.into_iter().skip(at % step).step_by(step) {
+        for file in sample(files, 4, at) {
             let before = std::fs::read(&file).ok();
             if before.is_none() && file.exists() {
                 continue;

@@ -12,6 +12,7 @@ use teddy::host::fault::POINTS;
 
 use crate::killed_repo::{Rig, Saver, body, said, tag_of, verdict};
 use crate::support::overlay::overlays;
+use crate::support::sample;
 
 /// The file that both plans and the user write.
 const CONTESTED: &str = "d00/f00.txt";
@@ -236,8 +237,7 @@ fn edit_script(rig: &Rig, witness: &Path, number: usize) -> std::path::PathBuf {
 
 /// Outside of the `worlds` target, tries only every fifteenth point. The offset differs by command.
 fn points(under: Under) -> impl Iterator<Item = &'static str> {
-    let step = if crate::WORLDS { 1 } else { 15 };
-    POINTS.into_iter().skip(under as usize % step).step_by(step)
+    sample(POINTS, 15, under as usize)
 }
 
 /// Tries every point. Returns those that the command reached.

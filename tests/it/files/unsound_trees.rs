@@ -7,7 +7,7 @@ use serde_json::json;
 use teddy::text::git_file::refused;
 
 use crate::plans::{create, edit, execute, plan};
-use crate::support::{Output, TestRepo};
+use crate::support::{Output, TestRepo, sample};
 
 #[test]
 fn a_turn_records_no_tree_that_git_refuses() {
@@ -178,8 +178,7 @@ fn p45_a_content_that_git_refuses_is_refused_in_a_plan() {
 fn what_a_command_writes_and_git_refuses_is_left_out_and_named() {
     for (number, (path, text, why)) in refused_contents().into_iter().enumerate() {
         // Each content in a new and in a tracked file, or some in one of them.
-        let step = if crate::WORLDS { 1 } else { 4 };
-        for is_tracked in [false, true].into_iter().skip(number % step).step_by(step) {
+        for is_tracked in sample([false, true], 4, number) {
             let repo = TestRepo::on_disk()
                 .file("a.txt", "1\n")
                 .file("sub/b.txt", "b\n");

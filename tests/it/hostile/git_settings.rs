@@ -4,6 +4,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::ground::{Ground, create, plan, run, words};
+use crate::support::sample;
 
 /// Creates a program outside of the project that leaves a file when it runs.
 fn trap(ground: &Ground) -> String {
@@ -42,9 +43,7 @@ fn turn(ground: &Ground, number: usize, variables: &[(&str, &str)], staged: &str
         &[&["doctor", "--fix"], &["undo"], &["redo"]],
     ];
     // All of them, or a third: another one after each turn.
-    let step = if crate::WORLDS { 1 } else { 3 };
-    let commands = commands.iter().skip(number % step).step_by(step);
-    for args in commands.copied().flatten().copied() {
+    for args in sample(commands, 3, number).flatten().copied() {
         let output = ground.teddy_with(args, variables);
         if !output.status.success() {
             wrong.push(format!("{args:?}: {}", words(&output)));
@@ -71,12 +70,6 @@ fn turn(ground: &Ground, number: usize, variables: &[(&str, &str)], staged: &str
 /// Returns what the index of the user lists.
 fn staged_files(ground: &Ground) -> String {
     ground.repo.git(&["ls-files", "-s"])
-}
-
-/// Returns every row and its number, or in `it` every second one.
-fn sample<T>(rows: &[T]) -> impl Iterator<Item = (usize, &T)> {
-    let step = if crate::WORLDS { 1 } else { 2 };
-    rows.iter().enumerate().step_by(step)
 }
 
 #[test]
@@ -141,7 +134,7 @@ fn variables_of_git_lead_nowhere() {
         ],
     ];
     let (mut wrong, staged) = (Vec::new(), staged_files(&ground));
-    for (number, variables) in sample(rows) {
+    for (number, variables) in sample(rows.iter().enumerate(), 2, 0) {
         wrong.extend(
             turn(&ground, number, variables, &staged)
                 .into_iter()
@@ -290,7 +283,7 @@ fn settings_of_the_repository_run_nothing() {
         .repo
         .write(".gitattributes", "*.evil diff=evil merge=evil\n");
     let staged = staged_files(&ground);
-    for (number, (name, settings)) in sample(SETTINGS) {
+    for (number, (name, settings)) in sample(SETTINGS.iter().enumerate(), 2, 0) {
         let value = |value: &str| value.replace("TRAP", &trap).replace("OUT", &outside);
         settings
             .iter()

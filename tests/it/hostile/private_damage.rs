@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use super::ground::{Ground, everything_works, plan, run};
+use crate::support::sample;
 
 /// Sets `$g` to the git directory of the worktree, as a command finds it.
 const G: &str = "g=$(git rev-parse --absolute-git-dir); ";
@@ -39,14 +40,8 @@ fn after_the_last(ground: &Ground, name: &str, command: &str) -> (i32, String) {
     (tried.code, tried.words)
 }
 
-/// Returns every case, or in `it` a sample of them. In `it`, the command of the next case shows that
-/// the last one stopped nobody.
-fn sample<T>(cases: impl IntoIterator<Item = T>, step: usize) -> impl Iterator<Item = T> {
-    let step = if crate::WORLDS { 1 } else { step };
-    cases.into_iter().step_by(step)
-}
-
-/// Checks after one case of several that everything works. `it` checks it after the last one.
+/// Checks after one case of several that everything works. `it` checks it after the last one. There,
+/// the command of the next case shows that the last one stopped nobody.
 #[track_caller]
 fn everything_works_in_worlds(ground: &Ground, after: &str) {
     if crate::WORLDS {
@@ -61,7 +56,7 @@ fn attack_2_nothing_is_written_through_a_link_of_a_command() {
     let setup = "worktree.setup='true # once'";
     let names = ["teddy-index", "teddy-ready", "index", "HEAD", "config"];
     let links = ["docs/a", "docs/new"].map(|target| names.map(|name| (name, target)));
-    let links = sample(links.into_iter().flatten(), 2);
+    let links = sample(links.into_iter().flatten(), 2, 0);
     // The next command replaces another file, so that a whole turn sees each link.
     let commands =
         links.map(|(name, target)| format!("rm -f $g/{name}; ln -s HOME/{target} $g/{name}"));
@@ -198,7 +193,7 @@ fn unsound_commits() -> Vec<(&'static str, &'static str, String)> {
 fn attack_5_a_commit_that_is_not_sound_is_not_taken() {
     let ground = Ground::new();
     let cases = unsound_commits().into_iter().enumerate();
-    for (number, (name, why, made)) in sample(cases, 2) {
+    for (number, (name, why, made)) in sample(cases, 2, 0) {
         let command = format!(
             "c=$({made}) && mkdir -p $g/refs/heads && echo $c > $g/HEAD && echo {number} > a.txt"
         );
@@ -316,7 +311,7 @@ const VANDALISM: &[(&str, &str)] = &[
 #[test]
 fn attack_9_what_a_command_does_to_its_git_directory_stops_nobody() {
     let ground = Ground::new();
-    for (name, command) in sample(VANDALISM, 3) {
+    for (name, command) in sample(VANDALISM, 3, 0) {
         let others = ground.others();
         let (code, words) = after_the_last(&ground, name, &format!("{command}; true"));
         assert!(matches!(code, 0 | 1), "{name}: {words}");
@@ -344,7 +339,7 @@ fn attack_10_a_pipe_in_the_place_of_any_file_is_not_waited_at() {
         "locked",
         "ORIG_HEAD",
     ];
-    for name in sample(names, 2) {
+    for name in sample(names, 2, 0) {
         let command = format!("mkdir -p $(dirname $g/{name}); rm -f $g/{name}; mkfifo $g/{name}");
         let (code, words) = after_the_last(&ground, name, &command);
         assert_eq!(code, 0, "{name}: {words}");

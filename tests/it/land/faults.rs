@@ -7,8 +7,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use teddy::host::fault::POINTS;
 
 use crate::plans::{create, plan};
-use crate::support::TestRepo;
 use crate::support::landing::{check_clean, hook};
+use crate::support::{TestRepo, sample};
 
 /// What is the user's own all the time: staged, edited, new.
 const OWN: &str = " M edited.txt\nM  staged.txt\n?? new.txt";
@@ -110,9 +110,7 @@ fn make(repo: &TestRepo) {
 
 /// A plain `cargo test` tries every sixth point.
 fn points() -> impl Iterator<Item = &'static str> {
-    POINTS
-        .into_iter()
-        .step_by(if crate::WORLDS { 1 } else { 6 })
+    sample(POINTS, 6, 0)
 }
 
 #[test]
@@ -157,7 +155,7 @@ fn a_landing_survives_every_fault() {
 #[test]
 fn a_recovery_of_a_landing_survives_a_second_fault() {
     let repo = project();
-    for (first, second) in [
+    let pairs = [
         ("after-branch", "recover-start"),
         ("after-branch", "recover-landed"),
         ("after-branch", "after-index"),
@@ -166,10 +164,8 @@ fn a_recovery_of_a_landing_survives_a_second_fault() {
         ("after-index", "after-ref"),
         ("after-ref", "recover-published"),
         ("after-publish", "before-clear"),
-    ]
-    .into_iter()
-    .step_by(if crate::WORLDS { 1 } else { 2 })
-    {
+    ];
+    for (first, second) in sample(pairs, 2, 0) {
         make(&repo);
         let (case, before) = (format!("{first}, {second}"), state(&repo));
         let out = run(

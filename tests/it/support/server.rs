@@ -32,7 +32,7 @@ pub struct WebServer {
     pub origin: String,
     /// Bytes of all response bodies.
     pub sent: Arc<AtomicUsize>,
-    _door: Door,
+    _listener: Listener,
 }
 
 struct Backend {
@@ -53,13 +53,13 @@ impl WebServer {
             dropped: AtomicBool::new(false),
             sent: Arc::clone(&sent),
         };
-        let door = Door::open(move |stream| {
+        let listener = Listener::start(move |stream| {
             backend.serve(stream);
         });
         WebServer {
-            origin: format!("http://{}", door.address),
+            origin: format!("http://{}", listener.address),
             sent,
-            _door: door,
+            _listener: listener,
         }
     }
 }
@@ -214,7 +214,7 @@ fn fed(mut command: Command, input: Vec<u8>) -> Option<Vec<u8>> {
 pub struct Daemon {
     /// `git://host:port`.
     pub origin: String,
-    _door: Door,
+    _listener: Listener,
 }
 
 impl Daemon {
@@ -222,7 +222,7 @@ impl Daemon {
     pub fn start(repo: &TestRepo, root: &Path) -> Daemon {
         let environment = environment(repo);
         let base = format!("--base-path={}", root.display());
-        let door = Door::open(move |stream| {
+        let listener = Listener::start(move |stream| {
             let mut git = command("git");
             git.args(["daemon", "--inetd", "--export-all", "--enable=receive-pack"])
                 .arg(&base)
@@ -234,20 +234,20 @@ impl Daemon {
             let _ = git.status();
         });
         Daemon {
-            origin: format!("git://{}", door.address),
-            _door: door,
+            origin: format!("git://{}", listener.address),
+            _listener: listener,
         }
     }
 }
 
 /// Accepts connections until it is dropped.
-struct Door {
+struct Listener {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
 }
 
-impl Door {
-    fn open(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Door {
+impl Listener {
+    fn start(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Listener {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, serve) = (Arc::new(AtomicBool::new(false)), Arc::new(serve));
@@ -261,11 +261,11 @@ impl Door {
                 thread::spawn(move || serve(stream));
             }
         });
-        Door { address, stop }
+        Listener { address, stop }
     }
 }
 
-impl Drop for Door {
+impl Drop for Listener {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         // Wakes `accept`, so that the thread sees `stop`.

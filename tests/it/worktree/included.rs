@@ -1,8 +1,8 @@
 //! `.worktreeinclude` and `worktree.copy`: patterns of ignored files for a copy, as git reads them.
 
 use crate::plans::{execute, plan};
-use crate::support::TestRepo;
 use crate::support::overlay::CHECKOUT;
+use crate::support::{TestRepo, sample};
 
 /// Files that git ignores.
 const IGNORED: [&str; 12] = [
@@ -64,8 +64,7 @@ fn copied(repo: &TestRepo, session: &str) -> Vec<String> {
 #[test]
 fn patterns_match_inside_ignored_directories_as_in_git() {
     let repo = project();
-    let step = if crate::WORLDS { 1 } else { 3 };
-    for (at, patterns) in PATTERNS.iter().enumerate().step_by(step) {
+    for (at, patterns) in sample(PATTERNS.iter().enumerate(), 3, 0) {
         repo.put("../patterns", format!("{patterns}\n"));
         let listed = repo.git(&[
             "-c",

@@ -1,4 +1,4 @@
-//! Far more folders below each other than a path has room for.
+//! Far more nested directories than fit into a path.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::ground::{Ground, create, plan, run};
 use crate::support::TestRepo;
 
 #[test]
-fn attack_11_thirty_thousand_folders_below_each_other_cost_in_proportion() {
+fn attack_11_thirty_thousand_nested_directories_cost_in_proportion() {
     // In memory: on some disks it takes a millisecond to remove a directory.
     let memory = Path::new("/dev/shm");
     let repo = if memory.is_dir() {
