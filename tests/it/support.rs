@@ -73,6 +73,15 @@ pub fn sample<T>(
     cases.into_iter().skip(first % step).step_by(step)
 }
 
+/// Returns the seeds of a random test: `few` in `it`, `many` in `worlds`. `TEDDY_SEEDS` sets their number, and
+/// `TEDDY_SEED` the first one.
+pub fn seeds(few: u64, many: u64) -> std::ops::Range<u64> {
+    let number = |name| teddy::host::env::var(name).and_then(|text| text.parse().ok());
+    let first = number("TEDDY_SEED").unwrap_or(1);
+    let count = number("TEDDY_SEEDS").unwrap_or(if crate::WORLDS { many } else { few });
+    first..first + count
+}
+
 /// Tests of disks, and of what a command in a sandbox reaches beside its repository: it has a
 /// `/dev/shm` of its own.
 const ON_DISK: &[&str] = &[

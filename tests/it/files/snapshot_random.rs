@@ -9,7 +9,7 @@ use teddy::git::snapshot::limits::{Forced, SnapshotLimits};
 use teddy::git::snapshot::take_snapshot;
 
 use super::snapshot_check::check;
-use crate::support::TestRepo;
+use crate::support::{TestRepo, seeds};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -141,7 +141,7 @@ fn take(repo: &TestRepo, step: &Step) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if crate::WORLDS { 8 } else { 2 }, max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: seeds(2, 8).count() as u32, max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_history_gives_gits_tree(steps in proptest::collection::vec(step(), 1..25)) {

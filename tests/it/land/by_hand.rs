@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::plans::{create, edit, execute, plan};
 use crate::random_kills::Dice;
 use crate::support::landing::hook;
-use crate::support::{Output, TestRepo};
+use crate::support::{Output, TestRepo, seeds};
 
 /// Hooks, each with whether it stages files itself.
 const HOOKS: [(&str, &str, bool); 10] = [
@@ -192,14 +192,9 @@ fn play(seed: u64) {
     assert_eq!(log[0]["status"] == "landed", ours.is_made, "{case}");
 }
 
-/// `TEDDY_SEEDS` plays so many cases, `TEDDY_SEED` begins with another one. All cases are played, also
-/// after one that fails.
+/// All cases are played, also after one that fails.
 #[test]
 fn a_landing_equals_a_git_commit() {
-    let number = |name: &str| teddy::host::env::var(name).and_then(|text| text.parse().ok());
-    let count: u64 = number("TEDDY_SEEDS").unwrap_or(if crate::WORLDS { 12 } else { 3 });
-    let first = number("TEDDY_SEED").unwrap_or(1);
-    let seeds = first..first + count;
-    let failed = seeds.filter(|seed| std::panic::catch_unwind(|| play(*seed)).is_err());
+    let failed = seeds(3, 12).filter(|seed| std::panic::catch_unwind(|| play(*seed)).is_err());
     assert_eq!(failed.collect::<Vec<_>>(), [0; 0]);
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::plans::{create, edit_pairs, plan};
 use crate::random_kills::Dice;
-use crate::support::TestRepo;
+use crate::support::{TestRepo, seeds};
 
 /// How many files there are at first.
 const FILES: usize = 3;
@@ -238,11 +238,5 @@ fn play(seed: u64) {
 
 #[test]
 fn head_index_and_files_are_what_a_model_says() {
-    let seeds = teddy::host::env::var("TEDDY_SEEDS");
-    let count = seeds
-        .and_then(|seeds| seeds.parse().ok())
-        .unwrap_or(if crate::WORLDS { 3 } else { 1 });
-    for seed in 1..=count {
-        play(seed);
-    }
+    seeds(1, 3).for_each(play);
 }

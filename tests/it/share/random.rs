@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use crate::plans::{create, plan};
-use crate::support::TestRepo;
 use crate::support::remotes::two_people;
+use crate::support::{TestRepo, seeds};
 
 /// Both people use these names.
 const SESSIONS: [&str; 2] = ["add-auth", "other"];
@@ -204,7 +204,7 @@ fn listed(text: &str) -> BTreeMap<String, String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if crate::WORLDS { 4 } else { 1 }, max_shrink_iters: 30, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: seeds(1, 4).count() as u32, max_shrink_iters: 30, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn sessions_travel_and_nothing_is_overwritten(steps in proptest::collection::vec(step(), 6..16)) {

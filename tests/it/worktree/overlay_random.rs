@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::random_kills::Dice;
 use crate::support::overlay::{CHECKOUT, OVERLAY, files, overlays, project, run};
-use crate::support::{TestRepo, sample};
+use crate::support::{TestRepo, sample, seeds};
 
 /// Changes to files, each tried in an overlay and in a checkout.
 const DEEDS: [&str; 30] = [
@@ -62,8 +62,7 @@ fn any_deeds_one_after_another_come_to_the_same_over_the_files_and_in_a_copy() {
     if !overlays() {
         return;
     }
-    let worlds = teddy::host::env::var("TEDDY_WORLDS").and_then(|text| text.parse().ok());
-    for seed in 0..worlds.unwrap_or(if crate::WORLDS { 4 } else { 1 }) {
+    for seed in seeds(1, 4) {
         let mut dice = Dice(seed);
         // The two backends differ in what the next turn sees of nested repositories and ignored
         // files.

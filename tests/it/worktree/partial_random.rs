@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::plans::{create, execute, plan, read, replace};
 use crate::random_kills::Dice;
-use crate::support::{Output, TestRepo, names};
+use crate::support::{Output, TestRepo, names, seeds};
 use teddy::git::worktree;
 use teddy::git::worktree::{Extent, WorktreeTarget};
 
@@ -146,7 +146,7 @@ fn live(seed: u64) {
 
 #[test]
 fn a_part_shows_plans_what_the_whole_does_in_any_world() {
-    for seed in 0..if crate::WORLDS { 12 } else { 1 } {
+    for seed in seeds(1, 12) {
         live(seed * 7919 + 13);
     }
 }

@@ -1,6 +1,7 @@
 //! Random damage to everything that a command can reach. TeDDy must still work afterwards.
 
 use super::ground::{Ground, everything_works, plan, run};
+use crate::support::seeds;
 
 /// Damage to a target `T`. `HOME` is the user's home directory, `REPO` their repository.
 const DEEDS: &[&str] = &[
@@ -112,12 +113,11 @@ fn script(numbers: &mut Numbers) -> String {
 
 #[test]
 fn everything_works_after_random_damage_by_a_command() {
-    let rounds = teddy::host::env::var("TEDDY_VANDALS").and_then(|text| text.parse().ok());
     let ground = Ground::new();
     let home = ground.repo.beside("home");
     std::fs::create_dir_all(home.join("docs")).unwrap();
     std::fs::write(home.join("docs/a"), "mine\n").unwrap();
-    for seed in 0..rounds.unwrap_or(8_u64) {
+    for seed in seeds(8, 8) {
         let mut numbers = Numbers(seed);
         let text = script(&mut numbers)
             .replace("HOME", home.to_str().unwrap())
