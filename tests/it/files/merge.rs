@@ -43,7 +43,7 @@ fn git_merge(repo: &TestRepo, [base, ours, theirs]: [TreeId; 3]) -> Option<TreeI
         "merge-tree",
         "--write-tree",
         "--no-messages",
-        "-Xfind-renames=100%",
+        "-Xno-renames",
     ]);
     let output = command
         .args([

@@ -40,7 +40,12 @@ fn put(top: &Path, path: &str, dice: &mut Dice) {
         let _ = std::fs::remove_file(&place);
     }
     std::fs::create_dir_all(place.parent().unwrap()).unwrap();
-    let lines = ["1\n", "2\r\n", "3\n"];
+    // As in git, a file may keep other line ends than its attributes say while its content is the same.
+    let lines = if path.ends_with(".txt") {
+        ["1\r\n", "2\r\n", "3\r\n"]
+    } else {
+        ["1\n", "2\r\n", "3\n"]
+    };
     match (
         path.rsplit_once("/.git").map_or(path, |(_, name)| name),
         dice.below(8),
