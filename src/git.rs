@@ -24,7 +24,7 @@ pub mod object;
 pub mod open;
 pub mod parallel;
 pub(in crate::git) mod path_handle;
-pub(in crate::git) mod paths;
+pub mod paths;
 pub mod private_files;
 pub mod publish;
 pub mod reclean;

@@ -152,8 +152,7 @@ fn check_component(component: &str, first: bool) -> Result<(), PathError> {
         return Err(hidden.unwrap_or_else(|| PathError::ForeignControl(component.to_owned())));
     }
 
-    // `.teddy` is reserved only at the root.
-    if first && (folded == ".teddy" || is_short(&folded, "teddy")) {
+    if first && is_teddy_dir(component) {
         return Err(hidden.unwrap_or_else(|| PathError::TeddyInternal(component.to_owned())));
     }
 
@@ -168,6 +167,12 @@ pub fn is_foreign_control_dir(name: &[u8]) -> bool {
     FOREIGN_CONTROL_DIRS
         .iter()
         .any(|other| other.as_bytes() == name)
+}
+
+/// Returns whether some file system takes a name for `.teddy`, which is reserved at the root.
+pub fn is_teddy_dir(name: &str) -> bool {
+    let folded = fold_component(name);
+    folded == ".teddy" || is_short(&folded, "teddy")
 }
 
 fn is_git(folded: &str) -> bool {

@@ -16,6 +16,7 @@ mod namespaces;
 mod object_permissions;
 mod objects;
 mod other_worktrees;
+mod own_files;
 mod paths;
 mod private;
 mod private_damage;

@@ -7,7 +7,6 @@ use gix::ObjectId;
 use gix::index::entry::stat::Options;
 use gix::index::entry::{Mode, Stat};
 use gix::objs::tree::EntryKind;
-use gix::validate::path::component;
 use rustix::fd::OwnedFd;
 
 use super::cache::{CacheOrigin, CachedDir, CachedName, Times, mark};
@@ -16,7 +15,7 @@ use super::dir_scan::{DirTask, Listing, Scanned};
 use super::limits::{LeftOut, Reason, display_path};
 use super::tracked::{Frozen, Name, Names, Tracked};
 use crate::git::open::plain;
-use crate::git::paths;
+use crate::git::paths::{self, is_valid_link_name, is_valid_name};
 use crate::git::refs::choose;
 use crate::git::snapshot::context::{self, IgnoreRules};
 use crate::git::snapshot::dir_scan::stat_all;
@@ -548,24 +547,6 @@ pub(super) fn inherited_entry(name: &[u8], kind: EntryKind, id: ObjectId) -> Cac
         origin: CacheOrigin::Inherited,
     }
 }
-
-pub(super) fn is_valid_name(name: &[u8]) -> bool {
-    gix::validate::path::component(name.into(), None, PROTECTED_NAMES).is_ok()
-}
-
-/// Returns whether git allows a symlink of this name in a tree: not for a spelling of
-/// `.gitmodules`.
-pub(super) fn is_valid_link_name(name: &[u8]) -> bool {
-    let mode = Some(component::Mode::Symlink);
-    gix::validate::path::component(name.into(), mode, PROTECTED_NAMES).is_ok()
-}
-
-/// Refuses names that some file system treats as git's own.
-const PROTECTED_NAMES: component::Options = component::Options {
-    protect_windows: false,
-    protect_hfs: true,
-    protect_ntfs: true,
-};
 
 pub(super) enum Embedded {
     At(ObjectId),

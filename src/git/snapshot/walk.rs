@@ -18,10 +18,10 @@ use super::context::ScanContext;
 use super::dir_scan::{DirTask, Listing, OpenDir, Scanned};
 use super::limits::{LeftOut, Reason, display_path};
 use super::list::DirListing;
-use crate::git::paths;
+use crate::git::paths::{self, is_valid_link_name};
 use crate::git::snapshot::context::IgnoreRules;
 use crate::git::snapshot::dir_scan::{NAMES_PER_THREAD, map_parts};
-use crate::git::snapshot::list::{self, classify_entry, is_valid_link_name};
+use crate::git::snapshot::list::{self, classify_entry};
 use crate::git::stat::{
     NameKind, NameStat, each_name, is_absent, is_exhausted, open_dir, open_to_list, stat_fd,
     stat_name,

@@ -14,6 +14,7 @@ use std::path::Path;
 use crate::git::diff::{self, TreeChange};
 use crate::git::keep::damaged::FsTime;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
+use crate::git::paths::is_valid_link_name;
 use crate::git::private_files::PrivateFiles;
 use crate::git::repository::Repository;
 use crate::git::snapshot::{self, Snapshot};
@@ -24,6 +25,7 @@ use crate::git::worktree::layer::{ChangedIgnored, LayerScan};
 use crate::git::worktree::moved::{Before, Moved};
 use crate::project::Project;
 use crate::session::meta::NotCaptured;
+use crate::text::path::{is_teddy_dir, must_be_file};
 use crate::text::sanitize::sanitize_line;
 use crate::workspace::snapshot::not_captured;
 
@@ -92,6 +94,7 @@ impl<'a> WorktreeCapture<'a> {
 
         self.not_captured = not_captured(&snapshot);
         self.tree = snapshot.tree;
+        self.leave_own(written)?;
         self.leave_links()?;
         self.leave_repositories()?;
         self.take_moved()?;
@@ -114,6 +117,22 @@ impl<'a> WorktreeCapture<'a> {
             }
         }
         self.edit(&edits)
+    }
+
+    /// Only TeDDy changes its own files: they configure the next turn, and choose what is sent to the model.
+    fn leave_own(&mut self, written: &[Vec<u8>]) -> anyhow::Result<()> {
+        let mut changes = diff::changes(self.repository(), self.start, self.tree)?;
+        changes.retain(|change| is_own(&change.path) && !written.contains(&change.path));
+        if let Some(first) = changes.first() {
+            let why = match changes.len() {
+                1 => "no command changes TeDDy's own files".to_owned(),
+                count => format!("no command changes TeDDy's own files ({} more)", count - 1),
+            };
+            self.exclude(&first.path, why);
+        }
+
+        let edits = changes.into_iter().map(|change| (change.path, change.old));
+        self.edit(&edits.collect())
     }
 
     fn leave_repositories(&mut self) -> anyhow::Result<()> {
@@ -158,10 +177,14 @@ impl<'a> WorktreeCapture<'a> {
         let moved = self
             .before
             .moved(self.worktree, &deleted, self.start, self.tree)?;
-        let (opaque_moves, readable_moves): (Vec<Moved>, Vec<Moved>) =
-            moved.into_iter().partition(|moved| moved.opaque);
-
-        let paths: Vec<Vec<u8>> = readable_moves.into_iter().map(|moved| moved.to).collect();
+        let (mut refused, mut paths) = (Vec::new(), Vec::new());
+        for moved in moved {
+            let old = repository.entry(self.start, &moved.from)?;
+            match refused_place(&moved, old.as_ref()) {
+                Some(place) => refused.push((moved, old, place)),
+                None => paths.push(moved.to),
+            }
+        }
         if !paths.is_empty() {
             self.tree = snapshot::snapshot_paths(repository, self.tree, &paths)?.tree;
             let names: HashSet<String> = paths.iter().map(|path| display_path(path)).collect();
@@ -169,15 +192,12 @@ impl<'a> WorktreeCapture<'a> {
         }
 
         let mut edits = TreeEdits::new();
-        for Moved { from, to, .. } in opaque_moves {
+        for (Moved { from, to, .. }, old, place) in refused {
             if repository.entry(self.tree, &from)?.is_none() {
-                edits.insert(from.clone(), repository.entry(self.start, &from)?);
-                let from = display_path(&from);
-                let why = format!(
-                    "moved into a repository of its own; `{}` stays",
-                    sanitize_line(&from)
-                );
+                let name = display_path(&from);
+                let why = format!("moved into {place}; `{}` stays", sanitize_line(&name));
                 self.exclude(&to, why);
+                edits.insert(from, old);
             }
         }
 
@@ -195,10 +215,17 @@ impl<'a> WorktreeCapture<'a> {
             return Ok(());
         }
 
+        // A file keeps its time when a directory above it is moved.
+        let gone = changes.iter().filter(|change| change.new.is_none());
+        let gone: HashSet<_> = gone
+            .filter_map(|change| Some(change.old.as_ref()?.id))
+            .collect();
+
         let mut edits = TreeEdits::new();
-        let new = changes.into_iter().filter(|change| change.old.is_none());
-        for TreeChange { path, .. } in new {
-            if self.worktree.is_older(&path, self.began) {
+        for TreeChange { path, old, new } in changes {
+            let is_moved = new.is_some_and(|new| gone.contains(&new.id));
+            let is_new = old.is_none() && !is_moved;
+            if is_new && self.worktree.is_older(&path, self.began) {
                 let why = "an earlier turn made it, where git ignored it";
                 self.exclude(&path, why.to_owned());
                 edits.insert(path, None);
@@ -236,6 +263,29 @@ impl<'a> WorktreeCapture<'a> {
         if self.not_captured.iter().all(|file| file.path != path) {
             self.not_captured.push(NotCaptured { path, reason });
         }
+    }
+}
+
+fn is_own(path: &[u8]) -> bool {
+    let top = path.split(|byte| *byte == b'/').next().unwrap_or_default();
+    is_teddy_dir(&display_path(top))
+}
+
+/// Describes a place whose files cannot be in a turn. `old` is the entry that was moved there.
+fn refused_place(moved: &Moved, old: Option<&TreeEntry>) -> Option<&'static str> {
+    let is_link = old.is_some_and(|old| old.mode == EntryMode::Link);
+    let mut dirs = moved.to.split(|byte| *byte == b'/');
+    let name = dirs.next_back().unwrap_or_default();
+    if moved.opaque {
+        Some("a repository of its own")
+    } else if is_own(&moved.to) {
+        Some("TeDDy's own directory")
+    } else if is_link && !is_valid_link_name(name) {
+        Some("a name that git refuses for a link")
+    } else if dirs.any(|dir| must_be_file(&display_path(dir))) {
+        Some("a directory, and git requires a file of this name")
+    } else {
+        None
     }
 }
 

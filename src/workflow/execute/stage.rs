@@ -13,12 +13,12 @@ use super::capture::WorktreeCapture;
 use super::prepare::{PreparedWorktree, prepare};
 use crate::git::fingerprint::{self, Fingerprint};
 use crate::git::keep::damaged::{self, FsTime};
-use crate::git::object::{CommitId, TreeId, writer};
+use crate::git::object::{BlobId, CommitId, TreeId, writer};
 use crate::git::snapshot;
 use crate::git::worktree::moved::{Before, keep_unstored};
 use crate::git::worktree::private::ImportedCommits;
 use crate::git::worktree::{Extent, SessionWorktree};
-use crate::host::file::{FileMode, Root};
+use crate::host::file::FileMode;
 use crate::host::overlay::path_in_overlay;
 use crate::host::sandbox::Network;
 use crate::host::shell::{self, Script, Shell};
@@ -92,7 +92,7 @@ pub(in crate::workflow) fn perform(
     };
 
     let (mut ran, pages, outlived) = run_in(project, env, &prepared, approved, user)?;
-    if let Err(error) = finish_memos(&prepared, approved, &ran) {
+    if let Err(error) = finish_memos(env, &prepared, approved, &ran) {
         ran.cut_short(&error);
     }
 
@@ -213,11 +213,16 @@ fn run_in(
     Ok((ran, tools.pages, outlived))
 }
 
-fn finish_memos(prepared: &PreparedWorktree, approved: &Approved, ran: &Ran) -> anyhow::Result<()> {
+fn finish_memos(
+    env: &RunEnv<'_>,
+    prepared: &PreparedWorktree,
+    approved: &Approved,
+    ran: &Ran,
+) -> anyhow::Result<()> {
     // A memo describes the state after the whole plan.
     if ran.is_whole() {
         fault::point("before-memos")?;
-        apply_memos(&prepared.root()?, approved).context("applying the memos")?;
+        apply_memos(env, prepared, approved).context("applying the memos")?;
     }
     fault::point("after-run")
 }
@@ -335,20 +340,28 @@ pub(super) fn runs_commands(approved: &Approved) -> bool {
         .any(|action| action.kind.command().is_some())
 }
 
-fn apply_memos(root: &Root, approved: &Approved) -> anyhow::Result<()> {
+fn apply_memos(
+    env: &RunEnv<'_>,
+    prepared: &PreparedWorktree,
+    approved: &Approved,
+) -> anyhow::Result<()> {
     let changes: Vec<MemoChange> = approved.memos().cloned().collect();
     if changes.is_empty() {
         return Ok(());
     }
 
-    let path = Path::new(MEMOS);
-    let old = match root.kind(path)? {
-        None => None,
-        Some(_) => Some(root.read(path, memo::MAX_MEMO_FILE as u64)?),
-    };
+    // A command could have changed the file in the worktree.
+    let repository = &prepared.worktree.repository;
+    let old = repository.entry(env.tree, MEMOS.as_bytes())?;
+    let old = old.filter(|entry| entry.mode.is_file());
+    let old = old
+        .map(|entry| repository.blob(BlobId::of(entry.id)))
+        .transpose()?;
     let text = String::from_utf8_lossy(old.as_deref().unwrap_or_default());
     let new = memo::apply_to_file(&text, &changes);
-    match old {
+
+    let (root, path) = (prepared.root()?, Path::new(MEMOS));
+    match root.kind(path)? {
         None => root.create_new(path, new.as_bytes(), FileMode::Plain)?,
         Some(_) => root.replace(path, new.as_bytes())?,
     }

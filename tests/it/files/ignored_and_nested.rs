@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::plans::{create, execute, plan};
-use crate::support::{TestRepo, overlay};
+use crate::support::TestRepo;
+use crate::support::overlay::{self, CHECKOUT, OVERLAY, overlays};
 
 fn project() -> TestRepo {
     let repo = TestRepo::new()
@@ -305,4 +306,30 @@ fn a_rule_that_a_restore_brings_back_makes_no_file_seem_deleted() {
     let workspace = repo.workflow().status()["workspace"].clone();
     assert_eq!(workspace["changed"], json!([]));
     assert_eq!(workspace["missing"], json!([]));
+}
+
+/// Regression: in a copy, files in a directory that was moved with its rules counted as those of an earlier
+/// turn, and were deleted.
+#[test]
+fn a_directory_that_is_moved_with_its_rules_takes_its_files_along() {
+    for (backend, command) in [
+        (CHECKOUT, "mv pkg lib"),
+        (CHECKOUT, "git mv pkg lib && git commit -qm moved"),
+        (CHECKOUT, "mv pkg lib; echo build/ >> .gitignore"),
+        (OVERLAY, "mv pkg lib"),
+    ] {
+        if backend == OVERLAY && !overlays() {
+            continue;
+        }
+        let repo = TestRepo::new()
+            .file("pkg/.gitignore", "*.o\n")
+            .file("pkg/a.py", "a\n");
+        repo.commit("init");
+        repo.done(&["new", "demo"]);
+        let moves = plan("Move", &[execute(command)]);
+        let out = repo.teddy_reads(&["-q", "execute", "-", "-y", "-c", backend], moves);
+        assert_eq!(out.code, 0, "{command}: {out}");
+        assert_eq!(repo.read("lib/a.py"), "a\n", "{backend} {command}: {out}");
+        assert!(!repo.path().join("pkg/a.py").exists(), "{command}: {out}");
+    }
 }
