@@ -38,10 +38,12 @@ pub struct Received {
     pub remarks: Vec<String>,
 }
 
+/// `visible` are the object stores that the commands could read.
 pub(in crate::git) fn receive(
     repository: &Repository,
     git: &Root,
     before: CommitId,
+    visible: Vec<gix::OdbHandle>,
 ) -> anyhow::Result<Received> {
     let mut received = Received {
         commit: None,
@@ -58,7 +60,7 @@ pub(in crate::git) fn receive(
         return Ok(received);
     }
 
-    match import_head(repository, git, head, before) {
+    match import_head(repository, git, head, before, visible) {
         Ok(true) => received.commit = Some(head),
         Ok(false) => {}
         Err(error) => match error.downcast::<UnsoundCommit>() {
@@ -79,10 +81,11 @@ fn import_head(
     git: &Root,
     head: CommitId,
     before: CommitId,
+    visible: Vec<gix::OdbHandle>,
 ) -> anyhow::Result<bool> {
     let quarantine = Quarantine::new(repository)?;
     let store = ForeignStore::new(repository, git, &quarantine);
-    let Collected { new, edges, pack } = collect_objects(repository, store, head)?;
+    let Collected { new, edges, pack } = collect_objects(repository, store, visible, head)?;
     let follows = edges.iter().any(|&edge| {
         edge == before || history::is_ancestor(repository, before, edge).unwrap_or(false)
     });
@@ -206,7 +209,8 @@ fn is_direct_ref(git: &Root, path: &Path) -> bool {
         .is_ok_and(|text| text.first().is_some_and(u8::is_ascii_hexdigit))
 }
 
-// Packs the objects that an untrusted HEAD reaches and the user's repository lacks.
+// Packs the objects that an untrusted HEAD reaches and that the commands did not borrow. What they could
+// not read, such as a secret that was staged once, they cannot make reachable by naming its id.
 //
 // Fails if there are too many objects, or if their total size is too large.
 
@@ -215,7 +219,7 @@ const MAX_BYTES: u64 = 2 << 30;
 
 struct Collected {
     new: usize,
-    /// Commits of the user's repository that are parents of new ones.
+    /// Commits that the commands could read and that are parents of new ones.
     edges: Vec<CommitId>,
     /// The new objects; `None` if there are none.
     pack: Option<Pack>,
@@ -223,8 +227,7 @@ struct Collected {
 
 struct CollectWalk<'a> {
     repository: &'a Repository,
-    /// Existing objects, as of the start.
-    existing: gix::OdbHandle,
+    visible: Vec<gix::OdbHandle>,
     store: ForeignStore<'a>,
     visited: HashSet<ObjectId>,
     bytes: u64,
@@ -234,15 +237,12 @@ struct CollectWalk<'a> {
 fn collect_objects(
     repository: &Repository,
     store: ForeignStore<'_>,
+    visible: Vec<gix::OdbHandle>,
     head: CommitId,
 ) -> anyhow::Result<Collected> {
-    let mut existing = repository.gix.objects.clone();
-    // Looking up a missing object makes gix load new packs once.
-    existing.exists(&repository.gix.object_hash().null());
-    existing.refresh_never();
     let mut walk = CollectWalk {
         repository,
-        existing,
+        visible,
         store,
         visited: HashSet::new(),
         bytes: 0,
@@ -271,7 +271,8 @@ impl CollectWalk<'_> {
         next: &mut Vec<(ObjectId, Kind)>,
     ) -> anyhow::Result<()> {
         let hash = self.repository.gix.object_hash();
-        if id == ObjectId::empty_tree(hash) || self.existing.exists(&id) {
+        let is_visible = self.visible.iter().any(|store| store.exists(&id));
+        if id == ObjectId::empty_tree(hash) || is_visible {
             if kind == Kind::Commit {
                 self.collected.edges.push(CommitId(id));
             }
@@ -281,7 +282,9 @@ impl CollectWalk<'_> {
         let Some((is, data)) = self.store.read(id)? else {
             // In a partial clone, the server can have this object. git's connectivity check decides
             // whether it was promised.
-            let may_be_promised = self.repository.is_partial() && kind != Kind::Commit;
+            let may_be_promised = self.repository.is_partial()
+                && kind != Kind::Commit
+                && !self.repository.gix.objects.exists(&id);
             anyhow::ensure!(
                 may_be_promised,
                 UnsoundCommit(format!("object {id} is missing"))

@@ -15,6 +15,7 @@ use anyhow::Context as _;
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::config::{File, Source};
+use gix::objs::Exists as _;
 use gix::refs::Target;
 
 use super::root::GIT;
@@ -101,7 +102,7 @@ impl SessionWorktree {
         let Some(git) = self.open_git_dir() else {
             return Ok(ImportedCommits::default());
         };
-        let received = incoming::receive(user, &git, before)?;
+        let received = incoming::receive(user, &git, before, self.visible_stores(user)?)?;
         let mut tracked = self.staged(&git, user.gix.object_hash());
 
         if let Some(commit) = received.commit {
@@ -118,6 +119,22 @@ impl SessionWorktree {
             tracked: tracked.into_iter().collect(),
             remarks: received.remarks,
         })
+    }
+
+    /// Opens the object stores from which the commands' git directory borrowed.
+    fn visible_stores(&self, user: &Repository) -> anyhow::Result<Vec<gix::OdbHandle>> {
+        let store = self.record.visible().join(visible::OBJECTS);
+        let others = user.gix.objects.store_ref().alternate_db_paths();
+        let others = others.during("reading alternates")?;
+        let mut stores = Vec::new();
+        for dir in [store].into_iter().chain(others) {
+            let mut store: gix::OdbHandle = gix::odb::at(dir, user.gix.object_hash())?.into();
+            // Nothing is added to them. Looking up a missing object loads all packs.
+            store.exists(&user.gix.object_hash().null());
+            store.refresh_never();
+            stores.push(store);
+        }
+        Ok(stores)
     }
 
     /// Opens the git directory that commands left. Its content is untrusted.

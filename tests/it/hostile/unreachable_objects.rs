@@ -215,3 +215,34 @@ fn objects_on_another_file_system_are_seen_and_hidden_alike() {
         check_hidden_after(&first, ground, &[hidden], more);
     });
 }
+
+/// Regression: a tree or a commit of the command's own could name such an object, which the turn then
+/// reached.
+#[test]
+fn naming_a_hidden_object_does_not_make_it_reachable() {
+    in_each_backend(|ground, more| {
+        let blob = stage_once(ground, "key 1\n");
+        let [commit, _] = amend_away(ground, "key 2\n");
+        let tree = format!("printf '100644 blob {blob}\\tkey\\n' | git mktree --missing");
+        for made in [
+            format!("tree=$({tree}); parents='-p HEAD'"),
+            format!("tree=$(git rev-parse HEAD^{{tree}}); parents='-p HEAD -p {commit}'"),
+        ] {
+            let command = format!(
+                "{made}; {{ echo tree $tree; set -- $parents; while [ $# -gt 0 ]; do \
+                echo parent $(git rev-parse $2); shift 2; done; \
+                echo 'author a <a@b> 1 +0000'; echo 'committer a <a@b> 1 +0000'; echo; echo x; }} > c; \
+                id=$(git hash-object -t commit -w --literally c); echo $id > .git/HEAD; rm c"
+            );
+            let tried = ground.execute_with(plan(&run(&command)), more);
+            assert_eq!(tried.code, 0, "{command}: {}", tried.words);
+            let report = ground.ok(&["show"]);
+            assert!(report.contains(" is missing"), "{report}");
+        }
+        let reached = ground.repo.git(&["rev-list", "--objects", "--all"]);
+        assert!(
+            !reached.contains(&blob) && !reached.contains(&commit),
+            "{reached}"
+        );
+    });
+}
