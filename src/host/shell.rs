@@ -9,7 +9,7 @@ mod interpreter;
 mod leftovers;
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub use interpreter::{
 pub use leftovers::end_orphans;
 use leftovers::{RunMarker, VARIABLE};
 
-use super::file::{PRIVATE_FILE, make_dirs};
+use super::file::{PRIVATE_FILE, Root, make_dirs, remove_below};
 use super::inherited::ChildKind;
 pub use super::supervisor::GRACE;
 use super::supervisor::{
@@ -52,6 +52,7 @@ pub const EXIT_TIMED_OUT: i32 = 124;
 pub const EXIT_NOT_STARTED: i32 = 127;
 
 const SCRIPT: &str = "execute.sh";
+const TEMPORARY: &str = "tmp";
 
 #[derive(Debug, Clone)]
 pub struct Script {
@@ -243,7 +244,15 @@ impl ScriptFiles {
     }
 
     fn temporary(&self) -> PathBuf {
-        self.dir.path().join("tmp")
+        self.dir.path().join(TEMPORARY)
+    }
+}
+
+impl Drop for ScriptFiles {
+    /// Also removes directories that a command closed.
+    fn drop(&mut self) {
+        let _ =
+            Root::open(self.dir.path()).and_then(|root| remove_below(&root, OsStr::new(TEMPORARY)));
     }
 }
 

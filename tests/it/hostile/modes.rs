@@ -69,3 +69,19 @@ fn what_is_ours_is_closed_to_other_users() {
         assert_eq!(found, Vec::<String>::new(), "{backend}");
     }
 }
+
+/// Regression: go's module cache has such directories, and the script's directory stayed for each.
+#[test]
+fn closed_directories_in_the_temporary_one_are_removed() {
+    let ground = Ground::new();
+    let temporary = ground.repo.beside("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    let command =
+        "cd \"$TMPDIR\"; mkdir ro no; touch ro/x no/x; chmod 555 ro; chmod 000 no; chmod 500 .";
+    let file = ground.repo.beside("plan.md");
+    std::fs::write(&file, plan(&run(command))).unwrap();
+    let args = ["execute", file.to_str().unwrap(), "-y"];
+    let output = ground.teddy_with(&args, &[("TMPDIR", temporary.to_str().unwrap())]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
+}
