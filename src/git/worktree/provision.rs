@@ -5,7 +5,7 @@
 //! git, a pattern also matches in a directory that other rules exclude.
 
 use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::git::paths;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::host::env;
-use crate::host::file::Root;
+use crate::host::file::{Root, open_regular};
 use crate::text::path::is_foreign_control_dir;
 
 /// Ignored directories with dependencies, which a copy links to unless a setting names them.
@@ -66,6 +66,8 @@ const ACTIVE_ENVIRONMENT: &str = "VIRTUAL_ENV";
 /// File in the workspace that lists what to copy, in the syntax of `.gitignore`.
 pub const INCLUDE_FILE: &str = ".worktreeinclude";
 const MAX_INCLUDE: u64 = 1 << 20;
+/// Number of first bytes of a copied file in which keys are searched.
+const MAX_SEARCHED: u64 = 256 << 10;
 
 /// Patterns of ignored files to transfer, in the syntax of `.gitignore`.
 #[derive(Debug, Clone, Default)]
@@ -461,13 +463,25 @@ impl<'a> Walker<'a> {
         while let Some(entry) = all.pop() {
             if entry.is_dir {
                 all.extend(self.inside(&entry)?);
-            } else if !self.limits.is_secret(&entry.path) || self.explicit.excludes(&entry.path) {
+            } else if self.explicit.excludes(&entry.path) || !self.is_secret(&entry.path) {
                 self.copy_file(&entry.path)
                     .with_context(|| format!("copying `{}`", entry.path.to_str_lossy()))?;
             }
         }
 
         Ok(())
+    }
+
+    fn is_secret(&self, path: &[u8]) -> bool {
+        if self.limits.is_secret(path) {
+            return true;
+        }
+        let Ok(file) = open_regular(&self.source(path)) else {
+            return false;
+        };
+        let mut bytes = Vec::new();
+        let is_read = file.take(MAX_SEARCHED).read_to_end(&mut bytes).is_ok();
+        is_read && self.limits.key_in(path, &bytes).is_some()
     }
 
     /// Copies one file or symlink with its mtime. Skips a file with the same type, size and mtime.

@@ -100,3 +100,15 @@ fn patterns_match_inside_ignored_directories_as_in_git() {
     }
     assert_eq!(copied(&repo, "none"), [""; 0]);
 }
+
+#[test]
+fn a_file_with_a_key_is_copied_only_if_the_settings_name_it() {
+    let repo = project();
+    let key = "api_token = \"sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEf\"\n";
+    repo.write("top.cfg", key);
+    repo.write(".worktreeinclude", "*.cfg\n");
+    assert_eq!(copied(&repo, "one"), ["with space.cfg"]);
+
+    repo.git(&["config", "--add", "teddy.worktree.copy", "[top.cfg]"]);
+    assert_eq!(copied(&repo, "two"), ["top.cfg", "with space.cfg"]);
+}
