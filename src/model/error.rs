@@ -126,10 +126,12 @@ pub enum ModelError {
         detail: String,
     },
     #[error(
-        "the call would cost about ${estimate:.2}, ${session_cost:.2} is spent, and the limit is ${limit:.2}; nothing was sent"
+        "{}${session_cost:.2} is spent, and the limit is ${limit:.2}; nothing was sent",
+        would_cost(*estimate)
     )]
     CostLimit {
-        estimate: f64,
+        /// `None` if the price is not known before.
+        estimate: Option<f64>,
         session_cost: f64,
         limit: f64,
     },
@@ -235,6 +237,12 @@ fn provider_step(partial: &str) -> &'static str {
         "" => "answered with an error",
         _ => "stopped in the middle of its answer",
     }
+}
+
+fn would_cost(estimate: Option<f64>) -> String {
+    estimate.map_or_else(String::new, |dollars| {
+        format!("the call would cost about ${dollars:.2}, ")
+    })
 }
 
 fn colon(detail: &str) -> String {

@@ -193,18 +193,23 @@ impl Model for MeteredModel<'_> {
         // Only the input is estimated. The length of the answer is unknown, so the last request can
         // exceed the limit.
         let CostBudget { used, limit } = &*self.budget;
-        if let Estimate::Dollars(estimate, _) = self.estimate(request)
-            && used.get() + estimate > *limit
-        {
+        let spent = used.get();
+        let (is_beyond, estimate) = match self.estimate(request) {
+            Estimate::Dollars(estimate, _) => (spent + estimate > *limit, Some(estimate)),
+            // An agent can report its cost afterwards.
+            Estimate::Unknown => (spent > 0.0 && spent >= *limit, None),
+            Estimate::Free => (false, None),
+        };
+        if is_beyond {
             return Err(ModelError::CostLimit {
                 estimate,
-                session_cost: used.get(),
+                session_cost: spent,
                 limit: *limit,
             });
         }
 
         let answer = self.ask(request, watch)?;
-        used.set(used.get() + self.charge(&answer));
+        used.set(spent + self.charge(&answer));
         Ok(answer)
     }
 }

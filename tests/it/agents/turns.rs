@@ -489,6 +489,22 @@ fn the_limit_stops_a_resumed_conversation_at_its_true_sum() {
     ");
 }
 
+/// Regression: an agent without a price was started, paid and discarded again and again.
+#[test]
+fn no_agent_starts_once_the_limit_is_used_up() {
+    let repo = project("cost 1.0; echo 1 > n.txt; message 'One.'");
+    repo.done(&["new", "demo"]);
+    repo.done(&["plan", "-m", "go"]);
+    repo.done(&["execute", "-y"]);
+    insta::assert_snapshot!(repo.printed(&["-c", "limits.cost=1", "plan", "-m", "go"]), @"
+    --- stderr
+    Asking scripted with about [n] tokens, no price set
+    error: $1.00 is spent, and the limit is $1.00; nothing was sent
+    hint: raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
+    exit code 1
+    ");
+}
+
 #[test]
 fn what_an_agent_costs_counts_where_nothing_comes_of_it() {
     let repo = project("cost 0.5; echo half > half.txt; kill -9 $$");
