@@ -99,6 +99,10 @@ impl Repository {
         let repo = repo.map_err(|error| explain_failure(start, &error))?;
         let repository = Repository::validate(repo, home, purpose)?;
 
+        if let Some(error) = explain_other_files(&repository, start) {
+            return Err(error);
+        }
+
         // Only the configuration, which is read by now, tells where these are.
         for (key, name) in [
             ("core.excludesFile", "ignore"),
@@ -388,6 +392,21 @@ fn explain_failure(start: &Path, error: &gix::Error) -> OpenError {
     OpenError::Damaged(git_dir, format!("{error:#}"))
 }
 
+/// With `GIT_DIR` alone, git takes the current directory for the top of the files.
+fn explain_other_files(repository: &Repository, start: &Path) -> Option<OpenError> {
+    let is_set = |name: &str| env::var_os(name).is_some();
+    let is_elsewhere = is_set("GIT_WORK_TREE")
+        || (repository.gix.config_snapshot())
+            .string("core.worktree")
+            .is_some();
+    if !is_set("GIT_DIR") || is_elsewhere || repository.is_bare() {
+        return None;
+    }
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (workdir, start) = (real(repository.workdir()), real(start));
+    (workdir != start).then_some(OpenError::OtherFiles(workdir, start))
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error("`{0}` is not in a git repository")]
@@ -421,6 +440,8 @@ pub enum OpenError {
         /// The configuration file with that setting.
         file: PathBuf,
     },
+    #[error("`GIT_DIR` names the repository of `{0}`, but for git its files are then in `{1}`")]
+    OtherFiles(PathBuf, PathBuf),
     #[error(transparent)]
     Irregular(#[from] Irregular),
     #[error("`{0}` belongs to another user")]
@@ -461,6 +482,10 @@ impl OpenError {
             OpenError::Elsewhere { file, .. } => format!(
                 "`git config --file {} --unset core.worktree`, or set `GIT_WORK_TREE` to the directory",
                 quote_path(file)
+            ),
+            OpenError::OtherFiles(workdir, _) => format!(
+                "set `GIT_WORK_TREE={}`, or run TeDDy there",
+                quote_path(workdir)
             ),
             OpenError::Irregular(irregular) => {
                 format!("`ls -lL {}` shows what it is", quote_path(&irregular.path))

@@ -167,6 +167,29 @@ fn in_another_folder_by_option_and_by_variables() {
     ");
 }
 
+/// git takes the current directory for the files of the repository that `GIT_DIR` names.
+#[test]
+fn a_repository_named_without_its_files_is_refused_elsewhere() {
+    let (repo, other) = (project(), project());
+    let mut command = other.teddy_command(&["status"]);
+    command
+        .env("GIT_DIR", repo.path().join(".git"))
+        .current_dir(other.path());
+    let shown = Output::of(&mut command).shown(&other);
+    let shown = shown.replace(repo.path().to_str().unwrap(), "[named]");
+    insta::assert_snapshot!(shown, @"
+    --- stderr
+    error: `GIT_DIR` names the repository of `[named]`, but for git its files are then in `[dir]/repo`
+    hint: set `GIT_WORK_TREE=[named]`, or run TeDDy there
+    exit code 1
+    ");
+    let mut command = repo.teddy_command(&["status"]);
+    command
+        .env("GIT_DIR", repo.path().join(".git"))
+        .current_dir(repo.path());
+    assert_eq!(Output::of(&mut command).code, 0);
+}
+
 #[test]
 fn a_plan_file_is_looked_for_in_the_folder_in_use() {
     let repo = project();
