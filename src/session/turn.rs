@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::artifact::{self, Artifacts, MAX_MODEL_MESSAGE};
 use super::meta::{self, Meta, NextMeta, RestoreCommand, Restored, SCHEMA, Status};
 use super::name::SessionName;
-use super::publication::Delta;
+use super::publication::{Delta, Publication};
 use crate::git::object::{Commit, CommitId, TreeId};
 use crate::git::repository::Repository;
 use crate::text::beginning;
@@ -56,8 +56,12 @@ impl Turn {
         id: CommitId,
     ) -> anyhow::Result<Turn> {
         // The commit's parents are current; the ids in `meta.yaml` are those from before a rewrite.
-        let mut turn = Turn::read_as_recorded(repository, session, id)?;
-        if let (Some(workspace), Some(after)) = (&mut turn.meta.workspace, turn.workspace)
+        Ok(Turn::read_as_recorded(repository, session, id)?.with_current_files(repository))
+    }
+
+    /// With the workspace commits that exist now.
+    pub(super) fn with_current_files(mut self, repository: &Repository) -> Turn {
+        if let (Some(workspace), Some(after)) = (&mut self.meta.workspace, self.workspace)
             && workspace.after != after
         {
             let recorded = Delta {
@@ -66,10 +70,9 @@ impl Turn {
             };
             let current = recorded.rewritten(repository, after);
             (workspace.before, workspace.after) = (current.before, current.after);
-            turn.rewritten = true;
+            self.rewritten = true;
         }
-
-        Ok(turn)
+        self
     }
 
     /// Like [`Turn::read`], with the workspace commits that `meta.yaml` names, even if they are not
@@ -157,6 +160,35 @@ impl Turn {
         Ok(trailer(&message, "Teddy-Session")
             .and_then(|name| SessionName::from_ref(name.trim()).ok())
             .unwrap_or_else(|| self.session.clone()))
+    }
+
+    /// Whether a publication can be that of this turn. One that changed files, and a restore, has its
+    /// own; any other turn has the one that was current, of any turn.
+    pub fn is_published_by(
+        &self,
+        repository: &Repository,
+        publication: &Publication,
+    ) -> anyhow::Result<bool> {
+        let Some(files) = &self.meta.workspace else {
+            return Ok(false);
+        };
+        let is_restore = self.meta.status == Status::Restored;
+        if !is_restore && files.before == files.after {
+            return Ok(true);
+        }
+
+        let is_same_change = match publication.change {
+            None => is_restore,
+            // A rewrite can find another `before` in one of the two.
+            Some(change) => {
+                let is_same_start = self.rewritten || change.before == files.before;
+                !is_restore && is_same_start && change.after == files.after
+            }
+        };
+        let session = self.recorded_session(repository)?;
+        Ok(is_same_change
+            && publication.turn == self.number()
+            && publication.session == session.as_str())
     }
 
     /// Only a turn that archives the change of its session runs without a plan.

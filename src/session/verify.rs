@@ -274,8 +274,17 @@ impl TurnCheck<'_> {
         let Some(id) = self.turn.publication else {
             return;
         };
+        let turn = self.turn.clone().with_current_files(self.repository);
+        let is_its_own = |publication: &Publication| {
+            let is_its_own = turn.is_published_by(self.repository, publication);
+            is_its_own.unwrap_or_default()
+        };
         match Publication::read(self.repository, id) {
-            Ok(Some(_)) => {}
+            Ok(Some(publication)) if is_its_own(&publication) => {}
+            Ok(Some(_)) => self.fault(
+                "PB7",
+                format!("its publication {id} names another turn, or other changes than its own"),
+            ),
             Ok(None) => self.fault("T3", format!("its third parent {id} is not a publication")),
             Err(error) => self.fault("T3", format!("its third parent: {error:#}")),
         }

@@ -178,6 +178,12 @@ impl<'a> Stacks<'a> {
     pub fn expected(&self, turn: &Turn) -> anyhow::Result<Stack<CommitId>> {
         match self.own(turn)? {
             Some((id, publication)) => Ok(publication.target_stack(id)),
+            // The stack before it would pass for its own.
+            None if is_patch(turn)
+                && turn.publication.is_some_and(|id| self.repository.has(id)) =>
+            {
+                Err(says_nothing(turn))
+            }
             None => self.after(turn),
         }
     }
@@ -197,12 +203,16 @@ impl<'a> Stacks<'a> {
         }
     }
 
-    /// `None` if the turn names none, or the commit is missing.
+    /// `None` if the turn names none, the commit is missing, or it says other things than the turn.
     fn publication(&self, turn: &Turn) -> anyhow::Result<Option<(CommitId, Publication)>> {
         let Some(id) = turn.publication.filter(|id| self.repository.has(*id)) else {
             return Ok(None);
         };
-        Ok(Publication::read(self.repository, id)?.map(|publication| (id, publication)))
+        let Some(publication) = Publication::read(self.repository, id)? else {
+            return Ok(None);
+        };
+        let is_its_own = turn.is_published_by(self.repository, &publication)?;
+        Ok(is_its_own.then_some((id, publication)))
     }
 
     /// Unlike `publication`, skips one that the turn only inherited because it changed nothing.
@@ -220,11 +230,7 @@ impl<'a> Stacks<'a> {
     /// The publication of a turn that changed files.
     pub fn id(&self, turn: &Turn) -> anyhow::Result<CommitId> {
         let own = self.own(turn)?;
-        let own = own.with_context(|| {
-            let number = turn.number();
-            format!("turn {number} does not say what it changed in your files")
-        })?;
-        Ok(own.0)
+        own.map(|(id, _)| id).ok_or_else(|| says_nothing(turn))
     }
 
     pub fn patch(&self, id: CommitId) -> anyhow::Result<Rc<Patch>> {
@@ -273,6 +279,11 @@ impl<'a> Stacks<'a> {
 
         Ok(patch.session.clone())
     }
+}
+
+fn says_nothing(turn: &Turn) -> anyhow::Error {
+    let number = turn.number();
+    anyhow::anyhow!("turn {number} does not say what it changed in your files")
 }
 
 /// Returns `true` if a turn changed files, applied or not.

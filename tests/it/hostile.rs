@@ -2,6 +2,7 @@
 //! attack per row.
 
 mod bundles;
+mod claims;
 mod confined;
 mod disk;
 mod disk_swaps;

@@ -6,7 +6,7 @@ use crate::support::TestRepo;
 use crate::support::remotes::two_people;
 
 /// Ada, Ben and the server, to which Ada has pushed her session.
-fn world() -> (TestRepo, TestRepo, PathBuf) {
+pub(super) fn world() -> (TestRepo, TestRepo, PathBuf) {
     let (ada, ben) = two_people();
     let server = ada.beside("server.git");
     ada.git(&[
@@ -19,10 +19,16 @@ fn world() -> (TestRepo, TestRepo, PathBuf) {
 }
 
 /// Runs git on the index of a forged turn.
-type ForgeGit<'a> = &'a dyn Fn(&[&str]) -> String;
+pub(super) type ForgeGit<'a> = &'a dyn Fn(&[&str]) -> String;
 
 /// Pushes a session whose newest turn has other files. `edit` changes an index of them.
-fn forge(ada: &TestRepo, name: &str, edit: &dyn Fn(ForgeGit<'_>)) {
+pub(super) fn forge(ada: &TestRepo, name: &str, edit: &dyn Fn(ForgeGit<'_>)) {
+    let parents = ada.git(&["log", "-1", "--format=%P", "teddy/sessions/add-auth"]);
+    forge_onto(ada, name, &parents, edit);
+}
+
+/// Like [`forge`], with other parents, separated by spaces.
+pub(super) fn forge_onto(ada: &TestRepo, name: &str, parents: &str, edit: &dyn Fn(ForgeGit<'_>)) {
     let index = ada.beside("forged");
     let _ = std::fs::remove_file(&index);
     let git = |args: &[&str]| {
@@ -39,7 +45,7 @@ fn forge(ada: &TestRepo, name: &str, edit: &dyn Fn(ForgeGit<'_>)) {
     let tree = git(&["write-tree"]);
     let message = git(&["log", "-1", "--format=%B", "teddy/sessions/add-auth"]);
     let mut args = vec!["commit-tree".to_owned(), tree, "-m".to_owned(), message];
-    for parent in git(&["log", "-1", "--format=%P", "teddy/sessions/add-auth"]).split(' ') {
+    for parent in parents.split(' ') {
         args.extend(["-p".to_owned(), parent.to_owned()]);
     }
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -53,7 +59,7 @@ fn forge(ada: &TestRepo, name: &str, edit: &dyn Fn(ForgeGit<'_>)) {
 }
 
 /// Adds a file to the index of a forged turn.
-fn put(ada: &TestRepo, git: ForgeGit<'_>, path: &str, text: &str) {
+pub(super) fn put(ada: &TestRepo, git: ForgeGit<'_>, path: &str, text: &str) {
     let file = ada.beside("text");
     std::fs::write(&file, text).unwrap();
     let id = git(&["hash-object", "-w", file.to_str().unwrap()]);
@@ -67,7 +73,8 @@ fn put(ada: &TestRepo, git: ForgeGit<'_>, path: &str, text: &str) {
 
 /// Checks that `teddy fetch` takes the honest session, refuses the forged one, and leaves
 /// everything readable.
-fn check(ben: &TestRepo, name: &str, words: &[&str]) {
+#[track_caller]
+pub(super) fn check(ben: &TestRepo, name: &str, words: &[&str]) {
     let out = ben.teddy(&["fetch"]);
     out.check(
         1,
