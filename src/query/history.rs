@@ -23,7 +23,7 @@ use crate::session::requests::{MAX_LIST_SIZE, RequestState, Requests, UserReques
 use crate::session::store::SessionTip;
 use crate::session::turn::{Turn, in_next};
 use crate::workspace::changed::{Changed, changed_since};
-use crate::workspace::landing::landed_as;
+use crate::workspace::landing::{LandingClaims, landed_as};
 use crate::workspace::stack::{Stacks, is_patch};
 
 pub const REWRITTEN: &str = "another tool, such as `git filter-branch` or `git filter-repo`, has rewritten this session; its turns are shown with the commits that exist now";
@@ -317,10 +317,13 @@ pub struct LatestLanding {
 /// Among the last turns.
 pub fn latest_landing(project: &Project, tip: &Turn) -> anyhow::Result<Option<LatestLanding>> {
     let mut since = Vec::new();
+    let mut claims = LandingClaims::new(&project.repository, &tip.session);
     for turn in project.store().history(tip.clone()).take(MAX_TURNS_BACK) {
         let turn = turn?;
         let number = turn.number();
-        let Some(landed) = turn.meta.landed else {
+        let claim = turn.meta.landed.as_ref();
+        let landed = claim.and_then(|claim| claims.believed(number, turn.commit, claim));
+        let Some(landed) = landed else {
             since.push(turn);
             continue;
         };
@@ -365,7 +368,8 @@ fn turns_to_land(project: &Project, tip: &Turn, since: &[Turn]) -> anyhow::Resul
     let is_waiting = |turn: &&Turn| {
         let after = turn.meta.workspace.as_ref().map(|files| files.after);
         let is_there = after.is_some_and(|after| applied.contains(&after));
-        is_there && is_patch(turn) && turn.meta.restored.is_none()
+        let is_own = turn.meta.restored.is_none() && turn.meta.landed.is_none();
+        is_there && is_patch(turn) && is_own
     };
     let waiting: Vec<&Turn> = since.iter().filter(is_waiting).rev().collect();
     let numbers = || waiting.iter().map(|turn| turn.number()).collect();

@@ -20,6 +20,7 @@ use crate::session::meta::{Landed, ModelUse, Status};
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
+use crate::workspace::landing::LandingClaims;
 use crate::workspace::stack::Stacks;
 use crate::workspace::{drift, snapshot};
 
@@ -94,8 +95,26 @@ pub fn log(project: &Project, most: usize) -> anyhow::Result<Vec<LogRow>> {
         rows
     };
 
+    withhold_landings(project, &session, rows.iter_mut());
     mark_unapplied(project, &tip, &mut rows)?;
     Ok(rows)
+}
+
+/// Leaves the landings that are believed. Rows come newest first. The cache keeps what the turns say,
+/// because the commits can arrive later.
+fn withhold_landings<'a>(
+    project: &Project,
+    session: &SessionName,
+    rows: impl Iterator<Item = &'a mut LogRow>,
+) {
+    let mut claims = None;
+    for row in rows {
+        if let Some(claim) = row.landed.take() {
+            let claims =
+                claims.get_or_insert_with(|| LandingClaims::new(&project.repository, session));
+            row.landed = claims.believed(row.number, row.commit, &claim);
+        }
+    }
 }
 
 /// Newest first. `not_brought` is not filled in.
@@ -126,11 +145,12 @@ fn whole_log(project: &Project, session: &SessionName, tip: Turn) -> anyhow::Res
 
     let rows = cache.take_up_to(met);
     let is_worth_it = new.rows.len() > FEW;
-    let rows = new.after(rows);
+    let mut rows = new.after(rows);
     if is_worth_it {
         cache.keep(&rows);
     }
 
+    withhold_landings(project, session, rows.iter_mut().rev());
     Ok(rows)
 }
 
@@ -204,7 +224,9 @@ fn mark_unapplied(project: &Project, tip: &Turn, rows: &mut [LogRow]) -> anyhow:
 /// Without `not_brought`.
 pub fn row(project: &Project, turn: &Turn) -> anyhow::Result<LogRow> {
     let depth = nesting(project, turn)?;
-    row_at(project, turn, depth, &mut FilesBudget::default())
+    let mut row = row_at(project, turn, depth, &mut FilesBudget::default())?;
+    withhold_landings(project, &turn.session, std::iter::once(&mut row));
+    Ok(row)
 }
 
 fn row_at(
@@ -403,7 +425,8 @@ pub fn walk_rows(project: &Project, session: &SessionName, most: usize) -> Walke
             Vec::new()
         }
     };
-    let rows = rows.into_iter().rev().collect();
+    let mut rows: Vec<LogRow> = rows.into_iter().rev().collect();
+    withhold_landings(project, session, rows.iter_mut());
     WalkedRows {
         rows,
         error: first_error,

@@ -43,7 +43,7 @@ use crate::workspace::drift::{
 };
 use crate::workspace::file_move::{FileMove, find_conflict_markers};
 use crate::workspace::files_turn::FilesTurn;
-use crate::workspace::landing::landed_as;
+use crate::workspace::landing::{LandingClaims, landed_as};
 use crate::workspace::notice::obstacles;
 use crate::workspace::snapshot::{RecordedFiles, commit_of};
 use crate::workspace::stack::record::{Recorder, Written, publication};
@@ -268,9 +268,12 @@ impl Restore<'_> {
         let repository = &self.session.project.repository;
         let current = refs::branch_or_head(repository)?;
         let mut landed_commits = Vec::new();
+        let mut claims = LandingClaims::new(repository, &self.tip().session);
         // A turn lands after it was recorded.
         for turn in self.session.turns.landings_after(*oldest)? {
-            let Some(landed) = turn.meta.landed else {
+            let claim = turn.meta.landed.as_ref();
+            let landed = claim.and_then(|claim| claims.believed(turn.number(), turn.commit, claim));
+            let Some(landed) = landed else {
                 continue;
             };
             for commit in landed.commits {

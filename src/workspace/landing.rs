@@ -22,8 +22,10 @@ use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
 use crate::host::fault;
 use crate::host::file::{read_regular, write_atomic};
+use crate::session::journal::Journal;
 use crate::session::meta::{Landed, LandedCommit, LandedTurn, Status};
 use crate::session::name::SessionName;
+use crate::session::store::Store;
 use crate::session::turn::Turn;
 use crate::text::sanitize::sanitize_line;
 use crate::workspace::complete::{Completed, SessionMove, complete};
@@ -152,6 +154,64 @@ pub fn landed_as(
     }
     let is_it = |message: &str| has_turns(message, &landed.turns);
     find_commit_by_message(repository, branch, MAX_SEARCHED, &is_it)
+}
+
+/// Which landings of a session are believed: a turn from elsewhere can name any commit. Asked newest
+/// turn first.
+pub struct LandingClaims<'a> {
+    repository: &'a Repository,
+    journal: Journal,
+    foreign: Option<CommitId>,
+    /// Turns from here on can have been recorded here.
+    next: Option<(u64, CommitId)>,
+}
+
+impl<'a> LandingClaims<'a> {
+    pub fn new(repository: &'a Repository, session: &SessionName) -> LandingClaims<'a> {
+        let journal = Journal::new(&repository.teddy_dir());
+        let tip = Store { repository }.tip(session).ok();
+        let own = tip.as_ref();
+        let own = own.and_then(|tip| journal.own_tip(session, tip.commit));
+        LandingClaims {
+            repository,
+            foreign: own.and_then(|own| own.foreign),
+            next: tip
+                .filter(|_| own.is_some())
+                .map(|tip| (tip.number(), tip.commit)),
+            journal,
+        }
+    }
+
+    /// What a turn, by number and commit, says and this repository shows: the commits that exist with
+    /// the trailers of their turns, or all if the turn was recorded here.
+    pub fn believed(&mut self, number: u64, turn: CommitId, claim: &Landed) -> Option<Landed> {
+        let is_shown = |landed: &&LandedCommit| {
+            let commit = self.repository.commit(landed.commit);
+            let has_turns = commit.is_ok_and(|commit| has_turns(&commit.message, &landed.turns));
+            has_turns && !landed.turns.is_empty()
+        };
+        let commits: Vec<LandedCommit> = claim.commits.iter().filter(is_shown).cloned().collect();
+        if commits.len() == claim.commits.len() || self.is_recorded_here(number, turn) {
+            return Some(claim.clone());
+        }
+        let branch = claim.branch.clone();
+        (!commits.is_empty()).then_some(Landed { branch, commits })
+    }
+
+    fn is_recorded_here(&mut self, number: u64, turn: CommitId) -> bool {
+        while let Some((at, id)) = self.next {
+            if self.foreign == Some(id) || self.journal.is_adopted(id) {
+                self.next = None;
+            } else if at <= number {
+                return id == turn;
+            } else {
+                let commit = self.repository.commit(id).ok();
+                let previous = commit.and_then(|commit| commit.parents.first().copied());
+                self.next = at.checked_sub(1).zip(previous);
+            }
+        }
+        false
+    }
 }
 
 pub fn landings_dir(checkout: &Checkout<'_>) -> PathBuf {

@@ -21,7 +21,7 @@ use crate::session::publication::Stack;
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
 use crate::workspace::file_move::{changes_between, trees_of};
-use crate::workspace::landing::{landed_as, turns_named};
+use crate::workspace::landing::{LandingClaims, landed_as, turns_named};
 use crate::workspace::snapshot;
 use crate::workspace::stack::{Stacks, is_patch};
 
@@ -382,9 +382,13 @@ fn find_removed(
 fn removed_turns(project: &Project, tip: &Turn, branch: &str) -> anyhow::Result<HashSet<Uuid>> {
     let (mut there, mut removed) = (HashSet::new(), HashSet::new());
     let mut searched = 0;
+    let mut claims = LandingClaims::new(&project.repository, &tip.session);
     for turn in project.store().history(tip.clone()) {
-        let landed = turn?.meta.landed;
-        let Some(landed) = landed.filter(|landed| landed.branch == branch) else {
+        let turn = turn?;
+        let claim = turn.meta.landed.as_ref();
+        let claim = claim.filter(|landed| landed.branch == branch);
+        let landed = claim.and_then(|claim| claims.believed(turn.number(), turn.commit, claim));
+        let Some(landed) = landed else {
             continue;
         };
         for commit in &landed.commits {
@@ -455,12 +459,14 @@ fn candidates(
 ) -> anyhow::Result<Vec<Turn>> {
     let (mut candidates, mut landed) = (Vec::new(), HashSet::<Uuid>::new());
     let mut undone = UndoneTurns::default();
+    let mut claims = LandingClaims::new(&project.repository, &tip.session);
     for turn in project.store().history(tip.clone()) {
         let turn = turn?;
         let number = turn.number();
         undone.add_restore(&turn);
         // Newest first, so a landing comes before the turns that it landed.
-        if let Some(landing) = &turn.meta.landed {
+        let claim = turn.meta.landed.as_ref();
+        if let Some(landing) = claim.and_then(|it| claims.believed(number, turn.commit, it)) {
             let turns = landing.commits.iter().flat_map(|commit| &commit.turns);
             landed.extend(turns.map(|turn| turn.turn_id));
         }

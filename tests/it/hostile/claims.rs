@@ -1,6 +1,6 @@
 //! Turns of another user that say what is not so.
 
-use super::remote::{check, forge_onto, world};
+use super::remote::{check, forge, forge_onto, put, world};
 use crate::support::TestRepo;
 
 const TIP: &str = "teddy/sessions/add-auth";
@@ -10,6 +10,14 @@ fn enter(ben: &TestRepo, name: &str) {
     let refspec = format!("refs/teddy/sessions/{name}:refs/teddy/sessions/{name}");
     ben.git(&["fetch", "-q", "origin", &refspec]);
     ben.done(&["switch", name]);
+}
+
+/// Forges a newest turn whose `meta.yaml` is edited.
+fn forge_meta(ada: &TestRepo, name: &str, edit: &dyn Fn(&str) -> String) {
+    let meta = ada.git(&["show", &format!("{TIP}:meta.yaml")]);
+    let forged = edit(&meta);
+    assert_ne!(forged, meta);
+    forge(ada, name, &|git| put(ada, git, "meta.yaml", &forged));
 }
 
 /// The parents of the newest turn, with a publication of a change that adds `evil.sh`.
@@ -62,4 +70,46 @@ fn pb7_an_inherited_publication_is_not_that_of_a_change() {
     let parents = format!("{} {} {}", at("^1"), at("^2"), at("^1^3"));
     forge_onto(&ada, "liar", &parents, &|_| {});
     check(&ben, "liar", &["turn 2: its publication", "(PB7)"]);
+}
+
+/// Ada's session has landed, and the server has it.
+fn landed() -> (TestRepo, TestRepo) {
+    let (ada, ben, _) = world();
+    ada.done(&["land", "-m", "one and two"]);
+    let session = format!("{TIP}:refs/teddy/sessions/add-auth");
+    ada.git(&["push", "-q", "origin", &session]);
+    (ada, ben)
+}
+
+#[test]
+fn t16_a_landing_counts_as_far_as_the_repository_shows_it() {
+    let (ada, ben) = landed();
+    let commit = ada.git(&["rev-parse", "main"]);
+    let root = ada.git(&["rev-parse", "main~1"]);
+    let claims = [("root", root), ("gone", "1".repeat(commit.len()))];
+    for (name, other) in &claims {
+        forge_meta(&ada, name, &|meta| {
+            let (files, landed) = meta.split_once("landed:").unwrap();
+            format!("{files}landed:{}", landed.replace(&commit, other))
+        });
+    }
+
+    ben.done(&["fetch"]);
+    let is_landed = |session: &str| {
+        ben.done(&["switch", &format!("origin/{session}")]);
+        let status = ben.json(&["status"], 0);
+        let log = ben.json(&["log"], 0);
+        let log = &log[0];
+        assert_eq!(log["status"], "landed", "{session}");
+        let is_landed = log.get("landed").is_some();
+        assert_eq!(status["landed"].is_null(), !is_landed, "{session}");
+        is_landed
+    };
+    // The files of its turn bring the commit of the honest landing.
+    assert!(is_landed("add-auth"));
+    assert!(!is_landed("root"));
+    assert!(!is_landed("gone"));
+    ben.done(&["restore", "@", "-y"]);
+    ben.done(&["land", "-m", "what ada made"]);
+    assert_eq!(ben.git(&["show", "main:two.txt"]), "2");
 }
