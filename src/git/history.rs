@@ -126,14 +126,19 @@ pub fn is_on_branch(repository: &Repository, commit: CommitId, branch: &str) -> 
     tip.is_ok_and(|tip| is_ancestor(repository, commit, tip).unwrap_or(false))
 }
 
-/// Returns the newest commit whose message matches, among the `limit` newest of a branch.
+/// Returns the newest commit whose message matches, among the `limit` newest of a branch. `None` for
+/// a name that no branch can have.
 pub fn find_commit_by_message(
     repository: &Repository,
     branch: &str,
     limit: usize,
     is_it: &dyn Fn(&str) -> bool,
 ) -> anyhow::Result<Option<CommitId>> {
-    let Some(tip) = refs::read(repository, &format!("refs/heads/{branch}"))? else {
+    let name = format!("refs/heads/{branch}");
+    if !refs::is_name(&name) {
+        return Ok(None);
+    }
+    let Some(tip) = refs::read(repository, &name)? else {
         return Ok(None);
     };
     let (mut waiting, mut visited) = (BinaryHeap::new(), HashSet::new());

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::limited::{self, LimitedEntry};
 use crate::git::object::CommitId;
+use crate::git::refs;
 use crate::text::yaml::guard;
 
 pub const SCHEMA: u32 = 1;
@@ -49,6 +50,23 @@ impl Meta {
             agent: agent.to_owned(),
             ..Meta::default()
         }
+    }
+}
+
+impl Meta {
+    /// Rules that a field breaks by itself, and how.
+    pub fn faults(&self) -> Vec<(&'static str, String)> {
+        let mut faults = Vec::new();
+        let files = self.workspace.as_ref().and_then(|it| it.branch.as_ref());
+        let landed = self.landed.as_ref().map(|landed| &landed.branch);
+        for branch in files.into_iter().chain(landed) {
+            // Only a redacted name has spaces.
+            let name = format!("refs/heads/{}", branch.replace(' ', "_"));
+            if !refs::is_name(&name) {
+                faults.push(("T8", format!("no branch can be called {branch:?}")));
+            }
+        }
+        faults
     }
 }
 

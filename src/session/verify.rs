@@ -185,6 +185,7 @@ impl TurnCheck<'_> {
             Err(error) => self.fault("T3", format!("{error:#}")),
         }
 
+        self.fields();
         // Sizes are checked before any file is read.
         self.publication();
         let are_readable = self.artifacts();
@@ -202,6 +203,12 @@ impl TurnCheck<'_> {
         }
 
         self.recorded();
+    }
+
+    fn fields(&mut self) {
+        for (rule, problem) in self.turn.meta.faults() {
+            self.fault(rule, problem);
+        }
     }
 
     fn recorded(&mut self) {

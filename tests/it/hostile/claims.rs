@@ -113,3 +113,27 @@ fn t16_a_landing_counts_as_far_as_the_repository_shows_it() {
     ben.done(&["land", "-m", "what ada made"]);
     assert_eq!(ben.git(&["show", "main:two.txt"]), "2");
 }
+
+#[test]
+fn t8_a_name_that_no_branch_has_is_no_error() {
+    let (ada, ben) = landed();
+    let commit = ada.git(&["rev-parse", "main"]);
+    let landed_on = "landed:\n  branch: main";
+    for (name, branch) in [("dots", "\"..\""), ("control", "\"x\\ey\"")] {
+        let other = format!("landed:\n  branch: {branch}");
+        forge_meta(&ada, name, &|meta| meta.replace(landed_on, &other));
+        let out = ben.teddy(&["fetch", "origin", name]);
+        out.check(1, &["turn 3: no branch can be called", "(T8)"]);
+    }
+    forge_meta(&ada, "files", &|meta| {
+        meta.replacen("  branch: main", "  branch: \"x\\ey\"", 1)
+    });
+    let out = ben.teddy(&["fetch", "origin", "files"]);
+    out.check(1, &["no branch can be called", "(T8)"]);
+
+    for name in ["dots", "control", "files"] {
+        enter(&ben, name);
+        let status = ben.json(&["status"], 0);
+        assert_eq!(status["landed"]["commits"][0], commit, "{name}");
+    }
+}
