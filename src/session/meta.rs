@@ -56,7 +56,7 @@ impl Meta {
 impl Meta {
     /// Rules that a field breaks by itself, and how.
     pub fn faults(&self) -> Vec<(&'static str, String)> {
-        let mut faults = Vec::new();
+        let (mut faults, word) = (Vec::new(), self.status.word());
         let files = self.workspace.as_ref().and_then(|it| it.branch.as_ref());
         let landed = self.landed.as_ref().map(|landed| &landed.branch);
         for branch in files.into_iter().chain(landed) {
@@ -66,7 +66,35 @@ impl Meta {
                 faults.push(("T8", format!("no branch can be called {branch:?}")));
             }
         }
+        if self.restored.is_some() && self.status != Status::Restored {
+            faults.push((
+                "T24",
+                format!("it is {word}, and `restored` says otherwise"),
+            ));
+        }
+        if self
+            .restored
+            .as_ref()
+            .is_some_and(|it| !it.is_before(self.number))
+        {
+            let what = "`restored` names a turn that is not before it";
+            faults.push(("T24", what.to_owned()));
+        }
+        if self.landed.is_some() && self.status != Status::Landed {
+            faults.push(("T16", format!("it is {word}, and `landed` says otherwise")));
+        }
         faults
+    }
+
+    /// Without what only another turn than this can say.
+    #[must_use]
+    pub fn plausible(mut self) -> Meta {
+        let (status, number) = (self.status, self.number);
+        self.restored = self
+            .restored
+            .filter(|it| status == Status::Restored && it.is_before(number));
+        self.landed = self.landed.filter(|_| status == Status::Landed);
+        self
     }
 }
 
@@ -462,6 +490,15 @@ pub struct Restored {
         deserialize_with = "limited::deserialize"
     )]
     pub over: Vec<u64>,
+}
+
+impl Restored {
+    /// Whether its turns are before turn `number`. A restore can be to a turn of another session.
+    fn is_before(&self, number: u64) -> bool {
+        let target = (self.by == RestoreCommand::Undo).then_some(&self.turn);
+        let mut turns = self.redo.iter().chain(&self.over).chain(target);
+        turns.all(|turn| *turn < number)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

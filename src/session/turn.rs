@@ -56,7 +56,12 @@ impl Turn {
         id: CommitId,
     ) -> anyhow::Result<Turn> {
         // The commit's parents are current; the ids in `meta.yaml` are those from before a rewrite.
-        Ok(Turn::read_as_recorded(repository, session, id)?.with_current_files(repository))
+        let turn = Turn::read_as_recorded(repository, session, id)?;
+        let turn = turn.with_current_files(repository);
+        Ok(Turn {
+            meta: turn.meta.plausible(),
+            ..turn
+        })
     }
 
     /// With the workspace commits that exist now.
@@ -76,7 +81,7 @@ impl Turn {
     }
 
     /// Like [`Turn::read`], with the workspace commits that `meta.yaml` names, even if they are not
-    /// those of the commit.
+    /// those of the commit, and with all else that it says.
     pub fn read_as_recorded(
         repository: &Repository,
         session: &SessionName,

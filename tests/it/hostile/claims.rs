@@ -1,6 +1,7 @@
 //! Turns of another user that say what is not so.
 
 use super::remote::{check, forge, forge_onto, put, world};
+use crate::plans::{create, plan};
 use crate::support::TestRepo;
 
 const TIP: &str = "teddy/sessions/add-auth";
@@ -136,4 +137,45 @@ fn t8_a_name_that_no_branch_has_is_no_error() {
         let status = ben.json(&["status"], 0);
         assert_eq!(status["landed"]["commits"][0], commit, "{name}");
     }
+}
+
+#[test]
+fn t24_a_turn_that_is_no_restore_restores_nothing() {
+    let (ada, ben, _) = world();
+    let most = u64::MAX;
+    let fields = [
+        (
+            "restored",
+            format!("{{turn: {most}, by: undo, redo: [{most}, 0], over: [{most}]}}"),
+        ),
+        ("landed", "{branch: main, commits: []}".to_owned()),
+    ];
+    for (name, value) in &fields {
+        forge_meta(&ada, name, &|meta| format!("{meta}\n{name}: {value}\n"));
+    }
+    let refused = |name: &str, rule: &str| {
+        let what = format!("it is executed, and `{name}` says otherwise ({rule})");
+        ben.teddy(&["fetch", "origin", name]).check(1, &[&what]);
+    };
+    refused("restored", "T24");
+    refused("landed", "T16");
+
+    enter(&ben, "restored");
+    ben.done(&["restore", "@", "-y"]);
+    ben.run_plan(&plan("Three", &[create("three.txt", "3\n")]));
+    ben.done(&["undo"]);
+    assert!(!ben.path().join("three.txt").exists());
+    ben.done(&["land", "-m", "what ada made"]);
+    assert_eq!(ben.git(&["show", "main:two.txt"]), "2");
+}
+
+#[test]
+fn t24_a_restore_names_turns_before_it() {
+    let (ada, ben, _) = world();
+    ada.done(&["undo"]);
+    forge_meta(&ada, "over", &|meta| {
+        meta.replace("  over:\n  - 2", "  over:\n  - 3")
+    });
+    let out = ben.teddy(&["fetch", "origin", "over"]);
+    out.check(1, &["`restored` names a turn that is not before it (T24)"]);
 }
