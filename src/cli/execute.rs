@@ -307,9 +307,12 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn, at_prompt: bool) -> anyho
         app.warn(&format!(
             "the plan was interrupted: {cause}; your files are unchanged"
         ));
-        app.note(&format!(
-            "`teddy execute` runs it again, `teddy diff {turn}` shows what it did, `teddy restore {turn}` applies that."
-        ));
+        app.note(&match recorded.before == recorded.after {
+            true => "`teddy execute` runs it again; nothing that it did is recorded.".to_owned(),
+            false => format!(
+                "`teddy execute` runs it again, `teddy diff {turn}` shows what it did, `teddy restore {turn}` applies that."
+            ),
+        });
     }
 
     if !recorded.is_synced() && !recorded.edited_by_user().is_empty() {

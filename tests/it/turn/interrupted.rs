@@ -468,3 +468,23 @@ fn at_every_moment_a_signal_brings_all_or_nothing() {
         "{stopped} of {MOMENTS} runs were stopped, {recorded} of them on record"
     );
 }
+
+#[test]
+fn a_run_whose_result_cannot_be_recorded_offers_nothing_of_it() {
+    let repo = project();
+    repo.put(
+        "../plan.md",
+        with_memos("Many", "", &[execute("seq 1 9 | sed s/^/f/ | xargs touch")]),
+    );
+    let args = [
+        "execute",
+        "../plan.md",
+        "-y",
+        "-c",
+        "snapshot.max_new_files=2",
+    ];
+    let out = repo.teddy(&args);
+    assert_eq!(out.code, 1, "{out}");
+    let hint = "`teddy execute` runs it again; nothing that it did is recorded.";
+    assert!(out.stderr.contains(hint), "{out}");
+}
