@@ -13,6 +13,7 @@ use super::in_use::{self, describe_in_use};
 use crate::cli::failure::unreadable_rather_than_missing;
 use crate::host::{env, output, screen};
 use crate::project::{Project, ProjectOptions, UserDirs};
+use crate::query::paths;
 use crate::session::name::SessionName;
 use crate::text::sanitize::{sanitize_block, sanitize_json};
 use crate::ui::editor::Choices;
@@ -90,6 +91,11 @@ impl App {
             Some(dir) => anyhow::bail!("`{}` is not a directory", dir.display()),
             None => Ok(here),
         }
+    }
+
+    /// Returns the current directory, relative to the project's root. Empty if it is outside.
+    pub(super) fn dir_in(&self, project: &Project) -> anyhow::Result<PathBuf> {
+        paths::prefix(&project.repository, &self.dir()?)
     }
 
     /// Returns the user's directories outside any project.

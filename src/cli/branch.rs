@@ -50,7 +50,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     } else {
         app.print(format!("{}\n", name.reference()))?;
         app.note(&format!("Session {name} is in use now."));
-        report_files(app, &files, tip.number());
+        report_files(app, &project, &files, tip.number())?;
     }
 
     Ok(())

@@ -1,6 +1,7 @@
 //! `teddy restore`: restores the files to a turn. Also output and options of undo and redo.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use super::app::App;
 use super::exit::{self, ExitStatus};
@@ -8,9 +9,8 @@ use super::{complete, number};
 use crate::project::Project;
 use crate::query::history;
 use crate::text::sanitize::sanitize_line;
-use crate::text::shell_word::{shell_operand, shell_word};
 use crate::text::{counted, ranges};
-use crate::ui::drift::describe_missing;
+use crate::ui::drift::{describe_missing, exact_restore_command};
 use crate::ui::notice::restore_note;
 use crate::workflow::restore::outcome::RestoreNote;
 use crate::workflow::restore::outcome::{PassedOver, WhyPassedOver};
@@ -191,7 +191,13 @@ fn carry_out(
     }
 
     let result = act(&options, app.user(project, true).as_mut())?;
-    show(app, &result, &name(&result), &options)
+    show(
+        app,
+        &result,
+        &name(&result),
+        &options,
+        &app.dir_in(project)?,
+    )
 }
 
 fn show(
@@ -199,6 +205,7 @@ fn show(
     result: &RestoreResult,
     name: &str,
     options: &RestoreOptions,
+    dir: &Path,
 ) -> anyhow::Result<ExitStatus> {
     if app.global.json {
         let mut value = serde_json::to_value(result)?;
@@ -211,15 +218,14 @@ fn show(
         notes.for_each(|note| app.warn(&note));
         for path in &result.conflicts {
             app.warn(&format!(
-                "`{}` has conflict markers now; resolve them, or `teddy restore {} --exact {}` takes the turn's version",
+                "`{}` has conflict markers now; resolve them, or `{}` takes the turn's version",
                 sanitize_line(path),
-                shell_word(name),
-                shell_operand(path)
+                exact_restore_command(name, &[path.as_str()], dir)
             ));
         }
         if result.overlaps.is_empty() {
             app.note(&outcome(result, name, options));
-            describe_missing(&result.missing, name)
+            describe_missing(&result.missing, name, dir)
                 .iter()
                 .for_each(|line| app.note(line));
         } else if result.commit.is_some() {

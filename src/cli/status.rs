@@ -1,6 +1,7 @@
 //! `teddy status`: shows the state of the session and the files.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use super::app::App;
 use crate::git::refs;
@@ -65,7 +66,8 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<()> {
             *message = shortened(first, available);
         }
     }
-    lines.extend(toned(&text(&status, turn)));
+    let dir = app.dir_in(&project)?;
+    lines.extend(toned(&text(&status, turn, &dir)));
     if let Some(width) = width {
         lines = style::wrap_all(lines, width);
     }
@@ -161,7 +163,7 @@ fn is_list_of_changes(line: &str) -> bool {
         .any(|end| line.ends_with(end))
 }
 
-fn text(status: &SessionStatus, turn: u64) -> String {
+fn text(status: &SessionStatus, turn: u64, dir: &Path) -> String {
     let mut text = status
         .at_work
         .as_ref()
@@ -223,7 +225,7 @@ fn text(status: &SessionStatus, turn: u64) -> String {
         return text;
     }
 
-    text + &files(&status.workspace, turn) + &left_out(&status.workspace.not_captured)
+    text + &files(&status.workspace, turn, dir) + &left_out(&status.workspace.not_captured)
 }
 
 /// Returns what another process does in the session, as a line.
@@ -263,9 +265,9 @@ fn landing(landed: &LatestLanding) -> String {
     }
 }
 
-fn files(workspace: &Changed, turn: u64) -> String {
+fn files(workspace: &Changed, turn: u64, dir: &Path) -> String {
     let Changed { changed, drift, .. } = workspace;
-    let mut text: String = lines(drift, turn)
+    let mut text: String = lines(drift, turn, dir)
         .iter()
         .map(|line| format!("{line}\n"))
         .collect();

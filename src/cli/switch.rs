@@ -62,7 +62,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         }))?;
     } else {
         app.note(&format!("Switched to session {name}."));
-        report_files(app, &files, tip.number());
+        report_files(app, &project, &files, tip.number())?;
     }
 
     Ok(exit::SUCCESS)
@@ -96,8 +96,13 @@ fn adopt(app: &App, project: &mut Project, session: &SessionName) -> anyhow::Res
 }
 
 /// Describes how the unchanged files differ from the newest turn of a session.
-pub(super) fn report_files(app: &App, files: &Changed, turn: u64) {
-    let lines = lines(&files.drift, turn);
+pub(super) fn report_files(
+    app: &App,
+    project: &Project,
+    files: &Changed,
+    turn: u64,
+) -> anyhow::Result<()> {
+    let lines = lines(&files.drift, turn, &app.dir_in(project)?);
     match files.drift.same_turns {
         _ if !lines.is_empty() => {}
         Some(true) => app.note(&format!("Your files match turn {turn}.")),
@@ -108,6 +113,7 @@ pub(super) fn report_files(app: &App, files: &Changed, turn: u64) {
     }
 
     lines.iter().for_each(|line| app.note(line));
+    Ok(())
 }
 
 /// Lets the user choose a session; `None` if the user declines.

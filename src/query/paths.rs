@@ -2,6 +2,7 @@
 //!
 //! Purely lexical: a path does not have to exist.
 
+use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
@@ -63,8 +64,23 @@ pub fn entries(
     Ok(texts.iter().map(|text| entry(&prefix, text)).collect())
 }
 
+/// Returns a path of the project as seen from a directory of it, so that a command that is run there
+/// can have it.
+pub fn seen_from(dir: &Path, path: &str) -> String {
+    let path = Path::new(path);
+    let pairs = dir.components().zip(path.components());
+    let common = pairs.take_while(|pair| pair.0 == pair.1).count();
+    let up = dir.components().skip(common).map(|_| OsStr::new(".."));
+    let down = path.components().skip(common);
+    let seen: PathBuf = up.chain(down.map(Component::as_os_str)).collect();
+    if seen.as_os_str().is_empty() {
+        return ".".to_owned();
+    }
+    seen.to_string_lossy().into_owned()
+}
+
 /// Path of a directory in the project. Empty if it is outside.
-fn prefix(repository: &Repository, dir: &Path) -> anyhow::Result<PathBuf> {
+pub fn prefix(repository: &Repository, dir: &Path) -> anyhow::Result<PathBuf> {
     let dir = dir
         .canonicalize()
         .with_context(|| format!("`{}` is gone", dir.display()))?;
@@ -134,6 +150,23 @@ mod tests {
         check("", ".", Some(""));
         check("", "/p/x", Some("x"));
         check("", "/q/x", None);
+    }
+
+    #[test]
+    fn a_path_is_shown_as_its_command_takes_it() {
+        let check = |dir: &str, path: &str, expected: &str| {
+            let seen = seen_from(Path::new(dir), path);
+            assert_eq!(seen, expected, "{dir} {path}");
+            let taken = relative(Path::new("/p"), Path::new(dir), Path::new(&seen));
+            assert_eq!(taken.as_deref(), Some(path), "{dir} {seen}");
+        };
+        check("", "lib/a", "lib/a");
+        check("lib", "lib/a", "a");
+        check("lib", "a", "../a");
+        check("lib", "lib2/a", "../lib2/a");
+        check("lib/one", "lib/two/a", "../two/a");
+        check("lib/one", "lib", "..");
+        check("lib", "lib", ".");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use super::link;
 use super::path::RepoPath;
-use super::resource::{Resource, is_url};
+use super::resource::{Artifact, Resource, is_url};
 
 // These characters make an entry a pattern, unless a backslash escapes them.
 const WILD: [char; 3] = ['*', '?', '['];
@@ -137,6 +137,14 @@ pub fn escaped(path: &str) -> String {
     path.chars()
         .flat_map(|c| WILD.contains(&c).then_some('\\').into_iter().chain([c]))
         .collect()
+}
+
+/// Returns the name of an entry as commands read it in any directory of the project.
+pub fn rooted(name: &str) -> String {
+    match is_url(name) || Artifact::parse(name).is_some() {
+        true => name.to_owned(),
+        false => format!("/{name}"),
+    }
 }
 
 // The inverse of `escaped`.

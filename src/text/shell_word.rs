@@ -21,9 +21,16 @@ pub fn shell_word(word: impl AsRef<[u8]>) -> String {
 
 /// Quotes an operand, preceded by `--` if it starts with a dash.
 pub fn shell_operand(word: impl AsRef<[u8]>) -> String {
-    let bytes = word.as_ref();
-    let dashes = if bytes.starts_with(b"-") { "-- " } else { "" };
-    format!("{dashes}{}", shell_word(bytes))
+    shell_operands(&[word])
+}
+
+/// Quotes operands, preceded by `--` if one of them starts with a dash.
+pub fn shell_operands(words: &[impl AsRef<[u8]>]) -> String {
+    let has_dash = words.iter().any(|word| word.as_ref().starts_with(b"-"));
+    let dashes = has_dash.then(|| "--".to_owned());
+    let quoted = words.iter().map(shell_word);
+    let parts: Vec<String> = dashes.into_iter().chain(quoted).collect();
+    parts.join(" ")
 }
 
 fn is_plain(text: &str) -> bool {
@@ -76,5 +83,6 @@ mod tests {
         check("a", "a");
         check("-rf", "-- -rf");
         check("--exact x", "-- '--exact x'");
+        assert_eq!(shell_operands(&["a b", "-c"]), "-- 'a b' -c");
     }
 }

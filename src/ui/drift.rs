@@ -1,15 +1,19 @@
 //! Describes how the user's files differ from the newest turn.
 
+use std::path::Path;
+
+use crate::query::paths::seen_from;
 use crate::text::sanitize::sanitize_line;
-use crate::text::shell_word::{shell_operand, shell_word};
+use crate::text::shell_word::{shell_operands, shell_word};
 use crate::text::{counted, first_names};
 use crate::workspace::drift::{Drift, MissingChange, NO_RECORD, NotBrought, TurnName, WhyMissing};
 
 /// Turns or files named in one sentence.
 const MAX_NAMED: usize = 4;
 
-/// Returns the sentences, with missing files indented. `tip` is the number of the newest turn.
-pub fn lines(drift: &Drift, tip: u64) -> Vec<String> {
+/// Returns the sentences, with missing files indented. `tip` is the number of the newest turn, and
+/// `dir` the current directory, relative to the project's root.
+pub fn lines(drift: &Drift, tip: u64, dir: &Path) -> Vec<String> {
     let mut lines: Vec<String> = sentences(drift, tip)
         .iter()
         .map(|text| sentence(text))
@@ -17,7 +21,7 @@ pub fn lines(drift: &Drift, tip: u64) -> Vec<String> {
     if drift.same_turns == Some(true) && !drift.missing.is_empty() {
         let files = counted(drift.missing.len(), "file");
         lines.push(format!("Your files match turn {tip} except for {files}:"));
-        let missing_lines = describe_missing(&drift.missing, &tip.to_string());
+        let missing_lines = describe_missing(&drift.missing, &tip.to_string(), dir);
         lines.extend(missing_lines.iter().map(|line| format!("  {line}")));
     }
 
@@ -152,12 +156,13 @@ fn sentence(text: &str) -> String {
 /// Files listed individually.
 const MAX_MISSING_LINES: usize = 10;
 
-/// Returns one line per file. `named` is the name of the turn whose state is expected.
-pub fn describe_missing(missing: &[MissingChange], turn_name: &str) -> Vec<String> {
+/// Returns one line per file. `turn_name` is the name of the turn whose state is expected, and `dir`
+/// the current directory, relative to the project's root.
+pub fn describe_missing(missing: &[MissingChange], turn_name: &str, dir: &Path) -> Vec<String> {
     let mut lines: Vec<String> = missing
         .iter()
         .take(MAX_MISSING_LINES)
-        .map(|missing| describe_missing_change(missing, turn_name))
+        .map(|missing| describe_missing_change(missing, turn_name, dir))
         .collect();
     let more = missing.len().saturating_sub(MAX_MISSING_LINES);
     if more > 0 {
@@ -168,13 +173,10 @@ pub fn describe_missing(missing: &[MissingChange], turn_name: &str) -> Vec<Strin
 }
 
 /// Names the turn: after a restore, `@` is the restore itself.
-fn describe_missing_change(missing: &MissingChange, turn_name: &str) -> String {
+fn describe_missing_change(missing: &MissingChange, turn_name: &str, dir: &Path) -> String {
     let path = sanitize_line(&missing.path);
-    let how = format!(
-        "`teddy restore {} --exact {}` restores it",
-        shell_word(turn_name),
-        shell_operand(&missing.path)
-    );
+    let command = exact_restore_command(turn_name, &[missing.path.as_str()], dir);
+    let how = format!("`{command}` restores it");
     match &missing.why {
         WhyMissing::Deleted => format!("{path}: deleted since by you; {how}"),
         WhyMissing::Ignored => format!("{path}: ignored by git now, and not in snapshots any more"),
@@ -198,6 +200,13 @@ fn describe_missing_change(missing: &MissingChange, turn_name: &str) -> String {
     }
 }
 
+/// Returns the command that restores files of a turn, as it is typed in `dir`.
+pub fn exact_restore_command(turn_name: &str, paths: &[&str], dir: &Path) -> String {
+    let seen: Vec<String> = paths.iter().map(|path| seen_from(dir, path)).collect();
+    let (turn_name, operands) = (shell_word(turn_name), shell_operands(&seen));
+    format!("teddy restore {turn_name} --exact {operands}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,7 +224,7 @@ mod tests {
             ..Drift::default()
         };
         assert_eq!(
-            lines(&drift, 2),
+            lines(&drift, 2, Path::new("")),
             [
                 "Conflict markers are in `a`.",
                 "Your files match turn 2 except for 1 file:",
@@ -352,7 +361,8 @@ mod missing_tests {
         assert_eq!(
             describe_missing(
                 &[deleted("a\u{7}"), deleted("-a;b"), undone, committed],
-                "3"
+                "3",
+                Path::new("")
             ),
             [
                 "a\\u{7}: deleted since by you; `teddy restore 3 --exact $'a\\x07'` restores it",
@@ -366,7 +376,7 @@ mod missing_tests {
     #[test]
     fn many_are_counted() {
         let many: Vec<MissingChange> = (0..13).map(|number| deleted(&number.to_string())).collect();
-        let lines = describe_missing(&many, "1");
+        let lines = describe_missing(&many, "1", Path::new(""));
         assert_eq!(
             (lines.len(), lines[10].as_str()),
             (11, "... and 3 more; `--json` lists them all")

@@ -8,9 +8,10 @@ use crate::git::object::CommitId;
 use crate::session::artifact;
 use crate::session::input::ListScope;
 use crate::session::meta::NotCaptured;
+use crate::text::context_list::rooted;
 use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
-use crate::text::shell_word::{shell_operand, shell_word};
+use crate::text::shell_word::shell_word;
 use crate::text::{counted, first_names, grouped};
 use crate::workflow::land::turns;
 use crate::workflow::restore::outcome::{RestoreNote, UndoneCommit};
@@ -304,7 +305,7 @@ fn large_input(tokens: usize, largest: &[LargeEntry], takes_commands: bool) -> S
         ListScope::Global => " --global",
         ListScope::Session | ListScope::Turn => "",
     };
-    let operand = shell_operand(&first.name);
+    let operand = shell_word(rooted(&first.name));
     let mut parts = vec![format!(
         "{} is {} of them (`{command}{scope} {operand}` leaves it out)",
         sanitize_line(&first.name),
@@ -714,12 +715,12 @@ mod large_input_tests {
         check(
             &two,
             true,
-            "About 70,000 tokens in each turn: README.md is 10,000 of them (`/drop README.md` leaves it out), src 9,000",
+            "About 70,000 tokens in each turn: README.md is 10,000 of them (`/drop /README.md` leaves it out), src 9,000",
         );
         check(
             &[entry(ListScope::Global, "a b", 60_000)],
             false,
-            "About 70,000 tokens in each turn: a b is 60,000 of them (`teddy context rm --global 'a b'` leaves it out)",
+            "About 70,000 tokens in each turn: a b is 60,000 of them (`teddy context rm --global '/a b'` leaves it out)",
         );
         check(&[], true, "About 70,000 tokens in each turn.");
     }

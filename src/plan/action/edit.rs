@@ -16,13 +16,14 @@ use crate::plan::run;
 use crate::plan::run::{ActionError, Ending, Outcome, Stage};
 use crate::plan::validate::simulated_files::Lookup;
 use crate::plan::validate::{Mistake, Step, Validator, elision_mistake, missing_file};
+use crate::text::context_list::rooted;
 use crate::text::edit::{
     FailedPair, MatchError, MatchPlace, apply, explain, explain_shortly, find_match,
 };
 use crate::text::elision::elided;
 use crate::text::path::RepoPath;
 use crate::text::sanitize::sanitize_line;
-use crate::text::shell_word::shell_operand;
+use crate::text::shell_word::shell_word;
 use crate::text::{counted, diff};
 
 /// Table entry of EDIT.
@@ -318,7 +319,7 @@ fn unknown(edit: &Edit) -> Mistake {
     let hint = format!(
         "READ it in this plan and edit it in the next one, when its text is before you; \
          by hand, `teddy context add {}` adds it",
-        shell_operand(edit.path.as_str())
+        shell_word(rooted(edit.path.as_str()))
     );
     Mistake::new(format!("`{path}` is in no context list"), hint)
 }

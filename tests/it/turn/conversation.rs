@@ -261,7 +261,7 @@ fn promise_a7_a_plan_with_mistakes_is_still_a_turn_and_goes_back_to_the_model() 
     Asking replay:[dir]/answers with about [n] tokens
     turn 1 recorded
     plan.md:13: EDIT a.txt: `a.txt` is in no context list
-        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add a.txt` adds it
+        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add /a.txt` adds it
     plan.md:17: EDIT a.txt: FIND is not in `a.txt`
         no place in the file is like it
         hint: copy the lines to change from the file as they are, including spaces

@@ -703,7 +703,7 @@ fn what_fills_a_large_input_is_named_with_the_command_that_leaves_it_out() {
     assert_eq!(
         line,
         format!(
-            "About {total} tokens in each turn: src is 702 of them (`teddy context rm src` leaves it out)"
+            "About {total} tokens in each turn: src is 702 of them (`teddy context rm /src` leaves it out)"
         )
     );
     out.check(0, &[&format!(" with about {total} tokens\n")]);
@@ -712,7 +712,7 @@ fn what_fills_a_large_input_is_named_with_the_command_that_leaves_it_out() {
     std::fs::create_dir_all(repo.path().join("dir")).unwrap();
     let gone = repo.teddy_in(
         &repo.path().join("dir"),
-        &["context", "rm", "src", "b.txt", "x"],
+        &["context", "rm", "/src", "b.txt", "x"],
     );
     insta::assert_snapshot!(gone.shown(&repo), @"
     --- stderr

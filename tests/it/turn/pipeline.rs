@@ -270,7 +270,7 @@ fn st16_the_configured_pipeline_is_the_usual_way_and_its_recording_a_model() {
     Asking replay:[dir]/answers with about [n] tokens
     planned turn 2: "Wrong", 2 mistakes
     plan.md:13: EDIT a.txt: `a.txt` is in no context list
-        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add a.txt` adds it
+        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add /a.txt` adds it
     plan.md:17: EDIT a.txt: FIND is not in `a.txt`
         no place in the file is like it
         hint: copy the lines to change from the file as they are, including spaces
@@ -280,7 +280,7 @@ fn st16_the_configured_pipeline_is_the_usual_way_and_its_recording_a_model() {
     Asking replay:[dir]/answers with about [n] tokens
     turn 2 recorded
     plan.md:13: EDIT a.txt: `a.txt` is in no context list
-        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add a.txt` adds it
+        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add /a.txt` adds it
     plan.md:17: EDIT a.txt: FIND is not in `a.txt`
         no place in the file is like it
         hint: copy the lines to change from the file as they are, including spaces

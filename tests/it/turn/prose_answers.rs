@@ -382,7 +382,7 @@ fn a_plan_for_a_file_that_was_not_shown_gets_it_with_one_more_call() {
     Asking replay:[dir]/answers with about [n] tokens
     turn 1 recorded
     plan.md:13: EDIT a.txt: `a.txt` is in no context list
-        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add a.txt` adds it
+        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add /a.txt` adds it
     plan.md:17: EDIT a.txt: FIND is not in `a.txt`
         no place in the file is like it
         hint: copy the lines to change from the file as they are, including spaces
@@ -499,13 +499,13 @@ fn a_plan_from_a_file_never_asks_a_model() {
     snapshots include 1 untracked file; use `.gitignore` or `snapshot.exclude` to leave files out
     The plan was not accepted: 2 mistakes
     plan.md:13: EDIT a.txt: `a.txt` is in no context list
-        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add a.txt` adds it
+        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add /a.txt` adds it
     plan.md:17: EDIT a.txt: FIND is not in `a.txt`
         no place in the file is like it
         hint: copy the lines to change from the file as they are, including spaces
     turn 1 rejected
     plan.md:13: EDIT a.txt: `a.txt` is in no context list
-        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add a.txt` adds it
+        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add /a.txt` adds it
     plan.md:17: EDIT a.txt: FIND is not in `a.txt`
         no place in the file is like it
         hint: copy the lines to change from the file as they are, including spaces

@@ -479,14 +479,14 @@ fn a_file_that_the_model_had_wrong_is_before_it_the_next_time() {
     insta::assert_snapshot!(repo.workflow().execute_text(&unseen).refused(), @r"
     The plan was not accepted: 2 mistakes
     plan.md:13: EDIT b.txt: `b.txt` is in no context list
-        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add b.txt` adds it
+        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add /b.txt` adds it
     plan.md:17: EDIT b.txt: FIND is not in `b.txt`
         no place in the file is like it
         hint: copy the lines to change from the file as they are, including spaces
     no model is configured to correct the plan
     turn 1 rejected
     plan.md:13: EDIT b.txt: `b.txt` is in no context list
-        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add b.txt` adds it
+        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add /b.txt` adds it
     plan.md:17: EDIT b.txt: FIND is not in `b.txt`
         no place in the file is like it
         hint: copy the lines to change from the file as they are, including spaces

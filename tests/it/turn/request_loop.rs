@@ -260,7 +260,7 @@ fn an_input_that_the_server_cut_is_a_warning_and_stops_an_unattended_loop() {
     ));
     let cut = repo.workflow().resume_turns(Some("make b"), 1).refused();
     insta::assert_snapshot!(cut, @"
-    About [n] tokens in each turn: big.txt is 60,000 of them (`teddy context rm big.txt` leaves it out)
+    About [n] tokens in each turn: big.txt is 60,000 of them (`teddy context rm /big.txt` leaves it out)
     Asking fake with about [n] tokens, no price set
     warning: the server read only 2,051 of about [n] tokens, so the model has not seen all of the input.
     Its context window is too small: for Ollama, start the server with `OLLAMA_CONTEXT_LENGTH=131072`, or set `num_ctx` in the Modelfile.
@@ -269,7 +269,7 @@ fn an_input_that_the_server_cut_is_a_warning_and_stops_an_unattended_loop() {
     assert!(!repo.path().join("b.txt").exists());
     let whole = repo.workflow().plan("make c").done();
     insta::assert_snapshot!(whole, @r#"
-    About [n] tokens in each turn: big.txt is 60,000 of them (`teddy context rm big.txt` leaves it out)
+    About [n] tokens in each turn: big.txt is 60,000 of them (`teddy context rm /big.txt` leaves it out)
     Asking fake with about [n] tokens, no price set
     planned turn 1: "Make c"
     "#);

@@ -135,7 +135,7 @@ fn an_edit_needs_a_text_file_of_the_context() {
 
     check(
         vec![edit("hidden.rs", &[("secret\n", "b\n")])],
-        "10 EDIT hidden.rs: `hidden.rs` is in no context list (READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add hidden.rs` adds it)",
+        "10 EDIT hidden.rs: `hidden.rs` is in no context list (READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add /hidden.rs` adds it)",
     );
 }
 

@@ -40,7 +40,7 @@ fn what_a_command_may_put_right_is_judged_when_it_runs() {
 fn what_no_command_can_put_right_stays_a_mistake() {
     check(
         vec![ActionKind::Execute(execute("make gen")), edit("hidden.rs", &[("secret\n", "b\n")])],
-        "20 EDIT hidden.rs: `hidden.rs` is in no context list (READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add hidden.rs` adds it)
+        "20 EDIT hidden.rs: `hidden.rs` is in no context list (READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add /hidden.rs` adds it)
 action 2 is provisional and wrong",
     );
 }

@@ -65,6 +65,31 @@ fn promise_b2_a_reset_that_removes_a_turn_is_reported() {
     check_as_left(&repo, true);
 }
 
+/// Regression: the path was printed from the root, and the command overwrote `lib/a.txt`.
+#[test]
+fn promise_b2_the_command_that_is_printed_works_in_the_directory_of_the_user() {
+    let repo = committed_turn();
+    repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    repo.write("lib/a.txt", "mine\n");
+    let lib = repo.path().join("lib");
+    insta::assert_snapshot!(repo.teddy_in(&lib, &["status"]).shown(&repo), @"
+    Session one, turn 1, on branch feature
+    Ready for turn 2
+    Your files match turn 1 except for 2 files:
+      a.txt: what turn 1 of one changed was taken back since; `teddy restore 1 --exact ../a.txt` restores it
+      f1.txt: deleted since by you; `teddy restore 1 --exact ../f1.txt` restores it
+    1 file changed since:
+      lib/a.txt
+    --- stderr
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
+    let out = repo.teddy_in(&lib, &["restore", "1", "--exact", "-y", "../a.txt"]);
+    assert!(out.stdout.contains("write a.txt"), "{out}");
+    assert_eq!(repo.read("a.txt"), "1\ntwo\n3\n4\n5\n");
+    assert_eq!(repo.read("lib/a.txt"), "mine\n");
+}
+
 #[test]
 fn promise_b2_another_branch_is_named_until_a_turn_ran_on_it() {
     let repo = committed_turn();
