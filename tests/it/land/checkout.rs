@@ -239,7 +239,16 @@ fn what_the_user_took_back_lands_only_if_they_say_so() {
         let before = everything(&repo);
         let out = repo.teddy(&["land", "-m", "Land"]);
         let lacks = format!("lacks turn {turn}: {path}\n");
-        out.check(4, &[&lacks, "nothing was changed", "`teddy land --anyway`"]);
+        let back = format!("`teddy restore {turn} --exact {path}` restores it");
+        out.check(
+            4,
+            &[
+                &lacks,
+                "nothing was changed",
+                "`teddy land --anyway`",
+                &back,
+            ],
+        );
         assert_eq!(everything(&repo), before);
         let value = repo.workflow().landed(&land_as("Land"));
         assert_eq!(value["lacking"], json!([{"path": path, "turn": turn}]));
@@ -258,6 +267,31 @@ fn what_the_user_took_back_lands_only_if_they_say_so() {
                 .contains("as the newest turn left them")
         );
     }
+}
+
+/// Regression: the hint was `teddy restore @`, which keeps what the user took back.
+#[test]
+fn the_hint_restores_what_the_user_took_back_in_any_directory() {
+    let repo = three_turns();
+    repo.git(&["checkout", "-q", "--", "a.txt"]);
+    repo.remove("dir/b.txt");
+    let dir = repo.path().join("dir");
+    std::fs::create_dir_all(&dir).unwrap();
+    let out = repo.teddy_in(&dir, &["land", "-m", "Land"]);
+    insta::assert_snapshot!(out.shown(&repo), @"
+    lacks turn 1: a.txt
+    lacks turn 2: dir/b.txt
+    --- stderr
+    warning: these files no longer have what would be committed; nothing was changed
+    hint: `teddy land --anyway` commits it anyway; `teddy restore 1 --exact ../a.txt` and `teddy restore 2 --exact b.txt` restores it
+    exit code 4
+    ");
+    repo.teddy_in(&dir, &["restore", "1", "--exact", "-y", "../a.txt"])
+        .check(0, &[]);
+    repo.teddy_in(&dir, &["restore", "2", "--exact", "-y", "b.txt"])
+        .check(0, &[]);
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(changed(&repo), "M\ta.txt\nD\tc.txt\nA\tdir/b.txt");
 }
 
 #[test]
