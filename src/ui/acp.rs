@@ -343,7 +343,7 @@ impl User for AcpUser<'_> {
                 self.chunk("agent_thought_chunk", &text);
             }
             Event::Working(progress) => self.working(progress),
-            Event::Answered => {
+            Event::Answered { .. } => {
                 let lines = self.work.flush_message();
                 self.send_lines(&lines);
                 self.spent += self.cost.take().unwrap_or_default();

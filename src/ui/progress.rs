@@ -81,7 +81,7 @@ impl<W: Write> Progress<W> {
             } => self.begin_answer(model, *tokens, *estimate),
             Event::Received { text } => self.received(text),
             Event::Working(progress) => self.working(progress),
-            Event::Answered => self.answered(),
+            Event::Answered { failed } => self.answered(*failed),
             Event::Rejected { file, diagnostics } => self.always(rejected(*file, diagnostics)),
             Event::Filling(Some(filled)) => self.filling(*filled),
             Event::Filling(None) => self.clear(),
@@ -171,14 +171,14 @@ impl<W: Write> Progress<W> {
         self.has_status = true;
     }
 
-    fn answered(&mut self) {
+    fn answered(&mut self, failed: bool) {
         let Some(mut pending) = self.pending.take() else {
             return;
         };
         let words = pending.work.as_mut().map(AgentWork::flush_message);
         self.lines(words.unwrap_or_default());
         let last = match &pending.work {
-            Some(work) => Some(work.end(&pending.model)),
+            Some(work) => Some(work.end(&pending.model, failed)),
             None => (!pending.scan.is_empty()).then(|| pending.status()),
         };
         if (self.style.width)().is_some() || pending.work.is_some() {

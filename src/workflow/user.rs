@@ -294,7 +294,9 @@ pub enum Event<'a> {
         text: &'a str,
     },
     Working(&'a AgentProgress<'a>),
-    Answered,
+    Answered {
+        failed: bool,
+    },
     Rejected {
         /// The user's file, if the plan came from one.
         file: Option<&'a str>,

@@ -162,8 +162,8 @@ impl AgentWork {
     }
 
     /// Returns the final status.
-    pub fn end(&self, model: &str) -> StyledLine {
-        self.line(model, "done")
+    pub fn end(&self, model: &str, failed: bool) -> StyledLine {
+        self.line(model, if failed { "failed" } else { "done" })
     }
 
     /// Returns the status, such as `claude: edit src/main.rs, 12 s, 3,400 tokens, $0.0210`.

@@ -30,7 +30,7 @@ fn an_answer_is_followed_on_a_terminal() {
             estimate: Estimate::Free,
         },
         Event::Received { text },
-        Event::Answered,
+        Event::Answered { failed: false },
     ];
     let output = render(|| Some(80), false, &events).replace("\r\x1b[K", "<clear>");
     insta::with_settings!({filters => [(r"\d+ s,", "N s,")]}, { insta::assert_snapshot!(output, @r#"
@@ -113,7 +113,7 @@ fn elsewhere_an_answer_is_awaited_in_silence() {
             estimate: Estimate::Unknown,
         },
         Event::Received { text: "# Title\n" },
-        Event::Answered,
+        Event::Answered { failed: false },
     ];
     assert_eq!(
         render(|| None, false, &events),

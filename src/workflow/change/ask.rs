@@ -132,7 +132,9 @@ impl OpenChange<'_> {
             report_progress(&notes, text, self.user)
         });
         report_progress(&notes, "", self.user);
-        self.user.report(Event::Answered);
+        self.user.report(Event::Answered {
+            failed: answer.is_err(),
+        });
         let answer = answer?;
 
         usage.calls += 1;

@@ -173,7 +173,9 @@ fn ask_model(
         report_progress(&notes, text, *user.borrow_mut())
     });
     report_progress(&notes, "", *user.borrow_mut());
-    user.borrow_mut().report(Event::Answered);
+    user.borrow_mut().report(Event::Answered {
+        failed: answer.is_err(),
+    });
     let answer = answer?;
 
     let sent = model.weight.of(request);
@@ -243,7 +245,7 @@ fn ask_steps(
             StepEvent::Received { text } => report_progress(&notes, text, *user.borrow_mut()),
             StepEvent::Finished(ran) => {
                 let user = &mut **user.borrow_mut();
-                user.report(Event::Answered);
+                user.report(Event::Answered { failed: false });
                 let model = model(pipeline.steps[current_step].model.as_deref());
                 keep_step(keeper.draft, current_step, ran, used(&model, &ran.answer));
                 note_use(keeper.draft, &model, &ran.answer, sent, user);
@@ -264,7 +266,7 @@ fn ask_steps(
             ran.pop().expect("a pipeline has a step").answer,
         )?),
         Err(stopped) => {
-            user.report(Event::Answered);
+            user.report(Event::Answered { failed: true });
             Err(RequestFailure {
                 step: Some(stopped.step),
                 error: *stopped.error,

@@ -70,7 +70,9 @@ pub(super) fn ask(
     announce(&model, &request, user);
     let notes = [Rc::clone(&model.chosen.notes)];
     let answer = model.answer(&request, &mut |text| report_progress(&notes, text, user));
-    user.report(Event::Answered);
+    user.report(Event::Answered {
+        failed: answer.is_err(),
+    });
     let answer = answer?;
 
     let charged = model.charge(&answer);

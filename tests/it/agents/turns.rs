@@ -365,7 +365,7 @@ fn too_many_files_are_not_proposed_and_the_transcript_is_kept() {
     Asking scripted with about [n] tokens, no price set
       scripted 1.2.3 is at work
       Made many.
-    scripted: done, [time]
+    scripted: failed, [time]
     error: the agent changed 5 files, but a turn can have at most 3; TeDDy discarded all of them
     hint: ask for less at once, add what it generated to `.gitignore`, or raise `limits.files`
     exit code 1
@@ -482,7 +482,7 @@ fn the_limit_stops_a_resumed_conversation_at_its_true_sum() {
     --- stderr
     Asking scripted with about [n] tokens, no price set
       scripted 1.2.3 is at work
-    scripted: done, [time], $0.1875
+    scripted: failed, [time], $0.1875
     error: it used up the remaining $0.12 and was stopped; TeDDy discarded its changes
     hint: raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
     exit code 1
@@ -523,7 +523,7 @@ fn what_an_agent_costs_counts_where_nothing_comes_of_it() {
     --- stderr
     Asking scripted with about [n] tokens, no price set
       scripted 1.2.3 is at work
-    scripted: done, [time], $0.7000
+    scripted: failed, [time], $0.7000
     error: it used up the remaining $0.50 and was stopped; TeDDy discarded its changes
     hint: raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
     exit code 1
