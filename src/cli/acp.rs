@@ -327,9 +327,9 @@ fn report_end(ended: &Ended, user: &mut AcpUser<'_>) -> &'static str {
         ),
         Ended::Rejected => user.send_text("The plan was wrong, and no other plan was made."),
         Ended::NextCall(why) => user.send_text(why),
-        Ended::InDoubt(_) => user.send_text(
-            "The plan has words beside a command and was not run; `teddy execute` reviews it.",
-        ),
+        Ended::InDoubt(_) => {
+            user.send_text("The plan is in doubt and was not run; `teddy execute` reviews it.")
+        }
         Ended::Turns(_) | Ended::Cost { .. } => return "max_turn_requests",
         Ended::InputCut => {
             user.send_text("The server read only a part of the input; the plan waits.")

@@ -421,10 +421,10 @@ fn show_undecided(app: &App, undecided: &UndecidedPlan) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says that a plan waits because of words beside its commands.
+/// Says that a plan waits because of what was said about it before.
 pub(super) fn in_doubt(turn: u64) -> String {
     format!(
-        "Nothing was run: the plan of turn {turn} has words beside a command, and waits for a person. `teddy execute` without `-y` reviews it."
+        "Nothing was run: the plan of turn {turn} is in doubt, and waits for a person. `teddy execute` without `-y` reviews it."
     )
 }
 

@@ -181,6 +181,8 @@ pub enum AgentProgress<'p> {
     },
     /// For the user, as a sentence without a full stop.
     Note(&'p str),
+    /// The agent ended, but not because its work was done: the protocol's word for why.
+    StoppedEarly(&'p str),
     /// Since the last output. Sent every few milliseconds.
     Idle(Duration),
 }
@@ -319,6 +321,20 @@ pub enum StopReason {
     Cancelled,
     /// As the agent names it.
     Other(String),
+}
+
+impl StopReason {
+    /// The protocol's word. `None` if the agent finished its work.
+    pub fn early(&self) -> Option<&str> {
+        Some(match self {
+            StopReason::Done => return None,
+            StopReason::MaxTokens => "max_tokens",
+            StopReason::MaxRequests => "max_turn_requests",
+            StopReason::Refused => "refusal",
+            StopReason::Cancelled => "cancelled",
+            StopReason::Other(word) => word,
+        })
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

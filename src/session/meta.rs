@@ -391,6 +391,9 @@ pub struct Acted {
     pub worktree: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resumed: bool,
+    /// Why the program stopped before its work was done, in the protocol's word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<String>,
     /// Dollars that the whole conversation has cost, if the program reports them.
     #[serde(
         default,

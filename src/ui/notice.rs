@@ -36,6 +36,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::AgentWorkLeftOut(_)
         | Notice::AgentSettings(_)
         | Notice::AgentDenied(_)
+        | Notice::AgentStopped(_)
         | Notice::WorktreeDiskFull(_)
         | Notice::KeyRemoved
         | Notice::DraftNotKept(_)
@@ -180,6 +181,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
             paths.join(", ")
         ),
         Notice::AgentDenied(hint) => hint.clone(),
+        Notice::AgentStopped(reason) => stopped_early(reason),
         Notice::AgentWorkLeftOut(files) => return left_out(files, "is not in the plan"),
         Notice::PriceMissing { model, setting } => format!(
             "the cost is unknown: the price of model `{model}` has no `{setting}`; `limits.cost` counts those tokens as plain input"
@@ -289,6 +291,14 @@ fn describe_copy(missing: &[String], editable: &[String]) -> String {
         false => "in a copy of your files",
     };
     format!("commands run {place}: {}", parts.join("; "))
+}
+
+/// Says that the plan has only what an agent did before it stopped.
+pub fn stopped_early(reason: &str) -> String {
+    format!(
+        "the agent stopped early: {}; the plan can be a part of the work",
+        sanitize_line(reason)
+    )
 }
 
 /// Names what fills an input, and the command that leaves the largest part out.

@@ -12,6 +12,7 @@ use crate::session::comments::FollowedComment;
 use crate::text::damage::Damage;
 use crate::text::path::is_deceptive;
 use crate::text::sanitize::sanitize_line;
+use crate::ui::notice::stopped_early;
 use crate::workflow::user::ReviewRequest;
 
 /// Further notes are counted.
@@ -31,6 +32,7 @@ pub fn risks(proposal: &ReviewRequest<'_>, damage: &[PlanDamage]) -> Vec<Risk> {
     let plan_risks = repair(proposal.repair)
         .into_iter()
         .chain(asides(proposal.repair))
+        .chain(proposal.agent_stop.map(stopped_early))
         .chain(unconfined(proposal))
         .chain(comments(proposal))
         .chain(hidden_in_header(proposal));

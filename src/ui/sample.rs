@@ -123,6 +123,7 @@ impl Sample {
             written: &[],
             save_comments: &|_| Ok(()),
             agent_commands: CommandCounts::default(),
+            agent_stop: None,
             transcript: None,
         }
     }

@@ -250,6 +250,7 @@ impl WorktreeEnv<'_, '_> {
                 .then(|| name_of(&worktree.path)),
             conversation: result.conversation.clone(),
             resumed: result.resumed,
+            stop: result.stop.early().map(str::to_owned),
             total_cost: result.totals.cost,
             counts_anew: result.totals.counts_anew,
             total_tokens: result.totals.usage.map(total_tokens),

@@ -156,6 +156,8 @@ pub struct ReviewRequest<'a> {
     pub save_comments: &'a dyn Fn(&[LineComment]) -> anyhow::Result<()>,
     /// Commands that the agent ran, by its transcript.
     pub agent_commands: CommandCounts,
+    /// Why the agent that made the plan stopped before its work was done.
+    pub agent_stop: Option<&'a str>,
     /// The rendered transcript. `None` if no agent made the plan.
     pub transcript: Option<&'a str>,
 }
@@ -395,6 +397,8 @@ pub enum Notice {
     AgentSettings(Vec<String>),
     /// A path or variable that was denied to an agent, as a sentence.
     AgentDenied(String),
+    /// The agent that made the plan stopped before its work was done.
+    AgentStopped(String),
     /// A server read only a part of the input.
     InputCut {
         /// Tokens of the request, estimated.

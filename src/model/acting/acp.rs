@@ -61,14 +61,18 @@ impl AcpModel {
         let end = talk.prompt(&agreed.conversation, task.prompt(agreed.resumed))?;
         talk.work.used(&end);
 
-        Ok(match text_at(&end, "/stopReason") {
+        let stop = match text_at(&end, "/stopReason") {
             "end_turn" | "" => StopReason::Done,
             "max_tokens" => StopReason::MaxTokens,
             "max_turn_requests" => StopReason::MaxRequests,
             "refusal" => StopReason::Refused,
             "cancelled" => StopReason::Cancelled,
             other => StopReason::Other(sanitize_label(other)),
-        })
+        };
+        if let Some(reason) = stop.early() {
+            talk.stopped_early(reason);
+        }
+        Ok(stop)
     }
 
     /// Resumes the task's session or starts a new one. Returns the agent's answer, which lists its

@@ -33,6 +33,8 @@ pub struct AgentWork {
     cost: Option<f64>,
     /// Time since the last event.
     idle: Duration,
+    /// It ended before its work was done.
+    is_early: bool,
 }
 
 impl Default for AgentWork {
@@ -45,6 +47,7 @@ impl Default for AgentWork {
             usage: TokenUsage::default(),
             cost: None,
             idle: Duration::ZERO,
+            is_early: false,
         }
     }
 }
@@ -92,6 +95,11 @@ impl AgentWork {
             }
             AgentProgress::Note(note) => {
                 lines.push(StyledLine::of(Tone::Warning, &format!("  {note}")));
+            }
+            AgentProgress::StoppedEarly(reason) => {
+                self.is_early = true;
+                let line = format!("  the agent stopped early: {}", sanitize_line(reason));
+                lines.push(StyledLine::of(Tone::Warning, &line));
             }
             AgentProgress::Idle(idle) => self.idle = *idle,
         }
@@ -163,7 +171,12 @@ impl AgentWork {
 
     /// Returns the final status.
     pub fn end(&self, model: &str, failed: bool) -> StyledLine {
-        self.line(model, if failed { "failed" } else { "done" })
+        let how = match (failed, self.is_early) {
+            (true, _) => "failed",
+            (false, true) => "stopped early",
+            (false, false) => "done",
+        };
+        self.line(model, how)
     }
 
     /// Returns the status, such as `claude: edit src/main.rs, 12 s, 3,400 tokens, $0.0210`.

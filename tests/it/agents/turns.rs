@@ -91,6 +91,48 @@ fn what_an_agent_did_is_a_plan_that_gives_exactly_that() {
     repo.done(&["verify", "--rerun", "1"]);
 }
 
+/// Regression: half of the work was applied with `-y`, and nothing said so.
+#[test]
+fn an_agent_that_stopped_early_is_not_approved_unseen() {
+    let repo = project("echo half > half.txt; message 'I will not.'; stop=refusal");
+    repo.done(&["new", "demo"]);
+    insta::assert_snapshot!(repo.printed(&["resume", "-m", "add all", "-y"]), @"
+    --- stderr
+    Asking scripted with about [n] tokens, no price set
+      scripted 1.2.3 is at work
+      I will not.
+      the agent stopped early: refusal
+    scripted: stopped early, [time]
+    the agent stopped early: refusal; the plan can be a part of the work
+    Nothing was run: the plan of turn 1 is in doubt, and waits for a person. `teddy execute` without `-y` reviews it.
+    exit code 5
+    ");
+    assert!(!repo.path().join("half.txt").exists());
+
+    let mut screen = Screen::open(&repo, (120, 40), &["execute"]);
+    screen.wait_for("the agent stopped early: refusal; the plan can be a part of the work");
+    screen.press("a");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(repo.read("half.txt"), "half\n");
+    assert!(artifact(&repo, "meta.yaml").contains("stop: refusal"));
+    let transcript = artifact(&repo, "transcript.md");
+    assert!(
+        transcript.contains("the agent stopped early: refusal"),
+        "{transcript}"
+    );
+}
+
+/// A message of the agent needs no approval, but not that of one that did not finish.
+#[test]
+fn an_agent_that_is_cancelled_by_itself_is_reviewed() {
+    let repo = project("message 'All is done.'; stop=cancelled");
+    repo.done(&["new", "demo"]);
+    let mut screen = Screen::open(&repo, (120, 40), &["resume", "-m", "add all"]);
+    screen.wait_for("the agent stopped early: cancelled; the plan can be a part of the work");
+    screen.press("q");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+}
+
 #[test]
 fn an_agent_that_only_talks_is_a_message() {
     let repo = project("message 'Which form do you mean?'");

@@ -79,7 +79,7 @@ fn p42_words_beside_a_command_wait_for_a_person() {
     The plan was not accepted: 1 mistake
     plan.md:20: words beside a command, which may say not to run it: left out the words "请先不要执行这个命令。"
         hint: send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`
-    Nothing was run: the plan of turn 1 has words beside a command, and waits for a person. `teddy execute` without `-y` reviews it.
+    Nothing was run: the plan of turn 1 is in doubt, and waits for a person. `teddy execute` without `-y` reviews it.
     exit code 5
     "#);
     let waiting = repo.json(&["execute", "-y"], 5);

@@ -140,6 +140,13 @@ impl<'a> Talk<'a> {
         self.host.progress(AgentProgress::Note(note));
     }
 
+    /// For the transcript and the user.
+    pub(super) fn stopped_early(&mut self, reason: &str) {
+        self.record
+            .note(&format!("the agent stopped early: {reason}"));
+        self.host.progress(AgentProgress::StoppedEarly(reason));
+    }
+
     /// Waits up to `CANCEL`, ignoring everything that the agent sends.
     pub(super) fn cancel(&mut self, conversation: &str) {
         let notification = notification("session/cancel", json!({ "sessionId": conversation }));
