@@ -21,6 +21,7 @@ pub mod html;
 
 pub mod key;
 pub mod list;
+pub mod manual;
 pub mod markdown;
 
 pub mod mistakes;

@@ -22,7 +22,7 @@ use crate::ui::progress::OutputStyle;
 use crate::ui::prompt::PromptHelp;
 use crate::ui::style::{self, ColorChoice, Paint, StyledLine, Tone, block};
 use crate::ui::terminal_user::{TerminalUser, UserOptions};
-use crate::ui::{markdown, terminal, terminal_user};
+use crate::ui::{manual, markdown, terminal};
 use crate::workflow::user::User;
 
 /// The running program.
@@ -65,7 +65,7 @@ impl App {
 
         let dir = project.repository.teddy_dir().join("manual");
         project.manual_io =
-            terminal_user::manual_io(dir, choices(&project), self.paint(screen::is_screen()));
+            manual::manual_io(dir, choices(&project), self.paint(screen::is_screen()));
         project
     }
 

@@ -41,7 +41,7 @@ impl Model for Manual {
         (self.give)(&request.full_text())
             .map_err(|error| failed("passing the input to you", &error))?;
         let text = (self.take)().map_err(|error| match error.kind() {
-            // `ui::terminal_user` reports a missing terminal with this kind.
+            // `ui::manual` reports a missing terminal with this kind.
             io::ErrorKind::Unsupported => ModelError::NoTerminal {
                 detail: error.to_string(),
             },

@@ -1,8 +1,6 @@
 //! The user at a terminal: reviews plans, writes messages and answers questions.
 
 use std::io::{self, Stderr};
-use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 use ratatui::crossterm::style::force_color_output;
 
@@ -18,13 +16,12 @@ use super::summary::{self, Audience, Summary};
 use super::terminal::{self, Full, RawMode};
 use super::{editing, markdown};
 use crate::host::editor::Editor;
-use crate::host::file::{temporary_dir, write_atomic};
-use crate::host::{clipboard, interrupt, screen};
+use crate::host::file::temporary_dir;
+use crate::host::{interrupt, screen};
 use crate::plan::Plan;
-use crate::project::ManualIo;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_block;
-use crate::ui::editing::{TerminalPrompts, edit_text};
+use crate::ui::editing::TerminalPrompts;
 use crate::ui::style::TextArea;
 use crate::workflow::user::{
     Approved, Choice, Decision, EmptyInput, Event, Question, ReviewRequest, User,
@@ -622,76 +619,6 @@ fn asked_lines(question: &Question<'_>) -> Vec<StyledLine> {
                 "Your reply, or enter to ask for the plan:",
             ));
             lines
-        }
-    }
-}
-
-// Manual mode: the user carries the input to a chat window and the answer back.
-//
-// TeDDy writes the input to a file and the clipboard, and reads the answer from the clipboard or
-// the editor.
-
-const MANUAL_QUESTION: &str = "When the chat has answered: take it from the (c)lipboard / write it in the (e)ditor / (q)uit › ";
-
-/// Returns the I/O functions for manual mode. The input becomes `input.md` in the directory.
-pub fn manual_io(dir: PathBuf, choices: Choices, paint: Paint) -> ManualIo {
-    let input = dir.join("input.md");
-    let input_path = input.clone();
-    ManualIo {
-        give: Rc::new(move |text| give_input(&input_path, text, paint)),
-        take: Rc::new(move || take_answer(&input, &choices, paint)),
-    }
-}
-
-const MANUAL_KEYS: [(char, &str); 3] = [
-    ('c', "take the answer from the clipboard"),
-    ('e', "write or paste it in your editor"),
-    ('q', "leave; the input stays where it is"),
-];
-
-const NO_CLIPBOARD: &str =
-    "No clipboard can be read from here: press e, and paste the answer in your editor.";
-
-/// Copies to the clipboard only if a user is at the terminal.
-fn give_input(path: &Path, text: &str, paint: Paint) -> io::Result<()> {
-    std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-    write_atomic(path, text.as_bytes())?;
-    let copied = screen::can_prompt().then(|| clipboard::copy(text));
-    let suffix = match copied {
-        Some(Ok(copied)) => format!(", and {}", copied.predicate()),
-        _ => String::new(),
-    };
-    let line = format!("The input is in `{}`{suffix}.", path.display());
-    ask::show(&[StyledLine::plain(&line)], paint);
-
-    Ok(())
-}
-
-/// Without a terminal, fails with a message that names the input file.
-fn take_answer(input: &Path, choices: &Choices, paint: Paint) -> io::Result<Option<String>> {
-    if !screen::can_prompt() {
-        return Err(io::Error::new(
-            io::ErrorKind::Unsupported,
-            format!("the input is in `{}`", input.display()),
-        ));
-    }
-
-    loop {
-        let answer = match ask::key_or_end(MANUAL_QUESTION, &MANUAL_KEYS)? {
-            'q' => return Ok(None),
-            'c' => clipboard::paste().map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => io::Error::other(NO_CLIPBOARD),
-                _ => error,
-            }),
-            _ => choices.message().and_then(|editor| edit_text(&editor, "")),
-        };
-        match answer {
-            Ok(text) if text.trim().is_empty() => ask::show(
-                &[StyledLine::of(Tone::Warning, "There is no answer in it.")],
-                paint,
-            ),
-            Ok(text) => return Ok(Some(format!("{}\n", text.trim_end()))),
-            Err(error) => ask::show(&[StyledLine::of(Tone::Warning, &error.to_string())], paint),
         }
     }
 }

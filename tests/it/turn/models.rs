@@ -4,6 +4,7 @@
 use teddy::workflow::plan::PlanOptions;
 
 use crate::fake::{Act, Fake, begun, messages, response, stream};
+use crate::machine::write_program;
 use crate::plans::{create, execute, plan};
 use crate::screen::Screen;
 pub use crate::support::in_process::KEY as SECRET;
@@ -589,6 +590,33 @@ fn a_manual_model_takes_the_answer_from_the_editor() {
     screen.wait_for("No clipboard can be read from here: press e");
     screen.wait_for_prompt("(q)uit ›");
     screen.press("e");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(draft(&repo, "plan.md") + "\n", make_b());
+}
+
+/// Regression: the input, which TeDDy itself had copied, was taken as a plan and rejected.
+#[test]
+fn the_input_in_the_clipboard_is_not_the_answer() {
+    let repo = project();
+    let (bin, clip) = (repo.beside("bin"), repo.beside("clip"));
+    std::fs::create_dir_all(&bin).unwrap();
+    write_program(
+        &bin.join("xclip"),
+        "case \"$*\" in *-o) cat \"$CLIP\";; *) cat > \"$CLIP\";; esac\n",
+    );
+    let script = r#"PATH="$BIN:$PATH" "$TEDDY" plan -m 'make b' --model manual"#;
+    let variables = [
+        ("BIN", bin.to_str().unwrap()),
+        ("CLIP", clip.to_str().unwrap()),
+        ("DISPLAY", ":0"),
+    ];
+    let mut screen = Screen::shell(&repo, (100, 40), (script, &variables));
+    screen.wait_for_prompt("(q)uit ›");
+    screen.press("c");
+    screen.wait_for("That is the input itself: copy the answer of the chat first.");
+    screen.wait_for_prompt("(q)uit ›");
+    std::fs::write(&clip, make_b()).unwrap();
+    screen.press("c");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(draft(&repo, "plan.md") + "\n", make_b());
 }
