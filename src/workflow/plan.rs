@@ -148,23 +148,18 @@ pub fn plan_turn(
         user,
     )?;
 
-    let (project, name) = (session.project, session.tip.session.clone());
-    let is_first = session.tip.number() == 0;
     let is_kept = source.is_some();
     let reply = match source {
-        Some(source) => ask_watching(&mut session, &recorded, source, weight, user)?,
+        Some(source) => {
+            // If the call fails, the message waits and must not go to another model.
+            record_model(&session, options)?;
+            ask_watching(&mut session, &recorded, source, weight, user)?
+        }
         None => ModelReply {
             text: options.from.clone().unwrap_or_default(),
             now: None,
         },
     };
-    if let Some(model) = &options.model
-        && is_kept
-        && is_first
-        && options.work.is_none()
-    {
-        project.journal().record_model(&name, model)?;
-    }
 
     let answered = Answered {
         session,
@@ -207,6 +202,16 @@ fn source(
         return Ok(Some(PlanSource::Model(model)));
     }
     plan_source(project, tip, model, options.pipeline.as_deref(), origin).map(Some)
+}
+
+/// The model of the first turn is the session's model.
+fn record_model(session: &OpenSession<'_>, options: &PlanOptions) -> anyhow::Result<()> {
+    let is_first = session.tip.number() == 0 && options.work.is_none();
+    if let Some(model) = options.model.as_ref().filter(|_| is_first) {
+        let journal = session.project.journal();
+        journal.record_model(&session.tip.session, model)?;
+    }
+    Ok(())
 }
 
 /// Reports what the snapshot includes, and how the files differ from the newest turn.

@@ -327,6 +327,20 @@ fn the_model_of_the_first_turn_is_the_model_of_the_session() {
     ");
 }
 
+/// Bug: the message that waited after the failure went to the configured model.
+#[test]
+fn the_model_of_the_first_turn_is_kept_if_its_call_fails() {
+    let repo = project();
+    repo.reply(&plan("Make it", &[create("b.txt", "b\n")]));
+    repo.teddy(&["start", "hello there", "--model", "command:false"])
+        .check(1, &["`false` failed"]);
+    assert_eq!(repo.json(&["status"], 0)["model"], "command:false");
+    for command in ["plan", "resume"] {
+        repo.teddy(&[command])
+            .check(1, &["Asking command:false", "`false` failed"]);
+    }
+}
+
 /// A session's model can be a program, so only the user chooses it.
 #[test]
 fn a_fetched_session_has_no_model() {

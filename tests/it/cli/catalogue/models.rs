@@ -23,6 +23,8 @@ fn a_model_that_cannot_be_asked() {
     ] {
         page.refused(&repo, &[&PLAN[..], &["--model", model]].concat());
     }
+    // The session keeps the model that was named.
+    repo.workflow().new_session("other").done();
     repo.configure(
         "model: gpt\nmodels: { gpt: { kind: openai, id: gpt-5, base_url: nonsense } }\n",
     );
