@@ -235,6 +235,10 @@ pub(super) fn first_message(app: &App, project: &Project) -> anyhow::Result<Opti
                 attached.extend(end.attached);
                 typed = end.next;
             }
+            PromptLine::Command(command, _) if command.act == PromptAct::Quit => return Ok(None),
+            PromptLine::Command(..) | PromptLine::Unknown(..) => {
+                ask::show(&[ask::misplaced_command()], app.paint(true));
+            }
             _ if is_meant_for_shell(&text)? => {}
             _ => return Ok(Some(with_output(text, attached))),
         }

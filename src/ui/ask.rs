@@ -354,6 +354,14 @@ fn listed(candidates: &[String]) -> StyledLine {
     StyledLine::of(Tone::Faint, &format!("{}{more}", some.join("  ")))
 }
 
+/// The answer to a command at a prompt that takes none.
+pub fn misplaced_command() -> StyledLine {
+    StyledLine::of(
+        Tone::Warning,
+        "Commands such as /help are for the prompt of `teddy resume`.",
+    )
+}
+
 /// Returns the key hint for the prompt of a loop.
 pub fn prompt_hint() -> StyledLine {
     StyledLine::of(

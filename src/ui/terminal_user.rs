@@ -379,8 +379,7 @@ impl User for TerminalUser {
             if !is_misplaced_command(question, written.as_deref()) {
                 break written;
             }
-            let message = "Commands such as /help are for the prompt of `teddy resume`.";
-            ask::show(&[StyledLine::of(Tone::Warning, message)], self.paint);
+            ask::show(&[ask::misplaced_command()], self.paint);
         };
         let text = written.iter().filter(|text| !text.trim().is_empty());
         self.typed.extend(text.cloned());
@@ -527,7 +526,8 @@ fn is_misplaced_command(question: &Question<'_>, written: Option<&str>) -> bool 
     takes_none
         && name.is_some_and(|name| {
             let word = name.split_whitespace().next().unwrap_or_default();
-            !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase())
+            let is_of_word = |byte: u8| byte.is_ascii_alphabetic() || byte == b'-';
+            !word.is_empty() && word.bytes().all(is_of_word)
         })
 }
 

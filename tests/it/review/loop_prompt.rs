@@ -313,6 +313,37 @@ fn a_command_is_not_sent_from_where_none_is_taken() {
     assert_eq!(leave(screen, &repo), ["make b"]);
 }
 
+/// Bug: instead of an answer to the offer of an output, a command was the message.
+#[test]
+fn a_command_is_not_sent_from_the_offer_of_an_output_either() {
+    let repo = project();
+    repo.reply(&make("b"));
+    let mut screen = Screen::open(&repo, (100, 60), &["start"]);
+    ready(&mut screen, "turn 1: what should be done?");
+    for (count, command) in ["/help", "/no-such", "/Help"].iter().enumerate() {
+        screen.press("!echo from the shell\r");
+        screen.wait_for("shows this to the model");
+        screen.settled();
+        screen.press(&format!("{command}\r"));
+        screen.wait_for("are for the prompt of `teddy resume`");
+        ready(&mut screen, "turn 1: what should be done?");
+        let answers = screen.written().matches("Commands such as").count();
+        assert_eq!(answers, count + 1, "{}", screen.shown());
+    }
+    screen.press("/no-such\r");
+    screen.settled();
+    screen.press("make b\r");
+    approve(&mut screen, "Make b");
+    ready(&mut screen, "turn 2: what should be done?");
+    assert_eq!(leave(screen, &repo), ["make b"]);
+
+    let mut screen = Screen::open(&repo, (100, 60), &["start"]);
+    ready(&mut screen, "turn 1: what should be done?");
+    screen.press("quit\r");
+    screen.wait_for("Nothing was started.");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+}
+
 /// Bug: `clear` started a session of that name, and a mentioned file was not shown.
 #[test]
 fn the_first_prompt_asks_before_it_sends_a_shell_command_and_shows_mentioned_files() {
