@@ -229,6 +229,8 @@ struct ResumeLoop<'a> {
     has_failed: bool,
     /// The prose answer was shown already, before a command at the prompt.
     has_shown_answer: bool,
+    /// The user's last input was a command at the prompt.
+    is_after_command: bool,
     last: Option<Box<RecordedTurn>>,
     waiting: Option<WaitingPlan>,
 }
@@ -253,6 +255,7 @@ impl<'a> ResumeLoop<'a> {
             repeats: false,
             has_failed: false,
             has_shown_answer: false,
+            is_after_command: false,
             last: None,
             waiting: None,
         }
@@ -323,7 +326,7 @@ impl ResumeLoop<'_> {
         let remaining = remaining_work(self.project, tip)?;
         if remaining == RemainingWork::Plan {
             return match prose_answer(self.project, tip)? {
-                Some(message) if !self.unseen => {
+                Some(message) if !self.unseen || self.is_after_command => {
                     let prompt = self.prompt_for_reply(message, None);
                     self.ask(tip, draft, prompt, user, console)
                 }
@@ -361,7 +364,8 @@ impl ResumeLoop<'_> {
     /// Returns `true` if the loop ends when the model concludes the work. A user at the prompt
     /// might have more to ask for, unless the work was already complete when the loop began.
     fn ends_when_done(&self) -> bool {
-        self.options.alone || self.unseen || self.turns == 0
+        let is_at_prompt = self.is_after_command || (self.turns > 0 && !self.unseen);
+        self.options.alone || !is_at_prompt
     }
 
     fn ask(
@@ -379,6 +383,7 @@ impl ResumeLoop<'_> {
         );
         plan_source(self.project, tip, model, pipeline, MessageOrigin::User)?;
 
+        self.is_after_command = false;
         let typed = match user.ask(&prompt.question(tip, draft)) {
             Ok(Some(typed)) => typed,
             Ok(None) => return Ok(NextStep::End(prompt.into_end())),
@@ -400,9 +405,9 @@ impl ResumeLoop<'_> {
         // `/undo` and the like can lead to another answer.
         self.has_shown_answer = matches!(prompt, LoopPrompt::Reply { .. })
             && self.project.store().tip(&self.project.session()?)?.commit == tip.commit;
+        self.is_after_command = !matches!(typed, Typed::Message(_));
         // A command does not answer what to do after the failure.
-        self.has_failed =
-            matches!(prompt, LoopPrompt::Failed) && !matches!(typed, Typed::Message(_));
+        self.has_failed = self.is_after_command && matches!(prompt, LoopPrompt::Failed);
         Ok(match typed {
             Typed::Message(message) => NextStep::Plan(Some(message), MessageOrigin::User),
             Typed::Done => NextStep::Again,
@@ -491,8 +496,7 @@ impl ResumeLoop<'_> {
             if !draft.is_planned() {
                 match self.next_step(&tip, &draft, user, console)? {
                     NextStep::Plan(message, origin) => {
-                        let planned = self.plan(&tip, message, origin, user);
-                        match planned {
+                        match self.plan(&tip, message, origin, user) {
                             Ok(None) => {}
                             Ok(Some(ended)) => return Ok(ended),
                             Err(error) if self.stays_at_prompt(&error) => {
@@ -640,10 +644,8 @@ impl ResumeLoop<'_> {
         }
 
         if let Some(question) = recorded.unanswered() {
-            return Ok(self
-                .options
-                .alone
-                .then(|| Ended::Question(question.to_owned())));
+            let is_alone = self.options.alone;
+            return Ok(is_alone.then(|| Ended::Question(question.to_owned())));
         }
 
         if recorded.user_left() {

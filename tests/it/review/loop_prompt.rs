@@ -1,7 +1,7 @@
 //! The prompt of the loop on a terminal: commands, shell, files, history and completion.
 
 use crate::fake::{Fake, response, stream};
-use crate::plans::{chat, create, edit, execute, plan, read};
+use crate::plans::{chat, conclude, create, edit, execute, plan, read};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
@@ -342,6 +342,29 @@ fn a_command_is_not_sent_from_the_offer_of_an_output_either() {
     screen.press("quit\r");
     screen.wait_for("Nothing was started.");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
+}
+
+/// Bug: after `/redo` of a turn that concluded, the loop ended.
+#[test]
+fn a_command_that_restores_a_conclusion_stays_at_the_prompt() {
+    for args in [&["resume"][..], &["resume", "-y"]] {
+        let repo = project();
+        repo.reply(&plan(
+            "Make b",
+            &[create("b.txt", "b\n"), conclude(&[], "All is there.")],
+        ));
+        repo.teddy(&["resume", "-y", "make b"]).check(0, &[]);
+        repo.done(&["undo"]);
+        let mut screen = Screen::open(&repo, (100, 60), args);
+        ready(&mut screen, "turn 3: what should be done?");
+        screen.press("/redo\r");
+        ready(&mut screen, "turn 4: what should be done?");
+        screen.press("/status\r");
+        screen.wait_for("The work is done, says the model:");
+        ready(&mut screen, "turn 4: what should be done?");
+        screen.press("\x04");
+        assert_eq!(screen.end(), 0, "{}", screen.shown());
+    }
 }
 
 /// Bug: `clear` started a session of that name, and a mentioned file was not shown.
