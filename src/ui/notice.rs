@@ -67,7 +67,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::CommandsInCopy(_)
         | Notice::CopyLacks { .. }
         | Notice::PriceMissing { .. }
-        | Notice::FilesDiffer
+        | Notice::FilesDiffer(_)
         | Notice::SetupStarted(_)
         | Notice::TurnTried { .. }
         | Notice::WorktreeInUse(_)
@@ -193,7 +193,10 @@ fn sentences(notice: &Notice) -> Vec<String> {
         Notice::StepChanged { pipeline, step } => format!(
             "pipeline `{pipeline}` is not as it was: step `{step}` was sent something else"
         ),
-        Notice::FilesDiffer => "your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back".to_owned(),
+        Notice::FilesDiffer(before) => format!(
+            "your files are not as they were before the turn; the plan is checked against those of now. `teddy restore {}` takes them back",
+            shell_word(before)
+        ),
         Notice::FilesTouched { model, paths } => changed_during_call(model, paths),
         Notice::ChangedUnderReview => {
             "your files changed while the plan was reviewed; it is validated again".to_owned()

@@ -130,7 +130,8 @@ fn ask_again(
         .map(|workspace| project.repository.commit(workspace.before))
         .transpose()?;
     if before.is_some_and(|before| before.tree != recorded.tree) {
-        user.report(Event::Notice(Notice::FilesDiffer));
+        let before_turn = state_before(turn, &session.tip);
+        user.report(Event::Notice(Notice::FilesDiffer(before_turn)));
     }
 
     let answered = Answered {
@@ -140,6 +141,15 @@ fn ask_again(
         is_kept: true,
     };
     answered.take(reply)
+}
+
+/// Returns the name of the turn before `turn`. `tip` is this turn in the new session, where a start
+/// has no files to restore.
+fn state_before(turn: &Turn, tip: &Turn) -> String {
+    match tip.workspace {
+        Some(_) => "@".to_owned(),
+        None => format!("{}:{}", turn.session, tip.number()),
+    }
 }
 
 /// Later steps depend on the answer of the first one.

@@ -418,8 +418,9 @@ pub enum Notice {
         pipeline: String,
         step: String,
     },
-    /// On a retry, the user's files differ from those before the turn.
-    FilesDiffer,
+    /// On a retry, the user's files differ from those before the turn. A restore to the given turn
+    /// makes them equal.
+    FilesDiffer(String),
     /// The user's files changed while a program was asked.
     FilesTouched {
         model: String,

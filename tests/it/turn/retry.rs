@@ -102,7 +102,7 @@ fn without_a_model_the_turns_own_is_asked_and_a_replay_says_the_same() {
     let repo = project();
     insta::assert_snapshot!(repo.workflow().retry("1", None).refused(), @r#"
     Asking replay:[dir]/answers with about [n] tokens
-    your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back
+    your files are not as they were before the turn; the plan is checked against those of now. `teddy restore demo:0` takes them back
     planned turn 1: "Make b", 1 mistakes
     plan.md:13: CREATE b.txt: `b.txt` already exists
         hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
@@ -112,12 +112,14 @@ fn without_a_model_the_turns_own_is_asked_and_a_replay_says_the_same() {
     repo.workflow().switch("demo").done();
     insta::assert_snapshot!(repo.workflow().retry("1", None).refused(), @r#"
     Asking replay:[dir]/answers with about [n] tokens
-    your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back
+    your files are not as they were before the turn; the plan is checked against those of now. `teddy restore demo:0` takes them back
     planned turn 1: "Make b", 1 mistakes
     plan.md:13: CREATE b.txt: `b.txt` already exists
         hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
     in use: demo-retry-2
     "#);
+    repo.done(&["restore", "demo:0"]);
+    assert!(!repo.path().join("b.txt").exists());
 }
 
 fn messages(request: &str) -> serde_json::Value {
@@ -328,7 +330,7 @@ fn a_turn_of_another_session_is_asked_and_run_again_wherever_it_is_named() {
     repo.workflow().new_session("other").done();
     insta::assert_snapshot!(repo.workflow().retry("demo:1", None).refused(), @r#"
     Asking replay:[dir]/answers with about [n] tokens
-    your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back
+    your files are not as they were before the turn; the plan is checked against those of now. `teddy restore demo:0` takes them back
     planned turn 1: "Make b", 1 mistakes
     plan.md:13: CREATE b.txt: `b.txt` already exists
         hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
