@@ -255,7 +255,14 @@ fn landing(landed: &LatestLanding) -> String {
             format!("Landed on {branch}: {landed_turns}, now {now}")
         }
         (false, None) => {
-            format!("Landed on {branch}: {landed_turns} ({id}, which is not on {branch} any more)")
+            let place = match &landed.remote {
+                Some(remote) => format!(
+                    "on {} but not on your {branch}; `git pull` takes it there",
+                    sanitize_line(remote)
+                ),
+                None => format!("which is not on {branch} any more"),
+            };
+            format!("Landed on {branch}: {landed_turns} ({id}, {place})")
         }
     };
 

@@ -126,21 +126,13 @@ pub fn is_on_branch(repository: &Repository, commit: CommitId, branch: &str) -> 
     tip.is_ok_and(|tip| is_ancestor(repository, commit, tip).unwrap_or(false))
 }
 
-/// Returns the newest commit whose message matches, among the `limit` newest of a branch. `None` for
-/// a name that no branch can have.
+/// Returns the newest commit whose message matches, among the `limit` newest up to `tip`.
 pub fn find_commit_by_message(
     repository: &Repository,
-    branch: &str,
+    tip: CommitId,
     limit: usize,
     is_it: &dyn Fn(&str) -> bool,
 ) -> anyhow::Result<Option<CommitId>> {
-    let name = format!("refs/heads/{branch}");
-    if !refs::is_name(&name) {
-        return Ok(None);
-    }
-    let Some(tip) = refs::read(repository, &name)? else {
-        return Ok(None);
-    };
     let (mut waiting, mut visited) = (BinaryHeap::new(), HashSet::new());
     waiting.push((i64::MAX, tip.to_string(), tip));
     while let Some((.., id)) = waiting.pop() {

@@ -23,7 +23,7 @@ use crate::session::requests::{MAX_LIST_SIZE, RequestState, Requests, UserReques
 use crate::session::store::SessionTip;
 use crate::session::turn::{Turn, in_next};
 use crate::workspace::changed::{Changed, changed_since};
-use crate::workspace::landing::{LandingClaims, landed_as};
+use crate::workspace::landing::{LandingClaims, landed_as, landed_on_remote};
 use crate::workspace::stack::{Stacks, is_patch};
 
 pub const REWRITTEN: &str = "another tool, such as `git filter-branch` or `git filter-repo`, has rewritten this session; its turns are shown with the commits that exist now";
@@ -309,6 +309,9 @@ pub struct LatestLanding {
     /// Commits with the turns after a rewrite, oldest first, if the branch has all of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub now: Vec<CommitId>,
+    /// The remote-tracking branch that has the newest commit, if the branch has it in no form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote: Option<String>,
     pub turns: Vec<u64>,
     /// Applied since, not landed, and not in HEAD.
     pub waiting: Vec<u64>,
@@ -340,11 +343,16 @@ pub fn latest_landing(project: &Project, tip: &Turn) -> anyhow::Result<Option<La
                 now.clear();
             }
         }
+        let remote = match newest.filter(|_| !on_branch && now.is_empty()) {
+            Some(newest) => landed_on_remote(&project.repository, &landed.branch, newest)?,
+            None => None,
+        };
         let turns = landed.commits.iter().flat_map(|commit| &commit.turns);
         return Ok(Some(LatestLanding {
             turn: number,
             on_branch,
             now,
+            remote,
             branch: landed.branch,
             turns: turns.map(|turn| turn.number).collect(),
             commits: landed.commits.iter().map(|landed| landed.commit).collect(),

@@ -13,12 +13,13 @@ use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use crate::git::diff;
-use crate::git::history::{find_commit_by_message, is_on_branch};
+use crate::git::history::{find_commit_by_message, is_ancestor, is_on_branch};
 use crate::git::land::commit::{self, CommitSite, commits_since};
 use crate::git::land::index::{self, NewIndex};
 use crate::git::merge::{self, Merged};
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::{self, Expected};
+use crate::git::remote;
 use crate::git::repository::Repository;
 use crate::host::fault;
 use crate::host::file::{read_regular, write_atomic};
@@ -152,8 +153,44 @@ pub fn landed_as(
     if is_on_branch(repository, landed.commit, branch) {
         return Ok(Some(landed.commit));
     }
+    let name = format!("refs/heads/{branch}");
+    if !refs::is_name(&name) {
+        return Ok(None);
+    }
+    match refs::read(repository, &name)? {
+        Some(tip) => find_by_trailers(repository, tip, landed),
+        None => Ok(None),
+    }
+}
+
+fn find_by_trailers(
+    repository: &Repository,
+    tip: CommitId,
+    landed: &LandedCommit,
+) -> anyhow::Result<Option<CommitId>> {
     let is_it = |message: &str| has_turns(message, &landed.turns);
-    find_commit_by_message(repository, branch, MAX_SEARCHED, &is_it)
+    find_commit_by_message(repository, tip, MAX_SEARCHED, &is_it)
+}
+
+/// Returns the remote-tracking branch of the same name, such as `origin/main`, that has a landed
+/// commit.
+pub fn landed_on_remote(
+    repository: &Repository,
+    branch: &str,
+    landed: &LandedCommit,
+) -> anyhow::Result<Option<String>> {
+    for remote in remote::names(repository) {
+        let name = format!("{remote}/{branch}");
+        // A damaged ref of a remote is no reason to fail.
+        let Ok(Some(tip)) = refs::read(repository, &format!("refs/remotes/{name}")) else {
+            continue;
+        };
+        let is_there = is_ancestor(repository, landed.commit, tip).unwrap_or(false);
+        if is_there || find_by_trailers(repository, tip, landed)?.is_some() {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
 }
 
 /// Which landings of a session are believed: a turn from elsewhere can name any commit. Asked newest

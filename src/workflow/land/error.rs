@@ -81,10 +81,13 @@ impl LandError {
     }
 }
 
-/// Turns in effect that landed, but whose commits a reset took off the branch.
+/// Turns in effect that landed, but whose commits the branch does not have: a reset took them off,
+/// or they landed in another clone.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RemovedLandings {
     pub branch: String,
+    /// The remote-tracking branch that has them.
+    pub remote: Option<String>,
     /// Ascending.
     pub turns: Vec<u64>,
     /// A range from the first to the last lands these and no others.
@@ -102,6 +105,14 @@ impl RemovedLandings {
             [first, .., last] if self.is_range => (format!("{first}..{last}"), "them"),
             [first, ..] => (first.to_string(), "the first of them"),
         };
+        if let Some(remote) = &self.remote {
+            return format!(
+                "the landing of {} is on `{}` but not on your `{}`; `git pull` takes it there",
+                turns_named(&self.turns),
+                sanitize_line(remote),
+                sanitize_line(&self.branch)
+            );
+        }
         format!(
             "the landing of {} is not on `{}` any more; `teddy land {range}` lands {what} again",
             turns_named(&self.turns),

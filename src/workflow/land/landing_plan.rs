@@ -21,7 +21,7 @@ use crate::session::publication::Stack;
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
 use crate::workspace::file_move::{changes_between, trees_of};
-use crate::workspace::landing::{LandingClaims, landed_as, turns_named};
+use crate::workspace::landing::{LandingClaims, landed_as, landed_on_remote, turns_named};
 use crate::workspace::snapshot;
 use crate::workspace::stack::{Stacks, is_patch};
 
@@ -360,16 +360,20 @@ fn find_removed(
         return Ok(removed);
     }
 
-    let mut in_range = Vec::new();
+    let (mut in_range, mut found) = (Vec::new(), Vec::new());
     for turn in candidates(project, tip, Some(&(0, tip.number())))? {
         if in_effect.of(project, &turn)?.is_empty() {
             continue;
         }
         in_range.push(turn.number());
-        if ids.contains(&turn.meta.turn_id) {
-            removed.turns.push(turn.number());
+        if let Some(remote) = ids.get(&turn.meta.turn_id) {
+            found.push((turn.number(), remote));
         }
     }
+    // To land again what a remote has would commit it twice.
+    removed.remote = found.iter().find_map(|(_, remote)| (*remote).clone());
+    found.retain(|(_, remote)| **remote == removed.remote);
+    removed.turns = found.iter().map(|(number, _)| *number).collect();
 
     if let [first, .., last] = removed.turns.as_slice() {
         in_range.retain(|number| (first..=last).contains(&number));
@@ -378,9 +382,14 @@ fn find_removed(
     Ok(removed)
 }
 
-/// Those of the newest landings on a branch that has none of their commits any more.
-fn removed_turns(project: &Project, tip: &Turn, branch: &str) -> anyhow::Result<HashSet<Uuid>> {
-    let (mut there, mut removed) = (HashSet::new(), HashSet::new());
+/// Those of the newest landings on a branch that has none of their commits, with the
+/// remote-tracking branch that has them.
+fn removed_turns(
+    project: &Project,
+    tip: &Turn,
+    branch: &str,
+) -> anyhow::Result<HashMap<Uuid, Option<String>>> {
+    let (mut there, mut removed) = (HashSet::new(), HashMap::new());
     let mut searched = 0;
     let mut claims = LandingClaims::new(&project.repository, &tip.session);
     for turn in project.store().history(tip.clone()) {
@@ -395,7 +404,10 @@ fn removed_turns(project: &Project, tip: &Turn, branch: &str) -> anyhow::Result<
             let turns = commit.turns.iter().map(|turn| turn.turn_id);
             match landed_as(&project.repository, branch, commit)? {
                 Some(_) => there.extend(turns),
-                None => removed.extend(turns),
+                None => {
+                    let remote = landed_on_remote(&project.repository, branch, commit)?;
+                    removed.extend(turns.map(|turn| (turn, remote.clone())));
+                }
             }
         }
         searched += 1;
@@ -404,7 +416,8 @@ fn removed_turns(project: &Project, tip: &Turn, branch: &str) -> anyhow::Result<
         }
     }
 
-    Ok(removed.difference(&there).copied().collect())
+    removed.retain(|turn, _| !there.contains(turn));
+    Ok(removed)
 }
 
 /// First and last turn, inclusive.

@@ -333,6 +333,46 @@ fn a_session_that_another_user_continued_goes_on_with_their_turns() {
     ada.done(&["verify"]);
 }
 
+/// Bug: the landing was "not on main any more", and landing it again was advised.
+#[test]
+fn a_landing_that_was_not_pulled_is_said_to_be_on_the_remote() {
+    let (ada, ben) = two_people();
+    ada.done(&["land", "-m", "one and two"]);
+    ada.git(&["push", "-q", "origin", "main"]);
+    send(&ada);
+    ben.git(&["fetch", "-q", "origin"]);
+    ben.done(&["fetch"]);
+    ben.done(&["switch", "origin/add-auth"]);
+
+    let commit = ada.git(&["rev-parse", "--short=8", "HEAD"]);
+    let there = "on origin/main but not on your main; `git pull` takes it there";
+    let line = format!("Landed on main: turns 1, 2 ({commit}, {there})\n");
+    let status = ben.done(&["status"]);
+    assert!(status.contains(&line), "{status}");
+    assert_eq!(ben.json(&["status"], 0)["landed"]["remote"], "origin/main");
+    let hint = "hint: the landing of turns 1, 2 is on `origin/main` but not on your `main`; `git pull` takes it there\n";
+    ben.teddy(&["land", "-m", "again"]).check(1, &[hint]);
+
+    // Rebased on the server, it is found by its trailers.
+    ada.git(&[
+        "commit",
+        "-q",
+        "--amend",
+        "-m",
+        &ada.git(&["log", "-1", "--format=%B"]),
+        "--date=2001-01-01",
+    ]);
+    ada.git(&["push", "-qf", "origin", "main"]);
+    ben.git(&["fetch", "-q", "origin"]);
+    ben.teddy(&["land", "-m", "again"]).check(1, &[hint]);
+    ben.git(&["pull", "-q", "origin", "main"]);
+    let status = ben.done(&["status"]);
+    assert!(
+        status.contains("Landed on main: turns 1, 2, now "),
+        "{status}"
+    );
+}
+
 #[test]
 fn an_adopted_session_that_landed_is_in_the_files_of_a_clone() {
     let (ada, ben) = two_people();
