@@ -282,7 +282,10 @@ fn files(workspace: &Changed, turn: u64, dir: &Path) -> String {
     let open: Vec<&String> = changed.iter().filter(|path| !is_told(path)).collect();
 
     if changed.is_empty() && drift.is_as_left() {
-        text.push_str("Your files are as the newest turn left them\n");
+        text.push_str(match workspace.is_since_head {
+            true => "No file changed since HEAD\n",
+            false => "Your files are as the newest turn left them\n",
+        });
     } else if !open.is_empty() {
         // The edits can be older than the session.
         let since = match workspace.is_since_head {

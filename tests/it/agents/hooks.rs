@@ -707,7 +707,7 @@ fn whatever_a_hook_is_told_the_agent_hears_nothing() {
     insta::assert_snapshot!(repo.printed(&["status"]), @"
     Session demo, turn 0, on branch main
     Ready for turn 1
-    Your files are as the newest turn left them
+    No file changed since HEAD
     --- stderr
     warning: an agent's prompt may be in no turn: 2026-01-02T03:04:05Z the event of claude is not JSON: expected value at line 1 column 1 (the last of 4: `teddy hooks status`)
     Next: teddy '<what you want>'

@@ -352,7 +352,7 @@ fn promise_d7_status_names_what_no_snapshot_has() {
     insta::assert_snapshot!(repo.printed(&["status"]), @"
     Session demo, turn 0, on branch main
     Ready for turn 1
-    Your files are as the newest turn left them
+    No file changed since HEAD
     --- stderr
     Next: teddy '<what you want>'
     exit code 0
@@ -360,7 +360,7 @@ fn promise_d7_status_names_what_no_snapshot_has() {
     repo.write("big.csv", "12345678901");
     repo.write(".env", "A=1\n");
     let status = repo.done(&["status"]);
-    let expected = "Your files are as the newest turn left them\nIn no snapshot, left as they are:\n  \
+    let expected = "No file changed since HEAD\nIn no snapshot, left as they are:\n  \
                     .env: untracked and named like a secret\n  big.csv: untracked and large (11 bytes)\n";
     assert!(status.ends_with(expected), "{status}");
     assert_eq!(
@@ -374,7 +374,7 @@ fn promise_d7_status_names_what_no_snapshot_has() {
     insta::assert_snapshot!(repo.printed(&["status"]), @"
     Session demo, turn 0, on branch main
     Ready for turn 1
-    Your files are as the newest turn left them
+    No file changed since HEAD
     In no snapshot, left as they are:
       .env: untracked and named like a secret
       big.csv: untracked and large (11 bytes)

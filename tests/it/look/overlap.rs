@@ -70,7 +70,7 @@ fn status_names_the_file_whose_lines_the_plan_and_the_user_change() {
     let repo = project();
     plan_in(&repo, "demo", &[edit("a.txt", "two", "TWO")]);
     let waiting = "Session demo, turn 0, on branch main\nA plan is waiting for turn 1: Change it (1 action)\n";
-    let clean = format!("{waiting}Your files are as the newest turn left them\n");
+    let clean = format!("{waiting}No file changed since HEAD\n");
     assert_eq!(repo.done(&["status"]), clean);
 
     repo.write("a.txt", TEXT.replace("two", "zwei"));

@@ -42,21 +42,21 @@ fn status_says_who_is_at_work_in_the_session() {
     insta::assert_snapshot!(shown.concat(), @r"
     Session one, turn 0, on branch main
     At work: turn 1 is running (process [pid], [time])
-    Your files are as the newest turn left them
+    No file changed since HEAD
     --- stderr
     Next: wait until it has ended
     exit code 0
     Session one, turn 0, on branch main
     At work: the plan for turn 1 is open in a review (process [pid], [time])
     A plan is waiting for turn 1: Make one (1 action)
-    Your files are as the newest turn left them
+    No file changed since HEAD
     --- stderr
     Next: decide in the review there
     exit code 0
     Session one, turn 0, on branch main
     At work: another `teddy plan` in this session (process [pid], [time])
     A plan is waiting for turn 1: Make one (1 action)
-    Your files are as the newest turn left them
+    No file changed since HEAD
     --- stderr
     Next: wait until it has ended
     exit code 0
@@ -90,7 +90,7 @@ fn status_says_who_is_at_work_in_the_session() {
     insta::assert_snapshot!(repo.printed(&["status"]), @r"
     Session one, turn 0, on branch main
     A plan is waiting for turn 1: Make one (1 action)
-    Your files are as the newest turn left them
+    No file changed since HEAD
     --- stderr
     Next: teddy execute
     exit code 0
@@ -141,14 +141,14 @@ fn a_stopped_process_is_named_with_what_continues_it() {
     Session one, turn 0, on branch main
     In progress: turn 1 is stopped (process [pid], [time])
     Ready for turn 1
-    Your files are as the newest turn left them
+    No file changed since HEAD
     --- stderr
     Next: continue it, with `fg` in its terminal or `kill -CONT [pid]`
     exit code 0
     Session one, turn 0, on branch main
     In progress: another `teddy plan` in this session, stopped (process [pid], [time])
     Ready for turn 1
-    Your files are as the newest turn left them
+    No file changed since HEAD
     --- stderr
     Next: continue it, with `fg` in its terminal or `kill -CONT [pid]`
     exit code 0

@@ -359,7 +359,7 @@ fn a_cut_answer_is_kept_and_never_executed() {
     Ready for turn 1
     Your message is waiting: make b
     No plan from the model: the answer was cut at the limit of tokens
-    Your files are as the newest turn left them
+    No file changed since HEAD
     --- stderr
     Next: teddy plan
     exit code 0

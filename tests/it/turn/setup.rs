@@ -489,7 +489,7 @@ fn teddy_alone_says_where_things_stand() {
     Model replay:[dir]/answers
     Session demo, turn 0, on branch main
     A plan is waiting for turn 1: Make b (1 action)
-    Your files are as the newest turn left them
+    No file changed since HEAD
     --- stderr
     Next: teddy execute
     exit code 0
