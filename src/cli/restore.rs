@@ -190,14 +190,10 @@ fn carry_out(
         }
     }
 
+    // Before it acts: it can delete the current directory.
+    let dir = app.dir_in(project)?;
     let result = act(&options, app.user(project, true).as_mut())?;
-    show(
-        app,
-        &result,
-        &name(&result),
-        &options,
-        &app.dir_in(project)?,
-    )
+    show(app, &result, &name(&result), &options, &dir)
 }
 
 fn show(

@@ -193,10 +193,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
         Notice::StepChanged { pipeline, step } => format!(
             "pipeline `{pipeline}` is not as it was: step `{step}` was sent something else"
         ),
-        Notice::FilesDiffer(before) => format!(
-            "your files are not as they were before the turn; the plan is checked against those of now. `teddy restore {}` takes them back",
-            shell_word(before)
-        ),
+        Notice::FilesDiffer(before) => files_differ(before),
         Notice::FilesTouched { model, paths } => changed_during_call(model, paths),
         Notice::ChangedUnderReview => {
             "your files changed while the plan was reviewed; it is validated again".to_owned()
@@ -256,6 +253,13 @@ fn sentences(notice: &Notice) -> Vec<String> {
 
 fn changed_since_plan(files: &[String]) -> String {
     format!("{} changed after the plan was made", list_paths(files))
+}
+
+fn files_differ(before: &str) -> String {
+    format!(
+        "your files are not as they were before the turn; the plan is checked against those of now. `teddy restore {}` takes them back",
+        shell_word(before)
+    )
 }
 
 fn changed_during_call(model: &str, paths: &[String]) -> String {
