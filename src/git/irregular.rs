@@ -65,7 +65,28 @@ pub(super) fn before_opening(start: &Path) -> Result<(), Irregular> {
         .into_iter()
         .try_for_each(|entry| check_entry(&common, entry))?;
 
-    refs(common.join("refs"))
+    refs(common.join("refs"))?;
+    own_dirs(&common.join("teddy"))
+}
+
+/// Checks TeDDy's own directories. Their files are written by name, so a link, as in a copied
+/// repository, would lead out of it.
+fn own_dirs(top: &Path) -> Result<(), Irregular> {
+    let entries = fs::read_dir(top).into_iter().flatten().flatten();
+    let dirs = entries.map(|entry| entry.path());
+    // Sessions of changes are in a directory of their own.
+    let dirs = dirs.flat_map(|dir| [dir.join("change"), dir]);
+    match [top.to_owned()]
+        .into_iter()
+        .chain(dirs)
+        .find(|it| it.is_symlink())
+    {
+        Some(path) => Err(Irregular {
+            path,
+            why: "it is a link, and TeDDy writes only below its own directory",
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Checks one file, which need not exist. Follows symlinks; the null device counts as an empty

@@ -4,7 +4,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::ground::{Ground, create, plan, run, words};
-use crate::support::sample;
+use crate::support::{TestRepo, sample};
 
 /// Creates a program outside of the project that leaves a file when it runs.
 fn trap(ground: &Ground) -> String {
@@ -572,4 +572,36 @@ fn an_export_goes_through_no_link_to_a_directory_that_nobody_named() {
         assert!(said.contains("name another directory"), "{session}: {said}");
         assert!(ground.state() == before, "export of {session} wrote");
     }
+}
+
+#[test]
+fn a_link_among_our_directories_is_not_followed() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    let teddy = repo.path().join(".git/teddy");
+    let outside = repo.beside("outside");
+    std::fs::create_dir(&outside).unwrap();
+    for name in ["main", "demo"] {
+        std::fs::write(outside.join(name), "mine\n").unwrap();
+    }
+
+    for name in ["index", "tips", "models", "tips/change"] {
+        let (dir, aside) = (teddy.join(name), repo.beside("aside"));
+        let was_there = std::fs::rename(&dir, &aside).is_ok();
+        std::os::unix::fs::symlink(&outside, &dir).unwrap();
+        for args in [&["status"][..], &["sessions"], &["undo"]] {
+            let words = format!(".git/teddy/{name}`: it is a link");
+            repo.teddy(args).check(1, &[&words]);
+        }
+        std::fs::remove_file(&dir).unwrap();
+        if was_there {
+            std::fs::rename(&aside, &dir).unwrap();
+        }
+    }
+    for name in ["main", "demo"] {
+        let text = std::fs::read_to_string(outside.join(name)).unwrap();
+        assert_eq!(text, "mine\n", "{name}");
+    }
+    repo.done(&["status"]);
 }
