@@ -51,11 +51,17 @@ fn session_of(turns: u64) -> TestRepo {
     repo
 }
 
-/// Returns the metadata of a turn, derived from that of the first.
+/// Returns the metadata of a turn, derived from that of the first. It changes no file, so that the
+/// publication of the first is still the current one.
 fn facts(first: &str, turn: u64) -> String {
+    let after = first
+        .lines()
+        .find_map(|line| line.strip_prefix("  after: "));
+    let after = after.unwrap();
     let line = |line: &str| match line.split_once(": ").map(|(key, _)| key) {
         Some("turn_id") => format!("turn_id: 00000000-0000-7000-8000-{turn:012}\n"),
         Some("number") => format!("number: {turn}\n"),
+        Some("  before") => format!("  before: {after}\n"),
         _ => format!("{line}\n"),
     };
     first.lines().map(line).collect()
