@@ -489,6 +489,7 @@ impl<'a> PathStacks<'a> {
 
 /// The changes of a stack, read lazily and each patch only once.
 pub struct StackChanges<'a> {
+    pub stack: Stack<CommitId>,
     part: PathStacks<'a>,
     next: Option<CommitId>,
     met: HashSet<CommitId>,
@@ -496,22 +497,37 @@ pub struct StackChanges<'a> {
 
 impl<'a> StackChanges<'a> {
     /// Starts at the top of a stack.
-    pub fn of(stacks: &'a Stacks<'a>, stack: &Stack<CommitId>) -> StackChanges<'a> {
+    pub fn of(stacks: &'a Stacks<'a>, stack: Stack<CommitId>) -> StackChanges<'a> {
+        let mut part = PathStacks::new(stacks, b"");
         StackChanges {
-            part: PathStacks::new(stacks, b""),
-            next: stack.top,
+            next: part.top(&stack),
+            part,
+            stack,
             met: HashSet::new(),
         }
     }
 
-    /// Returns `true` if the stack contains a change.
-    pub fn has(&mut self, change: CommitId) -> anyhow::Result<bool> {
-        while let Some(id) = self.next
-            && !self.met.contains(&change)
+    /// Returns `true` if the stack contains a patch at a path that the patch changed.
+    pub fn has(&mut self, id: CommitId) -> anyhow::Result<bool> {
+        let stacks = self.part.stacks;
+        let Delta { before, after } = stacks.patch(id)?.change;
+        while let Some(next) = self.next
+            && !self.met.contains(&after)
         {
-            self.met.insert(self.part.stacks.patch(id)?.change.after);
-            self.next = self.part.base_of(id)?;
+            self.met.insert(stacks.patch(next)?.change.after);
+            self.next = self.part.base_of(next)?;
         }
-        Ok(self.met.contains(&change))
+        if self.part.split_paths.is_empty() {
+            return Ok(self.met.contains(&after));
+        }
+
+        for change in changes_between(stacks.repository, before, after)? {
+            let mut part = PathStacks::new(stacks, &change.path);
+            let top = part.top(&self.stack);
+            if part.has(top, after)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }

@@ -140,11 +140,7 @@ impl Restore<'_> {
 
     /// Applied once every step of the plan is.
     pub(super) fn end(&self) -> Stack<CommitId> {
-        let mut end = Stack::default();
-        for (path, part) in &self.plan.parts {
-            end.set(path, part.end);
-        }
-        end
+        self.plan.end()
     }
 }
 
@@ -205,6 +201,9 @@ pub(super) struct CrossedTurn {
     pub trees: Option<[TreeId; 2]>,
     /// The turn was not applied here.
     pub unapplied: HashSet<Vec<u8>>,
+    /// The commit `after` of a turn that is no restore. Nothing is reverted where it is not in the
+    /// files.
+    pub change: Option<CommitId>,
 }
 
 pub(super) struct Planner<'a> {
@@ -262,6 +261,12 @@ impl Planner<'_> {
         crossed: &CrossedTurn,
         path: &[u8],
     ) -> anyhow::Result<()> {
+        if let Some(change) = crossed.change
+            && !part.has(plan.end, change)?
+        {
+            return Ok(());
+        }
+
         let [begin, end] = crossed.stacks.each_ref().map(|stack| part.top(stack));
         self.add_steps(part, plan, begin)?;
         match crossed.trees.filter(|_| !crossed.unapplied.contains(path)) {
@@ -334,8 +339,10 @@ impl Planner<'_> {
             .is_some_and(|publication| publication.change.is_none());
         let workspace = turn.meta.workspace.as_ref().filter(|_| is_restore);
         let trees = workspace.map(|it| trees_of(self.repository, [it.after, it.before]));
+        let change = own.as_ref().and_then(|publication| publication.change);
 
         Ok(CrossedTurn {
+            change: change.map(|change| change.after),
             stacks: [self.stacks.after(turn)?, self.stacks.base_of(turn)?],
             trees: trees.transpose()?,
             unapplied: own.map_or_else(HashSet::new, |publication| {
@@ -346,6 +353,15 @@ impl Planner<'_> {
 }
 
 impl RestorePlan {
+    /// Applied once every step is.
+    pub(super) fn end(&self) -> Stack<CommitId> {
+        let mut end = Stack::default();
+        for (path, part) in &self.parts {
+            end.set(path, part.end);
+        }
+        end
+    }
+
     pub(super) fn steps(&self) -> impl Iterator<Item = &PatchStep> {
         self.parts.values().flat_map(|plan| &plan.steps)
     }

@@ -149,6 +149,13 @@ impl LockedSession<'_> {
         steps.iter().map(step).collect()
     }
 
+    /// What the files contain once a turn is reverted.
+    fn without(&self, current: &Stack<CommitId>, turn: &Turn) -> anyhow::Result<Stack<CommitId>> {
+        let planner = self.planner(current);
+        let crossed = vec![planner.taken_back(turn)?];
+        Ok(planner.plan_crossing(&[crossed])?.end())
+    }
+
     /// The undo that extended the redo list to this length, searching back from `from`, whose list
     /// is at least as long.
     fn undo_behind(&self, from: Turn, length: usize) -> anyhow::Result<Turn> {
@@ -206,17 +213,19 @@ impl LockedSession<'_> {
         }
 
         let [after, before] = &crossed.stacks;
-        let state = |number: usize| match step.steps[..number].last().and_then(|turns| turns.last())
-        {
-            None => Ok(before.clone()),
-            Some(_) if number == step.steps.len() => Ok(after.clone()),
-            Some(turn) => self.stacks.base_of(turn),
+        let state = |number: usize| {
+            if number == step.steps.len() {
+                return Ok(after.clone());
+            }
+            let mut turns = step.steps[..number].iter().flatten();
+            turns.try_fold(before.clone(), |stack, turn| self.without(&stack, turn))
         };
         let is_last = step.number == step.steps.len();
         Ok(CrossedTurn {
             stacks: [state(step.number)?, state(step.number - 1)?],
             trees: self.trees_of(&crossed, step)?,
             unapplied: crossed.unapplied.into_iter().filter(|_| is_last).collect(),
+            change: None,
         })
     }
 
@@ -333,7 +342,7 @@ impl<'a> UndoWalk<'a> {
             session,
             on_overlap,
             at: session.newest()?.position(),
-            current: StackChanges::of(&session.stacks, current),
+            current: StackChanges::of(&session.stacks, current.clone()),
             steps: vec![Vec::new()],
             passed: Vec::new(),
         })
@@ -354,7 +363,7 @@ impl<'a> UndoWalk<'a> {
         // `--exact` leaves exactly the turns of the target in the files.
         if self.on_overlap == OnOverlap::Exact {
             let current = self.session.target_stack(&turns.turn(self.at)?)?;
-            self.current = StackChanges::of(stacks, &current);
+            self.current = StackChanges::of(stacks, current);
         }
         Ok(())
     }
@@ -388,7 +397,8 @@ impl<'a> UndoWalk<'a> {
                 Ok(false)
             }
             None => {
-                self.current = StackChanges::of(stacks, &stacks.base_of(&turn)?);
+                let below = self.session.without(&self.current.stack, &turn)?;
+                self.current = StackChanges::of(stacks, below);
                 let step = self.steps.last_mut().expect("there is one from the start");
                 step.push(turn);
                 Ok(counts)
@@ -407,8 +417,8 @@ fn why_passed(
     if why.is_some() || turn.meta.restored.is_some() {
         return Ok(why);
     }
-    let change = stacks.patch(stacks.id(turn)?)?.change;
-    Ok((!current.has(change.after)?).then_some(WhyPassedOver::TakenBack))
+    let is_there = current.has(stacks.id(turn)?)?;
+    Ok((!is_there).then_some(WhyPassedOver::TakenBack))
 }
 
 fn why_never_there(turn: &Turn) -> anyhow::Result<Option<WhyPassedOver>> {

@@ -55,6 +55,61 @@ fn a_redo_of_too_many_turns_names_their_number() {
     assert_eq!(made(&repo), "one two three");
 }
 
+/// A repository whose second and third turn changed only `d/b.txt`.
+fn turns_in_a_folder() -> TestRepo {
+    let repo = project();
+    repo.write("d/b.txt", "1\n2\n3\n4\n5\n");
+    repo.commit("b");
+    for (title, path, line) in [
+        ("One", "a.txt", "2"),
+        ("Two", "d/b.txt", "2"),
+        ("Three", "d/b.txt", "4"),
+    ] {
+        repo.workflow()
+            .run_plan(&plan(title, &[edit(path, line, title)]));
+    }
+    repo
+}
+
+/// Bug: the undo wrote the second turn into the file again.
+#[test]
+fn promise_b5_an_undo_adds_no_turn_where_only_the_record_was_restored() {
+    let repo = turns_in_a_folder();
+    repo.git(&["checkout", "-q", "d/b.txt"]);
+    repo.teddy(&["restore", "1", "d"])
+        .check(0, &["d matches turn 1: 0 files changed"]);
+    insta::assert_snapshot!(repo.printed(&["undo"]), @"
+    write a.txt
+    --- stderr
+    Your files match turn 0: 1 file changed.
+    Skipped turn 4 (no files changed).
+    Skipped turns 2-3 (no longer in your files).
+    exit code 0
+    ");
+    assert_eq!(repo.read("d/b.txt"), "1\n2\n3\n4\n5\n");
+    repo.workflow().redo(1).done();
+    assert_eq!(repo.read("d/b.txt"), "1\n2\n3\n4\n5\n");
+    assert_eq!(repo.read("a.txt"), "1\nOne\n3\n4\n5\n");
+}
+
+/// Bug: the same, and the turn on top was undone first.
+#[test]
+fn promise_b5_an_undo_adds_no_turn_that_another_session_took_out_of_a_folder() {
+    let repo = turns_in_a_folder();
+    repo.workflow().new_session("two").done();
+    repo.done(&["restore", "one:1", "d"]);
+    repo.workflow().switch("one").done();
+    repo.workflow()
+        .run_plan(&plan("Four", &[edit("a.txt", "4", "Four")]));
+    repo.workflow().undo(2).done();
+    assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\n5\n");
+    assert_eq!(repo.read("d/b.txt"), "1\n2\n3\n4\n5\n");
+    repo.workflow().redo(1).done();
+    repo.workflow().redo(1).done();
+    assert_eq!(repo.read("a.txt"), "1\nOne\n3\nFour\n5\n");
+    assert_eq!(repo.read("d/b.txt"), "1\n2\n3\n4\n5\n");
+}
+
 #[test]
 fn undo_n_over_a_restore_is_n_times_undo() {
     let repo = three_turns();

@@ -53,6 +53,8 @@ pub struct Crossing {
     pub stacks: [Stacks; 2],
     /// The files before and after it, if they are merged as they were.
     pub files: Option<[Files; 2]>,
+    /// The turn, if only files that have it change.
+    pub turn: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -195,13 +197,27 @@ impl Oracle {
     }
 
     /// Returns what taking a turn back means.
-    pub fn taken_back(&self, turn: usize) -> Crossing {
-        let turn = &self.turns[turn];
+    pub fn taken_back(&self, index: usize) -> Crossing {
+        let turn = &self.turns[index];
         let files = [turn.after.clone(), turn.before.clone()];
         Crossing {
+            turn: turn.restored.is_none().then_some(index),
             stacks: [turn.stack.clone(), turn.below.clone()],
             files: turn.restored.as_ref().map(|_| files),
         }
+    }
+
+    /// Returns the turns in the files once a turn is taken back.
+    pub fn without(&self, here: &Stacks, index: usize) -> Stacks {
+        let turn = &self.turns[index];
+        let goes = |list: &Vec<usize>| turn.restored.is_some() || list.contains(&index);
+        let mut left = here.clone();
+        for (path, list) in &mut left {
+            if goes(list) {
+                list.clone_from(&turn.below[path]);
+            }
+        }
+        left
     }
 
     /// Returns what is in the files after some steps of an undo, and the files; `None` for files that
@@ -218,7 +234,10 @@ impl Oracle {
         let crossed: Vec<Crossing> = over.iter().map(|turn| self.taken_back(*turn)).collect();
         let merged = self.over((&turn.before, &turn.below), &crossed, Mode::Stop);
         let files = merged.overlaps.is_empty().then_some(merged.files);
-        (self.turns[over[steps - 1]].below.clone(), files)
+        let below = over
+            .iter()
+            .fold(turn.below.clone(), |here, turn| self.without(&here, *turn));
+        (below, files)
     }
 
     /// Returns what taking a step of an undo back means, counted from 1.
@@ -227,6 +246,7 @@ impl Oracle {
         Crossing {
             stacks: [after.0, before.0],
             files: after.1.zip(before.1).map(|(after, before)| [after, before]),
+            turn: None,
         }
     }
 
@@ -245,7 +265,15 @@ impl Oracle {
         };
         for path in PATHS {
             let (mut legs, mut at) = (Vec::new(), here[path].clone());
-            for Crossing { stacks, files } in crossed {
+            for Crossing {
+                stacks,
+                files,
+                turn,
+            } in crossed
+            {
+                if turn.is_some_and(|turn| !at.contains(&turn)) {
+                    continue;
+                }
                 let ends = stacks.each_ref().map(|stacks| &stacks[path]);
                 let mut step = self.legs(&at, ends[0]);
                 match files {

@@ -756,11 +756,13 @@ impl World {
                 let index = turns[position - 1];
                 position = self.position(&turns, position - 1);
                 let turn = &self.oracle.turns[index];
-                let is_there =
-                    turn.restored.is_some() || below[PATHS[PATHS.len() - 1]].contains(&index);
+                let has = |path: &&str| {
+                    turn.before.get(path) != turn.after.get(path) && below[path].contains(&index)
+                };
+                let is_there = turn.restored.is_some() || PATHS.iter().any(has);
                 if turn.changed && turn.synced && is_there {
                     over.push(index);
-                    below.clone_from(&turn.below);
+                    below = self.oracle.without(&below, index);
                     break;
                 }
             }
@@ -800,9 +802,29 @@ impl World {
             at,
             (now, mode),
             (&done, expected),
-            (Some(position as u64), redo, over),
+            (Some(position as u64), redo, over.clone()),
         )?;
+        if mode != Mode::Exact {
+            self.check_nothing_added(at, &here, &over)?;
+        }
         Ok(went)
+    }
+
+    /// Checks that an undo of turns brought no other turn into a file.
+    fn check_nothing_added(
+        &self,
+        at: usize,
+        before: &Stacks,
+        over: &[usize],
+    ) -> Result<(), String> {
+        let is_restore = |turn: &usize| self.oracle.turns[*turn].restored.is_some();
+        for (path, list) in &self.checkouts[at].here {
+            let added = list.iter().find(|turn| !before[path].contains(turn));
+            if let Some(added) = added.filter(|_| !over.iter().any(is_restore)) {
+                return Err(format!("the undo of {over:?} added {added} to {path}"));
+            }
+        }
+        Ok(())
     }
 
     /// Does turns again.
