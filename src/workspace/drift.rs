@@ -11,8 +11,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use serde::Serialize;
 
 use crate::git::diff::{self, TreeChange};
+use crate::git::merge::{Merged, merge_in_memory};
 use crate::git::object::{CommitId, TreeEntry, TreeId};
 use crate::git::refs;
+use crate::git::repository::Repository;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::session::publication::{Delta, Stack};
@@ -370,15 +372,15 @@ pub fn find_missing_changes(
     own: &[TreeChange],
 ) -> anyhow::Result<Vec<MissingChange>> {
     let mut missing_changes: Vec<MissingChange> = Vec::new();
-    let mut open: BTreeMap<&[u8], &TreeEntry> = BTreeMap::new();
+    let mut open: BTreeMap<&[u8], &TreeChange> = BTreeMap::new();
     for change in own {
         match (&change.old, &change.new) {
             (Some(_), None) => missing_changes.push(MissingChange {
                 path: lossy(&change.path),
                 why: why_missing(checkout, tip, &change.path)?,
             }),
-            (Some(_), Some(now)) => {
-                open.insert(&change.path, now);
+            (Some(_), Some(_)) => {
+                open.insert(&change.path, change);
             }
             // A new file is the user's own.
             (None, _) => {}
@@ -394,9 +396,9 @@ pub fn find_missing_changes(
         let patch = stacks.patch(id)?;
         let Delta { before, after } = patch.change;
         for change in changes_between(checkout.repository, before, after)? {
-            let now = open.get(change.path.as_slice()).copied();
-            let Some(why) = now
-                .map(|now| explain_missing(checkout, &patch, &change, now))
+            let own = open.get(change.path.as_slice()).copied();
+            let Some(why) = own
+                .map(|own| explain_missing(checkout, &patch, &change, own))
                 .transpose()?
             else {
                 continue;
@@ -438,24 +440,49 @@ fn why_missing(checkout: &Checkout<'_>, tip: &Turn, path: &[u8]) -> anyhow::Resu
     )
 }
 
+/// `own` is the user's difference from the result of the newest turn.
 fn explain_missing(
     checkout: &Checkout<'_>,
     patch: &Patch,
     change: &TreeChange,
-    now: &TreeEntry,
+    own: &TreeChange,
 ) -> anyhow::Result<Option<WhyMissing>> {
-    if change.old.as_ref() == Some(now) {
+    if change.old == own.new {
         return Ok(Some(WhyMissing::TakenBack {
             session: patch.session.clone(),
             turn: patch.turn,
         }));
     }
 
-    let committed = checkout
-        .repository
-        .entry(refs::head_tree(checkout.repository)?, &change.path)?;
-    let commit = refs::head(checkout.repository)?.filter(|_| committed.as_ref() == Some(now));
-    Ok(commit.map(|commit| WhyMissing::Committed { commit }))
+    let repository = checkout.repository;
+    let committed = repository.entry(refs::head_tree(repository)?, &change.path)?;
+    let commit = refs::head(repository)?.filter(|_| committed == own.new);
+    let Some(commit) = commit.filter(|_| change.old.is_some()) else {
+        return Ok(None);
+    };
+    // A later turn can have replaced what this one did.
+    for to in [&change.new, &own.old] {
+        if has_change(repository, &change.path, [&change.old, &own.new, to])? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(WhyMissing::Committed { commit }))
+}
+
+/// Returns whether a merge of the change between the first and the last version of a file would leave
+/// the second one as it is.
+fn has_change(
+    repository: &Repository,
+    path: &[u8],
+    versions: [&Option<TreeEntry>; 3],
+) -> anyhow::Result<bool> {
+    let tree = |entry: &Option<TreeEntry>| {
+        let edits = BTreeMap::from([(path.to_vec(), entry.clone())]);
+        diff::tree_with(repository, repository.empty_tree(), &edits)
+    };
+    let [base, now, to] = versions.map(tree);
+    let (base, now, to) = (base?, now?, to?);
+    Ok(merge_in_memory(repository, base, now, to)? == Merged::Clean(now))
 }
 
 const MAX_BRANCH_TURNS: usize = 32;

@@ -163,19 +163,46 @@ fn promise_b2_a_stash_is_missed_until_it_is_popped() {
     check_as_left(&repo, true);
 }
 
+/// Bug: the file counted as one that lacks the turn, and the command that was named would have removed
+/// the commit.
 #[test]
-fn promise_b2_a_rebase_is_distinguished_from_the_turn() {
+fn promise_b2_a_commit_on_top_of_turns_takes_nothing_away() {
+    let repo = committed_turn();
+    repo.workflow()
+        .run_plan(&plan("Two", &[edit("a.txt", "two", "zwei")]));
+    repo.write("a.txt", "1\nzwei\n3\n4\nfive\n");
+    repo.write("f1.txt", "1\nmore\n");
+    repo.commit("five");
+    let files = workspace(&repo);
+    assert_eq!(
+        (&files["missing"], &files["changed"]),
+        (&json!([]), &json!(["a.txt", "f1.txt"]))
+    );
+    repo.teddy(&["restore", "@"])
+        .check(0, &["Your files match turn 2: 0 files changed"]);
+}
+
+#[test]
+fn promise_b2_a_commit_that_lacks_a_turn_is_named() {
+    let repo = committed_turn();
+    repo.write("a.txt", "1\n2\n3\n4\nfive\n");
+    repo.commit("five");
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    assert_eq!(
+        workspace(&repo)["missing"],
+        json!([{ "path": "a.txt", "why": "committed", "commit": head }])
+    );
+}
+
+#[test]
+fn promise_b2_a_rebase_takes_nothing_away() {
     let repo = committed_turn();
     repo.git(&["switch", "-q", "main"]);
     repo.write("a.txt", "1\n2\n3\n4\nfive\n");
     repo.commit("five");
     repo.git(&["switch", "-q", "feature"]);
     repo.git(&["rebase", "-q", "main"]);
-    let head = repo.git(&["rev-parse", "HEAD"]);
-    assert_eq!(
-        workspace(&repo)["missing"],
-        json!([{ "path": "a.txt", "why": "committed", "commit": head }])
-    );
+    assert_eq!(workspace(&repo)["missing"], json!([]));
     repo.workflow().undo(1).done();
     assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\nfive\n");
 }
