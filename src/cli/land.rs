@@ -1,8 +1,5 @@
 //! `teddy land`: commits the changes of turns to the user's branch.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
 use super::app::App;
 use super::complete;
 use super::difference::STAT_WIDTH;
@@ -12,7 +9,6 @@ use crate::project::Project;
 use crate::text::counted;
 use crate::text::hint::error_with_hint;
 use crate::text::sanitize::{sanitize_block, sanitize_line};
-use crate::ui::drift::exact_restore_command;
 use crate::ui::notice;
 use crate::workflow::land::{
     Committed, LandOptions, LandResult, MessageSource, TakenBackFile, land, turns,
@@ -86,7 +82,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         app.print(preview(&project, &result)?)?;
         remarks(app, &result);
     } else {
-        report(app, &project, &result)?;
+        report(app, &result)?;
     }
 
     let is_landed = result.overlaps.is_empty() && result.lacking.is_empty();
@@ -149,7 +145,7 @@ fn preview(project: &Project, result: &LandResult) -> anyhow::Result<String> {
 }
 
 /// Reports the commits, or why there are none.
-fn report(app: &App, project: &Project, result: &LandResult) -> anyhow::Result<()> {
+fn report(app: &App, result: &LandResult) -> anyhow::Result<()> {
     if let Some(turn) = result.overlapping {
         let paths = result.overlaps.iter();
         app.print(lines("overlap", paths))?;
@@ -181,10 +177,9 @@ fn report(app: &App, project: &Project, result: &LandResult) -> anyhow::Result<(
             app.print(format!("lacks turn {turn}: {}\n", sanitize_line(path)))?;
         }
         app.warn("these files no longer have what would be committed; nothing was changed");
-        let way_back = way_back(&result.lacking, &app.dir_in(project)?);
-        app.note(&format!(
-            "hint: `teddy land --anyway` commits it anyway; {way_back} restores it"
-        ));
+        app.note(
+            "hint: `teddy land --anyway` commits it anyway; `teddy status` says what restores it",
+        );
         return Ok(());
     }
 
@@ -203,26 +198,6 @@ fn report(app: &App, project: &Project, result: &LandResult) -> anyhow::Result<(
     remarks(app, result);
 
     Ok(())
-}
-
-/// A hint with more paths than this would be too long to copy.
-const MAX_COPIED: usize = 20;
-
-/// Returns the commands that restore what the user took back. Without `--exact`, a restore keeps it
-/// as the user's own change.
-fn way_back(lacking: &[TakenBackFile], dir: &Path) -> String {
-    if lacking.len() > MAX_COPIED {
-        return "`teddy restore <turn> --exact <path>`".to_owned();
-    }
-    let mut by_turn: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
-    for TakenBackFile { path, turn } in lacking {
-        by_turn.entry(*turn).or_default().push(path);
-    }
-    let commands = by_turn.iter().map(|(turn, paths)| {
-        let command = exact_restore_command(&turn.to_string(), paths, dir);
-        format!("`{command}`")
-    });
-    commands.collect::<Vec<_>>().join(" and ")
 }
 
 /// Explains how to land a turn that overlaps with the user's edits.

@@ -221,7 +221,12 @@ fn show(
         }
         if result.overlaps.is_empty() {
             app.note(&outcome(result, name, options));
-            describe_missing(&result.missing, name, dir)
+            let compared = match (name.rsplit_once(':'), result.compared == result.turn) {
+                (_, true) => name.to_owned(),
+                (Some((session, _)), false) => format!("{session}:{}", result.compared),
+                (None, false) => result.compared.to_string(),
+            };
+            describe_missing(&result.missing, &compared, dir)
                 .iter()
                 .for_each(|line| app.note(line));
         } else if result.commit.is_some() {

@@ -21,7 +21,8 @@ pub fn lines(drift: &Drift, tip: u64, dir: &Path) -> Vec<String> {
     if drift.same_turns == Some(true) && !drift.missing.is_empty() {
         let files = counted(drift.missing.len(), "file");
         lines.push(format!("Your files match turn {tip} except for {files}:"));
-        let missing_lines = describe_missing(&drift.missing, &tip.to_string(), dir);
+        let compared = drift.compared.unwrap_or(tip);
+        let missing_lines = describe_missing(&drift.missing, &compared.to_string(), dir);
         lines.extend(missing_lines.iter().map(|line| format!("  {line}")));
     }
 

@@ -39,7 +39,8 @@ use crate::workflow::user::User;
 use crate::workspace::complete::{Completed, SessionMove};
 use crate::workspace::draft_transfer::{self, TransferScope};
 use crate::workspace::drift::{
-    TurnName, find_missing_changes, find_unapplied, taken_from_others, taken_of, turn_tree,
+    TurnName, compared_turn, find_missing_changes, find_unapplied, taken_from_others, taken_of,
+    turn_tree,
 };
 use crate::workspace::file_move::{FileMove, find_conflict_markers};
 use crate::workspace::files_turn::FilesTurn;
@@ -341,11 +342,26 @@ impl FittedRestore<'_> {
             .filter(|path| !result.deleted.contains(path))
             .collect();
         if result.same_turns {
-            let (checkout, stack) = (project.checkout(), &restore.stack);
-            result.missing = find_missing_changes(&checkout, restore.tip(), stacks, stack, &own)?;
+            self.find_missing(&mut result)?;
         }
 
         Ok(result)
+    }
+
+    fn find_missing(&self, result: &mut RestoreResult) -> anyhow::Result<()> {
+        let restore = self.restore;
+        let (project, stacks) = (restore.session.project, &restore.session.stacks);
+        let (repository, checkout) = (&project.repository, project.checkout());
+        let compared = compared_turn(&checkout, stacks, &restore.turn)?;
+        let tree = turn_tree(&checkout, &compared)?;
+        let paths = &restore.options.paths;
+        let (tree, _) = restrict_to_paths(repository, self.recorded.tree, tree, paths)?;
+        let own = diff::changes(repository, tree, self.files.to)?;
+
+        result.compared = compared.number();
+        result.missing =
+            find_missing_changes(&checkout, restore.tip(), stacks, &restore.stack, &own)?;
+        Ok(())
     }
 
     /// Records the turn and updates the user's files.

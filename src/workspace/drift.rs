@@ -50,6 +50,9 @@ pub struct Drift {
     /// Turns that were in the files after that turn and are not now.
     pub lacking: Vec<TurnName>,
     pub missing: Vec<MissingChange>,
+    /// The turn whose files have what is missing.
+    #[serde(skip)]
+    pub compared: Option<u64>,
     /// The newest turn with files, if its result conflicted and was not applied.
     pub not_brought: Option<NotBrought>,
     /// Files with conflict markers from a restore.
@@ -121,7 +124,9 @@ fn compare_stacks(
     // Single files are compared only if the stacks agree; otherwise every file of the differing
     // turns would be listed.
     if is_same {
-        let last_tree = turn_tree(checkout, &before_landings(checkout, tip)?)?;
+        let compared = compared_turn(checkout, stacks, tip)?;
+        drift.compared = Some(compared.number());
+        let last_tree = turn_tree(checkout, &compared)?;
         let own = diff::changes(checkout.repository, last_tree, now)?;
         drift.missing = find_missing_changes(checkout, tip, stacks, &expected, &own)?;
     }
@@ -129,21 +134,35 @@ fn compare_stacks(
     Ok(())
 }
 
-/// Returns the newest turn before landings. A landing records the files unchanged, so changes that the
-/// user reverted before it would no longer count as missing.
-fn before_landings(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Turn> {
-    let mut turn = tip.clone();
-    while turn.meta.landed.is_some()
-        && !is_patch(&turn)
-        && let Some(previous) = turn.previous
-    {
-        let before = Turn::read(checkout.repository, &turn.session, previous)?;
-        if before.workspace.is_none() {
-            break;
+/// Returns the turn whose files are compared with the user's for what turns did: the one that a
+/// restore went to, or the one before a landing, if it has the same turns. A restore and a landing
+/// record the files as they find them, so changes that the user reverted before them would no longer
+/// count as missing.
+pub fn compared_turn(
+    checkout: &Checkout<'_>,
+    stacks: &Stacks<'_>,
+    turn: &Turn,
+) -> anyhow::Result<Turn> {
+    let turns = checkout.store().back_from(turn.clone());
+    let mut turn = turn.clone();
+    loop {
+        let number = match &turn.meta.restored {
+            Some(restored) => Some(restored.turn),
+            None if turn.meta.landed.is_some() && !is_patch(&turn) => turn.number().checked_sub(1),
+            None => None,
+        };
+        let Some(number) = number.filter(|number| *number < turn.number()) else {
+            return Ok(turn);
+        };
+
+        let before = turns.turn(number)?;
+        let expected = [stacks.expected(&before)?, stacks.expected(&turn)?];
+        let mut differing = stack_differences(stacks, &expected[0], &expected[1])?.into_iter();
+        if before.workspace.is_none() || differing.any(|turns| !turns.is_empty()) {
+            return Ok(turn);
         }
         turn = before;
     }
-    Ok(turn)
 }
 
 /// Finds the newest turn with files, if its result conflicted and the files still lack it. A later

@@ -24,6 +24,9 @@ pub struct RestoreResult {
     pub kept: Vec<String>,
     /// Kept files that lack something of a turn.
     pub missing: Vec<MissingChange>,
+    /// The turn of the same session whose files have what is missing.
+    #[serde(skip)]
+    pub compared: u64,
     /// Written with conflict markers.
     pub conflicts: Vec<String>,
     /// Conflicting files, unchanged; once the turn is recorded, files that could not be written.

@@ -518,8 +518,8 @@ fn a_landing_is_found_by_its_trailers_after_an_amendment() {
     Ready for turn 6
     Landed on main: turns 1-3 ([id], which is not on main any more)
     Your files match turn 5 except for 2 files:
-      a.txt: what turn 1 of demo changed was taken back since; `teddy restore 5 --exact a.txt` restores it
-      dir/b.txt: deleted since by you; `teddy restore 5 --exact dir/b.txt` restores it
+      a.txt: what turn 1 of demo changed was taken back since; `teddy restore 2 --exact a.txt` restores it
+      dir/b.txt: deleted since by you; `teddy restore 2 --exact dir/b.txt` restores it
     ");
 }
 

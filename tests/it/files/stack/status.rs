@@ -207,6 +207,60 @@ fn promise_b2_a_rebase_takes_nothing_away() {
     assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\nfive\n");
 }
 
+/// Bug: after an undo and a redo, the file counted as the turn left it, and the landing that it still
+/// stopped named a command that restored nothing.
+#[test]
+fn promise_b2_an_undo_and_a_redo_do_not_hide_what_was_taken_back() {
+    let repo = project();
+    repo.write("b.txt", "1\n2\n3\n");
+    repo.commit("b");
+    repo.workflow()
+        .run_plan(&plan("One", &[edit("b.txt", "2", "two")]));
+    repo.workflow()
+        .run_plan(&plan("Two", &[edit("a.txt", "2", "two")]));
+    repo.git(&["checkout", "-q", "b.txt"]);
+    let missing = workspace(&repo)["missing"].clone();
+    let expected = json!([{ "path": "b.txt", "why": "taken-back", "session": "one", "turn": 1 }]);
+    assert_eq!(missing, expected);
+
+    repo.workflow().undo(1).done();
+    assert_eq!(workspace(&repo)["missing"], expected);
+    repo.workflow().redo(1).done();
+    assert_eq!(workspace(&repo)["missing"], expected);
+    let told = "  b.txt: what turn 1 of one changed was taken back since; `teddy restore 2 --exact b.txt` restores it";
+    repo.teddy(&["status"])
+        .check(0, &["Your files match turn 4 except for 1 file:\n", told]);
+    repo.teddy(&["restore", "@"])
+        .check(0, &["match turn 4 except for 1 file", &told[2..]]);
+    repo.teddy(&["land", "-m", "both"]).check(
+        4,
+        &[
+            "lacks turn 1: b.txt",
+            "`teddy status` says what restores it",
+        ],
+    );
+
+    repo.done(&["restore", "2", "--exact", "-y", "b.txt"]);
+    assert_eq!(repo.read("b.txt"), "1\ntwo\n3\n");
+    check_as_left(&repo, true);
+}
+
+/// Bug: it named the landing, whose files lack the turn as well.
+#[test]
+fn promise_b2_a_landing_does_not_hide_what_was_taken_back() {
+    let repo = project();
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow()
+        .run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.remove("one.txt");
+    repo.done(&["land", "2", "-m", "two"]);
+    repo.teddy(&["status"]).check(
+        0,
+        &["  one.txt: deleted since by you; `teddy restore 2 --exact one.txt` restores it"],
+    );
+}
+
 #[test]
 fn promise_b2_switch_and_branch_say_which_turns_are_in_the_files() {
     let repo = project();
