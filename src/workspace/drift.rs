@@ -382,7 +382,8 @@ pub enum WhyMissing {
 }
 
 /// Returns the changes of the stack that the user's files lack. `own` are the user's differences
-/// from the result of `tip`; those that match no known state are edits and not reported.
+/// from the result of `tip`; those that match no known state are edits and not reported, like a
+/// deleted file that no turn changed.
 pub fn find_missing_changes(
     checkout: &Checkout<'_>,
     tip: &Turn,
@@ -391,23 +392,14 @@ pub fn find_missing_changes(
     own: &[TreeChange],
 ) -> anyhow::Result<Vec<MissingChange>> {
     let mut missing_changes: Vec<MissingChange> = Vec::new();
-    let mut open: BTreeMap<&[u8], &TreeChange> = BTreeMap::new();
-    for change in own {
-        match (&change.old, &change.new) {
-            (Some(_), None) => missing_changes.push(MissingChange {
-                path: lossy(&change.path),
-                why: why_missing(checkout, tip, &change.path)?,
-            }),
-            (Some(_), Some(_)) => {
-                open.insert(&change.path, change);
-            }
-            // A new file is the user's own.
-            (None, _) => {}
-        }
-    }
+    // A new file is the user's own.
+    let was_there = own.iter().filter(|change| change.old.is_some());
+    let mut open: BTreeMap<&[u8], &TreeChange> = was_there
+        .map(|change| (change.path.as_slice(), change))
+        .collect();
 
     // Newest first, so that the newest turn that explains a file is named.
-    let mut at = stack.top;
+    let (mut at, mut is_split) = (stack.top, !stack.apart.is_empty());
     for _ in 0..MAX_EXPLAINED {
         let Some(id) = at.filter(|_| !open.is_empty()) else {
             break;
@@ -415,14 +407,14 @@ pub fn find_missing_changes(
         let patch = stacks.patch(id)?;
         let Delta { before, after } = patch.change;
         for change in changes_between(checkout.repository, before, after)? {
-            let own = open.get(change.path.as_slice()).copied();
-            let Some(why) = own
-                .map(|own| explain_missing(checkout, &patch, &change, own))
-                .transpose()?
-            else {
+            let Some(own) = open.get(change.path.as_slice()).copied() else {
                 continue;
             };
-
+            let why = match (&own.new, &change.new) {
+                (None, None) => None,
+                (None, Some(_)) => Some(why_missing(checkout, tip, &change.path)?),
+                (Some(_), _) => explain_missing(checkout, &patch, &change, own)?,
+            };
             if let Some(why) = why {
                 open.remove(change.path.as_slice());
                 missing_changes.push(MissingChange {
@@ -433,6 +425,19 @@ pub fn find_missing_changes(
         }
 
         at = patch.base.top;
+        is_split |= !patch.base.apart.is_empty();
+    }
+
+    // Turns that were not read can have files that are gone.
+    let is_open = at.is_some() || is_split;
+    for change in open
+        .values()
+        .filter(|change| is_open && change.new.is_none())
+    {
+        missing_changes.push(MissingChange {
+            path: lossy(&change.path),
+            why: why_missing(checkout, tip, &change.path)?,
+        });
     }
 
     missing_changes.sort_by(|one, other| one.path.cmp(&other.path));

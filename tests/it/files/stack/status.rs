@@ -261,6 +261,32 @@ fn promise_b2_a_landing_does_not_hide_what_was_taken_back() {
     );
 }
 
+/// Bug: a file that was never in a clone was said to be deleted by the user.
+#[test]
+fn promise_b2_a_file_that_no_turn_changed_is_not_missed() {
+    let repo = project();
+    repo.write("mine.txt", "mine\n");
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    let (clone, from) = (repo.beside("clone"), repo.path());
+    let clone_name = clone.to_str().unwrap();
+    repo.git(&["clone", "-q", from.to_str().unwrap(), clone_name]);
+    let sessions = "refs/teddy/sessions/one:refs/teddy/sessions/one";
+    repo.git_in(&clone, &["fetch", "-q", "origin", sessions]);
+    repo.done(&["-C", clone_name, "switch", "one"]);
+    let restored = repo.json(&["-C", clone_name, "restore", "@"], 0);
+    assert_eq!(restored["missing"], json!([]));
+    let status = repo.json(&["-C", clone_name, "status"], 0);
+    assert_eq!(status["workspace"]["missing"], json!([]));
+
+    repo.remove("mine.txt");
+    let files = workspace(&repo);
+    assert_eq!(
+        (&files["missing"], &files["changed"]),
+        (&json!([]), &json!(["mine.txt"]))
+    );
+}
+
 #[test]
 fn promise_b2_switch_and_branch_say_which_turns_are_in_the_files() {
     let repo = project();
