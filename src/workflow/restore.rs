@@ -361,6 +361,13 @@ impl FittedRestore<'_> {
         result.compared = compared.number();
         result.missing =
             find_missing_changes(&checkout, restore.tip(), stacks, &restore.stack, &own)?;
+        // A file that is gone and that no turn changed is not kept.
+        for change in own.iter().filter(|change| change.new.is_none()) {
+            let path = lossy(&change.path);
+            if !result.missing.iter().any(|missing| missing.path == path) {
+                result.kept.retain(|kept| *kept != path);
+            }
+        }
         Ok(())
     }
 
