@@ -7,6 +7,7 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
@@ -60,6 +61,7 @@ impl Bench {
             [2, 3].map(|parent| self.read(&["rev-parse", &format!("{first}^{parent}")]));
         let meta = self.read(&["show", &format!("{first}:meta.yaml")]);
         let after = self.import_files(&workspace);
+        let publications = self.import_publications(&after, &publication);
 
         let mut stream = String::new();
         for turn in 2..=TURNS {
@@ -74,6 +76,7 @@ impl Bench {
                 "Change files {turn}\n\n> please change them\n\nCREATE d0/new.rs: done\n1 file changed\n\nTeddy-Session: long\nTeddy-Turn: {turn}\nTeddy-Status: executed\nTeddy-Agent: pathfinder\n"
             );
             stream += &commit(SESSION, turn, &message, &from);
+            let publication = &publications[turn - 1];
             write!(stream, "merge {after}\nmerge {publication}\n").unwrap();
             stream += &file("meta.yaml", &facts);
             stream += &file("plan.md", &format!("{PLAN}\n<!-- {turn} -->\n"));
@@ -97,18 +100,40 @@ impl Bench {
             let path = format!("d{}/e{}/made_{}.rs", turn % 13, turn % 5, turn % 40);
             stream += &file(&path, &format!("change {turn}\n"));
         }
-        self.import(&stream);
-        let commits = self.read(&[
-            "rev-list",
-            "--reverse",
-            "--first-parent",
-            "files",
-            &format!("^{first}"),
-        ]);
-        self.workspace
-            .git(&["update-ref", "-d", "refs/heads/files"]);
-        let commits = commits.lines().map(str::to_owned);
-        [first.to_owned()].into_iter().chain(commits).collect()
+        self.take("refs/heads/files", first, &stream)
+    }
+
+    /// Creates the publication of each workspace commit but the first, whose one is `first`.
+    fn import_publications(&self, after: &[String], first: &str) -> Vec<String> {
+        let mut stream = String::new();
+        for turn in 2..=TURNS {
+            let below = if turn == 2 {
+                first.to_owned()
+            } else {
+                format!(":{}", turn - 1)
+            };
+            let [from, to] = [&after[turn - 2], &after[turn - 1]];
+            // The patch below is found by its parent, as in a session that git has rewritten.
+            let message = format!(
+                "Files after turn {turn} of long\n\n{{\"schema\":1,\"session\":\"long\",\"turn\":{turn},\"change\":{{\"before\":\"{from}\",\"after\":\"{to}\"}},\"below\":{{\"top\":\"{first}\"}},\"applied\":true}}\n"
+            );
+            stream += &commit("refs/heads/publications", turn, &message, to);
+            writeln!(stream, "merge {below}").unwrap();
+        }
+        self.take("refs/heads/publications", first, &stream)
+    }
+
+    /// Imports commits with the marks from 2 on. Returns their ids after `first`.
+    fn take(&self, reference: &str, first: &str, stream: &str) -> Vec<String> {
+        self.import(stream);
+        let marks = std::fs::read_to_string(self.workspace.beside("marks")).unwrap();
+        let marks = marks.lines().map(|line| {
+            let (mark, id) = line[1..].split_once(' ').unwrap();
+            (mark.parse::<usize>().unwrap(), id.to_owned())
+        });
+        self.workspace.git(&["update-ref", "-d", reference]);
+        let ids = marks.collect::<BTreeMap<_, _>>().into_values();
+        [first.to_owned()].into_iter().chain(ids).collect()
     }
 
     /// Measures `log` without its cache.
@@ -195,7 +220,11 @@ impl Bench {
         std::fs::write(&path, stream).unwrap();
         let input = std::fs::File::open(&path).unwrap();
         let mut command = self.git();
-        command.args(["fast-import", "--quiet", "--force"]);
+        let marks = format!(
+            "--export-marks={}",
+            self.workspace.beside("marks").display()
+        );
+        command.args(["fast-import", "--quiet", "--force", &marks]);
         run(command.stdin(input));
     }
 }

@@ -73,6 +73,24 @@ pub fn merge_in_memory(
     merge_into(repository, Sink::in_memory(repository), base, ours, theirs)
 }
 
+/// Returns whether a merge of the change from `base` to `theirs` leaves our version of a file as it is.
+/// Writes nothing.
+pub fn keeps_ours(
+    repository: &Repository,
+    path: &[u8],
+    base: &TreeEntry,
+    ours: &TreeEntry,
+    theirs: &TreeEntry,
+) -> anyhow::Result<bool> {
+    let versions = [base, ours, theirs];
+    if !versions.iter().all(|version| version.mode.is_file()) {
+        return Ok(ours == theirs);
+    }
+    let (sink, mut platform) = (Sink::in_memory(repository), merge_platform(repository)?);
+    let merged = merge_files(repository, &sink, &mut platform, path, versions.map(Some))?;
+    Ok(merged.clean && merged.entry.as_ref() == Some(ours))
+}
+
 fn merge_into(
     repository: &Repository,
     sink: Sink,

@@ -11,10 +11,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use serde::Serialize;
 
 use crate::git::diff::{self, TreeChange};
-use crate::git::merge::{Merged, merge_in_memory};
-use crate::git::object::{CommitId, TreeEntry, TreeId};
+use crate::git::merge::keeps_ours;
+use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
-use crate::git::repository::Repository;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::session::publication::{Delta, Stack};
@@ -481,32 +480,16 @@ fn explain_missing(
     let repository = checkout.repository;
     let committed = repository.entry(refs::head_tree(repository)?, &change.path)?;
     let commit = refs::head(repository)?.filter(|_| committed == own.new);
-    let Some(commit) = commit.filter(|_| change.old.is_some()) else {
+    let (Some(commit), Some(before), Some(now)) = (commit, &change.old, &own.new) else {
         return Ok(None);
     };
     // A later turn can have replaced what this one did.
-    for to in [&change.new, &own.old] {
-        if has_change(repository, &change.path, [&change.old, &own.new, to])? {
+    for after in [&change.new, &own.old].into_iter().flatten() {
+        if keeps_ours(repository, &change.path, before, now, after)? {
             return Ok(None);
         }
     }
     Ok(Some(WhyMissing::Committed { commit }))
-}
-
-/// Returns whether a merge of the change between the first and the last version of a file would leave
-/// the second one as it is.
-fn has_change(
-    repository: &Repository,
-    path: &[u8],
-    versions: [&Option<TreeEntry>; 3],
-) -> anyhow::Result<bool> {
-    let tree = |entry: &Option<TreeEntry>| {
-        let edits = BTreeMap::from([(path.to_vec(), entry.clone())]);
-        diff::tree_with(repository, repository.empty_tree(), &edits)
-    };
-    let [base, now, to] = versions.map(tree);
-    let (base, now, to) = (base?, now?, to?);
-    Ok(merge_in_memory(repository, base, now, to)? == Merged::Clean(now))
 }
 
 const MAX_BRANCH_TURNS: usize = 32;
