@@ -79,7 +79,7 @@ fn own_dirs(top: &Path) -> Result<(), Irregular> {
     match [top.to_owned()]
         .into_iter()
         .chain(dirs)
-        .find(|it| it.is_symlink())
+        .find(|it| it.is_symlink() && it.is_dir())
     {
         Some(path) => Err(Irregular {
             path,

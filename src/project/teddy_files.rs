@@ -4,6 +4,8 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
+use crate::git::object::batch::read_blob_within;
+use crate::git::object::{BlobId, TreeId};
 use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::host::file::Root;
@@ -33,6 +35,16 @@ pub fn memos_text(root: &Root) -> Option<String> {
     root.read(Path::new(MEMOS), MAX_FILE)
         .ok()
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The memos of a tree; `None` if it has no such file.
+pub fn memos_in(repository: &Repository, tree: TreeId) -> anyhow::Result<Option<String>> {
+    let entry = repository.entry(tree, MEMOS.as_bytes())?;
+    let Some(entry) = entry.filter(|entry| entry.mode.is_file()) else {
+        return Ok(None);
+    };
+    let bytes = read_blob_within(repository, BlobId::of(entry.id), MAX_FILE)?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// For editing; empty if there is none. Fails if it is not UTF-8, because a lossy copy would

@@ -233,10 +233,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
             shell_word(file.as_os_str().as_encoded_bytes())
         ),
         Notice::WorktreeInUse(name) => format!("session `{name}` is in use; its worktree stays"),
-        Notice::DocumentMistakes(findings) => {
-            let lines: Vec<String> = findings.iter().map(Finding::to_string).collect();
-            lines.join("\n")
-        }
+        Notice::DocumentMistakes(findings) => on_lines(findings),
         Notice::EditedDocuments(names) => {
             format!("edited since it was challenged: {}", names.join(", "))
         }
@@ -253,6 +250,11 @@ fn sentences(notice: &Notice) -> Vec<String> {
 
 fn changed_since_plan(files: &[String]) -> String {
     format!("{} changed after the plan was made", list_paths(files))
+}
+
+fn on_lines(findings: &[Finding]) -> String {
+    let lines: Vec<String> = findings.iter().map(Finding::to_string).collect();
+    lines.join("\n")
 }
 
 fn files_differ(before: &str) -> String {

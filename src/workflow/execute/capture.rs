@@ -23,7 +23,9 @@ use crate::git::snapshot::limits::{Forced, LeftOut, Reason, display_path};
 use crate::git::worktree::SessionWorktree;
 use crate::git::worktree::layer::{ChangedIgnored, LayerScan};
 use crate::git::worktree::moved::{Before, Moved};
+use crate::plan::memo;
 use crate::project::Project;
+use crate::project::teddy_files::{self, MEMOS};
 use crate::session::meta::NotCaptured;
 use crate::text::path::{is_teddy_dir, must_be_file};
 use crate::text::sanitize::sanitize_line;
@@ -119,10 +121,15 @@ impl<'a> WorktreeCapture<'a> {
         self.edit(&edits)
     }
 
-    /// Only TeDDy changes its own files: they configure the next turn, and choose what is sent to the model.
+    /// Commands do not configure the next turn, or choose what is sent to the model. They may add memos.
     fn leave_own(&mut self, written: &[Vec<u8>]) -> anyhow::Result<()> {
         let mut changes = diff::changes(self.repository(), self.start, self.tree)?;
-        changes.retain(|change| is_own(&change.path) && !written.contains(&change.path));
+        let memos = teddy_files::memos_in(self.repository(), self.tree)?;
+        let are_memos = memos.is_some_and(|text| memo::parse_file(&text).is_ok());
+        changes.retain(|TreeChange { path, .. }| {
+            let stays = written.contains(path) || are_memos && *path == MEMOS.as_bytes();
+            is_own(path) && !stays
+        });
         if let Some(first) = changes.first() {
             let why = match changes.len() {
                 1 => "no command changes TeDDy's own files".to_owned(),

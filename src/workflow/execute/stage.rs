@@ -13,7 +13,7 @@ use super::capture::WorktreeCapture;
 use super::prepare::{PreparedWorktree, prepare};
 use crate::git::fingerprint::{self, Fingerprint};
 use crate::git::keep::damaged::{self, FsTime};
-use crate::git::object::{BlobId, CommitId, TreeId, writer};
+use crate::git::object::{CommitId, TreeId, writer};
 use crate::git::snapshot;
 use crate::git::worktree::moved::{Before, keep_unstored};
 use crate::git::worktree::private::ImportedCommits;
@@ -29,7 +29,7 @@ use crate::plan::action::execute::Execute;
 use crate::plan::memo::{self, MemoChange};
 use crate::plan::run::{Executed, Outcome, Ran, Stage, Tools, run};
 use crate::project::Project;
-use crate::project::teddy_files::MEMOS;
+use crate::project::teddy_files::{self, MEMOS};
 use crate::session::meta::NotCaptured;
 use crate::text::path_alias::PathAliases;
 use crate::text::resource::Artifact;
@@ -350,17 +350,15 @@ fn apply_memos(
         return Ok(());
     }
 
-    // A command could have changed the file in the worktree.
-    let repository = &prepared.worktree.repository;
-    let old = repository.entry(env.tree, MEMOS.as_bytes())?;
-    let old = old.filter(|entry| entry.mode.is_file());
-    let old = old
-        .map(|entry| repository.blob(BlobId::of(entry.id)))
-        .transpose()?;
-    let text = String::from_utf8_lossy(old.as_deref().unwrap_or_default());
+    let (root, repository) = (prepared.root()?, &prepared.worktree.repository);
+    let text = match teddy_files::memos_text(&root).filter(|text| memo::parse_file(text).is_ok()) {
+        Some(text) => text,
+        // None, or what a command left are no memos.
+        None => teddy_files::memos_in(repository, env.tree)?.unwrap_or_default(),
+    };
     let new = memo::apply_to_file(&text, &changes);
 
-    let (root, path) = (prepared.root()?, Path::new(MEMOS));
+    let path = Path::new(MEMOS);
     match root.kind(path)? {
         None => root.create_new(path, new.as_bytes(), FileMode::Plain)?,
         Some(_) => root.replace(path, new.as_bytes())?,

@@ -39,9 +39,9 @@ fn no_command_changes_them() {
 }
 
 #[test]
-fn memos_are_added_to_those_before_the_command() {
+fn memos_are_added_to_those_before_a_command_that_breaks_the_list() {
     let memos = "## Memos\n````text\n[+] kept\n````\n\n## Action Plan";
-    let command = "mkdir -p .teddy; echo '- forged' > .teddy/memos.yaml";
+    let command = "mkdir -p .teddy; echo '{{{{: [' > .teddy/memos.yaml";
     for backend in [CHECKOUT, OVERLAY] {
         if backend == OVERLAY && !overlays() {
             continue;

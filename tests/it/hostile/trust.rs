@@ -1,7 +1,7 @@
 //! Trust in a repository's settings: all of them are shown, any change of a byte ends the trust,
 //! and TeDDy asks only at a terminal.
 
-use super::ground::{Ground, plan, run, words};
+use super::ground::{Ground, plan, words};
 
 fn ignored(ground: &Ground) -> bool {
     words(&ground.teddy(&["status"])).contains("settings of this repository are ignored")
@@ -23,9 +23,8 @@ fn trust_shows_what_it_allows_and_ends_with_any_change() {
     assert!(ignored(&ground));
     ground.ok(&["trust", "-y"]);
     assert!(!ignored(&ground));
-    let script = "mkdir -p .teddy/prompts && echo '<evil/>' > .teddy/prompts/developer.xml";
     type Change<'a> = (&'a str, &'a dyn Fn());
-    let changes: [Change<'_>; 5] = [
+    let changes: [Change<'_>; 4] = [
         ("a byte of the configuration", &|| {
             ground
                 .repo
@@ -39,9 +38,6 @@ fn trust_shows_what_it_allows_and_ends_with_any_change() {
         }),
         ("other bytes that are no text", &|| {
             ground.repo.write(".teddy/prompts/developer.xml", [0xfe])
-        }),
-        ("a command of a plan", &|| {
-            assert_eq!(ground.execute(plan(&run(script))).code, 0)
         }),
     ];
     for (name, change) in changes {
