@@ -345,12 +345,14 @@ fn apply_memos(
     prepared: &PreparedWorktree,
     approved: &Approved,
 ) -> anyhow::Result<()> {
+    // Also without memos: it fails if the overlay ended while a command ran.
+    let root = prepared.root()?;
     let changes: Vec<MemoChange> = approved.memos().cloned().collect();
     if changes.is_empty() {
         return Ok(());
     }
 
-    let (root, repository) = (prepared.root()?, &prepared.worktree.repository);
+    let repository = &prepared.worktree.repository;
     let text = match teddy_files::memos_text(&root).filter(|text| memo::parse_file(text).is_ok()) {
         Some(text) => text,
         // None, or what a command left are no memos.
