@@ -284,7 +284,7 @@ fn the_hint_restores_what_the_user_took_back_in_any_directory() {
         let command =
             command.filter(|command| command.ends_with(&format!("--exact {path}` restores it")));
         let turn = command
-            .last()
+            .next_back()
             .unwrap()
             .split(' ')
             .next()
