@@ -197,8 +197,10 @@ impl Model for MeteredModel<'_> {
         let (is_beyond, estimate) = match self.estimate(request) {
             Estimate::Dollars(estimate, _) => (spent + estimate > *limit, Some(estimate)),
             // An agent can report its cost afterwards.
-            Estimate::Unknown => (spent > 0.0 && spent >= *limit, None),
-            Estimate::Free => (false, None),
+            Estimate::Unknown if matches!(self.chosen.model, OpenedModel::Acts(_)) => {
+                (spent > 0.0 && spent >= *limit, None)
+            }
+            Estimate::Unknown | Estimate::Free => (false, None),
         };
         if is_beyond {
             return Err(ModelError::CostLimit {

@@ -281,7 +281,7 @@ fn the_hint_restores_what_the_user_took_back_in_any_directory() {
     for path in ["../a.txt", "b.txt"] {
         let start = "`teddy restore ";
         let command = status.lines().filter_map(|line| line.split(start).nth(1));
-        let command =
+        let mut command =
             command.filter(|command| command.ends_with(&format!("--exact {path}` restores it")));
         let turn = command
             .next_back()
