@@ -355,7 +355,7 @@ fn apply_memos(
     let repository = &prepared.worktree.repository;
     let text = match teddy_files::memos_text(&root).filter(|text| memo::parse_file(text).is_ok()) {
         Some(text) => text,
-        // None, or what a command left are no memos.
+        // The file is missing, or a command left an invalid list.
         None => teddy_files::memos_in(repository, env.tree)?.unwrap_or_default(),
     };
     let new = memo::apply_to_file(&text, &changes);

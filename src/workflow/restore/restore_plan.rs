@@ -201,7 +201,7 @@ pub(super) struct CrossedTurn {
     pub trees: Option<[TreeId; 2]>,
     /// The turn was not applied here.
     pub unapplied: HashSet<Vec<u8>>,
-    /// The commit `after` of a turn that is no restore. Nothing is reverted where it is not in the
+    /// The commit `after` of a turn that is not a restore. Nothing is reverted where it is not in the
     /// files.
     pub change: Option<CommitId>,
 }
