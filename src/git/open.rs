@@ -395,13 +395,14 @@ fn explain_failure(start: &Path, error: &gix::Error) -> OpenError {
 /// With `GIT_DIR` alone, git takes the current directory for the top of the files.
 fn explain_other_files(repository: &Repository, start: &Path) -> Option<OpenError> {
     let is_set = |name: &str| env::var_os(name).is_some();
-    let is_elsewhere = is_set("GIT_WORK_TREE")
-        || (repository.gix.config_snapshot())
-            .string("core.worktree")
-            .is_some();
-    if !is_set("GIT_DIR") || is_elsewhere || repository.is_bare() {
+    if !is_set("GIT_DIR") || is_set("GIT_WORK_TREE") || repository.is_bare() {
         return None;
     }
+    let config = repository.gix.config_snapshot();
+    if config.string("core.worktree").is_some() {
+        return None;
+    }
+
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let (workdir, start) = (real(repository.workdir()), real(start));
     (workdir != start).then_some(OpenError::OtherFiles(workdir, start))

@@ -121,14 +121,18 @@ impl SessionWorktree {
         })
     }
 
-    /// Opens the object stores from which the commands' git directory borrowed.
+    /// Opens the object stores from which the commands' git directory borrowed. One that cannot be opened
+    /// shows nothing, as in git: an alternate that is gone, or what a command without a sandbox removed.
     fn visible_stores(&self, user: &Repository) -> anyhow::Result<Vec<gix::OdbHandle>> {
         let store = self.record.visible().join(visible::OBJECTS);
         let others = user.gix.objects.store_ref().alternate_db_paths();
         let others = others.during("reading alternates")?;
         let mut stores = Vec::new();
         for dir in [store].into_iter().chain(others) {
-            let mut store: gix::OdbHandle = gix::odb::at(dir, user.gix.object_hash())?.into();
+            let Ok(store) = gix::odb::at(dir, user.gix.object_hash()) else {
+                continue;
+            };
+            let mut store = gix::OdbHandle::from(store);
             // Nothing is added to them. Looking up a missing object loads all packs.
             store.exists(&user.gix.object_hash().null());
             store.refresh_never();

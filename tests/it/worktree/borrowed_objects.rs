@@ -81,3 +81,25 @@ fn a_path_that_is_not_utf_8_is_refused_before_a_session_begins() {
     let refs = repo.git(&["for-each-ref", "--format=%(refname)"]);
     assert_eq!(refs, "refs/heads/main");
 }
+
+#[test]
+fn an_alternate_that_is_gone_does_not_stop_a_commit() {
+    for backend in [OVERLAY, CHECKOUT] {
+        if backend == OVERLAY && !overlays() {
+            continue;
+        }
+        let repo = TestRepo::new().file("a.txt", "a\n");
+        repo.commit("init");
+        repo.put(".git/objects/info/alternates", "/nowhere/objects\n");
+        repo.done(&["new", "s"]);
+        let commits = plan(
+            "Commit",
+            &[execute("echo n > n; git add n; git commit -qm n")],
+        );
+        let out = repo.teddy_reads(&["-q", "execute", "-", "-y", "-c", backend], commits);
+        assert_eq!(out.code, 0, "{out}");
+        let log = repo.git(&["log", "--format=%s", "refs/teddy/sessions/s^2"]);
+        assert_eq!(log.lines().last(), Some("init"), "{log}");
+        assert!(log.lines().any(|subject| subject == "n"), "{log}");
+    }
+}
