@@ -159,6 +159,14 @@ impl Turn {
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
+    /// The plan as it ran, or else as it was proposed.
+    pub fn plan_as_run(&self, repository: &Repository) -> anyhow::Result<Option<String>> {
+        match self.text(repository, artifact::APPROVED)? {
+            Some(approved) => Ok(Some(approved)),
+            None => self.text(repository, artifact::PLAN),
+        }
+    }
+
     /// The session that recorded the turn. It differs from `session` in a fork.
     pub fn recorded_session(&self, repository: &Repository) -> anyhow::Result<SessionName> {
         let message = repository.commit(self.commit)?.message;

@@ -178,13 +178,9 @@ fn recorded(repository: &Repository, turn: &Turn) -> anyhow::Result<(Plan, Works
         "no plan ran in turn {number}: it is `{}`",
         status.word()
     );
-    let text = |name: &str| turn.text(repository, name);
-    let text = match text(artifact::APPROVED)? {
-        Some(approved) => approved,
-        None => text(artifact::PLAN)?
-            .with_context(|| format!("turn {number} has no `{}`", artifact::PLAN))?,
-    };
-
+    let text = turn
+        .plan_as_run(repository)?
+        .with_context(|| format!("turn {number} has no `{}`", artifact::PLAN))?;
     let (plan, diagnostics) = crate::plan::parse(&text);
     anyhow::ensure!(
         diagnostics.is_empty(),

@@ -164,14 +164,7 @@ fn remaining_work(project: &Project, tip: &Turn) -> anyhow::Result<RemainingWork
 
 /// As it ran, and without a handover.
 fn plan_changed_files(project: &Project, tip: &Turn) -> anyhow::Result<bool> {
-    let approved = tip.text(&project.repository, artifact::APPROVED)?;
-    let text = match approved {
-        Some(text) => text,
-        None => tip
-            .text(&project.repository, artifact::PLAN)?
-            .unwrap_or_default(),
-    };
-
+    let text = tip.plan_as_run(&project.repository)?.unwrap_or_default();
     let (plan, _) = plan::parse(&text);
     let mut kinds = plan.actions.iter().map(|action| &action.kind);
     let hands_over = kinds.clone().any(|kind| kind.hands_over());

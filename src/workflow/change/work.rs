@@ -310,7 +310,8 @@ fn worked(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {
         return Ok(true);
     }
 
-    let text = turn.text(repository, artifact::PLAN)?.unwrap_or_default();
+    // What the user left out of it was not done.
+    let text = turn.plan_as_run(repository)?.unwrap_or_default();
     let (plan, _) = crate::plan::parse(&text);
     Ok(plan
         .actions

@@ -7,8 +7,9 @@ use teddy::host::lock::Lock;
 use teddy::workflow::restore::OnOverlap;
 
 use crate::fake::{Fake, stream};
-use crate::plans::{chat, create, plan};
+use crate::plans::{chat, create, plan, read};
 use crate::support::in_process::{Reply, Workflow};
+use crate::support::scripted_user::{Scripted, ScriptedUser};
 use crate::support::{Output, TestRepo};
 
 const ANSWERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/change");
@@ -1779,6 +1780,29 @@ fn a_question_of_the_implementer_pauses_the_work_until_the_answer() {
         (Some(2), true)
     );
     assert_eq!(steps(&repo, ID)[1], "Do 1.1: Say what is wanted (turn 2)");
+}
+
+#[test]
+fn a_task_is_not_done_by_changes_that_the_user_left_out() {
+    let repo = answering(&[
+        &plan("One", &[read("greet.sh"), create("a.txt", "a\n")]),
+        &plan("One again", &[create("a.txt", "a\n")]),
+        &plan("Two", &[create("b.txt", "b\n")]),
+    ]);
+    put(&repo, ID, "implementing");
+    let user = ScriptedUser::deciding([
+        Scripted::ApproveOnly(vec![0]),
+        Scripted::Approve,
+        Scripted::Approve,
+    ]);
+    repo.workflow().with(user).implement(ID, false).done();
+    assert_eq!(
+        steps(&repo, ID)[1..],
+        [
+            "Do 1.1: Say what is wanted (turn 2)",
+            "Do 2.1: Take a name (turn 3)"
+        ]
+    );
 }
 
 #[test]
