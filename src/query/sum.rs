@@ -2,7 +2,8 @@
 //!
 //! Like `teddy land`, it applies the change of each turn to the result of those before it. An undo
 //! or restore is a change like any other, so what is undone cancels out. If a turn changes the same
-//! lines as an edit of the user's, the edit counts as part of the files that the turn started from.
+//! lines as an edit of the user's, the edit counts as part of the files that the turn started from. What
+//! was not applied does not count.
 
 use std::collections::BTreeMap;
 
@@ -22,11 +23,34 @@ pub struct TurnsSum {
 type Edits = BTreeMap<Vec<u8>, Option<TreeEntry>>;
 
 /// `turns` are consecutive, oldest first. `start` replaces the files before the first one. `None`
-/// if none of the turns has files.
+/// if none of the turns has files. The last turn counts even if it was not applied.
 pub fn sum<'a>(
     repository: &Repository,
     start: Option<TreeId>,
     turns: impl IntoIterator<Item = &'a Turn>,
+) -> anyhow::Result<Option<TurnsSum>> {
+    sum_to(repository, start, turns, LastTurn::AsItRan)
+}
+
+/// Like [`sum`], without what the last turn did if it was not applied.
+pub fn sum_of_applied<'a>(
+    repository: &Repository,
+    turns: impl IntoIterator<Item = &'a Turn>,
+) -> anyhow::Result<Option<TurnsSum>> {
+    sum_to(repository, None, turns, LastTurn::AsApplied)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LastTurn {
+    AsItRan,
+    AsApplied,
+}
+
+fn sum_to<'a>(
+    repository: &Repository,
+    start: Option<TreeId>,
+    turns: impl IntoIterator<Item = &'a Turn>,
+    last: LastTurn,
 ) -> anyhow::Result<Option<TurnsSum>> {
     // A landing only records what hooks changed in files that are the user's by then.
     let turns = turns.into_iter().filter(|turn| turn.meta.landed.is_none());
@@ -50,7 +74,12 @@ pub fn sum<'a>(
     };
     for (at, workspace) in workspaces.iter().enumerate() {
         let (before, after) = (tree(workspace.before)?, tree(workspace.after)?);
-        let Some(next) = workspaces.get(at + 1) else {
+        let next = workspaces.get(at + 1);
+        let after = match next.is_none() && last == LastTurn::AsItRan {
+            true => after,
+            false => applied_tree(repository, workspace, before, after)?,
+        };
+        let Some(next) = next else {
             adding.turn(before, after)?;
             break;
         };
@@ -60,6 +89,26 @@ pub fn sum<'a>(
     }
 
     Ok(Some(adding.sum))
+}
+
+/// Without the changes that the turn says were not applied.
+fn applied_tree(
+    repository: &Repository,
+    workspace: &Workspace,
+    before: TreeId,
+    after: TreeId,
+) -> anyhow::Result<TreeId> {
+    if !workspace.synced {
+        return Ok(before);
+    }
+    let mut left = Edits::new();
+    for path in &workspace.overlaps {
+        left.insert(
+            path.clone().into_bytes(),
+            repository.entry(before, path.as_bytes())?,
+        );
+    }
+    diff::tree_with(repository, after, &left)
 }
 
 /// Without the changes that the next turn did not find in the files: they were not applied.

@@ -48,6 +48,10 @@ pub fn archive_title(id: &str) -> String {
     format!("Archive change {id}")
 }
 
+pub fn restore_title(turn: &Turn) -> String {
+    format!("Restore {}: {}", turn.number(), turn.title)
+}
+
 impl Turn {
     /// Fails if the commit is not a turn.
     pub fn read(

@@ -32,7 +32,7 @@ use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{RestoreCommand, Restored, Status};
 use crate::session::publication::{Publication, Stack};
-use crate::session::turn::in_next;
+use crate::session::turn::{in_next, restore_title};
 use crate::text::path::{lossy, lossy_paths};
 use crate::workflow::context::requests;
 use crate::workflow::user::User;
@@ -65,7 +65,7 @@ pub fn restore(
     carry_out(&Restore {
         session: &session,
         options,
-        title: format!("Restore {}: {}", turn.number(), turn.title),
+        title: restore_title(&turn),
         restored: Restored {
             turn: turn.number(),
             by: RestoreCommand::Restore,

@@ -489,6 +489,7 @@ fn stop_code(stop: &WorkStop) -> ExitStatus {
         WorkStop::Turn(recorded) if code(recorded) != exit::SUCCESS => code(recorded),
         _ if interrupt::requested() => exit::INTERRUPTED,
         WorkStop::Question(_) => exit::WAITS,
+        WorkStop::NotBrought(_) => exit::OVERLAP,
         _ => exit::FAILED,
     }
 }
@@ -516,6 +517,7 @@ fn describe_work_stop(change: &ChangeId, stop: &WorkStop) -> String {
         WorkStop::Undecided => "nothing was run; the plan is waiting".to_owned(),
         WorkStop::Unfinished(turns) => format!("{turns} turns did not finish it"),
         WorkStop::Turn(recorded) => describe_turn_stop(change, recorded),
+        WorkStop::NotBrought(unapplied) => not_in_files(change, &unapplied.turn.to_string()),
     }
 }
 
@@ -523,14 +525,18 @@ fn describe_work_stop(change: &ChangeId, stop: &WorkStop) -> String {
 fn describe_turn_stop(change: &ChangeId, recorded: &RecordedTurn) -> String {
     match &recorded.ending {
         TurnEnding::Interrupted { cause, .. } => format!("interrupted: {cause}"),
-        _ if !recorded.is_synced() => format!(
-            "the result is not in all of your files; `teddy -s {} restore @ --theirs` takes it, `--ours` keeps your side",
-            change.session()
-        ),
+        _ if !recorded.is_synced() => not_in_files(change, "@"),
         TurnEnding::Rejected { .. } => "the plan was rejected".to_owned(),
         TurnEnding::Declined { .. } => "you declined the plan".to_owned(),
         TurnEnding::Ran { .. } => asks(change),
     }
+}
+
+fn not_in_files(change: &ChangeId, turn: &str) -> String {
+    format!(
+        "the result is not in all of your files; `teddy -s {} restore {turn} --theirs` takes it, `--ours` keeps your side",
+        change.session()
+    )
 }
 
 fn asks(change: &ChangeId) -> String {

@@ -16,7 +16,7 @@ use crate::git::diff;
 use crate::git::object::{TreeId, read};
 use crate::git::refs;
 use crate::project::Project;
-use crate::query::sum::sum;
+use crate::query::sum::sum_of_applied;
 use crate::session::input::write_block;
 use crate::text::diff::unified;
 use crate::text::hint::error_with_hint;
@@ -188,7 +188,8 @@ pub fn approve(open: &mut OpenChange<'_>, reason: &str) -> anyhow::Result<()> {
     open.save(ChangeStep::Approve, entry, &title, &lines)
 }
 
-/// The files without and with what the turns of the session did, without the user's own edits.
+/// The files without and with what the turns of the session did, without the user's own edits and
+/// results that were not applied.
 /// `None` if no turn ran.
 pub fn span_of(project: &Project, id: &ChangeId) -> anyhow::Result<Option<(TreeId, TreeId)>> {
     let session = id.session();
@@ -199,7 +200,7 @@ pub fn span_of(project: &Project, id: &ChangeId) -> anyhow::Result<Option<(TreeI
     let turns = project.store().history(project.store().tip(&session)?);
     let mut turns = turns.collect::<anyhow::Result<Vec<_>>>()?;
     turns.reverse();
-    let sum = sum(&project.repository, None, &turns)?;
+    let sum = sum_of_applied(&project.repository, &turns)?;
     Ok(sum.map(|sum| (sum.before, sum.after)))
 }
 

@@ -14,8 +14,8 @@ use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::project::Project;
 use crate::session::artifact;
-use crate::session::meta::{MessageOrigin, Status};
-use crate::session::turn::Turn;
+use crate::session::meta::{MessageOrigin, RestoreCommand, Status};
+use crate::session::turn::{Turn, commit_subject, restore_title};
 use crate::text::context_list;
 use crate::text::resource::Resource;
 use crate::workflow::context::message::{MessageCancelled, Unanswered, ask_for_answer};
@@ -28,6 +28,9 @@ use crate::workflow::model::agents;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan;
 use crate::workflow::user::{Notice, User};
+use crate::workspace::drift::{NotBrought, find_unapplied, is_applied};
+use crate::workspace::snapshot;
+use crate::workspace::stack::Stacks;
 
 const IMPLEMENTER: &str = include_str!("../../../prompts/change/implementer.md");
 const AGENT: &str = "developer";
@@ -64,6 +67,8 @@ pub enum WorkStop {
     Undecided,
     /// Needs the user, for example after a failure or a conflict.
     Turn(Box<RecordedTurn>),
+    /// An earlier call left the conflict, and the user has not decided it yet.
+    NotBrought(NotBrought),
     /// Number of turns.
     Unfinished(u32),
 }
@@ -177,9 +182,9 @@ pub(super) fn work(open: &mut OpenChange<'_>, work: &Work) -> anyhow::Result<Wor
     let mut user_message: Option<String> = None;
     for _ in 0..MAX_TURNS {
         // Checked first: an earlier call can have been killed between the turn and its entry in the
-        // change.
-        if let Some((turn, usage)) = find_finished_turn(project, &open.change, work)? {
-            return Ok(Worked::Done(turn, usage));
+        // change, or the turn met edits of the user's.
+        if let Some(worked) = find_earlier(project, &open.change, work)? {
+            return Ok(worked);
         }
 
         match prepare(open, work, &model, user_message.take()) {
@@ -212,10 +217,8 @@ pub(super) fn work(open: &mut OpenChange<'_>, work: &Work) -> anyhow::Result<Wor
         user_message = recorded.instead().map(ToOwned::to_owned);
     }
 
-    match find_finished_turn(project, &open.change, work)? {
-        Some((turn, usage)) => Ok(Worked::Done(turn, usage)),
-        None => Ok(Worked::Stopped(WorkStop::Unfinished(MAX_TURNS))),
-    }
+    let worked = find_earlier(project, &open.change, work)?;
+    Ok(worked.unwrap_or(Worked::Stopped(WorkStop::Unfinished(MAX_TURNS))))
 }
 
 /// Unless a plan is waiting.
@@ -274,35 +277,59 @@ fn prepare(
     plan::plan_turn(session, &options, *user).map(|_| ())
 }
 
-/// A turn that is not recorded in the change yet, with the usage of all turns up to it.
-fn find_finished_turn(
-    project: &Project,
-    change: &Change,
-    work: &Work,
-) -> anyhow::Result<Option<(u64, Option<StepUsage>)>> {
+/// A turn that is not recorded in the change yet, with the usage of all turns up to it. A result that
+/// is not in the user's files stops the work until they decide on it.
+fn find_earlier(project: &Project, change: &Change, work: &Work) -> anyhow::Result<Option<Worked>> {
     let tip = project.store().tip(&change.id.session())?;
-    let noted = change
-        .state
-        .history
-        .iter()
-        .filter_map(|entry| entry.turn)
-        .max()
-        .unwrap_or(0);
+    let turns = change.state.history.iter().filter_map(|entry| entry.turn);
+    let noted = turns.max().unwrap_or(0);
+    let (checkout, stacks) = (project.checkout(), Stacks::new(&project.repository));
+    let now = || Ok(snapshot::snapshot(&checkout, &[])?.tree);
+    let unapplied = find_unapplied(&checkout, &stacks, &tip, &now)?;
+    if let Some(unapplied) = unapplied.filter(|unapplied| unapplied.turn > noted) {
+        return Ok(Some(Worked::Stopped(WorkStop::NotBrought(unapplied))));
+    }
+
+    let mut restore: Option<Turn> = None;
     for turn in project.store().history(tip) {
         let turn = turn?;
-        // A restore undid the turns before it.
-        if turn.number() <= noted || turn.meta.status == Status::Restored {
-            return Ok(None);
+        if turn.number() <= noted {
+            break;
         }
-
-        // The first line of the message names the work.
-        let about_it = words_of(project, &turn)?.lines().next() == Some(work.key.as_str());
-        if turn.meta.status == Status::Executed && about_it && worked(&project.repository, &turn)? {
-            return Ok(Some((turn.number(), usage_since(project, &turn, noted)?)));
+        // It undid the turns after the one that it went to.
+        let is_restored = match &restore {
+            Some(restore) if !went_to(restore, &turn) => continue,
+            restore => restore.is_some(),
+        };
+        restore = (turn.meta.status == Status::Restored).then(|| turn.clone());
+        let is_work = turn.meta.status == Status::Executed && is_about(project, &turn, work)?;
+        if !is_work || !worked(&project.repository, &turn)? {
+            continue;
+        }
+        // A restore settles a conflict, even if the user keeps their side.
+        if is_restored || is_applied(&checkout, &stacks, &turn, &now)? {
+            let usage = usage_since(project, &turn, noted)?;
+            return Ok(Some(Worked::Done(turn.number(), usage)));
         }
     }
 
     Ok(None)
+}
+
+/// Whether the turn is the one of its session that a restore went to.
+fn went_to(restore: &Turn, turn: &Turn) -> bool {
+    let Some(restored) = &restore.meta.restored else {
+        return false;
+    };
+    // An undo or redo stays in its session.
+    let is_own = restored.by != RestoreCommand::Restore
+        || restore.title == commit_subject(&restore_title(turn));
+    restored.turn == turn.number() && is_own
+}
+
+/// The first line of the message names the work.
+fn is_about(project: &Project, turn: &Turn, work: &Work) -> anyhow::Result<bool> {
+    Ok(words_of(project, turn)?.lines().next() == Some(work.key.as_str()))
 }
 
 fn worked(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {

@@ -1,6 +1,7 @@
 //! Changes: `plan`, `impl`, `archive` and their steps. The first tests are the scenarios of the
 //! specification, with its names. The tests `aN` are cases that an earlier implementation got wrong.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use teddy::host::lock::Lock;
@@ -1803,6 +1804,77 @@ fn a_task_is_not_done_by_changes_that_the_user_left_out() {
             "Do 2.1: Take a name (turn 3)"
         ]
     );
+}
+
+/// Saves `a.txt` when the first plan has run and its result is not in the files yet.
+fn implement_during_a_save(repo: &TestRepo) {
+    let script = repo.beside("save");
+    let file = repo.path().join("a.txt");
+    std::fs::write(&script, format!("echo mine > {}\n", file.display())).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = repo.teddy_command(&["change", "impl", ID, "-y"]);
+    let armed = format!("after-run=1*return(sh:{})", script.display());
+    let out = Output::of(command.current_dir(repo.path()).env("FAILPOINTS", armed));
+    assert_eq!(out.code, 4, "{out}");
+}
+
+#[test]
+fn c10_a_task_is_not_done_until_a_conflict_with_its_result_is_settled() {
+    for (side, content) in [("--theirs", "a\n"), ("--ours", "mine\n")] {
+        let repo = answering(&[
+            &plan("One", &[create("a.txt", "a\n")]),
+            &plan("Two", &[create("b.txt", "b\n")]),
+            &verdict("APPROVED", "Low"),
+        ]);
+        put(&repo, ID, "implementing");
+        implement_during_a_save(&repo);
+        refused(&repo, ID, &["change", "impl", ID, "-y"], 4);
+        repo.done(&["-s", "change/greet-by-name", "restore", "@", side]);
+        repo.done(&["change", "impl", ID, "-y"]);
+        assert_eq!(
+            steps(&repo, ID)[1..],
+            [
+                "Do 1.1: Say what is wanted (turn 1)",
+                "Do 2.1: Take a name (turn 3)",
+                "Review 1: approved (1 low)"
+            ],
+            "{side}"
+        );
+        assert_eq!(repo.read("a.txt"), content, "{side}");
+        let changed = repo.done(&["change", "diff", ID]);
+        assert_eq!(changed.contains("a.txt"), side == "--theirs", "{changed}");
+    }
+}
+
+#[test]
+fn a_result_that_is_not_in_the_files_is_not_judged() {
+    let repo = answering(&[
+        &plan("One", &[create("a.txt", "a\n")]),
+        &plan("Two", &[create("b.txt", "b\n")]),
+    ]);
+    put(&repo, ID, "implementing");
+    implement_during_a_save(&repo);
+    assert!(!repo.teddy(&["change", "diff", ID]).stdout.contains("a.txt"));
+    insta::assert_snapshot!(repo.printed(&["change", "impl", ID, "-y"]), @"
+    greet-by-name implementing, 0 of 2 tasks done
+    --- stderr
+    task 1.1: Say what is wanted
+    warning: stopped: task 1.1: the result is not in all of your files; `teddy -s change/greet-by-name restore 1 --theirs` takes it, `--ours` keeps your side
+    Next: `teddy change impl greet-by-name` continues it
+    exit code 4
+    ");
+    // A later turn of the user's settles nothing, and the task is asked again.
+    repo.workflow()
+        .session("change/greet-by-name")
+        .run_plan(&plan("Own", &[create("own.txt", "o\n")]));
+    let changed = repo.done(&["change", "diff", ID]);
+    assert_eq!(
+        [changed.contains("a.txt"), changed.contains("own.txt")],
+        [false, true],
+        "{changed}"
+    );
+    repo.teddy(&["change", "implement", ID, "-y"]);
+    assert!(steps(&repo, ID)[1].ends_with("(turn 3)"));
 }
 
 #[test]

@@ -162,6 +162,7 @@ fn why_stopped(stop: &ImplementStop) -> String {
         WorkStop::Question(question) => format!("asks {question}"),
         WorkStop::Undecided => "undecided".to_owned(),
         WorkStop::Turn(recorded) => format!("turn {}", recorded.status().word()),
+        WorkStop::NotBrought(unapplied) => format!("turn {} not in the files", unapplied.turn),
         WorkStop::Unfinished(turns) => format!("unfinished after {turns} turns"),
     };
     match stop {
