@@ -54,7 +54,7 @@ pub struct Drift {
     pub compared: Option<u64>,
     /// The newest turn with files, if its result conflicted and was not applied.
     pub not_brought: Option<NotBrought>,
-    /// Files with conflict markers from a restore.
+    /// Files with conflict markers that TeDDy wrote.
     pub marked: Vec<String>,
     pub branch: Option<OtherBranch>,
     /// No turn was ever applied here: the files have changes of turns only through git.
@@ -89,9 +89,9 @@ pub fn drift(checkout: &Checkout<'_>, tip: &Turn, now: TreeId) -> anyhow::Result
     Ok(drift)
 }
 
-/// Finds the files that still have the conflict markers of a restore.
+/// Finds the files that still have conflict markers of a restore, a pick or an archive.
 ///
-/// Calls `now`, which takes a snapshot, only if the restore left some.
+/// Calls `now`, which takes a snapshot, only if there were some.
 pub fn find_marked(
     checkout: &Checkout<'_>,
     stacks: &Stacks<'_>,

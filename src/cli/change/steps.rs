@@ -565,6 +565,9 @@ pub(super) fn archive(args: ArchiveArgs, app: &mut App) -> anyhow::Result<ExitSt
     } else if archived.conflicts.is_empty() {
         app.print(format!("{} {}\n", request.id, archived.phase.word()))?;
         archived.done.iter().for_each(|line| app.note(line));
+        for path in &archived.marked {
+            app.warn(&format!("`{path}` has conflict markers now; resolve them"));
+        }
     } else {
         for path in &archived.conflicts {
             app.warn(&format!("`{path}` {problem}"));

@@ -26,10 +26,10 @@ use crate::text::path::lossy_paths;
 use crate::workflow::open_session::EnteredSession;
 use crate::workflow::restore::OnOverlap;
 use crate::workspace::complete::SessionMove;
-use crate::workspace::file_move::FileMove;
+use crate::workspace::file_move::{FileMove, find_conflict_markers};
 use crate::workspace::files_turn::FilesTurn;
 use crate::workspace::snapshot::RecordedFiles;
-use crate::workspace::stack::record::publish_turn;
+use crate::workspace::stack::record::publish_turn_with;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Archived {
@@ -39,6 +39,9 @@ pub struct Archived {
     pub done: Vec<String>,
     /// Nothing was written in that case, unless `turn` is set.
     pub conflicts: Vec<String>,
+    /// Specs that were written with conflict markers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub marked: Vec<String>,
     /// Recorded although something was in the way of a spec.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
@@ -59,6 +62,7 @@ pub fn archive(open: &mut OpenChange<'_>, on_overlap: OnOverlap) -> anyhow::Resu
         phase,
         done: Vec::new(),
         conflicts: Vec::new(),
+        marked: Vec::new(),
         turn: None,
     };
     merge_specs(&entered, &open.change, on_overlap, &mut archived)?;
@@ -92,8 +96,12 @@ fn merge_specs(
         from: recorded.tree,
         to: on_overlap.resolve(&merged),
     };
-    if let (Merged::Overlap { paths, .. }, OnOverlap::Stop) = (merged, on_overlap) {
-        archived.conflicts = lossy_paths(&paths);
+    let met = match merged {
+        Merged::Clean(_) => Vec::new(),
+        Merged::Overlap { paths, .. } => paths,
+    };
+    if on_overlap == OnOverlap::Stop && !met.is_empty() {
+        archived.conflicts = lossy_paths(&met);
         return Ok(());
     }
 
@@ -102,12 +110,14 @@ fn merge_specs(
         return Ok(());
     }
 
-    let (step, summary) = write_archive_turn(project, &change.id, tip, &recorded, &files)?;
+    let (step, summary) = write_archive_turn(project, &change.id, tip, &recorded, &files, &met)?;
     let published = transaction
         .complete(&project.checkout(), &tip.session, &step, Some(&files))?
         .published;
     if published.conflicts.is_empty() {
         archived.done = summary;
+        let marked = find_conflict_markers(&project.repository, files.to, &met)?;
+        archived.marked = lossy_paths(&marked);
     } else {
         archived.conflicts = lossy_paths(&published.conflict_paths());
         archived.turn = Some(tip.number() + 1);
@@ -183,6 +193,7 @@ fn write_archive_turn(
     tip: &Turn,
     recorded: &RecordedFiles,
     files: &FileMove,
+    met: &[Vec<u8>],
 ) -> anyhow::Result<(SessionMove, Vec<String>)> {
     let repository = &project.repository;
     let title = archive_title(id.as_str());
@@ -203,7 +214,7 @@ fn write_archive_turn(
     turn.continue_from(tip)?;
     let summary = files.lines(repository)?;
 
-    let published = publish_turn(repository, tip, &workspace, Some(files.to))?;
+    let published = publish_turn_with(repository, tip, &workspace, Some(files.to), met)?;
     let step = turn.finish(&title, &summary, published, "teddy: archive".to_owned())?;
     Ok((step, summary))
 }

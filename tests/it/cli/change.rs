@@ -1215,8 +1215,8 @@ fn a29_the_examples_of_the_format_documents_are_what_the_parser_reads() {
     );
 }
 
-#[test]
-fn a30_a_conflict_with_another_archived_change_is_shown_and_nothing_is_written() {
+/// The change `two` changes a spec of `one`, which is archived, in the same place.
+fn two_changes() -> TestRepo {
     let repo = project();
     put(&repo, "one", "complete");
     put(&repo, "two", "complete");
@@ -1228,6 +1228,32 @@ fn a30_a_conflict_with_another_archived_change_is_shown_and_nothing_is_written()
     .unwrap();
     put_again(&repo, "two");
     repo.workflow().archive("one", OnOverlap::Stop).done();
+    repo
+}
+
+#[test]
+fn an_archive_with_conflict_markers_says_so_until_they_are_resolved() {
+    let repo = two_changes();
+    repo.commit("one");
+    insta::assert_snapshot!(repo.printed(&["change", "archive", "two", "--markers"]), @"
+    two archived
+    --- stderr
+    write specs/greeting.md
+    warning: `specs/greeting.md` has conflict markers now; resolve them
+    exit code 0
+    ");
+    let marked = || repo.json(&["-s", "change/two", "status"], 0)["workspace"]["marked"].take();
+    assert_eq!(marked(), serde_json::json!(["specs/greeting.md"]));
+    let land = ["-s", "change/two", "land", "-m", "specs"];
+    let unresolved = "unresolved conflicts are in `specs/greeting.md`";
+    repo.teddy(&land).check(1, &[unresolved]);
+    repo.write("specs/greeting.md", answer("02-spec"));
+    assert_eq!(marked(), serde_json::json!([]));
+}
+
+#[test]
+fn a30_a_conflict_with_another_archived_change_is_shown_and_nothing_is_written() {
+    let repo = two_changes();
     let before = repo.read("specs/greeting.md");
     let refused = refuses(&repo, "two", |workflow| {
         workflow.archive("two", OnOverlap::Stop)
