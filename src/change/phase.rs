@@ -102,7 +102,8 @@ const STEPS: [PhaseTransition; 15] = {
         (ChangeStep::Review, &[Implementing], Some(Verdict::NeedsRevision), Implementing),
         (ChangeStep::Review, &[Implementing], Some(Verdict::Rejected), Implementing),
         (ChangeStep::Approve, &[Implementing], None, Complete),
-        (ChangeStep::Archive, &[Complete], None, Archived),
+        // Again after the user undid its turn.
+        (ChangeStep::Archive, &[Complete, Archived], None, Archived),
     ]
 };
 
@@ -191,7 +192,7 @@ mod tests {
             "- - - complete implementing implementing implementing - - - - complete implementing implementing",
         );
         check(Complete, "- - - - - - - archived - - - - - -");
-        check(Archived, "- - - - - - - - - - - - - -");
+        check(Archived, "- - - - - - - archived - - - - - -");
     }
 
     #[test]

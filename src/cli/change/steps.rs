@@ -127,7 +127,8 @@ pub(super) struct ApproveArgs {
 /// Merge the specs of a complete change into the project's specs/
 ///
 /// A three-way merge, based on the specs from when the change began. If the same lines have changed
-/// since, nothing is written and the exit code is 4, until you choose a side.
+/// since, nothing is written and the exit code is 4, until you choose a side. After an undo of its turn,
+/// a change can be archived again.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy change archive add-auth\n  teddy change archive add-auth --markers\n  teddy undo -s change/add-auth"

@@ -18,6 +18,7 @@ use crate::change::store::{BASE, Change, ChangeError};
 use crate::git::diff;
 use crate::git::merge::{Merged, merge_trees};
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
+use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::project::Project;
 use crate::session::meta::{Meta, Status};
@@ -49,12 +50,16 @@ pub struct Archived {
 
 pub fn archive(open: &mut OpenChange<'_>, on_overlap: OnOverlap) -> anyhow::Result<Archived> {
     let (id, phase) = (open.change.id.clone(), open.change.state.phase);
-    if phase != ChangePhase::Complete {
+    let project = open.project;
+    let is_due = match phase {
+        ChangePhase::Archived => is_undone(project, &id)?,
+        phase => phase == ChangePhase::Complete,
+    };
+    if !is_due {
         return Err(ChangeError::ChangeNotComplete { id, phase }.into());
     }
 
     open.require_usable()?;
-    let project = open.project;
     create_work_session(project, &open.change, open.user)?;
     let entered = EnteredSession::enter(project, &id.session(), "archive", open.user)?;
     let mut archived = Archived {
@@ -71,6 +76,26 @@ pub fn archive(open: &mut OpenChange<'_>, on_overlap: OnOverlap) -> anyhow::Resu
         archived.phase = open.change.state.phase;
     }
     Ok(archived)
+}
+
+/// Whether the turn that archived the change was undone.
+fn is_undone(project: &Project, id: &ChangeId) -> anyhow::Result<bool> {
+    let session = id.session();
+    if refs::read(&project.repository, &session.reference())?.is_none() {
+        return Ok(false);
+    }
+
+    let mut target = None;
+    for turn in project.store().history(project.store().tip(&session)?) {
+        let turn = turn?;
+        if turn.archives_change(&project.repository) {
+            return Ok(target.is_some_and(|target| target < turn.number()));
+        }
+        // The newest restore decides.
+        target = target.or(turn.meta.restored.map(|restored| restored.turn));
+    }
+
+    Ok(false)
 }
 
 /// As a turn, unless the specs are merged already.

@@ -1252,6 +1252,31 @@ fn an_archive_with_conflict_markers_says_so_until_they_are_resolved() {
 }
 
 #[test]
+fn an_archive_that_was_undone_can_be_repeated() {
+    let repo = two_changes();
+    let session = || repo.workflow().session("change/two");
+    repo.workflow().archive("two", OnOverlap::Markers).done();
+    session().undo(1).done();
+    assert_eq!(repo.read("specs/greeting.md"), answer("02-spec"));
+    repo.workflow().archive("two", OnOverlap::Theirs).done();
+    assert!(repo.read("specs/greeting.md").contains("Good day, Ada!"));
+    let archive = |repo: &TestRepo| {
+        refuses(repo, "two", |workflow| {
+            workflow.archive("two", OnOverlap::Theirs)
+        })
+    };
+    archive(&repo);
+    session().undo(1).done();
+    session().redo(1).done();
+    let refused = archive(&repo);
+    insta::assert_snapshot!(refused, @"
+    error: the change `two` is archived, not complete
+    hint: it is archived; `teddy change show two` still reads it
+    exit code 1
+    ");
+}
+
+#[test]
 fn a30_a_conflict_with_another_archived_change_is_shown_and_nothing_is_written() {
     let repo = two_changes();
     let before = repo.read("specs/greeting.md");
