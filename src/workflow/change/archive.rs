@@ -17,13 +17,16 @@ use crate::change::state::ChangeEntry;
 use crate::change::store::{BASE, Change, ChangeError};
 use crate::git::diff;
 use crate::git::merge::{Merged, merge_trees};
-use crate::git::object::{EntryMode, TreeEntry, TreeId};
+use crate::git::object::read::small_blob;
+use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::project::Project;
 use crate::session::meta::{Meta, Status};
 use crate::session::turn::{Turn, archive_title};
-use crate::text::path::lossy_paths;
+use crate::text::hint::error_with_hint;
+use crate::text::keep_bytes::keep_bytes;
+use crate::text::path::{lossy, lossy_paths};
 use crate::workflow::open_session::EnteredSession;
 use crate::workflow::restore::OnOverlap;
 use crate::workspace::complete::SessionMove;
@@ -191,9 +194,50 @@ fn spec_trees(
         }
     }
 
+    for (path, entry) in &mut new {
+        let current = repository.entry(now, path)?;
+        check_no_link(path, current.as_ref())?;
+        let before = old.get(path).cloned().flatten().or(current);
+        if let (Some(before), Some(after)) = (before, entry) {
+            keep_form(repository, &before, after)?;
+        }
+    }
+
     let base = diff::tree_with(repository, now, &old)?;
     let target = diff::tree_with(repository, base, &new)?;
     Ok((base, target))
+}
+
+fn check_no_link(path: &[u8], current: Option<&TreeEntry>) -> anyhow::Result<()> {
+    match current {
+        Some(current) if current.mode == EntryMode::Link => Err(error_with_hint(
+            format!(
+                "`{}` is a symbolic link, so the spec cannot be written",
+                lossy(path)
+            ),
+            "put a file in its place, then archive again",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Keeps the mode of the project's spec and the bytes of its unchanged lines. The author of the
+/// change knows only its text.
+fn keep_form(
+    repository: &Repository,
+    before: &TreeEntry,
+    after: &mut TreeEntry,
+) -> anyhow::Result<()> {
+    if !before.mode.is_file() {
+        return Ok(());
+    }
+
+    after.mode = before.mode;
+    let [old, new] = [before.id, after.id].map(|id| small_blob(repository, BlobId::of(id)));
+    if let (Some(old), Some(new)) = (old?, new?) {
+        after.id = repository.write_blob(&keep_bytes(&old, &new))?.into();
+    }
+    Ok(())
 }
 
 /// The caller holds the lock.

@@ -1343,6 +1343,58 @@ fn a30_what_others_did_to_the_specs_meanwhile_stays() {
     );
 }
 
+/// A complete change to a spec of the project, with this spec in the project.
+fn changing_a_spec(bytes: &str, mode: u32) -> TestRepo {
+    let repo = project().file("specs/greeting.md", bytes);
+    let permissions = std::fs::Permissions::from_mode(mode);
+    std::fs::set_permissions(repo.path().join("specs/greeting.md"), permissions).unwrap();
+    repo.commit("specs");
+    let new = answer("02-spec").replace("Hello, world!", "Hello, everybody!");
+    for text in [
+        answer("01-proposal"),
+        new,
+        answer("03-tasks"),
+        verdict("APPROVED", "Low"),
+    ] {
+        repo.reply(&text);
+    }
+    repo.workflow().plan_change(ID, Some("Greet")).done();
+    done_by_hand(&repo, ID);
+    repo
+}
+
+#[test]
+fn s6_an_archive_keeps_line_ends_and_mode_of_a_spec() {
+    let old = answer("02-spec").replace('\n', "\r\n");
+    let repo = changing_a_spec(&old, 0o755);
+    // An edit of another line is no conflict.
+    let edited = old.replace("# Spec: Greeting", "# Spec: How we greet");
+    repo.write("specs/greeting.md", &edited);
+    repo.workflow().archive(ID, OnOverlap::Stop).done();
+    assert_eq!(
+        repo.read("specs/greeting.md"),
+        edited.replace("Hello, world!", "Hello, everybody!")
+    );
+    let file = std::fs::metadata(repo.path().join("specs/greeting.md")).unwrap();
+    assert_eq!(file.permissions().mode() & 0o111, 0o111);
+}
+
+#[test]
+fn s6_an_archive_replaces_no_link() {
+    let repo = changing_a_spec(&answer("02-spec"), 0o644);
+    repo.write("kept.md", answer("02-spec"));
+    repo.remove("specs/greeting.md");
+    std::os::unix::fs::symlink("../kept.md", repo.path().join("specs/greeting.md")).unwrap();
+    let refused = refuses(&repo, ID, |workflow| {
+        workflow.archive(ID, OnOverlap::Theirs)
+    });
+    insta::assert_snapshot!(refused, @"
+    error: `specs/greeting.md` is a symbolic link, so the spec cannot be written
+    hint: put a file in its place, then archive again
+    exit code 1
+    ");
+}
+
 /// Marks a change as complete without an implementation.
 fn done_by_hand(repo: &TestRepo, id: &str) {
     let reference = format!("refs/teddy/changes/{id}");
