@@ -351,16 +351,25 @@ fn worked(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {
 }
 
 fn words_of(project: &Project, turn: &Turn) -> anyhow::Result<String> {
+    let repository = &project.repository;
+    let mut words = None;
     for turn in project.store().history(turn.clone()) {
         let turn = turn?;
-        // Feedback on a rejected plan, and "continue", belong to the request before.
-        if turn.meta.origin == MessageOrigin::User {
-            return Ok(turn
-                .text(&project.repository, artifact::USER_PROMPT)?
-                .unwrap_or_default());
+        // An answer, as `teddy resume` sends it, belongs to the request before.
+        if words.is_some() && turn.question(repository)?.is_none() {
+            break;
+        }
+        // Feedback on a rejected plan, and "continue", belong to it, too.
+        if turn.meta.origin != MessageOrigin::User {
+            continue;
+        }
+        let text = turn.text(repository, artifact::USER_PROMPT)?;
+        words = Some(text.unwrap_or_default());
+        if turn.meta.work.is_some() {
+            break;
         }
     }
-    Ok(String::new())
+    Ok(words.unwrap_or_default())
 }
 
 fn usage_since(project: &Project, tip: &Turn, noted: u64) -> anyhow::Result<Option<StepUsage>> {

@@ -1887,6 +1887,27 @@ fn a_question_of_the_implementer_pauses_the_work_until_the_answer() {
 }
 
 #[test]
+fn an_answer_that_resume_sends_does_the_task_that_asked() {
+    let repo = answering(&[
+        &plan("Ask", &[chat("Which greeting?")]),
+        &plan("One", &[create("a.txt", "a\n")]),
+        &plan("Two", &[create("b.txt", "b\n")]),
+    ]);
+    put(&repo, ID, "implementing");
+    repo.teddy(&["change", "implement", ID, "-y"]).check(5, &[]);
+    let session = repo.workflow().session("change/greet-by-name");
+    session.resume(Some("Hello!")).done();
+    repo.workflow().implement(ID, false).done();
+    assert_eq!(
+        steps(&repo, ID)[1..],
+        [
+            "Do 1.1: Say what is wanted (turn 2)",
+            "Do 2.1: Take a name (turn 3)"
+        ]
+    );
+}
+
+#[test]
 fn a_task_is_not_done_by_changes_that_the_user_left_out() {
     let repo = answering(&[
         &plan("One", &[read("greet.sh"), create("a.txt", "a\n")]),
