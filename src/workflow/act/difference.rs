@@ -4,6 +4,9 @@
 //! CREATE reproduces exactly becomes a TAKE.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use anyhow::Context as _;
 
@@ -12,6 +15,7 @@ use crate::git::diff::{self, TreeChange};
 use crate::git::object::read::CheckedOut;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
+use crate::host::file::Root;
 use crate::plan::difference::{
     AgentText, FileState, MadeChange, TakenBytes, WrittenPlan, files_after, plan_with_takes,
 };
@@ -23,6 +27,7 @@ use crate::text::sanitize::sanitize_line;
 use crate::workflow::execute::stage::WorktreeResult;
 use crate::workflow::user::{Event, Notice};
 use crate::workflow::validation::state_mode;
+use crate::workspace::snapshot;
 
 /// In bytes. Both sides of a change are read into memory.
 const MAX_FILE: u64 = 100 << 20;
@@ -54,6 +59,7 @@ pub(super) fn plan_from(
         ));
     }
 
+    let unrecorded = take_unrecorded(env, &mut changes)?;
     let too_large = take_too_large(repository, &mut changes)?;
     let changes = read_changes(repository, &changes, env.recorded.tree, result.tree)?;
     let title = title(message, request);
@@ -62,7 +68,9 @@ pub(super) fn plan_from(
         rationale: message,
     };
     let mut planned = exact(&changes, &description)?;
-    planned.left_out.extend(too_large);
+    planned
+        .left_out
+        .extend(unrecorded.into_iter().chain(too_large));
     report_left_out(env, result, &planned);
     Ok(planned)
 }
@@ -77,6 +85,36 @@ pub(in crate::workflow) fn plan_between(
     let changes = diff::changes(repository, before, after)?;
     let changes = read_changes(repository, &changes, before, after)?;
     exact(&changes, author)
+}
+
+/// New files for which the user has one in no snapshot, for example because git ignores it. A CREATE
+/// must not replace a file (P12), and what the agent changed is unknown.
+fn take_unrecorded(
+    env: &WorktreeEnv<'_, '_>,
+    changes: &mut Vec<TreeChange>,
+) -> anyhow::Result<Vec<(Vec<u8>, String)>> {
+    let repository = &env.project.repository;
+    let disk = Root::open(repository.workdir())?;
+    let is_there = |change: &TreeChange| {
+        let entry = disk.entry(Path::new(OsStr::from_bytes(&change.path)));
+        change.old.is_none() && entry.is_ok_and(|entry| entry.is_some())
+    };
+    if !changes.iter().any(is_there) {
+        return Ok(Vec::new());
+    }
+
+    // Another command can have made it meanwhile. Then the plan is checked against that version.
+    let now = snapshot::snapshot(&env.project.checkout(), &[])?.tree;
+    let mut left_out = Vec::new();
+    for change in std::mem::take(changes) {
+        if is_there(&change) && repository.entry(now, &change.path)?.is_none() {
+            let why = "your files have it already, in no snapshot";
+            left_out.push((change.path, why.to_owned()));
+        } else {
+            changes.push(change);
+        }
+    }
+    Ok(left_out)
 }
 
 fn take_too_large(
@@ -174,9 +212,11 @@ fn report_left_out(env: &WorktreeEnv<'_, '_>, result: &WorktreeResult, planned: 
         path: lossy(path),
         reason: reason.clone(),
     });
+    let is_in = |files: &[NotCaptured], path: &str| files.iter().any(|file| file.path == path);
     let reported = &env.recorded.not_captured;
-    let is_new = |file: &&NotCaptured| reported.iter().all(|other| other.path != file.path);
-    let ignored = result.not_captured.iter().filter(is_new).cloned();
+    let ignored = result.not_captured.iter();
+    let ignored = ignored.filter(|file| !is_in(reported, &file.path)).cloned();
+    let cannot = cannot.filter(|file| !is_in(&result.not_captured, &file.path));
     let files: Vec<NotCaptured> = cannot.chain(ignored).collect();
 
     let mut user = env.user.borrow_mut();

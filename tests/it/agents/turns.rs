@@ -91,6 +91,23 @@ fn what_an_agent_did_is_a_plan_that_gives_exactly_that() {
     repo.done(&["verify", "--rerun", "1"]);
 }
 
+#[test]
+fn an_ignored_file_of_the_users_is_not_in_the_plan_of_an_agent_that_lifts_the_rule() {
+    let repo = project(
+        ": > .gitignore; echo agent >> my.log; echo new > new.txt; message 'Logs are tracked.'",
+    );
+    repo.write(".gitignore", "*.log\n");
+    repo.write("my.log", "mine\n");
+    repo.done(&["new", "demo"]);
+    repo.teddy(&["plan", "-m", "track the logs"])
+        .check(0, &["`my.log` is not in the plan: ", "Planned turn 1"]);
+    repo.done(&["execute", "-y"]);
+    assert_eq!(
+        [".gitignore", "my.log", "new.txt"].map(|path| repo.read(path)),
+        ["", "mine\n", "new\n"]
+    );
+}
+
 /// Regression: half of the work was applied with `-y`, and nothing said so.
 #[test]
 fn an_agent_that_stopped_early_is_not_approved_unseen() {
