@@ -3,20 +3,22 @@
 //! The attributes come from the tree that contains the files and never from the worktree, so
 //! `.gitattributes` and the files that it affects can change in any order.
 
+mod convert;
+mod wide;
+
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 
 use anyhow::Context as _;
 use gix::ObjectId;
 use gix::attrs::StateRef;
-use gix::bstr::{BStr, ByteSlice};
-use gix::filter::plumbing::driver::apply::{Delay, MaybeDelayed};
-use gix::filter::plumbing::pipeline::convert::to_worktree::{Options, UnknownEncoding};
-use gix::filter::plumbing::pipeline::convert::{ToGitOutcome, ToWorktreeOutcome};
+use gix::bstr::ByteSlice;
 use gix::index::entry::{Flags, Stat};
 use gix::objs::{Kind, compute_hash};
 use gix::worktree::stack::state::attributes::Source;
+
+pub(in crate::git) use convert::Converter;
 
 use super::During;
 use super::paths::parent_dirs;
@@ -25,11 +27,6 @@ use crate::git::object::large::{FileReader, Hashed};
 use crate::git::object::{BlobId, TreeEntry, TreeId};
 use crate::host::file::read_regular;
 use crate::text::transplant::{Insertion, transplant_changes};
-
-const AT_ONCE: Options = Options {
-    can_delay: Delay::Forbid,
-    unknown_encoding: UnknownEncoding::Ignore,
-};
 
 const FILTERS: [&str; 3] = ["filter", "ident", ENCODING];
 const ATTRIBUTES: &str = ".gitattributes";
@@ -42,14 +39,11 @@ const IDENT_START: &[u8] = b"$Id";
 
 const ENCODING: &str = "working-tree-encoding";
 
-const READING_ATTRIBUTES: &str = "reading attributes";
-
 pub(in crate::git) struct Filter<'repo> {
     repository: &'repo gix::Repository,
-    pipeline: gix::filter::Pipeline<'repo>,
+    converter: Converter<'repo>,
     /// The attribute files, and the files themselves, as far as needed.
     index: gix::index::State,
-    attributes: Option<gix::AttributeStack<'repo>>,
 }
 
 pub(in crate::git) fn open_filter<'a>(
@@ -85,19 +79,10 @@ pub(in crate::git) fn open_filter<'a>(
     }
 
     index.sort_entries();
-    let attributes = repository
-        .gix
-        .attributes_only(&index, Source::IdMapping)
-        .during("reading attributes")?
-        .detach();
-    let pipeline =
-        gix::filter::Pipeline::new(&repository.gix, attributes).during("preparing filters")?;
-
     Ok(Filter {
         repository: &repository.gix,
-        pipeline,
+        converter: Converter::new(&repository.gix, &index, Source::IdMapping)?,
         index,
-        attributes: None,
     })
 }
 
@@ -131,94 +116,24 @@ pub(in crate::git) fn mentions_encodings(
     false
 }
 
-/// Returns a file's bytes in the byte order that gix reads: swaps them if the attributes leave the
-/// order to the byte order mark, and the mark is big-endian.
-pub(in crate::git) fn in_byte_order(
-    repository: &gix::Repository,
-    index: &gix::index::State,
-    path: &[u8],
-    bytes: Vec<u8>,
-) -> anyhow::Result<Vec<u8>> {
-    if !bytes.starts_with(&BIG_ENDIAN_MARK) {
-        return Ok(bytes);
-    }
-    let encoding = encoding_of(repository, index, path)?;
-    Ok(match encoding.and_then(|name| Utf16::from_name(&name)) {
-        Some(encoding) => encoding.turned(bytes),
-        None => bytes,
-    })
-}
-
-/// Returns the `working-tree-encoding` of a path of the worktree.
-pub(in crate::git) fn encoding_of(
-    repository: &gix::Repository,
-    index: &gix::index::State,
-    path: &[u8],
-) -> anyhow::Result<Option<Vec<u8>>> {
-    let opened = repository.attributes_only(index, Source::WorktreeThenIdMapping);
-    let mut attributes = opened.during(READING_ATTRIBUTES)?;
-    first_attribute(&mut attributes, path, [ENCODING], |state| match state {
-        StateRef::Value(name) => Some(name.as_bstr().to_vec()),
-        _ => None,
-    })
-}
-
-/// Returns the answer of `says` to the first of these attributes of a path for which it has one.
-fn first_attribute<const N: usize, T>(
-    attributes: &mut gix::AttributeStack<'_>,
-    path: &[u8],
-    names: [&str; N],
-    says: fn(StateRef<'_>) -> Option<T>,
-) -> anyhow::Result<Option<T>> {
-    let mut chosen = attributes.selected_attribute_matches(names);
-    attributes
-        .at_entry(BStr::new(path), None)
-        .during(READING_ATTRIBUTES)?
-        .matching_attributes(&mut chosen);
-
-    let mut states = chosen.iter_selected().map(|one| one.assignment.state);
-    Ok(states.find_map(says))
-}
-
-/// Reads what filters made of a file; `None` if they changed nothing.
-pub(in crate::git) fn read_converted(
-    converted: ToGitOutcome<'_, impl Read>,
-) -> io::Result<Option<Vec<u8>>> {
-    Ok(match converted {
-        ToGitOutcome::Unchanged(_) => None,
-        ToGitOutcome::Buffer(buffer) => Some(buffer.to_vec()),
-        ToGitOutcome::Process(mut output) => {
-            let mut bytes = Vec::new();
-            output.read_to_end(&mut bytes)?;
-            Some(bytes)
-        }
-    })
-}
-
 impl Filter<'_> {
-    pub(in crate::git) fn is_utf16(&mut self, path: &[u8]) -> anyhow::Result<bool> {
-        Ok(self.utf16(path)?.is_some())
+    /// Returns whether the encoding of a file is UTF-16 or UTF-32.
+    pub(in crate::git) fn is_wide(&mut self, path: &[u8]) -> anyhow::Result<bool> {
+        Ok(self.converter.wide(path)?.is_some())
+    }
+
+    pub(in crate::git) fn has_encoding(&mut self, path: &[u8]) -> anyhow::Result<bool> {
+        Ok(self.converter.encoding_problem(path)?.is_some())
     }
 
     /// Returns the content that git stores for a file; `None` if no filter changes it.
     pub(in crate::git) fn clean(
         &mut self,
         path: &[u8],
-        mut bytes: impl Read,
+        bytes: impl Read,
     ) -> anyhow::Result<Option<Vec<u8>>> {
-        let during = || format!("filtering `{}`", path.to_str_lossy());
-        let mut turned = Vec::new();
-        let bytes: &mut dyn Read = match self.utf16(path)? {
-            Some(encoding) => {
-                bytes.read_to_end(&mut turned).with_context(during)?;
-                turned = encoding.turned(turned);
-                &mut turned.as_slice()
-            }
-            None => &mut bytes,
-        };
-        let native = gix::path::from_bstr(BStr::new(path)).during(during())?;
-        let converted = self.pipeline.convert_to_git(bytes, &native, &self.index);
-        read_converted(converted.during(during())?).with_context(during)
+        let cleaned = self.converter.to_git(path, bytes, &self.index);
+        cleaned.with_context(|| filtering(path))
     }
 
     /// Returns the content that git stores for a file.
@@ -232,11 +147,8 @@ impl Filter<'_> {
         path: &[u8],
         blob: &[u8],
     ) -> anyhow::Result<bool> {
-        let written = self
-            .pipeline
-            .convert_to_worktree(blob, BStr::new(path), AT_ONCE)
-            .during(format_args!("filtering `{}`", path.to_str_lossy()))?;
-        Ok(matches!(written, ToWorktreeOutcome::Unchanged(_)))
+        let written = self.converter.to_worktree(path, blob);
+        Ok(written.with_context(|| filtering(path))?.is_none())
     }
 
     /// Returns the content that git stores for a large file. `None` if no filter changes it, or if
@@ -291,7 +203,7 @@ impl Filter<'_> {
         // Next to lines that only the disk has, an insertion fits in two ways. What git stores
         // decides.
         for insertion in [Insertion::BehindOwn, Insertion::BeforeOwn] {
-            let applied = match self.utf16(path)? {
+            let applied = match self.converter.wide(path)? {
                 None if [base, target, disk].iter().any(|text| text.contains(&0)) => None,
                 None => transplant_changes(base, target, disk, insertion),
                 Some(encoding) => (|| {
@@ -325,34 +237,17 @@ impl Filter<'_> {
         Ok(says == Some(true))
     }
 
-    fn utf16(&mut self, path: &[u8]) -> anyhow::Result<Option<Utf16>> {
-        self.first_of(path, [ENCODING], |state| match state {
-            StateRef::Value(name) => Utf16::from_name(name.as_bstr()),
-            _ => None,
-        })
-    }
-
     fn first_of<const N: usize, T>(
         &mut self,
         path: &[u8],
         names: [&str; N],
         says: fn(StateRef<'_>) -> Option<T>,
     ) -> anyhow::Result<Option<T>> {
-        let attributes = match &mut self.attributes {
-            Some(attributes) => attributes,
-            none => {
-                let opened = self
-                    .repository
-                    .attributes_only(&self.index, Source::IdMapping);
-                none.insert(opened.during(READING_ATTRIBUTES)?)
-            }
-        };
-        first_attribute(attributes, path, names, says)
+        self.converter.first_of(path, names, says)
     }
 
     /// Returns the content that a checkout writes for a blob.
     pub(in crate::git) fn smudge(&mut self, path: &[u8], blob: Vec<u8>) -> anyhow::Result<Vec<u8>> {
-        let encoding = self.utf16(path)?;
         let has_ids = blob.find(IDENT_START).is_some() && self.expands_ids(path)?;
         let expanded = match has_ids {
             true => {
@@ -361,36 +256,14 @@ impl Filter<'_> {
             }
             false => None,
         };
-        let smudged = self.smudge_with_gix(path, expanded.unwrap_or(blob))?;
-        Ok(match encoding {
-            Some(encoding) => encoding.encode(smudged),
-            None => smudged,
-        })
+        let blob = expanded.unwrap_or(blob);
+        let smudged = self.converter.to_worktree(path, &blob);
+        Ok(smudged.with_context(|| filtering(path))?.unwrap_or(blob))
     }
+}
 
-    /// Like [`Filter::smudge`], except that gix writes UTF-8 instead of UTF-16.
-    fn smudge_with_gix(&mut self, path: &[u8], blob: Vec<u8>) -> anyhow::Result<Vec<u8>> {
-        let during = || format!("filtering `{}`", path.to_str_lossy());
-        let mut smudged = Vec::new();
-        match self
-            .pipeline
-            .convert_to_worktree(&blob, BStr::new(path), AT_ONCE)
-            .during(during())?
-        {
-            ToWorktreeOutcome::Unchanged(_) => {}
-            ToWorktreeOutcome::Buffer(buffer) => return Ok(buffer.to_vec()),
-            ToWorktreeOutcome::Process(MaybeDelayed::Immediate(mut output)) => {
-                output.read_to_end(&mut smudged).with_context(during)?;
-                return Ok(smudged);
-            }
-
-            ToWorktreeOutcome::Process(MaybeDelayed::Delayed(_)) => {
-                anyhow::bail!("{}: the filter delayed its answer", during())
-            }
-        }
-
-        Ok(blob)
-    }
+fn filtering(path: &[u8]) -> String {
+    format!("filtering `{}`", path.to_str_lossy())
 }
 
 // `$Id$` in files (attribute `ident`), as git writes it. gix writes no space in front of the last
@@ -435,95 +308,6 @@ fn ident_keyword_len(text: &[u8]) -> Option<usize> {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Utf16 {
-    little: bool,
-    mark: bool,
-    /// Whether the mark of an existing file determines its byte order.
-    either: bool,
-}
-
-const BYTE_ORDER_MARK: char = '\u{feff}';
-
-const BIG_ENDIAN_MARK: [u8; 2] = [0xfe, 0xff];
-
-impl Utf16 {
-    /// Returns the encoding that git means by a name; `None` if it is not UTF-16.
-    fn from_name(name: &[u8]) -> Option<Utf16> {
-        let name = name.to_ascii_uppercase();
-        let (little, mark) = match name.as_slice() {
-            // The system's byte order, as in iconv.
-            b"UTF-16" | b"UTF16" => (cfg!(target_endian = "little"), true),
-            b"UTF-16LE" | b"UTF16LE" => (true, false),
-            b"UTF-16BE" | b"UTF16BE" => (false, false),
-            b"UTF-16LE-BOM" => (true, true),
-            b"UTF-16BE-BOM" => (false, true),
-            _ => return None,
-        };
-        let either = mark && !name.ends_with(b"-BOM");
-        Some(Utf16 {
-            little,
-            mark,
-            either,
-        })
-    }
-
-    /// Encodes a text. Content that is not UTF-8 is returned unchanged.
-    fn encode(self, text: Vec<u8>) -> Vec<u8> {
-        let Ok(text) = std::str::from_utf8(&text) else {
-            return text;
-        };
-        let mark = self
-            .mark
-            .then_some(BYTE_ORDER_MARK)
-            .filter(|_| !text.is_empty());
-        let mut buffer = [0; 2];
-        let mut bytes = Vec::with_capacity(2 * text.len() + 2);
-        for character in mark.into_iter().chain(text.chars()) {
-            for unit in character.encode_utf16(&mut buffer) {
-                bytes.extend(match self.little {
-                    true => unit.to_le_bytes(),
-                    false => unit.to_be_bytes(),
-                });
-            }
-        }
-        bytes
-    }
-
-    /// Returns the text, and its actual byte order and mark. `None` if it is not valid UTF-16.
-    fn decode(self, bytes: &[u8]) -> Option<(String, Utf16)> {
-        let (little, mark) = match bytes {
-            [0xff, 0xfe, ..] => (true, true),
-            [0xfe, 0xff, ..] => (false, true),
-            _ => (self.little, false),
-        };
-        let bytes = if mark { &bytes[2..] } else { bytes };
-        let units = bytes.chunks_exact(2);
-        if !units.remainder().is_empty() {
-            return None;
-        }
-        let unit = |pair: &[u8]| match little {
-            true => u16::from_le_bytes([pair[0], pair[1]]),
-            false => u16::from_be_bytes([pair[0], pair[1]]),
-        };
-        let units: Vec<u16> = units.map(unit).collect();
-        let form = Utf16 {
-            little,
-            mark,
-            either: false,
-        };
-        Some((String::from_utf16(&units).ok()?, form))
-    }
-
-    /// Swaps the bytes to little-endian, which gix assumes for both orders.
-    fn turned(self, mut bytes: Vec<u8>) -> Vec<u8> {
-        if self.either && bytes.starts_with(&BIG_ENDIAN_MARK) {
-            bytes.chunks_exact_mut(2).for_each(<[u8]>::reverse);
-        }
-        bytes
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -541,56 +325,5 @@ mod tests {
         check("$Id: x.c,v 1.2 $", None);
         check("$Id: a\n$", None);
         check("$Identity$ $Id", None);
-    }
-}
-
-#[cfg(test)]
-mod utf16_tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(name: &str, text: &str, expected: &[u8]) {
-        let encoding = Utf16::from_name(name.as_bytes()).unwrap();
-        assert_eq!(encoding.encode(text.into()), expected, "{name}");
-    }
-
-    #[test]
-    fn a_text_is_encoded_as_git_names_it() {
-        check("utf-16le", "a\u{10000}", b"a\0\0\xd8\0\xdc");
-        check("UTF-16BE", "a\u{e9}", b"\0a\0\xe9");
-        check("UTF-16LE-BOM", "a", b"\xff\xfea\0");
-        check("UTF-16BE-BOM", "a", b"\xfe\xff\0a");
-        #[cfg(target_endian = "little")]
-        check("UTF-16", "a", b"\xff\xfea\0");
-        check("UTF-16", "", b"");
-        assert_eq!(Utf16::from_name(b"ISO-8859-1"), None);
-    }
-
-    #[test]
-    fn a_text_is_encoded_in_the_form_that_it_had() {
-        let encoding = Utf16::from_name(b"UTF-16").unwrap();
-        for bytes in [&b"\xff\xfea\0"[..], b"\xfe\xff\0a", b"a\0"] {
-            let (text, form) = encoding.decode(bytes).unwrap();
-            assert_eq!(
-                (text.as_str(), form.encode(text.clone().into())),
-                ("a", bytes.to_vec())
-            );
-        }
-        assert!(encoding.decode(b"abc").is_none());
-    }
-
-    #[test]
-    fn what_is_no_text_stays() {
-        let encoding = Utf16::from_name(b"UTF-16LE").unwrap();
-        assert_eq!(encoding.encode(b"h\0\xff\xfe".to_vec()), b"h\0\xff\xfe");
-    }
-
-    #[test]
-    fn a_mark_says_which_byte_comes_first() {
-        let either = Utf16::from_name(b"UTF-16").unwrap();
-        assert_eq!(either.turned(b"\xfe\xff\0a".to_vec()), b"\xff\xfea\0");
-        assert_eq!(either.turned(b"\xff\xfea\0".to_vec()), b"\xff\xfea\0");
-        let big = Utf16::from_name(b"UTF-16BE").unwrap();
-        assert_eq!(big.turned(b"\xfe\xff\0a".to_vec()), b"\xfe\xff\0a");
     }
 }

@@ -117,7 +117,12 @@ fn stored(
         return Ok(None);
     }
 
-    let cleaned = after.stored(path, &bytes)?;
+    let cleaned = match after.stored(path, &bytes) {
+        Ok(cleaned) => cleaned,
+        // git refuses content that is not in the encoding, too.
+        Err(_) if after.has_encoding(path)? => return Ok(None),
+        Err(error) => return Err(error),
+    };
     let comes_back = after.smudge(path, cleaned.clone())? == bytes;
     Ok(comes_back.then_some(cleaned))
 }

@@ -2,18 +2,14 @@
 //!
 //! Only filters of the user's own configuration run; `.gitattributes` selects among them.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd as _;
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 
 use anyhow::Context as _;
 use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
-use gix::filter::Pipeline;
 use gix::index::entry::Stat;
 use gix::objs::Kind as ObjectKind;
 use gix::objs::tree::EntryKind;
@@ -24,8 +20,7 @@ use super::cache::{CacheOrigin, mark};
 use super::context::ScanContext;
 use super::dir_scan::Scanned;
 use super::limits::{LeftOut, Reason, display_path};
-use crate::git::During;
-use crate::git::filter::{encoding_of, in_byte_order, read_converted};
+use crate::git::filter::Converter;
 use crate::git::object::BlobId;
 use crate::git::object::large::{FileReader, LARGE, hash_of};
 use crate::git::object::writer::Sink;
@@ -172,7 +167,7 @@ pub(super) struct ContentReader<'g, 'r> {
     pub(super) sink: &'g Sink,
     /// Permissions of the file that was opened last.
     pub(super) mode: u32,
-    filters: Option<Pipeline<'r>>,
+    converter: Option<Converter<'r>>,
 }
 
 impl<'g, 'r> ContentReader<'g, 'r> {
@@ -186,7 +181,7 @@ impl<'g, 'r> ContentReader<'g, 'r> {
             repo,
             sink,
             mode: 0,
-            filters: None,
+            converter: None,
         }
     }
 
@@ -236,8 +231,6 @@ impl<'g, 'r> ContentReader<'g, 'r> {
             self.secret(path, &data)
         };
 
-        let index = self.scan.index()?;
-        let data = in_byte_order(self.repo, &index.state, path, data)?;
         let data = match self.filtered(path, data.as_slice()) {
             Ok(filtered) => filtered.unwrap_or(data),
             Err(error) => return self.unfiltered(path, error),
@@ -273,17 +266,15 @@ impl<'g, 'r> ContentReader<'g, 'r> {
 
     /// Result for a file whose filter failed.
     pub(super) fn unfiltered(
-        &self,
+        &mut self,
         path: &[u8],
         error: anyhow::Error,
     ) -> anyhow::Result<ReadOutcome> {
         // `git add` refuses the file too, but that is no reason to refuse the whole snapshot.
-        let index = self.scan.index()?;
-        if encoding_of(self.repo, &index.state, path)?.is_some() {
-            let why = "its content is not in its `working-tree-encoding`";
-            return Ok(ReadOutcome::LeftOut(Reason::Unreadable(why.to_owned())));
+        match self.converter()?.encoding_problem(path)? {
+            Some(why) => Ok(ReadOutcome::LeftOut(Reason::Unreadable(why))),
+            None => Err(error),
         }
-        Err(error)
     }
 
     fn secret(&self, path: &[u8], data: &[u8]) -> Option<Reason> {
@@ -330,24 +321,20 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         data: impl Read,
     ) -> anyhow::Result<Option<Vec<u8>>> {
         let index = self.scan.index()?;
-        let filters = match &mut self.filters {
-            Some(filters) => filters,
-            empty => {
-                let attributes = self
-                    .repo
-                    .attributes_only(&index.state, Source::WorktreeThenIdMapping);
-                let attributes = attributes.during("reading git's attributes")?.detach();
-                empty.insert(
-                    Pipeline::new(self.repo, attributes)
-                        .during("reading the configuration of filters")?,
-                )
+        let converted = self.converter()?.to_git(path, data, &index.state);
+        converted
+            .with_context(|| format!("cannot record `{}`: its filter failed", display_path(path)))
+    }
+
+    fn converter(&mut self) -> anyhow::Result<&mut Converter<'r>> {
+        let new = match self.converter.take() {
+            Some(converter) => converter,
+            None => {
+                let index = self.scan.index()?;
+                Converter::new(self.repo, &index.state, Source::WorktreeThenIdMapping)?
             }
         };
-
-        let name = Path::new(OsStr::from_bytes(path));
-        let failed = || format!("cannot record `{}`: its filter failed", display_path(path));
-        let converted = filters.convert_to_git(data, name, &index.state);
-        read_converted(converted.during(failed())?).with_context(failed)
+        Ok(self.converter.insert(new))
     }
 }
 

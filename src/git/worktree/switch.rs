@@ -135,14 +135,14 @@ impl Switch<'_> {
     }
 
     /// Writes files. Large files are not written with gix, which reads each into memory, and
-    /// neither are UTF-16 files, which gix writes as UTF-8.
+    /// neither are UTF-16 and UTF-32 files, which gix writes as UTF-8.
     fn write(
         &self,
         new: &mut State,
         to_write: &[usize],
         progress: &WriteProgress<'_>,
     ) -> anyhow::Result<()> {
-        let wide = self.in_utf16(new, to_write)?;
+        let wide = self.in_wide(new, to_write)?;
         let (own, others): (Vec<usize>, Vec<usize>) = to_write.iter().partition(|&&at| {
             wide.contains(&at) || large::find_large(self.repository, new.entry(at).id).is_some()
         });
@@ -150,18 +150,18 @@ impl Switch<'_> {
         self.write_large(new, &own, progress)
     }
 
-    fn in_utf16(&self, new: &State, to_write: &[usize]) -> anyhow::Result<HashSet<usize>> {
+    fn in_wide(&self, new: &State, to_write: &[usize]) -> anyhow::Result<HashSet<usize>> {
         if !filter::mentions_encodings(self.repository, new) {
             return Ok(HashSet::new());
         }
         let mut filter = self.filter_of(new, to_write)?;
-        let mut utf16 = HashSet::new();
+        let mut wide = HashSet::new();
         for &at in to_write {
-            if filter.is_utf16(new.entry(at).path(new))? {
-                utf16.insert(at);
+            if filter.is_wide(new.entry(at).path(new))? {
+                wide.insert(at);
             }
         }
-        Ok(utf16)
+        Ok(wide)
     }
 
     /// Writes files one after another: block by block if a file is large and no filter changes it.

@@ -3,26 +3,34 @@
 
 use teddy::workflow::restore::{OnOverlap, RestoreOptions};
 
-use crate::plans::{plan, replace};
-use crate::support::TestRepo;
+use crate::plans::{create, plan, replace};
 use crate::support::overlay;
+use crate::support::{Output, TestRepo};
 
 fn encoded(encoding: &str, text: &str) -> Vec<u8> {
     let mark = match encoding {
-        "UTF-16" | "UTF-16LE-BOM" => "\u{feff}",
+        "UTF-16" | "UTF-16LE-BOM" | "UTF-32" => "\u{feff}",
         _ => "",
     };
-    let units: Vec<u16> = format!("{mark}{text}").encode_utf16().collect();
-    let bytes = units.iter().map(|unit| match encoding {
-        "UTF-16BE" => unit.to_be_bytes(),
-        _ => unit.to_le_bytes(),
-    });
-    bytes.flatten().collect()
+    let text = format!("{mark}{text}");
+    match encoding {
+        "UTF-32" | "UTF-32LE" => text
+            .chars()
+            .flat_map(|c| u32::from(c).to_le_bytes())
+            .collect(),
+        "UTF-32BE" => text
+            .chars()
+            .flat_map(|c| u32::from(c).to_be_bytes())
+            .collect(),
+        "UTF-16BE" => text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
+        _ => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+    }
 }
 
 #[test]
-fn utf_16_is_restored_as_it_was() {
-    for encoding in ["UTF-16LE", "UTF-16BE", "UTF-16"] {
+fn a_wide_encoding_is_restored_as_it_was() {
+    let wide = ["UTF-16LE", "UTF-16BE", "UTF-16", "UTF-16LE-BOM"];
+    for encoding in wide.into_iter().chain(["UTF-32", "UTF-32LE", "UTF-32BE"]) {
         for backend in ["auto", "checkout"] {
             let as_file = |text: &str| encoded(encoding, text);
             let repo = TestRepo::new()
@@ -38,11 +46,12 @@ fn utf_16_is_restored_as_it_was() {
 
             // The command sees the encoded file.
             let script = "cp e.rc seen.bin; cat e.rc seen.bin > both; mv both e.rc";
+            let has_mark = !as_file("").is_empty();
             let setting = format!("worktree.backend={backend}");
             overlay::run(&repo, &setting, script).check(0, &[]);
             let disk = |path: &str| std::fs::read(repo.path().join(path)).unwrap();
             assert_eq!(disk("seen.bin"), as_file("mine\n"), "{encoding} {backend}");
-            if encoding != "UTF-16" {
+            if !has_mark {
                 assert_eq!(
                     disk("e.rc"),
                     as_file("mine\nmine\n"),
@@ -76,7 +85,7 @@ fn a_file_that_does_not_fit_its_encoding_is_left_alone() {
         repo.git(&["commit", "-q", "-m", "one"]);
         repo.workflow().new_session("s").done();
         let setting = format!("worktree.backend={backend}");
-        let script = "printf 'h\\0i\\0' > e.u; echo n > a";
+        let script = "printf '\\377\\376h\\0' > e.u; echo n > a";
         let out = overlay::run(&repo, &setting, script);
         assert_eq!(out.code, 4, "{backend}: {out}");
         repo.workflow().recover().done();
@@ -88,6 +97,149 @@ fn a_file_that_does_not_fit_its_encoding_is_left_alone() {
             .run_plan(&plan("Go on", &[replace("a", "m\n")]));
         assert_eq!(repo.read("a"), "m\n");
     }
+}
+
+/// Bytes that are a text in some encodings and damaged in others.
+const CONTENTS: [&[u8]; 22] = [
+    b"",
+    b"a\0",
+    b"\0a",
+    b"abc",
+    b"a\0\0\0",
+    b"\0\0\0a",
+    b"\xff\xfe",
+    b"\xff\xfea\0",
+    b"\xfe\xff\0a",
+    b"\xff\xfea\0\0",
+    b"\xff\xfe\r\0\n\0",
+    b"\xff\xfe\xff\xfea\0",
+    b"\xff\xfe\0\xd8a\0",
+    b"\0\xd8\0\xdc",
+    b"\xd8\0\xdc\0",
+    b"\xff\xfe\0\0",
+    b"\xff\xfe\0\0a\0\0\0",
+    b"\0\0\xfe\xff\0\0\0a",
+    b"\xff\xfe\0\0\0\xd8\0\0",
+    b"\xff\xfe\0\0\0\0\x11\0",
+    b"\xff\xfe\0\0a\0\0",
+    b"\0\0\xfe\xff\0\0\xfe\xff",
+];
+
+/// Bug: files in some of these encodings were in no snapshot, and others were recorded although git
+/// refuses them.
+#[test]
+fn a_wide_encoding_is_recorded_as_by_git() {
+    let short = [
+        "UTF-16",
+        "UTF-16LE",
+        "utf16be",
+        "UTF-16LE-BOM",
+        "UTF-16BE-BOM",
+    ];
+    for encoding in short.into_iter().chain(["UTF-32", "UTF-32LE", "utf32be"]) {
+        let rule = format!("f* text=auto working-tree-encoding={encoding}\n");
+        let repo = TestRepo::new().file(".gitattributes", rule);
+        repo.commit("one");
+        repo.workflow().new_session("s").done();
+        let names: Vec<String> = (0..CONTENTS.len()).map(|at| format!("f{at:02}")).collect();
+        for (name, bytes) in names.iter().zip(CONTENTS) {
+            repo.write(name, bytes);
+        }
+        repo.workflow().record("by hand").done();
+
+        let mut by_git = String::new();
+        let mut refused = Vec::new();
+        for name in &names {
+            let mut hash = repo.command("git");
+            hash.current_dir(repo.path())
+                .args(["hash-object", "-w", "--path", name, name]);
+            let out = Output::of(&mut hash);
+            match out.code {
+                0 => by_git += &format!("{} {name}\n", out.stdout.trim()),
+                _ => refused.push(name.clone()),
+            }
+        }
+        let format = "--format=%(objectname) %(path)";
+        let recorded = repo.git(&["ls-tree", format, "teddy/sessions/s^2"]);
+        let recorded: String = recorded
+            .lines()
+            .filter(|line| !line.ends_with(".gitattributes"))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        assert_eq!(recorded, by_git, "{encoding}");
+        let status = repo.workflow().status();
+        let left_out = status["workspace"]["not_captured"].as_array().unwrap();
+        let left_out: Vec<_> = left_out.iter().map(|file| file["path"].clone()).collect();
+        assert_eq!(left_out, refused, "{encoding}");
+    }
+}
+
+/// Blobs that git writes converted, or as they are if they are no UTF-8.
+#[test]
+fn a_wide_encoding_is_checked_out_as_by_git() {
+    let short = [
+        "UTF-16",
+        "UTF-16LE",
+        "UTF-16BE",
+        "UTF-16LE-BOM",
+        "UTF-16BE-BOM",
+    ];
+    for encoding in short.into_iter().chain(["UTF-32", "UTF-32LE", "UTF-32BE"]) {
+        let repo = TestRepo::new();
+        let blobs: [&[u8]; 6] = [
+            b"",
+            b"a\n",
+            "\u{feff}a".as_bytes(),
+            "\u{1f600}".as_bytes(),
+            b"aa\xff",
+            b"\xed\xa0\x80",
+        ];
+        for (at, blob) in blobs.iter().enumerate() {
+            repo.write(&format!("f{at}"), blob);
+        }
+        repo.commit("as they are");
+        repo.write(
+            ".gitattributes",
+            format!("f* -text working-tree-encoding={encoding}\n"),
+        );
+        repo.git(&["add", ".gitattributes"]);
+        repo.git(&["commit", "-q", "-m", "encoded"]);
+        repo.git(&["checkout", "-q", "HEAD^"]);
+        repo.git(&["checkout", "-q", "-f", "main"]);
+        for at in 0..blobs.len() {
+            repo.remove(&format!("f{at}"));
+        }
+        repo.git(&["checkout", "-q", "-f", "HEAD", "."]);
+        let by_git = overlay::files(&repo.path());
+
+        repo.workflow().new_session("s").done();
+        let setting = "worktree.backend=checkout";
+        overlay::run(
+            &repo,
+            setting,
+            "mkdir seen; for f in f?; do cp $f seen/s$f; done",
+        )
+        .check(0, &[]);
+        for at in 0..blobs.len() {
+            let seen = std::fs::read(repo.path().join(format!("seen/sf{at}"))).unwrap();
+            assert_eq!(seen, by_git[&format!("f{at}")], "{encoding} {at}");
+        }
+    }
+}
+
+/// Bug: a redo of a turn that adds an encoding failed if an own file was not in it.
+#[test]
+fn an_own_file_that_is_not_in_a_new_encoding_stays() {
+    let repo = TestRepo::new().file("a.u", "abc\n");
+    repo.commit("one");
+    repo.workflow().new_session("s").done();
+    let rule = create(".gitattributes", "*.u working-tree-encoding=UTF-16\n");
+    repo.workflow().run_plan(&plan("Add an encoding", &[rule]));
+    repo.workflow().undo(1).done();
+    repo.write("a.u", "mine\n");
+    repo.workflow().redo(1).done();
+    assert_eq!(repo.read("a.u"), "mine\n");
+    assert!(repo.path().join(".gitattributes").exists());
 }
 
 /// Bug: gix only reads little-endian UTF-16, so TeDDy recorded other characters.

@@ -1,0 +1,263 @@
+//! Converts the content of a file as git does when it stores or checks out a file. gix does most of
+//! it, but not UTF-16 and UTF-32.
+
+use std::io::Read;
+
+use anyhow::Context as _;
+use gix::Repository;
+use gix::attrs::search::MetadataCollection;
+use gix::attrs::{Search, StateRef};
+use gix::bstr::BStr;
+use gix::filter::Pipeline;
+use gix::filter::plumbing;
+use gix::filter::plumbing::driver::apply::{Delay, MaybeDelayed};
+use gix::filter::plumbing::pipeline::convert::to_worktree::{Options, UnknownEncoding};
+use gix::filter::plumbing::pipeline::convert::{ToGitOutcome, ToWorktreeOutcome};
+use gix::glob::pattern::Case;
+use gix::index::State;
+use gix::objs::{Find as _, Kind};
+use gix::worktree::Stack;
+use gix::worktree::stack::state::Attributes;
+use gix::worktree::stack::state::attributes::Source;
+use gix::worktree::stack::{self, Platform};
+
+use super::ENCODING;
+use super::wide::Wide;
+use crate::git::During;
+
+const AT_ONCE: Options = Options {
+    can_delay: Delay::Forbid,
+    unknown_encoding: UnknownEncoding::Ignore,
+};
+
+const DRIVER: &str = "filter";
+
+/// The attributes of conversions between the encoding and the stored form.
+const OF_TEXT: [&str; 4] = ["crlf", "text", "eol", "ident"];
+
+/// git's filters, and the attributes that choose among them.
+pub(in crate::git) struct Converter<'repo> {
+    repository: &'repo Repository,
+    pipeline: plumbing::Pipeline,
+    attributes: Stack,
+}
+
+impl<'repo> Converter<'repo> {
+    pub(in crate::git) fn new(
+        repository: &'repo Repository,
+        index: &State,
+        source: Source,
+    ) -> anyhow::Result<Converter<'repo>> {
+        let attributes = repository.attributes_only(index, source);
+        let attributes = attributes.during("reading git's attributes")?.detach();
+        Converter::with(repository, attributes)
+    }
+
+    fn with(repository: &'repo Repository, attributes: Stack) -> anyhow::Result<Converter<'repo>> {
+        let pipeline = Pipeline::new(repository, attributes);
+        let pipeline = pipeline.during("reading the configuration of filters")?;
+        let (pipeline, attributes) = pipeline.into_parts();
+        Ok(Converter {
+            repository,
+            pipeline,
+            attributes,
+        })
+    }
+
+    /// Returns the content that git stores for a file; `None` if no filter changes it.
+    pub(in crate::git) fn to_git(
+        &mut self,
+        path: &[u8],
+        mut bytes: impl Read,
+        index: &State,
+    ) -> anyhow::Result<Option<Vec<u8>>> {
+        let Some(encoding) = self.wide(path)? else {
+            return self.to_git_with_gix(path, bytes, index);
+        };
+        let mut data = Vec::new();
+        bytes.read_to_end(&mut data)?;
+        if let Some(mut driver) = self.driver(path)? {
+            let cleaned = driver.to_git_with_gix(path, data.as_slice(), index)?;
+            data = cleaned.unwrap_or(data);
+        }
+        let text = encoding.decode(&data);
+        let text = text.context("git refuses its encoding")?.0.into_bytes();
+        let mut others = self.only(path, &OF_TEXT, "")?;
+        let stored = others.to_git_with_gix(path, text.as_slice(), index)?;
+        Ok(Some(stored.unwrap_or(text)))
+    }
+
+    /// Returns the content that a checkout writes for a blob; `None` if no filter changes it.
+    pub(super) fn to_worktree(
+        &mut self,
+        path: &[u8],
+        blob: &[u8],
+    ) -> anyhow::Result<Option<Vec<u8>>> {
+        let Some(encoding) = self.wide(path)? else {
+            return self.to_worktree_with_gix(path, blob);
+        };
+        let mut others = self.only(path, &OF_TEXT, "")?;
+        let text = others.to_worktree_with_gix(path, blob)?;
+        let bytes = encoding.encode(text.unwrap_or_else(|| blob.to_vec()));
+        let smudged = match self.driver(path)? {
+            Some(mut driver) => driver.to_worktree_with_gix(path, &bytes)?,
+            None => None,
+        };
+        Ok(Some(smudged.unwrap_or(bytes)))
+    }
+
+    /// Returns the encoding of a path if it is UTF-16 or UTF-32.
+    pub(super) fn wide(&mut self, path: &[u8]) -> anyhow::Result<Option<Wide>> {
+        self.first_of(path, [ENCODING], |state| match state {
+            StateRef::Value(name) => Wide::from_name(name.as_bstr()),
+            _ => None,
+        })
+    }
+
+    /// Returns why a file cannot be stored, if it has an encoding.
+    pub(in crate::git) fn encoding_problem(
+        &mut self,
+        path: &[u8],
+    ) -> anyhow::Result<Option<String>> {
+        self.first_of(path, [ENCODING], |state| {
+            let StateRef::Value(name) = state else {
+                return None;
+            };
+            let name = name.as_bstr();
+            let is_known = Wide::from_name(name).is_some()
+                || plumbing::worktree::encoding::for_label(name).is_ok();
+            Some(match is_known {
+                true => "its content is not in its `working-tree-encoding`".to_owned(),
+                false => "TeDDy cannot convert its `working-tree-encoding`".to_owned(),
+            })
+        })
+    }
+
+    /// Returns the answer of `says` to the first of these attributes of a path for which it has one.
+    pub(super) fn first_of<const N: usize, T>(
+        &mut self,
+        path: &[u8],
+        names: [&str; N],
+        says: fn(StateRef<'_>) -> Option<T>,
+    ) -> anyhow::Result<Option<T>> {
+        let mut chosen = self.attributes.selected_attribute_matches(names);
+        attributes_at(&mut self.attributes, self.repository, path)?
+            .matching_attributes(&mut chosen);
+
+        let mut states = chosen.iter_selected().map(|one| one.assignment.state);
+        Ok(states.find_map(says))
+    }
+
+    /// Returns a converter that only runs the program that a path chooses. `None` if it has none.
+    fn driver(&mut self, path: &[u8]) -> anyhow::Result<Option<Converter<'repo>>> {
+        let is_value = |state: StateRef<'_>| matches!(state, StateRef::Value(_)).then_some(());
+        match self.first_of(path, [DRIVER], is_value)? {
+            Some(()) => self.only(path, &[DRIVER], " -text").map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns a converter for which a path has only these attributes, and others as written.
+    fn only(
+        &mut self,
+        path: &[u8],
+        names: &[&str],
+        others: &str,
+    ) -> anyhow::Result<Converter<'repo>> {
+        let mut chosen = self
+            .attributes
+            .selected_attribute_matches(names.iter().copied());
+        attributes_at(&mut self.attributes, self.repository, path)?
+            .matching_attributes(&mut chosen);
+
+        let mut line = format!("*{others}");
+        for (name, found) in names.iter().zip(chosen.iter_selected()) {
+            match found.assignment.state {
+                StateRef::Set => line += &format!(" {name}"),
+                StateRef::Unset => line += &format!(" -{name}"),
+                StateRef::Value(value) => line += &format!(" {name}={}", value.as_bstr()),
+                StateRef::Unspecified => {}
+            }
+        }
+        let (mut search, mut collection) = (Search::default(), MetadataCollection::default());
+        search.add_patterns_buffer(line.as_bytes(), "".into(), None, &mut collection, false)?;
+        let attributes = Attributes::new(search, None, Source::IdMapping, collection);
+        let state = stack::State::AttributesStack(attributes);
+        let root = self.repository.git_dir();
+        let stack = Stack::new(root, state, Case::Sensitive, Vec::new(), Vec::new());
+        Converter::with(self.repository, stack)
+    }
+
+    fn to_git_with_gix(
+        &mut self,
+        path: &[u8],
+        bytes: impl Read,
+        index: &State,
+    ) -> anyhow::Result<Option<Vec<u8>>> {
+        let objects = &self.repository.objects;
+        let entry = attributes_at(&mut self.attributes, self.repository, path)?;
+        let native = gix::path::from_bstr(BStr::new(path)).during("reading its path")?;
+        let converted = self.pipeline.convert_to_git(
+            bytes,
+            &native,
+            &mut |_, chosen| {
+                entry.matching_attributes(chosen);
+            },
+            &mut |buffer| {
+                let Some(entry) = index.entry_by_path(BStr::new(path)) else {
+                    return Ok(None);
+                };
+                let object = objects.try_find(&entry.id, buffer)?;
+                Ok(object
+                    .filter(|object| object.kind == Kind::Blob)
+                    .map(|_| ()))
+            },
+        );
+        Ok(match converted.during("converting it")? {
+            ToGitOutcome::Unchanged(_) => None,
+            ToGitOutcome::Buffer(buffer) => Some(buffer.to_vec()),
+            ToGitOutcome::Process(mut output) => {
+                let mut bytes = Vec::new();
+                output.read_to_end(&mut bytes)?;
+                Some(bytes)
+            }
+        })
+    }
+
+    /// Writes UTF-8 instead of UTF-16.
+    fn to_worktree_with_gix(
+        &mut self,
+        path: &[u8],
+        blob: &[u8],
+    ) -> anyhow::Result<Option<Vec<u8>>> {
+        let entry = attributes_at(&mut self.attributes, self.repository, path)?;
+        let choose = &mut |_: &BStr, chosen: &mut gix::attrs::search::Outcome| {
+            entry.matching_attributes(chosen);
+        };
+        let written = self
+            .pipeline
+            .convert_to_worktree(blob, BStr::new(path), choose, AT_ONCE)
+            .during("converting it")?;
+        Ok(match written {
+            ToWorktreeOutcome::Unchanged(_) => None,
+            ToWorktreeOutcome::Buffer(buffer) => Some(buffer.to_vec()),
+            ToWorktreeOutcome::Process(MaybeDelayed::Immediate(mut output)) => {
+                let mut bytes = Vec::new();
+                output.read_to_end(&mut bytes)?;
+                Some(bytes)
+            }
+            ToWorktreeOutcome::Process(MaybeDelayed::Delayed(_)) => {
+                anyhow::bail!("the filter delayed its answer")
+            }
+        })
+    }
+}
+
+fn attributes_at<'a>(
+    attributes: &'a mut Stack,
+    repository: &Repository,
+    path: &[u8],
+) -> anyhow::Result<Platform<'a>> {
+    let entry = attributes.at_entry(BStr::new(path), None, &repository.objects);
+    entry.context("reading attributes")
+}
