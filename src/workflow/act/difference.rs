@@ -212,11 +212,9 @@ fn report_left_out(env: &WorktreeEnv<'_, '_>, result: &WorktreeResult, planned: 
         path: lossy(path),
         reason: reason.clone(),
     });
-    let is_in = |files: &[NotCaptured], path: &str| files.iter().any(|file| file.path == path);
-    let reported = &env.recorded.not_captured;
-    let ignored = result.not_captured.iter();
-    let ignored = ignored.filter(|file| !is_in(reported, &file.path)).cloned();
-    let cannot = cannot.filter(|file| !is_in(&result.not_captured, &file.path));
+    let is_named = |path: &str| result.not_captured.iter().any(|file| file.path == path);
+    let cannot = cannot.filter(|file| !is_named(&file.path));
+    let ignored = result.unreported(&env.recorded.not_captured, &[]);
     let files: Vec<NotCaptured> = cannot.chain(ignored).collect();
 
     let mut user = env.user.borrow_mut();

@@ -5,7 +5,7 @@
 //! Nested repositories are opaque: changes inside are not recorded, and the report says so. A file
 //! moved into one counts as unmoved.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -45,6 +45,8 @@ pub(super) struct WorktreeCapture<'a> {
     /// The files after it.
     pub tree: TreeId,
     pub not_captured: Vec<NotCaptured>,
+    /// Paths that the snapshot left out, at which a file that the user has changed since `began`.
+    pub changed: BTreeSet<String>,
 }
 
 /// `None` removes the path.
@@ -95,6 +97,7 @@ impl<'a> WorktreeCapture<'a> {
         add_written(repository, &mut snapshot, written)?;
 
         self.not_captured = not_captured(&snapshot);
+        self.changed = self.changed_by_run(project);
         self.tree = snapshot.tree;
         self.leave_own(written)?;
         self.leave_links()?;
@@ -107,6 +110,16 @@ impl<'a> WorktreeCapture<'a> {
         }
 
         Ok(())
+    }
+
+    fn changed_by_run(&self, project: &Project) -> BTreeSet<String> {
+        let left_out = self.not_captured.iter().map(|file| &file.path);
+        let users = project.repository.workdir();
+        let is_changed = |path: &&String| {
+            let is_older = self.worktree.is_older(path.as_bytes(), self.began);
+            !is_older && users.join(path).symlink_metadata().is_ok()
+        };
+        left_out.filter(is_changed).cloned().collect()
     }
 
     fn leave_links(&mut self) -> anyhow::Result<()> {

@@ -29,7 +29,7 @@ use crate::workflow::open_session::OpenSession;
 use crate::workflow::user::{Approved, Event, Notice, User, WithoutActions};
 use crate::workflow::validation::review_content::{modifications, render_as_run};
 use crate::workspace::file_move::FileMove;
-use crate::workspace::snapshot::{self, newly_left_out};
+use crate::workspace::snapshot;
 use crate::workspace::transaction::Transaction;
 
 // Each wait lasts `TEDDY_LOCK_TIMEOUT`.
@@ -188,10 +188,9 @@ impl RanTurn<'_> {
         };
 
         let mut recorded = ended.record(planned, transaction, files.as_ref())?;
-        recorded.not_captured = newly_left_out(
-            &[&planned.recorded.not_captured, &tip.meta.not_captured],
-            &result.worktree.not_captured,
-        );
+        recorded.not_captured = result
+            .worktree
+            .unreported(&planned.recorded.not_captured, &tip.meta.not_captured);
         Ok(recorded)
     }
 

@@ -55,6 +55,8 @@ pub(in crate::workflow) struct WorktreeResult {
     /// Also work of commands that was not imported.
     pub repository_changes: Vec<String>,
     pub not_captured: Vec<NotCaptured>,
+    /// Paths that the snapshot left out, at which the run changed a file that the user has.
+    pub changed: BTreeSet<String>,
 }
 
 impl WorktreeResult {
@@ -65,7 +67,24 @@ impl WorktreeResult {
             base: env.before,
             repository_changes: Vec::new(),
             not_captured: Vec::new(),
+            changed: BTreeSet::new(),
         }
+    }
+
+    /// Returns the files to report. `users` are left out of the user's files and `earlier` out of
+    /// the last turn, so they were reported before. A change to a file that the user has is lost,
+    /// which is reported each time.
+    pub(in crate::workflow) fn unreported(
+        &self,
+        users: &[NotCaptured],
+        earlier: &[NotCaptured],
+    ) -> Vec<NotCaptured> {
+        let is_unreported = |file: &&NotCaptured| {
+            let is_users = users.iter().any(|known| known.path == file.path);
+            self.changed.contains(&file.path) || !(is_users || earlier.contains(file))
+        };
+        let files = self.not_captured.iter();
+        files.filter(is_unreported).cloned().collect()
     }
 }
 
@@ -246,6 +265,7 @@ fn take(
             base: env.before,
             repository_changes: Vec::new(),
             not_captured: not_captured(&snapshot),
+            changed: BTreeSet::new(),
         });
     };
 
@@ -265,12 +285,16 @@ fn take(
         start: env.tree,
         tree: env.tree,
         not_captured: Vec::new(),
+        changed: BTreeSet::new(),
     };
     captured
         .take(project, env.name, &written)
         .context("recording what the plan did")?;
     let WorktreeCapture {
-        tree, not_captured, ..
+        tree,
+        not_captured,
+        changed,
+        ..
     } = captured;
     // The turn is written through another handle, which must know the staged objects.
     writer::transfer_staged(&project.repository, &worktree.repository)?;
@@ -286,6 +310,7 @@ fn take(
         base: commit.unwrap_or(env.before),
         repository_changes,
         not_captured,
+        changed,
     })
 }
 

@@ -242,6 +242,27 @@ fn an_own_file_that_is_not_in_a_new_encoding_stays() {
     assert!(repo.path().join(".gitattributes").exists());
 }
 
+/// Bug: the report named the file only before the command changed it.
+#[test]
+fn a_change_to_a_file_that_cannot_be_converted_is_named() {
+    for backend in ["auto", "checkout"] {
+        let repo = TestRepo::new()
+            .file("e.u", "abc\n")
+            .file(".gitattributes", "*.u working-tree-encoding=UTF-7\n");
+        repo.commit("one");
+        repo.workflow().new_session("s").done();
+        let setting = format!("worktree.backend={backend}");
+        for text in ["d", "e"] {
+            let out = overlay::run(&repo, &setting, &format!("echo {text} > e.u"));
+            let named = "`e.u` stays in the session's worktree: unreadable: TeDDy cannot convert its `working-tree-encoding`";
+            out.check(0, &[named]);
+            assert_eq!(repo.read("e.u"), "abc\n", "{backend}");
+        }
+        let out = overlay::run(&repo, &setting, "true");
+        assert!(!out.stderr.contains("e.u"), "{backend}: {out}");
+    }
+}
+
 /// Bug: gix only reads little-endian UTF-16, so TeDDy recorded other characters.
 #[test]
 fn utf_16_with_the_higher_byte_first_is_recorded_as_git_stores_it() {
