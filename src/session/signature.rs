@@ -37,6 +37,22 @@ pub fn tag_name(session: &SessionName) -> String {
     format!("teddy/signed/{session}")
 }
 
+/// Returns why a ref is not the tag of a session of these turns; `None` if it is. Does not verify the
+/// signature.
+pub fn mismatch(
+    repository: &Repository,
+    session: &SessionName,
+    tag: TagId,
+    turns: &[CheckedTurn],
+) -> Option<String> {
+    let covers = |commit: CommitId| turns.iter().any(|turn| turn.commit == commit);
+    match read_signed_tag(repository, tag) {
+        Ok(tag) if tag.name == tag_name(session) && covers(tag.commit) => None,
+        Ok(_) => Some(format!("its signature is of something else ({RULE})")),
+        Err(error) => Some(format!("its signature: {error:#} ({RULE})")),
+    }
+}
+
 /// Adds problems to `faults`. `turns` is newest first. `None` if there is no signature, or its tag
 /// is unreadable.
 pub fn verify(

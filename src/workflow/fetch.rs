@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::git::history;
 use crate::git::object::CommitId;
+use crate::git::object::id::TagId;
 use crate::git::refs::{self, Expected, RefMove, Reference, SIGNED_PREFIX};
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::transfer::{WantedRef, receive_refs};
@@ -18,6 +19,7 @@ use crate::git::remote::{self, FetchProgress, RemoteName, RemoteRef};
 use crate::project::Project;
 use crate::session::bare::BARE_SESSIONS;
 use crate::session::name::{SESSIONS, SessionName};
+use crate::session::signature;
 use crate::session::turn::Turn;
 use crate::session::verify::{Checked, Fault, check};
 use crate::text::hint::error_with_hint;
@@ -342,6 +344,15 @@ impl Taker<'_> {
             return Ok(Err(unsound(why)));
         }
 
+        // A signature covers the session with its code.
+        let signature = offer.signature.filter(|_| prefix == SESSIONS);
+        let mismatch = signature.and_then(|tag| {
+            signature::mismatch(repository, own, TagId::of(tag), &checked.chain.turns)
+        });
+        if let Some(why) = mismatch {
+            return Ok(Err(unsound(sanitize_line(&why).into_owned())));
+        }
+
         // `fault` accepts an unchanged tip without checking it again, so it can still be
         // unreadable.
         let (turns, title) = match &checked.newest {
@@ -356,12 +367,7 @@ impl Taker<'_> {
             }
             Some(_) => FetchState::Rewritten,
         };
-        self.plan(
-            &session,
-            tip,
-            // A signature covers the session with its code.
-            offer.signature.filter(|_| prefix == SESSIONS),
-        )?;
+        self.plan(&session, tip, signature)?;
         Ok(Ok(FetchedSession {
             tip,
             turns,

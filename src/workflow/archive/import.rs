@@ -10,14 +10,14 @@ use serde::Serialize;
 
 use crate::git::bundle::{self, BundledRef, ReceivedBundle, SizeLimit};
 use crate::git::history;
+use crate::git::object::CommitId;
 use crate::git::object::id::TagId;
-use crate::git::object::{CommitId, read_signed_tag};
 use crate::git::refs::{self, SIGNED_PREFIX};
 use crate::git::repository::Repository;
 use crate::host::file::open_regular;
 use crate::project::Project;
 use crate::session::name::{DRAFTS, SESSIONS, SessionName};
-use crate::session::signature::tag_name;
+use crate::session::signature;
 use crate::session::store::Store;
 use crate::session::turn::Turn;
 use crate::session::verify::{Checked, Fault, check};
@@ -264,13 +264,8 @@ fn verify_session(
     let Checked { turns, faults } = check(incoming, name, refs.tip);
     let mut wrong: Vec<String> = faults.iter().map(Fault::to_string).collect();
 
-    let covers = |commit: CommitId| turns.iter().any(|turn| turn.commit == commit);
     if let Some(tag) = refs.signature {
-        match read_signed_tag(incoming, TagId::of(tag)) {
-            Ok(tag) if tag.name == tag_name(name) && covers(tag.commit) => {}
-            Ok(_) => wrong.push("its signature is of something else (T19)".to_owned()),
-            Err(error) => wrong.push(format!("its signature: {error:#} (T19)")),
-        }
+        wrong.extend(signature::mismatch(incoming, name, TagId::of(tag), &turns));
     }
 
     // Without a readable turn, `check` has already reported a fault.

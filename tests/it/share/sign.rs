@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::plans::{create, edit, plan};
+use crate::support::remotes::two_people;
 use crate::support::{Output, TestRepo};
 
 const SIGNED: &str = "refs/teddy/signed/demo";
@@ -317,6 +318,37 @@ fn a_signature_of_something_else_is_a_fault() {
     fork: 2 turns, sound, signed by test@localhost at 2026-01-02T03:04:05Z
     exit code 0
     ");
+}
+
+/// Bug: `fetch` took a session that `verify` refused.
+#[test]
+fn t19_a_session_with_something_else_in_place_of_its_signature_is_not_fetched() {
+    let (ada, ben) = two_people();
+    let session = "refs/teddy/sessions/add-auth";
+    ada.git(&["push", "-q", "origin", session]);
+    let tag = |name: &str, of: &str| {
+        ada.git(&["tag", "-f", "-a", "-m", "x", name, of]);
+        ada.git(&["rev-parse", &format!("refs/tags/{name}")])
+    };
+    let name = "teddy/signed/add-auth";
+    let of_else = "its signature is of something else (T19)";
+    for (object, words) in [
+        (
+            ada.git(&["rev-parse", session]),
+            "is a commit, not a tag (T19)",
+        ),
+        (tag("other", session), of_else),
+        (tag(name, "HEAD"), of_else),
+    ] {
+        let refspec = format!("+{object}:refs/{name}");
+        ada.git(&["push", "-q", "origin", &refspec]);
+        let refused = format!("`{session}`");
+        ben.teddy(&["fetch"]).check(1, &[&refused, words]);
+        assert_eq!(ben.git(&["for-each-ref", "refs/teddy"]), "");
+    }
+    let right = tag(name, &format!("{session}^"));
+    ada.git(&["push", "-q", "origin", &format!("+{right}:refs/{name}")]);
+    ben.teddy(&["fetch"]).check(0, &["origin/add-auth"]);
 }
 
 #[test]
