@@ -19,7 +19,7 @@ use crate::text::yaml::guard;
 const SCHEMA: u32 = 1;
 
 // In bytes.
-const MAX_FILE: usize = 4 << 20;
+pub(super) const MAX_FILE: usize = 4 << 20;
 
 /// Oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,9 +86,9 @@ impl Default for Requests {
 impl Requests {
     /// Fails with an explanation if the schema is newer than ours.
     pub fn read(text: &str) -> anyhow::Result<Requests> {
-        guard(text, MAX_FILE)?;
-        let requests: Requests =
-            serde_yaml::from_str(text).with_context(|| format!("`{}`", artifact::REQUESTS))?;
+        let of_file = || format!("`{}`", artifact::REQUESTS);
+        guard(text, MAX_FILE).with_context(of_file)?;
+        let requests: Requests = serde_yaml::from_str(text).with_context(of_file)?;
         anyhow::ensure!(
             requests.schema <= SCHEMA,
             "`{}` has schema {}, and this teddy reads up to {SCHEMA}: it was written by a newer one",

@@ -15,6 +15,7 @@ use super::meta::{Status, Workspace};
 use super::name::SessionName;
 use super::publication::Publication;
 use super::report::reading;
+use super::requests;
 use super::turn::Turn;
 use crate::git::diff::{self, TooDifferent};
 use crate::git::history;
@@ -23,7 +24,7 @@ use crate::git::object::{BlobId, Commit, CommitId, EntryMode, Leaf};
 use crate::git::repository::Repository;
 use crate::plan::{self, Plan};
 use crate::session::artifact::{MAX_MODEL_MESSAGE, MAX_REPORT};
-use crate::session::turn::{in_next, trailer};
+use crate::session::turn::trailer;
 use crate::text::path::lossy;
 use crate::text::sanitize::{excerpt, sanitize_line, sanitize_text};
 use crate::text::secret::redact;
@@ -570,10 +571,11 @@ impl TurnCheck<'_> {
 }
 
 fn max_artifact_size(name: &str) -> u64 {
-    let messages = [artifact::QUESTION, artifact::CONCLUSION].map(in_next);
-    match name {
-        artifact::REPORT => MAX_REPORT as u64,
-        name if messages.iter().any(|message| message == name) => MAX_MODEL_MESSAGE as u64,
+    let is_next = name.starts_with(artifact::NEXT);
+    match name.strip_prefix(artifact::NEXT).unwrap_or(name) {
+        artifact::REPORT if !is_next => MAX_REPORT as u64,
+        artifact::QUESTION | artifact::CONCLUSION if is_next => MAX_MODEL_MESSAGE as u64,
+        artifact::REQUESTS => requests::MAX_FILE as u64,
         _ => MAX_ARTIFACT,
     }
 }

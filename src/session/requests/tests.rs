@@ -66,6 +66,15 @@ fn q1_a_newer_version_is_refused_by_its_number() {
 }
 
 #[test]
+fn q1_a_file_that_is_too_large_is_named() {
+    let error = Requests::read(&"#".repeat((4 << 20) + 1)).unwrap_err();
+    assert_eq!(
+        format!("{error:#}"),
+        "`requests.yaml`: the file has 4194305 bytes; at most 4194304 are read"
+    );
+}
+
+#[test]
 fn q4_a_session_that_goes_back_keeps_later_requests_as_undone() {
     let tip = list(&["a", "b", "c"]);
     assert_eq!(render(&tip.clone().back_to(list(&["a"]))), "1a -2b -3c +0");

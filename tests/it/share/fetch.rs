@@ -436,6 +436,43 @@ fn an_adopted_session_with_edits_in_its_files_is_not_in_them() {
     ");
 }
 
+/// Bug: the session was fetched, and could not be continued.
+#[test]
+fn t5_a_list_of_requests_that_is_too_large_is_refused_by_its_name() {
+    let (ada, ben) = two_people();
+    ada.write("large", format!("schema: 1\n#{}\n", "x".repeat(4 << 20)));
+    let blob = ada.git(&["hash-object", "-w", "large"]);
+    let replaced = |tree: &str, name: &str, id: &str| {
+        let listed = ada.git(&["ls-tree", tree]);
+        let lines = listed.lines().map(|line| match line.split_once('\t') {
+            Some((old, at)) if at == name => {
+                let (kind, _) = old.rsplit_once(' ').unwrap();
+                format!("{kind} {id}\t{name}\n")
+            }
+            _ => format!("{line}\n"),
+        });
+        let mut git = ada.command("git");
+        git.arg("mktree");
+        let made = ada.reads(git, lines.collect::<String>());
+        made.stdout.trim().to_owned()
+    };
+    let session = "refs/teddy/sessions/add-auth";
+    let next = replaced(&format!("{session}:next"), "requests.yaml", &blob);
+    let tree = replaced(session, "next", &next);
+    let message = ada.git(&["log", "-1", "--format=%B", session]);
+    let parents = ada.git(&["rev-parse", &format!("{session}^@")]);
+    let mut args = vec!["commit-tree", &tree, "-m", &message];
+    for parent in parents.lines() {
+        args.extend(["-p", parent]);
+    }
+    let commit = ada.git(&args);
+    ada.git(&["push", "-q", "origin", &format!("{commit}:{session}")]);
+
+    let words = "`next/requests.yaml` has 4194316 bytes, and at most 4194304 are read of it (T5)";
+    ben.teddy(&["fetch"]).check(1, &[words]);
+    assert_eq!(ben.git(&["for-each-ref", "refs/teddy"]), "");
+}
+
 #[test]
 fn sessions_of_remotes_are_listed_with_an_option() {
     let (_, ben) = two_people();
