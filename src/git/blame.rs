@@ -12,9 +12,13 @@ use crate::git::command::run_checked;
 use crate::git::diff;
 use crate::git::object::{CommitId, EntryMode, TreeEntry};
 use crate::host::file::read_regular;
+use crate::text::hint::error_with_hint;
+use crate::text::sanitize::sanitize_line;
 
 /// Error of git before 2.41 for `--contents` with a commit.
 const BEFORE_2_41: &str = "cannot use --contents with final commit object name";
+/// Part of git's error if only the server of a partial clone has an object.
+const NOT_FETCHED: &str = "from promisor remote";
 const MAX_CONTENTS: u64 = 1 << 30;
 const MAX_REVISIONS: u64 = 16 << 20;
 
@@ -113,6 +117,13 @@ fn ask(
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         let stderr = stderr.trim();
+        if repository.is_partial() && stderr.contains(NOT_FETCHED) {
+            let path = sanitize_line(request.path);
+            return Err(error_with_hint(
+                format!("this partial clone lacks earlier versions of `{path}`"),
+                "`git blame` of the file fetches them, then it works",
+            ));
+        }
         return Err(
             BlameRefused(stderr.strip_prefix("fatal: ").unwrap_or(stderr).to_owned()).into(),
         );

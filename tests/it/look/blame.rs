@@ -271,6 +271,31 @@ fn a_file_with_an_odd_name_is_traced() {
     );
 }
 
+/// Bug: the error had no hint.
+#[test]
+fn a_partial_clone_without_the_history_of_a_file_says_how_to_get_it() {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("one");
+    repo.write("a.txt", "one\ntwo\n");
+    repo.commit("two");
+    for setting in ["allowFilter", "allowAnySHA1InWant"] {
+        repo.git(&["config", &format!("uploadpack.{setting}"), "true"]);
+    }
+    let url = format!("file://{}", repo.path().display());
+    repo.git(&["clone", "-q", "--filter=blob:none", &url, "../clone"]);
+    let clone = repo.beside("clone");
+    let blame = || repo.teddy_in(&clone, &["blame", "a.txt"]);
+    blame().check(
+        1,
+        &[
+            "error: this partial clone lacks earlier versions of `a.txt`",
+            "hint: `git blame` of the file fetches them, then it works",
+        ],
+    );
+    repo.git_in(&clone, &["blame", "a.txt"]);
+    blame().check(0, &["one", "two"]);
+}
+
 #[test]
 fn what_is_not_a_range_of_lines_is_named() {
     let repo = TestRepo::new().file("a.txt", "a\n");
