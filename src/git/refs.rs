@@ -42,6 +42,7 @@ pub use store::{DamagedTable, Expected, MoveError, RefMove, Reference, RefsLocke
 
 use super::During as _;
 use super::repository::Repository;
+use crate::git::command::run_checked;
 use crate::git::keep::durable;
 use crate::git::object::id::{CommitId, TagId, TreeId};
 use crate::git::object::{absent, writer};
@@ -109,6 +110,17 @@ pub fn delete_all(repository: &Repository, names: &[&str]) -> anyhow::Result<()>
 /// forever. Returns `false` then.
 pub fn discard(repository: &Repository, name: &str) -> anyhow::Result<bool> {
     repository.refs.discard(name)
+}
+
+/// Returns the messages of a ref's log, newest first.
+pub fn log_messages(repository: &Repository, name: &str) -> anyhow::Result<Vec<String>> {
+    let mut git = repository.git()?;
+    git.args(["reflog", "show", "--format=%gs", name, "--"]);
+    let log = run_checked(&mut git, "read the log of a ref")?;
+    Ok(String::from_utf8_lossy(&log)
+        .lines()
+        .map(str::to_owned)
+        .collect())
 }
 
 /// Flushes the latest update of a ref.

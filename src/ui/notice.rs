@@ -54,6 +54,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::EditedDocuments(_)
         | Notice::AnswerUnusable { .. } => true,
         Notice::SessionStarted(_)
+        | Notice::SessionRenamed { .. }
         | Notice::MadeByCommands(_)
         | Notice::MessageUsed(_)
         | Notice::OnlyReads(_)
@@ -149,6 +150,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
         Notice::SharedChanged { changes, restored } => return shared_changed(changes, *restored),
         Notice::Files(notice) => return files_sentences(notice),
         Notice::SessionStarted(name) => format!("Started session {name}."),
+        Notice::SessionRenamed { old, new } => format!("Session {old} is now {new}."),
         Notice::MessageUsed(first) => format!("Using the waiting message: {first}"),
         Notice::MessageKept => "your message is kept for the next turn".to_owned(),
         Notice::PlanComesFirst => {

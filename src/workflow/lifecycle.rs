@@ -4,6 +4,7 @@
 
 use uuid::Uuid;
 
+use crate::git::history;
 use crate::git::object::CommitId;
 use crate::git::refs::{self, Expected, MoveError};
 use crate::host::clock;
@@ -13,12 +14,13 @@ use crate::session::meta::{self, Meta, NextMeta, SCHEMA, Status};
 use crate::session::name::SessionName;
 use crate::session::store::{NewTurn, StoreError};
 use crate::session::transition::Agent;
+use crate::session::turn::Turn;
 use crate::text::hint::error_with_hint;
 use crate::workflow::conversation;
 use crate::workflow::gc::forget;
 use crate::workflow::model::agents;
 use crate::workflow::open_session::OpenSession;
-use crate::workflow::user::User;
+use crate::workflow::user::{Event, Notice, User};
 use crate::workspace::complete::SessionMove;
 use crate::workspace::stack::record::Written;
 use crate::workspace::transaction::Transaction;
@@ -114,7 +116,7 @@ pub fn rename_session(
     let is_own_draft = draft.is_some_and(|id| project.journal().own_drafts(old).contains(&id));
 
     // Every step before the last one leaves the old session whole.
-    let log = format!("teddy: rename {old} to {new}");
+    let log = rename_log(old, new);
     let (new_ref, new_draft) = (new.reference(), new.draft_reference());
     let absent = |name, to| refs::RefMove {
         name,
@@ -140,6 +142,48 @@ pub fn rename_session(
         project.use_session(new)?;
     }
     Ok(RenamedSession { was_signed })
+}
+
+fn rename_log(old: &SessionName, new: &SessionName) -> String {
+    format!("teddy: rename {old} to {new}")
+}
+
+/// Goes on with the name that another process gave the session of `tip` meanwhile. Fails if the
+/// session is gone, and no log of a session says that it was this one.
+pub fn follow_rename(project: &mut Project, tip: &Turn, user: &mut dyn User) -> anyhow::Result<()> {
+    let old = &tip.session;
+    let is_in_use = project.session().map_or(true, |session| session == *old);
+    if !is_in_use || refs::read(&project.repository, &old.reference())?.is_some() {
+        return Ok(());
+    }
+
+    let Some(new) = renamed_to(project, tip)? else {
+        return Err(error_with_hint(
+            format!("session `{old}` is gone: it was renamed or deleted meanwhile"),
+            "`teddy sessions` lists the sessions, and `teddy switch <session>` goes to one",
+        ));
+    };
+    project.work_on(&new);
+    let old = old.clone();
+    user.report(Event::Notice(Notice::SessionRenamed { old, new }));
+    Ok(())
+}
+
+/// `None` if it is not certain.
+fn renamed_to(project: &Project, tip: &Turn) -> anyhow::Result<Option<SessionName>> {
+    let repository = &project.repository;
+    let mut found = Vec::new();
+    for (name, newest) in project.store().sessions()? {
+        // Another session can have had the name earlier.
+        if history::is_ancestor(repository, tip.commit, newest).unwrap_or(false)
+            && refs::log_messages(repository, &name.reference())?
+                .contains(&rename_log(&tip.session, &name))
+        {
+            found.push(name);
+        }
+    }
+    let is_certain = found.len() == 1;
+    Ok(found.pop().filter(|_| is_certain))
 }
 
 pub fn switch_session(project: &mut Project, name: &SessionName) -> anyhow::Result<()> {

@@ -14,6 +14,7 @@ use crate::workflow::context::message::keep_message;
 use crate::workflow::execute::execute;
 use crate::workflow::execute::options::ExecuteOptions;
 use crate::workflow::execute::result::{RecordedTurn, ReviewedPlan, TurnEnding};
+use crate::workflow::lifecycle::follow_rename;
 use crate::workflow::model::budget::{self, TokenEstimate};
 use crate::workflow::model::pipelines::plan_source;
 use crate::workflow::model::request::read_of_cut_input;
@@ -370,10 +371,8 @@ impl ResumeLoop<'_> {
         console: &mut dyn Console,
     ) -> anyhow::Result<NextStep> {
         // Fail on an unavailable model before prompting.
-        let (model, pipeline) = (
-            self.options.model.as_deref(),
-            self.options.pipeline.as_deref(),
-        );
+        let options = &self.options;
+        let (model, pipeline) = (options.model.as_deref(), options.pipeline.as_deref());
         plan_source(self.project, tip, model, pipeline, MessageOrigin::User)?;
 
         self.is_after_command = false;
@@ -382,6 +381,7 @@ impl ResumeLoop<'_> {
             Ok(None) => return Ok(NextStep::End(prompt.into_end())),
             Err(error) => return prompt.unanswered(error),
         };
+        follow_rename(self.project, tip, user)?;
         if typed.trim().is_empty() {
             return Ok(match prompt {
                 LoopPrompt::Next(EmptyInput::Continue) => NextStep::by_itself(CONTINUE_MESSAGE),
@@ -405,7 +405,9 @@ impl ResumeLoop<'_> {
             Typed::Message(message) => NextStep::Plan(Some(message), MessageOrigin::User),
             Typed::Done => NextStep::Again,
             Typed::Model(model) => {
-                self.project.journal().record_model(&tip.session, &model)?;
+                self.project
+                    .journal()
+                    .record_model(&self.project.session()?, &model)?;
                 self.options.model = Some(model);
                 NextStep::Again
             }
@@ -488,18 +490,16 @@ impl ResumeLoop<'_> {
             let (tip, draft) = self.in_progress()?;
             if !draft.is_planned() {
                 match self.next_step(&tip, &draft, user, console)? {
-                    NextStep::Plan(message, origin) => {
-                        match self.plan(&tip, message, origin, user) {
-                            Ok(None) => {}
-                            Ok(Some(ended)) => return Ok(ended),
-                            Err(error) if self.stays_at_prompt(&error) => {
-                                console.failed(error);
-                                self.has_failed = true;
-                                continue;
-                            }
-                            Err(error) => return Err(error),
+                    NextStep::Plan(message, origin) => match self.plan(message, origin, user) {
+                        Ok(None) => {}
+                        Ok(Some(ended)) => return Ok(ended),
+                        Err(error) if self.stays_at_prompt(&error) => {
+                            console.failed(error);
+                            self.has_failed = true;
+                            continue;
                         }
-                    }
+                        Err(error) => return Err(error),
+                    },
                     NextStep::Again => continue,
                     NextStep::End(ended) => return Ok(ended),
                 }
@@ -525,11 +525,11 @@ impl ResumeLoop<'_> {
     /// Returns the reason if the loop must end.
     fn plan(
         &mut self,
-        tip: &Turn,
         message: Option<String>,
         origin: MessageOrigin,
         user: &mut dyn User,
     ) -> anyhow::Result<Option<Ended>> {
+        let (tip, _) = self.in_progress()?;
         let plan_options = PlanOptions {
             message,
             model: self.options.model.clone(),
@@ -546,12 +546,12 @@ impl ResumeLoop<'_> {
 
         // Without a review, a model that repeats itself would run until the limit.
         let before = tip.text(&self.project.repository, artifact::PLAN)?;
-        let agent = self.project.store().draft(tip)?.meta.agent;
+        let agent = self.project.store().draft(&tip)?.meta.agent;
         let is_circle = origin == MessageOrigin::Loop
             && tip.meta.agent == agent
             && before.as_ref() == Some(&planned.text);
         self.waiting = Some(planned);
-        if self.options.yolo && self.is_input_cut(tip)? {
+        if self.options.yolo && self.is_input_cut(&tip)? {
             return Ok(Some(Ended::InputCut));
         }
         self.repeats = is_circle;

@@ -354,6 +354,11 @@ pub enum Notice {
         file: PathBuf,
     },
     SessionStarted(SessionName),
+    /// By another process.
+    SessionRenamed {
+        old: SessionName,
+        new: SessionName,
+    },
     /// First line of the message from the draft.
     MessageUsed(String),
     MessageKept,

@@ -47,6 +47,8 @@ pub struct ScriptedUser {
     answers: VecDeque<Option<&'static str>>,
     confirmations: VecDeque<bool>,
     choices: VecDeque<Option<usize>>,
+    /// Happens before the first answer.
+    before_answer: Option<Meanwhile>,
     /// Approves every plan and answers nothing, as `-y` without a terminal.
     is_absent: bool,
 }
@@ -66,6 +68,12 @@ impl ScriptedUser {
             decisions: decisions.into_iter().collect(),
             ..ScriptedUser::default()
         }
+    }
+
+    /// Does something while the first question waits for its answer.
+    pub fn acting_when_asked(mut self, act: impl FnOnce() + 'static) -> ScriptedUser {
+        self.before_answer = Some(Meanwhile(Box::new(act)));
+        self
     }
 
     /// Adds an answer to a question; `None` leaves.
@@ -199,6 +207,9 @@ impl User for Attendant<'_> {
         };
         if self.script.is_absent {
             return Err(NobodyToAsk::new(text, "nobody is there").into());
+        }
+        if let Some(Meanwhile(act)) = self.script.before_answer.take() {
+            act();
         }
         let answer = self.script.answers.pop_front();
         let answer = answer.unwrap_or_else(|| panic!("the script does not answer: {text}"));

@@ -443,6 +443,53 @@ fn a_skipped_plan_is_made_again_with_the_persons_words() {
     assert!(!repo.path().join("b.txt").exists());
 }
 
+/// Returns a user who asks for a plan after a command of another terminal.
+fn user_during(repo: &TestRepo, args: &[&str], user: ScriptedUser) -> ScriptedUser {
+    let mut command = repo.teddy_command(args);
+    command.current_dir(repo.path());
+    user.acting_when_asked(move || assert!(command.output().unwrap().status.success()))
+        .answering(Some("make b"))
+}
+
+/// Bug: the loop ended with the message that there is no such session.
+#[test]
+fn a_session_that_is_renamed_meanwhile_goes_on_under_its_new_name() {
+    let repo = project();
+    repo.reply(&make("b"));
+    // The same turns, but not the same session.
+    repo.workflow().branch("0", "other").done();
+    let user = ScriptedUser::deciding([Scripted::Approve]);
+    let user = user_during(&repo, &["branch", "-m", "demo", "better"], user).answering(None);
+    let workflow = repo.workflow().session("demo").with(user);
+    insta::assert_snapshot!(workflow.resume_with(ResumeOptions::default()), @r#"
+    asked message of turn 1 of `demo`: Some("make b")
+    Session demo is now better.
+    Asking replay:[dir]/answers with about [n] tokens
+    review "Make b": Approve
+    ▶ 1. CREATE b.txt
+      ✓ created, 1 line
+    turn 1 executed
+      added b.txt
+    asked message of turn 2 of `better`: None
+    ended: Left
+    "#);
+}
+
+#[test]
+fn a_session_that_is_gone_meanwhile_ends_the_loop_with_a_reason() {
+    let repo = project();
+    repo.reply(&make("b"));
+    repo.workflow().branch("0", "other").done();
+    let user = user_during(&repo, &["gc", "demo", "-y"], ScriptedUser::default());
+    let workflow = repo.workflow().session("demo").with(user);
+    insta::assert_snapshot!(workflow.resume_with(ResumeOptions::default()), @r#"
+    asked message of turn 1 of `demo`: Some("make b")
+    error: session `demo` is gone: it was renamed or deleted meanwhile
+    hint: `teddy sessions` lists the sessions, and `teddy switch <session>` goes to one
+    exit code 1
+    "#);
+}
+
 #[test]
 #[should_panic(expected = "the script does not decide on `Make b`")]
 fn a_user_who_is_there_decides_on_every_plan() {
