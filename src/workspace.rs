@@ -17,6 +17,7 @@ pub mod recover;
 pub mod set_aside;
 pub mod snapshot;
 pub mod stack;
+pub mod taken_back;
 pub mod transaction;
 
 use std::path::PathBuf;

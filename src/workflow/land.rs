@@ -39,6 +39,7 @@ use crate::workspace::landing::{self, IntendedCommit, LandingNote, MadeCommit, R
 use crate::workspace::notice::{FileObstacle, obstacles};
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::stack::Stacks;
+use crate::workspace::taken_back::find_lacking_change;
 
 /// In a question or refusal.
 const MAX_NAMED: usize = 5;
@@ -468,18 +469,22 @@ fn find_lacking(
             continue;
         }
 
-        let (mut newest, mut is_back) = (None, now == change.old || now.is_none());
+        let (mut turns, mut changes) = (Vec::new(), Vec::new());
         for landing in &landings {
-            let before = repository.entry(landing.before, &change.path)?;
-            if before != repository.entry(landing.after, &change.path)? {
-                is_back |= before == now;
-                newest = Some(landing.turn.number());
+            let change = TreeChange {
+                path: change.path.clone(),
+                old: repository.entry(landing.before, &change.path)?,
+                new: repository.entry(landing.after, &change.path)?,
+            };
+            if change.old != change.new {
+                turns.push(landing.turn.number());
+                changes.push(change);
             }
         }
-        if let Some(turn) = newest.filter(|_| is_back) {
+        if let Some(index) = find_lacking_change(repository, &change, &changes, now.as_ref())? {
             taken_back.push(TakenBackFile {
                 path: lossy(&change.path),
-                turn,
+                turn: turns[index],
             });
         }
     }

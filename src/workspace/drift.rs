@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use serde::Serialize;
 
 use crate::git::diff::{self, TreeChange};
-use crate::git::merge::keeps_ours;
+use crate::git::merge::merge_path;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
 use crate::session::meta::Status;
@@ -368,6 +368,28 @@ pub struct MissingChange {
     pub path: String,
     #[serde(flatten)]
     pub why: WhyMissing,
+    #[serde(skip)]
+    pub remedy: Remedy,
+}
+
+/// What restores a missing change.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Remedy {
+    /// The version of the turn that the files are compared with.
+    #[default]
+    Compared,
+    /// The version of this turn, because later ones recorded the file without the change.
+    Restore(u64),
+    /// The change of this turn, because later turns changed the file without it.
+    Pick(u64),
+}
+
+/// Adds the files that are not in the list yet.
+pub fn add_missing(missing: &mut Vec<MissingChange>, older: Vec<MissingChange>) {
+    missing.extend(older);
+    // Stable, so that the older one of a file goes.
+    missing.sort_by(|one, other| one.path.cmp(&other.path));
+    missing.dedup_by(|one, other| one.path == other.path);
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -431,6 +453,7 @@ pub fn find_missing_changes(
                 missing_changes.push(MissingChange {
                     path: lossy(&change.path),
                     why,
+                    remedy: Remedy::Compared,
                 });
             }
         }
@@ -448,6 +471,7 @@ pub fn find_missing_changes(
         missing_changes.push(MissingChange {
             path: lossy(&change.path),
             why: why_missing(checkout, tip, &change.path)?,
+            remedy: Remedy::Compared,
         });
     }
 
@@ -455,7 +479,7 @@ pub fn find_missing_changes(
     Ok(missing_changes)
 }
 
-fn why_missing(checkout: &Checkout<'_>, tip: &Turn, path: &[u8]) -> anyhow::Result<WhyMissing> {
+pub fn why_missing(checkout: &Checkout<'_>, tip: &Turn, path: &[u8]) -> anyhow::Result<WhyMissing> {
     let on_disk = checkout.repository.workdir().join(OsStr::from_bytes(path));
     if on_disk
         .symlink_metadata()
@@ -497,7 +521,9 @@ fn explain_missing(
     };
     // A later turn can have replaced what this one did.
     for after in [&change.new, &own.old].into_iter().flatten() {
-        if keeps_ours(repository, &change.path, before, now, after)? {
+        let versions = [before, now, after].map(Some);
+        let merged = merge_path(repository, &change.path, versions)?;
+        if merged.clean && merged.entry.as_ref() == Some(now) {
             return Ok(None);
         }
     }

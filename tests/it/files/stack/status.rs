@@ -245,6 +245,103 @@ fn promise_b2_an_undo_and_a_redo_do_not_hide_what_was_taken_back() {
     check_as_left(&repo, true);
 }
 
+/// Runs two turns, with something of the user's between them.
+fn turn_after(between: impl Fn(&TestRepo), second: &str) -> TestRepo {
+    let repo = project();
+    repo.workflow()
+        .run_plan(&plan("One", &[edit("a.txt", "2", "two")]));
+    between(&repo);
+    let second = match second {
+        "a.txt" => edit("a.txt", "4", "four"),
+        path => create(path, "2\n"),
+    };
+    repo.workflow().run_plan(&plan("Two", &[second]));
+    repo
+}
+
+fn checkout_a(repo: &TestRepo) {
+    repo.git(&["checkout", "-q", "a.txt"]);
+}
+
+/// Bug: `status` found nothing missing while `land` refused the file.
+#[test]
+fn promise_b2_a_later_turn_does_not_hide_what_was_taken_back() {
+    let repo = turn_after(checkout_a, "two.txt");
+    insta::assert_snapshot!(repo.printed(&["status"]), @"
+    Session one, turn 2, on branch main
+    Ready for turn 3
+    Your files match turn 2 except for 1 file:
+      a.txt: what turn 1 of one changed was taken back since; `teddy restore 1 --exact a.txt` restores it
+    --- stderr
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
+    repo.teddy(&["restore", "@"])
+        .check(0, &["match turn 2 except for 1 file", "a.txt: what turn 1"]);
+    repo.teddy(&["land", "-m", "both"])
+        .check(4, &["lacks turn 1: a.txt"]);
+    repo.done(&["restore", "1", "--exact", "-y", "a.txt"]);
+    check_as_left(&repo, true);
+    repo.done(&["land", "-m", "both"]);
+
+    // A landing settles it.
+    let repo = turn_after(checkout_a, "two.txt");
+    repo.done(&["land", "-m", "both", "--anyway"]);
+    repo.commit("without turn 1");
+    repo.workflow()
+        .run_plan(&plan("Three", &[create("three.txt", "3\n")]));
+    check_as_left(&repo, true);
+    repo.done(&["land", "-m", "three"]);
+}
+
+#[test]
+fn promise_b2_what_was_deleted_or_committed_away_before_a_turn_is_missing() {
+    let repo = turn_after(|repo| repo.remove("a.txt"), "two.txt");
+    assert_eq!(
+        workspace(&repo)["missing"],
+        json!([{ "path": "a.txt", "why": "deleted" }])
+    );
+    repo.teddy(&["land", "-m", "both"])
+        .check(4, &["lacks turn 1: a.txt"]);
+
+    let commit = |repo: &TestRepo| {
+        repo.write("a.txt", "1\n2\n3\n4\nfive\n");
+        repo.commit("five");
+    };
+    let repo = turn_after(commit, "two.txt");
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    assert_eq!(
+        workspace(&repo)["missing"],
+        json!([{ "path": "a.txt", "why": "committed", "commit": head }])
+    );
+    repo.teddy(&["land", "-m", "both"])
+        .check(4, &["lacks turn 1: a.txt"]);
+
+    let edit = |repo: &TestRepo| repo.write("a.txt", "1\ntwo\n3\n4\nfive\n");
+    check_as_left(&turn_after(edit, "two.txt"), true);
+}
+
+/// Bug: the landing had what the user took back.
+#[test]
+fn promise_b2_what_was_taken_back_before_a_turn_in_the_same_file_is_missing() {
+    let repo = turn_after(checkout_a, "a.txt");
+    let told =
+        "a.txt: what turn 1 of one changed was taken back since; `teddy pick 1` applies it again";
+    repo.teddy(&["status"]).check(0, &[told]);
+    repo.teddy(&["land", "-m", "both"])
+        .check(4, &["lacks turn 1: a.txt"]);
+    repo.done(&["pick", "1"]);
+    assert_eq!(repo.read("a.txt"), "1\ntwo\n3\nfour\n5\n");
+    check_as_left(&repo, true);
+    repo.done(&["land", "-m", "both"]);
+
+    let edit = |repo: &TestRepo| repo.write("a.txt", "one\ntwo\n3\n4\n5\n");
+    let repo = turn_after(edit, "a.txt");
+    check_as_left(&repo, true);
+    repo.teddy(&["land", "-m", "both"])
+        .check(0, &["Landed turns 1"]);
+}
+
 /// Bug: it named the landing, whose files lack the turn as well.
 #[test]
 fn promise_b2_a_landing_does_not_hide_what_was_taken_back() {
