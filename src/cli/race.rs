@@ -16,6 +16,7 @@ use crate::text::hint::error_with_hint;
 use crate::text::sanitize::sanitize_line;
 use crate::text::{counted, grouped};
 use crate::ui::comparison::aligned;
+use crate::ui::notice::stopped_early;
 use crate::ui::race::RaceTable;
 use crate::workflow::gc::{GcOptions, gc};
 use crate::workflow::model::choose;
@@ -179,6 +180,9 @@ fn show(app: &App, finished: &FinishedRace) -> anyhow::Result<()> {
         if let Some(error) = &lane.error {
             app.warn(&format!("{}: {error}", lane.model));
         }
+        if let Some(reason) = lane.stopped() {
+            app.warn(&format!("{}: {}", lane.model, stopped_early(reason)));
+        }
         let damage = lane.plan.iter().flat_map(|plan| &plan.damage);
         for FileDamage { path, text, .. } in damage {
             let path = sanitize_line(path);
@@ -288,7 +292,10 @@ fn labels(lanes: &[FinishedLane]) -> Vec<(char, String)> {
         .map(|(lane, key)| (lane, char::from(*key)));
     let ready = numbered.filter(|(lane, _)| lane.is_ready());
     ready
-        .map(|(lane, key)| (key, format!("({key}) {}", lane.model)))
+        .map(|(lane, key)| {
+            let note = lane.stopped().map_or("", |_| ", stopped early");
+            (key, format!("({key}) {}{note}", lane.model))
+        })
         .collect()
 }
 

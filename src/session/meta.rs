@@ -51,6 +51,12 @@ impl Meta {
             ..Meta::default()
         }
     }
+
+    /// Why the agent that made the plan stopped before its work was done.
+    pub fn agent_stop(&self) -> Option<&str> {
+        let acted = self.acted.as_ref().filter(|_| self.made);
+        acted.and_then(|acted| acted.stop.as_deref())
+    }
 }
 
 impl Meta {

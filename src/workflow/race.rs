@@ -243,6 +243,11 @@ impl FinishedLane {
         let plan = self.plan.as_ref();
         plan.is_some_and(|plan| plan.mistakes == 0)
     }
+
+    /// Why its agent stopped before its work was done.
+    pub fn stopped(&self) -> Option<&str> {
+        self.plan.as_ref().and_then(|plan| plan.stopped.as_deref())
+    }
 }
 
 // Runs the lanes as processes: starts a bounded number, collects their reports, and ends them with

@@ -65,7 +65,8 @@ impl<'p> PlannedTurn<'p> {
                 if !asides.is_empty() {
                     return self.doubt(asides, options, user);
                 }
-                if let Some(reason) = self.agent_stop().map(str::to_owned) {
+                if let Some(reason) = self.session.draft.meta.agent_stop() {
+                    let reason = reason.to_owned();
                     let message = format!("the agent stopped early: {reason}");
                     user.report(Event::Notice(Notice::AgentStopped(reason)));
                     return Ok(self.undecided(vec![Diagnostic::new(0, message)]));
@@ -172,19 +173,12 @@ impl<'p> PlannedTurn<'p> {
             action.kind.is_informational() && !is_secret
         };
         let is_same = self.earlier.as_ref().is_none_or(|e| e.modified.is_empty());
-        let is_complete = self.agent_stop().is_none();
+        let is_complete = self.session.draft.meta.agent_stop().is_none();
         is_auto
             && is_same
             && is_complete
             && plan.memos.is_empty()
             && plan.actions.iter().all(is_harmless)
-    }
-
-    /// Why the agent that made the plan stopped before its work was done.
-    fn agent_stop(&self) -> Option<&str> {
-        let meta = &self.session.draft.meta;
-        let acted = meta.acted.as_ref().filter(|_| meta.made);
-        acted.and_then(|acted| acted.stop.as_deref())
     }
 
     fn approve_reads(&self, user: &mut dyn User) -> Decision {
@@ -258,7 +252,7 @@ impl<'p> PlannedTurn<'p> {
             written: &self.written,
             save_comments: &save_comments,
             agent_commands: commands.unwrap_or_default(),
-            agent_stop: self.agent_stop(),
+            agent_stop: self.session.draft.meta.agent_stop(),
             transcript: transcript.as_deref(),
         };
         let decision = user.review(&proposal)?;

@@ -10,6 +10,7 @@ use crate::plan::difference::AgentText;
 use crate::plan::render::render;
 use crate::project::Project;
 use crate::session::draft::Draft;
+use crate::session::meta::Acted;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::diff::changed;
@@ -68,7 +69,22 @@ pub fn combine(
     };
     let session = OpenSession::open(project, &name, "race", user)?;
     plan_turn(session, &plan_options, user)?;
+    keep_stop(project, &name, &[one, other])?;
     Ok(name)
+}
+
+/// Part of the plan is as incomplete as that of an agent that stopped early.
+fn keep_stop(project: &Project, name: &SessionName, lanes: &[LaneChange]) -> anyhow::Result<()> {
+    let mut stops = lanes.iter().filter_map(|lane| lane.draft.meta.agent_stop());
+    let Some(stop) = stops.next() else {
+        return Ok(());
+    };
+    let (tip, mut draft) = project.in_progress(name)?;
+    draft.meta.acted = Some(Acted {
+        stop: Some(stop.to_owned()),
+        ..Acted::default()
+    });
+    project.store().save_draft(&tip, &mut draft)
 }
 
 /// The files from which all lanes began.

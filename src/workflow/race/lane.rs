@@ -89,6 +89,9 @@ pub struct LanePlan {
     pub cost: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<LaneCheck>,
+    /// Why the agent stopped before its work was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
     /// By its own actions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damage: Vec<FileDamage>,
@@ -167,6 +170,7 @@ pub fn run(project: &Project, order: &LaneOrder, user: &mut dyn User) -> anyhow:
         tokens_out: tokens.map(|(_, written)| written),
         cost: model.and_then(|model| model.cost),
         check: None,
+        stopped: draft.meta.agent_stop().map(str::to_owned),
         damage: damage_of(&run),
     };
 

@@ -13,6 +13,7 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::beginning;
 use crate::text::fence::fence_for;
+use crate::text::sanitize::sanitize_line;
 use crate::text::secret::redact;
 use crate::workflow::model::budget::{self, CostBudget, MeteredModel, TokenEstimate};
 use crate::workflow::model::choose::PricedModel;
@@ -112,6 +113,12 @@ fn render_lane(project: &Project, lane: &FinishedLane, letter: char) -> anyhow::
         fenced(&beginning(&text, MAX_PLAN), "markdown")
     );
 
+    if let Some(reason) = lane.stopped() {
+        rendered.push_str(&format!(
+            "\nIts author stopped early: {}.\n",
+            sanitize_line(reason)
+        ));
+    }
     if let Some(check) = lane.plan.as_ref().and_then(|plan| plan.check.as_ref()) {
         let code = check.exit_code.map_or_else(
             || "it could not be run".to_owned(),

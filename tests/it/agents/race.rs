@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::plans::{create, edit, plan, replace};
 use crate::screen::Screen;
+use crate::scripted_agent::scripted_agent;
 use crate::support::TestRepo;
 
 /// Returns the configuration of a model that runs a script.
@@ -193,6 +194,32 @@ fn a_model_that_fails_leaves_the_others_alone() {
     assert_eq!(told["lanes"][1]["plan"]["title"], "Make b");
     repo.teddy(&["race", "x", "--with", "broken"])
         .check(1, &["no model made a plan", "no credit"]);
+}
+
+/// Bug: half of the work of an agent that refused looked like the whole.
+#[test]
+fn an_agent_that_stopped_early_is_named_and_not_approved_unseen() {
+    let repo = project();
+    let dir = repo.beside("agent");
+    std::fs::create_dir_all(&dir).unwrap();
+    let agent = scripted_agent(&dir, "echo half > half.txt; message 'No.'; stop=refusal");
+    let models = format!("acp:{},one", agent.display());
+    repo.done(&["new", "demo"]);
+    let race = ["race", "x", "a.txt", "--with", &models];
+    let stopped = "the agent stopped early: refusal; the plan can be a part of the work";
+    repo.teddy(&race).check(0, &[stopped]);
+
+    repo.done(&["switch", "demo"]);
+    let reply = repo.json(&[&race[..], &["--pick", "1+2"]].concat(), 0);
+    let plan = |at: usize| &reply["lanes"][at]["plan"];
+    assert_eq!(plan(0)["stopped"], "refusal");
+    assert_eq!(plan(1)["stopped"], serde_json::Value::Null);
+    let lane = reply["lanes"][0]["session"].as_str().unwrap();
+    for session in [lane, reply["picked"].as_str().unwrap()] {
+        let out = repo.teddy(&["--session", session, "execute", "-y"]);
+        assert!(out.code == 5 && out.stderr.contains(stopped), "{out}");
+    }
+    assert!(!repo.path().join("half.txt").exists());
 }
 
 #[test]
