@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use crate::config::error;
+use crate::config::error::{self, ConfigError};
 use crate::config::layer::{self, Layer};
 use crate::config::settings::Settings;
 use crate::config::trust::{self, Trust};
@@ -71,6 +71,9 @@ pub struct ProjectOptions {
     pub session: Option<SessionName>,
     /// From `-c key=value`.
     pub settings: Vec<(String, String)>,
+    /// The call runs nothing, so that it can do without the repository's settings if they are
+    /// broken.
+    pub runs_nothing: bool,
 }
 
 pub struct Project {
@@ -83,6 +86,8 @@ pub struct Project {
     pub trusted: bool,
     /// Names of the repository's settings that do not apply.
     pub ignored: Vec<String>,
+    /// Why none of the repository's settings applies.
+    pub broken: Option<ConfigError>,
     pub user_dirs: UserDirs,
     pub manual_io: ManualIo,
     /// Of the editor that the call serves, for an agent inside.
@@ -150,11 +155,15 @@ impl Project {
         let proposed = proposed(&repository);
         let trusted = record.covers(&proposed);
         // Parsed from the bytes that the trust decision covers; the file is not read again.
-        let mut own = match proposed.get("config.yaml") {
-            Some(text) => Layer::parse(&teddy.join("config.yaml").display().to_string(), text)?,
-            None => Layer::default(),
+        let text = proposed.get("config.yaml").map_or("", String::as_str);
+        let mut broken = None;
+        let mut own = match own_settings(&teddy.join("config.yaml"), text, trusted) {
+            Err(error) if options.runs_nothing => {
+                broken = Some(error);
+                OwnSettings::default()
+            }
+            own => own?,
         };
-        let mut ignored = own.confine(trusted);
         let users = [
             Layer::from_git(&repository.config_section("teddy"))?,
             Layer::read(&user_dirs.config_file)?,
@@ -162,14 +171,14 @@ impl Project {
 
         if !trusted {
             // Without trust, a repository can lower limits but not raise them.
-            ignored.extend(own.lower(&layer::merge(&users)?));
+            own.ignored.extend(own.layer.lower(&layer::merge(&users)?));
         }
 
         let [git, user] = users;
         let settings = layer::merge(&[
             git,
             user,
-            own,
+            own.layer,
             Layer::from_pairs(error::CALL, &options.settings)?,
         ])?;
         // From here on, child processes do not inherit variables with keys.
@@ -180,7 +189,8 @@ impl Project {
             settings,
             proposed,
             trusted,
-            ignored,
+            ignored: own.ignored,
+            broken,
             user_dirs,
             manual_io: ManualIo::default(),
             mcp_servers: Vec::new(),
@@ -371,6 +381,21 @@ pub fn project_name(project: &Project) -> String {
     name.to_string_lossy().into_owned()
 }
 
+/// Of the repository.
+#[derive(Default)]
+struct OwnSettings {
+    layer: Layer,
+    /// Names of those that do not apply.
+    ignored: Vec<String>,
+}
+
+fn own_settings(file: &Path, text: &str, trusted: bool) -> Result<OwnSettings, ConfigError> {
+    let mut layer = Layer::parse(&file.display().to_string(), text)?;
+    let ignored = layer.confine(trusted);
+    layer::merge(std::slice::from_ref(&layer))?;
+    Ok(OwnSettings { layer, ignored })
+}
+
 /// Configuration, prompts, pipelines, and the global context list if it is committed.
 fn proposed(repository: &Repository) -> BTreeMap<String, String> {
     // A bare repository has no work tree.
@@ -422,6 +447,7 @@ impl Project {
             settings: Settings::default(),
             trusted: false,
             ignored: Vec::new(),
+            broken: None,
             user_dirs: user_dirs.clone(),
             manual_io: ManualIo::default(),
             mcp_servers: Vec::new(),

@@ -44,16 +44,33 @@ impl App {
         Ok(self.introduce(self.open()?))
     }
 
+    /// Like [`App::project`], for commands that run nothing: a broken `.teddy/config.yaml` is only
+    /// a warning.
+    pub(super) fn project_at_rest(&self) -> anyhow::Result<Project> {
+        Ok(self.introduce(self.open_with(self.options_at_rest()?)?))
+    }
+
     /// Opens the project of the current directory to read its sessions only. Works in a bare
     /// repository.
     pub(super) fn record(&self) -> anyhow::Result<Project> {
-        let project =
-            Project::open_record(&self.dir()?, self.user_dirs()?, self.project_options()?)?;
+        let options = self.options_at_rest()?;
+        let project = Project::open_record(&self.dir()?, self.user_dirs()?, options)?;
         Ok(self.introduce(project))
+    }
+
+    fn options_at_rest(&self) -> anyhow::Result<ProjectOptions> {
+        let runs_nothing = true;
+        Ok(ProjectOptions {
+            runs_nothing,
+            ..self.project_options()?
+        })
     }
 
     /// Warns about ignored settings, and with `-v` describes what is in use.
     fn introduce(&self, mut project: Project) -> Project {
+        if let Some(error) = &project.broken {
+            self.warn(&format!("{error}; the settings in it are ignored"));
+        }
         let ignored = in_use::untrusted_settings(&project)
             .into_iter()
             .chain(in_use::forbidden_settings(&project));
@@ -71,7 +88,10 @@ impl App {
 
     /// Opens the project of the current directory without telling the user anything about it.
     pub(super) fn open(&self) -> anyhow::Result<Project> {
-        let options = self.project_options()?;
+        self.open_with(self.project_options()?)
+    }
+
+    fn open_with(&self, options: ProjectOptions) -> anyhow::Result<Project> {
         if let Some(session) = &options.session {
             session.writable()?;
         }
@@ -147,6 +167,7 @@ impl App {
                 .iter()
                 .map(pair)
                 .collect::<anyhow::Result<_>>()?,
+            runs_nothing: false,
         })
     }
 

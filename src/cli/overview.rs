@@ -18,7 +18,7 @@ pub(super) fn run(app: &mut App) -> anyhow::Result<()> {
         return status::run(status::Args {}, app);
     }
 
-    let project = match app.project() {
+    let project = match app.project_at_rest() {
         Ok(project) => project,
         Err(error) if matches!(error.downcast_ref(), Some(OpenError::None(_))) => {
             app.print(NO_REPOSITORY)?;
@@ -37,7 +37,7 @@ pub(super) fn run(app: &mut App) -> anyhow::Result<()> {
     }
 
     app.print(model(&project))?;
-    status::run(status::Args {}, app)
+    status::show(app, &project)
 }
 
 fn model(project: &Project) -> String {

@@ -104,7 +104,7 @@ fn table(rows: &[SessionRow]) -> String {
 }
 
 fn show_overlaps(app: &App) -> anyhow::Result<()> {
-    let overlaps = overlaps(&app.project()?)?;
+    let overlaps = overlaps(&app.project_at_rest()?)?;
     if app.global.json {
         return app.print_json(&overlaps);
     }

@@ -32,9 +32,12 @@ const AT_WORK: &str = "At work: ";
 const STOPPED: &str = "In progress: ";
 
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<()> {
-    let project = app.project()?;
+    show(app, &app.project_at_rest()?)
+}
+
+pub(super) fn show(app: &App, project: &Project) -> anyhow::Result<()> {
     let hook_troubles = read_errors(&hooks_dir(&project.repository.teddy_dir()));
-    let mut status = history::session_status(&project, hook_troubles, overlap_in_use)?;
+    let mut status = history::session_status(project, hook_troubles, overlap_in_use)?;
     if app.global.json {
         return app.print_json(&status);
     }
@@ -49,7 +52,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<()> {
         return Ok(());
     };
 
-    let mut lines = vec![heading(&project, &session, turn)];
+    let mut lines = vec![heading(project, &session, turn)];
     if let Some(model) = &status.model {
         let line = format!("Model of this session: {}", sanitize_line(model));
         lines.push(StyledLine::plain(&line));
@@ -66,7 +69,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<()> {
             *message = shortened(first, available);
         }
     }
-    let dir = app.dir_in(&project)?;
+    let dir = app.dir_in(project)?;
     lines.extend(toned(&text(&status, turn, &dir)));
     if let Some(width) = width {
         lines = style::wrap_all(lines, width);

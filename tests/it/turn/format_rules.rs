@@ -741,6 +741,55 @@ fn cf3_a_file_has_a_largest_size_and_is_a_mapping() {
     ");
 }
 
+/// Bug: nothing worked after a merge conflict in the file, not even `undo`.
+#[test]
+fn cf2_a_broken_file_of_the_repository_stops_only_what_runs_something() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.write(".teddy/global.context", "**\n");
+    repo.workflow().new_session("one").done();
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    let wrong = "config.yaml, line 1: `replan.max` must be a whole number";
+    for (text, mistake) in [
+        ("agent: x\n<<<<<<< HEAD\nagent: y\n=======\n", " at line "),
+        ("replan: {max: many}\n", wrong),
+    ] {
+        repo.write(".teddy/config.yaml", text);
+        let warning = [mistake, "; the settings in it are ignored"];
+        for args in [
+            &["status"][..],
+            &["log"],
+            &["show"],
+            &["diff"],
+            &["undo"],
+            &["redo"],
+            &["restore", "0"],
+            &["restore", "1"],
+            &["switch", "one"],
+            &["sessions"],
+            &["gc", "-n"],
+        ] {
+            let out = repo.teddy(args);
+            let is_told = warning.iter().all(|part| out.stderr.contains(part));
+            assert!(out.code == 0 && is_told, "{args:?}: {out}");
+            assert_eq!(out.stderr.matches(warning[1]).count(), 1, "{out}");
+        }
+        for args in [
+            &["plan", "-m", "go"][..],
+            &["execute", "-y"],
+            &["land", "-m", "x"],
+            &["compare", "0", "1", "--check", "true"],
+        ] {
+            let out = repo.teddy(args);
+            let error = format!("error: {}", repo.path().join(".teddy").display());
+            assert!(
+                out.code == 1 && out.stderr.contains(&error),
+                "{args:?}: {out}"
+            );
+        }
+    }
+}
+
 #[test]
 fn cf4_what_a_repository_may_not_say_is_left_out_and_named() {
     let repo = TestRepo::new().file(

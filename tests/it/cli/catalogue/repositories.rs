@@ -99,7 +99,8 @@ fn a_wrong_configuration() {
     );
     page.shown(&repo, &["new", "other"]);
     repo.write(".teddy/config.yaml", "agent: [\n");
-    page.refused(&repo, &["status"]);
+    page.shown(&repo, &["status"]);
+    page.refused(&repo, &["plan", "-m", "go"]);
     page.compare("configuration");
 }
 
