@@ -24,6 +24,7 @@ use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::host::env;
 use crate::host::file::{Root, open_regular};
+use crate::text::hint::error_with_hint;
 use crate::text::path::is_foreign_control_dir;
 
 /// Ignored directories with dependencies, which a copy links to unless a setting names them.
@@ -157,7 +158,10 @@ fn included(workspace: &Repository) -> anyhow::Result<Vec<u8>> {
     match Root::open(workspace.workdir())?.read(Path::new(INCLUDE_FILE), MAX_INCLUDE) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error_with_hint(
+            error.to_string(),
+            "correct or remove the file; if a turn wrote it, `teddy undo` takes it back",
+        )),
     }
 }
 

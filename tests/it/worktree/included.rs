@@ -102,6 +102,33 @@ fn patterns_match_inside_ignored_directories_as_in_git() {
 }
 
 #[test]
+fn a_list_that_a_command_broke_is_named_and_undone() {
+    let repo = project();
+    repo.done(&["new", "demo"]);
+    let execute = |plan: &str| repo.teddy(&["execute", plan, "-y", "-c", CHECKOUT]);
+    let hint = "hint: correct or remove the file; if a turn wrote it, `teddy undo` takes it back";
+    for script in [
+        "ln -s /etc/hostname .worktreeinclude",
+        "yes x | head -c 1100000 > .worktreeinclude",
+        "printf '\\377\\n' > .worktreeinclude",
+    ] {
+        repo.put("../break.md", plan("Break", &[self::execute(script)]));
+        execute("../break.md").check(0, &[]);
+        let out = execute("../plan.md");
+        if script.starts_with("printf") {
+            // A pattern is bytes.
+            out.check(0, &[]);
+            repo.done(&["undo"]);
+        } else {
+            out.check(1, &["`.worktreeinclude`", hint]);
+        }
+        repo.done(&["undo"]);
+        execute("../plan.md").check(0, &[]);
+        repo.done(&["undo"]);
+    }
+}
+
+#[test]
 fn a_file_with_a_key_is_copied_only_if_the_settings_name_it() {
     let repo = project();
     let key = "api_token = \"sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEf\"\n";
