@@ -20,7 +20,9 @@ use crate::git::open::OpenError;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::git::{refs, worktree};
-use crate::host::file::{Root, make_dirs, read_regular_text, write_atomic};
+use crate::host::file::{
+    Root, keep_temporary_files_outside, make_dirs, read_regular_text, write_atomic,
+};
 use crate::host::lock::{self, Lock, LockHolder, patience};
 use crate::host::{env, process};
 use crate::model::acting::mcp::McpServer;
@@ -181,6 +183,7 @@ impl Project {
             own.layer,
             Layer::from_pairs(error::CALL, &options.settings)?,
         ])?;
+        keep_temporary_files_outside(&repository.workdir());
         // From here on, child processes do not inherit variables with keys.
         process::withhold_env(usual_keys().chain(settings.key_variables()));
 

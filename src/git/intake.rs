@@ -20,7 +20,7 @@ use anyhow::Context as _;
 
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
-use crate::host::file::make_dirs;
+use crate::host::file::{make_dirs, temporary_parent};
 use crate::host::helper;
 
 /// Maximum size of an object, packed or not.
@@ -67,7 +67,7 @@ pub(super) fn check_links(
         git.arg("--exclude-promisor-objects");
     }
     // A file, because there can be more tips than fit into a command line or a pipe.
-    let mut input = tempfile::tempfile()?;
+    let mut input = tempfile::tempfile_in(temporary_parent())?;
     let tips = tips.into_iter().map(|tip| format!("{tip}\n"));
     let known = known.map(|known| format!("^{known}\n"));
     input.write_all(tips.chain(known).collect::<String>().as_bytes())?;

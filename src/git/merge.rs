@@ -22,6 +22,7 @@ use crate::git::diff;
 use crate::git::object::writer::Sink;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::paths::parent_dirs;
+use crate::host::file::temporary_parent;
 
 /// Maximum size of a file that is merged by line. Three versions of it are in memory.
 const MAX_MERGED: u64 = 32 << 20;
@@ -222,7 +223,7 @@ fn with_index_of_head(repository: &Repository) -> anyhow::Result<(tempfile::Temp
             .0
     };
 
-    let mut file = tempfile::NamedTempFile::new()?;
+    let mut file = tempfile::NamedTempFile::new_in(temporary_parent())?;
     File::from_state(state, file.path().to_owned())
         .write_to(&mut file, Default::default())
         .during("writing an index")?;

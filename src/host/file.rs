@@ -20,8 +20,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, FileType, Mode as Bits, OFlags, Stat};
+use rustix::fs::{Access, AtFlags, FileType, Mode as Bits, OFlags, Stat};
 use rustix::io::Errno;
 
 pub use beneath::{Mounts, open_beneath, openat, uninterrupted};
@@ -37,7 +38,7 @@ pub use write::{
     write_atomic, write_cache, write_link,
 };
 
-use super::fault;
+use super::{env, fault};
 use crate::text::sanitize;
 
 /// An open directory, and access to everything below it.
@@ -441,18 +442,44 @@ pub struct ForeignOwner {
     user: u32,
 }
 
-/// Creates a directory in `TMPDIR` that only this user can read. The error names `TMPDIR`.
+/// The work tree of the project that was opened last.
+static WORK_TREE: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// Keeps temporary files out of a work tree. A command sees its own version of what is there, and a
+/// snapshot would record them.
+pub fn keep_temporary_files_outside(work_tree: &Path) {
+    let work_tree = work_tree.canonicalize().ok();
+    *WORK_TREE.lock().unwrap_or_else(PoisonError::into_inner) = work_tree;
+}
+
+/// Returns the directory for temporary files: `TMPDIR`, if it is an absolute path of a directory
+/// outside the project in which files can be made, else one of the system.
+pub fn temporary_parent() -> PathBuf {
+    let work_tree = WORK_TREE.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_usable = |dir: &PathBuf| {
+        let is_inside = |dir: PathBuf| work_tree.as_ref().is_some_and(|top| dir.starts_with(top));
+        let access = Access::WRITE_OK | Access::EXEC_OK;
+        dir.canonicalize().is_ok_and(|dir| !is_inside(dir))
+            && dir.is_dir()
+            && rustix::fs::access(dir, access).is_ok()
+    };
+    let system = ["/tmp", "/var/tmp"].map(PathBuf::from);
+    let mut dirs = env::dir_var("TMPDIR").into_iter().chain(system);
+    dirs.find(is_usable).unwrap_or_else(|| "/tmp".into())
+}
+
+/// Creates a directory in [`temporary_parent`] that only this user can read. The error names it.
 pub fn temporary_dir() -> io::Result<tempfile::TempDir> {
     prefixed_temporary_dir("teddy-")
 }
 
 pub fn prefixed_temporary_dir(prefix: &str) -> io::Result<tempfile::TempDir> {
+    let parent = temporary_parent();
     let created = tempfile::Builder::new()
         .prefix(prefix)
         .permissions(Permissions::from_mode(PRIVATE))
-        .tempdir();
+        .tempdir_in(&parent);
     created.map_err(|error| {
-        let parent = std::env::temp_dir();
         let kind = error.kind();
         let message = format!(
             "no temporary directory can be made in `{}` (`TMPDIR`): {kind}",

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
+use super::file::temporary_parent;
 use super::{interrupt, process, screen};
 
 const TICK: Duration = Duration::from_millis(10);
@@ -105,7 +106,9 @@ pub fn accompany(command: &mut Command) -> io::Result<ExitStatus> {
 }
 
 pub fn read_manual(page: &[u8]) -> io::Result<ExitStatus> {
-    let mut file = tempfile::Builder::new().suffix(".1").tempfile()?;
+    let mut file = tempfile::Builder::new()
+        .suffix(".1")
+        .tempfile_in(temporary_parent())?;
     file.write_all(page)?;
     let mut command = process::command("man");
     command.arg(file.path());

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::job::{JobEnvironment, ProgramJob};
 use super::settings::ModelConfig;
 use super::{Model, ModelAnswer, ModelError, ModelRequest};
+use crate::host::file::temporary_parent;
 use crate::host::process;
 
 const TIMEOUT: Duration = Duration::from_secs(1800);
@@ -127,7 +128,7 @@ fn input_file(text: &str) -> Result<tempfile::NamedTempFile, ModelError> {
         let mut file = tempfile::Builder::new()
             .prefix("teddy-input-")
             .suffix(".md")
-            .tempfile()?;
+            .tempfile_in(temporary_parent())?;
         file.write_all(text.as_bytes())?;
         Ok(file)
     };

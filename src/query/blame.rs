@@ -17,7 +17,7 @@ use crate::git::object::CommitId;
 use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::host::clock;
-use crate::host::file::{FileKind, Root};
+use crate::host::file::{FileKind, Root, temporary_parent};
 use crate::project::Project;
 use crate::query::log::{LogRow, rows};
 use crate::session::artifact;
@@ -539,7 +539,7 @@ impl LandedFile<'_> {
         let Some(code) = code.find(|code| self.file(*code).is_ok_and(|file| file.is_some())) else {
             return Ok(Vec::new());
         };
-        let mut contents = tempfile::NamedTempFile::new()?;
+        let mut contents = tempfile::NamedTempFile::new_in(temporary_parent())?;
 
         contents.write_all(&bytes)?;
         let oldest = self.positions.last();

@@ -13,7 +13,7 @@ use super::editor::{self, Choices, EditorUse};
 use super::style::{Paint, StyledLine, Tone, block};
 use super::{preview, summary};
 use crate::host::editor::{Editor, MAX_EDITED};
-use crate::host::file::{read_regular_text, temporary_dir};
+use crate::host::file::{read_regular_text, temporary_dir, temporary_parent};
 use crate::host::screen;
 use crate::plan::action::behavior::{Editable, UserEdit};
 use crate::plan::action::{Action, ActionKind};
@@ -470,7 +470,7 @@ pub fn edit_text(editor: &Editor, text: &str) -> io::Result<String> {
     let mut file = tempfile::Builder::new()
         .prefix("teddy-")
         .suffix(".md")
-        .tempfile()?;
+        .tempfile_in(temporary_parent())?;
     writeln!(file, "{text}")?;
     if editor::open_to_change(editor, file.path())? == EditorUse::Window
         // The editor runs in the background, so only the user knows when it is done.

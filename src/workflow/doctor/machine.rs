@@ -7,6 +7,7 @@ use super::{HealthCheck, Patient, display_path};
 use crate::config::settings::{Backend, Sandbox};
 use crate::git::command::git_in;
 use crate::git::worktree;
+use crate::host::file::temporary_parent;
 use crate::host::machine::{DiskSpace, disk_space};
 use crate::host::sandbox::{Availability, availability};
 use crate::host::shell::Shell;
@@ -303,13 +304,9 @@ fn list_dirs(patient: &Patient) -> Vec<(&'static str, PathBuf)> {
     };
     let others = [
         ("the worktrees of sessions", worktrees),
-        ("temporary files", temporary_dir()),
+        ("temporary files", temporary_parent()),
     ];
     repository.into_iter().chain(others).collect()
-}
-
-fn temporary_dir() -> PathBuf {
-    env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
 }
 
 fn check_space(space: &DiskSpace, location: &str) -> HealthCheck {

@@ -18,7 +18,7 @@ use crate::git::snapshot;
 use crate::git::worktree::moved::{Before, keep_unstored};
 use crate::git::worktree::private::ImportedCommits;
 use crate::git::worktree::{Extent, SessionWorktree};
-use crate::host::file::FileMode;
+use crate::host::file::{FileMode, temporary_parent};
 use crate::host::overlay::path_in_overlay;
 use crate::host::sandbox::Network;
 use crate::host::shell::{self, Script, Shell};
@@ -512,7 +512,7 @@ impl Tools for PlanTools<'_> {
         let dirs = CommandDirs {
             worktree: &in_view(self.worktree),
             cwd: &in_view(&script.cwd),
-            temporary: &std::env::temp_dir(),
+            temporary: &temporary_parent(),
             workspace: self.project.repository.workdir(),
         };
         let hint = confine::explain_failure(policy, &dirs, &finished);

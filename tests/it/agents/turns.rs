@@ -5,7 +5,7 @@ use teddy::host::sandbox::{Availability, availability};
 use crate::plans::{create, plan};
 use crate::screen::Screen;
 use crate::scripted_agent::{scripted_agent, scripted_command, use_scripted_agent};
-use crate::support::TestRepo;
+use crate::support::{Output, TestRepo};
 
 /// A project whose model is an ACP agent that does this work.
 fn project(work: &str) -> TestRepo {
@@ -106,6 +106,40 @@ fn an_ignored_file_of_the_users_is_not_in_the_plan_of_an_agent_that_lifts_the_ru
         [".gitignore", "my.log", "new.txt"].map(|path| repo.read(path)),
         ["", "mine\n", "new\n"]
     );
+}
+
+/// Bug: below the project, the pipe of the agent was another one in the overlay, and it read nothing.
+#[test]
+fn an_agent_and_a_command_get_their_input_whatever_the_folder_for_temporary_files_is() {
+    let repo = project("echo new > new.txt; message 'Made it.'");
+    repo.put(
+        repo.beside("two.md"),
+        plan("Make two", &[create("two.txt", "2\n")]),
+    );
+    let two = repo.beside("two.md");
+    let model = format!(
+        "models.two={{kind: command, run: [sh, -c, \"grep -q 'rework it' && cat {}\"]}}",
+        two.display()
+    );
+    std::fs::create_dir(repo.path().join("tmp")).unwrap();
+    let inside = repo.path().join("tmp");
+    let dirs = ["", "tmp", "/nowhere", inside.to_str().unwrap()];
+    for (at, dir) in dirs.into_iter().enumerate() {
+        let session = format!("s{at}");
+        repo.done(&["new", &session]);
+        for model in [&[][..], &["-c", &model, "--model", "two"]] {
+            let args = [&["plan", "-m", "rework it"][..], model].concat();
+            let mut command = repo.teddy_command(&args);
+            command.current_dir(repo.path()).env("TMPDIR", dir);
+            let out = Output::of(&mut command);
+            assert_eq!(out.code, 0, "{dir}: {out}");
+        }
+        let mut command = repo.teddy_command(&["execute", "-y"]);
+        command.current_dir(repo.path()).env("TMPDIR", dir);
+        Output::of(&mut command).check(0, &[]);
+        repo.done(&["undo"]);
+    }
+    assert_eq!(std::fs::read_dir(inside).unwrap().count(), 0);
 }
 
 /// Regression: half of the work was applied with `-y`, and nothing said so.

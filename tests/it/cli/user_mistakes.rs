@@ -398,7 +398,7 @@ fn a_result_that_cannot_be_written_is_a_failure() {
 }
 
 #[test]
-fn a_missing_folder_for_temporary_files_is_named() {
+fn a_missing_folder_for_temporary_files_is_replaced() {
     let repo = TestRepo::new();
     std::fs::write(repo.beside("plan.md"), plan("Run", &[execute("true")])).unwrap();
     let out = Output::of(
@@ -406,11 +406,7 @@ fn a_missing_folder_for_temporary_files_is_named() {
             .env("TMPDIR", "/nowhere")
             .current_dir(repo.path()),
     );
-    let said = format!("{}{}", out.stdout, out.stderr);
-    assert!(
-        said.contains("no temporary directory can be made in `/nowhere` (`TMPDIR`)"),
-        "{out}"
-    );
+    out.check(0, &["turn 1 executed"]);
 }
 
 #[test]
