@@ -24,6 +24,7 @@ use gix::worktree::stack::{self, Platform};
 use super::ENCODING;
 use super::wide::Wide;
 use crate::git::During;
+use crate::git::reclean::is_attributes;
 
 const AT_ONCE: Options = Options {
     can_delay: Delay::Forbid,
@@ -71,6 +72,11 @@ impl<'repo> Converter<'repo> {
         mut bytes: impl Read,
         index: &State,
     ) -> anyhow::Result<Option<Vec<u8>>> {
+        if is_attributes(path) {
+            return self
+                .without_encoding(path)?
+                .to_git_with_gix(path, bytes, index);
+        }
         let Some(encoding) = self.wide(path)? else {
             return self.to_git_with_gix(path, bytes, index);
         };
@@ -93,6 +99,11 @@ impl<'repo> Converter<'repo> {
         path: &[u8],
         blob: &[u8],
     ) -> anyhow::Result<Option<Vec<u8>>> {
+        if is_attributes(path) {
+            return self
+                .without_encoding(path)?
+                .to_worktree_with_gix(path, blob);
+        }
         let Some(encoding) = self.wide(path)? else {
             return self.to_worktree_with_gix(path, blob);
         };
@@ -108,6 +119,9 @@ impl<'repo> Converter<'repo> {
 
     /// Returns the encoding of a path if it is UTF-16 or UTF-32.
     pub(super) fn wide(&mut self, path: &[u8]) -> anyhow::Result<Option<Wide>> {
+        if is_attributes(path) {
+            return Ok(None);
+        }
         self.first_of(path, [ENCODING], |state| match state {
             StateRef::Value(name) => Wide::from_name(name.as_bstr()),
             _ => None,
@@ -155,6 +169,12 @@ impl<'repo> Converter<'repo> {
             Some(()) => self.only(path, &[DRIVER], " -text").map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Returns a converter for an attributes file. git reads it as it is, so what it says of the other
+    /// files would not hold if it was left out of a turn, or encoded, for what it says of itself.
+    fn without_encoding(&mut self, path: &[u8]) -> anyhow::Result<Converter<'repo>> {
+        self.only(path, &[&[DRIVER], &OF_TEXT[..]].concat(), "")
     }
 
     /// Returns a converter for which a path has only these attributes, and others as written.

@@ -3,7 +3,7 @@
 
 use teddy::workflow::restore::{OnOverlap, RestoreOptions};
 
-use crate::plans::{create, plan, replace};
+use crate::plans::{create, execute, plan, replace};
 use crate::support::overlay;
 use crate::support::{Output, TestRepo};
 
@@ -292,4 +292,25 @@ fn utf_16_with_the_higher_byte_first_is_recorded_as_git_stores_it() {
         std::fs::read(repo.path().join("e.rc")).unwrap(),
         big("a\nb\n")
     );
+}
+
+/// Bug: attributes with an encoding for all files were left out of the turn themselves, and its other
+/// files were garbled.
+#[test]
+fn attributes_that_a_command_writes_are_never_encoded() {
+    for (encoding, text) in [("UTF-16", "keep\n"), ("UTF-16BE", "kee\n")] {
+        let repo = TestRepo::new().file("a.txt", "keep\n");
+        repo.commit("init");
+        repo.done(&["new", "demo"]);
+        let attributes = format!("* working-tree-encoding={encoding}\n");
+        let script = format!(
+            "printf '{}' > .gitattributes; echo kee > a.txt",
+            attributes.trim_end().to_owned() + "\\n"
+        );
+        repo.run_plan(&plan("Encode", &[execute(&script)]));
+        assert_eq!(repo.read(".gitattributes"), attributes);
+        assert_eq!(repo.read("a.txt"), text, "{encoding}");
+        repo.done(&["undo"]);
+        assert_eq!(repo.read("a.txt"), "keep\n", "{encoding}");
+    }
 }
