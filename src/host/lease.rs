@@ -146,7 +146,7 @@ mod tests {
                 }
             });
             let mut writers = 0;
-            for _ in 0..2000 {
+            for _ in 0..500 {
                 std::fs::write(&path, "x").unwrap();
                 let of = Writers::of(Arc::new(File::open(&path).unwrap()));
                 writers += usize::from(of.are_present());

@@ -344,7 +344,7 @@ mod rewrite_tests {
     fn random_a_foreign_commit_is_read_or_refused() {
         let sample = Sample::new();
         let config = ProptestConfig {
-            cases: 300,
+            cases: 100,
             failure_persistence: None,
             rng_seed: proptest::test_runner::RngSeed::Fixed(7),
             ..ProptestConfig::default()

@@ -78,7 +78,7 @@ fn cases() -> ProptestConfig {
     let count = crate::host::env::var("TEDDY_LAW_CASES").and_then(|text| text.parse().ok());
     ProptestConfig {
         failure_persistence: None,
-        ..ProptestConfig::with_cases(count.unwrap_or(300))
+        ..ProptestConfig::with_cases(count.unwrap_or(100))
     }
 }
 

@@ -121,7 +121,7 @@ fn rp17_a_plan_that_is_cut_off_is_read_as_whole_actions_or_not_at_all() {
         let plan = DamagedPlan::new(&corpus, &mut dice);
         let text = plan.text();
         let ends: Vec<usize> = text.char_indices().map(|(end, _)| end).collect();
-        for _ in 0..50 {
+        for _ in 0..20 {
             let end = ends[dice.roll(ends.len())];
             // A program that prints an answer can terminate its last line.
             let cut = [&text[..end], dice.pick(&["", "\n"])].concat();
@@ -140,7 +140,7 @@ fn rp17_a_plan_that_is_cut_off_is_read_as_whole_actions_or_not_at_all() {
 fn rp16_a_closer_that_is_invented_beside_a_line_that_is_nearly_one_is_in_doubt() {
     let mut dice = Dice(0x7EDD_9000_0000_0005);
     let corpus = Corpus::own(&mut dice);
-    for round in 0..700 {
+    for round in 0..210 {
         let mut plan = DamagedPlan::new(&corpus, &mut dice);
         let slip = SLIPS[round % SLIPS.len()];
         let text = plan.damaged(&[slip], &mut dice);
@@ -183,7 +183,7 @@ fn promise_d10_no_spelling_makes_a_damaged_plan_mean_something_else() {
     let mut dice = Dice(0x7EDD_9000_0000_0003);
     let corpus = Corpus::own(&mut dice);
     let (mut all, mut read) = (0, 0);
-    for round in 0..520 {
+    for round in 0..208 {
         let mut plan = DamagedPlan::new(&corpus, &mut dice);
         let mut damages = vec![ALL[round % ALL.len()]];
         damages.extend((0..dice.roll(2)).map(|_| ALL[dice.roll(ALL.len())]));

@@ -398,7 +398,7 @@ fn choices() -> impl Strategy<Value = Vec<usize>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn promise_d10_a_plan_is_the_same_in_every_spelling(plan in plan().prop_map(tame), all in choices()) {

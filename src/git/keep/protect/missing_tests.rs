@@ -56,7 +56,7 @@ fn expected(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(80))]
 
     #[test]
     fn what_is_beyond_is_what_a_comparison_of_every_path_finds(

@@ -138,7 +138,7 @@ fn remarks(dice: &mut Dice, mark: &str, len: usize) -> String {
 #[test]
 fn rp15_remarks_behind_a_whole_block_are_never_a_part_of_it() {
     let mut dice = Dice(0x7EDD_9000_0000_0003);
-    for _ in 0..1500 {
+    for _ in 0..300 {
         let Remarked { text, block } = remarked(&mut dice);
         let Reading {
             repaired,

@@ -185,7 +185,7 @@ no place in the file is like it (copy the lines to change from the file as they 
 
 #[test]
 fn no_more_pairs_that_fail_are_explained_than_are_shown() {
-    let texts: Vec<(String, String)> = (0..3_000)
+    let texts: Vec<(String, String)> = (0..600)
         .map(|n| (format!("missing {n};\n"), format!("lost {n};\n")))
         .collect();
     let pairs: Vec<(&str, &str)> = texts
@@ -198,10 +198,7 @@ fn no_more_pairs_that_fail_are_explained_than_are_shown() {
         .simulation;
     let is_short = |wrong: &&Diagnostic| wrong.message.ends_with("does not fit");
     let short = all.diagnostics.iter().filter(is_short).count();
-    assert_eq!(
-        (all.diagnostics.len(), short),
-        (3_000, 3_000 - MAX_MISTAKES)
-    );
+    assert_eq!((all.diagnostics.len(), short), (600, 600 - MAX_MISTAKES));
 
     let simulation = validate(&plan, &snapshot()).expect("the snapshot is there");
     assert_eq!(simulation.diagnostics.len(), MAX_MISTAKES + 1);
