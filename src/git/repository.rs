@@ -1,6 +1,7 @@
 //! The repository handle: directories, configuration, and git commands for it.
 
 use std::cell::Cell;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,6 +16,7 @@ use super::refs::choose;
 use super::refs::store::RefStore;
 use super::snapshot::loaded::Loaded;
 use crate::host::env;
+use crate::host::file::{FileKind, Root};
 
 /// An open repository. A bare one is read-only.
 pub struct Repository {
@@ -74,6 +76,12 @@ impl Repository {
     /// Returns the canonical top of the worktree; for a bare repository, its git directory.
     pub fn workdir(&self) -> &Path {
         &self.workdir
+    }
+
+    /// Returns the type of one of the user's files. There is none beyond a link.
+    pub fn kind_on_disk(&self, path: &[u8]) -> Option<FileKind> {
+        let top = Root::open(&self.workdir).ok()?;
+        top.kind(Path::new(OsStr::from_bytes(path))).ok()?
     }
 
     pub fn git_dir(&self) -> &Path {

@@ -39,8 +39,8 @@ use crate::workflow::user::User;
 use crate::workspace::complete::{Completed, SessionMove};
 use crate::workspace::draft_transfer::{self, TransferScope};
 use crate::workspace::drift::{
-    TurnName, add_missing, compared_turn, find_missing_changes, find_unapplied, taken_from_others,
-    taken_of, turn_tree,
+    TurnName, WhyMissing, add_missing, compared_turn, find_missing_changes, find_unapplied,
+    taken_from_others, taken_of, turn_tree,
 };
 use crate::workspace::file_move::{FileMove, find_conflict_markers};
 use crate::workspace::files_turn::FilesTurn;
@@ -366,6 +366,12 @@ impl FittedRestore<'_> {
             let (turn, stack) = (&restore.turn, &restore.stack);
             let older = taken_back_before(&checkout, stacks, turn, stack, self.files.to)?;
             add_missing(&mut result.missing, older);
+        }
+        for missing in &mut result.missing {
+            // What this restore deletes is still on disk.
+            if missing.why == WhyMissing::Ignored && result.deleted.contains(&missing.path) {
+                missing.why = WhyMissing::Deleted;
+            }
         }
         // A file that is gone and that no turn changed is not kept.
         for change in own.iter().filter(|change| change.new.is_none()) {

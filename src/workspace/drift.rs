@@ -5,8 +5,6 @@
 //! than that is not explained.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
 
 use serde::Serialize;
 
@@ -14,6 +12,7 @@ use crate::git::diff::{self, TreeChange};
 use crate::git::merge::merge_path;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
+use crate::host::file::FileKind;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::session::publication::{Delta, Stack};
@@ -480,11 +479,8 @@ pub fn find_missing_changes(
 }
 
 pub fn why_missing(checkout: &Checkout<'_>, tip: &Turn, path: &[u8]) -> anyhow::Result<WhyMissing> {
-    let on_disk = checkout.repository.workdir().join(OsStr::from_bytes(path));
-    if on_disk
-        .symlink_metadata()
-        .is_ok_and(|metadata| !metadata.is_dir())
-    {
+    let kind = checkout.repository.kind_on_disk(path);
+    if kind.is_some_and(|kind| kind != FileKind::Dir) {
         return Ok(WhyMissing::Ignored);
     }
     let is_committed = checkout

@@ -16,6 +16,7 @@ use crate::git::reclean::{alike, is_attributes, reclean};
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::git::{diff, snapshot};
+use crate::host::file::FileKind;
 use crate::project::Project;
 use crate::session::draft::Draft;
 use crate::workspace::file_move::FileMove;
@@ -394,7 +395,7 @@ pub(super) fn find_hidden(
             if !absent.contains(&change.path) {
                 continue;
             }
-            if is_file(&kind_on_disk(repository, &change.path)) {
+            if is_file(repository, &change.path) {
                 if !limits.is_secret(&change.path) {
                     hidden.at_paths.insert(change.path);
                 }
@@ -429,7 +430,7 @@ pub(super) fn find_blocked(
             continue;
         }
 
-        let candidates = match is_file(&kind_on_disk(repository, &change.path)) {
+        let candidates = match is_file(repository, &change.path) {
             true if snapshot::are_paths_unchanged(
                 repository,
                 to,
@@ -472,7 +473,7 @@ fn required_in_snapshot(
 fn file_above(repository: &Repository, path: &[u8]) -> Option<Vec<u8>> {
     let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     let mut above = ends.map(|(end, _)| &path[..end]);
-    let file = above.find(|dir| is_file(&kind_on_disk(repository, dir)));
+    let file = above.find(|dir| is_file(repository, dir));
     file.map(<[u8]>::to_vec)
 }
 
@@ -501,7 +502,7 @@ fn first_below(repository: &Repository, tree: TreeId, dir: &[u8]) -> anyhow::Res
 fn each_below(repository: &Repository, dir: &[u8], meet: &mut dyn FnMut(Vec<u8>) -> bool) -> bool {
     let top = repository.workdir();
     let mut waiting: Vec<PathBuf> = Vec::new();
-    if kind_on_disk(repository, dir).is_some_and(|kind| kind.is_dir()) {
+    if repository.kind_on_disk(dir) == Some(FileKind::Dir) {
         waiting.push(Path::new(OsStr::from_bytes(dir)).to_owned());
     }
 
@@ -524,14 +525,9 @@ fn each_below(repository: &Repository, dir: &[u8], meet: &mut dyn FnMut(Vec<u8>)
     true
 }
 
-fn is_file(kind: &Option<std::fs::FileType>) -> bool {
-    kind.is_some_and(|kind| !kind.is_dir())
-}
-
-/// `None` if the path does not exist.
-fn kind_on_disk(repository: &Repository, path: &[u8]) -> Option<std::fs::FileType> {
-    let path = repository.workdir().join(OsStr::from_bytes(path));
-    Some(path.symlink_metadata().ok()?.file_type())
+fn is_file(repository: &Repository, path: &[u8]) -> bool {
+    let kind = repository.kind_on_disk(path);
+    kind.is_some_and(|kind| kind != FileKind::Dir)
 }
 
 #[cfg(test)]

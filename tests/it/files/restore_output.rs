@@ -1,6 +1,8 @@
 //! What `restore`, `undo` and `redo` print.
 
 use super::restore::three_turns;
+use crate::plans::{edit, plan};
+use crate::support::TestRepo;
 
 #[test]
 fn a_file_with_own_edits_is_reported_as_merged() {
@@ -102,5 +104,69 @@ fn what_was_kept_is_counted_where_there_is_something() {
 
     --- stderr
     Your files match turn 3: 1 file changed, 1 of your own kept.
+    ");
+}
+
+/// Bug: the files beyond the link counted as ignored, and the undo as blocked by one of them.
+#[test]
+fn a_directory_that_became_a_link_has_no_files() {
+    let repo = TestRepo::new().file("d/f.txt", "1\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.workflow().add(&["d/f.txt"]);
+    repo.run_plan(&plan("Edit f", &[edit("d/f.txt", "1", "2")]));
+    std::fs::rename(repo.path().join("d"), repo.path().join("dd")).unwrap();
+    std::os::unix::fs::symlink("dd", repo.path().join("d")).unwrap();
+    insta::assert_snapshot!(repo.teddy(&["status"]).shown(&repo), @"
+    Session demo, turn 1, on branch main
+    Ready for turn 2
+    Your files match turn 1 except for 1 file:
+      d/f.txt: deleted since by you; `teddy restore 1 --exact d/f.txt` restores it
+    2 files changed since:
+      d
+      dd/f.txt
+    --- stderr
+    Next: teddy '<what you want>'
+    exit code 0
+    ");
+    insta::assert_snapshot!(repo.teddy(&["undo", "--theirs"]).shown(&repo), @"
+    write d/f.txt
+    delete d
+    keep dd/f.txt
+    --- stderr
+    Your files match turn 0: 2 files changed, 1 of your own kept.
+    exit code 0
+    ");
+    assert_eq!(
+        (repo.read("d/f.txt"), repo.read("dd/f.txt")),
+        ("1\n".into(), "2\n".into())
+    );
+}
+
+/// Bug: the file counted as ignored by git, because it was still on disk.
+#[test]
+fn a_file_that_an_undo_deletes_is_not_ignored() {
+    let repo = TestRepo::new().file("f.txt", "1\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.workflow().add(&["f.txt"]);
+    repo.run_plan(&plan("Edit f", &[edit("f.txt", "1", "2")]));
+    repo.remove("f.txt");
+    repo.done(&["restore", "0", "--exact", "-y"]);
+    insta::assert_snapshot!(repo.teddy(&["undo"]).shown(&repo), @"
+    delete f.txt
+    --- stderr
+    Your files match turn 1 except for 1 file: 1 file changed.
+    f.txt: deleted since by you; `teddy restore 1 --exact f.txt` restores it
+    exit code 0
+    ");
+    insta::assert_snapshot!(repo.teddy(&["status"]).shown(&repo), @"
+    Session demo, turn 3, on branch main
+    Ready for turn 4
+    Your files match turn 3 except for 1 file:
+      f.txt: deleted since by you; `teddy restore 1 --exact f.txt` restores it
+    --- stderr
+    Next: teddy '<what you want>'
+    exit code 0
     ");
 }
