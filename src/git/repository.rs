@@ -293,7 +293,7 @@ mod tests {
 
     fn config() -> ProptestConfig {
         ProptestConfig {
-            cases: 200,
+            cases: 60,
             failure_persistence: None,
             rng_seed: RngSeed::Fixed(11),
             ..ProptestConfig::default()
