@@ -5,7 +5,7 @@
 //! the user staged. It takes `index.lock` like git, writes the new index next to the old one and
 //! renames it. The lock is a hard link to a file of ours: recovery can tell it from another git's lock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -78,7 +78,10 @@ impl<'a> NewIndex<'a> {
 
         let changes = diff::changes(repository, before, after)?;
         let entries = changes.iter().map(|change| (&change.path, &change.new));
+        let kept = changes.iter().filter(|change| change.new.is_some());
+        let marks = Marks::of(repository, &path, kept.map(|change| &change.path))?;
         set(repository, &path, entries)?;
+        marks.set(repository, &path)?;
         refresh(repository, &path)?;
         // Flushed before the rename, or a power cut leaves an empty index.
         Ok(sync_open_file(&std::fs::File::open(&path)?)?)
@@ -214,6 +217,55 @@ fn set<'e>(
     run_with_input(&mut git, &removed, "write the index").map(drop)
 }
 
+/// Paths with marks of the user's, each terminated by NUL. A changed entry would lose them.
+#[derive(Default)]
+struct Marks {
+    skip_worktree: Vec<u8>,
+    assume_unchanged: Vec<u8>,
+}
+
+impl Marks {
+    fn of<'p>(
+        repository: &Repository,
+        index: &Path,
+        paths: impl Iterator<Item = &'p Vec<u8>>,
+    ) -> anyhow::Result<Marks> {
+        let paths: BTreeSet<&[u8]> = paths.map(Vec::as_slice).collect();
+        let mut git = git_on(repository, index)?;
+        let list = run_checked(git.args(["ls-files", "-v", "-z"]), "list the index")?;
+        let mut marks = Marks::default();
+        for line in list.split_inclusive(|byte| *byte == 0) {
+            let [tag, b' ', path @ .., 0] = line else {
+                continue;
+            };
+            if !paths.contains(path) {
+                continue;
+            }
+            if tag.eq_ignore_ascii_case(&b'S') {
+                marks.skip_worktree.extend_from_slice(&line[2..]);
+            }
+            if tag.is_ascii_lowercase() {
+                marks.assume_unchanged.extend_from_slice(&line[2..]);
+            }
+        }
+        Ok(marks)
+    }
+
+    fn set(&self, repository: &Repository, index: &Path) -> anyhow::Result<()> {
+        for (mark, paths) in [
+            ("--skip-worktree", &self.skip_worktree),
+            ("--assume-unchanged", &self.assume_unchanged),
+        ] {
+            if !paths.is_empty() {
+                let mut git = git_on(repository, index)?;
+                git.args(["update-index", mark, "-z", "--stdin"]);
+                run_with_input(&mut git, paths, "mark entries of the index")?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Compares the entries of an index with the files, as `git status` does.
 fn refresh(repository: &Repository, index: &Path) -> anyhow::Result<()> {
     // It exits with 1 if a file differs.
@@ -235,6 +287,8 @@ fn difference(
     tree: TreeId,
 ) -> anyhow::Result<BTreeMap<Vec<u8>, [Option<TreeEntry>; 2]>> {
     let mut git = git_on(repository, index)?;
+    // A sparse index has entries for whole directories.
+    git.args(["-c", "index.sparse=false"]);
     git.args(["diff-index", "--cached", "--raw", "-z", "--no-renames"])
         .args(["--no-abbrev", "--ignore-submodules=none"])
         .arg(tree.to_string());
@@ -264,10 +318,11 @@ fn entries(line: &[u8]) -> anyhow::Result<[Option<TreeEntry>; 2]> {
 fn entry(mode: &str, id: &str) -> anyhow::Result<Option<TreeEntry>> {
     let mode = match mode {
         "000000" => return Ok(None),
+        "100644" => EntryMode::File,
         "100755" => EntryMode::Executable,
         "120000" => EntryMode::Link,
         "160000" => EntryMode::Gitlink,
-        _ => EntryMode::File,
+        _ => anyhow::bail!("the index has an entry of the unknown mode {mode}"),
     };
     let id = gix::ObjectId::from_hex(id.as_bytes())?;
     Ok(Some(TreeEntry { mode, id }))

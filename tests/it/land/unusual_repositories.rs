@@ -87,6 +87,24 @@ fn an_index_keeps_its_format() {
     );
 }
 
+/// Bug: a landing dropped the marks, and the next `git commit -a` had the local line.
+#[test]
+fn marks_of_the_index_outlive_a_landing() {
+    for (mark, tag) in [("--skip-worktree", "S"), ("--assume-unchanged", "h")] {
+        let repo = TestRepo::new().file("conf", "1\n2\n3\n4\n5\n6\n7\n8\n");
+        repo.commit("init");
+        repo.write("conf", "1\n2\n3\n4\n5\n6\n7\nlocal\n");
+        repo.done(&["new", "demo"]);
+        repo.git(&["update-index", mark, "conf"]);
+        repo.workflow().add(&["conf"]);
+        repo.run_plan(&plan("Edit", &[edit("conf", "1", "one")]));
+        repo.done(&["land", "-m", "Land"]);
+        assert_eq!(repo.git(&["ls-files", "-v"]), format!("{tag} conf"));
+        assert_eq!(status(&repo), "");
+        assert!(repo.read("conf").starts_with("one\n"));
+    }
+}
+
 #[test]
 fn a_sparse_checkout_stays_sparse() {
     let repo = project();
@@ -99,6 +117,26 @@ fn a_sparse_checkout_stays_sparse() {
     lands(&repo);
     assert!(!repo.path().join("far").exists());
     assert_eq!(repo.git(&["show", "HEAD:far/away.txt"]), "far");
+}
+
+/// Bug: the commit had the tree of a new directory outside of the sparse checkout as a file.
+#[test]
+fn a_new_directory_outside_of_a_sparse_checkout_lands() {
+    let repo = TestRepo::new()
+        .file("src/a.txt", "a\n")
+        .file("docs/c/b.txt", "b\n");
+    repo.commit("init");
+    repo.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "src"]);
+    repo.done(&["new", "demo"]);
+    let script = "mkdir -p new/sub && echo n > new/sub/n.txt && echo x >> src/a.txt";
+    repo.run_plan(&plan("Add", &[execute(script)]));
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(
+        (changed(&repo), status(&repo)),
+        ("A\tnew/sub/n.txt\nM\tsrc/a.txt".to_owned(), String::new())
+    );
+    repo.git(&["fsck", "--strict"]);
+    assert_eq!(repo.git(&["ls-files", "new"]), "new/sub/n.txt");
 }
 
 #[test]
