@@ -111,8 +111,9 @@ impl LandingNote {
         };
         let commit = repository.commit(*first)?;
         // The user can remove the trailers in the editor. After git reported success, the first
-        // commit on `parent` is ours even so.
-        if !succeeded && !has_turns(&commit.message, &intended.turns) {
+        // commit on `parent` is ours even so, except if another one came between.
+        let is_own = |id: CommitId| LandingNote::is_own(repository, intended, id);
+        if !is_own(*first)? && (!succeeded || is_own(*newest)?) {
             return Ok(None);
         }
 
@@ -133,6 +134,16 @@ impl LandingNote {
             intended,
         };
         Ok(Some((created, *newest)))
+    }
+
+    /// Whether a commit has the trailers of an intended one.
+    pub fn is_own(
+        repository: &Repository,
+        intended: &IntendedCommit,
+        commit: CommitId,
+    ) -> anyhow::Result<bool> {
+        let message = repository.commit(commit)?.message;
+        Ok(has_turns(&message, &intended.turns))
     }
 }
 

@@ -20,6 +20,7 @@ use crate::git::ignore::rule_for;
 use crate::git::keep::durable::note_written;
 use crate::git::keep::pack::private_blobs;
 use crate::git::object::{CommitId, TreeId};
+use crate::git::refs::{self, MoveError};
 use crate::git::repository::Repository;
 use crate::git::user_git::{git_for, silent_git, silent_git_for, user_git};
 use crate::host::file::{read_regular, read_regular_text};
@@ -170,10 +171,20 @@ impl<'a> LandingDir<'a> {
             true => Foreground::Terminal,
             false => Foreground::Watched,
         };
+        self.check_unmoved(request)?;
         let status = foreground::run(&mut git, keys).context("cannot start `git commit`")?;
         // git does not flush what it wrote, and our next ref can depend on it.
         note_written();
         Ok(status)
+    }
+
+    /// git commits on what HEAD is when it starts. Anything but the parent would lose its changes.
+    fn check_unmoved(&self, request: &CommitRequest<'_>) -> anyhow::Result<()> {
+        let is_own = request.site == CommitSite::NewBranch;
+        match moved(self.repository, request.branch, request.parent)? {
+            Some(error) if !is_own => Err(error.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the tree that a hook which refused the commit left in the files to be committed.
@@ -373,6 +384,36 @@ pub fn remove(repository: &Repository, dir: &Path) {
         }
     }
     let _ = std::fs::remove_dir_all(dir);
+}
+
+/// Returns the error if HEAD is not on this branch, or this commit, any more.
+pub fn moved(
+    repository: &Repository,
+    branch: &str,
+    commit: Option<CommitId>,
+) -> anyhow::Result<Option<MoveError>> {
+    let current = refs::branch(repository)?.unwrap_or_default();
+    let name = match branch.strip_prefix("refs/heads/") == Some(&current) {
+        true if refs::head(repository)? == commit => return Ok(None),
+        true => branch,
+        false => "HEAD",
+    };
+    Ok(Some(MoveError::Moved {
+        name: name.to_owned(),
+    }))
+}
+
+/// Takes the newest commit off a branch again, unless the branch has moved.
+pub fn take_back(
+    repository: &Repository,
+    branch: &str,
+    commit: CommitId,
+    parent: CommitId,
+) -> anyhow::Result<()> {
+    let mut git = silent_git_for(repository)?;
+    git.args(["update-ref", "-m", "teddy land: take back", branch]);
+    git.args([parent.to_string(), commit.to_string()]);
+    run_checked(&mut git, "take the commit back").map(drop)
 }
 
 /// Returns the commits between two positions of a branch, oldest first; none if the branch did not

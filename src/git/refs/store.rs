@@ -61,6 +61,7 @@ impl MoveError {
         };
         let log = match name.strip_prefix(BRANCHES) {
             Some(branch) => format!("git log {}", shell_word(branch.as_bytes())),
+            None if name == "HEAD" => "git status".to_owned(),
             None => "teddy log".to_owned(),
         };
         Some(format!("`{log}` shows it; run the command again"))

@@ -6,10 +6,10 @@ use std::collections::HashMap;
 
 use crate::git::diff;
 use crate::git::land::branch::Target;
-use crate::git::land::commit::{CommitRequest, CommitSite, LandingDir, Verify};
+use crate::git::land::commit::{CommitRequest, CommitSite, LandingDir, Verify, moved, take_back};
 use crate::git::land::shared::{SharedChanges, SharedState, restore_branch, restore_stash};
 use crate::git::object::{CommitId, TreeId};
-use crate::git::refs::{self, MoveError};
+use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::host::{fault, interrupt};
 use crate::project::Project;
@@ -141,9 +141,14 @@ impl LandingRun<'_> {
             );
             // A refused commit does not move the branch: a hook or another process did.
             let is_moved = refs::read(repository, &self.landing.branch)? != at.head;
-            if is_moved && self.target.is_current {
-                let name = self.landing.branch.clone();
-                return Err(MoveError::Moved { name }.into());
+            if self.target.is_current
+                && (is_moved || status.success())
+                && let Some(error) = moved(repository, &self.landing.branch, at.head)?
+            {
+                if let Some(newest) = now.filter(|_| status.success()) {
+                    self.take_back(&intended, tree, newest)?;
+                }
+                return Err(error.into());
             }
             anyhow::ensure!(
                 !status.success(),
@@ -165,6 +170,24 @@ impl LandingRun<'_> {
             }
         }
         unreachable!("every round commits, repairs or fails")
+    }
+
+    /// Takes a commit of this tree back that git made on one of somebody else: their changes are not in it.
+    fn take_back(
+        &self,
+        intended: &IntendedCommit,
+        tree: TreeId,
+        newest: CommitId,
+    ) -> anyhow::Result<()> {
+        let repository = &self.project.repository;
+        let (branch, commit) = (refs::branch(repository)?, repository.commit(newest)?);
+        let is_own = commit.tree == tree && LandingNote::is_own(repository, intended, newest)?;
+        match (branch, commit.parents.first()) {
+            (Some(branch), Some(parent)) if is_own => {
+                take_back(repository, &format!("refs/heads/{branch}"), newest, *parent)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn follow(&mut self, old: TreeId, new: TreeId, user: &mut dyn User) -> anyhow::Result<()> {

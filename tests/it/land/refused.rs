@@ -2,6 +2,7 @@
 
 use crate::support::landing::land_as;
 use serde_json::json;
+use std::os::unix::fs::PermissionsExt as _;
 use teddy::workflow::land::LandOptions;
 use teddy::workflow::restore::OnOverlap;
 
@@ -306,6 +307,69 @@ fn a_branch_that_moved_concurrently_is_not_overwritten() {
     std::fs::remove_file(repo.path().join(".git/hooks/pre-commit")).unwrap();
     repo.workflow().land(&land_as("Land")).done();
     assert_eq!(status(&repo), "");
+}
+
+/// Bug: the landing was put on top of what came between, with a tree that had nothing of it.
+#[test]
+fn what_another_git_commits_or_checks_out_meanwhile_is_not_reverted() {
+    let theirs = "git commit -q --allow-empty -m theirs";
+    let elsewhere = "git checkout -q -b side && git commit -q --allow-empty -m theirs";
+    // Before our git starts, and after the last look.
+    for (script, at_point) in [
+        (theirs, true),
+        (elsewhere, true),
+        (theirs, false),
+        (elsewhere, false),
+    ] {
+        let repo = three_turns();
+        let program = repo.beside("bin/git");
+        std::fs::create_dir(program.parent().unwrap()).unwrap();
+        let real = Output::of(repo.command("sh").args(["-c", "command -v git"])).stdout;
+        let real = real.trim();
+        let script = script.replace("git ", &format!("env -u GIT_INDEX_FILE -u GIT_DIR {real} "));
+        let script = format!("cd {} && {script}", repo.path().display());
+        let wrapper = format!(
+            "#!/bin/sh\ncase \" $* \" in *\" commit --quiet \"*) ( {script} );; esac\nexec {real} \"$@\"\n"
+        );
+        std::fs::write(&program, if at_point { script.clone() } else { wrapper }).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+
+        let mut command = repo.teddy_command(&["land", "-m", "Land"]);
+        if at_point {
+            command.env(
+                "FAILPOINTS",
+                format!("before-branch=1*return(sh:{})", program.display()),
+            );
+        } else {
+            let path = std::env::var("PATH").unwrap();
+            command.env(
+                "PATH",
+                format!("{}:{path}", program.parent().unwrap().display()),
+            );
+        }
+        let out = Output::of(command.current_dir(repo.path()));
+        let (name, hint) = match script.contains("checkout") {
+            true => ("HEAD", "git status"),
+            false => ("main", "git log main"),
+        };
+        assert_eq!(
+            out.shown(&repo),
+            format!(
+                "--- stderr\nerror: another process moved `{name}` meanwhile\nhint: `{hint}` shows it; \
+                 run the command again\nexit code 1\n"
+            )
+        );
+        assert_eq!(
+            repo.git(&["log", "-1", "--format=%s"]),
+            "theirs",
+            "{script}"
+        );
+        assert_eq!(
+            repo.git(&["log", "--all", "--grep=Land", "--format=%s", "--branches"]),
+            ""
+        );
+        check_clean(&repo);
+    }
 }
 
 #[test]
