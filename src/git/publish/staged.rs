@@ -141,13 +141,13 @@ impl<'repo> PartPublisher<'repo> {
         let handle = match self.files.walk(path, IfMissing::Stop)? {
             WalkResult::Handle(handle) => handle,
             WalkResult::Missing if change.new.is_none() || self.can_create(path)? => {
-                return Ok(classify_absent(change));
+                return self.judge_absent(change);
             }
             WalkResult::Denied | WalkResult::Missing => {
                 return Ok(PathVerdict::Conflict(Conflict::Unwritable));
             }
             WalkResult::Blocked(end) if leaving.contains(&path[..end]) => {
-                return Ok(classify_absent(change));
+                return self.judge_absent(change);
             }
             // A file or symlink is in place of a parent directory, so the file to delete does not
             // exist.
@@ -161,6 +161,22 @@ impl<'repo> PartPublisher<'repo> {
             return Ok(PathVerdict::Conflict(Conflict::Unwritable));
         }
         Ok(verdict)
+    }
+
+    /// Classifies a change of a file whose directory does not exist.
+    fn judge_absent(&mut self, change: &TreeChange) -> anyhow::Result<PathVerdict> {
+        Ok(match (&change.old, &change.new) {
+            (_, None) => PathVerdict::Nothing,
+            (None, Some(_)) => PathVerdict::Proceed(Box::new(PublishStep {
+                change: change.clone(),
+                old_mark: Mark::Absent,
+                trace: None,
+                permissions: None,
+                onto: self.plan_write(change, &NOTHING)?,
+            })),
+            // The user deleted a file that is to be changed.
+            (Some(_), Some(_)) => PathVerdict::Conflict(Conflict::Changed),
+        })
     }
 
     fn can_create(&self, path: &[u8]) -> anyhow::Result<bool> {
@@ -396,6 +412,12 @@ impl<'repo> PartPublisher<'repo> {
     }
 }
 
+/// In a directory that does not exist.
+const NOTHING: DiskVersion = DiskVersion {
+    on_disk: OnDisk::Absent,
+    mark: Mark::Absent,
+};
+
 /// Returns whether everything in a directory is to be deleted, so that a file can take its name.
 fn is_emptied(
     handle: &PathHandle,
@@ -420,21 +442,6 @@ fn is_emptied(
     Ok(true)
 }
 
-fn classify_absent(change: &TreeChange) -> PathVerdict {
-    match (&change.old, &change.new) {
-        (_, None) => PathVerdict::Nothing,
-        (None, Some(_)) => PathVerdict::Proceed(Box::new(PublishStep {
-            change: change.clone(),
-            old_mark: Mark::Absent,
-            trace: None,
-            permissions: None,
-            onto: Onto::default(),
-        })),
-        // The user deleted a file that is to be changed.
-        (Some(_), Some(_)) => PathVerdict::Conflict(Conflict::Changed),
-    }
-}
-
 // Chooses the bytes of a new version: those of a checkout, or the user's own bytes with the change
 // applied.
 //
@@ -442,16 +449,15 @@ fn classify_absent(change: &TreeChange) -> PathVerdict {
 // filter drops, other line endings, an expanded `$Id$`. Writing what git would check out loses
 // them.
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum NewBytes {
-    #[default]
     CheckedOut,
     Bytes(Vec<u8>),
     /// The change does not fit the bytes on disk.
     Unfit,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Onto {
     bytes: NewBytes,
     /// Set if git cannot restore the replaced bytes.
@@ -477,9 +483,15 @@ impl PartPublisher<'_> {
             _ => None,
         };
         let Some((old, id)) = own else {
+            // Git does not check out the new bytes. Their undo must find those that they replace.
+            let replaced = match (&change.old, &current.mark) {
+                (Some(old), Mark::File(..)) if preserved.is_some() => Some(old.id),
+                _ => None,
+            };
+            let keep = |id| KeptAs::of(self.files.repository, id, path);
             return Ok(Onto {
+                kept_as: replaced.map(keep).transpose()?,
                 bytes: written(preserved),
-                kept_as: None,
             });
         };
 
@@ -551,8 +563,9 @@ impl PartPublisher<'_> {
         current: &DiskVersion,
         preserved: Option<Vec<u8>>,
     ) -> anyhow::Result<NewBytes> {
+        // Its undo finds the bytes where those of deleted files are.
         if !new.mode.is_file() {
-            return Ok(NewBytes::Unfit);
+            return Ok(NewBytes::CheckedOut);
         }
         let path = &change.path;
         // A failing filter is reported when the new version is written.

@@ -312,6 +312,70 @@ fn unchanged_line_ends_are_kept() {
     }
 }
 
+/// Bug: the undo of a command that had rewritten such a file gave it other line ends.
+#[test]
+fn line_ends_that_git_writes_come_back_after_a_rewrite() {
+    for (config, attributes) in [
+        (&["core.autocrlf", "true"][..], ""),
+        (&[], "*.txt text eol=crlf\n"),
+    ] {
+        let crlf = "one\r\ntwo\r\nthree\r\n";
+        let repo = TestRepo::new()
+            .file(".gitattributes", attributes)
+            .file("m.txt", crlf);
+        if let [key, value] = config {
+            repo.git(&["config", key, value]);
+        }
+        repo.commit("init");
+        repo.workflow().new_session("demo").done();
+        run(&repo, "printf 'new\\ntwo\\n' > m.txt");
+        assert_eq!(repo.read("m.txt"), "new\ntwo\n", "{config:?}");
+        for _ in 0..2 {
+            repo.workflow().undo(1).done();
+            assert_eq!(repo.read("m.txt"), crlf, "{config:?}");
+            assert_eq!(repo.git(&["status", "--short"]), "", "{config:?}");
+            repo.workflow().redo(1).done();
+            assert_eq!(repo.read("m.txt"), "new\ntwo\n", "{config:?}");
+        }
+    }
+}
+
+/// Bug: the way back into a directory that had been removed gave the files other line ends, and a
+/// notebook lost its output.
+#[test]
+fn bytes_that_git_does_not_write_come_back_with_their_directory() {
+    let repo = project();
+    repo.git(&["config", "core.autocrlf", "true"]);
+    repo.write("new/m.txt", "a\nb\n");
+    repo.write("new/b.ipynb", NOTEBOOK);
+    repo.workflow().record("by hand").done();
+    for _ in 0..2 {
+        repo.workflow().undo(1).done();
+        assert!(!repo.path().join("new").exists());
+        repo.workflow().redo(1).done();
+        assert_eq!(repo.read("new/m.txt"), "a\nb\n");
+        assert_eq!(repo.read("new/b.ipynb"), NOTEBOOK);
+    }
+}
+
+/// Bug: the way back from the file to the link was refused, although nothing had changed.
+#[test]
+fn a_file_with_line_ends_of_its_own_becomes_a_link_and_a_file_again() {
+    let repo = TestRepo::new().file("g", "g\n").file("m.txt", "a\nb\n");
+    repo.commit("init");
+    repo.git(&["config", "core.autocrlf", "input"]);
+    repo.write("m.txt", "a\r\nb\r\n");
+    repo.workflow().new_session("demo").done();
+    run(&repo, "rm m.txt && ln -s g m.txt");
+    for _ in 0..2 {
+        repo.workflow().undo(1).done();
+        assert_eq!(repo.read("m.txt"), "a\r\nb\r\n");
+        repo.workflow().redo(1).done();
+        let target = std::fs::read_link(repo.path().join("m.txt")).unwrap();
+        assert_eq!(target.to_str(), Some("g"));
+    }
+}
+
 #[test]
 fn ident_is_written_as_git_writes_it() {
     let repo = TestRepo::new()
