@@ -64,6 +64,9 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
         ));
     }
 
+    for dir in &project.settings.execute.writable {
+        refuse_link(project, dir)?;
+    }
     let common = project.repository.common_dir();
     let caches = tool_caches(project);
     let mut policy = policy_of(
@@ -219,6 +222,31 @@ fn expand(project: &Project, dir: &str) -> PathBuf {
         (Some(suffix), Some(home)) => home.join(suffix),
         _ => project.repository.workdir().join(dir),
     }
+}
+
+/// Fails if a writable path in the project leads through a link: a command or a clone can have made it.
+fn refuse_link(project: &Project, dir: &str) -> anyhow::Result<()> {
+    let (path, top) = (
+        expand(project, dir),
+        project.repository.workdir().canonicalize()?,
+    );
+    let is_top = |above: &&Path| above.canonicalize().is_ok_and(|real| real == top);
+    let Some(below) = path.ancestors().find(is_top) else {
+        return Ok(());
+    };
+    let below = path.strip_prefix(below)?;
+    if path
+        .canonicalize()
+        .is_ok_and(|real| real != top.join(below))
+    {
+        return Err(error_with_hint(
+            format!(
+                "`execute.writable` has `{dir}`, which is a symbolic link in the project, or below one"
+            ),
+            "remove the link, or name the directory to which it leads",
+        ));
+    }
+    Ok(())
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -209,3 +209,30 @@ fn a_rule_whose_path_cannot_be_opened_stops_the_whole_plan() {
     repo.done(&["execute", "-y"]);
     assert_eq!(repo.read("b.txt"), "b\n");
 }
+
+/// Bug: the next command could read and write what the link led to.
+#[test]
+fn a_link_in_the_place_of_a_writable_directory_opens_nothing() {
+    let repo = crate::support::TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    let private = repo.beside("private");
+    std::fs::create_dir(&private).unwrap();
+    repo.configure("execute: { writable: [build] }\n");
+    repo.done(&["new", "demo"]);
+    let link = format!("ln -s {} build", private.display());
+    repo.run_plan(&plans::plan("Link", &[plans::execute(&link)]));
+
+    let action = plans::execute("echo x > build/x");
+    let out = repo.teddy_reads(&["execute", "-", "-y"], plans::plan("Write", &[action]));
+    if out.stderr.contains("not sandboxed") {
+        return crate::support::skipped("Landlock");
+    }
+    let why = "`execute.writable` has `build`, which is a symbolic link in the project";
+    out.check(1, &[why]);
+    assert_eq!(std::fs::read_dir(&private).unwrap().count(), 0);
+
+    repo.remove("build");
+    repo.write("build/old", "");
+    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.read("build/x"), "x\n");
+}
