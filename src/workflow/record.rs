@@ -22,7 +22,7 @@ use crate::git::repository::Repository;
 use crate::git::{diff, history};
 use crate::project::{NoSession, Project};
 use crate::session::artifact;
-use crate::session::meta::{MessageOrigin, Meta, Recorded, Status, Workspace};
+use crate::session::meta::{Recorded, Status, Workspace};
 use crate::session::name::SessionName;
 use crate::session::publication::Publication;
 use crate::session::turn::{Turn, in_next};
@@ -316,15 +316,7 @@ fn write_recorded_turn(
     let mut turn = FilesTurn::begin(repository, tip, Status::Recorded, recorded)?;
     let workspace = turn.set_files(&title, before, work.made)?;
     let published = publish_turn(repository, tip, &workspace, Some(recorded.tree))?;
-    turn.meta = Meta {
-        recorded: Some(options.work.clone()),
-        origin: MessageOrigin::User,
-        work: None,
-        question: false,
-        pipeline: None,
-        failure: None,
-        ..turn.meta
-    };
+    turn.meta.recorded = Some(options.work.clone());
     add_artifacts(project, tip, &mut turn, options)?;
 
     let log = format!("teddy: record turn {}", turn.meta.number);

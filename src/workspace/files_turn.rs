@@ -36,13 +36,15 @@ impl<'a> FilesTurn<'a> {
         let mut draft = Store { repository }.own_draft(tip)?;
         draft.archive_answer();
         draft.begin();
+        // Not what was noted of a model's answer that waits, or never came.
+        let waiting = &draft.meta;
         let meta = Meta {
-            status,
+            parent_turn_id: waiting.parent_turn_id,
+            caller_turn_id: waiting.caller_turn_id,
+            started: waiting.started.clone(),
+            spent: waiting.spent,
             not_captured: recorded.not_captured.clone(),
-            replans: 0,
-            model: None,
-            repair: None,
-            ..draft.meta.clone()
+            ..Meta::of(waiting.turn_id, waiting.number, status, &waiting.agent)
         };
         Ok(FilesTurn {
             artifacts: draft.lasting_artifacts(),

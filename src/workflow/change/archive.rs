@@ -22,7 +22,7 @@ use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::project::Project;
-use crate::session::meta::{Meta, Status};
+use crate::session::meta::Status;
 use crate::session::turn::{Turn, archive_title};
 use crate::text::hint::error_with_hint;
 use crate::text::keep_bytes::keep_bytes;
@@ -267,18 +267,6 @@ fn write_archive_turn(
     let repository = &project.repository;
     let title = archive_title(id.as_str());
     let mut turn = FilesTurn::begin(repository, tip, Status::Executed, recorded)?;
-    turn.meta = Meta {
-        parent_turn_id: turn.meta.parent_turn_id,
-        started: turn.meta.started,
-        not_captured: turn.meta.not_captured,
-        spent: turn.meta.spent,
-        ..Meta::of(
-            turn.meta.turn_id,
-            turn.meta.number,
-            Status::Executed,
-            &turn.meta.agent,
-        )
-    };
     let workspace = turn.set_files(&title, recorded.commit, files.to)?;
     turn.continue_from(tip)?;
     let summary = files.lines(repository)?;

@@ -308,3 +308,17 @@ fn a_question_whose_model_failed_is_still_one() {
     let prompt = repo.workflow().artifact("1", "system_prompt.xml");
     assert!(prompt.starts_with("<assistant>"), "{prompt}");
 }
+
+/// Bug: an undo after it was recorded as an answer that changed files, and nobody could fetch the
+/// session.
+#[test]
+fn t20_an_undo_after_a_question_without_an_answer_is_none() {
+    let repo = session();
+    repo.run_plan(&plan("Add c", &[create("c.txt", "c\n")]));
+    let fake = Fake::answering(&[response("401 Unauthorized", "", "{}")]);
+    repo.configure(&fake.config(""));
+    repo.workflow().ask("why?").refused();
+    repo.workflow().undo(1).done();
+    repo.workflow().redo(1).done();
+    repo.done(&["verify"]);
+}
