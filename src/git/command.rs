@@ -104,7 +104,8 @@ pub fn run_with_input(
     let (pipe, input) = (child.stdin.take(), input.to_vec());
 
     // In a thread: git can fill the output pipe before it has read all input.
-    let writer = std::thread::spawn(move || pipe.map(|mut pipe| pipe.write_all(&input)));
+    let writer = std::thread::Builder::new();
+    let writer = writer.spawn(move || pipe.map(|mut pipe| pipe.write_all(&input)))?;
     let output = child.wait_with_output()?;
     drop(writer.join());
     check_output(output, action)

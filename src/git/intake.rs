@@ -107,7 +107,7 @@ pub(super) fn run_check(
         .spawn()
         .context("starting git")?;
     let stderr = child.stderr.take();
-    let reader = std::thread::spawn(move || {
+    let reader = std::thread::Builder::new().spawn(move || {
         let mut text = Vec::new();
         if let Some(mut stderr) = stderr {
             let _ = stderr.by_ref().take(MAX_STDERR).read_to_end(&mut text);
@@ -115,7 +115,7 @@ pub(super) fn run_check(
             let _ = std::io::copy(&mut stderr, &mut std::io::sink());
         }
         text
-    });
+    })?;
 
     let deadline = patience.map(|patience| Instant::now() + patience);
     let ended = helper::wait(&mut child, deadline).context("waiting for git")?;

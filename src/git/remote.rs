@@ -202,7 +202,8 @@ pub(in crate::git) fn run(
         .spawn()?;
     let stderr = child.stderr.take();
     // In a thread: git blocks if either pipe is full.
-    let reader = std::thread::spawn(move || stderr.map(|pipe| listen(pipe, progress)));
+    let reader = std::thread::Builder::new();
+    let reader = reader.spawn(move || stderr.map(|pipe| listen(pipe, progress)))?;
     let mut stdout = Vec::new();
     if let Some(mut pipe) = child.stdout.take() {
         pipe.read_to_end(&mut stdout)?;

@@ -429,11 +429,11 @@ fn spawn(order: &Order, isolation: Isolation) -> Result<Child, SupervisorMessage
 
     // The restrictions are inherited by the thread's children, and end with the thread. Restricting
     // the child between fork and exec would need unsafe code.
-    std::thread::scope(|scope| match scope.spawn(confined).join() {
-        Ok(started) => started,
-        Err(_) => Err(SupervisorMessage::Broken(
-            "the supervisor failed".to_owned(),
-        )),
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, confined);
+        let started = thread.map_err(|error| not_started(&error))?.join();
+        let failed = || SupervisorMessage::Broken("the supervisor failed".to_owned());
+        started.unwrap_or_else(|_| Err(failed()))
     })
 }
 
