@@ -217,6 +217,28 @@ fn a_sparse_checkout_goes_through_a_turn_with_what_it_has() {
     }
 }
 
+/// Bug: over the user's files, the turn also deleted what is left out of the directory.
+#[test]
+fn who_removes_a_directory_does_not_remove_what_is_left_out_of_it() {
+    let repo = TestRepo::new()
+        .file("d/f.txt", "f\n")
+        .file("d/e/g.txt", "g\n")
+        .file("k.txt", "k\n");
+    repo.commit("init");
+    repo.git(&["sparse-checkout", "set", "--cone", "d/x"]);
+    repo.workflow().new_session("demo").done();
+    repo.run_plan(&plan("Remove d", &[execute("rm -rf d; echo t >> k.txt")]));
+    assert_eq!(
+        repo.git(&["diff", "--name-status", "HEAD", "teddy/sessions/demo^2"]),
+        "D\td/f.txt\nM\tk.txt"
+    );
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(
+        repo.git(&["ls-tree", "-r", "--name-only", "HEAD"]),
+        "d/e/g.txt\nk.txt"
+    );
+}
+
 #[test]
 fn a_sparse_index_goes_through_a_turn() {
     let repo = project();

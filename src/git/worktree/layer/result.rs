@@ -20,6 +20,7 @@ use crate::git::repository::Repository;
 use crate::git::snapshot;
 use crate::git::snapshot::Snapshot;
 use crate::git::snapshot::limits::{Forced, SnapshotLimits, display_path};
+use crate::git::sparse::Hidden;
 use crate::git::worktree::SessionWorktree;
 use crate::git::worktree::index::hide_sparse;
 use crate::git::worktree::index::mode as index_mode;
@@ -289,6 +290,7 @@ impl LayerScan<'_> {
         recorded: &BTreeMap<&[u8], TreeEntry>,
     ) -> anyhow::Result<BTreeMap<Vec<u8>, Option<TreeEntry>>> {
         let mut edits = BTreeMap::new();
+        let left_out = Hidden::of(self.user)?;
         let hiding = names
             .leaves
             .iter()
@@ -303,7 +305,11 @@ impl LayerScan<'_> {
                 continue;
             }
             for leaf in self.worktree.repository.leaves(TreeId(entry.id))? {
-                edits.insert([path.as_slice(), b"/", &leaf.path].concat(), None);
+                let path = [path.as_slice(), b"/", &leaf.path].concat();
+                // Whoever removes a directory does not remove what a sparse checkout leaves out of it.
+                if !left_out.has(&path) {
+                    edits.insert(path, None);
+                }
             }
         }
 
