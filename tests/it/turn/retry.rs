@@ -224,7 +224,7 @@ fn the_turn_of_an_invoked_agent_is_asked_again_as_that_agent() {
             conclude(&["rca.md"], "It was this."),
         ],
     );
-    let fake = Fake::answering(&[&found, &found].map(|answer| stream(answer, "stop", (1, 1))));
+    let fake = Fake::answering(&[&found, &found].map(|answer| stream(answer, "stop", (9_000, 1))));
     repo.configure(&other(&fake));
     repo.workflow().plan("go on").done();
     repo.workflow().execute().done();
