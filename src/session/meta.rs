@@ -392,7 +392,7 @@ pub struct Acted {
     pub version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
-    /// The conversation can be resumed only in this worktree.
+    /// Digest of session and path. The conversation can be resumed only in this worktree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

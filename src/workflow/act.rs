@@ -29,8 +29,9 @@ use crate::project::Project;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::draft::Draft;
 use crate::session::meta::{Acted, Status, TotalTokens};
+use crate::session::name::SessionName;
 use crate::session::turn::Turn;
-use crate::text::beginning;
+use crate::text::{beginning, digest};
 use crate::text::fence::fence_for;
 use crate::text::path::lossy;
 use crate::text::path_alias::PathAliases;
@@ -247,7 +248,7 @@ impl WorktreeEnv<'_, '_> {
             worktree: result
                 .conversation
                 .is_some()
-                .then(|| name_of(&worktree.path)),
+                .then(|| place_of(&self.tip.session, &worktree.path)),
             conversation: result.conversation.clone(),
             resumed: result.resumed,
             stop: result.stop.early().map(str::to_owned),
@@ -342,7 +343,7 @@ fn fenced(text: &str) -> String {
 }
 
 // Resumes the conversation of an acting model, if the same model made the previous turn in the same
-// worktree. The prompt then starts with the outcome of its last changes, because the files can
+// session and worktree. The prompt then starts with the outcome of its last changes, because the files can
 // differ from what the program remembers.
 
 const MAX_EARLIER_REPORT: usize = 64 << 10;
@@ -371,7 +372,7 @@ fn totals_of(acted: &Acted) -> ConversationTotals {
     }
 }
 
-/// `None` if the previous turn used another model or worktree.
+/// `None` if the previous turn used another model, session or worktree.
 fn earlier_conversation(
     env: &WorktreeEnv<'_, '_>,
     model: &str,
@@ -382,7 +383,8 @@ fn earlier_conversation(
     let Some(acted) = meta.acted.as_ref().filter(|_| requested == Some(model)) else {
         return Ok(None);
     };
-    let is_here = acted.worktree.as_deref() == Some(&name_of(worktree));
+    let place = place_of(&env.tip.session, worktree);
+    let is_here = acted.worktree.as_deref() == Some(&place);
     let Some(id) = acted.conversation.clone().filter(|_| is_here) else {
         return Ok(None);
     };
@@ -420,9 +422,10 @@ fn further(env: &WorktreeEnv<'_, '_>, request: &ModelRequest) -> anyhow::Result<
     Ok(text)
 }
 
-/// Without the path, which contains the user's name.
-fn name_of(worktree: &Path) -> String {
-    crate::text::digest(&worktree.to_string_lossy())
+/// Overlays of all sessions have the path of the checkout, and a branch begins with turns of another
+/// session, whose conversation has gone on. Not the path itself, which contains the user's name.
+fn place_of(session: &SessionName, worktree: &Path) -> String {
+    digest(&format!("{session} {}", worktree.to_string_lossy()))
 }
 
 fn describe_outcome(tip: &Turn) -> &'static str {

@@ -8,5 +8,6 @@ mod lanes;
 mod offered;
 mod programs;
 mod race;
+mod resumed;
 mod transcript_size;
 mod turns;
