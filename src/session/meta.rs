@@ -199,7 +199,8 @@ pub struct Meta {
     /// The message is a question: the turn changes nothing.
     #[serde(default, skip_serializing_if = "is_false")]
     pub question: bool,
-    /// For a model that edits files itself.
+    /// For a model that edits files itself. In progress without its plan: its last call, whose work
+    /// was discarded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acted: Option<Acted>,
     /// Consecutive rejected plans before this turn.
@@ -395,6 +396,9 @@ pub struct Acted {
     /// Digest of session and path. The conversation can be resumed only in this worktree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<String>,
+    /// The files that the program got.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<CommitId>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resumed: bool,
     /// Why the program stopped before its work was done, in the protocol's word.

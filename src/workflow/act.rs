@@ -9,11 +9,13 @@ pub(in crate::workflow) mod difference;
 pub mod permission;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Context as _;
 
 use crate::git::diff;
+use crate::git::object::TreeId;
 use crate::git::worktree::SessionWorktree;
 use crate::host::interrupt;
 use crate::host::supervisor::Launcher;
@@ -31,16 +33,17 @@ use crate::session::draft::Draft;
 use crate::session::meta::{Acted, Status, TotalTokens};
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
-use crate::text::{beginning, digest};
 use crate::text::fence::fence_for;
 use crate::text::path::lossy;
 use crate::text::path_alias::PathAliases;
 use crate::text::sanitize::sanitize_line;
+use crate::text::{beginning, digest};
 use crate::workflow::confine;
 use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::execute::stage::{AgentWorktree, WorktreeResult};
 use crate::workflow::model::budget::{ActingEnv, BudgetSlice};
 use crate::workflow::user::{Event, Notice, User};
+use crate::workspace::file_move::trees_of;
 use crate::workspace::snapshot::RecordedFiles;
 
 /// Several parts of a request talk to the user, one at a time.
@@ -52,6 +55,8 @@ pub struct WorktreeEnv<'a, 'u> {
     /// The model gets a copy of these.
     pub recorded: &'a RecordedFiles,
     pub user: &'a SharedUser<'u>,
+    /// The last call for this turn, whose work was discarded.
+    pub discarded: Option<Acted>,
     pub record: RefCell<ActedRecord>,
 }
 
@@ -91,7 +96,7 @@ impl ActedRecord {
             draft.meta.spent = Some(draft.meta.spent.unwrap_or_default() + self.lost);
         }
         draft.meta.made = self.is_made;
-        draft.meta.acted = self.acted.take().or(draft.meta.acted.take());
+        draft.meta.acted = self.acted.take();
     }
 }
 
@@ -195,7 +200,7 @@ impl WorktreeEnv<'_, '_> {
                 let printed = printed_failures(&result.transcript);
                 self.report_denied(denied_paths(&printed));
                 replace_paths(&aliases, &mut result);
-                self.keep(&result, worktree);
+                self.keep(&result, &worktree.path);
                 self.record.borrow_mut().sent_prompt = further.filter(|_| result.resumed);
                 Ok(result)
             }
@@ -204,6 +209,11 @@ impl WorktreeEnv<'_, '_> {
                 let variables = denial::explain_variables(&model.agent().needs, &printed);
                 self.report_denied(denied_paths(&printed).into_iter().chain(variables));
                 replace_paths(&aliases, &mut failure.work);
+                // Otherwise the earlier conversation is as it was.
+                if failure.work.resumed {
+                    self.record.borrow_mut().acted =
+                        Some(self.acted(&failure.work, &worktree.path));
+                }
                 Err(self.keep_failure(*failure, exceeded, budget))
             }
         }
@@ -236,26 +246,31 @@ impl WorktreeEnv<'_, '_> {
         ))
     }
 
-    fn keep(&self, result: &AgentResult, worktree: &SessionWorktree) {
+    fn keep(&self, result: &AgentResult, worktree: &Path) {
         let mut record = self.record.borrow_mut();
         record.transcript.clone_from(&result.transcript);
         record.contents.clone_from(&result.texts);
+        record.acted = Some(self.acted(result, worktree));
+    }
+
+    fn acted(&self, result: &AgentResult, worktree: &Path) -> Acted {
         let agent = result.agent.clone().unwrap_or_default();
         let non_empty = |text: String| (!text.is_empty()).then_some(text);
-        record.acted = Some(Acted {
+        Acted {
             program: non_empty(agent.name),
             version: non_empty(agent.version),
             worktree: result
                 .conversation
                 .is_some()
-                .then(|| place_of(&self.tip.session, &worktree.path)),
+                .then(|| place_of(&self.tip.session, worktree)),
+            snapshot: Some(self.recorded.commit),
             conversation: result.conversation.clone(),
             resumed: result.resumed,
             stop: result.stop.early().map(str::to_owned),
             total_cost: result.totals.cost,
             counts_anew: result.totals.counts_anew,
             total_tokens: result.totals.usage.map(total_tokens),
-        });
+        }
     }
 
     fn keep_failure(
@@ -268,14 +283,6 @@ impl WorktreeEnv<'_, '_> {
         record.lost = budget.used(failure.work.usage, failure.work.cost);
         record.transcript = failure.work.transcript;
         record.contents = failure.work.texts;
-        // The conversation is not resumed after a failure, but its cost still counts.
-        record.acted = Some(Acted {
-            conversation: failure.work.conversation,
-            total_cost: failure.work.totals.cost,
-            counts_anew: failure.work.totals.counts_anew,
-            total_tokens: failure.work.totals.usage.map(total_tokens),
-            ..Acted::default()
-        });
         if exceeded {
             return ModelError::BudgetExceeded {
                 budget: budget.remaining,
@@ -393,14 +400,23 @@ fn earlier_conversation(
         return Ok(None);
     }
 
-    // A discarded answer to the same prompt counts, too.
-    let draft = env.project.store().draft(env.tip)?;
-    let discarded = draft
-        .meta
-        .acted
-        .filter(|it| it.conversation.as_ref() == Some(&id));
-    let totals = totals_of(discarded.as_ref().unwrap_or(acted));
+    // The agent can have begun another one since, or TeDDy was killed and does not know how the call
+    // ended.
+    let last = env.discarded.as_ref().unwrap_or(acted);
+    if last.conversation.as_ref() != Some(&id) || seen_trees(env).is_none() {
+        return Ok(None);
+    }
+    let totals = totals_of(last);
     Ok(Some(EarlierConversation { id, totals }))
+}
+
+/// The files that the agent got for the newest turn, and then for discarded work. `None` if they are
+/// not known any more.
+fn seen_trees(env: &WorktreeEnv<'_, '_>) -> Option<Vec<TreeId>> {
+    let repository = &env.project.repository;
+    let calls = env.tip.meta.acted.iter().chain(&env.discarded);
+    let trees = calls.map(|acted| Some(repository.commit(acted.snapshot?).ok()?.tree));
+    trees.collect()
 }
 
 /// Outcome of the last changes, edits by the user since, and the message.
@@ -415,6 +431,11 @@ fn further(env: &WorktreeEnv<'_, '_>, request: &ModelRequest) -> anyhow::Result<
             "\nThe report on them, with what the user changed or switched off:\n\n{}",
             fenced(&report)
         ));
+    }
+    if env.discarded.is_some() {
+        text.push_str(
+            "\nWhat you have changed since then was discarded: none of it is in the files.\n",
+        );
     }
 
     text.push_str(&changes_since(env)?);
@@ -449,18 +470,26 @@ fn changes_since(env: &WorktreeEnv<'_, '_>) -> anyhow::Result<String> {
         return Ok(String::new());
     };
     let repository = &env.project.repository;
-    let after = repository.commit(workspace.after)?.tree;
-    let changed = diff::changes(repository, after, env.recorded.tree)?;
-    if changed.is_empty() {
+    let [before, after] = trees_of(repository, [workspace.before, workspace.after])?;
+    let now = env.recorded.tree;
+    // The user can edit files while the agent works, and before the plan runs.
+    let seen = seen_trees(env).unwrap_or_default();
+    let edited = seen.into_iter().zip([before, now]);
+    let mut paths = BTreeSet::new();
+    for (old, new) in edited.chain([(after, now)]) {
+        let changed = diff::changes(repository, old, new)?;
+        paths.extend(changed.into_iter().map(|change| change.path));
+    }
+    if paths.is_empty() {
         return Ok(String::new());
     }
 
-    let listed = changed.iter().take(MAX_NAMED_FILES);
+    let listed = paths.iter().take(MAX_NAMED_FILES);
     let mut list: String = listed
-        .map(|change| format!("- {}\n", sanitize_line(&lossy(&change.path))))
+        .map(|path| format!("- {}\n", sanitize_line(&lossy(path))))
         .collect();
-    if changed.len() > MAX_NAMED_FILES {
-        list.push_str(&format!("- and {} more\n", changed.len() - MAX_NAMED_FILES));
+    if paths.len() > MAX_NAMED_FILES {
+        list.push_str(&format!("- and {} more\n", paths.len() - MAX_NAMED_FILES));
     }
     Ok(format!(
         "\nThese files are not as you left them; read them again before you change them:\n\n{list}"

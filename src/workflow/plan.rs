@@ -393,6 +393,8 @@ pub fn drop_question(session: &mut OpenSession<'_>) -> anyhow::Result<()> {
 }
 
 fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
+    // The next answer can come from the same conversation.
+    let acted = draft.meta.acted.clone();
     draft.archive_answer();
     let is_stale = |name: &str| {
         [
@@ -422,7 +424,7 @@ fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
     draft.meta.failure = None;
     draft.meta.planned_on = None;
     draft.meta.repair = None;
-    draft.meta.acted = None;
+    draft.meta.acted = acted;
 
     draft.begin();
 }

@@ -161,6 +161,8 @@ fn write(
         status,
         ended: Some(now),
         planned_on: None,
+        // Otherwise of a call whose work was discarded.
+        acted: draft.meta.acted.clone().filter(|_| draft.meta.made),
         interruption: ended.ending.interruption().map(ToString::to_string),
         workspace: Some(ended.workspace.clone()),
         mistakes: if status == Status::Rejected {

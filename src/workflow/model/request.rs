@@ -16,7 +16,7 @@ use crate::model::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUs
 use crate::project::Project;
 use crate::session::artifact;
 use crate::session::draft::Draft;
-use crate::session::meta::{self, ModelUse, SCHEMA, Status, StepMeta};
+use crate::session::meta::{self, Acted, ModelUse, SCHEMA, Status, StepMeta};
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
 use crate::workflow::act::{SharedUser, WorktreeEnv};
@@ -53,6 +53,11 @@ fn ask(
     weight: TokenEstimate,
     user: &mut dyn User,
 ) -> anyhow::Result<String> {
+    let discarded = session.draft.meta.acted.take();
+    if is_acting(&source) {
+        // If TeDDy is killed meanwhile, what the agent remembers is unknown.
+        session.draft.meta.acted = Some(Acted::default());
+    }
     // Save before the request, so that the user's message survives any way the wait can end.
     session.save_draft()?;
     let OpenSession {
@@ -90,6 +95,7 @@ fn ask(
         tip,
         recorded,
         user: &shared,
+        discarded,
         record: RefCell::default(),
     };
     let means = SharedMeans {
@@ -108,6 +114,7 @@ fn ask(
 
     // Also after a failure: the transcript and the cost stay with the draft.
     let mut record = env.record.into_inner();
+    record.acted = record.acted.or(env.discarded);
     let user = shared.into_inner();
     record.keep_in(keeper.draft);
     match answer {
@@ -434,6 +441,14 @@ pub fn ask_watching(
     });
 
     Ok(ModelReply { text: answer?, now })
+}
+
+fn is_acting(source: &PlanSource) -> bool {
+    let acts = |chosen: &PricedModel| matches!(chosen.model, OpenedModel::Acts(_));
+    match source {
+        PlanSource::Model(chosen) => acts(chosen),
+        PlanSource::Pipeline(prepared) => prepared.models.values().any(acts),
+    }
 }
 
 fn asked_program(source: &PlanSource) -> Option<String> {

@@ -543,8 +543,12 @@ fn the_cost_of_a_resumed_conversation_is_counted_once() {
     use_scripted_agent(&repo, "cost 1.0; echo x > n.txt; message 'Bad.'");
     repo.done(&["plan", "-m", "go on"]);
     let third = turn("cost 1.5; echo 3 > n.txt; message 'Three.'");
-    assert_eq!(third, ["0.75", "100"]);
-    let silent = "usage='{}'; echo 4 > n.txt; message 'Four.'";
+    assert_eq!(third, ["0.5", "100"]);
+    use_scripted_agent(&repo, "cost 1.75; kill -9 $$");
+    assert_eq!(repo.teddy(&["plan", "-m", "go on"]).code, 1);
+    let fourth = turn("cost 2.0; echo 4 > n.txt; message 'Four.'");
+    assert_eq!(fourth, ["0.25", "100"]);
+    let silent = "usage='{}'; echo 5 > n.txt; message 'Five.'";
     assert_eq!(turn(silent), ["null", "null"]);
     let meta = artifact(&repo, "meta.yaml");
     assert!(
