@@ -25,10 +25,12 @@ mod work_state;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use self::agent_output::sanitize_command;
 use self::clock::AgentLimits;
 use self::mcp::McpServer;
 use super::{ModelError, TokenUsage};
 use crate::host::supervisor::Launcher;
+use crate::text::diff::unified;
 
 /// Version of the Agent Client Protocol.
 pub const ACP_VERSION: u64 = 1;
@@ -139,6 +141,17 @@ impl UsageScope {
                 reported.since(before).unwrap_or(reported)
             }
         }
+    }
+}
+
+impl ProposedText {
+    /// Returns the lines that change, truncated and sanitized.
+    pub fn changed_lines(&self) -> String {
+        let old = self.old.as_deref().unwrap_or_default();
+        let text = unified(old, &self.new, ("", ""));
+        // The names are left out, and the line with the numbers stays.
+        let lines = text.splitn(3, '\n').nth(2);
+        sanitize_command(lines.unwrap_or_default())
     }
 }
 

@@ -17,7 +17,7 @@ use crate::session::input::ListScope;
 use crate::session::meta::NotCaptured;
 use crate::session::name::SessionName;
 use crate::text::resource::Resource;
-use crate::workflow::act::permission::permission_text;
+use crate::workflow::act::permission::permission_text_with_differences;
 use crate::workspace::drift::Drift;
 use crate::workspace::notice::FilesNotice;
 
@@ -67,7 +67,10 @@ pub trait User {
         agent: &str,
         question: &PermissionQuestion,
     ) -> anyhow::Result<Option<PermissionDecision>> {
-        let question = format!("{}\nAllow it?", permission_text(agent, question));
+        let question = format!(
+            "{}\nAllow it?",
+            permission_text_with_differences(agent, question)
+        );
         let chosen = self.choose(&question, &PERMISSION_CHOICES)?;
         Ok(chosen.map(|index| match index {
             0 => PermissionDecision::Once,

