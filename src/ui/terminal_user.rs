@@ -18,11 +18,13 @@ use super::{editing, markdown};
 use crate::host::editor::Editor;
 use crate::host::file::temporary_dir;
 use crate::host::{interrupt, screen};
+use crate::model::acting::{PermissionDecision, PermissionQuestion};
 use crate::plan::Plan;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_block;
 use crate::ui::editing::TerminalPrompts;
 use crate::ui::style::TextArea;
+use crate::workflow::act::permission::permission_text_with_differences;
 use crate::workflow::user::{
     Approved, Choice, Decision, EmptyInput, Event, Question, ReviewRequest, User,
 };
@@ -55,6 +57,22 @@ const KEYS: [(char, &str); 10] = [
         "decline the plan: send your comments, or say what to do instead",
     ),
     ('q', "leave; the plan waits"),
+];
+
+/// Allows once, allows for the rest of the turn, denies.
+const PERMISSION_CHOICES: [Choice<'static>; 3] = [
+    Choice {
+        key: 'y',
+        label: "(y)es, this time",
+    },
+    Choice {
+        key: 'a',
+        label: "(a)lways in this turn",
+    },
+    Choice {
+        key: 'n',
+        label: "(n)o",
+    },
 ];
 
 /// Only for a plan from an agent.
@@ -326,6 +344,38 @@ impl TerminalUser {
             paint: self.paint,
         }
     }
+
+    /// `leaving` says what `q` does.
+    fn choose_or_leave(
+        &mut self,
+        question: &str,
+        choices: &[Choice<'_>],
+        leaving: &str,
+    ) -> anyhow::Result<Option<usize>> {
+        self.progress.clear();
+        let mut keys: Vec<(char, &str)> = choices
+            .iter()
+            .map(|choice| (choice.key, choice.label))
+            .collect();
+        let mut labels: Vec<&str> = keys.iter().map(|(_, label)| *label).collect();
+        labels.push("(q)uit");
+        keys.push(('q', leaving));
+        let _raw = RawMode::enter()?;
+        terminal::forget_typed()?;
+        let (about, question) = question.rsplit_once('\n').unwrap_or(("", question));
+        let about = block(Tone::Plain, about);
+        let key = KeyQuestion {
+            about: &|_| about.clone(),
+            question: &format!("{question} {} › ", labels.join(" / ")),
+            keys: &keys,
+            approving: None,
+            more_help: &[],
+            paint: self.paint,
+        }
+        .key_or_end()?;
+
+        Ok(choices.iter().position(|choice| choice.key == key))
+    }
 }
 
 impl User for TerminalUser {
@@ -397,29 +447,25 @@ impl User for TerminalUser {
     }
 
     fn choose(&mut self, question: &str, choices: &[Choice<'_>]) -> anyhow::Result<Option<usize>> {
-        self.progress.clear();
-        let mut keys: Vec<(char, &str)> = choices
-            .iter()
-            .map(|choice| (choice.key, choice.label))
-            .collect();
-        let mut labels: Vec<&str> = keys.iter().map(|(_, label)| *label).collect();
-        labels.push("(q)uit");
-        keys.push(('q', "leave it as it is"));
-        let _raw = RawMode::enter()?;
-        terminal::forget_typed()?;
-        let (about, question) = question.rsplit_once('\n').unwrap_or(("", question));
-        let about = block(Tone::Plain, about);
-        let key = KeyQuestion {
-            about: &|_| about.clone(),
-            question: &format!("{question} {} › ", labels.join(" / ")),
-            keys: &keys,
-            approving: None,
-            more_help: &[],
-            paint: self.paint,
-        }
-        .key_or_end()?;
+        self.choose_or_leave(question, choices, "leave it as it is")
+    }
 
-        Ok(choices.iter().position(|choice| choice.key == key))
+    fn permit(
+        &mut self,
+        agent: &str,
+        question: &PermissionQuestion,
+    ) -> anyhow::Result<Option<PermissionDecision>> {
+        let text = permission_text_with_differences(agent, question);
+        let question = format!("{text}\nAllow it?");
+        let chosen = self.choose_or_leave(&question, &PERMISSION_CHOICES, "stop the agent")?;
+        if chosen.is_none() {
+            interrupt::raise();
+        }
+        Ok(chosen.map(|index| match index {
+            0 => PermissionDecision::Once,
+            1 => PermissionDecision::Always,
+            _ => PermissionDecision::No,
+        }))
     }
 
     fn report(&mut self, event: Event<'_>) {

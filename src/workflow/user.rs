@@ -17,7 +17,6 @@ use crate::session::input::ListScope;
 use crate::session::meta::NotCaptured;
 use crate::session::name::SessionName;
 use crate::text::resource::Resource;
-use crate::workflow::act::permission::permission_text_with_differences;
 use crate::workspace::drift::Drift;
 use crate::workspace::notice::FilesNotice;
 
@@ -61,22 +60,14 @@ pub trait User {
         Ok(None)
     }
 
-    /// Decides on a request of an agent. `None` if the user leaves or cannot be asked.
+    /// Decides on a request of an agent. `None` if the user cannot be asked. A user who leaves
+    /// interrupts the program: without an answer, the agent would go on.
     fn permit(
         &mut self,
-        agent: &str,
-        question: &PermissionQuestion,
+        _agent: &str,
+        _question: &PermissionQuestion,
     ) -> anyhow::Result<Option<PermissionDecision>> {
-        let question = format!(
-            "{}\nAllow it?",
-            permission_text_with_differences(agent, question)
-        );
-        let chosen = self.choose(&question, &PERMISSION_CHOICES)?;
-        Ok(chosen.map(|index| match index {
-            0 => PermissionDecision::Once,
-            1 => PermissionDecision::Always,
-            _ => PermissionDecision::No,
-        }))
+        Ok(None)
     }
 
     /// Must not block.
@@ -117,22 +108,6 @@ pub struct Choice<'a> {
     /// With the key in parentheses: `(v)iew`.
     pub label: &'a str,
 }
-
-/// Allows once, allows for the rest of the turn, denies.
-const PERMISSION_CHOICES: [Choice<'static>; 3] = [
-    Choice {
-        key: 'y',
-        label: "(y)es, this time",
-    },
-    Choice {
-        key: 'a',
-        label: "(a)lways in this turn",
-    },
-    Choice {
-        key: 'n',
-        label: "(n)o",
-    },
-];
 
 pub struct ReviewRequest<'a> {
     pub session: &'a str,

@@ -749,6 +749,25 @@ fn what_an_agent_asks_reaches_the_user_and_a_no_is_a_no() {
     assert_eq!(screen.end(), 0);
 }
 
+/// Regression: the agent was told no, and went on.
+#[test]
+fn leaving_a_question_stops_the_agent() {
+    let repo = project("ask 'touch it' execute; message 'Went on.'");
+    repo.done(&["new", "demo"]);
+    let mut screen = Screen::open(&repo, (100, 40), &["plan", "-m", "go"]);
+    screen.wait_for("(q)uit");
+    screen.press("q");
+    assert_eq!(screen.end(), 130, "{}", screen.shown());
+    assert!(!screen.shown().contains("Went on."), "{}", screen.shown());
+    let draft = |name: &str| repo.git(&["show", &format!("refs/teddy/drafts/demo:{name}")]);
+    assert_eq!(draft("user_prompt.txt"), "go");
+    let transcript = draft("transcript.jsonl");
+    assert!(
+        transcript.contains(r#""decision":"cancelled""#),
+        "{transcript}"
+    );
+}
+
 /// Regression: the question showed `\u{a}` instead of lines, and only what its own message has of the
 /// command.
 #[test]
