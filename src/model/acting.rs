@@ -122,9 +122,10 @@ impl UsageScope {
         CallCost {
             call: call.filter(|_| self != UsageScope::LastStep),
             // A later total includes a call whose cost was not reported.
-            total: reported
-                .filter(|_| is_total)
-                .or(earlier.and_then(|earlier| earlier.cost)),
+            total: reported.filter(|_| is_total).or_else(|| {
+                let before = earlier.and_then(|earlier| earlier.cost);
+                before.filter(|cost| *cost > 0.0)
+            }),
             counts_anew,
         }
     }

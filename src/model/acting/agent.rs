@@ -171,6 +171,7 @@ impl AgentSettings {
         let is_total = tokens == UsageScope::Conversation;
         let total_usage = Some(usage).filter(|usage| usage.is_known() && is_total);
         let total_usage = total_usage.or(earlier.and_then(|earlier| earlier.usage));
+        let total_usage = total_usage.filter(TokenUsage::is_known);
         let usage = tokens.usage(usage, earlier);
         let cost = dollars.cost(cost, earlier);
         let totals = ConversationTotals {
@@ -187,7 +188,12 @@ impl AgentSettings {
     pub(super) fn totals_before(&self, earlier: &EarlierConversation) -> ConversationTotals {
         let preset = self.preset;
         if preset.cost_file.is_empty() {
-            return earlier.totals;
+            // The next total includes calls without a report.
+            return ConversationTotals {
+                usage: Some(earlier.totals.usage.unwrap_or_default()),
+                cost: Some(earlier.totals.cost.unwrap_or_default()),
+                ..earlier.totals
+            };
         }
 
         let dir = env::dir_var(preset.dir_variable).or_else(env::home);
@@ -420,6 +426,25 @@ mod tests {
                 .1
         };
         assert_eq!((cost(Some(0.0)), cost(Some(0.5))), (None, Some(0.5)));
+    }
+
+    /// Regression: the tokens of the next call were unknown, and so was its cost.
+    #[test]
+    fn the_first_total_of_a_conversation_includes_the_calls_before_it() {
+        let agent = agent("agent:codex");
+        let usage = TokenUsage {
+            input: 10,
+            output: 1,
+            ..TokenUsage::default()
+        };
+        let before = agent.totals_before(&EarlierConversation::default());
+        let silent = agent.usage_of_call(TokenUsage::default(), None, Some(&before));
+        assert_eq!(
+            silent,
+            (TokenUsage::default(), None, ConversationTotals::default())
+        );
+        let (of_call, _, totals) = agent.usage_of_call(usage, None, Some(&before));
+        assert_eq!((of_call, totals.usage), (usage, Some(usage)));
     }
 
     /// Regression: TeDDy guessed from the amounts if a process had restarted its count, so the first

@@ -586,6 +586,25 @@ fn the_limit_stops_a_resumed_conversation_at_its_true_sum() {
     ");
 }
 
+/// Regression: the first total had no call before it to subtract, so it was unknown.
+#[test]
+fn the_limit_counts_a_call_that_only_the_next_total_includes() {
+    let repo = project("usage='{}'; echo 1 > n.txt; message 'One.'");
+    repo.done(&["new", "demo"]);
+    repo.done(&["plan", "-m", "go"]);
+    repo.done(&["execute", "-y"]);
+    use_scripted_agent(&repo, "cost 9.99; sleep 60");
+    insta::assert_snapshot!(repo.printed(&["plan", "-m", "go on"]), @"
+    --- stderr
+    Asking scripted with about [n] tokens, no price set
+      scripted 1.2.3 is at work
+    scripted: failed, [time], $9.9900
+    error: it used up the remaining $5.00 and was stopped; TeDDy discarded its changes
+    hint: raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
+    exit code 1
+    ");
+}
+
 /// Regression: an agent without a price was started, paid and discarded again and again.
 #[test]
 fn no_agent_starts_once_the_limit_is_used_up() {
