@@ -183,7 +183,7 @@ fn promise_d10_no_spelling_makes_a_damaged_plan_mean_something_else() {
     let mut dice = Dice(0x7EDD_9000_0000_0003);
     let corpus = Corpus::own(&mut dice);
     let (mut all, mut read) = (0, 0);
-    for round in 0..208 {
+    for round in 0..520 {
         let mut plan = DamagedPlan::new(&corpus, &mut dice);
         let mut damages = vec![ALL[round % ALL.len()]];
         damages.extend((0..dice.roll(2)).map(|_| ALL[dice.roll(ALL.len())]));
