@@ -158,7 +158,7 @@ fn listed(result: &GcResult) -> String {
 }
 
 /// Summarizes the other results, and explains how to restore sessions.
-fn report(app: &App, result: &GcResult, is_plan: bool) -> anyhow::Result<()> {
+pub(super) fn report(app: &App, result: &GcResult, is_plan: bool) -> anyhow::Result<()> {
     let counts = [
         (result.undo_files, "undo file"),
         (result.snapshots, "old snapshot"),

@@ -7,9 +7,10 @@ use super::begin::begin_session_or_hand_to;
 use super::exit::{self, ExitStatus};
 use super::failure::{InvalidArgument, Malformed};
 use super::request::RequestFlags;
-use super::{complete, execute, number};
+use super::{complete, execute, gc, number};
 use crate::host::env;
 use crate::project::Project;
+use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::text::damage::FileDamage;
 use crate::text::hint::error_with_hint;
@@ -18,7 +19,7 @@ use crate::text::{counted, grouped};
 use crate::ui::comparison::aligned;
 use crate::ui::notice::stopped_early;
 use crate::ui::race::RaceTable;
-use crate::workflow::gc::{GcOptions, gc};
+use crate::workflow::gc::GcOptions;
 use crate::workflow::model::choose;
 use crate::workflow::race::combine::combine;
 use crate::workflow::race::{FinishedLane, FinishedRace, LaneProgram, RaceOptions, race};
@@ -343,7 +344,7 @@ fn pick(
     }
 }
 
-/// Reviews the plan of a session, and offers to drop the other lanes.
+/// Reviews the plan of a session, and offers to drop the other lanes if it was executed.
 fn review(
     app: &mut App,
     project: Project,
@@ -359,31 +360,48 @@ fn review(
 
 /// Offers to delete the other lanes.
 fn drop_others(app: &App, finished: &FinishedRace, chosen: &SessionName) -> anyhow::Result<()> {
-    let others: Vec<SessionName> = finished
-        .lanes
-        .iter()
-        .filter(|lane| lane.session != chosen.as_str())
-        .map(|lane| SessionName::from_ref(&lane.session))
-        .collect::<Result<_, _>>()?;
-    if others.is_empty() {
+    let project = app.open()?;
+    let tip = project.store().tip(chosen)?;
+    let is_executed = tip.commit != finished.from && tip.meta.status == Status::Executed;
+    let others = unused_lanes(&project, finished, chosen)?;
+    if !is_executed || others.is_empty() {
         return Ok(());
     }
 
-    let project = app.open()?;
     let mut user = app.user(&project, false);
     let names: Vec<String> = others.iter().map(ToString::to_string).collect();
     let question = format!("Drop the plans of the others ({})?", names.join(", "));
     if user.confirm(&question, "-y")? {
         let options = GcOptions {
-            sessions: others,
+            // Another process can have run one while the question was open.
+            sessions: unused_lanes(&project, finished, chosen)?,
             idle_days: u32::MAX,
             undo_days: u32::MAX,
-            // Rejected plans are not worth a bundle.
-            no_bundle: true,
+            no_bundle: false,
         };
-        gc(&project, &options, user.as_mut())?;
+        let dropped = crate::workflow::gc::gc(&project, &options, user.as_mut())?;
+        drop(user);
+        gc::report(app, &dropped, false)?;
     }
     Ok(())
+}
+
+/// Returns the lanes without a turn of their own, except the chosen one.
+fn unused_lanes(
+    project: &Project,
+    finished: &FinishedRace,
+    chosen: &SessionName,
+) -> anyhow::Result<Vec<SessionName>> {
+    let lanes = finished.lanes.iter();
+    let mut names = lanes
+        .map(|lane| SessionName::from_ref(&lane.session))
+        .collect::<Result<Vec<_>, _>>()?;
+    let is_unused = |name: &SessionName| {
+        let tip = project.store().tip_id(name);
+        tip.is_ok_and(|tip| tip == finished.from)
+    };
+    names.retain(|name| name != chosen && is_unused(name));
+    Ok(names)
 }
 
 fn table(lanes: &[FinishedLane]) -> String {

@@ -22,6 +22,7 @@ use serde::Serialize;
 use lane::{LaneNews, LaneOrder, LanePlan};
 pub use verdict::Verdict;
 
+use crate::git::object::CommitId;
 use crate::git::refs::{self, Expected};
 use crate::host::threads::cores;
 use crate::host::{interrupt, machine, process};
@@ -65,6 +66,9 @@ pub struct LaneProgram {
 #[derive(Debug, Clone, Serialize)]
 pub struct FinishedRace {
     pub session: String,
+    /// Turn at which all lanes begin.
+    #[serde(skip)]
+    pub from: CommitId,
     /// In the order of the models.
     pub lanes: Vec<FinishedLane>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,6 +154,7 @@ pub fn race(
     let (lanes, stopped) = follow_lanes(program, &orders, parallel(project), dollars, spectator)?;
     let mut finished = FinishedRace {
         session: session.to_string(),
+        from: tip.commit,
         lanes,
         verdict: None,
         picked: None,

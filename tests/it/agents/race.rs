@@ -414,6 +414,50 @@ fn at_a_terminal_one_is_chosen_reviewed_and_the_others_are_dropped() {
     assert_eq!(sessions, "demo\ndemo-two");
 }
 
+/// Bug: its turn was deleted for good.
+#[test]
+fn a_lane_that_ran_meanwhile_stays_and_a_dropped_one_leaves_a_bundle() {
+    let repo = project();
+    repo.done(&["new", "demo"]);
+    let race = ["race", "x", "a.txt", "--with", "one,two,one"];
+    let mut screen = Screen::open(&repo, (100, 40), &race);
+    screen.wait_for("Review the plan of which model?");
+    screen.press("2");
+    screen.wait_for("Change a");
+    screen.wait_for_prompt("(q)uit ›");
+    screen.press("a");
+    screen.wait_for("Drop the plans of the others (demo-one, demo-one-2)?");
+    repo.done(&["--session", "demo-one", "execute", "-y"]);
+    screen.settled();
+    screen.press("y");
+    screen.wait_for("restores session demo-one-2");
+    assert_eq!(screen.end(), 0);
+    let sessions = repo.git(&[
+        "for-each-ref",
+        "refs/teddy/sessions",
+        "--format=%(refname:lstrip=3)",
+    ]);
+    assert_eq!(sessions, "demo\ndemo-one\ndemo-two");
+    let bundles = crate::support::names(&repo.path().join(".git/teddy/archive"));
+    assert_eq!(bundles.len(), 1, "{bundles:?}");
+}
+
+/// Bug: the other plans were to be dropped, although none had run.
+#[test]
+fn without_a_turn_no_plan_is_dropped() {
+    let repo = project();
+    repo.done(&["new", "demo"]);
+    let race = ["race", "x", "a.txt", "--with", "one,two"];
+    let mut screen = Screen::open(&repo, (100, 40), &race);
+    screen.wait_for("Review the plan of which model?");
+    screen.press("2");
+    screen.wait_for("Change a");
+    screen.wait_for_prompt("(q)uit ›");
+    screen.press("q");
+    screen.end();
+    assert!(!screen.written().contains("Drop the plans"));
+}
+
 /// A project with the models `one`, `two` and `three`, which change one file each: `one` and `two` at
 /// different places, `three` at that of `one`.
 fn shared_file() -> TestRepo {
