@@ -205,6 +205,9 @@ fn show(app: &App, finished: &FinishedRace) -> anyhow::Result<()> {
         ))?;
         app.print_message(&verdict.text)?;
     }
+    if let Some(error) = &finished.judge_error {
+        app.warn(&format!("the judge gave no verdict: {error}"));
+    }
     if let Some(why) = finished.stopped {
         app.warn(why);
     }

@@ -43,6 +43,8 @@ const LANE_MEMORY: u64 = 1 << 30;
 
 const MAX_LANES: usize = 16;
 
+const STOPPED: &str = "you stopped the race";
+
 #[derive(Debug, Clone, Default)]
 pub struct RaceOptions {
     pub message: String,
@@ -73,6 +75,9 @@ pub struct FinishedRace {
     pub lanes: Vec<FinishedLane>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
+    /// Why the judge gave no verdict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judge_error: Option<String>,
     /// Session whose plan waits for the review, if the caller named one in advance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub picked: Option<String>,
@@ -157,11 +162,17 @@ pub fn race(
         from: tip.commit,
         lanes,
         verdict: None,
+        judge_error: None,
         picked: None,
         stopped,
     };
     if let (Some(judge), None) = (judge, stopped) {
-        finished.verdict = verdict::ask(project, &tip, &options.message, judge, &finished, user)?;
+        // The plans wait in any case.
+        match verdict::ask(project, &tip, &options.message, judge, &finished, user) {
+            Ok(verdict) => finished.verdict = verdict,
+            Err(_) if interrupt::requested() => finished.stopped = Some(STOPPED),
+            Err(error) => finished.judge_error = Some(format!("{error:#}")),
+        }
     }
 
     Ok(finished)
@@ -348,7 +359,7 @@ fn follow_lanes(
 fn reason_to_stop(rows: &[LaneRow], dollars: f64) -> Option<&'static str> {
     let cost: f64 = rows.iter().filter_map(|row| row.cost).sum();
     if interrupt::requested() {
-        return Some("you stopped the race");
+        return Some(STOPPED);
     }
     (cost > dollars).then_some("the race was stopped, as its lanes together reached `limits.cost`")
 }

@@ -338,6 +338,59 @@ fn lanes_run_beside_each_other_as_many_as_the_setting_says() {
     assert_eq!(log, "begin\nend\n".repeat(3));
 }
 
+/// Presses ctrl-c when it is time, and returns what the command prints.
+fn interrupted(repo: &TestRepo, args: &[&str], is_time: &dyn Fn() -> bool) -> serde_json::Value {
+    let mut command = repo.teddy_command(&[&["--json"], args].concat());
+    command
+        .current_dir(repo.path())
+        .stdout(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    let begin = Instant::now();
+    while !is_time() && begin.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let id = child.id();
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(id as i32).unwrap(),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(130));
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+/// Bug: the plans and the results of their checks were not shown.
+#[test]
+fn a_judge_that_fails_or_is_stopped_takes_nothing_from_the_race() {
+    let repo = project();
+    repo.done(&["new", "demo"]);
+    let race = ["race", "x", "a.txt", "--with", "one,two", "--judge"];
+    let told = repo.json(&[&race[..], &["broken", "--pick", "2"]].concat(), 0);
+    let error = told["judge_error"].as_str().unwrap();
+    assert!(error.contains("no credit"), "{error}");
+    let picked = (&told["lanes"][0]["plan"]["title"], &told["picked"]);
+    assert_eq!(picked, (&"Make b".into(), &"demo-two".into()));
+    repo.done(&["switch", "demo"]);
+    repo.teddy(&[&race[..], &["broken"]].concat()).check(
+        0,
+        &["demo-two-2", "the judge gave no verdict: ", "no credit"],
+    );
+
+    let mark = repo.beside("judging");
+    let stuck = format!("touch {}; exec sleep 600", mark.display());
+    let cat = |name: &str| format!("cat {}", repo.beside(name).display());
+    repo.configure(&format!(
+        "models:\n{}{}{}",
+        model("one", &cat("one.md")),
+        model("two", &cat("two.md")),
+        model("stuck", &stuck)
+    ));
+    let told = interrupted(&repo, &[&race[..], &["stuck"]].concat(), &|| mark.exists());
+    assert_eq!(told["lanes"][1]["plan"]["title"], "Change a", "{told}");
+    assert_eq!(told["stopped"], "you stopped the race");
+}
+
 #[test]
 fn who_stops_a_race_keeps_what_is_done_and_leaves_no_process() {
     let repo = project();
@@ -350,30 +403,13 @@ fn who_stops_a_race_keeps_what_is_done_and_leaves_no_process() {
         model("stuck", &stuck)
     ));
     repo.done(&["new", "demo"]);
-    let mut command = repo.teddy_command(&["--json", "race", "x", "--with", "one,stuck"]);
-    command
-        .current_dir(repo.path())
-        .stdout(std::process::Stdio::piped());
-    let child = command.spawn().unwrap();
     let drafted = || {
         let draft = "refs/teddy/drafts/demo-one";
         let found = repo.git(&["for-each-ref", draft, "--format=%(objectname)"]);
         let files = ["ls-tree", "--name-only", draft];
         !found.is_empty() && repo.git(&files).contains("plan.md") && mark.exists()
     };
-    let begin = Instant::now();
-    while !drafted() && begin.elapsed() < Duration::from_secs(60) {
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    let id = child.id();
-    rustix::process::kill_process(
-        rustix::process::Pid::from_raw(id as i32).unwrap(),
-        rustix::process::Signal::INT,
-    )
-    .unwrap();
-    let out = child.wait_with_output().unwrap();
-    assert_eq!(out.status.code(), Some(130));
-    let told: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let told = interrupted(&repo, &["race", "x", "--with", "one,stuck"], &drafted);
     assert_eq!(told["lanes"][0]["plan"]["title"], "Make b");
     assert!(
         told["lanes"][1]["plan"].is_null() && !told["stopped"].is_null(),
