@@ -163,7 +163,7 @@ impl Turn {
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// The plan as it ran, or else as it was proposed.
+    /// The plan as it ran, without what the user left out, or else as it was proposed.
     pub fn plan_as_run(&self, repository: &Repository) -> anyhow::Result<Option<String>> {
         match self.text(repository, artifact::APPROVED)? {
             Some(approved) => Ok(Some(approved)),

@@ -27,7 +27,6 @@ use crate::git::object::{CommitId, TreeId};
 use crate::git::repository::Repository;
 use crate::plan;
 use crate::project::Project;
-use crate::session::artifact;
 use crate::session::turn::Turn;
 use crate::text::first_names;
 use crate::text::path::{lossy, lossy_paths};
@@ -247,30 +246,37 @@ fn confirm_lacking(lacking: &[TakenBackFile], user: &mut dyn User) -> anyhow::Re
     }
 }
 
-/// New files that no action of a plan names.
+/// New files of the commits that no action names, as it ran.
 fn by_commands(project: &Project, planned: &[PlannedCommit]) -> anyhow::Result<Vec<String>> {
     let repository = &project.repository;
-    let mut created = Vec::new();
-    for landing in planned.iter().flat_map(|commit| &commit.landings) {
-        let Some(text) = landing.turn.text(repository, artifact::PLAN)? else {
-            continue;
-        };
-        let (plan, _) = plan::parse(&text);
-        let plan_paths: Vec<String> = plan
-            .actions
-            .iter()
-            .filter_map(|action| action.kind.path().map(ToString::to_string))
-            .collect();
-        for change in diff::changes(repository, landing.before, landing.after)? {
-            let path = lossy(&change.path);
-            if change.old.is_none() && !plan_paths.contains(&path) {
-                created.push(path);
-            }
+    let mut created = BTreeSet::new();
+    for commit in planned {
+        let committed = new_paths(repository, commit.from, commit.tree)?;
+        for landing in &commit.landings {
+            let Some(text) = landing.turn.plan_as_run(repository)? else {
+                continue;
+            };
+            let (plan, _) = plan::parse(&text);
+            let actions = plan.actions.iter();
+            let named: BTreeSet<String> = actions
+                .filter_map(|action| action.kind.path().map(ToString::to_string))
+                .collect();
+            let mut made = new_paths(repository, landing.before, landing.after)?;
+            made.retain(|path| committed.contains(path) && !named.contains(path));
+            created.extend(made);
         }
     }
-    created.sort();
-    created.dedup();
-    Ok(created)
+    Ok(created.into_iter().collect())
+}
+
+fn new_paths(
+    repository: &Repository,
+    before: TreeId,
+    after: TreeId,
+) -> anyhow::Result<BTreeSet<String>> {
+    let changes = diff::changes(repository, before, after)?.into_iter();
+    let new = changes.filter(|change| change.old.is_none());
+    Ok(new.map(|change| lossy(&change.path)).collect())
 }
 
 fn landing(

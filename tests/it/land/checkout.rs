@@ -575,6 +575,32 @@ fn a_file_that_only_a_command_left_is_named() {
     );
 }
 
+/// Bug: a file that a later turn removed was named, and one that the user had renamed in the review.
+#[test]
+fn a_file_of_a_command_is_named_only_if_it_is_committed() {
+    let repo = project();
+    let both = execute("echo tmp > scratch.txt; echo k > keep.txt");
+    repo.run_plan(&plan("Make", &[both]));
+    repo.run_plan(&plan("Tidy", &[execute("rm scratch.txt")]));
+    let file = repo.beside("plan.md");
+    repo.put(file.clone(), plan("New", &[create("old.txt", "x\n")]));
+    let args = ["execute", file.to_str().unwrap()];
+    let mut screen = Screen::open(&repo, (100, 40), &args);
+    screen.wait_for_prompt("(q)uit ›");
+    screen.press("m");
+    screen.settled();
+    screen.press("f");
+    screen.wait_for("File path: [old.txt]");
+    screen.press("new.txt\r");
+    screen.wait_for("new.txt  ");
+    screen.settled();
+    screen.press("a");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(repo.read("new.txt"), "x\n");
+    let landed = repo.json(&["land", "-m", "All"], 0);
+    assert_eq!(landed["by_commands"], json!(["keep.txt"]));
+}
+
 #[test]
 fn a_hook_that_leaves_the_branch_is_reported() {
     let repo = three_turns();
