@@ -182,6 +182,12 @@ fn prose_answer(project: &Project, tip: &Turn) -> anyhow::Result<Option<String>>
     Ok(reading.prose.and_then(|_| message_of(&reading.plan)))
 }
 
+/// Returns whether the model was asked for the plan after a prose answer.
+fn answers_plan_request(project: &Project, tip: &Turn) -> anyhow::Result<bool> {
+    let message = tip.text(&project.repository, artifact::USER_PROMPT)?;
+    Ok(message.as_deref() == Some(PLAN_PLEASE))
+}
+
 const CONTINUE_MESSAGE: &str = "Continue with the next step.";
 const CORRECT_MESSAGE: &str = "Your plan was rejected, so nothing was done. Write it again without the mistakes in the report.";
 const PLAN_PLEASE: &str = "Your answer was not a plan, so nothing was done. Write the plan for the request. If nothing is left to do, write a plan that only has a CONCLUDE.";
@@ -324,7 +330,7 @@ impl ResumeLoop<'_> {
                     let prompt = self.prompt_for_reply(message, None);
                     self.ask(tip, draft, prompt, user, console)
                 }
-                _ if tip.meta.origin == MessageOrigin::Loop => Ok(NextStep::End(Ended::NoPlan)),
+                _ if answers_plan_request(self.project, tip)? => Ok(NextStep::End(Ended::NoPlan)),
                 _ => Ok(NextStep::by_itself(PLAN_PLEASE)),
             };
         }

@@ -227,6 +227,28 @@ fn t25_plan_shows_the_answer_and_keeps_it_as_a_turn() {
     "#);
 }
 
+/// Bug: after a continuation, the loop ended at once.
+#[test]
+fn without_a_user_each_prose_answer_is_asked_once_for_a_plan() {
+    let done = plan("Done", &[conclude(&[], "All of it.")]);
+    let repo = project();
+    repo.reply(&make_b()).reply(TELLS).reply(&done);
+    repo.workflow().resume_yolo("make b").done();
+    let messages = ["2", "3"].map(|turn| repo.workflow().artifact(turn, "user_prompt.txt"));
+    assert_eq!(messages[0], "Continue with the next step.");
+    let asks = "Your answer was not a plan, so nothing was done.";
+    assert!(messages[1].starts_with(asks), "{messages:?}");
+
+    let repo = project();
+    let again = "Nothing is left to do.";
+    repo.reply(&make_b()).reply(TELLS).reply(again).reply(&done);
+    let said = repo.workflow().resume_yolo("make b").refused();
+    assert!(
+        said.contains("turn 3 executed") && said.ends_with("ended: NoPlan\n"),
+        "{said}"
+    );
+}
+
 /// Bug: it was kept as a plan with one action that waits.
 #[test]
 fn t25_a_prose_answer_from_a_file_is_a_turn_too() {
