@@ -192,6 +192,13 @@ fn file(task: &Task, findings: &mut Findings<'_>) {
     }
 }
 
+/// Removes the ticks of all tasks. All other bytes stay the same.
+pub fn untick(text: &str) -> String {
+    let done = read(text).into_iter().filter(|task| task.is_done);
+    let lines = done.map(|task| task.line).collect();
+    mark(text, &lines, ' ')
+}
+
 /// Ticks the first open task with this number. All other bytes stay the same.
 pub fn tick(text: &str, number: &str) -> String {
     let Some(task) = read(text)
@@ -200,11 +207,16 @@ pub fn tick(text: &str, number: &str) -> String {
     else {
         return text.to_owned();
     };
+    mark(text, &BTreeSet::from([task.line]), 'x')
+}
+
+/// Fills the boxes of these lines.
+fn mark(text: &str, lines: &BTreeSet<usize>, mark: char) -> String {
     let line = |(index, line): (usize, &str)| match line
         .split_once('[')
         .and_then(|(head, after)| Some((head, after.split_once(']')?.1)))
     {
-        Some((head, tail)) if index + 1 == task.line => format!("{head}[x]{tail}"),
+        Some((head, tail)) if lines.contains(&(index + 1)) => format!("{head}[{mark}]{tail}"),
         _ => line.to_owned(),
     };
 
@@ -334,5 +346,14 @@ mod tests {
             tick(&GOOD.replace('\n', "\r\n"), "2.1"),
             GOOD.replace('\n', "\r\n").replace("[ ] 2.1", "[x] 2.1")
         );
+    }
+
+    #[test]
+    fn t8_unticking_changes_the_boxes_of_tasks_alone() {
+        let code = "\n```\n- [x] 9.9 no\n```\n";
+        let ticked = GOOD.replace("[ ] 2.1", "[✓] 2.1");
+        let open = GOOD.replace("[x] 1.1", "[ ] 1.1");
+        assert_eq!(untick(&format!("{ticked}{code}")), format!("{open}{code}"));
+        assert_eq!(untick(&open), open);
     }
 }

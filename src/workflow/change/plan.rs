@@ -143,7 +143,9 @@ fn write_document(open: &mut OpenChange<'_>, path: String) -> anyhow::Result<()>
         message: format!("Write `{path}` of the change `{id}` now."),
     };
 
-    let (text, usage) = open.ask(question, &|text| read_document(&id, &path, text))?;
+    let (text, usage) = open.ask(question, &|text| {
+        Ok(by_author(&path, read_document(&id, &path, text)?))
+    })?;
     open.change.documents.insert(&path, text);
     let (title, lines) = describe_document(&open.change, kind, &spec_id);
     let entry = ChangeEntry {
@@ -229,7 +231,19 @@ fn parse_revision(id: &ChangeId, text: &str) -> Result<Vec<(String, String)>, Ve
     if files.is_empty() {
         return Err(vec!["it has no `<file path=\"...\">` block".to_owned()]);
     }
-    read_documents(id, files)
+    let mut documents = read_documents(id, files)?;
+    for (path, text) in &mut documents {
+        *text = by_author(path, std::mem::take(text));
+    }
+    Ok(documents)
+}
+
+/// The author cannot say that a task is done: nobody would carry it out.
+fn by_author(path: &str, text: String) -> String {
+    match DocumentKind::of(path) {
+        Some(DocumentKind::Tasks) => tasks::untick(&text),
+        _ => text,
+    }
 }
 
 /// Returns all mistakes.
@@ -327,6 +341,16 @@ mod tests {
             ["proposal.md", "specs/two.md", "tasks.md"]
         );
         assert_eq!(review::read(documents.text("proposal.md")).len(), 1);
+    }
+
+    #[test]
+    fn t8_the_author_ticks_no_task() {
+        let id = ChangeId::parse("a").unwrap();
+        let text = "# Tasks: a\n\n## 1. Data\n- [x] 1.1 Say it\n  - Do: Say it.\n";
+        let answer = format!("<file path=\"tasks.md\">\n{text}</file>\n");
+        let documents = parse_revision(&id, &answer).unwrap();
+        let open = text.replace("[x]", "[ ]");
+        assert_eq!(documents, [("tasks.md".to_owned(), open)]);
     }
 
     #[test]

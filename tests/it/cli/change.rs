@@ -2062,6 +2062,17 @@ fn a_review_that_rejects_the_whole_stops_and_the_phase_stays() {
     assert_eq!(phase(&repo, ID), "implementing");
 }
 
+/// Bug: nobody carried them out.
+#[test]
+fn t8_tasks_that_the_author_ticked_are_still_to_be_done() {
+    let ticked = answer("03-tasks").replace("[ ]", "[x]");
+    let repo = answering(&[&answer("01-proposal"), &answer("02-spec"), &ticked]);
+    repo.workflow().propose(ID, Some("Greet")).done();
+    assert_eq!(document(&repo, ID, "tasks.md").matches("[x]").count(), 0);
+    let status = repo.workflow().change_status(ID);
+    assert_eq!((&status["done"], &status["tasks"]), (&0.into(), &2.into()));
+}
+
 #[test]
 fn a34_a_plan_that_waits_is_not_asked_for_again() {
     let repo = answering(&[
