@@ -176,9 +176,7 @@ impl ChangeState {
 
     /// Dollars that documents count against the limit, without the session's turns.
     pub fn spent_on_documents(&self) -> f64 {
-        self.document_usage()
-            .map(|usage| usage.cost.unwrap_or_default() + usage.spent.unwrap_or_default())
-            .sum()
+        self.document_usage().map(StepUsage::dollars).sum()
     }
 
     fn document_usage(&self) -> impl Iterator<Item = &StepUsage> {
@@ -264,6 +262,27 @@ pub struct StepUsage {
     /// Dollars that count only against the limit, from calls whose price is partly known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<f64>,
+}
+
+impl StepUsage {
+    /// The model is that of the later usage.
+    pub fn add(&mut self, later: &StepUsage) {
+        let sum = |one: Option<f64>, other: Option<f64>| match (one, other) {
+            (None, None) => None,
+            _ => Some(one.unwrap_or_default() + other.unwrap_or_default()),
+        };
+        self.model.clone_from(&later.model);
+        self.calls = self.calls.saturating_add(later.calls);
+        self.tokens_in = self.tokens_in.saturating_add(later.tokens_in);
+        self.tokens_out = self.tokens_out.saturating_add(later.tokens_out);
+        self.cost = sum(self.cost, later.cost);
+        self.spent = sum(self.spent, later.spent);
+    }
+
+    /// What counts against the limit.
+    pub fn dollars(&self) -> f64 {
+        self.cost.unwrap_or_default() + self.spent.unwrap_or_default()
+    }
 }
 
 impl ChangeUsage {

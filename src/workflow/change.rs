@@ -6,6 +6,7 @@
 
 pub mod archive;
 mod ask;
+pub mod discarded;
 pub mod implement;
 pub mod judge;
 pub mod plan;

@@ -1,10 +1,11 @@
 //! Asks the model of a role, and once more if the answer is malformed.
 //!
-//! The usage of all attempts counts. An unusable answer is saved for the user and not recorded.
+//! The usage of all attempts counts. An unusable answer is saved for the user and not recorded; what
+//! it used is kept in `discarded`.
 
 use std::rc::Rc;
 
-use super::{OpenChange, answers_in_change, change_dir, files_now};
+use super::{OpenChange, answers_in_change, change_dir, discarded, files_now};
 use crate::change::document::Documents;
 use crate::change::id::ChangeId;
 use crate::change::state::StepUsage;
@@ -93,6 +94,21 @@ impl OpenChange<'_> {
             ..StepUsage::default()
         };
 
+        let answered = self.ask_until_usable(&model, question, read, &mut usage);
+        if answered.is_err() && usage.calls > 0 {
+            discarded::add(self.project, &self.change.id, &usage)?;
+        }
+        Ok((answered?, usage))
+    }
+
+    /// Adds to `usage`, also if no answer is usable.
+    fn ask_until_usable<T>(
+        &mut self,
+        model: &MeteredModel<'_>,
+        question: RoleQuestion<'_>,
+        read: ReadAnswer<'_, T>,
+        usage: &mut StepUsage,
+    ) -> anyhow::Result<T> {
         let mut request = ModelRequest {
             system: question.system,
             input: question.input,
@@ -100,11 +116,11 @@ impl OpenChange<'_> {
             max_tokens: None,
         };
         loop {
-            let answer = self.answer(&model, &request, &mut usage)?;
+            let answer = self.answer(model, &request, usage)?;
             // Redact before the answer is parsed and recorded.
             let text = redact(&answer.text).into_owned();
             let mistakes = match read(&text) {
-                Ok(value) => return Ok((value, usage)),
+                Ok(value) => return Ok(value),
                 Err(mistakes) => mistakes,
             };
             if usage.calls >= MAX_ANSWERS {

@@ -13,7 +13,7 @@ use crate::git::object::CommitId;
 use crate::git::refs;
 use crate::project::Project;
 use crate::text::counted;
-use crate::workflow::change::{self, open_change};
+use crate::workflow::change::{self, discarded, open_change};
 
 #[derive(Debug, Clone, Serialize)]
 pub struct ChangeListRow {
@@ -124,6 +124,8 @@ pub fn change_status(project: &Project, id: &ChangeId) -> anyhow::Result<ChangeS
     }));
     let latest = review::latest(&reviews);
     let issues = latest.map(review::ChangeReview::issues).unwrap_or_default();
+    let mut usage = change.state.usage.clone();
+    usage.add(&discarded::read(project, id)?);
     let session = id.session();
     let has_session = refs::read(&project.repository, &session.reference())?.is_some();
 
@@ -136,7 +138,7 @@ pub fn change_status(project: &Project, id: &ChangeId) -> anyhow::Result<ChangeS
         only_minor_issues: issues.only_minor(),
         stale: change.state.stale(&change.documents),
         findings: change.documents.check(id).len(),
-        usage: Total::of(&change.state.usage),
+        usage: Total::of(&usage),
         session: has_session.then(|| session.to_string()),
         next: next_step(id, change.state.phase),
     })

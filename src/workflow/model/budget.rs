@@ -16,7 +16,7 @@ use crate::project::Project;
 use crate::session::draft::Draft;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
-use crate::workflow::change::open_change;
+use crate::workflow::change::{discarded, open_change};
 use crate::workflow::model::choose::{OpenedModel, PricedModel};
 use crate::workflow::user::Estimate;
 
@@ -92,10 +92,11 @@ pub fn spent_on_change(project: &Project, id: &ChangeId) -> anyhow::Result<f64> 
 }
 
 fn spent_on_documents(project: &Project, id: &ChangeId) -> anyhow::Result<f64> {
-    Ok(match refs::read(&project.repository, &id.reference())? {
+    let documents = match refs::read(&project.repository, &id.reference())? {
         Some(_) => open_change(project, id)?.state.spent_on_documents(),
         None => 0.0,
-    })
+    };
+    Ok(documents + discarded::read(project, id)?.dollars())
 }
 
 pub trait ActingEnv {

@@ -2062,6 +2062,33 @@ fn a_review_that_rejects_the_whole_stops_and_the_phase_stays() {
     assert_eq!(phase(&repo, ID), "implementing");
 }
 
+/// Bug: answers that no step took cost nothing.
+#[test]
+fn c11_what_unusable_answers_cost_is_held_against_the_limit() {
+    let repo = project();
+    let answers = ["stop", "stop", "length"];
+    let fake = Fake::answering(&answers.map(|end| stream("No.", end, (500_000, 0))));
+    let model = format!(
+        "{{ kind: openai, id: x, base_url: \"{}/v1\", price: {{ input: 2, output: 0 }} }}",
+        fake.origin
+    );
+    repo.configure(&format!(
+        "model: fake\nmodels: {{ fake: {model} }}\nlimits: {{ cost: 3 }}\n"
+    ));
+    for words in [
+        "the author's answer is not proposal.md",
+        "the model's answer is cut off",
+        "$3.00 is spent, and the limit is $3.00; nothing was sent",
+    ] {
+        repo.teddy(&["change", "plan", ID, "Greet people by name"])
+            .check(1, &[words]);
+    }
+    assert_eq!(fake.requests().len(), 3);
+    put(&repo, ID, "proposed");
+    let usage = repo.workflow().change_status(ID)["usage"].clone();
+    assert_eq!((&usage["calls"], &usage["cost"]), (&3.into(), &3.0.into()));
+}
+
 /// Bug: nobody carried them out.
 #[test]
 fn t8_tasks_that_the_author_ticked_are_still_to_be_done() {
