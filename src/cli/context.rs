@@ -194,6 +194,10 @@ fn report(app: &App, edit: ListEdit, scope: ListScope, edited: &[Edited]) -> any
             ));
             continue;
         }
+        if entry.is_hidden {
+            warn_hidden(app, &entry.name);
+            continue;
+        }
         if edit == ListEdit::Add && entry.changed && entry.is_missing {
             app.warn(&format!(
                 "there is no `{name}` yet; it is in the list now ({list}){near}"
@@ -209,6 +213,14 @@ fn report(app: &App, edit: ListEdit, scope: ListScope, edited: &[Edited]) -> any
     }
 
     Ok(())
+}
+
+/// Says that the turn's list does not show a file.
+pub(super) fn warn_hidden(app: &App, name: &str) {
+    let name = sanitize_line(name);
+    app.warn(&format!(
+        "snapshots leave out `{name}` (ignored, large or secret), so the model sees it only if you list it for the session: `teddy context add {name}`"
+    ));
 }
 
 fn edit(app: &App, project: &Project, scope: ListScope) -> anyhow::Result<()> {

@@ -2,7 +2,7 @@
 
 use super::app::App;
 use super::failure::InvalidArgument;
-use super::source;
+use super::{context, source};
 use crate::project::Project;
 use crate::query::paths;
 use crate::session::input::ListScope;
@@ -88,8 +88,12 @@ pub(super) fn add_files(
     let mut user = app.user(project, false);
     let edited = edit::edit_context(project, scope, ListEdit::Add, &entries, user.as_mut())?;
     let list = scope.title().to_lowercase();
-    for entry in edited.iter().filter(|entry| entry.changed) {
-        app.note(&format!("Added {} ({list})", sanitize_line(&entry.name)));
+    for entry in edited {
+        if entry.is_hidden {
+            context::warn_hidden(app, &entry.name);
+        } else if entry.changed {
+            app.note(&format!("Added {} ({list})", sanitize_line(&entry.name)));
+        }
     }
 
     Ok(())

@@ -34,6 +34,8 @@ pub struct Edited {
     pub is_missing: bool,
     /// The entry names a directory, and git ignores everything in it.
     pub is_ignored: bool,
+    /// The entry is in the turn's list only, and names a file that snapshots leave out.
+    pub is_hidden: bool,
     /// For a name that does not exist or is not in the list.
     pub near: Option<String>,
 }
@@ -149,6 +151,10 @@ pub fn edit_context(
         }
     }
 
+    let hidden = match (scope, edit) {
+        (ListScope::Turn, ListEdit::Add) => hidden_from_turn(project, &root, &parsed)?,
+        _ => Vec::new(),
+    };
     let mut edited = Vec::new();
     change_list(project, scope, user, &mut |text| {
         let (after, changed) = apply(text, edit, &parsed, &exists);
@@ -172,6 +178,7 @@ pub fn edit_context(
                 changed,
                 is_missing,
                 is_ignored: edit == ListEdit::Add && is_ignored_dir(project, &root, entry),
+                is_hidden: hidden.contains(entry),
                 near,
             }
         };
@@ -206,6 +213,34 @@ fn is_ignored_dir(project: &Project, root: &Root, entry: &ListEntry) -> bool {
     let paths: Vec<&[u8]> = paths.iter().map(Vec::as_slice).collect();
     let statuses = ignore_status(&project.repository, &paths).unwrap_or_default();
     !statuses.is_empty() && statuses.iter().all(|it| it.ignored && !it.tracked)
+}
+
+/// Returns the files that no snapshot has, so that the turn's list alone does not show them.
+fn hidden_from_turn(
+    project: &Project,
+    root: &Root,
+    entries: &[ListEntry],
+) -> anyhow::Result<Vec<ListEntry>> {
+    let is_file = |entry: &&ListEntry| {
+        matches!(entry, ListEntry::Resource(Resource::File(path))
+            if matches!(root.kind(Path::new(path.as_str())), Ok(Some(FileKind::File(_)))))
+    };
+    let files: Vec<&ListEntry> = entries.iter().filter(is_file).collect();
+    if files.is_empty() {
+        return Ok(Vec::new());
+    }
+
+    let tree = snapshot::snapshot(&project.checkout(), &[])?.tree;
+    let mut lists = context_list::read(&read_context(project, ListScope::Session)?).entries;
+    lists.extend(context_list::read(&read_context(project, ListScope::Global)?).entries);
+    let mut hidden = Vec::new();
+    for file in files {
+        let in_tree = project.repository.entry(tree, file.name().as_bytes())?;
+        if in_tree.is_none() && !lists.contains(file) {
+            hidden.push(file.clone());
+        }
+    }
+    Ok(hidden)
 }
 
 /// A tracked file, or one in the directory of the name.

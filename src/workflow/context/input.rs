@@ -26,6 +26,7 @@ use crate::session::meta::MessageOrigin;
 use crate::session::report::without_prompt;
 use crate::session::requests::Requests;
 use crate::session::turn::Turn;
+use crate::text::path::RepoPath;
 use crate::text::resource::{Artifact, Resource};
 use crate::text::secret::redact_values;
 use crate::workflow::confine;
@@ -152,6 +153,7 @@ struct Collector<'a, 'f> {
     project: &'a Project,
     leaves: &'a [Leaf],
     tip: &'a Turn,
+    lists: &'a ContextLists,
     /// For ignored files that the user listed.
     root: &'a Root,
     /// Rendered in a section of their own, and not again as artifacts.
@@ -176,6 +178,7 @@ pub fn collect_material(
         project,
         leaves: &files.leaves,
         tip: sources.tip,
+        lists: sources.lists,
         root: &root,
         requests: &sources.requests,
         own_global: is_own_global(&project.repository),
@@ -290,7 +293,7 @@ fn status_text(project: &Project, tree: TreeId) -> anyhow::Result<String> {
 impl Collector<'_, '_> {
     fn entry(&mut self, scope: ListScope, entry: &ListedResource) -> anyhow::Result<()> {
         match entry {
-            ListedResource::Resource(Resource::File(path)) => self.path(scope, path.as_str()),
+            ListedResource::Resource(Resource::File(path)) => self.path(scope, path),
             ListedResource::Resource(Resource::Url(url)) => {
                 let inert = scope == ListScope::Global && !self.project.trusted && !self.own_global;
                 let body = if inert {
@@ -344,7 +347,8 @@ impl Collector<'_, '_> {
         })
     }
 
-    fn path(&mut self, scope: ListScope, path: &str) -> anyhow::Result<()> {
+    fn path(&mut self, scope: ListScope, file: &RepoPath) -> anyhow::Result<()> {
+        let path = file.as_str();
         if let Ok(at) = self
             .leaves
             .binary_search_by(|leaf| leaf.path.as_slice().cmp(path.as_bytes()))
@@ -357,7 +361,7 @@ impl Collector<'_, '_> {
             .collect();
 
         if inside.is_empty() {
-            let body = self.outside_the_snapshot(scope, path)?;
+            let body = self.outside_the_snapshot(scope, file)?;
             self.show(scope, path.to_owned(), body, None);
         }
 
@@ -368,18 +372,28 @@ impl Collector<'_, '_> {
     fn outside_the_snapshot(
         &mut self,
         scope: ListScope,
-        path: &str,
+        file: &RepoPath,
     ) -> anyhow::Result<ResourceBody> {
         // Otherwise a model could read any ignored file by adding it to its list, and so could the
         // author of a fetched session or repository.
-        let own = match scope {
-            ListScope::Turn => false,
-            ListScope::Session => self.project.checkout().owns_context(self.tip)?,
-            ListScope::Global => self.own_global,
+        let is_own = |scope| match scope {
+            ListScope::Turn => Ok(false),
+            ListScope::Session => self.project.checkout().owns_context(self.tip),
+            ListScope::Global => Ok(self.own_global),
         };
+        let mut own = is_own(scope)?;
+        // The list of the turn comes first, and must not hide what another one shows.
+        if scope == ListScope::Turn {
+            let resource = Resource::File(file.clone());
+            for other in [ListScope::Session, ListScope::Global] {
+                own |= self.lists.names(other, &resource) && is_own(other)?;
+            }
+        }
         if !own {
             return Ok(ResourceBody::Missing);
         }
+
+        let path = file.as_str();
 
         if let Ok(Some(FileKind::Dir)) = self.root.kind(Path::new(path)) {
             let why = "a directory without files in the snapshot".to_owned();

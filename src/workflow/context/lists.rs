@@ -119,9 +119,13 @@ impl ContextLists {
     }
 
     pub fn turn_has(&self, resource: &Resource) -> bool {
-        self.entries.iter().any(|(scope, entry)| {
-            *scope == ListScope::Turn
-                && matches!(entry, ListedResource::Resource(r) if r == resource)
+        self.names(ListScope::Turn, resource)
+    }
+
+    /// Whether an entry is exactly this resource.
+    pub fn names(&self, scope: ListScope, resource: &Resource) -> bool {
+        self.entries.iter().any(|(own, entry)| {
+            *own == scope && matches!(entry, ListedResource::Resource(r) if r == resource)
         })
     }
 

@@ -101,6 +101,8 @@ fn a_command_is_done_and_never_sent() {
 fn files_join_and_leave_and_a_message_can_name_one() {
     let repo = project();
     repo.reply(&make("b"));
+    repo.write(".gitignore", "*.log\n");
+    repo.write("my.log", "log\n");
     let mut screen = open(&repo);
     screen.press("/add a.txt\r");
     screen.wait_for("Added a.txt (session)");
@@ -108,16 +110,17 @@ fn files_join_and_leave_and_a_message_can_name_one() {
     screen.press("/drop a.txt\r");
     screen.wait_for("Removed a.txt (session)");
     ready(&mut screen, "turn 1: what should be done?");
-    screen.press("look at @src/lo\t and @a.tx, @nofile @cache(1)\r");
+    screen.press("look at @src/lo\t and @a.tx, @my.log @nofile @cache(1)\r");
     screen.wait_for("there is no file `a.tx`; did you mean `@a.txt`?");
     screen.wait_for("`@nofile` names no file of the project, so it is sent as text.");
     screen.wait_for("Added src/long_name.txt (turn)");
+    screen.wait_for("snapshots leave out `my.log`");
     approve(&mut screen, "Make b");
     ready(&mut screen, "turn 2: what should be done?");
     assert!(!screen.written().contains("`@cache(1)`"));
     assert_eq!(
         leave(screen, &repo),
-        ["look at @src/long_name.txt  and @a.tx, @nofile @cache(1)"]
+        ["look at @src/long_name.txt  and @a.tx, @my.log @nofile @cache(1)"]
     );
     let input = repo.workflow().artifact("1", "input.md");
     assert!(input.contains("two\n"), "{input}");

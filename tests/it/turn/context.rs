@@ -50,6 +50,32 @@ fn a_directory_that_git_ignores_is_named_when_it_is_added() {
     ");
 }
 
+/// Bug: it was added without a word, was missing, and hid the entry of the session's list.
+#[test]
+fn a_file_that_snapshots_leave_out_needs_the_list_of_the_session() {
+    let repo = project();
+    repo.write(".gitignore", "*.log\n");
+    repo.write("my.log", "what was said\n");
+    insta::assert_snapshot!(repo.printed(&["context", "add", "--turn", "my.log", "a.txt"]), @"
+    --- stderr
+    warning: snapshots leave out `my.log` (ignored, large or secret), so the model sees it only if you list it for the session: `teddy context add my.log`
+    Added a.txt (turn)
+    exit code 0
+    ");
+    assert!(!repo.workflow().input(0).contains("what was said"));
+    insta::assert_snapshot!(repo.printed(&["context", "add", "my.log"]), @"
+    --- stderr
+    Added my.log (session)
+    exit code 0
+    ");
+    insta::assert_snapshot!(repo.printed(&["context", "add", "--turn", "my.log"]), @"
+    --- stderr
+    my.log is there already (turn)
+    exit code 0
+    ");
+    assert!(repo.workflow().input(0).contains("what was said"));
+}
+
 #[test]
 fn three_lists_say_what_is_shown_and_each_thing_is_shown_once() {
     let repo = project();
