@@ -187,6 +187,18 @@ impl ChangeState {
             .filter_map(|entry| entry.usage.as_ref())
     }
 
+    /// The last review rejects the implementation, and nothing was done for it since.
+    pub fn is_rejected_by_review(&self) -> bool {
+        let Some((review, entry)) = self.last(ChangeStep::Review) else {
+            return false;
+        };
+        let is_since = |step| self.last(step).is_some_and(|(at, _)| at > review);
+        self.phase == ChangePhase::Implementing
+            && entry.verdict == Some(ReviewVerdict::Rejected)
+            && !is_since(ChangeStep::Task)
+            && !is_since(ChangeStep::Fix)
+    }
+
     /// With its index.
     pub fn last(&self, step: ChangeStep) -> Option<(usize, &ChangeEntry)> {
         let mut entries = self.history.iter().enumerate().rev();

@@ -61,6 +61,22 @@ pub struct StepRow {
     pub time: Option<String>,
 }
 
+impl Change {
+    /// What to do next, for the user.
+    pub fn next_step(&self) -> String {
+        match self.state.is_rejected_by_review() {
+            true => rejected_by_review(&self.id),
+            false => next_step(&self.id, self.state.phase),
+        }
+    }
+}
+
+fn rejected_by_review(id: &ChangeId) -> String {
+    format!(
+        "`teddy change show {id} review` has the reasons; `teddy change impl {id} -m '<what to do>'` lets the implementer fix it, `teddy change review {id}` asks again, and `teddy change approve {id} --reason '<why>'` overrides the review"
+    )
+}
+
 impl ChangeStore<'_> {
     /// Sorted by id. Skips refs with invalid ids.
     pub fn ids(&self) -> anyhow::Result<Vec<(ChangeId, CommitId)>> {

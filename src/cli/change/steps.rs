@@ -10,7 +10,7 @@ use super::show;
 use crate::change::id::ChangeId;
 use crate::change::phase::ChangePhase;
 use crate::change::review::ReviewVerdict;
-use crate::change::store::{Change, next_step};
+use crate::change::store::Change;
 use crate::change::{proposal, spec, tasks};
 use crate::host::interrupt;
 use crate::project::Project;
@@ -361,7 +361,7 @@ fn have_judged(
 ) -> anyhow::Result<ExitStatus> {
     let request = args.models.request(&args.id)?;
     let mut project = args.models.project(app)?;
-    let (judgement, _) = take(app, &mut project, &request, command, step)?;
+    let (judgement, judged) = take(app, &mut project, &request, command, step)?;
     let Judgement {
         change,
         phase,
@@ -378,7 +378,7 @@ fn have_judged(
             verdict.word(),
             issues.summary()
         ))?;
-        app.note(&format!("Next: {}", next_step(change, *phase)));
+        app.note(&format!("Next: {}", judged.next_step()));
     }
 
     Ok(exit::success_if(*verdict != ReviewVerdict::Rejected))
@@ -403,7 +403,7 @@ fn report_change(app: &App, change: &Change) -> anyhow::Result<ExitStatus> {
             state.phase.word(),
             state.iteration
         ))?;
-        app.note(&format!("Next: {}", next_step(id, state.phase)));
+        app.note(&format!("Next: {}", change.next_step()));
     }
 
     Ok(exit::SUCCESS)

@@ -11,7 +11,7 @@ use crate::change::id::ChangeId;
 use crate::change::phase::{ChangePhase, ChangeStep};
 use crate::change::review::{Issues, ReviewVerdict};
 use crate::change::state::{ChangeEntry, StepUsage};
-use crate::change::store::{Change, next_step};
+use crate::change::store::Change;
 use crate::change::tasks;
 use crate::workflow::context::message::keep_message;
 use crate::workflow::user::{Event, Notice};
@@ -64,7 +64,7 @@ pub fn implement_and_review(open: &mut OpenChange<'_>) -> anyhow::Result<Impleme
     let mut result = Implemented::of(&open.change);
     let most = open.project.settings.change.implementation_iterations;
     result.stopped = loop {
-        if is_fix_due(&open.change) {
+        if is_fix_due(&open.change, has_message(open)?) {
             // A fix that an earlier call left is always tried.
             if result.fixes >= most && result.reviews > 0 {
                 break Some(ImplementStop::TooManyRounds(most));
@@ -74,6 +74,10 @@ pub fn implement_and_review(open: &mut OpenChange<'_>) -> anyhow::Result<Impleme
 
         if let Some(stop) = tasks_and_fix(open)? {
             break Some(stop);
+        }
+        // A review of the same files would be paid for nothing.
+        if open.change.state.is_rejected_by_review() {
+            break Some(ImplementStop::ReviewRejects);
         }
         let judgement = review(open)?;
         result.reviews += 1;
@@ -92,8 +96,11 @@ pub fn implement_and_review(open: &mut OpenChange<'_>) -> anyhow::Result<Impleme
 pub fn implement(open: &mut OpenChange<'_>) -> anyhow::Result<Implemented> {
     begin(open)?;
     let mut result = Implemented::of(&open.change);
-    result.fixes = u32::from(is_fix_due(&open.change));
+    result.fixes = u32::from(is_fix_due(&open.change, has_message(open)?));
     result.stopped = tasks_and_fix(open)?;
+    if result.stopped.is_none() && open.change.state.is_rejected_by_review() {
+        result.stopped = Some(ImplementStop::ReviewRejects);
+    }
     Ok(result.finish(&open.change))
 }
 
@@ -119,8 +126,15 @@ fn begin(open: &mut OpenChange<'_>) -> anyhow::Result<()> {
     keep_message(open.project, open.request.message.clone(), open.user)
 }
 
+/// Whether the user has said something that no turn has done yet, or a plan or question for it waits.
+fn has_message(open: &OpenChange<'_>) -> anyhow::Result<bool> {
+    let project = open.project;
+    let (tip, draft) = project.in_progress(&open.change.id.session())?;
+    Ok(draft.message().is_some() || tip.question(&project.repository)?.is_some())
+}
+
 fn tasks_and_fix(open: &mut OpenChange<'_>) -> anyhow::Result<Option<ImplementStop>> {
-    while let Some(next) = Work::next(&open.change) {
+    while let Some(next) = Work::next(&open.change, has_message(open)?) {
         open.user.report(Event::Notice(next.notice.clone()));
         match work(open, &next)? {
             Worked::Done(turn, usage) => record(open, next, turn, usage)?,
@@ -192,7 +206,7 @@ impl Implemented {
     fn finish(mut self, change: &Change) -> Implemented {
         (self.done, self.tasks) = change.documents.progress();
         self.phase = change.state.phase;
-        self.next = next_step(&change.id, self.phase);
+        self.next = change.next_step();
         self
     }
 }

@@ -8,7 +8,7 @@ use crate::change::phase::ChangePhase;
 use crate::change::proposal;
 use crate::change::review::{self, Issues};
 use crate::change::state::ChangeUsage;
-use crate::change::store::{Change, next_step};
+use crate::change::store::Change;
 use crate::git::object::CommitId;
 use crate::git::refs;
 use crate::project::Project;
@@ -140,7 +140,7 @@ pub fn change_status(project: &Project, id: &ChangeId) -> anyhow::Result<ChangeS
         findings: change.documents.check(id).len(),
         usage: Total::of(&usage),
         session: has_session.then(|| session.to_string()),
-        next: next_step(id, change.state.phase),
+        next: change.next_step(),
     })
 }
 

@@ -85,11 +85,11 @@ impl WorkStop {
 
 impl Work {
     /// The first open task, or else the fixes that the last review asks for. `None` if that review
-    /// approves, or was fixed since.
-    pub(super) fn next(change: &Change) -> Option<Work> {
+    /// approves, was fixed since, or rejects the whole and the user has not said what to do.
+    pub(super) fn next(change: &Change, has_message: bool) -> Option<Work> {
         let tasks = tasks::read(change.documents.text(tasks::FILE));
         let Some(task) = tasks.iter().find(|task| !task.is_done) else {
-            return Work::fix(change, &tasks);
+            return Work::fix(change, &tasks, has_message);
         };
         let (number, title) = (&task.number, &task.title);
         Some(Work {
@@ -106,8 +106,8 @@ impl Work {
         })
     }
 
-    fn fix(change: &Change, tasks: &[Task]) -> Option<Work> {
-        if !is_fix_due(change) {
+    fn fix(change: &Change, tasks: &[Task], has_message: bool) -> Option<Work> {
+        if !is_fix_due(change, has_message) {
             return None;
         }
 
@@ -152,7 +152,10 @@ fn files_of<'a>(tasks: impl IntoIterator<Item = &'a Task>, except: &str) -> Vec<
 }
 
 /// Whether the last review requires a fix that was not made yet.
-pub(super) fn is_fix_due(change: &Change) -> bool {
+pub(super) fn is_fix_due(change: &Change, has_message: bool) -> bool {
+    if change.state.is_rejected_by_review() {
+        return has_message;
+    }
     let Some((at, entry)) = change.state.last(ChangeStep::Review) else {
         return false;
     };

@@ -2028,6 +2028,8 @@ fn a_review_that_rejects_the_whole_stops_and_the_phase_stays() {
         &plan("One", &[create("a.txt", "a\n")]),
         &plan("Two", &[create("b.txt", "b\n")]),
         &verdict("MAJOR_ISSUES", "High"),
+        &plan("Better", &[create("c.txt", "c\n")]),
+        &verdict("APPROVED", "Low"),
     ]);
     put(&repo, ID, "challenged");
     insta::assert_snapshot!(repo.workflow().implement(ID, true).refused(), @r#"
@@ -2051,7 +2053,7 @@ fn a_review_that_rejects_the_whole_stops_and_the_phase_stays() {
         "medium": 0,
         "unclear": 0
       },
-      "next": "`teddy change impl greet-by-name` continues it",
+      "next": "`teddy change show greet-by-name review` has the reasons; `teddy change impl greet-by-name -m '<what to do>'` lets the implementer fix it, `teddy change review greet-by-name` asks again, and `teddy change approve greet-by-name --reason '<why>'` overrides the review",
       "phase": "implementing",
       "reviews": 1,
       "stopped": "the review rejects it",
@@ -2060,6 +2062,25 @@ fn a_review_that_rejects_the_whole_stops_and_the_phase_stays() {
     }
     "#);
     assert_eq!(phase(&repo, ID), "implementing");
+
+    // Bug: only the same review was paid again, and a message was not used.
+    let before = steps(&repo, ID);
+    for command in ["impl", "implement"] {
+        repo.teddy(&["change", command, ID, "-y"])
+            .check(1, &["-m '<what to do>'` lets the implementer fix it"]);
+    }
+    assert_eq!(steps(&repo, ID), before);
+    repo.done(&["change", "impl", ID, "-y", "-m", "Do it better"]);
+    let asked = repo.done(&["-s", "change/greet-by-name", "show", "3", "user_prompt.txt"]);
+    assert!(asked.starts_with("Fix review 1 of change"), "{asked}");
+    assert!(
+        asked.contains("## What the user says\n\nDo it better\n"),
+        "{asked}"
+    );
+    assert_eq!(
+        (repo.read("c.txt"), phase(&repo, ID)),
+        ("c\n".into(), "complete".into())
+    );
 }
 
 /// Bug: answers that no step took cost nothing.
