@@ -7,11 +7,12 @@ use super::OpenChange;
 use super::ask::{Role, expand_template, render_documents};
 use crate::change::phase::ChangeStep;
 use crate::change::review::{self, ReviewVerdict};
-use crate::change::state::StepUsage;
+use crate::change::state::{ChangeEntry, StepUsage};
 use crate::change::store::Change;
 use crate::change::tasks::{self, Task};
 use crate::git::refs;
 use crate::git::repository::Repository;
+use crate::host::clock;
 use crate::project::Project;
 use crate::session::artifact;
 use crate::session::meta::{MessageOrigin, RestoreCommand, Status};
@@ -284,8 +285,7 @@ fn prepare(
 /// is not in the user's files stops the work until they decide on it.
 fn find_earlier(project: &Project, change: &Change, work: &Work) -> anyhow::Result<Option<Worked>> {
     let tip = project.store().tip(&change.id.session())?;
-    let turns = change.state.history.iter().filter_map(|entry| entry.turn);
-    let noted = turns.max().unwrap_or(0);
+    let noted = newest_noted(project, change);
     let (checkout, stacks) = (project.checkout(), Stacks::new(&project.repository));
     let now = || Ok(snapshot::snapshot(&checkout, &[])?.tree);
     let unapplied = find_unapplied(&checkout, &stacks, &tip, &now)?;
@@ -333,6 +333,23 @@ fn went_to(restore: &Turn, turn: &Turn) -> bool {
 /// The first line of the message names the work.
 fn is_about(project: &Project, turn: &Turn, work: &Work) -> anyhow::Result<bool> {
     Ok(words_of(project, turn)?.lines().next() == Some(work.key.as_str()))
+}
+
+/// The newest turn of this session that the change names. Entries from before its start name turns of
+/// a session that was deleted.
+fn newest_noted(project: &Project, change: &Change) -> u64 {
+    let first = project.store().turn(&change.id.session(), "0").ok();
+    let begin = first
+        .and_then(|turn| turn.meta.started)
+        .and_then(|time| clock::parse(&time));
+    let is_before = |entry: &&ChangeEntry| {
+        let at = clock::parse(&entry.at);
+        at.zip(begin.as_ref())
+            .is_some_and(|(at, begin)| at < *begin)
+    };
+    let entries = change.state.history.iter();
+    let turns = entries.filter(|entry| !is_before(entry));
+    turns.filter_map(|entry| entry.turn).max().unwrap_or(0)
 }
 
 fn worked(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {

@@ -2121,6 +2121,30 @@ fn t8_tasks_that_the_author_ticked_are_still_to_be_done() {
     assert_eq!((&status["done"], &status["tasks"]), (&0.into(), &2.into()));
 }
 
+/// Bug: the first turn of the new session was not recognized, and its task asked for again.
+#[test]
+fn work_goes_on_after_its_session_was_deleted() {
+    let repo = answering(&[&plan("One", &[create("a.txt", "a\n")])]);
+    put(&repo, ID, "implementing");
+    let implement = ["change", "implement", ID, "-y"];
+    assert_ne!(repo.teddy(&implement).code, 0);
+    repo.done(&["gc", "change/greet-by-name", "-y"]);
+    repo.remove("a.txt");
+    let mut later = repo.teddy_command(&implement);
+    later
+        .current_dir(repo.path())
+        .env("TEDDY_NOW", "2026-01-03T00:00:00+00:00");
+    Output::of(&mut later).check(0, &["2 of 2 tasks done"]);
+    let done: Vec<String> = steps(&repo, ID).split_off(1);
+    assert_eq!(
+        done,
+        [
+            "Do 1.1: Say what is wanted (turn 1)",
+            "Do 2.1: Take a name (turn 1)"
+        ]
+    );
+}
+
 #[test]
 fn a34_a_plan_that_waits_is_not_asked_for_again() {
     let repo = answering(&[
