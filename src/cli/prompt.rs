@@ -185,7 +185,7 @@ pub(super) fn add_mentioned(app: &App, project: &Project, text: &str) -> anyhow:
         .map(str::to_owned)
         .partition(|name| is_file(app, project, name));
     for name in others {
-        let near = source::near(app, &name);
+        let near = near_mention(app, project, &name);
         let name = sanitize_line(&name);
         match near {
             Some(near) => app.warn(&format!(
@@ -201,6 +201,17 @@ pub(super) fn add_mentioned(app: &App, project: &Project, text: &str) -> anyhow:
     match files.is_empty() {
         true => Ok(()),
         false => add_files(app, project, &files, ListScope::Turn),
+    }
+}
+
+/// As [`is_file`] reads the name.
+fn near_mention(app: &App, project: &Project, name: &str) -> Option<String> {
+    match name.strip_prefix('/') {
+        Some(path) => {
+            let near = source::near_in(project.repository.workdir(), path)?;
+            Some(format!("/{near}"))
+        }
+        None => source::near(app, name),
     }
 }
 

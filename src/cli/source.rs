@@ -1,6 +1,7 @@
 //! Reads text from files and stdin, and reports the position of invalid UTF-8.
 
 use std::io::{self, Read as _};
+use std::path::Path;
 
 use anyhow::Context as _;
 
@@ -51,11 +52,16 @@ pub(super) fn is_missing(error: &anyhow::Error) -> bool {
 
 /// Returns the existing file with the name most similar to a missing one.
 pub(super) fn near(app: &App, path: &str) -> Option<String> {
+    near_in(&app.dir().ok()?, path)
+}
+
+/// As [`near`], for a path relative to a directory.
+pub(super) fn near_in(base: &Path, path: &str) -> Option<String> {
     let (dir, name) = match path.rsplit_once('/') {
         Some((dir, name)) => (format!("{dir}/"), name),
         None => (String::new(), path),
     };
-    let entries = std::fs::read_dir(app.dir().ok()?.join(&dir)).ok()?;
+    let entries = std::fs::read_dir(base.join(&dir)).ok()?;
     let names: Vec<String> = entries
         .flatten()
         .filter_map(|entry| entry.file_name().into_string().ok())

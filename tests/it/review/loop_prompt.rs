@@ -152,6 +152,8 @@ fn a_plan_is_asked_for_with_all_that_goes_along() {
     screen.wait_for("Added a.txt (turn)");
     approve(&mut screen, "Make b");
     assert!(!screen.shown().contains("passwd (turn)"));
+    // Bug: the suggestion was the name itself.
+    assert!(!screen.written().contains("did you mean"));
     ready(&mut screen, "turn 2: what should be done?");
     let sent = leave(screen, &repo).remove(0);
     assert!(
