@@ -96,6 +96,10 @@ pub trait Facts {
     fn search_obstacle(&self) -> Option<String> {
         None
     }
+    /// Returns whether RESEARCH passes a query to a program as an argument.
+    fn searches_with_program(&self) -> bool {
+        false
+    }
     /// Returns the program of a script's `#!` line, if it does not exist.
     fn missing_interpreter(&self, _script: &str) -> Option<String> {
         None

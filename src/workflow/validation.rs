@@ -6,6 +6,7 @@ pub mod review_content;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::config::settings::EngineKind;
 use crate::git::object::{BlobId, EntryMode, TreeId, read};
 use crate::git::repository::Repository;
 use crate::git::sparse::leaves_out;
@@ -307,6 +308,10 @@ impl Facts for Snapshotted<'_> {
 
     fn search_obstacle(&self) -> Option<String> {
         pages::search_obstacle(self.project)
+    }
+
+    fn searches_with_program(&self) -> bool {
+        self.project.settings.research.engine == Some(EngineKind::Command)
     }
 
     fn missing_interpreter(&self, script: &str) -> Option<String> {

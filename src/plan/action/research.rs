@@ -60,6 +60,20 @@ impl Behavior for Research {
             let mistake = Mistake::new(format!("RESEARCH cannot search: {why}"), hint);
             validator.refuse(mistake);
         }
+
+        let is_option = |query: &&String| query.starts_with('-');
+        if validator.files.facts.searches_with_program()
+            && let Some(query) = self.queries.iter().find(is_option)
+        {
+            let mistake = Mistake::new(
+                format!(
+                    "the query `{}` starts with `-`, and the search program would read it as an option",
+                    sanitize_line(&first_line(query))
+                ),
+                "start the query with a word",
+            );
+            validator.refuse(mistake);
+        }
         Ok(())
     }
 

@@ -93,6 +93,25 @@ fn promise_a3_an_engine_that_lacks_something_is_refused_too() {
 }
 
 #[test]
+fn promise_a3_a_query_is_no_option_of_the_search_program() {
+    let repo = project();
+    set_up(&repo);
+    let text = plan("Look", &[research(&["how", "--output=/x/y"])]);
+    insta::assert_snapshot!(repo.workflow().execute_text(&text).refused(), @r"
+    The plan was not accepted: 1 mistake
+    plan.md:13: RESEARCH how: the query `--output=/x/y` starts with `-`, and the search program would read it as an option
+        hint: start the query with a word
+    no model is configured to correct the plan
+    turn 1 rejected
+    plan.md:13: RESEARCH how: the query `--output=/x/y` starts with `-`, and the search program would read it as an option
+        hint: start the query with a word
+    ");
+
+    let text = plan("Look", &[research(&["how -x"])]);
+    repo.workflow().execute_text(&text).done();
+}
+
+#[test]
 fn promise_a3_the_prompt_speaks_of_research_as_soon_as_it_can_work() {
     let repo = project();
     let speaks = |file: &str| {
