@@ -529,7 +529,7 @@ fn classify_remote(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         | RemoteTrouble::NotFastForward => FailureKind::NotSent,
         RemoteTrouble::Unsound => FailureKind::RemoteUnsound,
         RemoteTrouble::NoSuchRef => FailureKind::SessionNotFound,
-        RemoteTrouble::Other => FailureKind::Failed,
+        RemoteTrouble::NotWritten | RemoteTrouble::Other => FailureKind::Failed,
     };
     Some(Diagnosis::of(kind, error.hint()))
 }

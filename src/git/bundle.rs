@@ -17,6 +17,7 @@ use crate::git::intake::{self, MAX_OBJECT, run_check};
 use crate::git::keep::pack::{Sealed, keep};
 use crate::git::object::CommitId;
 use crate::git::refs::{self, Expected, RefMove};
+use crate::git::remote::error::is_disk_trouble;
 use crate::git::repository::Repository;
 use crate::git::scratch::BorrowingRepository;
 use crate::git::{During as _, bundle};
@@ -58,6 +59,8 @@ pub enum BundleError {
     LargeObject(String, u64, u64),
     #[error("it is damaged or not sound: {0}")]
     Unsound(String),
+    #[error("it cannot be unpacked here: {0}")]
+    NotWritten(String),
     #[error("{0}")]
     Unreadable(String),
     #[error("this clone is shallow: the beginning of its history is missing")]
@@ -67,11 +70,21 @@ pub enum BundleError {
 }
 
 impl BundleError {
+    /// Why git did not take a bundle. It has no exit code for any of this.
+    fn refused(why: String) -> BundleError {
+        match () {
+            () if is_disk_trouble(&why) => BundleError::NotWritten(why),
+            () if why.contains("early EOF") => BundleError::Cut,
+            () => BundleError::Unsound(why),
+        }
+    }
+
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             BundleError::Cut | BundleError::Unsound(_) => {
                 Some("copy or download it again; `git bundle verify FILE` is git's own check")
             }
+            BundleError::NotWritten(_) => Some("make room on the disk, then try again"),
             BundleError::NoBundle | BundleError::Malformed => {
                 Some("`teddy export --bundle FILE` makes one")
             }
@@ -328,7 +341,7 @@ impl OpenedBundle {
         self.unpack(&scratch)?;
         scratch
             .put_refs(targets)
-            .map_err(|error| BundleError::Unsound(format!("{error:#}")))?;
+            .map_err(|error| BundleError::refused(format!("{error:#}")))?;
         let received = ReceivedBundle {
             combined: scratch.open()?,
             scratch,
@@ -355,9 +368,7 @@ impl OpenedBundle {
 
         match run_check(git, Stdio::null(), None)? {
             None => Ok(()),
-            // git has no exit code for a truncated pack.
-            Some(why) if why.contains("early EOF") => Err(BundleError::Cut.into()),
-            Some(why) => Err(BundleError::Unsound(why).into()),
+            Some(why) => Err(BundleError::refused(why).into()),
         }
     }
 }
@@ -401,7 +412,7 @@ impl ReceivedBundle<'_> {
         let tips = targets.iter().map(|(_, to)| *to);
         match intake::check_links(git, self.repository, tips, None, None)? {
             None => Ok(()),
-            Some(why) => Err(BundleError::Unsound(why).into()),
+            Some(why) => Err(BundleError::refused(why).into()),
         }
     }
 
@@ -486,6 +497,23 @@ mod tests {
             Ok((&[ONE], &[("a b", TWO)])),
         );
         check("# v2 git bundle\n\nPACK", Ok((&[], &[])));
+    }
+
+    #[test]
+    fn a_full_disk_is_no_fault_of_the_bundle() {
+        let check = |why: &str, expected: &str| {
+            let error = BundleError::refused(format!("git says: {why}"));
+            assert_eq!(error.to_string(), expected);
+        };
+        check(
+            "fatal: write error: No space left on device",
+            "it cannot be unpacked here: git says: fatal: write error: No space left on device",
+        );
+        check("fatal: early EOF", "it is cut off");
+        check(
+            "fatal: pack is corrupted (SHA1 mismatch)",
+            "it is damaged or not sound: git says: fatal: pack is corrupted (SHA1 mismatch)",
+        );
     }
 
     #[test]

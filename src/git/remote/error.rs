@@ -23,8 +23,25 @@ pub enum RemoteTrouble {
     HookDeclined,
     NotFastForward,
     Unsound,
+    /// A disk of this machine is full, or a limit of its is reached.
+    NotWritten,
     NoSuchRef,
     Other,
+}
+
+/// Parts of messages of a disk that takes no more, in lower case.
+const DISK_SIGNS: [&str; 4] = [
+    "no space left on device",
+    "disk quota exceeded",
+    "file too large",
+    "read-only file system",
+];
+
+/// Returns whether git could not write on this machine. Lines of the server do not count.
+pub fn is_disk_trouble(stderr: &str) -> bool {
+    let own = |line: &&str| !line.trim_start().starts_with("remote:");
+    let mut lines = stderr.lines().filter(own).map(str::to_lowercase);
+    lines.any(|line| DISK_SIGNS.iter().any(|sign| line.contains(sign)))
 }
 
 /// Parts of git's messages in lower case. The first match counts.
@@ -79,6 +96,9 @@ const SIGNS: [(&str, RemoteTrouble); 40] = [
 
 impl RemoteTrouble {
     pub fn classify(stderr: &str) -> RemoteTrouble {
+        if is_disk_trouble(stderr) {
+            return RemoteTrouble::NotWritten;
+        }
         let stderr = stderr.to_lowercase();
         let matched = SIGNS.iter().find(|(sign, _)| stderr.contains(sign));
         matched.map_or(RemoteTrouble::Other, |(_, trouble)| *trouble)
@@ -190,6 +210,10 @@ impl RemoteError {
                 "what the remote sent is damaged or not what it says; nothing of it is used"
                     .to_owned(),
             ),
+            RemoteTrouble::NotWritten => Some(
+                "make room on the disk, then try again; nothing of what the remote sent is used"
+                    .to_owned(),
+            ),
             RemoteTrouble::NoSuchRef => {
                 Some(format!("`teddy fetch -n {remote}` lists what the remote has"))
             }
@@ -299,6 +323,21 @@ mod tests {
         );
         check("fetch-pack: unexpected disconnect", RemoteTrouble::Dropped);
         check("fatal: fsck error in packed object", RemoteTrouble::Unsound);
+        check(
+            "fatal: write error: No space left on device\nfatal: fetch-pack: invalid index-pack \
+             output",
+            RemoteTrouble::NotWritten,
+        );
+        check(
+            "error: unable to write file: Disk quota exceeded\nerror: index-pack failed",
+            RemoteTrouble::NotWritten,
+        );
+        // The disk of the server.
+        check(
+            "remote: fatal: write error: No space left on device\n ! [remote rejected] a -> a \
+             (unpacker error)",
+            RemoteTrouble::RefRefused,
+        );
         check("", RemoteTrouble::Other);
     }
 
