@@ -161,7 +161,7 @@ impl App {
             };
 
             let entry = model.entry.clone();
-            let (stored, outcome) = setup::keep(file, model);
+            let (stored, outcome) = setup::keep(file, model, &self.user_dirs()?.cache);
             self.report_kept(file, &stored, &outcome);
             return Ok(Some(NewModel { entry, ..stored }));
         }

@@ -174,7 +174,7 @@ fn set(
     };
 
     let model = chosen.model;
-    let (model, outcome) = setup::keep(&context.file, model);
+    let (model, outcome) = setup::keep(&context.file, model, &app.user_dirs()?.cache);
     if let KeptModel::ByHand(why) = &outcome {
         let file = context.file.display();
         return Err(error_with_hint(

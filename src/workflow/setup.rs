@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crate::config::edit::NewModel;
 use crate::config::layer::MAX_CONFIG;
 use crate::host::file::{read_regular_text, write_atomic};
+use crate::host::lock::{Lock, patience};
 use crate::host::{env, interrupt};
 use crate::model::acting::open::is_acting;
 use crate::model::acting::trial::greet_agent;
@@ -103,7 +104,12 @@ pub fn attempt(name: &str, settings: &ModelConfig) -> Result<TriedModel, ModelEr
 }
 
 /// Leaves a file alone that cannot be edited safely. Returns the model with its name in the file.
-pub fn keep(file: &Path, model: NewModel) -> (NewModel, KeptModel) {
+/// `cache` has the lock: another `setup` must not write between our reading and writing.
+pub fn keep(file: &Path, model: NewModel, cache: &Path) -> (NewModel, KeptModel) {
+    let _lock = match Lock::take(&cache.join("setup"), "setup", patience()) {
+        Ok(lock) => lock,
+        Err(error) => return (model, KeptModel::ByHand(error.to_string())),
+    };
     let text = match text_of(file) {
         Ok(text) => text,
         Err(why) => return (model, KeptModel::ByHand(why)),
@@ -142,6 +148,7 @@ fn text_of(file: &Path) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::settings::ModelSettings;
 
     fn model() -> NewModel {
         NewModel {
@@ -153,7 +160,8 @@ mod tests {
     #[track_caller]
     fn refused(file: &Path, text: &str) {
         let before = std::fs::read(file).ok();
-        let (_, outcome) = keep(file, model());
+        let cache = tempfile::tempdir().unwrap();
+        let (_, outcome) = keep(file, model(), cache.path());
         assert!(
             matches!(&outcome, KeptModel::ByHand(why) if why.contains(text)),
             "{outcome:?}"
@@ -165,9 +173,34 @@ mod tests {
     fn cf7_a_file_is_made_and_changed_once() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("new/config.yaml");
-        assert_eq!(keep(&file, model()), (model(), KeptModel::Written));
+        let keep = || keep(&file, model(), dir.path());
+        assert_eq!(keep(), (model(), KeptModel::Written));
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "model: manual\n");
-        assert_eq!(keep(&file, model()).1, KeptModel::Unchanged);
+        assert_eq!(keep().1, KeptModel::Unchanged);
+    }
+
+    #[test]
+    fn cf7_concurrent_changes_lose_no_model() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config.yaml");
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let model = NewModel {
+                    model: format!("m{number}"),
+                    entry: Some(ModelSettings {
+                        kind: "openai".to_owned(),
+                        id: format!("id{number}"),
+                        ..ModelSettings::default()
+                    }),
+                };
+                let (file, dir) = (&file, dir.path());
+                scope.spawn(move || assert_eq!(keep(file, model, dir).1, KeptModel::Written));
+            }
+        });
+        let text = std::fs::read_to_string(&file).unwrap();
+        for number in 0..8 {
+            assert!(text.contains(&format!("id{number}")), "{text}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::git::ignore::ignore_status;
 use crate::git::object::TreeId;
 use crate::git::refs;
 use crate::host::file::{FileKind, FileMode, Root};
+use crate::host::lock::{Lock, patience};
 use crate::project::Project;
 use crate::project::teddy_files::{self, GLOBAL};
 use crate::session::artifact;
@@ -25,6 +26,9 @@ use crate::workflow::open_session::OpenSession;
 use crate::workflow::trust::is_own_draft;
 use crate::workflow::user::{User, telling};
 use crate::workspace::snapshot;
+
+/// Name of the lock of the global list. No session can have it.
+const GLOBAL_LOCK: &str = "_global";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edited {
@@ -301,6 +305,8 @@ fn change_list(
     change: &mut dyn FnMut(&str) -> anyhow::Result<String>,
 ) -> anyhow::Result<()> {
     if scope == ListScope::Global {
+        let locks = project.repository.teddy_dir().join("locks");
+        let _lock = Lock::take(&locks.join(GLOBAL_LOCK), "context", patience())?;
         let root = Root::open(project.repository.workdir())?;
         let (path, after) = (
             Path::new(GLOBAL),

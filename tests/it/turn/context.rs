@@ -106,6 +106,21 @@ fn three_lists_say_what_is_shown_and_each_thing_is_shown_once() {
 }
 
 #[test]
+fn concurrent_changes_of_the_global_list_lose_no_entry() {
+    let repo = project();
+    let names: Vec<String> = (0..8).map(|number| format!("{number}.txt")).collect();
+    std::thread::scope(|scope| {
+        for name in &names {
+            scope.spawn(|| repo.done(&["context", "add", "--global", name]));
+        }
+    });
+    let list = repo.read(".teddy/global.context");
+    let mut entries: Vec<&str> = list.lines().collect();
+    entries.sort_unstable();
+    assert_eq!(entries, names);
+}
+
+#[test]
 fn a_removed_entry_leaves_every_other_byte_of_the_list() {
     let repo = project();
     repo.write(".teddy/global.context", "# mine\na.txt   \n\nREADME.md\n");
