@@ -375,11 +375,16 @@ impl RefStore for FileRefs {
     }
 
     fn locks(&self) -> Vec<PathBuf> {
-        vec![
+        let mut locks = vec![
             self.common.join("packed-refs.lock"),
             self.common.join("HEAD.lock"),
             self.gix.git_dir().join("HEAD.lock"),
-        ]
+        ];
+        // Landing and committing move the checked-out branch.
+        if let Ok(Some(branch)) = self.gix.head_name() {
+            locks.push(self.common.join(format!("{branch}.lock")));
+        }
+        locks
     }
 
     fn users(&self) -> anyhow::Result<Vec<(String, Vec<u8>)>> {

@@ -561,7 +561,7 @@ fn stale_locks_are_reported() {
     repo.done(&["doctor", "--fix"]);
     well(&repo, "locks");
 
-    for name in ["index.lock", "HEAD.lock"] {
+    for name in ["index.lock", "HEAD.lock", "refs/heads/main.lock"] {
         let lock = format!(".git/{name}");
         repo.write(&lock, "");
         well(&repo, "git-locks");
