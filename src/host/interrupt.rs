@@ -2,14 +2,15 @@
 //!
 //! The first signal sets the flag, so that the current step can end cleanly. The second ends the
 //! program immediately with exit code 130. A signal that was ignored at start (`nohup`) stays
-//! ignored. A second flag records SIGCONT: after a stop, the screen must be redrawn.
+//! ignored. A second flag records SIGCONT: after a stop, the screen must be redrawn. A file that grows
+//! beyond `ulimit -f` is an error of the write, not the end of the program.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use signal_hook::SigId;
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 /// Exit code after an interrupt.
 pub const EXIT_INTERRUPTED: i32 = 130;
@@ -34,6 +35,10 @@ pub fn install() -> io::Result<()> {
         }
     }
 
+    if ignored >> (SIGXFSZ - 1) & 1 == 0 {
+        // A handler and not `SIG_IGN`, which children would inherit.
+        signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+    }
     signal_hook::flag::register(SIGCONT, Arc::clone(CONTINUED.get_or_init(Arc::default)))?;
     Ok(())
 }
