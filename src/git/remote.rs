@@ -37,10 +37,14 @@ use std::process::{Command, Stdio};
 use super::refs;
 use super::repository::Repository;
 use super::user_git::{in_checkout, silent_git, user_git};
+use crate::text::sanitize::sanitize_line;
 use error::{RemoteError, RemoteTrouble};
 
 /// Number of bytes at the end of git's messages that are kept to classify a failure.
 const MAX_STDERR: usize = 16 * 1024;
+
+/// A longer line of git's messages is shown in parts.
+const MAX_LINE: usize = 4096;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(transparent)]
@@ -220,25 +224,70 @@ pub(in crate::git) fn run(
     Err(RemoteError::of(remote.clone(), RemoteTrouble::classify(&message), &message).into())
 }
 
-/// Removes control characters, because a server's messages must not control the terminal.
-fn plain(bytes: &[u8]) -> Vec<u8> {
-    let is_plain = |byte: &u8| !byte.is_ascii_control() || b"\n\r\t".contains(byte);
-    bytes.iter().copied().filter(is_plain).collect()
+/// Returns a line of git's messages for display. It can contain text of the server, which must not
+/// control the terminal. Only progress is overwritten by the next line.
+fn displayed(line: &[u8]) -> String {
+    let text = line.strip_suffix(b"\n").unwrap_or(line);
+    let text = text.strip_suffix(b"\r").unwrap_or(text);
+    let end = match &line[text.len()..] {
+        b"\r" if is_progress(text) => "\r",
+        b"" => "",
+        _ => "\n",
+    };
+    let text = String::from_utf8_lossy(text);
+    format!("{}{end}", sanitize_line(&text))
+}
+
+/// Returns whether a line counts, as `Receiving objects:  50% (1/2)`.
+fn is_progress(line: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(line);
+    let counter = text.rsplit_once(": ").map(|(_, tail)| tail.trim_start());
+    counter.is_some_and(|counter| counter.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Takes the complete lines from the start of a buffer: up to the last line end, or all of a line
+/// that is too long.
+fn take_lines(buffer: &mut Vec<u8>) -> String {
+    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    let end = match buffer.iter().rposition(is_end) {
+        Some(at) => at + 1,
+        None if buffer.len() > MAX_LINE => buffer.len(),
+        None => 0,
+    };
+    let complete: Vec<u8> = buffer.drain(..end).collect();
+    let mut rest = &complete[..];
+    let mut lines = String::new();
+    while !rest.is_empty() {
+        let length = match rest.iter().position(is_end) {
+            Some(at) if rest[at..].starts_with(b"\r\n") => at + 2,
+            Some(at) => at + 1,
+            None => rest.len(),
+        };
+        lines += &displayed(&rest[..length]);
+        rest = &rest[length..];
+    }
+    lines
 }
 
 /// Reads git's messages, passes them on, and returns the end of them.
 fn listen(mut pipe: impl Read, progress: FetchProgress) -> String {
     let (mut last, mut buffer) = (Vec::new(), [0; 4096]);
-    while let Ok(read @ 1..) = pipe.read(&mut buffer) {
+    let mut pending = Vec::new();
+    let show = |text: &str| {
         if progress == FetchProgress::Visible {
-            let _ = io::stderr().write_all(&plain(&buffer[..read]));
+            let _ = io::stderr().write_all(text.as_bytes());
         }
+    };
+    while let Ok(read @ 1..) = pipe.read(&mut buffer) {
+        pending.extend_from_slice(&buffer[..read]);
+        show(&take_lines(&mut pending));
 
         last.extend_from_slice(&buffer[..read]);
         let surplus = last.len().saturating_sub(MAX_STDERR);
         last.drain(..surplus);
     }
 
+    show(&displayed(&pending));
     String::from_utf8_lossy(&last).into_owned()
 }
 
@@ -248,10 +297,40 @@ mod tests {
 
     #[test]
     fn words_of_a_server_do_not_steer_the_terminal() {
-        let check = |bytes: &[u8], expected: &[u8]| assert_eq!(plain(bytes), expected);
-        check(b"remote: 50%\r100%\n", b"remote: 50%\r100%\n");
-        check(b"\x1b]0;title\x07\x1b[2Jx\x08", b"]0;title[2Jx");
-        check("é\t".as_bytes(), "é\t".as_bytes());
+        let check = |text: &str, expected: &str| {
+            // In pieces of any length, as they come from a pipe.
+            for length in 1..=text.len() {
+                let mut pending = Vec::new();
+                let mut shown = String::new();
+                for piece in text.as_bytes().chunks(length) {
+                    pending.extend_from_slice(piece);
+                    shown += &take_lines(&mut pending);
+                }
+                shown += &displayed(&pending);
+                assert_eq!(shown, expected, "in pieces of {length}");
+            }
+        };
+        let progress = "remote: Counting objects:  50% (1/2)        \rUnpacking objects: 7\r";
+        check(progress, progress);
+        check(
+            "To ../x.git\n * [new ref] a -> b\n",
+            "To ../x.git\n * [new ref] a -> b\n",
+        );
+        check("remote: é\rother\n", "remote: é\nother\n");
+        check(
+            "\x1b]0;title\x07\u{9b}2J\u{202e}x\u{200b}\x08",
+            "\\u{1b}]0;title\\u{7}\\u{9b}2J\\u{202e}x\\u{200b}\\u{8}",
+        );
+    }
+
+    #[test]
+    fn a_long_line_of_a_server_is_shown_in_parts() {
+        let mut pending = vec![b'x'; MAX_LINE + 1];
+        assert_eq!(take_lines(&mut pending).len(), MAX_LINE + 1);
+        assert!(pending.is_empty());
+        let mut ended = b"a\r\nb".to_vec();
+        assert_eq!(take_lines(&mut ended), "a\n");
+        assert_eq!(ended, b"b");
     }
 
     #[test]
