@@ -32,7 +32,10 @@ pub mod missing_on_remote;
 pub mod transfer;
 
 use std::io::{self, IsTerminal as _, Read, Write as _};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+
+#[cfg(target_os = "linux")]
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use super::refs;
 use super::repository::Repository;
@@ -42,6 +45,9 @@ use error::{RemoteError, RemoteTrouble};
 
 /// Number of bytes at the end of git's messages that are kept to classify a failure.
 const MAX_STDERR: usize = 16 * 1024;
+
+/// Enough for half a million refs.
+const MAX_LIST_MEMORY: u64 = 256 << 20;
 
 /// A longer line of git's messages is shown in parts.
 const MAX_LINE: usize = 4096;
@@ -145,7 +151,12 @@ pub fn list(
     let mut command = transport(repository, RunHooks::No)?;
     command.args(["ls-remote", "--refs", "--quiet", "--", remote.as_str()]);
     command.args(prefixes.iter().map(|prefix| format!("{prefix}*")));
-    let output = run(command, remote, FetchProgress::Hidden)?;
+    let output = run(
+        command,
+        remote,
+        FetchProgress::Hidden,
+        Some(MAX_LIST_MEMORY),
+    )?;
 
     let listed = output.lines().filter_map(|line| {
         let (target, name) = line.split_once('\t')?;
@@ -193,17 +204,22 @@ pub enum FetchProgress {
     Hidden,
 }
 
-/// Runs git and returns its output. Fails with [`RemoteError`] if git fails.
+/// Runs git and returns its output. `memory` is an upper bound in bytes, if git runs no hook of the
+/// user's. Fails with [`RemoteError`] if git fails.
 pub(in crate::git) fn run(
     mut command: Command,
     remote: &RemoteName,
     progress: FetchProgress,
+    memory: Option<u64>,
 ) -> anyhow::Result<String> {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
+    if let Some(memory) = memory {
+        limit_memory(&child, memory);
+    }
     let stderr = child.stderr.take();
     // In a thread: git blocks if either pipe is full.
     let reader = std::thread::Builder::new();
@@ -223,6 +239,21 @@ pub(in crate::git) fn run(
     let message = format!("{message}{}", String::from_utf8_lossy(&stdout));
     Err(RemoteError::of(remote.clone(), RemoteTrouble::classify(&message), &message).into())
 }
+
+/// Limits the memory of git and of the processes that it starts from now on: git keeps all refs in
+/// memory that a server lists, and a hostile one lists without end. Only Linux can do this from
+/// outside. Ignores errors: without the limit git works, too.
+#[cfg(target_os = "linux")]
+fn limit_memory(child: &Child, memory: u64) {
+    let limit = Rlimit {
+        current: Some(memory),
+        maximum: Some(memory),
+    };
+    let _ = prlimit(Some(Pid::from_child(child)), Resource::Data, limit);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn limit_memory(_child: &Child, _memory: u64) {}
 
 /// Returns a line of git's messages for display. It can contain text of the server, which must not
 /// control the terminal. Only progress is overwritten by the next line.

@@ -9,6 +9,8 @@ use crate::host::lock::{Lock, patience};
 /// Name of the lock. No session can have it.
 const FETCH_LOCK: &str = "_fetch";
 
+const MAX_FETCH_MEMORY: u64 = 4 << 30;
+
 /// All characters that can continue the name of a session.
 const NAME_CHARS: &str = "-abcdefghijklmnopqrstuvwxyz0123456789";
 
@@ -88,7 +90,7 @@ pub fn receive_refs<'r>(
     let namespace = format!("{INCOMING_PREFIX}{}/", std::process::id());
     let requested = requested.iter();
     command.args(requested.flat_map(|request| fetch_refspecs(request, &namespace)));
-    run(command, remote, progress)?;
+    run(command, remote, progress, Some(MAX_FETCH_MEMORY))?;
 
     let received = refs::list(repository, &namespace)?.into_iter();
     let renamed = received.map(|reference| Reference {
@@ -194,7 +196,7 @@ fn push(
 
     command.args(["--", remote.as_str()]);
     command.args(updates.iter().map(push_refspec));
-    run(command, remote, progress)
+    run(command, remote, progress, None)
         .map(drop)
         .map_err(|error| detect_declined_hook(error, remote))
 }

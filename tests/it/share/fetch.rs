@@ -797,3 +797,36 @@ fn a_remote_with_too_many_sessions_is_refused() {
     exit code 0
     ");
 }
+
+/// A server that lists refs without end.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_list_without_end_takes_a_limited_part_of_the_memory() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let (_ada, ben) = two_people();
+    // Long names, so that the limit is reached soon.
+    let line = format!(
+        "{} refs/teddy/sessions/{}",
+        "1".repeat(40),
+        "x".repeat(4000)
+    );
+    std::fs::write(ben.beside("line"), format!("{:04x}{line}", line.len() + 5)).unwrap();
+    let server = ben.beside("endless.sh");
+    let script = format!(
+        "#!/bin/sh\nyes \"$(cat '{}')\"\n",
+        ben.beside("line").display()
+    );
+    std::fs::write(&server, script).unwrap();
+    std::fs::set_permissions(&server, std::fs::Permissions::from_mode(0o755)).unwrap();
+    ben.git(&[
+        "config",
+        "remote.origin.uploadpack",
+        server.to_str().unwrap(),
+    ]);
+
+    let out = ben.teddy(&["fetch"]);
+    assert_eq!(out.code, 1, "{out}");
+    assert!(out.stderr.contains("ut of memory"), "{out}");
+    assert_eq!(ben.git(&["for-each-ref", "refs/teddy"]), "");
+}
