@@ -46,7 +46,8 @@ pub fn read(value: &str) -> Result<String, LinkError> {
         return Err(LinkError::Empty);
     }
 
-    if inner.starts_with('[') {
+    let quoted = inner.len() < value.len();
+    if inner.starts_with('[') && (inner.contains("](") || !quoted && is_reference(inner)) {
         return link(inner);
     }
 
@@ -69,7 +70,6 @@ pub fn read(value: &str) -> Result<String, LinkError> {
         };
     }
 
-    let quoted = inner.len() < value.len();
     // A backtick inside means two code spans.
     if inner.contains('`') || inner.starts_with("~~") {
         return Err(LinkError::Beside);
@@ -95,6 +95,12 @@ pub fn read(value: &str) -> Result<String, LinkError> {
     } else {
         decode_name(inner)
     })
+}
+
+/// Returns whether a text that starts with `[` is a reference link, or a link that is not finished.
+/// A directory such as `[id]` also starts a path.
+fn is_reference(text: &str) -> bool {
+    text.ends_with(']') || !text.contains(']') || text.contains("]:") || text.contains(' ')
 }
 
 /// Parses a field with several names, separated by commas. Links can also be separated by spaces.
@@ -392,6 +398,33 @@ mod tests {
             "[app/[id]/(x)/page.tsx](/app/[id]/(x)/page.tsx)",
             "app/[id]/(x)/page.tsx",
         );
+    }
+
+    #[test]
+    fn a_path_can_start_with_a_bracket() {
+        for path in [
+            "[id]/page.tsx",
+            "[...slug].tsx",
+            "[[...slug]]/page.tsx",
+            "[id]-old.md",
+        ] {
+            check(&format!("`{path}`"), path);
+            check(path, path);
+            check(&write_path(path), path);
+        }
+        check("`[id]`", "[id]");
+        check("`[my id]/a.md`", "[my id]/a.md");
+        check("`[a](/a)`", "a");
+        for link in [
+            "[id]",
+            "[a] /b.md",
+            "[a.md",
+            "[a][b]",
+            "[a]: /b.md",
+            "[a]:b",
+        ] {
+            check(link, "the link is not of the form `[path](/path)`");
+        }
     }
 
     #[test]
