@@ -1,8 +1,11 @@
 //! The workflow of `docs/ci.md`: it equals the file in `fixtures`, has the structure that a forge
 //! needs, requests minimal permissions, and uses valid commands.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
+use crate::plans::{conclude, create, plan};
 use crate::support::TestRepo;
 
 const PAGE: &str = include_str!("../../../docs/ci.md");
@@ -127,4 +130,46 @@ fn the_program_takes_every_call() {
     ] {
         assert!(names.contains(&name.to_owned()), "{name}: {names:?}");
     }
+}
+
+/// Bug: `start` took the name of the session for a file. Outside of a repository, that did not show.
+#[test]
+fn a_run_of_the_workflow_publishes_the_session() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.git(&["init", "-q", "--bare", "-b", "main", "../server.git"]);
+    repo.git(&["remote", "add", "origin", "../server.git"]);
+    repo.git(&["push", "-q", "-u", "origin", "main"]);
+    repo.git(&["clone", "-q", "../server.git", "../clone"]);
+    repo.reply(&plan("Make b", &[create("b.txt", "b\n")]))
+        .reply(&plan("Done", &[conclude(&[], "It is there.")]));
+    let model = format!("replay:{}", repo.beside("answers").display());
+    let workflow = workflow();
+    let run = |job: &str, dir: &Path| {
+        let scripts = steps(&workflow["jobs"][job]).iter();
+        let scripts = scripts.filter_map(|step| step["run"].as_str());
+        for call in scripts.flat_map(calls) {
+            let words = call.iter().map(|word| match word.as_str() {
+                "SESSION" => "ci-1-1",
+                "openai:gpt-5" => model.as_str(),
+                word => word,
+            });
+            let words: Vec<&str> = words.collect();
+            let out = match words[0] {
+                "start" => repo.teddy_reads(&words, "make b\n"),
+                _ => repo.teddy_in(dir, &words),
+            };
+            assert_eq!(out.code, 0, "{words:?}: {out}");
+        }
+    };
+
+    run("session", &repo.path());
+    let clone = repo.beside("clone");
+    std::fs::create_dir(clone.join("RUNNER_TEMP")).unwrap();
+    let bundle = repo.path().join("session.bundle");
+    std::fs::rename(bundle, clone.join("RUNNER_TEMP/session.bundle")).unwrap();
+    run("publish", &clone);
+    let server = repo.beside("server.git");
+    let refs = repo.git_in(&server, &["for-each-ref", "--format=%(refname)"]);
+    assert_eq!(refs, "refs/heads/main\nrefs/teddy/bare/ci-1-1");
 }
