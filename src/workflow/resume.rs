@@ -385,7 +385,7 @@ impl ResumeLoop<'_> {
         let typed = match user.ask(&prompt.question(tip, draft)) {
             Ok(Some(typed)) => typed,
             Ok(None) => return Ok(NextStep::End(prompt.into_end())),
-            Err(error) => return prompt.unanswered(error),
+            Err(error) => return prompt.unanswered(error, self.turns),
         };
         follow_rename(self.project, tip, user)?;
         if typed.trim().is_empty() {
@@ -474,13 +474,17 @@ impl LoopPrompt {
         }
     }
 
-    fn unanswered(self, error: anyhow::Error) -> anyhow::Result<NextStep> {
+    fn unanswered(self, error: anyhow::Error, turns: u32) -> anyhow::Result<NextStep> {
+        let NobodyToAsk { what, hint } = error.downcast()?;
         match self {
             LoopPrompt::Answer(_)
             | LoopPrompt::Reply {
                 question: Some(_), ..
-            } if error.is::<NobodyToAsk>() => Ok(NextStep::End(self.into_end())),
-            _ => Err(error),
+            } => Ok(NextStep::End(self.into_end())),
+            LoopPrompt::Next(EmptyInput::Continue) if turns > 0 => {
+                Ok(NextStep::End(Ended::NextCall(format!("{what}; {hint}"))))
+            }
+            _ => Err(NobodyToAsk { what, hint }.into()),
         }
     }
 }
@@ -643,8 +647,7 @@ impl ResumeLoop<'_> {
         }
 
         if let Some(question) = recorded.unanswered() {
-            let is_alone = self.options.alone;
-            return Ok(is_alone.then(|| Ended::Question(question.to_owned())));
+            return Ok((self.options.alone).then(|| Ended::Question(question.to_owned())));
         }
 
         if recorded.user_left() {

@@ -359,6 +359,24 @@ fn a_model_that_reads_the_same_again_is_not_asked_a_third_time() {
     "#);
 }
 
+/// Bug: the loop failed because it could not ask for a message.
+#[test]
+fn a_model_that_only_reads_leaves_unfinished_work_if_nobody_can_be_asked() {
+    let repo = project();
+    for _ in 0..3 {
+        repo.reply(&plan("Look", &[read("a.txt")]));
+    }
+    let shown = repo.json(&["resume", "look at it"], 5);
+    assert_eq!(shown["turns"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        shown["stopped"],
+        "stopped: turn 3 of `demo` needs a message; `-m '<message>'` says it"
+    );
+    // No turn was made, so a message was missing from the start.
+    let missing = repo.teddy(&["resume"]);
+    assert_eq!(missing.code, 1, "{missing}");
+}
+
 #[test]
 fn what_reaches_outside_or_names_a_secret_is_approved_by_the_user() {
     let repo = TestRepo::new().file(".env", "A=1\n").file("a.txt", "one\n");
