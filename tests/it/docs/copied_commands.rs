@@ -140,6 +140,20 @@ fn what_init_writes_can_be_uncommented() {
 }
 
 #[test]
+fn what_init_writes_takes_effect_without_trust_unless_it_says_otherwise() {
+    let text = document("prompts/config.yaml");
+    let lines = text.lines().skip_while(|line| !line.is_empty());
+    let harmless: String = lines
+        .take_while(|line| !line.contains("[trust]"))
+        .filter_map(|line| line.strip_prefix("# "))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let repo = TestRepo::new().file(".teddy/config.yaml", harmless);
+    let project = repo.workflow().open().unwrap();
+    assert_eq!(project.ignored, Vec::<String>::new());
+}
+
+#[test]
 fn every_setting_of_a_model_is_in_the_table() {
     let error = serde_yaml::from_str::<teddy::config::settings::ModelSettings>("zz: 1")
         .unwrap_err()
