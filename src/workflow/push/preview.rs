@@ -182,7 +182,7 @@ impl<'a> Sender<'a, '_> {
         let target = self.target(session);
         let reference = target.reference();
         let own: Vec<CommitId> = turns.iter().map(|turn| turn.commit).collect();
-        let chosen = self.choose_code(turns, remote_state.code)?;
+        let chosen = self.choose_code(turns, remote_state)?;
         let redacted = chosen.as_ref().and_then(|chosen| chosen.redacted);
         let sent = match &chosen {
             Some(chosen) => chosen.copy.ids(),
@@ -476,10 +476,10 @@ impl<'a> Sender<'a, '_> {
     pub(super) fn choose_code(
         &self,
         turns: &[Turn],
-        remote_tip: Option<CommitId>,
+        remote_state: &RemoteState,
     ) -> anyhow::Result<Option<ChosenCopy<'a>>> {
-        let is_plain =
-            remote_tip.is_some_and(|remote_tip| turns.iter().any(|turn| turn.commit == remote_tip));
+        let is_own = |tip: &CommitId| turns.iter().any(|turn| turn.commit == *tip);
+        let is_plain = remote_state.code.as_ref().is_some_and(is_own);
         if self.redact.is_some() && is_plain {
             return Err(PushError::Unredacted {
                 remote: self.remote.clone(),
@@ -491,10 +491,14 @@ impl<'a> Sender<'a, '_> {
             return self.made_with(turns, kinds, true).map(Some);
         }
 
-        let Some(remote_tip) = remote_tip.filter(|_| !is_plain) else {
-            return Ok(None);
+        let Some(remote_tip) = remote_state.code else {
+            // The bare session that the code replaces keeps its redaction.
+            let bare = remote_state.bare.map(|tip| self.holding(turns, tip));
+            let kinds = bare.transpose()?.flatten().and_then(|bare| bare.redacted);
+            let copy = kinds.map(|kinds| self.made_with(turns, kinds, true));
+            return copy.transpose();
         };
-        for kinds in variants() {
+        for kinds in variants().filter(|_| !is_plain) {
             let copy = self.made_with(turns, kinds, true)?;
             if copy.has(remote_tip) {
                 return Ok(Some(copy));

@@ -714,6 +714,24 @@ fn bare7_with_the_code_the_turns_are_redacted_and_the_files_are_not() {
     ");
 }
 
+/// Bug: with the paths allowed, the turns went as they are and replaced the redacted ones.
+#[test]
+fn bare7_the_code_that_replaces_a_redacted_bare_session_is_redacted() {
+    let repo = session();
+    plant(&repo, "output/01.txt", "in /home/ada/x\n");
+    repo.done(&["push", "-y", "--redact"]);
+    let shown = repo.json(&["push", "-y", "--code", "--allow", "paths"], 0);
+    let shown = &shown["sessions"][0];
+    assert_eq!(
+        (&shown["replaces"], &shown["redacted"]),
+        (&json!(BARE), &json!(["keys", "paths"]))
+    );
+    let sent = format!("{CODE}:output/01.txt");
+    let sent = repo.git_in(&remote(&repo), &["show", &sent]);
+    assert_eq!(sent, "in /home/user/x");
+    check_fetched(&repo, "redacted");
+}
+
 #[test]
 fn r11_the_directories_of_a_run_are_in_no_turn() {
     let repo = session();
