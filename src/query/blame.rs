@@ -365,12 +365,18 @@ impl Tracer<'_> {
                     &attribution.lines[at].text,
                 )
         });
-        let row = match rows[position].status {
-            Status::Restored => writer.unwrap_or(&rows[position]),
-            _ => &rows[position],
-        };
-
-        Ok(turn(session, row, None))
+        let row = &rows[position];
+        let line = &attribution.lines[at].text;
+        let repository = &self.project.repository;
+        let is_users = |row: &LogRow| count_line(repository, row.before, path, line) > 0;
+        Ok(match (row.status, writer) {
+            (Status::Restored, Some(writer)) => turn(session, writer, None),
+            // It was in the user's files before a turn, and no turn wrote it.
+            (Status::Restored, None) if rows[position..].iter().any(is_users) => {
+                LineSource::Uncommitted
+            }
+            _ => turn(session, row, None),
+        })
     }
 }
 
@@ -398,14 +404,19 @@ fn code_of(repository: &Repository, rows: &[LogRow]) -> anyhow::Result<HashMap<C
 }
 
 fn introduces_line(repository: &Repository, row: &LogRow, path: &str, line: &str) -> bool {
-    let has = |commit: Option<CommitId>| {
-        let file = commit.and_then(|commit| {
-            let tree = repository.commit(commit).ok()?.tree;
-            repository.file(tree, path).ok()?
-        });
-        file.is_some_and(|bytes| has_line(&bytes, line))
-    };
-    has(row.after) && !has(row.before)
+    // A brace, for example, was there before.
+    let count = |commit| count_line(repository, commit, path, line);
+    count(row.after) > count(row.before)
+}
+
+/// How often a file has a line.
+fn count_line(repository: &Repository, commit: Option<CommitId>, path: &str, line: &str) -> usize {
+    let file = commit.and_then(|commit| {
+        let tree = repository.commit(commit).ok()?.tree;
+        repository.file(tree, path).ok()?
+    });
+    let text = file.unwrap_or_default();
+    lossy(&text).lines().filter(|one| *one == line).count()
 }
 
 fn has_line(file: &[u8], line: &str) -> bool {

@@ -1,18 +1,21 @@
 //! What turns did to the files together, without the user's own edits between them.
 //!
-//! Like `teddy land`, it applies the change of each turn to the result of those before it. An undo
-//! or restore is a change like any other, so what is undone cancels out. If a turn changes the same
-//! lines as an edit of the user's, the edit counts as part of the files that the turn started from. What
-//! was not applied does not count.
+//! Like `teddy land`, it applies the change of each turn in effect to the result of those before it.
+//! If a turn changes the same lines as an edit of the user's, the edit counts as part of the files
+//! that the turn started from. What was not applied does not count.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::diff;
 use crate::git::merge::{self, Merged};
-use crate::git::object::{TreeEntry, TreeId};
+use crate::git::object::{CommitId, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::session::meta::Workspace;
+use crate::session::publication::Stack;
 use crate::session::turn::Turn;
+use crate::workspace::file_move::changes_between;
+use crate::workspace::stack::Stacks;
+use crate::workspace::stack::in_effect::{InEffect, UndoneTurns};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnsSum {
@@ -52,40 +55,56 @@ fn sum_to<'a>(
     turns: impl IntoIterator<Item = &'a Turn>,
     last: LastTurn,
 ) -> anyhow::Result<Option<TurnsSum>> {
+    let turns: Vec<&Turn> = turns.into_iter().collect();
+    let oldest = turns.first().map_or(0, |turn| turn.number());
     // A landing only records what hooks changed in files that are the user's by then.
     let turns = turns.into_iter().filter(|turn| turn.meta.landed.is_none());
-    let workspaces: Vec<&Workspace> = turns
-        .filter_map(|turn| turn.meta.workspace.as_ref())
+    let turns: Vec<(&Turn, &Workspace)> = turns
+        .filter_map(|turn| Some((turn, turn.meta.workspace.as_ref()?)))
         .collect();
     let tree = |commit| repository.commit(commit).map(|commit| commit.tree);
-    let Some(first) = workspaces.first() else {
+    let Some((_, first)) = turns.first() else {
         return Ok(None);
     };
 
     let first = tree(first.before)?;
-    let start = start.unwrap_or(first);
-    let mut adding = Adding {
-        repository,
-        sum: TurnsSum {
-            before: start,
-            after: start,
-        },
-        users: first,
-    };
-    for (at, workspace) in workspaces.iter().enumerate() {
+    let stacks = Stacks::new(repository);
+    let mut adding = Adding::new(repository, start.unwrap_or(first), first);
+    for (at, (turn, workspace)) in turns.iter().enumerate() {
         let (before, after) = (tree(workspace.before)?, tree(workspace.after)?);
-        let next = workspaces.get(at + 1);
+        let next = turns.get(at + 1).map(|(_, next)| tree(next.before));
+        let next = next.transpose()?;
         let after = match next.is_none() && last == LastTurn::AsItRan {
             true => after,
             false => applied_tree(repository, workspace, before, after)?,
         };
-        let Some(next) = next else {
-            adding.turn(before, after)?;
-            break;
+        let applied = match next {
+            Some(next) => drop_unapplied(repository, before, after, next)?,
+            None => after,
         };
-        let next = tree(next.before)?;
-        adding.turn(before, drop_unapplied(repository, before, after, next)?)?;
-        adding.user(after, next)?;
+        match stack_after_restore(&stacks, turn, oldest)? {
+            Some(stack) => {
+                let mut undone = UndoneTurns::default();
+                let newest_first = turns[..=at].iter().rev();
+                newest_first.for_each(|(turn, _)| undone.add_restore(turn));
+                let paths = changed_paths(repository, before, applied)?;
+                adding.restore(turn, paths, &InEffect::new(&stacks, stack), &undone)?;
+            }
+            None => {
+                if turn.meta.restored.is_none() {
+                    adding.counted.push(CountedTurn {
+                        number: turn.number(),
+                        workspace,
+                        before,
+                        users: adding.users,
+                    });
+                }
+                adding.turn(before, applied)?;
+            }
+        }
+        if let Some(next) = next {
+            adding.user(after, next)?;
+        }
     }
 
     Ok(Some(adding.sum))
@@ -111,6 +130,33 @@ fn applied_tree(
     diff::tree_with(repository, after, &left)
 }
 
+/// `None` if the turn is no restore that this repository knows everything about, or if it crosses
+/// turns that are not counted. Then its whole change counts.
+fn stack_after_restore(
+    stacks: &Stacks<'_>,
+    turn: &Turn,
+    oldest: u64,
+) -> anyhow::Result<Option<Stack<CommitId>>> {
+    let Some(restored) = &turn.meta.restored else {
+        return Ok(None);
+    };
+    let is_older = restored.over.iter().any(|number| *number < oldest);
+    if is_older || restored.turn + 1 < oldest {
+        return Ok(None);
+    }
+    let own = stacks.own(turn)?;
+    Ok(own.map(|(id, publication)| publication.stack(id)))
+}
+
+fn changed_paths(
+    repository: &Repository,
+    before: TreeId,
+    after: TreeId,
+) -> anyhow::Result<BTreeSet<Vec<u8>>> {
+    let changes = diff::changes(repository, before, after)?.into_iter();
+    Ok(changes.map(|change| change.path).collect())
+}
+
 /// Without the changes that the next turn did not find in the files: they were not applied.
 fn drop_unapplied(
     repository: &Repository,
@@ -130,14 +176,82 @@ fn drop_unapplied(
     diff::tree_with(repository, after, &lost)
 }
 
-struct Adding<'a> {
-    repository: &'a Repository,
-    sum: TurnsSum,
-    /// With nothing but the user's edits.
+/// A turn that is no restore.
+struct CountedTurn<'a> {
+    number: u64,
+    workspace: &'a Workspace,
+    before: TreeId,
+    /// With nothing but the user's edits before it.
     users: TreeId,
 }
 
-impl Adding<'_> {
+struct Adding<'a> {
+    repository: &'a Repository,
+    start: TreeId,
+    sum: TurnsSum,
+    /// With nothing but the user's edits.
+    users: TreeId,
+    counted: Vec<CountedTurn<'a>>,
+}
+
+impl<'a> Adding<'a> {
+    fn new(repository: &'a Repository, start: TreeId, users: TreeId) -> Adding<'a> {
+        Adding {
+            repository,
+            start,
+            sum: TurnsSum {
+                before: start,
+                after: start,
+            },
+            users,
+            counted: Vec::new(),
+        }
+    }
+
+    /// Takes the files that a restore changed from the turns that are in effect after it. The rest
+    /// of its change is the user's, or of other sessions.
+    fn restore(
+        &mut self,
+        turn: &Turn,
+        mut paths: BTreeSet<Vec<u8>>,
+        in_effect: &InEffect<'_>,
+        undone: &UndoneTurns,
+    ) -> anyhow::Result<()> {
+        let repository = self.repository;
+        let over = turn.meta.restored.iter().flat_map(|it| &it.over);
+        for number in over {
+            let crossed = self.counted.iter().filter(|turn| turn.number == *number);
+            for turn in crossed {
+                let Workspace { before, after, .. } = turn.workspace;
+                let changes = changes_between(repository, *before, *after)?;
+                paths.extend(changes.into_iter().map(|change| change.path));
+            }
+        }
+
+        let mut again = Adding::new(repository, self.start, self.users);
+        for turn in self.counted.iter().filter(|it| !undone.has(it.number)) {
+            let changes = in_effect.of(turn.workspace)?.into_iter();
+            let edits: Edits = changes
+                .filter(|change| paths.contains(&change.path))
+                .map(|change| (change.path, change.new))
+                .collect();
+            again.users = turn.users;
+            again.turn(
+                turn.before,
+                diff::tree_with(repository, turn.before, &edits)?,
+            )?;
+        }
+
+        let copied = |from: TreeId| -> anyhow::Result<Edits> {
+            let entry = |path: Vec<u8>| Ok((path.clone(), repository.entry(from, &path)?));
+            paths.iter().cloned().map(entry).collect()
+        };
+        let (before, after) = (copied(again.sum.before)?, copied(again.sum.after)?);
+        self.sum.before = diff::tree_with(repository, self.sum.before, &before)?;
+        self.sum.after = diff::tree_with(repository, self.sum.after, &after)?;
+        Ok(())
+    }
+
     fn turn(&mut self, before: TreeId, after: TreeId) -> anyhow::Result<()> {
         if before == after {
             return Ok(());

@@ -4,6 +4,7 @@
 //! checkout, link the patches and name them. Everything between two patches is the user's own edit and
 //! belongs to neither.
 
+pub mod in_effect;
 pub mod record;
 
 use std::cell::RefCell;

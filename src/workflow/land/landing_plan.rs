@@ -1,8 +1,6 @@
 //! Plans the commits of a landing: applies the changes of turns to the tree of HEAD, in memory.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::rc::Rc;
 
 use uuid::Uuid;
 
@@ -12,17 +10,17 @@ use crate::git::diff::{self, TreeChange};
 use crate::git::land::branch::Target;
 use crate::git::land::commit::{CommitMessage, message_template};
 use crate::git::merge::{self, Merged};
-use crate::git::object::{CommitId, EntryMode, TreeEntry, TreeId};
+use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::git::{history, ignore, submodules};
 use crate::project::Project;
-use crate::session::meta::{LandedTurn, RestoreCommand, Workspace};
-use crate::session::publication::Stack;
+use crate::session::meta::{LandedTurn, Workspace};
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
-use crate::workspace::file_move::{changes_between, trees_of};
+use crate::workspace::file_move::trees_of;
 use crate::workspace::landing::{LandingClaims, landed_as, landed_on_remote, turns_named};
 use crate::workspace::snapshot;
+use crate::workspace::stack::in_effect::{InEffect, UndoneTurns};
 use crate::workspace::stack::{Stacks, is_patch};
 
 /// Landings that are searched for on the branch, each among many commits.
@@ -308,7 +306,7 @@ pub(super) fn select_turns(
 
     let mut selected = SelectedTurns::default();
     for turn in candidates {
-        let changes = in_effect.of(project, &turn)?;
+        let changes = in_effect.of(workspace_of(&turn)?)?;
         if changes.is_empty() {
             if span.as_ref().is_some_and(|(from, to)| from == to) {
                 return Err(LandError::NotInEffect(turn.number()).into());
@@ -317,7 +315,7 @@ pub(super) fn select_turns(
         }
 
         if let Some(in_files) = &in_files
-            && in_files.of(project, &turn)?.len() < changes.len()
+            && in_files.of(workspace_of(&turn)?)?.len() < changes.len()
         {
             return Err(LandError::NotInFiles(turn.number()).into());
         }
@@ -362,7 +360,7 @@ fn find_removed(
 
     let (mut in_range, mut found) = (Vec::new(), Vec::new());
     for turn in candidates(project, tip, Some(&(0, tip.number())))? {
-        if in_effect.of(project, &turn)?.is_empty() {
+        if in_effect.of(workspace_of(&turn)?)?.is_empty() {
             continue;
         }
         in_range.push(turn.number());
@@ -504,39 +502,6 @@ fn candidates(
     Ok(candidates)
 }
 
-/// Undone and not redone. Where the user's side was kept, what such a turn did is still in the
-/// files, but it is the user's by now.
-#[derive(Default)]
-struct UndoneTurns {
-    /// Whether the newest undo or redo took the turn back.
-    states: HashMap<u64, bool>,
-    /// A restore replaced the state of older turns, so the files show what remains.
-    is_over: bool,
-}
-
-impl UndoneTurns {
-    /// Turns come newest first.
-    fn add_restore(&mut self, turn: &Turn) {
-        let workspace = turn.meta.workspace.as_ref();
-        let Some(restored) = &turn.meta.restored else {
-            return;
-        };
-        if self.is_over || workspace.is_some_and(|workspace| !workspace.synced) {
-            return;
-        }
-        self.is_over = restored.by == RestoreCommand::Restore;
-        // A redo ends at the newest turn that it crosses, an undo before the oldest.
-        let is_undo = restored.over.iter().all(|number| *number > restored.turn);
-        for number in &restored.over {
-            self.states.entry(*number).or_insert(is_undo);
-        }
-    }
-
-    fn has(&self, number: u64) -> bool {
-        self.states.get(&number).copied().unwrap_or_default()
-    }
-}
-
 impl SelectedTurns {
     /// Excludes ignored files that HEAD does not have, and nested repositories that `.gitmodules`
     /// does not name: another clone gets no content for them.
@@ -612,73 +577,6 @@ fn submodule_paths(
         }
     }
     Ok(registered)
-}
-
-/// In effect means: in this stack of turns.
-struct InEffect<'a> {
-    stacks: &'a Stacks<'a>,
-    stack: Stack<CommitId>,
-    /// By path. The empty path is for all if no path is set apart.
-    cache: RefCell<BTreeMap<Vec<u8>, Rc<PathSeries>>>,
-}
-
-struct PathSeries {
-    changes: HashSet<CommitId>,
-    /// The same for all paths.
-    is_whole: bool,
-}
-
-impl<'a> InEffect<'a> {
-    fn new(stacks: &'a Stacks<'a>, stack: Stack<CommitId>) -> InEffect<'a> {
-        InEffect {
-            stacks,
-            stack,
-            cache: RefCell::default(),
-        }
-    }
-
-    fn of(&self, project: &Project, turn: &Turn) -> anyhow::Result<Vec<TreeChange>> {
-        let workspace = workspace_of(turn)?;
-        let mut changes = Vec::new();
-        for change in changes_between(&project.repository, workspace.before, workspace.after)? {
-            if self.at(&change.path)?.changes.contains(&workspace.after) {
-                changes.push(change);
-            }
-        }
-
-        Ok(changes)
-    }
-
-    fn at(&self, path: &[u8]) -> anyhow::Result<Rc<PathSeries>> {
-        let root = self.series(b"")?;
-        if root.is_whole {
-            return Ok(root);
-        }
-        self.series(path)
-    }
-
-    fn series(&self, path: &[u8]) -> anyhow::Result<Rc<PathSeries>> {
-        if let Some(cached) = self.cache.borrow().get(path) {
-            return Ok(Rc::clone(cached));
-        }
-
-        let mut series = PathSeries {
-            changes: HashSet::new(),
-            is_whole: self.stack.apart.is_empty(),
-        };
-        let mut next = self.stack.at(path);
-        while let Some(id) = next {
-            let patch = self.stacks.patch(id)?;
-            series.changes.insert(patch.change.after);
-            series.is_whole &= patch.base.apart.is_empty();
-            next = patch.base.at(path);
-        }
-
-        let series = Rc::new(series);
-        let mut cache = self.cache.borrow_mut();
-        cache.insert(path.to_vec(), Rc::clone(&series));
-        Ok(series)
-    }
 }
 
 fn workspace_of(turn: &Turn) -> anyhow::Result<&Workspace> {

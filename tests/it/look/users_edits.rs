@@ -92,3 +92,44 @@ fn what_the_user_took_back_or_changed_on_the_same_line_is_not_the_sessions() {
         .run_plan(&plan("Three", &[edit("shared.txt", "mine", "theirs")]));
     check(&repo, &["shared.txt", "two.txt"], (3, 2));
 }
+
+/// Bug: undo and redo counted with everything that they wrote.
+#[test]
+fn what_another_session_did_is_not_counted_after_undo_and_redo() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.workflow().new_session("other").done();
+    repo.workflow().new_session("demo").done();
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow().switch("other").done();
+    repo.workflow()
+        .run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.workflow().switch("demo").done();
+    check(&repo, &["one.txt"], (1, 0));
+    repo.workflow().undo(1).done();
+    check(&repo, &[], (0, 0));
+    repo.workflow().redo(1).done();
+    check(&repo, &["one.txt"], (1, 0));
+}
+
+/// Bug: the user's line counted as the session's, because an undo brought it back.
+#[test]
+fn what_the_user_wrote_is_not_counted_if_an_undo_brings_it_back() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "one\n}\n")]));
+    repo.write("one.txt", "mine\n}\n");
+    repo.done(&["restore", "0", "--theirs"]);
+    assert!(!repo.path().join("one.txt").exists());
+    repo.workflow().undo(1).done();
+    assert_eq!(repo.read("one.txt"), "mine\n}\n");
+    check(&repo, &["one.txt"], (2, 0));
+    let diff = repo.done(&["diff", "--session"]);
+    assert!(diff.contains("+one") && !diff.contains("mine"), "{diff}");
+    let lines = repo.json(&["blame", "one.txt"], 0);
+    assert_eq!(lines[0]["kind"], "uncommitted", "{lines}");
+    assert_eq!(lines[1]["turn"], 1, "{lines}");
+}
