@@ -4,6 +4,7 @@
 //! to the user's file. An ignored directory is searched only if a pattern can match in it. Unlike
 //! git, a pattern also matches in a directory that other rules exclude.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read as _};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -15,11 +16,12 @@ use gix::bstr::ByteSlice;
 use gix::index::entry::Mode;
 use rustix::fs::{FileType, Stat};
 
-use super::SessionWorktree;
 use super::editable::editable_modules;
+use super::switch::{remove_empty_dirs, remove_file};
+use super::{SessionWorktree, index};
 use crate::git::ignore::{IgnoreStack, TextRules, user_index};
 use crate::git::path_handle::{FileContents, IfMissing, OnDisk, PathHandle, Top, WalkResult};
-use crate::git::paths;
+use crate::git::paths::{self, parent_dirs};
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::host::env;
@@ -97,8 +99,7 @@ struct Walker<'a> {
     from: &'a Path,
     /// The same without symlinks.
     real_from: PathBuf,
-    /// Path of the worktree, as commands see it.
-    at: &'a Path,
+    worktree: &'a SessionWorktree,
     /// `None` to only search for modules.
     to: Option<Top>,
     copy: Patterns,
@@ -106,6 +107,8 @@ struct Walker<'a> {
     explicit: TextRules,
     limits: &'a SnapshotLimits,
     link: Patterns,
+    /// Ignored files to copy.
+    selected: BTreeSet<Vec<u8>>,
     provisioned: ProvisionedFiles,
 }
 
@@ -176,12 +179,13 @@ impl<'a> Walker<'a> {
         Walker {
             from,
             real_from: from.canonicalize().unwrap_or_else(|_| from.to_owned()),
-            at: &worktree.path,
+            worktree,
             to: None,
             copy: Patterns::parse(b""),
             explicit: TextRules::parse(b""),
             limits,
             link: Patterns::parse(b""),
+            selected: BTreeSet::new(),
             provisioned: ProvisionedFiles::default(),
         }
     }
@@ -231,7 +235,7 @@ impl<'a> Walker<'a> {
                     && (self.copy.fits(&entry)
                         || !dir.ignored && entry.is_package_info() && !is_tracked(&entry.path))
                 {
-                    self.copy(entry)?;
+                    self.select(entry)?;
                 } else if entry.ignored && !dir.ignored && self.is_linked_dependency(&entry) {
                     outermost.push(entry);
                 } else if entry.is_dir {
@@ -245,11 +249,11 @@ impl<'a> Walker<'a> {
             }
         }
 
+        self.copy_selected()?;
         for dir in outermost {
             let is_below =
                 |path: &Vec<u8>| path.starts_with(&[&dir.path, b"/".as_slice()].concat());
-            let provisioned = &self.provisioned;
-            let mut paths = provisioned.copied.iter().chain(&provisioned.linked);
+            let mut paths = self.selected.iter().chain(&self.provisioned.linked);
             let is_there = self.to.is_none() && is_tracked(&dir.path);
             if !is_there && !paths.any(is_below) {
                 self.link_or_miss(&dir)?;
@@ -310,7 +314,7 @@ impl<'a> Walker<'a> {
         };
         let is_ours = |target: Vec<u8>| {
             let target = PathBuf::from(OsString::from_vec(target));
-            target.starts_with(self.from) || target.starts_with(self.at)
+            target.starts_with(self.from) || target.starts_with(&self.worktree.path)
         };
         for name in inside.siblings()? {
             let entry = inside.sibling(&name);
@@ -336,7 +340,7 @@ impl<'a> Walker<'a> {
     fn link_packages(&mut self, dir: &WorkspaceName, depth: usize) -> anyhow::Result<()> {
         for entry in self.inside(dir)? {
             let target = match self.own_package(&entry) {
-                Some(package) => self.at.join(package),
+                Some(package) => self.worktree.path.join(package),
                 None if self.has_own_packages(&entry, depth - 1)? => {
                     self.link_packages(&entry, depth - 1)?;
                     continue;
@@ -402,7 +406,7 @@ impl<'a> Walker<'a> {
         let count = modules.dirs.len();
         // Only such a path can be in `PYTHONPATH`, and is in the worktree.
         let is_usable = |dir: &PathBuf| {
-            let path = self.at.join(dir);
+            let path = self.worktree.path.join(dir);
             let is_inside = dir
                 .components()
                 .all(|it| matches!(it, Component::Normal(_)));
@@ -462,17 +466,46 @@ impl<'a> Walker<'a> {
         Ok(names)
     }
 
-    fn copy(&mut self, entry: WorkspaceName) -> anyhow::Result<()> {
+    fn select(&mut self, entry: WorkspaceName) -> anyhow::Result<()> {
         let mut all = vec![entry];
         while let Some(entry) = all.pop() {
             if entry.is_dir {
                 all.extend(self.inside(&entry)?);
             } else if self.explicit.excludes(&entry.path) || !self.is_secret(&entry.path) {
-                self.copy_file(&entry.path)
-                    .with_context(|| format!("copying `{}`", entry.path.to_str_lossy()))?;
+                self.selected.insert(entry.path);
             }
         }
 
+        Ok(())
+    }
+
+    /// Also removes earlier copies that are not selected any more, such as that of a secret which
+    /// the settings no longer name or the user has deleted.
+    fn copy_selected(&mut self) -> anyhow::Result<()> {
+        let Some(to) = &self.to else {
+            return Ok(());
+        };
+        let record = &self.worktree.record;
+        let earlier = record.copied();
+        let mut stale = &earlier - &self.selected;
+        if !stale.is_empty() {
+            // A turn can have recorded the path since.
+            let index = index::read(&self.worktree.repository)?;
+            stale.retain(|path| index.entry_by_path(path.as_bstr()).is_none());
+        }
+        for path in &stale {
+            remove_file(to, path)?;
+        }
+        let dirs = stale.iter().filter_map(|path| parent_dirs(path).next());
+        remove_empty_dirs(to, &dirs.map(<[u8]>::to_vec).collect())?;
+
+        // Before the first copy, so that a killed run leaves none that is not noted.
+        record.keep_copied(&self.selected)?;
+        for path in std::mem::take(&mut self.selected) {
+            self.copy_file(&path)
+                .with_context(|| format!("copying `{}`", path.to_str_lossy()))?;
+            self.selected.insert(path);
+        }
         Ok(())
     }
 

@@ -19,6 +19,9 @@ const INDEX: &str = "index";
 /// Path that serves as the layer's index; the file does not exist.
 const LAYER_INDEX: &str = "layer-index";
 const LAYER_SETUP: &str = "layer-setup";
+/// Note of the ignored files that were copied from the workspace.
+const COPIED: &str = "copied";
+const MAX_COPIED: u64 = 64 << 20;
 /// Note of the trees of the last turn that was recorded in the worktree.
 const RECORDED: &str = "recorded";
 /// Note of ignored files that the layer hides because of their content.
@@ -115,13 +118,7 @@ impl WorktreeRecord {
 
     /// Returns the ignored files that the layer hides because of their content.
     pub(super) fn hidden(&self) -> BTreeSet<Vec<u8>> {
-        let folder = Root::open(&self.dir);
-        let bytes = folder.and_then(|folder| folder.read(Path::new(LAYER_HIDDEN), MAX_HIDDEN));
-        let bytes = bytes.unwrap_or_default();
-        let paths = bytes
-            .split(|&byte| byte == 0)
-            .filter(|path| !path.is_empty());
-        paths.map(<[u8]>::to_vec).collect()
+        self.read_paths(LAYER_HIDDEN, MAX_HIDDEN)
     }
 
     /// Adds to these files. They are forgotten with the layer.
@@ -132,8 +129,19 @@ impl WorktreeRecord {
         if all.len() == count {
             return Ok(());
         }
-        let bytes: Vec<Vec<u8>> = all.into_iter().collect();
-        write_cache(&self.dir.join(LAYER_HIDDEN), &bytes.join(&0))
+        self.write_paths(LAYER_HIDDEN, all)
+    }
+
+    /// Returns the ignored files that were copied from the workspace.
+    pub(super) fn copied(&self) -> BTreeSet<Vec<u8>> {
+        self.read_paths(COPIED, MAX_COPIED)
+    }
+
+    pub(super) fn keep_copied(&self, paths: &BTreeSet<Vec<u8>>) -> std::io::Result<()> {
+        match self.copied() == *paths {
+            true => Ok(()),
+            false => self.write_paths(COPIED, paths.clone()),
+        }
     }
 
     /// Removes the recorded trees, once their files are handled.
@@ -169,7 +177,7 @@ impl WorktreeRecord {
     }
 
     pub(super) fn forget_files(&self) {
-        for name in [super::index::TREE_NOTE, SETUP, INDEX, RECORDED] {
+        for name in [super::index::TREE_NOTE, SETUP, INDEX, COPIED, RECORDED] {
             let _ = std::fs::remove_file(self.dir.join(name));
         }
     }
@@ -182,6 +190,20 @@ impl WorktreeRecord {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
             root => remove_below(&root?, name),
         }
+    }
+
+    fn read_paths(&self, name: &str, max: u64) -> BTreeSet<Vec<u8>> {
+        let bytes = Root::open(&self.dir).and_then(|dir| dir.read(Path::new(name), max));
+        let bytes = bytes.unwrap_or_default();
+        let paths = bytes
+            .split(|&byte| byte == 0)
+            .filter(|path| !path.is_empty());
+        paths.map(<[u8]>::to_vec).collect()
+    }
+
+    fn write_paths(&self, name: &str, paths: BTreeSet<Vec<u8>>) -> std::io::Result<()> {
+        let paths: Vec<Vec<u8>> = paths.into_iter().collect();
+        write_cache(&self.dir.join(name), &paths.join(&0))
     }
 
     fn read(&self, name: &str) -> Option<Vec<u8>> {

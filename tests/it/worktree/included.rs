@@ -55,6 +55,11 @@ fn project() -> TestRepo {
 /// Returns the files in a copy that git ignores.
 fn copied(repo: &TestRepo, session: &str) -> Vec<String> {
     repo.done(&["new", session]);
+    found(repo)
+}
+
+/// Returns the files in the copy of the session in use that git ignores.
+fn found(repo: &TestRepo) -> Vec<String> {
     repo.done(&["execute", "../plan.md", "-y", "-c", CHECKOUT]);
     let found = repo.read("found.txt");
     let ignored = found.lines().filter(|line| IGNORED.contains(line));
@@ -138,4 +143,32 @@ fn a_file_with_a_key_is_copied_only_if_the_settings_name_it() {
 
     repo.git(&["config", "--add", "teddy.worktree.copy", "[top.cfg]"]);
     assert_eq!(copied(&repo, "two"), ["top.cfg", "with space.cfg"]);
+}
+
+/// Bug: a secret stayed readable in the copy after the setting, or the file itself, was gone.
+#[test]
+fn a_copy_goes_with_its_file_and_with_the_setting_that_names_it() {
+    let repo = project();
+    repo.configure("worktree: { copy: [top.cfg, /build, node_modules] }\n");
+    let kept = [
+        "build/cfg.json",
+        "build/deep/other.txt",
+        "node_modules/x/cfg.json",
+        "top.cfg",
+    ];
+    let mut all = kept.to_vec();
+    all.insert(1, "build/deep/cfg.json");
+    assert_eq!(copied(&repo, "one"), all);
+    repo.remove("build/deep/cfg.json");
+    assert_eq!(found(&repo), kept);
+
+    // What git tracks by now is in the copy anyway.
+    repo.git(&["add", "-f", "build/cfg.json"]);
+    repo.configure("");
+    assert_eq!(found(&repo), ["build/cfg.json"]);
+    // A link takes the place of the copied dependencies.
+    let read = plan("Read", &[execute("cat node_modules/x/cfg.json > read.txt")]);
+    repo.put("../read.md", read);
+    repo.done(&["execute", "../read.md", "-y", "-c", CHECKOUT]);
+    assert_eq!(repo.read("read.txt"), "x\n");
 }
