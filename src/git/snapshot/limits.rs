@@ -146,28 +146,32 @@ pub struct OverBudget {
     pub files: usize,
     /// Their total size in bytes.
     pub size: u64,
-    /// Top-level name that contains most of them.
+    /// Top-level name that contains most of them, by what exceeds a limit.
     pub most: String,
+    /// Whether the others are within the limits.
+    pub is_enough: bool,
     pub max_files: usize,
     pub max_size: u64,
 }
 
 impl OverBudget {
     pub fn hint(&self) -> String {
-        let setting = if self.files > self.max_files {
-            format!("snapshot.max_new_files={}", self.files)
-        } else {
-            format!("snapshot.max_new_size={}", self.size)
+        let files = format!("-c snapshot.max_new_files={}", self.files);
+        let size = format!("-c snapshot.max_new_size={}", self.size);
+        let settings = match (self.files > self.max_files, self.size > self.max_size) {
+            (true, true) => format!("{files} {size}"),
+            (true, false) => files,
+            (false, _) => size,
         };
 
         // Don't offer a command for a name that the shell would interpret.
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-        let ignore = if self.most.chars().all(is_plain) {
+        let ignore = if self.is_enough && self.most.chars().all(is_plain) {
             format!("`echo '/{}' >> .gitignore` leaves them out", self.most)
         } else {
             "`.gitignore` leaves them out".to_owned()
         };
-        format!("{ignore}; `-c {setting}` takes them once")
+        format!("{ignore}; `{settings}` takes them once")
     }
 }
 
@@ -177,27 +181,33 @@ impl SnapshotLimits {
         new: impl Iterator<Item = (&'a [u8], u64)>,
     ) -> Result<(), OverBudget> {
         let (mut files, mut size) = (0, 0_u64);
-        let mut tops: BTreeMap<&[u8], usize> = BTreeMap::new();
+        let mut tops: BTreeMap<&[u8], (usize, u64)> = BTreeMap::new();
         for (path, bytes) in new {
             (files, size) = (files + 1, size.saturating_add(bytes));
-            *tops
-                .entry(path.split(|&byte| byte == b'/').next().unwrap_or(path))
-                .or_default() += 1;
+            let top = path.split(|&byte| byte == b'/').next().unwrap_or(path);
+            let (top_files, top_size) = tops.entry(top).or_default();
+            (*top_files, *top_size) = (*top_files + 1, top_size.saturating_add(bytes));
         }
 
-        if files <= self.max_new_files && size <= self.max_new_size {
+        let has_many = |files: usize| files > self.max_new_files;
+        let is_over = |files: usize, size: u64| has_many(files) || size > self.max_new_size;
+        if !is_over(files, size) {
             return Ok(());
         }
 
-        let most = tops
-            .into_iter()
-            .max_by_key(|(_, count)| *count)
-            .map(|(top, _)| display_path(top))
-            .unwrap_or_default();
+        let most = tops.into_iter().max_by_key(|(_, (top_files, top_size))| {
+            if has_many(files) {
+                *top_files as u64
+            } else {
+                *top_size
+            }
+        });
+        let (most, (top_files, top_size)) = most.unwrap_or_default();
         Err(OverBudget {
             files,
             size,
-            most,
+            most: display_path(most),
+            is_enough: !is_over(files - top_files, size.saturating_sub(top_size)),
             max_files: self.max_new_files,
             max_size: self.max_new_size,
         })
@@ -443,6 +453,7 @@ mod tests {
                 files,
                 size,
                 most: "b".to_owned(),
+                is_enough: true,
                 max_files: 3,
                 max_size: 100,
             })
@@ -452,6 +463,45 @@ mod tests {
             over_budget(4, 4)
         );
         assert_eq!(allow(&[("b/c", 101)]), over_budget(1, 101));
+        // Bug: the directory with most files was named, which has few bytes.
+        assert_eq!(
+            allow(&[("a/c", 1), ("a/d", 1), ("b/c", 100)]),
+            over_budget(3, 102)
+        );
+    }
+
+    #[test]
+    fn advice_on_a_budget_helps() {
+        let hint = |files, size, is_enough| {
+            let over_budget = OverBudget {
+                files,
+                size,
+                most: "b".to_owned(),
+                is_enough,
+                max_files: 3,
+                max_size: 100,
+            };
+            over_budget.hint()
+        };
+        assert_eq!(
+            hint(2, 101, true),
+            "`echo '/b' >> .gitignore` leaves them out; `-c snapshot.max_new_size=101` takes them once"
+        );
+        assert_eq!(
+            hint(4, 101, false),
+            "`.gitignore` leaves them out; `-c snapshot.max_new_files=4 -c snapshot.max_new_size=101` takes them once"
+        );
+        let limits = SnapshotLimits {
+            max_new_size: 100,
+            ..SnapshotLimits::default()
+        };
+        let new = [("a", 101_u64), ("b", 102)];
+        let new = new.iter().map(|(path, size)| (path.as_bytes(), *size));
+        let over_budget = limits.allow(new).unwrap_err();
+        assert_eq!(
+            (over_budget.most.as_str(), over_budget.is_enough),
+            ("b", false)
+        );
     }
 
     #[test]
