@@ -279,10 +279,8 @@ impl<'g, 'r> ContentReader<'g, 'r> {
 
     fn secret(&self, path: &[u8], data: &[u8]) -> Option<Reason> {
         let limits = self.scan.limits;
-        if limits.is_secret(path) {
-            return Some(Reason::Secret);
-        }
-        limits.key_in(path, data).map(Reason::Key)
+        let reason = limits.name_reason(path);
+        reason.or_else(|| limits.key_in(path, data).map(Reason::Key))
     }
 
     /// Returns whether a turn created exactly this content.
@@ -459,8 +457,8 @@ impl ContentReader<'_, '_> {
 
     fn secret_in(&self, path: &[u8], file: &File) -> std::io::Result<Option<Reason>> {
         let limits = self.scan.limits;
-        if limits.is_secret(path) {
-            return Ok(Some(Reason::Secret));
+        if let Some(reason) = limits.name_reason(path) {
+            return Ok(Some(reason));
         }
         let key = limits.key_in_parts(path, &mut FileReader::start(file))?;
         Ok(key.map(Reason::Key))

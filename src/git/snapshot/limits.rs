@@ -80,17 +80,23 @@ impl SnapshotLimits {
         }
     }
 
-    /// Returns whether a file's name looks like a secret.
+    /// Returns whether a file's name looks like a secret, or is excluded.
     pub fn is_secret(&self, path: &[u8]) -> bool {
+        self.name_reason(path).is_some()
+    }
+
+    /// Why a file with this name is left out.
+    pub(super) fn name_reason(&self, path: &[u8]) -> Option<Reason> {
         if !self.leave_secrets {
-            return false;
+            return None;
         }
 
         if self.exclude.iter().any(|pattern| fits(pattern, path)) {
-            return true;
+            return Some(Reason::Excluded);
         }
 
-        names::is_secret(&path.to_ascii_lowercase()) && !self.is_included(path)
+        let is_secret = names::is_secret(&path.to_ascii_lowercase()) && !self.is_included(path);
+        is_secret.then_some(Reason::Secret)
     }
 
     fn is_included(&self, path: &[u8]) -> bool {
@@ -238,6 +244,9 @@ pub enum Reason {
     TooLarge(u64),
     #[error("untracked and named like a secret")]
     Secret,
+    /// A name of [`SnapshotLimits::exclude`].
+    #[error("untracked and named by `snapshot.exclude`")]
+    Excluded,
     #[error("untracked, and looks as if it held a key ({0})")]
     Key(&'static str),
     /// Unreadable. A tracked file is recorded as in the index.
@@ -397,6 +406,8 @@ mod tests {
             ..SnapshotLimits::default()
         };
         assert!(limits.is_secret(b"ci.token"));
+        assert_eq!(limits.name_reason(b"ci.token"), Some(Reason::Excluded));
+        assert_eq!(limits.name_reason(b".env"), Some(Reason::Secret));
         limits.leave_secrets = false;
         assert!(!limits.is_secret(b"ci.token") && !limits.is_secret(b".env"));
     }

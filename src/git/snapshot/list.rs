@@ -448,14 +448,14 @@ impl DirListing<'_, '_> {
             && forced.is_none_or(|_| {
                 created.is_some_and(|created| created.size != listed.name_stat.size)
             });
+        let large = || is_large.then_some(Reason::TooLarge(listed.name_stat.size));
         let reason = match listed.name_stat.kind {
             NameKind::Special => Some(Reason::Special),
             _ if !is_valid_name(listed.name) => Some(Reason::Name),
             NameKind::Link if !is_valid_link_name(listed.name) => Some(Reason::MustNotBeLink),
             // A created file is compared with its version when it is read.
-            _ if created.is_none() && limits.is_secret(&listed.path) => Some(Reason::Secret),
-            _ if is_large => Some(Reason::TooLarge(listed.name_stat.size)),
-            _ => None,
+            _ if created.is_some() => large(),
+            _ => limits.name_reason(&listed.path).or_else(large),
         };
 
         match reason {

@@ -317,15 +317,20 @@ fn describe_ignored(count: usize) -> String {
     }
 }
 
-/// Adds files that look like a secret and that the plan itself wrote: their content is in the plan
-/// already.
+/// Adds files that look like a secret or are excluded, and that the plan itself wrote: their
+/// content is in the plan already.
 fn add_written(
     repository: &Repository,
     snapshot: &mut Snapshot,
     written: &[Vec<u8>],
 ) -> anyhow::Result<()> {
     let names: HashSet<String> = written.iter().map(|path| display_path(path)).collect();
-    let is_secret = |file: &LeftOut| matches!(file.reason, Reason::Secret | Reason::Key(_));
+    let is_secret = |file: &LeftOut| {
+        matches!(
+            file.reason,
+            Reason::Secret | Reason::Excluded | Reason::Key(_)
+        )
+    };
     let secret = snapshot
         .left_out
         .extract_if(.., |file| is_secret(file) && names.contains(&file.path));

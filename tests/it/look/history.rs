@@ -370,6 +370,13 @@ fn promise_d7_status_names_what_no_snapshot_has() {
             { "path": "big.csv", "reason": "untracked and large (11 bytes)" },
         ])
     );
+    // Bug: an excluded file was said to be named like a secret.
+    repo.configure("snapshot: { exclude: [\"*.csv\"] }\n");
+    assert_eq!(
+        repo.workflow().status()["workspace"]["not_captured"][1],
+        serde_json::json!({ "path": "big.csv", "reason": "untracked and named by `snapshot.exclude`" })
+    );
+    repo.configure("snapshot: { max_file_size: 10 }\n");
     (0..20).for_each(|n| repo.write(&format!("big{n}.csv"), "12345678901"));
     insta::assert_snapshot!(repo.printed(&["status"]), @"
     Session demo, turn 0, on branch main
