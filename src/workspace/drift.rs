@@ -589,12 +589,35 @@ pub fn turn_tree(checkout: &Checkout<'_>, turn: &Turn) -> anyhow::Result<TreeId>
     }
 }
 
-/// The turn after the start of a session. `None` if `turn` recorded files itself, or is the newest.
+/// The turn after the start of a session; for a branch without turns of its own, the oldest one in
+/// another session. `None` if `turn` recorded files itself, or none follows.
 pub fn first_turn_after(checkout: &Checkout<'_>, turn: &Turn) -> anyhow::Result<Option<Turn>> {
     let store = checkout.store();
-    if turn.workspace.is_some() || store.tip(&turn.session)?.number() <= turn.number() {
+    if turn.workspace.is_some() {
         return Ok(None);
     }
-    let next = (turn.number() + 1).to_string();
-    store.turn(&turn.session, &next).map(Some)
+    let next = turn.number() + 1;
+    if store.tip(&turn.session)?.number() >= next {
+        return store.turn(&turn.session, &next.to_string()).map(Some);
+    }
+
+    let mut oldest: Option<(i64, Turn)> = None;
+    for (name, id) in store.sessions()? {
+        // An unreadable session does not hide the others.
+        let Ok(tip) = Turn::read(checkout.repository, &name, id) else {
+            continue;
+        };
+        if tip.number() < next {
+            continue;
+        }
+        let Ok(other) = store.back_from(tip).turn(next) else {
+            continue;
+        };
+        let follows = other.previous == Some(turn.commit) && other.meta.workspace.is_some();
+        let seconds = checkout.repository.commit(other.commit)?.seconds;
+        if follows && oldest.as_ref().is_none_or(|(first, _)| seconds < *first) {
+            oldest = Some((seconds, other));
+        }
+    }
+    Ok(oldest.map(|(_, turn)| turn))
 }

@@ -687,3 +687,15 @@ fn a_restore_of_a_path_leaves_the_turns_that_never_changed_it() {
     exit code 0
     ");
 }
+
+/// Bug: there was "nothing to go back to", although the files had turns of the other session.
+#[test]
+fn a_branch_at_the_start_goes_back_to_the_files_before_the_first_turn() {
+    let repo = three_turns();
+    repo.workflow().branch("0", "fresh").done();
+    repo.workflow().restore("@").done();
+    assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\n5\n");
+    assert!(!repo.path().join("dir/b.txt").exists());
+    repo.workflow().undo(1).done();
+    assert_eq!(repo.read("dir/b.txt"), "b\n");
+}
