@@ -10,6 +10,8 @@ use crate::text::secret::redact;
 /// In bytes. The end of a longer transcript is kept.
 pub const MAX_TRANSCRIPT: u64 = 2 << 20;
 const LOOKED_AT: usize = 8;
+/// In bytes. A line that is cut in half is left out if it ends within so many.
+const MAX_PARTIAL: usize = 4 << 10;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transcript {
@@ -35,13 +37,14 @@ pub fn read(path: &Path) -> anyhow::Result<Transcript> {
 
 /// If the content does not determine the format, the file name does.
 pub fn transcript(name: &str, end: FileEnd) -> Transcript {
-    let FileEnd { bytes, left_out } = end;
-    let text = String::from_utf8_lossy(&bytes);
-    let text = match text.split_once('\n') {
-        // The first line is cut in half.
-        Some((_, tail)) if left_out > 0 => tail,
-        _ => &text,
-    };
+    let FileEnd {
+        bytes,
+        mut left_out,
+    } = end;
+    let start = if left_out > 0 { whole_from(&bytes) } else { 0 };
+    left_out += start as u64;
+    let text = String::from_utf8_lossy(&bytes[start..]);
+    let text = text.as_ref();
 
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     let is_markdown = ["md", "markdown"].contains(&ending.to_ascii_lowercase().as_str());
@@ -61,6 +64,26 @@ pub fn transcript(name: &str, end: FileEnd) -> Transcript {
         name,
         text: mark + &redact(text),
     }
+}
+
+/// Returns the start of what is not cut in half: of a line, or in a long line of a word. A part of a
+/// word could be a part of a key.
+fn whole_from(bytes: &[u8]) -> usize {
+    let line = memchr::memchr(b'\n', bytes).map(|at| at + 1);
+    let tail = line.map(|start| String::from_utf8_lossy(&bytes[start..]));
+    if let Some(start) = line
+        && (start <= MAX_PARTIAL || tail.is_some_and(|tail| is_json_lines(&tail)))
+    {
+        return start;
+    }
+
+    let near = &bytes[..bytes.len().min(MAX_PARTIAL)];
+    let space = near.iter().position(u8::is_ascii_whitespace);
+    let is_inside = |byte: &&u8| **byte & 0xc0 == 0x80;
+    space.map_or_else(
+        || bytes.iter().take(3).take_while(is_inside).count(),
+        |at| at + 1,
+    )
 }
 
 fn is_json_lines(text: &str) -> bool {
@@ -102,15 +125,34 @@ mod tests {
     #[test]
     fn what_is_left_out_is_said() {
         let cut = b"1}\n{\"b\":2}\n";
-        let expected = "{\"left_out\":9}\n{\"b\":2}\n";
+        let expected = "{\"left_out\":12}\n{\"b\":2}\n";
         check("a", cut, 9, ("transcript.jsonl", expected));
         check(
             "a.md",
             b"x\ny",
             9,
-            ("transcript.md", "*(9 bytes left out)*\n\ny"),
+            ("transcript.md", "*(11 bytes left out)*\n\ny"),
         );
-        check("a", b"x\ny", 9, ("transcript.txt", "(9 bytes left out)\ny"));
+        let expected = ("transcript.txt", "(11 bytes left out)\ny");
+        check("a", b"x\ny", 9, expected);
+    }
+
+    /// Bug: all of a long line was left out, and not counted.
+    #[test]
+    fn the_end_of_a_long_line_is_kept() {
+        let long = "word ".repeat(MAX_PARTIAL);
+        let expected = format!("(14 bytes left out)\n{long}\nend");
+        let cut = format!("half {long}\nend");
+        check("a", cut.as_bytes(), 9, ("transcript.txt", &expected));
+
+        let long = "\u{e4}".repeat(MAX_PARTIAL);
+        let expected = format!("(10 bytes left out)\n{long}");
+        let cut = [b"\xa4", long.as_bytes()].concat();
+        check("a", &cut, 9, ("transcript.txt", &expected));
+
+        let cut = format!("{long}\n{{}}\n");
+        let expected = format!("{{\"left_out\":{}}}\n{{}}\n", 9 + long.len() + 1);
+        check("a", cut.as_bytes(), 9, ("transcript.jsonl", &expected));
     }
 
     #[test]
