@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_yaml::{Mapping, Value};
 
 use super::error::{ConfigError, GIT};
@@ -169,30 +170,66 @@ impl Layer {
         // serde doesn't report the key, so deserialize each value alone until one fails with the
         // same message.
         let is_wrong = |path: &[String], value: &Value| {
-            let mut alone = Mapping::new();
-            let path: Vec<&str> = path.iter().map(String::as_str).collect();
-            insert_at(&mut alone, &path, value.clone());
-            settings(&alone).is_err_and(|error| error.to_string() == message)
+            // Of a mapping in the place of a value, the keys are not wrong.
+            let fits = value.is_mapping() || !message.starts_with("invalid type: map");
+            fits && error_of(path, value).is_some_and(|error| error == message)
         };
-        let culprit = innermost_key(&[], &self.values, &is_wrong);
-        let plain = plain_message(&message);
-        match (culprit, self.line_of(&message)) {
-            (Some(key), Some(line)) => ConfigError::Wrong {
+        let Some(path) = innermost_key(&[], &self.values, &is_wrong) else {
+            return ConfigError::Wrong {
+                origin: self.origin.clone(),
+                message: plain_message(&message),
+            };
+        };
+
+        let key = path.join(".");
+        let line = self.line_of_value(&path);
+        let plain = plain_message(&self.with_variants(&path, message));
+        match line {
+            Some(line) => ConfigError::Wrong {
                 origin: format!("{}, line {line}", self.origin),
                 message: match plain.starts_with("must ") {
                     true => format!("`{key}` {plain}"),
                     false => format!("`{key}`: {plain}"),
                 },
             },
-            (Some(key), None) => ConfigError::Wrong {
+            None => ConfigError::Wrong {
                 origin: format!("{} {}", self.origin, self.as_written(&key)),
                 message: plain,
             },
-            (None, _) => ConfigError::Wrong {
-                origin: self.origin.clone(),
-                message: plain,
-            },
         }
+    }
+
+    /// serde names the variants of an enum only if the value is a text.
+    fn with_variants(&self, path: &[String], message: String) -> String {
+        let Some((actual, _)) = message.split_once(", expected a Value::Tagged enum") else {
+            return message;
+        };
+        let whole = Value::Mapping(self.values.clone());
+        let value = path.iter().try_fold(&whole, |value, key| value.get(key));
+        let text = Value::String(String::new());
+        let text = match value {
+            Some(Value::Sequence(_)) => Value::Sequence(vec![text]),
+            _ => text,
+        };
+        let error = error_of(path, &text).unwrap_or_default();
+        let variants = error.split_once("unknown variant ``, expected ");
+        match variants {
+            Some((_, variants)) => format!("{actual}, expected {variants}"),
+            None => message,
+        }
+    }
+
+    /// `None` if the layer isn't a file.
+    fn line_of_value(&self, path: &[String]) -> Option<usize> {
+        // An error in an item of a list has the line of the item.
+        let item = format!("{}[", path.join("."));
+        let in_list = serde_yaml::from_str::<Settings>(&self.text).err();
+        let in_list = in_list.filter(|error| error.to_string().starts_with(&item));
+        let at_value = || {
+            let text = serde_yaml::Deserializer::from_str(&self.text);
+            ValueAt(path).deserialize(text).err()
+        };
+        Some(in_list.or_else(at_value)?.location()?.line())
     }
 
     fn as_written<'k>(&'k self, key: &'k str) -> &'k str {
@@ -200,16 +237,11 @@ impl Layer {
         entry.map_or(key, |(_, written)| written)
     }
 
-    /// `None` if the layer isn't a file.
-    fn line_of(&self, message: &str) -> Option<usize> {
-        // `Value` keeps no locations, so parse the text again.
-        let error = serde_yaml::from_str::<Settings>(&self.text).err()?;
-        let is_it = error.to_string().contains(message);
-        is_it.then(|| error.location())?.map(|at| at.line())
-    }
-
     fn unknown(&self, name: String, suggestion: Option<String>) -> ConfigError {
-        let line = self.line_of("unknown field");
+        // `Value` keeps no locations, so parse the text again.
+        let error = serde_yaml::from_str::<Settings>(&self.text).err();
+        let error = error.filter(|error| error.to_string().contains("unknown field"));
+        let line = error.and_then(|error| Some(error.location()?.line()));
         let line = line.map(|line| format!(", line {line}"));
 
         ConfigError::Unknown {
@@ -265,6 +297,47 @@ pub fn merge(layers: &[Layer]) -> Result<Settings, ConfigError> {
     })
 }
 
+/// Fails at the value that a path of keys leads to, to find its line.
+struct ValueAt<'a>(&'a [String]);
+
+impl<'de> DeserializeSeed<'de> for ValueAt<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        match self.0 {
+            // The visitor takes none, so this fails.
+            [] => deserializer.deserialize_bool(self),
+            _ => deserializer.deserialize_map(self),
+        }
+    }
+}
+
+impl<'de> Visitor<'de> for ValueAt<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("another value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            match self.0 {
+                [first, path @ ..] if key == *first => map.next_value_seed(ValueAt(path))?,
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The error of a setting without the others.
+fn error_of(path: &[String], value: &Value) -> Option<String> {
+    let mut alone = Mapping::new();
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    insert_at(&mut alone, &path, value.clone());
+    settings(&alone).err().map(|error| error.to_string())
+}
+
 fn settings(values: &Mapping) -> Result<Settings, serde_yaml::Error> {
     serde_yaml::from_value(Value::Mapping(values.clone()))
 }
@@ -303,11 +376,11 @@ pub(super) fn insert_at(into: &mut Mapping, path: &[&str], value: Value) {
     }
 }
 
-pub(super) fn innermost_key(
+fn innermost_key(
     above: &[String],
     values: &Mapping,
     is_wrong: &dyn Fn(&[String], &Value) -> bool,
-) -> Option<String> {
+) -> Option<Vec<String>> {
     values.iter().find_map(|(key, value)| {
         let key = key.as_str().unwrap_or_default().to_owned();
         let path = [above, &[key]].concat();
@@ -315,7 +388,7 @@ pub(super) fn innermost_key(
         // Inner values first: an outer one is wrong for the same reason.
         inner
             .and_then(|inner| innermost_key(&path, inner, is_wrong))
-            .or_else(|| is_wrong(&path, value).then(|| path.join(".")))
+            .or_else(|| is_wrong(&path, value).then(|| path.clone()))
     })
 }
 

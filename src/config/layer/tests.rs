@@ -80,6 +80,38 @@ fn cf2_a_value_out_of_range_is_named_with_its_key_and_line() {
         "agent: a\nmodels: {a: {base_url: localhost}}",
         "`models.a.base_url` must be an address that begins with `http://` or `https://`, not `localhost`",
     );
+    // Bug: none of these had a line, and enums named a type of serde's.
+    check(
+        "agent: a\nexecute: {sandbox: true}",
+        "`execute.sandbox` must be one of `off`, `on`, `require`, not `true`",
+    );
+    check(
+        "agent: a\nexecute: {sandbox: {a: 1}}",
+        "`execute.sandbox` must be one of `off`, `on`, `require`, not a mapping",
+    );
+    check(
+        "push:\n  allow: [true]\nagent: a",
+        "`push.allow` must be `keys` or `paths`, not `true`",
+    );
+    check(
+        "replan:\n  max: -1",
+        "`replan.max` must be a whole number that is not negative, not `-1`",
+    );
+    check("agent: a\nmodel: 5", "`model` must be a string, not `5`");
+    check(
+        "models:\n  gpt-4.1: {id: [5]}",
+        "`models.gpt-4.1.id` must be a string, not a list",
+    );
+}
+
+#[test]
+fn cf2_an_item_of_a_list_is_named_by_its_own_line() {
+    let text = "push:\n  allow:\n    - paths\n    - [x]\n";
+    let error = merge(&[layer(text)]).expect_err("a list in a list");
+    assert_eq!(
+        error.to_string(),
+        "test.yaml, line 4: `push.allow` must be `keys` or `paths`, not a list"
+    );
 }
 
 #[test]
