@@ -6,6 +6,7 @@
 
 pub mod blame;
 pub mod bundle;
+mod call_settings;
 pub mod check_objects;
 pub mod command;
 pub mod diff;

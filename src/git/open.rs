@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gix::bstr::BString;
 
+use super::call_settings::call_settings;
 use super::repository::Repository;
 use super::{During, command, irregular};
 use crate::git::irregular::Irregular;
@@ -260,6 +261,7 @@ fn options() -> gix::open::Options {
         minimum: PACKS,
     };
     gix::open::Options::default()
+        .cli_overrides(call_settings())
         .config_overrides(OVERRIDES)
         .object_store_slots(slots)
         .permissions(permissions(gix::open::Permissions::default()))

@@ -4,7 +4,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::ground::{Ground, create, plan, run, words};
-use crate::support::sample;
+use crate::support::{Output, TestRepo, sample};
 
 /// Creates a program outside of the project that leaves a file when it runs.
 fn trap(ground: &Ground) -> String {
@@ -414,4 +414,29 @@ fn a_name_that_no_commit_can_have_is_cleaned_as_by_git() {
     without_name(&repo, repo.teddy_command(&["new", "demo"])).check(0, &[]);
     let author = repo.git(&["log", "-1", "--format=%an", "teddy/sessions/demo"]);
     assert_eq!(author, "TeDDy");
+}
+
+/// Bug: `git -c` did not reach TeDDy, which documents that it does.
+#[test]
+fn settings_of_one_call_of_git_reach_teddy() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.write("x.mine", "mine\n");
+    repo.write("../rules", "*.mine\n");
+    let call = |setting: &str, args: &str| {
+        let mut git = repo.command("git");
+        let alias = format!("alias.t=!'{}' {args}", env!("CARGO_BIN_EXE_teddy"));
+        git.current_dir(repo.path())
+            .args(["-c", setting, "-c", &alias, "t"])
+            .env("TEDDY_CONFIG", "/dev/null")
+            .env("TEDDY_DISCOVERY", "off");
+        Output::of(&mut git)
+    };
+    let rules = format!("core.excludesFile={}", repo.beside("rules").display());
+    let ignored = call(&rules, "status");
+    ignored.check(0, &["No file changed since HEAD"]);
+    let wrong = call("teddy.replan.max=foo", "status");
+    let message = "git config replan.max: must be a whole number that is not negative, not `foo`";
+    wrong.check(1, &[message]);
 }
