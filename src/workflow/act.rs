@@ -16,7 +16,6 @@ use anyhow::Context as _;
 
 use crate::git::diff;
 use crate::git::object::TreeId;
-use crate::git::worktree::SessionWorktree;
 use crate::host::interrupt;
 use crate::host::supervisor::Launcher;
 use crate::model::acting::agent::ActingModel;
@@ -350,8 +349,8 @@ fn fenced(text: &str) -> String {
 }
 
 // Resumes the conversation of an acting model, if the same model made the previous turn in the same
-// session and worktree. The prompt then starts with the outcome of its last changes, because the files can
-// differ from what the program remembers.
+// session and worktree. The prompt then starts with the outcome of its last changes, because the
+// files can differ from what the program remembers.
 
 const MAX_EARLIER_REPORT: usize = 64 << 10;
 

