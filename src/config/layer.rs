@@ -323,7 +323,9 @@ impl<'de> Visitor<'de> for ValueAt<'_> {
         while let Some(key) = map.next_key::<String>()? {
             match self.0 {
                 [first, path @ ..] if key == *first => map.next_value_seed(ValueAt(path))?,
-                _ => drop(map.next_value::<IgnoredAny>()?),
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
             }
         }
         Ok(())
