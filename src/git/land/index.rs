@@ -79,7 +79,7 @@ impl<'a> NewIndex<'a> {
         let changes = diff::changes(repository, before, after)?;
         let entries = changes.iter().map(|change| (&change.path, &change.new));
         let kept = changes.iter().filter(|change| change.new.is_some());
-        let marks = Marks::of(repository, &path, kept.map(|change| &change.path))?;
+        let marks = IndexMarks::of(repository, &path, kept.map(|change| &change.path))?;
         set(repository, &path, entries)?;
         marks.set(repository, &path)?;
         refresh(repository, &path)?;
@@ -219,21 +219,21 @@ fn set<'e>(
 
 /// Paths with marks of the user's, each terminated by NUL. A changed entry would lose them.
 #[derive(Default)]
-struct Marks {
+struct IndexMarks {
     skip_worktree: Vec<u8>,
     assume_unchanged: Vec<u8>,
 }
 
-impl Marks {
+impl IndexMarks {
     fn of<'p>(
         repository: &Repository,
         index: &Path,
         paths: impl Iterator<Item = &'p Vec<u8>>,
-    ) -> anyhow::Result<Marks> {
+    ) -> anyhow::Result<IndexMarks> {
         let paths: BTreeSet<&[u8]> = paths.map(Vec::as_slice).collect();
         let mut git = git_on(repository, index)?;
         let list = run_checked(git.args(["ls-files", "-v", "-z"]), "list the index")?;
-        let mut marks = Marks::default();
+        let mut marks = IndexMarks::default();
         for line in list.split_inclusive(|byte| *byte == 0) {
             let [tag, b' ', path @ .., 0] = line else {
                 continue;
