@@ -46,8 +46,8 @@ use error::{RemoteError, RemoteTrouble};
 /// Number of bytes at the end of git's messages that are kept to classify a failure.
 const MAX_STDERR: usize = 16 * 1024;
 
-/// Enough for half a million refs.
-const MAX_LIST_MEMORY: u64 = 256 << 20;
+/// Enough for two million refs, and for programs that git asks for a password.
+const MAX_LIST_MEMORY: u64 = 1 << 30;
 
 /// A longer line of git's messages is shown in parts.
 const MAX_LINE: usize = 4096;
