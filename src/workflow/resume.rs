@@ -411,9 +411,8 @@ impl ResumeLoop<'_> {
             Typed::Message(message) => NextStep::Plan(Some(message), MessageOrigin::User),
             Typed::Done => NextStep::Again,
             Typed::Model(model) => {
-                self.project
-                    .journal()
-                    .record_model(&self.project.session()?, &model)?;
+                let session = self.project.session()?;
+                self.project.journal().record_model(&session, &model)?;
                 self.options.model = Some(model);
                 NextStep::Again
             }
@@ -647,7 +646,8 @@ impl ResumeLoop<'_> {
         }
 
         if let Some(question) = recorded.unanswered() {
-            return Ok((self.options.alone).then(|| Ended::Question(question.to_owned())));
+            let ended = Ended::Question(question.to_owned());
+            return Ok(self.options.alone.then_some(ended));
         }
 
         if recorded.user_left() {
@@ -655,11 +655,10 @@ impl ResumeLoop<'_> {
         }
 
         // `next_step` decides about a concluded turn, with a prompt if a user is present.
-        if recorded.conclusion().is_some() {
-            return Ok(None);
+        match recorded.conclusion() {
+            Some(_) => Ok(None),
+            None => self.why_stop_unseen(recorded),
         }
-
-        self.why_stop_unseen(recorded)
     }
 
     fn why_stop_unseen(&self, recorded: &RecordedTurn) -> anyhow::Result<Option<Ended>> {
@@ -683,9 +682,8 @@ impl ResumeLoop<'_> {
             }
         }
 
-        let goes_on =
-            draft.is_planned() || remaining_work(self.project, &tip)? == RemainingWork::Work;
-        if self.is_one_message() && !goes_on {
+        let more = draft.is_planned() || remaining_work(self.project, &tip)? == RemainingWork::Work;
+        if self.is_one_message() && !more {
             return Ok(Some(Ended::Left));
         }
 
