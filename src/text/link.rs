@@ -47,7 +47,8 @@ pub fn read(value: &str) -> Result<String, LinkError> {
     }
 
     let quoted = inner.len() < value.len();
-    if inner.starts_with('[') && (inner.contains("](") || !quoted && is_reference(inner)) {
+    let has_blank = !quoted && inner.contains(' ');
+    if inner.starts_with('[') && (inner.contains("](") || has_blank || is_reference(inner)) {
         return link(inner);
     }
 
@@ -100,7 +101,7 @@ pub fn read(value: &str) -> Result<String, LinkError> {
 /// Returns whether a text that starts with `[` is a reference link, or a link that is not finished.
 /// A directory such as `[id]` also starts a path.
 fn is_reference(text: &str) -> bool {
-    text.ends_with(']') || !text.contains(']') || text.contains("]:") || text.contains(' ')
+    text.ends_with(']') || !text.contains(']') || text.contains("]:")
 }
 
 /// Parses a field with several names, separated by commas. Links can also be separated by spaces.
@@ -412,11 +413,12 @@ mod tests {
             check(path, path);
             check(&write_path(path), path);
         }
-        check("`[id]`", "[id]");
         check("`[my id]/a.md`", "[my id]/a.md");
         check("`[a](/a)`", "a");
         for link in [
             "[id]",
+            "`[id]`",
+            "`[a][b]`",
             "[a] /b.md",
             "[a.md",
             "[a][b]",
