@@ -17,7 +17,6 @@ pub mod recover;
 pub mod set_aside;
 pub mod snapshot;
 pub mod stack;
-pub mod taken_back;
 pub mod transaction;
 
 use std::path::PathBuf;

@@ -47,10 +47,10 @@ pub enum Merged {
 
 type SideChanges = BTreeMap<Vec<u8>, TreeChange>;
 
-pub struct MergedPath {
+struct MergedPath {
     /// Merged entry, possibly with conflict markers.
-    pub entry: Option<TreeEntry>,
-    pub clean: bool,
+    entry: Option<TreeEntry>,
+    clean: bool,
 }
 
 /// Merges two trees with the common ancestor `base`.
@@ -74,22 +74,22 @@ pub fn merge_in_memory(
     merge_into(repository, Sink::in_memory(repository), base, ours, theirs)
 }
 
-/// Merges the versions of one path: base, ours, theirs. Writes nothing.
-pub fn merge_path(
+/// Returns whether a merge of the change from `base` to `theirs` leaves our version of a file as it is.
+/// Writes nothing.
+pub fn keeps_ours(
     repository: &Repository,
     path: &[u8],
-    versions: [Option<&TreeEntry>; 3],
-) -> anyhow::Result<MergedPath> {
-    let is_file = |version: &Option<&TreeEntry>| version.is_some_and(|entry| entry.mode.is_file());
-    let (entry, clean) = match merge_value(versions.map(Some)) {
-        Some(entry) => (entry.cloned(), true),
-        None if versions.iter().all(is_file) => {
-            let (sink, mut platform) = (Sink::in_memory(repository), merge_platform(repository)?);
-            return merge_files(repository, &sink, &mut platform, path, versions);
-        }
-        None => (versions[1].cloned(), false),
-    };
-    Ok(MergedPath { entry, clean })
+    base: &TreeEntry,
+    ours: &TreeEntry,
+    theirs: &TreeEntry,
+) -> anyhow::Result<bool> {
+    let versions = [base, ours, theirs];
+    if !versions.iter().all(|version| version.mode.is_file()) {
+        return Ok(ours == theirs);
+    }
+    let (sink, mut platform) = (Sink::in_memory(repository), merge_platform(repository)?);
+    let merged = merge_files(repository, &sink, &mut platform, path, versions.map(Some))?;
+    Ok(merged.clean && merged.entry.as_ref() == Some(ours))
 }
 
 fn merge_into(

@@ -6,9 +6,7 @@ use crate::query::paths::seen_from;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::{shell_operands, shell_word};
 use crate::text::{counted, first_names};
-use crate::workspace::drift::{
-    Drift, MissingChange, NO_RECORD, NotBrought, Remedy, TurnName, WhyMissing,
-};
+use crate::workspace::drift::{Drift, MissingChange, NO_RECORD, NotBrought, TurnName, WhyMissing};
 
 /// Turns or files named in one sentence.
 const MAX_NAMED: usize = 4;
@@ -178,15 +176,8 @@ pub fn describe_missing(missing: &[MissingChange], turn_name: &str, dir: &Path) 
 /// Names the turn: after a restore, `@` is the restore itself.
 fn describe_missing_change(missing: &MissingChange, turn_name: &str, dir: &Path) -> String {
     let path = sanitize_line(&missing.path);
-    let restore = |turn: &str| {
-        let command = exact_restore_command(turn, &[missing.path.as_str()], dir);
-        format!("`{command}` restores it")
-    };
-    let how = match &missing.remedy {
-        Remedy::Compared => restore(turn_name),
-        Remedy::Restore(turn) => restore(&turn.to_string()),
-        Remedy::Pick(turn) => format!("`teddy pick {turn}` applies it again"),
-    };
+    let command = exact_restore_command(turn_name, &[missing.path.as_str()], dir);
+    let how = format!("`{command}` restores it");
     match &missing.why {
         WhyMissing::Deleted => format!("{path}: deleted since by you; {how}"),
         WhyMissing::Ignored => format!("{path}: ignored by git now, and not in snapshots any more"),
@@ -230,7 +221,6 @@ mod tests {
             missing: vec![MissingChange {
                 path: "b".to_owned(),
                 why: WhyMissing::Deleted,
-                remedy: Remedy::Compared,
             }],
             ..Drift::default()
         };
@@ -351,7 +341,6 @@ mod missing_tests {
         MissingChange {
             path: path.to_owned(),
             why: WhyMissing::Deleted,
-            remedy: Remedy::Compared,
         }
     }
 
@@ -363,14 +352,12 @@ mod missing_tests {
                 session: "demo".to_owned(),
                 turn: 2,
             },
-            remedy: Remedy::Compared,
         };
         let committed = MissingChange {
             path: "c".to_owned(),
             why: WhyMissing::Committed {
                 commit: "1".repeat(40).parse().unwrap(),
             },
-            remedy: Remedy::Compared,
         };
         assert_eq!(
             describe_missing(

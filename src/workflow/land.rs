@@ -38,7 +38,6 @@ use crate::workspace::landing::{self, IntendedCommit, LandingNote, MadeCommit, R
 use crate::workspace::notice::{FileObstacle, obstacles};
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::stack::Stacks;
-use crate::workspace::taken_back::find_lacking_change;
 
 /// In a question or refusal.
 const MAX_NAMED: usize = 5;
@@ -475,22 +474,18 @@ fn find_lacking(
             continue;
         }
 
-        let (mut turns, mut changes) = (Vec::new(), Vec::new());
+        let (mut newest, mut is_back) = (None, now == change.old || now.is_none());
         for landing in &landings {
-            let change = TreeChange {
-                path: change.path.clone(),
-                old: repository.entry(landing.before, &change.path)?,
-                new: repository.entry(landing.after, &change.path)?,
-            };
-            if change.old != change.new {
-                turns.push(landing.turn.number());
-                changes.push(change);
+            let before = repository.entry(landing.before, &change.path)?;
+            if before != repository.entry(landing.after, &change.path)? {
+                is_back |= before == now;
+                newest = Some(landing.turn.number());
             }
         }
-        if let Some(index) = find_lacking_change(repository, &change, &changes, now.as_ref())? {
+        if let Some(turn) = newest.filter(|_| is_back) {
             taken_back.push(TakenBackFile {
                 path: lossy(&change.path),
-                turn: turns[index],
+                turn,
             });
         }
     }

@@ -39,8 +39,8 @@ use crate::workflow::user::User;
 use crate::workspace::complete::{Completed, SessionMove};
 use crate::workspace::draft_transfer::{self, TransferScope};
 use crate::workspace::drift::{
-    TurnName, WhyMissing, add_missing, compared_turn, find_missing_changes, find_unapplied,
-    taken_from_others, taken_of, turn_tree,
+    TurnName, WhyMissing, compared_turn, find_missing_changes, find_unapplied, taken_from_others,
+    taken_of, turn_tree,
 };
 use crate::workspace::file_move::{FileMove, find_conflict_markers};
 use crate::workspace::files_turn::FilesTurn;
@@ -49,7 +49,6 @@ use crate::workspace::notice::obstacles;
 use crate::workspace::snapshot::{RecordedFiles, commit_of};
 use crate::workspace::stack::record::{Recorder, Written, publication};
 use crate::workspace::stack::{Stacks, is_patch};
-use crate::workspace::taken_back::taken_back_before;
 
 pub fn restore(
     project: &Project,
@@ -362,11 +361,6 @@ impl FittedRestore<'_> {
         result.compared = compared.number();
         result.missing =
             find_missing_changes(&checkout, restore.tip(), stacks, &restore.stack, &own)?;
-        if paths.is_empty() && restore.turn.session == restore.tip().session {
-            let (turn, stack) = (&restore.turn, &restore.stack);
-            let older = taken_back_before(&checkout, stacks, turn, stack, self.files.to)?;
-            add_missing(&mut result.missing, older);
-        }
         for missing in &mut result.missing {
             // What this restore deletes is still on disk.
             if missing.why == WhyMissing::Ignored && result.deleted.contains(&missing.path) {

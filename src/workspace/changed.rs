@@ -11,10 +11,9 @@ use crate::session::meta::NotCaptured;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
 use crate::workspace::Checkout;
-use crate::workspace::drift::{Drift, add_missing, drift};
+use crate::workspace::drift::{Drift, drift};
 use crate::workspace::snapshot::{self, not_captured};
 use crate::workspace::stack::Stacks;
-use crate::workspace::taken_back::taken_back_before;
 
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Changed {
@@ -62,13 +61,7 @@ pub fn changed_since(checkout: &Checkout<'_>, tip: &Turn) -> Changed {
 
 fn compare_with(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Changed> {
     let now = snapshot::snapshot(checkout, &[])?;
-    let mut drift = drift(checkout, tip, now.tree)?;
-    if drift.same_turns == Some(true) {
-        let stacks = Stacks::new(checkout.repository);
-        let expected = stacks.expected(tip)?;
-        let older = taken_back_before(checkout, &stacks, tip, &expected, now.tree)?;
-        add_missing(&mut drift.missing, older);
-    }
+    let drift = drift(checkout, tip, now.tree)?;
     // If the files hold another turn's result, compare with that. Otherwise its changes would count
     // as the user's.
     let last = match drift.same_turns {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::git::diff::{self, TreeChange};
-use crate::git::merge::merge_path;
+use crate::git::merge::keeps_ours;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
 use crate::host::file::FileKind;
@@ -367,28 +367,6 @@ pub struct MissingChange {
     pub path: String,
     #[serde(flatten)]
     pub why: WhyMissing,
-    #[serde(skip)]
-    pub remedy: Remedy,
-}
-
-/// What restores a missing change.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Remedy {
-    /// The version of the turn that the files are compared with.
-    #[default]
-    Compared,
-    /// The version of this turn, because later ones recorded the file without the change.
-    Restore(u64),
-    /// The change of this turn, because later turns changed the file without it.
-    Pick(u64),
-}
-
-/// Adds the files that are not in the list yet.
-pub fn add_missing(missing: &mut Vec<MissingChange>, older: Vec<MissingChange>) {
-    missing.extend(older);
-    // Stable, so that the older one of a file goes.
-    missing.sort_by(|one, other| one.path.cmp(&other.path));
-    missing.dedup_by(|one, other| one.path == other.path);
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -452,7 +430,6 @@ pub fn find_missing_changes(
                 missing_changes.push(MissingChange {
                     path: lossy(&change.path),
                     why,
-                    remedy: Remedy::Compared,
                 });
             }
         }
@@ -470,7 +447,6 @@ pub fn find_missing_changes(
         missing_changes.push(MissingChange {
             path: lossy(&change.path),
             why: why_missing(checkout, tip, &change.path)?,
-            remedy: Remedy::Compared,
         });
     }
 
@@ -478,7 +454,7 @@ pub fn find_missing_changes(
     Ok(missing_changes)
 }
 
-pub fn why_missing(checkout: &Checkout<'_>, tip: &Turn, path: &[u8]) -> anyhow::Result<WhyMissing> {
+fn why_missing(checkout: &Checkout<'_>, tip: &Turn, path: &[u8]) -> anyhow::Result<WhyMissing> {
     let kind = checkout.repository.kind_on_disk(path);
     if kind.is_some_and(|kind| kind != FileKind::Dir) {
         return Ok(WhyMissing::Ignored);
@@ -517,9 +493,7 @@ fn explain_missing(
     };
     // A later turn can have replaced what this one did.
     for after in [&change.new, &own.old].into_iter().flatten() {
-        let versions = [before, now, after].map(Some);
-        let merged = merge_path(repository, &change.path, versions)?;
-        if merged.clean && merged.entry.as_ref() == Some(now) {
+        if keeps_ours(repository, &change.path, before, now, after)? {
             return Ok(None);
         }
     }

@@ -154,7 +154,7 @@ impl<'a> Stacks<'a> {
     }
 
     /// Returns whether a stack has a patch at a path.
-    pub fn has(&self, stack: &Stack<CommitId>, id: CommitId, path: &[u8]) -> anyhow::Result<bool> {
+    fn has(&self, stack: &Stack<CommitId>, id: CommitId, path: &[u8]) -> anyhow::Result<bool> {
         let mut top = stack.at(path);
         while let Some(patch) = top.filter(|top| *top != id) {
             top = self.patch(patch)?.base.at(path);
