@@ -183,7 +183,7 @@ impl Project {
             own.layer,
             Layer::from_pairs(error::CALL, &options.settings)?,
         ])?;
-        keep_temporary_files_outside(&repository.workdir());
+        keep_temporary_files_outside(repository.workdir());
         // From here on, child processes do not inherit variables with keys.
         process::withhold_env(usual_keys().chain(settings.key_variables()));
 

@@ -132,7 +132,7 @@ impl Filter<'_> {
         path: &[u8],
         bytes: impl Read,
     ) -> anyhow::Result<Option<Vec<u8>>> {
-        let cleaned = self.converter.to_git(path, bytes, &self.index);
+        let cleaned = self.converter.convert_to_git(path, bytes, &self.index);
         cleaned.with_context(|| filtering(path))
     }
 
@@ -147,7 +147,7 @@ impl Filter<'_> {
         path: &[u8],
         blob: &[u8],
     ) -> anyhow::Result<bool> {
-        let written = self.converter.to_worktree(path, blob);
+        let written = self.converter.convert_to_worktree(path, blob);
         Ok(written.with_context(|| filtering(path))?.is_none())
     }
 
@@ -257,7 +257,7 @@ impl Filter<'_> {
             false => None,
         };
         let blob = expanded.unwrap_or(blob);
-        let smudged = self.converter.to_worktree(path, &blob);
+        let smudged = self.converter.convert_to_worktree(path, &blob);
         Ok(smudged.with_context(|| filtering(path))?.unwrap_or(blob))
     }
 }

@@ -66,7 +66,7 @@ impl<'repo> Converter<'repo> {
     }
 
     /// Returns the content that git stores for a file; `None` if no filter changes it.
-    pub(in crate::git) fn to_git(
+    pub(in crate::git) fn convert_to_git(
         &mut self,
         path: &[u8],
         mut bytes: impl Read,
@@ -75,26 +75,26 @@ impl<'repo> Converter<'repo> {
         if is_attributes(path) {
             return self
                 .without_encoding(path)?
-                .to_git_with_gix(path, bytes, index);
+                .convert_to_git_with_gix(path, bytes, index);
         }
         let Some(encoding) = self.wide(path)? else {
-            return self.to_git_with_gix(path, bytes, index);
+            return self.convert_to_git_with_gix(path, bytes, index);
         };
         let mut data = Vec::new();
         bytes.read_to_end(&mut data)?;
         if let Some(mut driver) = self.driver(path)? {
-            let cleaned = driver.to_git_with_gix(path, data.as_slice(), index)?;
+            let cleaned = driver.convert_to_git_with_gix(path, data.as_slice(), index)?;
             data = cleaned.unwrap_or(data);
         }
         let text = encoding.decode(&data);
         let text = text.context("git refuses its encoding")?.0.into_bytes();
         let mut others = self.only(path, &OF_TEXT, "")?;
-        let stored = others.to_git_with_gix(path, text.as_slice(), index)?;
+        let stored = others.convert_to_git_with_gix(path, text.as_slice(), index)?;
         Ok(Some(stored.unwrap_or(text)))
     }
 
     /// Returns the content that a checkout writes for a blob; `None` if no filter changes it.
-    pub(super) fn to_worktree(
+    pub(super) fn convert_to_worktree(
         &mut self,
         path: &[u8],
         blob: &[u8],
@@ -102,16 +102,16 @@ impl<'repo> Converter<'repo> {
         if is_attributes(path) {
             return self
                 .without_encoding(path)?
-                .to_worktree_with_gix(path, blob);
+                .convert_to_worktree_with_gix(path, blob);
         }
         let Some(encoding) = self.wide(path)? else {
-            return self.to_worktree_with_gix(path, blob);
+            return self.convert_to_worktree_with_gix(path, blob);
         };
         let mut others = self.only(path, &OF_TEXT, "")?;
-        let text = others.to_worktree_with_gix(path, blob)?;
+        let text = others.convert_to_worktree_with_gix(path, blob)?;
         let bytes = encoding.encode(text.unwrap_or_else(|| blob.to_vec()));
         let smudged = match self.driver(path)? {
-            Some(mut driver) => driver.to_worktree_with_gix(path, &bytes)?,
+            Some(mut driver) => driver.convert_to_worktree_with_gix(path, &bytes)?,
             None => None,
         };
         Ok(Some(smudged.unwrap_or(bytes)))
@@ -208,7 +208,7 @@ impl<'repo> Converter<'repo> {
         Converter::with(self.repository, stack)
     }
 
-    fn to_git_with_gix(
+    fn convert_to_git_with_gix(
         &mut self,
         path: &[u8],
         bytes: impl Read,
@@ -245,7 +245,7 @@ impl<'repo> Converter<'repo> {
     }
 
     /// Writes UTF-8 instead of UTF-16.
-    fn to_worktree_with_gix(
+    fn convert_to_worktree_with_gix(
         &mut self,
         path: &[u8],
         blob: &[u8],

@@ -319,7 +319,7 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         data: impl Read,
     ) -> anyhow::Result<Option<Vec<u8>>> {
         let index = self.scan.index()?;
-        let converted = self.converter()?.to_git(path, data, &index.state);
+        let converted = self.converter()?.convert_to_git(path, data, &index.state);
         converted
             .with_context(|| format!("cannot record `{}`: its filter failed", display_path(path)))
     }

@@ -341,7 +341,7 @@ fn what_another_git_commits_or_checks_out_meanwhile_is_not_reverted() {
                 format!("before-branch=1*return(sh:{})", program.display()),
             );
         } else {
-            let path = std::env::var("PATH").unwrap();
+            let path = teddy::host::env::var("PATH").unwrap();
             command.env(
                 "PATH",
                 format!("{}:{path}", program.parent().unwrap().display()),
