@@ -84,7 +84,7 @@ impl BundleError {
             BundleError::Cut | BundleError::Unsound(_) => {
                 Some("copy or download it again; `git bundle verify FILE` is git's own check")
             }
-            BundleError::NotWritten(_) => Some("make room on the disk, then try again"),
+            BundleError::NotWritten(_) => Some("free some disk space, then try again"),
             BundleError::NoBundle | BundleError::Malformed => {
                 Some("`teddy export --bundle FILE` makes one")
             }

@@ -78,7 +78,7 @@ impl Repository {
         &self.workdir
     }
 
-    /// Returns the type of one of the user's files. There is none beyond a link.
+    /// Returns the type of one of the user's files. `None` below a symbolic link.
     pub fn kind_on_disk(&self, path: &[u8]) -> Option<FileKind> {
         let top = Root::open(&self.workdir).ok()?;
         top.kind(Path::new(OsStr::from_bytes(path))).ok()?

@@ -445,8 +445,8 @@ pub struct ForeignOwner {
 /// The work tree of the project that was opened last.
 static WORK_TREE: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// Keeps temporary files out of a work tree. A command sees its own version of what is there, and a
-/// snapshot would record them.
+/// Keeps temporary files out of a work tree: commands see another version of it, and a snapshot would
+/// record the files.
 pub fn keep_temporary_files_outside(work_tree: &Path) {
     let work_tree = work_tree.canonicalize().ok();
     *WORK_TREE.lock().unwrap_or_else(PoisonError::into_inner) = work_tree;

@@ -176,7 +176,7 @@ fn drop_unapplied(
     diff::tree_with(repository, after, &lost)
 }
 
-/// A turn that is no restore.
+/// A turn other than a restore.
 struct CountedTurn<'a> {
     number: u64,
     workspace: &'a Workspace,

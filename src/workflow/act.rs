@@ -443,7 +443,7 @@ fn further(env: &WorktreeEnv<'_, '_>, request: &ModelRequest) -> anyhow::Result<
 }
 
 /// Overlays of all sessions have the path of the checkout, and a branch begins with turns of another
-/// session, whose conversation has gone on. Not the path itself, which contains the user's name.
+/// session, whose conversation continued. Not the path itself, which contains the user's name.
 fn place_of(session: &SessionName, worktree: &Path) -> String {
     digest(&format!("{session} {}", worktree.to_string_lossy()))
 }

@@ -61,7 +61,7 @@ pub trait User {
     }
 
     /// Decides on a request of an agent. `None` if the user cannot be asked. A user who leaves
-    /// interrupts the program: without an answer, the agent would go on.
+    /// interrupts the program: without an answer, the agent would continue.
     fn permit(
         &mut self,
         _agent: &str,

@@ -211,7 +211,7 @@ impl RemoteError {
                     .to_owned(),
             ),
             RemoteTrouble::NotWritten => Some(
-                "make room on the disk, then try again; nothing of what the remote sent is used"
+                "free some disk space, then try again; nothing of what the remote sent is used"
                     .to_owned(),
             ),
             RemoteTrouble::NoSuchRef => {

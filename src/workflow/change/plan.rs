@@ -238,7 +238,7 @@ fn parse_revision(id: &ChangeId, text: &str) -> Result<Vec<(String, String)>, Ve
     Ok(documents)
 }
 
-/// The author cannot say that a task is done: nobody would carry it out.
+/// Unticks the tasks of the author: one that is ticked would never run.
 fn by_author(path: &str, text: String) -> String {
     match DocumentKind::of(path) {
         Some(DocumentKind::Tasks) => tasks::untick(&text),

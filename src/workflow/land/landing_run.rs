@@ -172,7 +172,8 @@ impl LandingRun<'_> {
         unreachable!("every round commits, repairs or fails")
     }
 
-    /// Takes a commit of this tree back that git made on one of somebody else: their changes are not in it.
+    /// Takes a commit of this tree back if git made it on top of another process's commit, whose changes
+    /// it lacks.
     fn take_back(
         &self,
         intended: &IntendedCommit,

@@ -306,7 +306,7 @@ impl LayerScan<'_> {
             }
             for leaf in self.worktree.repository.leaves(TreeId(entry.id))? {
                 let path = [path.as_slice(), b"/", &leaf.path].concat();
-                // Whoever removes a directory does not remove what a sparse checkout leaves out of it.
+                // Removing a directory keeps the files in it that a sparse checkout leaves out.
                 if !left_out.has(&path) {
                     edits.insert(path, None);
                 }
