@@ -73,9 +73,9 @@ pub struct ProjectOptions {
     pub session: Option<SessionName>,
     /// From `-c key=value`.
     pub settings: Vec<(String, String)>,
-    /// The call runs nothing, so that it can do without the repository's settings if they are
+    /// The call runs and records nothing, so it can do without the repository's settings if they are
     /// broken.
-    pub runs_nothing: bool,
+    pub reads_only: bool,
 }
 
 pub struct Project {
@@ -160,7 +160,7 @@ impl Project {
         let text = proposed.get("config.yaml").map_or("", String::as_str);
         let mut broken = None;
         let mut own = match own_settings(&teddy.join("config.yaml"), text, trusted) {
-            Err(error) if options.runs_nothing => {
+            Err(error) if options.reads_only => {
                 broken = Some(error);
                 OwnSettings::default()
             }

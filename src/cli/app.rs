@@ -44,24 +44,24 @@ impl App {
         Ok(self.introduce(self.open()?))
     }
 
-    /// Like [`App::project`], for commands that run nothing: a broken `.teddy/config.yaml` is only
+    /// Like [`App::project`], for commands that only read: a broken `.teddy/config.yaml` is only
     /// a warning.
-    pub(super) fn project_at_rest(&self) -> anyhow::Result<Project> {
-        Ok(self.introduce(self.open_with(self.options_at_rest()?)?))
+    pub(super) fn project_for_reading(&self) -> anyhow::Result<Project> {
+        Ok(self.introduce(self.open_with(self.options_for_reading()?)?))
     }
 
     /// Opens the project of the current directory to read its sessions only. Works in a bare
     /// repository.
     pub(super) fn record(&self) -> anyhow::Result<Project> {
-        let options = self.options_at_rest()?;
+        let options = self.options_for_reading()?;
         let project = Project::open_record(&self.dir()?, self.user_dirs()?, options)?;
         Ok(self.introduce(project))
     }
 
-    fn options_at_rest(&self) -> anyhow::Result<ProjectOptions> {
-        let runs_nothing = true;
+    fn options_for_reading(&self) -> anyhow::Result<ProjectOptions> {
+        let reads_only = true;
         Ok(ProjectOptions {
-            runs_nothing,
+            reads_only,
             ..self.project_options()?
         })
     }
@@ -167,7 +167,7 @@ impl App {
                 .iter()
                 .map(pair)
                 .collect::<anyhow::Result<_>>()?,
-            runs_nothing: false,
+            reads_only: false,
         })
     }
 

@@ -54,7 +54,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
         return Err(InvalidArgument::error(message, hint));
     }
 
-    let project = app.project_at_rest()?;
+    let project = app.project_for_reading()?;
     let (file, range) = match args.range {
         Some(range) => (args.file, Some(range)),
         None => file_and_lines(app, &project, args.file),

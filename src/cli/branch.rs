@@ -31,7 +31,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     let name = SessionName::from_words(&args.name)?;
-    let mut project = app.project_at_rest()?;
+    let mut project = app.project()?;
     if args.is_move {
         return rename(&args.turn, &name, app, &mut project);
     }

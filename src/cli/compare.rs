@@ -30,7 +30,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     let project = match args.check {
         Some(_) => app.project()?,
-        None => app.project_at_rest()?,
+        None => app.project_for_reading()?,
     };
     let mut user = app.user(&project, false);
     let sides = compare(&project, &args.sides, args.check.as_deref(), user.as_mut())?;

@@ -78,7 +78,7 @@ fn is_file(app: &App, word: &str) -> bool {
 }
 
 fn show_diff(args: Args, app: &App) -> anyhow::Result<()> {
-    let project = app.project_at_rest()?;
+    let project = app.project_for_reading()?;
     let store = project.store();
     let paths = paths::resolve_paths(&project.repository, &app.dir()?, &args.paths)?;
     let name = args.turn.as_deref().unwrap_or("@");

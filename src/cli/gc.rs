@@ -50,7 +50,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
-    let project = app.project_at_rest()?;
+    let project = app.project()?;
     let sessions = args
         .sessions
         .iter()

@@ -18,7 +18,7 @@ pub(super) fn run(app: &mut App) -> anyhow::Result<()> {
         return status::run(status::Args {}, app);
     }
 
-    let project = match app.project_at_rest() {
+    let project = match app.project_for_reading() {
         Ok(project) => project,
         Err(error) if matches!(error.downcast_ref(), Some(OpenError::None(_))) => {
             app.print(NO_REPOSITORY)?;

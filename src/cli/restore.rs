@@ -112,7 +112,7 @@ impl UndoArgs {
         operation: UndoOperation,
         app: &mut App,
     ) -> anyhow::Result<ExitStatus> {
-        let project = app.project_at_rest()?;
+        let project = app.project()?;
         let act = |options: &RestoreOptions, user: &mut dyn User| {
             operation(&project, self.turns, options, user)
         };
@@ -125,7 +125,7 @@ type UndoOperation =
     fn(&Project, u64, &RestoreOptions, &mut dyn User) -> anyhow::Result<RestoreResult>;
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
-    let project = app.project_at_rest()?;
+    let project = app.project()?;
     let paths = crate::query::paths::resolve_paths(&project.repository, &app.dir()?, &args.paths)?;
     let options = RestoreOptions {
         paths,

@@ -104,7 +104,7 @@ fn table(rows: &[SessionRow]) -> String {
 }
 
 fn show_overlaps(app: &App) -> anyhow::Result<()> {
-    let overlaps = overlaps(&app.project_at_rest()?)?;
+    let overlaps = overlaps(&app.project_for_reading()?)?;
     if app.global.json {
         return app.print_json(&overlaps);
     }

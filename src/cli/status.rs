@@ -32,7 +32,7 @@ const AT_WORK: &str = "At work: ";
 const STOPPED: &str = "In progress: ";
 
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<()> {
-    show(app, &app.project_at_rest()?)
+    show(app, &app.project_for_reading()?)
 }
 
 pub(super) fn show(app: &App, project: &Project) -> anyhow::Result<()> {

@@ -39,7 +39,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
-    let mut project = app.project_at_rest()?;
+    let mut project = app.project()?;
     let name = match &args.name {
         Some(name) => SessionName::from_address(name)?,
         None if args.adopt => project.session()?,

@@ -49,7 +49,8 @@ impl ConfigError {
             (Some(key), _) => unset(key.trim()),
             (None, _) if suggestion.is_some() => suggestion.unwrap_or_default(),
             (None, _) if origin.contains("/.teddy/") => {
-                "correct the file; only commands that run nothing do without it".to_owned()
+                "correct the file; only commands that run and record nothing do without it"
+                    .to_owned()
             }
             (None, _) => {
                 "correct the file; `TEDDY_CONFIG=/dev/null teddy <command>` runs without it"

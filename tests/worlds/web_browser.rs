@@ -338,7 +338,7 @@ fn a_turn_of_another_process_appears() {
 }
 
 #[test]
-fn what_others_wrote_runs_nothing() {
+fn what_others_wrote_reads_only() {
     let Some(browser) = Browser::open((1280, 900)) else {
         return;
     };

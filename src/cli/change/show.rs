@@ -40,7 +40,7 @@ pub(super) struct ShowArgs {
 
 pub(super) fn show(args: ShowArgs, app: &mut App) -> anyhow::Result<()> {
     let id = ChangeId::parse(&args.id)?;
-    let project = app.project_at_rest()?;
+    let project = app.project_for_reading()?;
     let mut change = open_change(&project, &id)?;
     if let Some(at) = &args.at {
         change = change_store(&project).at(&id, resolve_step(&project, &id, at)?)?;
@@ -106,7 +106,7 @@ pub(super) struct LogArgs {
 }
 
 pub(super) fn log(args: LogArgs, app: &mut App) -> anyhow::Result<()> {
-    let project = app.project_at_rest()?;
+    let project = app.project_for_reading()?;
     let change = open_change(&project, &ChangeId::parse(&args.id)?)?;
     let mut rows = change
         .commit
@@ -174,7 +174,7 @@ pub(super) struct DiffArgs {
 
 pub(super) fn diff(args: DiffArgs, app: &mut App) -> anyhow::Result<()> {
     let id = ChangeId::parse(&args.id)?;
-    let project = app.project_at_rest()?;
+    let project = app.project_for_reading()?;
     let change = open_change(&project, &id)?;
     let sides = match &args.from {
         None => judge::span_of(&project, &id)?
@@ -231,7 +231,7 @@ pub(super) fn status(args: StatusArgs, app: &mut App) -> anyhow::Result<()> {
     let Some(id) = &args.id else {
         return list(ListArgs { archived: false }, app);
     };
-    let status = status::change_status(&app.project_at_rest()?, &ChangeId::parse(id)?)?;
+    let status = status::change_status(&app.project_for_reading()?, &ChangeId::parse(id)?)?;
     if app.global.json {
         return app.print_json(&status);
     }
@@ -284,7 +284,7 @@ fn render(status: &ChangeStatus) -> String {
 }
 
 pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<()> {
-    let project = app.project_at_rest()?;
+    let project = app.project_for_reading()?;
     let (rows, damaged) = status::change_rows(&project, args.archived)?;
     damaged
         .iter()
@@ -320,7 +320,8 @@ pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<()> {
 }
 
 pub(super) fn validate(args: ValidateArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
-    let findings = status::validate_change(&app.project_at_rest()?, &ChangeId::parse(&args.id)?)?;
+    let findings =
+        status::validate_change(&app.project_for_reading()?, &ChangeId::parse(&args.id)?)?;
     if app.global.json {
         app.print_json(&findings)?;
     } else {

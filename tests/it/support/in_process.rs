@@ -191,7 +191,7 @@ impl Workflow<'_> {
         Ok(ProjectOptions {
             session: session.transpose()?,
             settings: self.settings.clone(),
-            runs_nothing: false,
+            reads_only: false,
         })
     }
 
