@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use anyhow::Context as _;
+use gix::bstr::ByteSlice as _;
 use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::index;
@@ -331,15 +332,14 @@ impl<'a> LandingDir<'a> {
 
     /// Returns whether git finds the repository from a directory, and takes that for its files.
     fn is_discovered(&self, dir: &Path) -> anyhow::Result<bool> {
-        let is_found = |argument: &str, expected: &Path| {
-            let output = user_git(dir)?.args(["rev-parse", argument]).output()?;
-            let actual = PathBuf::from(first_line(output.stdout)).canonicalize();
-            anyhow::Ok(
-                actual.is_ok_and(|actual| expected.canonicalize().is_ok_and(|it| it == actual)),
-            )
-        };
-        Ok(is_found("--absolute-git-dir", self.repository.git_dir())?
-            && is_found("--show-toplevel", dir)?)
+        let mut git = user_git(dir)?;
+        git.args(["rev-parse", "--absolute-git-dir", "--show-toplevel"]);
+        let output = git.output()?.stdout;
+        let found = output
+            .lines()
+            .map(|line| line.to_path_lossy().canonicalize().ok());
+        let expected = [self.repository.git_dir(), dir].map(|path| path.canonicalize().ok());
+        Ok(expected.iter().all(Option::is_some) && found.eq(expected))
     }
 
     /// Tells git what a relative path of the configuration means outside the user's checkout.
