@@ -8,7 +8,7 @@
 //!
 //! The first tier with a match decides. More than one match in it is an error, even if they
 //! overlap. There is no fuzzy matching. Validation and execution share this matcher. For a FIND
-//! without a match, [`explain`] tells the model what to correct.
+//! without a match, [`explain`](explain()) tells the model what to correct.
 //!
 //! Only the matched bytes change. REPLACE is literal. No edit adds or removes the line end at the
 //! end of the file.

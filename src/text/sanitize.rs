@@ -76,7 +76,7 @@ pub fn sanitize_block(text: &str) -> Cow<'_, str> {
     show(text, Shape::Block)
 }
 
-/// Like [`visible_block`], but also keeps spaces, tabs and CRLF, for text that programs parse.
+/// Like [`sanitize_block`], but also keeps spaces, tabs and CRLF, for text that programs parse.
 pub fn sanitize_text(text: &str) -> Cow<'_, str> {
     let hidden = |c: char| !matches!(c, '\n' | '\t') && is_deceptive(c);
     let parts: Vec<_> = text
@@ -89,7 +89,7 @@ pub fn sanitize_text(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Like [`visible_block`], and shows each byte that is not UTF-8 as `\xff`.
+/// Like [`sanitize_block`], and shows each byte that is not UTF-8 as `\xff`.
 pub fn sanitize_bytes(bytes: &[u8]) -> String {
     let mut screen = TextScreen::new(Shape::Block, bytes.len());
     for chunk in bytes.utf8_chunks() {

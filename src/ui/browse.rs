@@ -2,8 +2,8 @@
 //!
 //! [`browser`] holds the state and reacts to keys, without a terminal. [`draw`] renders it,
 //! [`source`] reads the repository in two threads, and [`screen`] connects the three. Actions that
-//! change something ([`action`]) are run by the caller, with the same previews and questions as the
-//! commands.
+//! change something ([`BrowseCommand`](screen::BrowseCommand)) are run by the caller, with the same
+//! previews and questions as the commands.
 
 pub mod browser;
 

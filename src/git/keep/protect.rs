@@ -3,7 +3,7 @@
 //! A `gc` that read the refs before ours moved would prune its objects afterwards. So they are
 //! first written to a pack with a `.keep` file, which git leaves alone. Once the ref is in place,
 //! the `.keep` file is removed. To limit the number of packs, a new pack absorbs older ones
-//! ([`pack_merge`]).
+//! ([`merge_packs`]).
 
 use std::cell::OnceCell;
 use std::cmp::Ordering;

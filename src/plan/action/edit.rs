@@ -442,7 +442,7 @@ fn pairs(validator: &mut Validator<'_>, edit: &Edit, mut text: String) -> anyhow
     Ok(())
 }
 
-/// Records the REPLACE of a failed pair, for `rests_on_a_failed_pair`.
+/// Records the REPLACE of a failed pair, for [`depends_on_failed_pair`].
 fn record_failed_edit(validator: &mut Validator<'_>, edit: &Edit, pair: &Pair) {
     let failed_edits = validator
         .files
