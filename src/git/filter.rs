@@ -24,16 +24,11 @@ use super::During;
 use super::paths::parent_dirs;
 use super::repository::Repository;
 use crate::git::object::large::{FileReader, Hashed};
-use crate::git::object::{BlobId, TreeEntry, TreeId};
-use crate::host::file::read_regular;
+use crate::git::object::{TreeEntry, TreeId};
 use crate::text::transplant::{Insertion, transplant_changes};
 
 const FILTERS: [&str; 3] = ["filter", "ident", ENCODING];
 const ATTRIBUTES: &str = ".gitattributes";
-const SYSTEM: &str = "/etc/gitattributes";
-
-/// Upper bound for an attributes file.
-const MOST: u64 = 16 << 20;
 
 const IDENT_START: &[u8] = b"$Id";
 
@@ -86,42 +81,7 @@ pub(in crate::git) fn open_filter<'a>(
     })
 }
 
-/// Returns whether any attributes file, including those in an index, mentions an encoding. That is
-/// faster than querying the attributes of thousands of files. Unreadable files are ignored.
-pub(in crate::git) fn mentions_encodings(
-    repository: &Repository,
-    index: &gix::index::State,
-) -> bool {
-    let has = |text: &[u8]| text.find(ENCODING).is_some();
-    let files = [
-        repository.common_dir().join("info/attributes"),
-        repository.global_file("core.attributesFile", "attributes"),
-        SYSTEM.into(),
-    ];
-    for file in files {
-        if read_regular(&file, MOST).is_ok_and(|text| has(&text)) {
-            return true;
-        }
-    }
-
-    for entry in index.entries() {
-        let path = entry.path(index);
-        if path == ATTRIBUTES || path.ends_with(b"/.gitattributes") {
-            let text = repository.blob(BlobId::of(entry.id));
-            if text.is_ok_and(|text| has(&text)) {
-                return true;
-            }
-        }
-    }
-    false
-}
-
 impl Filter<'_> {
-    /// Returns whether the encoding of a file is UTF-16 or UTF-32.
-    pub(in crate::git) fn is_wide(&mut self, path: &[u8]) -> anyhow::Result<bool> {
-        Ok(self.converter.wide(path)?.is_some())
-    }
-
     pub(in crate::git) fn has_encoding(&mut self, path: &[u8]) -> anyhow::Result<bool> {
         Ok(self.converter.encoding_problem(path)?.is_some())
     }
@@ -140,15 +100,6 @@ impl Filter<'_> {
     pub(in crate::git) fn stored(&mut self, path: &[u8], bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
         let cleaned = self.clean(path, bytes)?;
         Ok(cleaned.unwrap_or_else(|| bytes.to_vec()))
-    }
-
-    pub(in crate::git) fn writes_as_is(
-        &mut self,
-        path: &[u8],
-        blob: &[u8],
-    ) -> anyhow::Result<bool> {
-        let written = self.converter.convert_to_worktree(path, blob);
-        Ok(written.with_context(|| filtering(path))?.is_none())
     }
 
     /// Returns the content that git stores for a large file. `None` if no filter changes it, or if

@@ -37,6 +37,7 @@
 //! ```
 
 mod editable;
+mod file_writer;
 mod git_record;
 mod index;
 
@@ -50,7 +51,6 @@ mod record;
 pub mod registered;
 mod root;
 mod scan;
-mod share;
 
 mod switch;
 

@@ -1,12 +1,9 @@
 //! Reports progress while a worktree is filled, starting after one second.
 
 use std::cell::Cell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
-
-use gix::progress::Count;
 
 use crate::host::threads::join_both;
 use crate::host::{fault, interrupt};
@@ -27,7 +24,7 @@ pub type ProgressWatch<'a> = &'a dyn Fn(Option<WriteCount>);
 pub(super) struct WriteProgress<'a> {
     watch: ProgressWatch<'a>,
     total: usize,
-    written: Arc<AtomicUsize>,
+    pub(super) written: FileCounter,
     /// Time of the next report.
     due: Cell<Instant>,
     is_reported: Cell<bool>,
@@ -42,21 +39,17 @@ impl<'a> WriteProgress<'a> {
         WriteProgress {
             watch,
             total: of,
-            written: Arc::default(),
+            written: FileCounter::default(),
             due: Cell::new(Instant::now() + patience),
             is_reported: Cell::new(false),
         }
     }
 
-    pub(super) fn counter(&self) -> FileCounter {
-        FileCounter(Arc::clone(&self.written))
-    }
-
     /// Counts one file. Fails if the user pressed ctrl-c.
     pub(super) fn one_more(&self) -> anyhow::Result<()> {
-        self.written.fetch_add(1, Ordering::Relaxed);
+        let counted = self.written.one_more();
         self.report(Instant::now());
-        self.is_on()
+        counted
     }
 
     /// Runs `work` in another thread and reports progress from this one.
@@ -75,15 +68,6 @@ impl<'a> WriteProgress<'a> {
         join_both(other, poll).0
     }
 
-    /// Fails if the user pressed ctrl-c.
-    pub(super) fn is_on(&self) -> anyhow::Result<()> {
-        anyhow::ensure!(
-            !interrupt::requested(),
-            "interrupted while the files of a worktree were written"
-        );
-        Ok(())
-    }
-
     fn report(&self, now: Instant) {
         if now < self.due.get() {
             return;
@@ -91,8 +75,7 @@ impl<'a> WriteProgress<'a> {
 
         self.due.set(now + TICK);
         self.is_reported.set(true);
-        // gix also counts attribute files that exist already.
-        let files = self.written.load(Ordering::Relaxed).min(self.total);
+        let files = self.written.0.load(Ordering::Relaxed);
         (self.watch)(Some(WriteCount {
             files,
             total: self.total,
@@ -108,23 +91,19 @@ impl Drop for WriteProgress<'_> {
     }
 }
 
-pub(super) struct FileCounter(Arc<AtomicUsize>);
+/// Number of written files, for several threads.
+#[derive(Default)]
+pub(super) struct FileCounter(AtomicUsize);
 
-impl Count for FileCounter {
-    fn set(&self, step: usize) {
-        self.0.store(step, Ordering::Relaxed);
-    }
-
-    fn step(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn inc_by(&self, step: usize) {
-        self.0.fetch_add(step, Ordering::Relaxed);
-    }
-
-    fn counter(&self) -> Arc<AtomicUsize> {
-        Arc::clone(&self.0)
+impl FileCounter {
+    /// Counts one file. Fails if the user pressed ctrl-c.
+    pub(super) fn one_more(&self) -> anyhow::Result<()> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        anyhow::ensure!(
+            !interrupt::requested(),
+            "interrupted while the files of a worktree were written"
+        );
+        Ok(())
     }
 }
 
@@ -147,7 +126,8 @@ mod tests {
 
         after(1100);
         after(1150);
-        progress.counter().inc_by(4);
+        progress.written.one_more().unwrap();
+        progress.written.one_more().unwrap();
         after(1200);
         drop(progress);
         let at = |files| Some(WriteCount { files, total: 3 });

@@ -5,18 +5,17 @@
 //! those that differ are read. A file that equals the new tree keeps its mtime, so build tools do
 //! not see a change.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
-use anyhow::Context;
 use gix::bstr::ByteSlice as _;
 use gix::index::entry::{Flags, Mode as IndexMode, Stage, Stat};
 use gix::index::{Entry as IndexEntry, State};
-use gix::worktree::stack::state::attributes;
 
+use super::file_writer::FileWriter;
 use super::progress::{ProgressWatch, WriteProgress};
 use super::scan::{Other, Scan};
 use crate::git::ignore::IgnoreStack;
-use crate::git::object::{EntryMode, TreeEntry, TreeId, large};
+use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::parallel::map_parallel;
 use crate::git::path_handle::{IfMissing, PathHandle, Top, WalkResult};
 use crate::git::paths::parent_dirs;
@@ -24,11 +23,12 @@ use crate::git::repository::Repository;
 use crate::git::stat::as_in_index;
 use crate::git::version::{self, TreeVersion};
 use crate::git::worktree::scan::is_special_file;
-use crate::git::{During, filter};
-use crate::host::interrupt;
 
-/// Up to this number of files, starting threads costs more than it saves.
+/// Up to this number of files, starting a thread costs more than it saves.
 const FEW: usize = 64;
+
+/// Counts a file. Fails if the user pressed ctrl-c.
+type Count<'a> = &'a dyn Fn() -> anyhow::Result<()>;
 
 pub(super) struct Switch<'a> {
     pub(super) repository: &'a Repository,
@@ -47,24 +47,18 @@ impl Switch<'_> {
     /// Writes the files that differ, and removes those that are neither in the tree nor ignored.
     pub(super) fn put(&self, new: &mut State, differing: &[usize]) -> anyhow::Result<()> {
         // A new worktree has nothing to compare.
-        let writes = match self.is_empty() {
-            true => Writes {
-                files: differing.to_vec(),
-                occupied: Vec::new(),
-            },
+        let is_empty = self.old.entries().is_empty() && self.scan.others.is_empty();
+        let files = match is_empty {
+            true => differing.to_vec(),
             false => self.check_targets(new, differing)?,
         };
 
         // Deletions first: a deleted file can be in the way of a new directory.
         self.delete(new)?;
-        self.make(new, &writes)?;
+        self.write(new, files)?;
         // After the new files, because their ignore rules apply.
         self.remove_leftovers(new)?;
         make_gitlink_dirs(self.repository, new)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.old.entries().is_empty() && self.scan.others.is_empty()
     }
 
     /// Copies the stats of unchanged files from the old index, and returns the other entries.
@@ -124,191 +118,44 @@ impl Switch<'_> {
         remove_empty_dirs(&self.top, &dirs)
     }
 
-    fn make(&self, new: &mut State, writes: &Writes) -> anyhow::Result<()> {
-        for &at in &writes.occupied {
-            self.clear(new.entry(at).path(new))?;
-        }
-
-        let progress = WriteProgress::begin(self.watch, writes.files.len());
-        let to_write = self.share_files(new, &writes.files, &progress)?;
-        self.write(new, &to_write, &progress)
-    }
-
-    /// Writes files. Large files are not written with gix, which reads each into memory, and
-    /// neither are UTF-16 and UTF-32 files, which gix writes as UTF-8.
-    fn write(
-        &self,
-        new: &mut State,
-        to_write: &[usize],
-        progress: &WriteProgress<'_>,
-    ) -> anyhow::Result<()> {
-        let wide = self.in_wide(new, to_write)?;
-        let (own, others): (Vec<usize>, Vec<usize>) = to_write.iter().partition(|&&at| {
-            wide.contains(&at) || large::find_large(self.repository, new.entry(at).id).is_some()
-        });
-        self.check_out(new, &others, progress)?;
-        self.write_large(new, &own, progress)
-    }
-
-    fn in_wide(&self, new: &State, to_write: &[usize]) -> anyhow::Result<HashSet<usize>> {
-        if !filter::mentions_encodings(self.repository, new) {
-            return Ok(HashSet::new());
-        }
-        let mut filter = self.filter_of(new, to_write)?;
-        let mut wide = HashSet::new();
-        for &at in to_write {
-            if filter.is_wide(new.entry(at).path(new))? {
-                wide.insert(at);
+    /// Writes the files of entries, in several threads if there are many, and sets their stats.
+    fn write(&self, new: &mut State, files: Vec<usize>) -> anyhow::Result<()> {
+        let progress = WriteProgress::begin(self.watch, files.len());
+        let (top, user, tree, index) = (&self.top, self.user.workdir(), self.tree, &*new);
+        let write = |repository: &Repository, part: Vec<usize>, count: Count<'_>| {
+            let paths = part
+                .iter()
+                .map(|&at| index.entry(at).path(index).as_bytes());
+            let mut writer = FileWriter::new(repository, top, user, tree, paths)?;
+            let mut stats = Vec::with_capacity(part.len());
+            for at in part {
+                let entry = index.entry(at);
+                if let Some(file) = tree_entry_of(entry) {
+                    stats.push((at, writer.write(entry.path(index), &file)?));
+                    count()?;
+                }
             }
-        }
-        Ok(wide)
-    }
-
-    /// Writes files one after another: block by block if a file is large and no filter changes it.
-    fn write_large(
-        &self,
-        new: &mut State,
-        large: &[usize],
-        progress: &WriteProgress<'_>,
-    ) -> anyhow::Result<()> {
-        let paths: Vec<_> = large
-            .iter()
-            .map(|&at| new.entry(at).path(new).to_vec())
-            .collect();
-        let mut version = match paths.is_empty() {
-            true => return Ok(()),
-            false => {
-                version::tree_version(self.repository, self.tree, paths.iter().map(Vec::as_slice))?
-            }
+            Ok::<_, anyhow::Error>(stats)
         };
 
-        for (&at, path) in large.iter().zip(&paths) {
-            let during = || format!("cannot write `{}`", path.to_str_lossy());
-            let Some(entry) = tree_entry_of(new.entry(at)) else {
-                continue;
-            };
-            let WalkResult::Handle(handle) = self.top.walk(path, IfMissing::Make)? else {
-                anyhow::bail!("{}: its directory does not exist", during());
-            };
-            let contents = version.contents(path, &entry, None)?;
-
-            handle.create(&contents, false).with_context(during)?;
-            let stat = handle.stat()?.with_context(during)?;
-            new.entries_mut()[at].stat = as_in_index(&stat);
-            progress.one_more()?;
+        let stats = if files.len() <= FEW {
+            vec![write(self.repository, files, &|| progress.one_more())?]
+        } else {
+            let index = self.repository.gix.index_path();
+            let own = self
+                .repository
+                .with_worktree(self.repository.workdir(), &index)?;
+            let (write, written) = (&write, &progress.written);
+            progress.during(move || {
+                map_parallel(&own, files, |repository, part| {
+                    write(repository, part, &|| written.one_more())
+                })
+            })?
+        };
+        for (at, stat) in stats.into_iter().flatten() {
+            new.entries_mut()[at].stat = stat;
         }
-
         Ok(())
-    }
-
-    fn check_out(
-        &self,
-        new: &mut State,
-        to_write: &[usize],
-        progress: &WriteProgress<'_>,
-    ) -> anyhow::Result<()> {
-        if to_write.is_empty() {
-            return Ok(());
-        }
-
-        let mut partial = self.partial(new, to_write);
-        let mut options = self
-            .repository
-            .gix
-            .checkout_options(attributes::Source::IdMapping)
-            .during("reading the configuration")?;
-        options.overwrite_existing = true;
-        options.destination_is_initially_empty = self.is_empty();
-        if to_write.len() <= FEW {
-            options.thread_limit = Some(1);
-        }
-
-        let objects = self
-            .repository
-            .gix
-            .objects
-            .clone()
-            .into_arc()
-            .context("opening the object store")?;
-        let top = self.repository.workdir();
-        let (files, bytes) = (progress.counter(), gix::progress::Discard);
-        let stop = interrupt::flag();
-        let write = || {
-            let index = &mut partial;
-            gix::worktree::state::checkout(index, top, objects, &files, &bytes, &stop, options)
-        };
-        let outcome = match to_write.len() {
-            ..=FEW => write(),
-            _ => progress.during(write),
-        };
-        let outcome = outcome.during("writing the files of a worktree")?;
-        progress.is_on()?;
-
-        if let Some(error) = outcome.errors.first() {
-            anyhow::bail!("cannot write `{}`: {:#}", error.path, error.error);
-        }
-
-        if let Some(collision) = outcome.collisions.first() {
-            anyhow::bail!(
-                "cannot write `{}`: another file has its name on this file system",
-                collision.path
-            );
-        }
-
-        let written = partial
-            .entries()
-            .iter()
-            .filter(|entry| !entry.flags.contains(Flags::SKIP_WORKTREE));
-        for (&at, written) in to_write.iter().zip(written) {
-            new.entries_mut()[at].stat = written.stat;
-        }
-
-        Ok(())
-    }
-
-    /// Returns an index of the files to write, and of the attribute files that apply to them.
-    fn partial(&self, new: &State, to_write: &[usize]) -> State {
-        let mut partial = State::new(self.repository.gix.object_hash());
-        let mut to_write = to_write.iter().copied().peekable();
-        for (position, entry) in new.entries().iter().enumerate() {
-            let path = entry.path(new);
-            let flags = if to_write.next_if_eq(&position).is_some() {
-                Flags::empty()
-            } else if path.ends_with(b".gitattributes") {
-                Flags::SKIP_WORKTREE
-            } else {
-                continue;
-            };
-            partial.dangerously_push_entry(Stat::default(), entry.id, flags, entry.mode, path);
-        }
-
-        partial
-    }
-
-    /// Removes whatever occupies a path that is to be written, including a file or symlink in place
-    /// of a parent directory.
-    ///
-    /// gix writes into an existing file: it would block on a pipe, and change all other names of a
-    /// hard link.
-    fn clear(&self, path: &[u8]) -> anyhow::Result<()> {
-        match self.top.walk(path, IfMissing::Stop)? {
-            WalkResult::Handle(handle) => match handle.file_type()? {
-                Some(_) => Ok(handle.remove_all()?),
-                None => Ok(()),
-            },
-            WalkResult::Blocked(end) => remove_file(&self.top, &path[..end]),
-            WalkResult::Boundary => {
-                anyhow::bail!("`{}` is in a repository of its own", path.to_str_lossy())
-            }
-            WalkResult::Refused => {
-                anyhow::bail!("`{}` is not a valid file name", path.to_str_lossy())
-            }
-            WalkResult::Denied => anyhow::bail!(
-                "`{}` is in a directory that cannot be entered",
-                path.to_str_lossy()
-            ),
-            WalkResult::Missing => Ok(()),
-        }
     }
 }
 
@@ -351,29 +198,13 @@ fn make_gitlink_dirs(repository: &Repository, index: &State) -> anyhow::Result<(
     Ok(())
 }
 
-// Checks the paths that a switch would write: up to date, occupied or free.
+// Finds out which files a switch has to write.
 //
 // Changes nothing, so all cores can work on it.
 
-#[derive(Debug, Default)]
-struct Writes {
-    /// Index entries of the files, in order.
-    files: Vec<usize>,
-    /// Subset of `files` whose path, or a parent of it, is occupied.
-    occupied: Vec<usize>,
-}
-
-enum Occupancy {
-    /// The new version, with its stat.
-    UpToDate(Box<Stat>),
-    /// Something else, or not checked.
-    Occupied,
-    Free,
-}
-
 impl Switch<'_> {
     /// Checks the paths of entries. Sets the stat of up-to-date files and returns the others.
-    fn check_targets(&self, new: &mut State, differing: &[usize]) -> anyhow::Result<Writes> {
+    fn check_targets(&self, new: &mut State, differing: &[usize]) -> anyhow::Result<Vec<usize>> {
         let (top, old, same) = (&self.top, &self.old, &self.scan.same);
         let (tree, index) = (self.tree, &*new);
         let results = map_parallel(self.repository, differing.to_vec(), |repository, part| {
@@ -389,29 +220,25 @@ impl Switch<'_> {
             let check = |(at, path): (usize, &Vec<u8>)| {
                 let before = old.entry_index_by_path_and_stage(path.as_bstr(), Stage::Unconflicted);
                 // A file that equals the old index does not equal the new tree.
-                let occupancy = match before.is_some_and(|before| same[before]) {
-                    true => Occupancy::Occupied,
+                let stat = match before.is_some_and(|before| same[before]) {
+                    true => None,
                     false => checker.at(path, index.entry(at))?,
                 };
-                Ok((at, occupancy))
+                Ok((at, stat))
             };
             let checked = part.into_iter().zip(&paths).map(check);
             checked.collect::<anyhow::Result<Vec<_>>>()
         })?;
 
-        let mut writes = Writes::default();
-        for (at, occupancy) in results.into_iter().flatten() {
-            match occupancy {
-                Occupancy::UpToDate(stat) => new.entries_mut()[at].stat = *stat,
-                Occupancy::Occupied => {
-                    writes.files.push(at);
-                    writes.occupied.push(at);
-                }
-                Occupancy::Free => writes.files.push(at),
+        let mut files = Vec::new();
+        for (at, stat) in results.into_iter().flatten() {
+            match stat {
+                Some(stat) => new.entries_mut()[at].stat = stat,
+                None => files.push(at),
             }
         }
 
-        Ok(writes)
+        Ok(files)
     }
 }
 
@@ -425,19 +252,17 @@ struct TargetChecker<'a> {
 }
 
 impl TargetChecker<'_> {
-    fn at(&mut self, path: &[u8], entry: &IndexEntry) -> anyhow::Result<Occupancy> {
+    /// Returns the stat of a file that equals an entry. `None` if the file must be written.
+    fn at(&mut self, path: &[u8], entry: &IndexEntry) -> anyhow::Result<Option<Stat>> {
         let Some(entry) = tree_entry_of(entry) else {
-            return Ok(Occupancy::Occupied);
+            return Ok(None);
         };
         match self.top.walk(path, IfMissing::Stop)? {
             WalkResult::Handle(handle) => self.compare(path, &entry, &handle),
             WalkResult::Boundary => {
                 anyhow::bail!("`{}` is in a repository of its own", path.to_str_lossy())
             }
-            WalkResult::Missing => Ok(Occupancy::Free),
-            WalkResult::Blocked(_) | WalkResult::Denied | WalkResult::Refused => {
-                Ok(Occupancy::Occupied)
-            }
+            _ => Ok(None),
         }
     }
 
@@ -446,10 +271,10 @@ impl TargetChecker<'_> {
         path: &[u8],
         entry: &TreeEntry,
         handle: &PathHandle,
-    ) -> anyhow::Result<Occupancy> {
+    ) -> anyhow::Result<Option<Stat>> {
         // The stat is taken before reading, so a later write is noticed.
         let Some(stat) = handle.stat()? else {
-            return Ok(Occupancy::Free);
+            return Ok(None);
         };
         let version = match &mut self.version {
             Some(version) => version,
@@ -459,11 +284,8 @@ impl TargetChecker<'_> {
             }
         };
         let current = version::read_disk(self.repository, handle)?;
-
-        Ok(match version.is(path, Some(entry), &current)? {
-            true => Occupancy::UpToDate(Box::new(as_in_index(&stat))),
-            false => Occupancy::Occupied,
-        })
+        let is_same = version.is(path, Some(entry), &current)?;
+        Ok(is_same.then(|| as_in_index(&stat)))
     }
 }
 

@@ -7,13 +7,14 @@ use gix::index::State;
 use gix::index::entry::stat::Options as StatOptions;
 use gix::index::entry::{Flags, Stage, Stat};
 
+use super::file_writer::walk_to_write;
 use super::index::{self, KnownIndex};
 use super::scan::{Scan, scan_worktree};
 use super::switch::{Switch, remove_empty_dirs, remove_file};
 use super::{Extent, SessionWorktree, WorktreeTarget};
 use crate::git::diff::{self, TreeChange};
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
-use crate::git::path_handle::{IfMissing, Top, WalkResult};
+use crate::git::path_handle::{Top, WalkResult};
 use crate::git::paths::parent_dirs;
 use crate::git::repository::Repository;
 use crate::git::worktree::index::{hide_sparse, retain_visible_dirs};
@@ -249,14 +250,7 @@ pub(super) fn apply_part(switch: &Switch<'_>, part: VisiblePart) -> anyhow::Resu
 fn make_dirs(switch: &Switch<'_>, dirs: &[Vec<u8>]) -> anyhow::Result<()> {
     for dir in dirs {
         let inside = [dir, b"/x".as_slice()].concat();
-        let walked = match switch.top.walk(&inside, IfMissing::Make)? {
-            WalkResult::Blocked(end) => {
-                remove_file(&switch.top, &inside[..end])?;
-                switch.top.walk(&inside, IfMissing::Make)?
-            }
-            walked => walked,
-        };
-
+        let walked = walk_to_write(&switch.top, &inside)?;
         // The caller creates the worktree again, as for a file that cannot be written.
         anyhow::ensure!(
             matches!(walked, WalkResult::Handle(_)),

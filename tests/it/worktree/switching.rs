@@ -110,6 +110,18 @@ fn a_new_worktree_has_the_files_of_the_commit_and_the_users_git_does_not_know_it
     assert_eq!(user_state(&repo), before);
 }
 
+/// Bug: commands saw other bytes than the user's git writes.
+#[test]
+fn a_new_worktree_has_the_bytes_that_git_writes() {
+    let repo = TestRepo::new()
+        .file(".gitattributes", "*.c ident\n")
+        .file("x.c", "$Id$\n");
+    let commit = repo.commit("one");
+    let blob = repo.git(&["rev-parse", "HEAD:x.c"]);
+    open(&repo, &commit);
+    assert_eq!(read(&repo, "x.c"), format!("$Id: {blob} $\n"));
+}
+
 #[test]
 fn a_lost_worktree_is_made_anew() {
     let (repo, commit) = every_kind();
