@@ -44,9 +44,6 @@ const HEADER: usize = 144;
 /// Length of a directory's record without its tree id.
 const DIR: usize = 44;
 
-/// Length of the times at the end of a directory's record.
-const TIMES: usize = 20;
-
 /// Length of an entry's record without its id.
 const ENTRY: usize = 48;
 
@@ -88,15 +85,6 @@ pub(super) struct CachedDir<'a> {
     pub(super) times: Times,
     /// Null if the directory contains nothing.
     pub(super) tree: ObjectId,
-}
-
-struct RawDir<'a> {
-    record: &'a [u8],
-    entries: &'a [u8],
-    /// Names of the entries, then the path of the directory.
-    names: &'a [u8],
-    /// Offset of `names` among all names.
-    names_at: u32,
 }
 
 /// State that the whole cache depends on.
@@ -268,33 +256,6 @@ impl Cache {
         }
     }
 
-    /// Returns the encoded directory. Its names and its path are adjacent.
-    fn raw(&self, n: usize) -> RawDir<'_> {
-        let (at, dir) = (self.dir_at(n), self.dir(n));
-        let (entries, length) = (self.dir_at(self.dirs), ENTRY + self.hash);
-        let names = u32_at(&self.bytes, at);
-        let names_at = match dir.entries.is_empty() {
-            true => names,
-            false => u32_at(&self.bytes, entries + dir.entries.start * length),
-        };
-        RawDir {
-            record: &self.bytes[at..at + DIR + self.hash],
-            entries: &self.bytes
-                [entries + dir.entries.start * length..entries + dir.entries.end * length],
-            names: self.name(names_at, (names - names_at) as usize + dir.path.len()),
-            names_at,
-        }
-    }
-
-    pub(super) fn sizes(&self, n: usize) -> CacheSizes {
-        let raw = self.raw(n);
-        CacheSizes {
-            dirs: 1,
-            entries: raw.entries.len() / (ENTRY + self.hash),
-            names: raw.names.len(),
-        }
-    }
-
     /// Returns paths and times of the `count` directories with the newest mtime.
     pub(super) fn newest_dirs(&self, count: usize) -> Vec<(&[u8], Times)> {
         let dirs = (0..self.dirs).map(|n| self.dir(n));
@@ -430,177 +391,92 @@ impl<N> CachedName<N> {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct CacheSizes {
-    pub(in crate::git) dirs: usize,
-    pub(in crate::git) entries: usize,
-    pub(in crate::git) names: usize,
-}
-
-/// A cache under construction. The directories must be added in order of their paths, each followed
-/// by its entries.
-///
-/// A cache can be large, so each record is written to its final position instead of being assembled
-/// from parts.
+/// A cache under construction. The directories must be added in order of their paths.
 pub(super) struct CacheWriter {
-    bytes: Vec<u8>,
-    sizes: CacheSizes,
-    written: CacheSizes,
+    dirs: Vec<u8>,
+    entries: Vec<u8>,
+    names: Vec<u8>,
     hash: usize,
 }
 
 impl CacheWriter {
-    /// Returns an empty cache of this size, with ids of `hash` bytes.
-    pub(in crate::git) fn new(sizes: CacheSizes, hash: usize) -> CacheWriter {
-        let length =
-            HEADER + sizes.dirs * (DIR + hash) + sizes.entries * (ENTRY + hash) + sizes.names;
+    /// Returns an empty cache with ids of `hash` bytes.
+    pub(super) fn new(hash: usize) -> CacheWriter {
         CacheWriter {
-            bytes: vec![0; length],
-            sizes,
-            written: CacheSizes::default(),
+            dirs: Vec::new(),
+            entries: Vec::new(),
+            names: Vec::new(),
             hash,
         }
     }
 
-    fn dir_at(&self) -> usize {
-        HEADER + self.written.dirs * (DIR + self.hash)
-    }
-
-    fn entry_at(&self) -> usize {
-        let dirs = self.sizes.dirs * (DIR + self.hash);
-        HEADER + dirs + self.written.entries * (ENTRY + self.hash)
-    }
-
-    fn write(&mut self, at: usize, bytes: &[u8]) {
-        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
-    }
-
-    fn name(&mut self, name: &[u8]) {
-        let entries = self.sizes.entries * (ENTRY + self.hash);
-        let at = HEADER + self.sizes.dirs * (DIR + self.hash) + entries + self.written.names;
-        self.write(at, name);
-        self.written.names += name.len();
+    fn entry_count(&self) -> usize {
+        self.entries.len() / (ENTRY + self.hash)
     }
 
     /// Adds a directory. `add` adds its entries.
-    pub(in crate::git) fn dir(&mut self, dir: &CachedDir<'_>, add: impl FnOnce(&mut CacheWriter)) {
-        let first = self.written.entries;
+    pub(super) fn dir(&mut self, dir: &CachedDir<'_>, add: impl FnOnce(&mut CacheWriter)) {
+        let first = self.entry_count();
         add(self);
 
-        let mut record = Vec::with_capacity(DIR + self.hash);
         let numbers = [
-            self.written.names as u32,
+            self.names.len() as u32,
             dir.path.len() as u32,
             dir.parent,
             first as u32,
-            (self.written.entries - first) as u32,
+            (self.entry_count() - first) as u32,
             dir.marks,
         ];
-        numbers.iter().for_each(|&n| put_u32(&mut record, n));
-        let mut record = encode_times(record, &dir.times);
-        record.extend_from_slice(dir.tree.as_slice());
-
-        self.name(dir.path);
-        self.write(self.dir_at(), &record);
-        self.written.dirs += 1;
+        numbers.iter().for_each(|&n| put_u32(&mut self.dirs, n));
+        put_time(&mut self.dirs, dir.times.mtime);
+        put_time(&mut self.dirs, dir.times.ctime);
+        put_u32(&mut self.dirs, dir.times.ino);
+        self.dirs.extend_from_slice(dir.tree.as_slice());
+        self.names.extend_from_slice(dir.path);
     }
 
-    /// Copies a directory and its entries from an earlier cache, except for the `fresh` entries and
-    /// the flags, times and tree of `now`. If nothing changed, a save costs little more than this.
-    pub(in crate::git) fn copy_cached(
-        &mut self,
-        cache: &Cache,
-        number: usize,
-        now: &CachedDir<'_>,
-        fresh: &[FreshName],
-    ) {
-        let raw = cache.raw(number);
-        let names = self.written.names as u32;
-        let moved = |name: u32| name - raw.names_at + names;
-
-        let (at, length) = (self.entry_at(), ENTRY + self.hash);
-        self.write(at, raw.entries);
-        for entry in self.bytes[at..at + raw.entries.len()].chunks_exact_mut(length) {
-            let name = moved(u32_at(entry, 0));
-            entry[..4].copy_from_slice(&name.to_le_bytes());
-        }
-        for (position, entry) in fresh {
-            let at = at + position * length;
-            let name = u32_at(&self.bytes, at);
-            self.write(at, &self.record(name, &entry.borrowed()));
-        }
-
-        let at = self.dir_at();
-        self.write(at, raw.record);
-        let first = self.written.entries as u32;
-        let (path, times) = (moved(u32_at(raw.record, 0)), Vec::with_capacity(TIMES));
-        for (field, number) in [(0, path), (8, now.parent), (12, first), (20, now.marks)] {
-            self.write(at + field, &number.to_le_bytes());
-        }
-        self.write(at + DIR - TIMES, &encode_times(times, &now.times));
-        self.write(at + DIR, now.tree.as_slice());
-
-        self.name(raw.names);
-        self.written.dirs += 1;
-        self.written.entries += raw.entries.len() / length;
-    }
-
-    pub(in crate::git) fn entry(&mut self, entry: &CachedName<&[u8]>) {
-        let record = self.record(self.written.names as u32, entry);
-        self.name(entry.name);
-        self.write(self.entry_at(), &record);
-        self.written.entries += 1;
-    }
-
-    fn record(&self, name: u32, entry: &CachedName<&[u8]>) -> Vec<u8> {
+    pub(super) fn entry(&mut self, entry: &CachedName<&[u8]>) {
         let kind = KINDS.iter().position(|&kind| kind == entry.kind);
-        let mut record = Vec::with_capacity(ENTRY + self.hash);
-        put_u32(&mut record, name);
-        record.extend_from_slice(&(entry.name.len() as u16).to_le_bytes());
-        record.push(kind.unwrap_or_default() as u8);
-        record.push(entry.origin as u8);
-        put_stat(&mut record, &entry.stat);
-        put_u32(&mut record, entry.basis);
-        record.extend_from_slice(entry.id.as_slice());
-        record
+        put_u32(&mut self.entries, self.names.len() as u32);
+        let length = entry.name.len() as u16;
+        self.entries.extend_from_slice(&length.to_le_bytes());
+        self.entries.push(kind.unwrap_or_default() as u8);
+        self.entries.push(entry.origin as u8);
+        put_stat(&mut self.entries, &entry.stat);
+        put_u32(&mut self.entries, entry.basis);
+        self.entries.extend_from_slice(entry.id.as_slice());
+        self.names.extend_from_slice(entry.name);
     }
 
-    /// Adds the header. `None` if the contents don't have the announced sizes.
-    pub(in crate::git) fn finish(mut self, basis: &Basis) -> Option<Cache> {
-        let mut head = Vec::with_capacity(HEADER);
-        head.extend_from_slice(MAGIC);
-        head.extend_from_slice(&[0; 8]);
-        head.extend_from_slice(&basis.settings.to_le_bytes());
-        put_stat(&mut head, &basis.index);
-        put_time(&mut head, basis.stamp.0);
+    /// Adds the header. `None` if there is no directory.
+    pub(super) fn finish(mut self, basis: &Basis) -> Option<Cache> {
+        let (dirs, entries) = (self.dirs.len() / (DIR + self.hash), self.entry_count());
+        let length = HEADER + self.dirs.len() + self.entries.len() + self.names.len();
+        let mut bytes = Vec::with_capacity(length);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&[0; 8]);
+        bytes.extend_from_slice(&basis.settings.to_le_bytes());
+        put_stat(&mut bytes, &basis.index);
+        put_time(&mut bytes, basis.stamp.0);
 
-        let CacheSizes {
-            dirs,
-            entries,
-            names,
-        } = self.written;
-        [self.hash, dirs, entries, names]
+        [self.hash, dirs, entries, self.names.len()]
             .iter()
-            .for_each(|&n| put_u32(&mut head, n as u32));
-        head.extend_from_slice(basis.root.as_slice());
+            .for_each(|&n| put_u32(&mut bytes, n as u32));
+        bytes.extend_from_slice(basis.root.as_slice());
 
-        head.resize(116, 0);
-        head.extend_from_slice(&basis.choice.to_le_bytes());
-        head.extend_from_slice(&basis.tracking.to_le_bytes());
-        head.extend_from_slice(&basis.force.to_le_bytes());
-        self.write(0, &head);
+        bytes.resize(116, 0);
+        bytes.extend_from_slice(&basis.choice.to_le_bytes());
+        bytes.extend_from_slice(&basis.tracking.to_le_bytes());
+        bytes.extend_from_slice(&basis.force.to_le_bytes());
+        bytes.resize(HEADER, 0);
+        [&mut self.dirs, &mut self.entries, &mut self.names]
+            .into_iter()
+            .for_each(|part| bytes.append(part));
 
-        let sum = checksum(&self.bytes[16..]);
-        self.write(8, &sum.to_le_bytes());
-        (self.written == self.sizes).then(|| Cache::read(self.bytes, self.hash))?
+        let sum = checksum(&bytes[16..]);
+        bytes[8..16].copy_from_slice(&sum.to_le_bytes());
+        Cache::read(bytes, self.hash)
     }
-}
-
-fn encode_times(mut record: Vec<u8>, times: &Times) -> Vec<u8> {
-    put_time(&mut record, times.mtime);
-    put_time(&mut record, times.ctime);
-    put_u32(&mut record, times.ino);
-    record
 }
 
 impl Cache {

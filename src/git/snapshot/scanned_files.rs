@@ -6,9 +6,7 @@ use std::sync::Arc;
 use gix::ObjectId;
 use gix::objs::tree::{EntryKind, EntryRef};
 
-use super::cache::{
-    Basis, Cache, CacheOrigin, CacheSizes, CacheWriter, CachedDir, CachedName, FreshName, mark,
-};
+use super::cache::{Basis, Cache, CacheOrigin, CacheWriter, CachedDir, CachedName, mark};
 use super::context::ScanContext;
 use super::dir_scan::{Listing, Scanned};
 use super::limits::display_path;
@@ -52,27 +50,7 @@ impl ScannedFiles {
     }
 
     pub(super) fn into_cache(self) -> Option<Cache> {
-        let mut sizes = CacheSizes::default();
-        for dir in &self.dirs {
-            let size = match (self.unchanged(dir), &dir.listing) {
-                (Some((number, before, _)), _) => before.sizes(number),
-                (None, Listing::Read(entries)) => CacheSizes {
-                    dirs: 1,
-                    entries: entries.len(),
-                    names: dir.path.len() + entries.iter().map(|e| e.name.len()).sum::<usize>(),
-                },
-                (None, _) => CacheSizes {
-                    dirs: 1,
-                    entries: 0,
-                    names: dir.path.len(),
-                },
-            };
-            sizes.dirs += size.dirs;
-            sizes.entries += size.entries;
-            sizes.names += size.names;
-        }
-
-        let mut writer = CacheWriter::new(sizes, self.basis.root.as_slice().len());
+        let mut writer = CacheWriter::new(self.basis.root.as_slice().len());
         for (at, dir) in self.dirs.iter().enumerate() {
             let record = CachedDir {
                 path: &dir.path,
@@ -82,29 +60,13 @@ impl ScannedFiles {
                 times: dir.times,
                 tree: self.trees.ids[at],
             };
-            match self.unchanged(dir) {
-                Some((number, before, fresh)) => writer.copy_cached(before, number, &record, fresh),
-                None => writer.dir(&record, |writer| {
-                    if let Listing::Read(names) = &dir.listing {
-                        names.iter().for_each(|name| writer.entry(&name.borrowed()));
-                    }
-                }),
-            }
+            writer.dir(&record, |writer| {
+                let before = self.before.as_deref();
+                dir.listing.each(before, |name| writer.entry(&name));
+            });
         }
 
         writer.finish(&self.basis)
-    }
-
-    /// Returns the number of a directory in the old index, that index, and the entries that
-    /// changed; `None` if the directory was listed again.
-    fn unchanged<'s>(&'s self, dir: &'s Scanned) -> Option<(usize, &'s Cache, &'s [FreshName])> {
-        let before = self.before.as_deref()?;
-        match &dir.listing {
-            _ if dir.marks & mark::EMBEDDED != 0 => None,
-            Listing::Cached(number) => Some((*number, before, &[])),
-            Listing::Patched(number, fresh) => Some((*number, before, fresh)),
-            Listing::Read(_) => None,
-        }
     }
 }
 

@@ -21,9 +21,7 @@ use gix::objs::tree::EntryKind;
 use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
 
-use super::cache::{
-    Basis, Cache, CacheOrigin, CacheSizes, CacheWriter, CachedDir, CachedName, Times, mark,
-};
+use super::cache::{Basis, Cache, CacheOrigin, CacheWriter, CachedDir, CachedName, Times, mark};
 use super::create_temporary;
 use super::limits::{SECRET_DIRS, SECRETS, SECRETS_IN, SnapshotLimits, display_path};
 use crate::git::paths;
@@ -243,17 +241,8 @@ impl<'a> SecretSearch<'a> {
     }
 
     fn written(&self, searched: &[SearchedDir]) -> Option<Cache> {
-        let length = |dir: &SearchedDir| {
-            let names = dir.secrets.iter().map(Vec::len);
-            dir.path.len() + names.sum::<usize>()
-        };
-        let sizes = CacheSizes {
-            dirs: searched.len(),
-            entries: searched.iter().map(|dir| dir.secrets.len()).sum(),
-            names: searched.iter().map(length).sum(),
-        };
         let none = self.basis.root;
-        let mut writer = CacheWriter::new(sizes, none.as_slice().len());
+        let mut writer = CacheWriter::new(none.as_slice().len());
         for dir in searched {
             let (parent, _) = paths::split(&dir.path);
             let parent = searched.binary_search_by(|other| other.path.as_slice().cmp(parent));

@@ -28,12 +28,7 @@ fn entry(name: &[u8], kind: EntryKind, origin: CacheOrigin) -> CachedName<&[u8]>
 }
 
 fn saved(dir: &Path) -> std::path::PathBuf {
-    let sizes = CacheSizes {
-        dirs: 3,
-        entries: 3,
-        names: 8,
-    };
-    let mut writer = CacheWriter::new(sizes, 20);
+    let mut writer = CacheWriter::new(20);
     let times = Times {
         mtime: Time { secs: 1, nsecs: 2 },
         ctime: Time { secs: 3, nsecs: 4 },
