@@ -20,7 +20,7 @@ pub(super) mod mark {
     pub(in crate::git) const FORCED: u32 = 16;
 }
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Ordering;
 use std::io::{Read as _, Write as _};
 use std::ops::Range;
 use std::path::Path;
@@ -254,21 +254,6 @@ impl Cache {
             basis: u32_at(b, at + 44),
             id: ObjectId::from_bytes_or_panic(&b[at + ENTRY..at + ENTRY + self.hash]),
         }
-    }
-
-    /// Returns paths and times of the `count` directories with the newest mtime.
-    pub(super) fn newest_dirs(&self, count: usize) -> Vec<(&[u8], Times)> {
-        let dirs = (0..self.dirs).map(|n| self.dir(n));
-        let mut newest: Vec<_> = dirs.map(|f| (f.times, f.path)).collect();
-        let count = count.min(newest.len());
-        if count < newest.len() {
-            newest.select_nth_unstable_by_key(count, |(times, _)| Reverse(times.mtime));
-        }
-        newest.truncate(count);
-        newest
-            .into_iter()
-            .map(|(times, path)| (path, times))
-            .collect()
     }
 
     pub(super) fn find_dir(&self, path: &[u8]) -> Option<usize> {

@@ -12,7 +12,7 @@ use gix::index::entry::stat::Options;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::OFlags;
 
-use super::cache::{Basis, Cache, CacheOrigin, CachedDir, CachedName, Times, mark};
+use super::cache::{Basis, Cache, CacheOrigin, CachedDir, CachedName, mark};
 use super::limits::{Forced, SnapshotLimits, display_path};
 use super::loaded::stat_of;
 use super::tracked::{Index, Names};
@@ -21,13 +21,10 @@ use crate::git::ignore::IgnoreStack;
 use crate::git::paths;
 use crate::git::repository::Repository;
 use crate::git::sparse::is_on;
-use crate::git::stat::{self, NameKind, NameStat, Stamp, stat_fd, stat_name};
+use crate::git::stat::{self, NameKind, NameStat, Stamp, stat_name};
 use crate::host::file::read_regular;
 
 const MAX_SETTINGS_FILE: u64 = 64 << 20;
-
-/// Number of directories that [`ScanContext::expects_index`] checks.
-const CHECKED_DIRS: usize = 4;
 
 pub(super) struct ScanContext<'a> {
     /// Each thread makes its own handle of it.
@@ -110,21 +107,6 @@ impl<'a> ScanContext<'a> {
         });
         let loaded = loaded.as_ref().map(AsRef::as_ref);
         loaded.map_err(|error| anyhow::anyhow!("{error}"))
-    }
-
-    /// Guesses whether the user's index will be needed, by checking the directories that changed
-    /// last: they often change again. Loading it can then overlap with the walk.
-    pub(super) fn expects_index(&self) -> bool {
-        let Some(cache) = self.cache.as_ref().filter(|_| self.index.get().is_none()) else {
-            return false;
-        };
-        let newest = cache.newest_dirs(CHECKED_DIRS);
-        newest.into_iter().any(|(path, times)| {
-            // Without following links: one could lead to a mount that does not answer.
-            let opened = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY);
-            let dir_stat = opened.and_then(|dir| stat_fd(dir.as_fd()));
-            dir_stat.is_ok_and(|dir_stat| Times::from(&dir_stat.stat) != times)
-        })
     }
 
     /// Returns the names of a directory at or below one that the sparse index has as a tree. Empty

@@ -68,13 +68,7 @@ pub(super) fn walk_worktree(scan: &ScanContext<'_>) -> anyhow::Result<Vec<Scanne
     };
 
     let threads = threads(scan);
-    let scan_all = || run_in_threads(threads, &queue, || run_thread(scan, &queue));
-    let scanned = if scan.expects_index() {
-        // The user of the index gets the error, if any.
-        join_both(|| scan.index().is_ok(), scan_all).1
-    } else {
-        scan_all()
-    };
+    let scanned = run_in_threads(threads, &queue, || run_thread(scan, &queue));
     let scanned = scanned.into_iter().flatten().collect();
 
     if let Some(error) = queue
