@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gix::bstr::BStr;
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RawMode, RenameFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawMode, RenameFlags};
 use rustix::io::Errno;
 
 use state::DirRights;
@@ -24,6 +24,7 @@ pub(in crate::git) use state::{NameState, Trace};
 
 use crate::git::object::large::Stored;
 use crate::git::paths::{self, parent_dirs};
+use crate::git::stat;
 use crate::host::file;
 use crate::host::file::{Mounts, open_beneath};
 
@@ -179,6 +180,10 @@ impl PathHandle {
         &self.name
     }
 
+    fn os_name(&self) -> &OsStr {
+        OsStr::from_bytes(&self.name)
+    }
+
     pub(in crate::git) fn sibling(&self, name: &[u8]) -> PathHandle {
         PathHandle {
             dir: Arc::clone(&self.dir),
@@ -201,12 +206,9 @@ impl PathHandle {
 
     pub(in crate::git) fn siblings(&self) -> io::Result<Vec<Vec<u8>>> {
         let mut names = Vec::new();
-        for entry in Dir::read_from(&self.dir)? {
-            let name = entry?.file_name().to_bytes().to_vec();
-            if name != b"." && name != b".." {
-                names.push(name);
-            }
-        }
+        stat::each_name(&stat::open_to_list(&self.dir)?, |name, _| {
+            names.push(name.to_vec());
+        })?;
         Ok(names)
     }
 
@@ -228,65 +230,41 @@ impl PathHandle {
                 executable,
             } => (source, permissions, executable),
         };
-        let mut file = self.create_new(match permissions {
+        let mode = match permissions {
             // No other user can read the file before it has the permissions of the file that it
             // replaces.
             Some(permissions) => permissions & 0o700 | 0o200,
             None if *executable => 0o777,
             None => 0o666,
-        })?;
-        let written = source.write_to(&mut file).and_then(|()| {
+        };
+        file::create_file(&self.dir, self.os_name(), mode, |file| {
+            source.write_to(file)?;
             if let Some(permissions) = permissions {
-                rustix::fs::fchmod(&file, Mode::from_raw_mode(*permissions))?;
+                rustix::fs::fchmod(&*file, Mode::from_raw_mode(*permissions))?;
             }
             // Read back, because not every file system has an executable bit.
-            Ok(Mode::from_raw_mode(rustix::fs::fstat(&file)?.st_mode).contains(Mode::XUSR))
-        });
-
-        let written = written.and_then(|executable| {
+            let mode = Mode::from_raw_mode(rustix::fs::fstat(&*file)?.st_mode);
             if durable {
-                file::sync_open_file(&file)?;
+                file::sync_open_file(file)?;
             }
-            Ok(executable)
-        });
-        if written.is_err() {
-            let _ = self.remove();
-        }
-
-        written
-    }
-
-    /// Creates a file for writing. Fails if the name exists.
-    fn create_new(&self, mode: RawMode) -> io::Result<File> {
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(mode);
-        let opened = file::openat(&self.dir, self.name.as_slice(), flags, mode);
-        Ok(File::from(opened?))
+            Ok(mode.contains(Mode::XUSR))
+        })
     }
 
     /// Swaps this name with another one. `false` if the file system does not support it.
     pub(in crate::git) fn exchange(&self, other: &PathHandle) -> io::Result<bool> {
-        self.rename(other, RenameFlags::EXCHANGE)
+        let (from, to) = (self.name.as_slice(), other.name.as_slice());
+        match rustix::fs::renameat_with(&self.dir, from, &other.dir, to, RenameFlags::EXCHANGE) {
+            Ok(()) => Ok(true),
+            Err(error) if file::is_unsupported_call(error) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Renames to a free name of the directory. Fails with `AlreadyExists` if it is taken.
     pub(in crate::git) fn move_to(&self, free: &PathHandle) -> io::Result<()> {
-        if self.rename(free, RenameFlags::NOREPLACE)? {
-            return Ok(());
-        }
-
-        // A hard link also fails if the name is taken. On file systems without hard links there is
-        // a race between the check and the rename.
-        let (from, to) = (self.name.as_slice(), free.name.as_slice());
-        match rustix::fs::linkat(&self.dir, from, &free.dir, to, AtFlags::empty()) {
-            Ok(()) => return self.remove(),
-            Err(Errno::EXIST) => return Err(Errno::EXIST.into()),
-            Err(_) if free.file_type()?.is_some() => return Err(Errno::EXIST.into()),
-            Err(_) => {}
-        }
-
-        Ok(rustix::fs::renameat(&self.dir, from, &free.dir, to)?)
+        let (from, to) = (self.os_name(), free.os_name());
+        Ok(file::rename_to_free_name(&self.dir, from, &free.dir, to)?)
     }
 
     /// Renames over another name, for file systems that cannot swap.
@@ -314,17 +292,8 @@ impl PathHandle {
         let from = self.name.as_slice();
         match rustix::fs::renameat_with(&self.dir, from, dir, free, RenameFlags::NOREPLACE) {
             Ok(()) => Ok(true),
-            Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Renames with a flag. `false` if the file system does not support it.
-    fn rename(&self, other: &PathHandle, flags: RenameFlags) -> io::Result<bool> {
-        let (from, to) = (self.name.as_slice(), other.name.as_slice());
-        match rustix::fs::renameat_with(&self.dir, from, &other.dir, to, flags) {
-            Ok(()) => Ok(true),
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(false),
+            Err(Errno::XDEV) => Ok(false),
+            Err(error) if file::is_unsupported_call(error) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
@@ -338,7 +307,7 @@ impl PathHandle {
     }
 
     pub(in crate::git) fn remove_all(&self) -> io::Result<()> {
-        file::remove_at(&self.dir, OsStr::from_bytes(&self.name))
+        file::remove_at(&self.dir, self.os_name())
     }
 
     /// Creates a copy with the content, permissions and mtime of `source`. The kernel shares blocks
@@ -346,16 +315,11 @@ impl PathHandle {
     pub(in crate::git) fn copy_from(&self, source: &mut File) -> io::Result<()> {
         let metadata = source.metadata()?;
         // Private until it has the permissions of the source.
-        let mut file = self.create_new(0o600)?;
-        let copied = io::copy(source, &mut file)
-            .and_then(|_| file.set_permissions(metadata.permissions()))
-            .and_then(|()| file.set_modified(metadata.modified()?));
-
-        if copied.is_err() {
-            let _ = self.remove();
-        }
-
-        copied
+        file::create_file(&self.dir, self.os_name(), 0o600, |file| {
+            io::copy(source, file)?;
+            file.set_permissions(metadata.permissions())?;
+            file.set_modified(metadata.modified()?)
+        })
     }
 
     /// Removes the directory if it is empty; `false` otherwise.
@@ -516,15 +480,13 @@ impl PathHandle {
 
 /// Flushes the content of a file. Does nothing for a symlink.
 pub(in crate::git) fn sync_contents(handle: &PathHandle) -> io::Result<()> {
-    // Opening a pipe of that name must not block.
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let opened = match open_for_sync(handle, flags) {
+    let opened = match handle.open(OFlags::RDONLY) {
         // The file is possibly not readable by its owner.
-        Err(Errno::ACCESS) => open_for_sync(handle, flags | OFlags::WRONLY),
+        Err(Errno::ACCESS) => handle.open(OFlags::WRONLY),
         opened => opened,
     };
     match opened {
-        Ok(file) => file::sync_open_file(&File::from(file)),
+        Ok(file) => file::sync_open_file(&file),
         Err(Errno::LOOP | Errno::NOENT) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -534,10 +496,6 @@ pub(in crate::git) fn sync_contents(handle: &PathHandle) -> io::Result<()> {
 /// directories.
 pub(in crate::git) fn sync_parent_dir(handle: &PathHandle) -> io::Result<bool> {
     file::sync_dir(&handle.dir)
-}
-
-fn open_for_sync(handle: &PathHandle, flags: OFlags) -> rustix::io::Result<OwnedFd> {
-    file::openat(&handle.dir, handle.name.as_slice(), flags, Mode::empty())
 }
 
 // Caches the last resolved directory for the next path in it.
@@ -635,7 +593,7 @@ impl Top {
 
 /// Opens a regular file if it is readable and has this size.
 pub(in crate::git) fn open_file_of_size(handle: &PathHandle, size: u64) -> Option<File> {
-    let file = handle.open().ok()?;
+    let file = handle.open(OFlags::RDONLY).ok()?;
     let stat = rustix::fs::fstat(&file).ok()?;
     let is_regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
     (is_regular && u64::try_from(stat.st_size) == Ok(size)).then_some(file)
@@ -648,13 +606,10 @@ pub(in crate::git) fn clone_blocks(
     source: &File,
     executable: bool,
 ) -> io::Result<()> {
-    let file = handle.create_new(if executable { 0o777 } else { 0o666 })?;
-    let shared = ficlone(&file, source);
-    if shared.is_err() {
-        handle.remove()?;
-    }
-
-    shared
+    let mode = if executable { 0o777 } else { 0o666 };
+    file::create_file(&handle.dir, handle.os_name(), mode, |file| {
+        ficlone(file, source)
+    })
 }
 
 #[cfg(target_os = "linux")]

@@ -34,8 +34,8 @@ pub use reading::{
     read_named, read_regular, read_regular_text, read_sized,
 };
 pub use write::{
-    UnnamedFile, read_link, remove_empty_above, remove_file, replace_entry, sync_file,
-    write_atomic, write_cache, write_link,
+    UnnamedFile, create_file, is_unsupported_call, read_link, remove_empty_above, remove_file,
+    rename_to_free_name, replace_entry, sync_file, write_atomic, write_cache, write_link,
 };
 
 use super::{env, fault};

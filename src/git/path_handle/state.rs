@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::{FileBody, OnDisk, PathHandle};
 use crate::git::object::large::LARGE;
-use crate::host::file::read_sized;
+use crate::host::file::{openat, read_sized};
 use crate::host::lease::Writers;
 
 /// Larger files are not compared; they count as different from any blob.
@@ -124,16 +124,15 @@ impl PathHandle {
         Ok(false)
     }
 
-    /// Opens the file for reading without following a symlink or blocking on a pipe.
-    pub(super) fn open(&self) -> Result<File, Errno> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        crate::host::file::openat(&self.dir, self.name.as_slice(), flags, Mode::empty())
-            .map(File::from)
+    /// Opens the file without following a symlink or blocking on a pipe.
+    pub(super) fn open(&self, access: OFlags) -> Result<File, Errno> {
+        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        openat(&self.dir, self.name.as_slice(), flags, Mode::empty()).map(File::from)
     }
 
     /// Opens a regular file; `None` if it was replaced by something else.
     fn find_file(&self) -> io::Result<Option<NameState>> {
-        let file = match self.open() {
+        let file = match self.open(OFlags::RDONLY) {
             Ok(file) => file,
             Err(Errno::NOENT | Errno::LOOP) => return Ok(None),
             Err(Errno::ACCESS | Errno::PERM) => return Ok(Some(NameState::Other)),

@@ -69,15 +69,31 @@ pub(super) fn open_dir(root: impl AsFd, path: &Path) -> rustix::io::Result<Owned
     }
     match open_with_openat2(root.as_fd(), path, DIR, Mounts::Entered) {
         Some(opened) => opened,
-        None => walk(root, path, MissingDir::Fail),
+        None => step_by_step(root.as_fd(), path, DIR, Mounts::Entered),
     }
 }
 
+/// Like [`open_dir`], but creates missing directories.
 pub(super) fn make_dir(root: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
     match open_dir(root.as_fd(), path) {
-        Err(Errno::NOENT) => walk(root, path, MissingDir::Make),
-        opened => opened,
+        Err(Errno::NOENT) => {}
+        opened => return opened,
     }
+    let mut dir = rustix::io::fcntl_dupfd_cloexec(root, 0)?;
+    for name in path {
+        let step = |dir: &OwnedFd| open_step(dir.as_fd(), name, DIR, Mounts::Entered);
+        dir = match step(&dir) {
+            Err(Errno::NOENT) => {
+                match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o777)) {
+                    // Another process can create the directory at the same time.
+                    Ok(()) | Err(Errno::EXIST) => step(&dir)?,
+                    Err(error) => return Err(error),
+                }
+            }
+            opened => opened?,
+        };
+    }
+    Ok(dir)
 }
 
 /// Opens a file of any type below an open directory; the empty path is the directory itself. Fails
@@ -168,7 +184,11 @@ fn open_step(
     flags: OFlags,
     mounts: Mounts,
 ) -> rustix::io::Result<OwnedFd> {
-    let opened = openat(dir, name, flags | OFlags::NOFOLLOW, Mode::empty())?;
+    let opened = match openat(dir, name, flags | OFlags::NOFOLLOW, Mode::empty()) {
+        // With `O_DIRECTORY`, a link fails with `ENOTDIR` and not with `ELOOP`.
+        Err(Errno::NOTDIR) if is_link(dir, name) => return Err(Errno::LOOP),
+        opened => opened?,
+    };
     // Unlike `RESOLVE_NO_XDEV`, this does not detect a bind mount of the same file system.
     if mounts == Mounts::Refused
         && rustix::fs::fstat(&opened)?.st_dev != rustix::fs::fstat(dir)?.st_dev
@@ -178,41 +198,7 @@ fn open_step(
     Ok(opened)
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum MissingDir {
-    Fail,
-    Make,
-}
-
-pub(super) fn walk(
-    root: impl AsFd,
-    path: &Path,
-    missing: MissingDir,
-) -> rustix::io::Result<OwnedFd> {
-    let mut dir = rustix::io::fcntl_dupfd_cloexec(root, 0)?;
-    for name in path {
-        let step = |from: &OwnedFd| openat(from, name, DIR | OFlags::NOFOLLOW, Mode::empty());
-        let opened = match step(&dir) {
-            Err(Errno::NOENT) if missing == MissingDir::Make => {
-                // Another process can create the directory at the same time.
-                match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o777)) {
-                    Ok(()) | Err(Errno::EXIST) => step(&dir),
-                    Err(e) => Err(e),
-                }
-            }
-            opened => opened,
-        };
-        dir = match opened {
-            // With `O_DIRECTORY`, a link fails with `ENOTDIR` and not with `ELOOP`.
-            Err(Errno::NOTDIR) if is_link(&dir, name) => return Err(Errno::LOOP),
-            opened => opened?,
-        };
-    }
-
-    Ok(dir)
-}
-
-fn is_link(dir: &OwnedFd, name: &std::ffi::OsStr) -> bool {
+fn is_link(dir: BorrowedFd<'_>, name: &OsStr) -> bool {
     let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
     stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
 }

@@ -6,9 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, RenameFlags};
-use rustix::io::Errno;
 
-use super::write::{Permissions, write_file};
+use super::write::{Permissions, is_unsupported_call, write_file};
 use super::{FileInfo, Root};
 use crate::host::file::failure;
 use crate::host::lease::Writers;
@@ -46,7 +45,7 @@ pub fn replace_if(
     };
     match exchange() {
         Ok(()) => {}
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+        Err(errno) if is_unsupported_call(errno) => {
             let replaced = match new {
                 Some(_) => rustix::fs::renameat(&dir, &temporary, &dir, name),
                 None => rustix::fs::unlinkat(&dir, name, AtFlags::empty())

@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode as Bits, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode as Bits, OFlags};
 use rustix::io::Errno;
 
 use super::beneath::{self, Mounts, open_beneath};
@@ -252,26 +252,12 @@ impl Root {
     /// Moves `name` to the name `free` in another directory. Fails if `free` exists or is on
     /// another file system.
     pub fn move_to(&self, name: &OsStr, other: &Root, free: &OsStr) -> io::Result<()> {
-        let flags = RenameFlags::NOREPLACE;
-        let moved = match rustix::fs::renameat_with(&self.dir, name, &other.dir, free, flags) {
-            // The file system does not know `RENAME_NOREPLACE`. Checking first leaves a race, but
-            // callers choose `free` so that no other process uses it, and a directory only replaces
-            // an empty one.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                match other.stat(Path::new(free)) {
-                    Err(Errno::NOENT) => rustix::fs::renameat(&self.dir, name, &other.dir, free),
-                    Ok(_) => Err(Errno::EXIST),
-                    Err(errno) => Err(errno),
-                }
-            }
-            moved => moved,
-        };
-
+        let moved = super::rename_to_free_name(&self.dir, name, &other.dir, free);
         moved.map_err(|errno| self.fail("move", Path::new(name), errno))
     }
 }
 
-pub(super) fn list_names(dir: impl std::os::fd::AsFd) -> rustix::io::Result<Vec<OsString>> {
+fn list_names(dir: impl std::os::fd::AsFd) -> rustix::io::Result<Vec<OsString>> {
     let listed = super::openat(dir, ".", LIST_FLAGS, Bits::empty())?;
     let mut names = Vec::new();
     for entry in Dir::new(listed)? {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use super::*;
-use crate::host::file::write::{rename_to_free_name, rename_to_free_name_in_steps};
+use crate::host::file::write::rename_to_free_name_in_steps;
 
 /// A temporary directory with the root `in` and a secret outside of it.
 struct Scratch {
@@ -127,18 +127,20 @@ fn a_path_stays_below_the_root() {
 }
 
 #[test]
-fn the_walk_follows_no_link_either() {
+fn missing_directories_are_made_behind_no_link() {
     let s = Scratch::new();
     fs::create_dir_all(s.path("a/b")).unwrap();
     symlink("..", s.path("a/out")).unwrap();
-    let walk = |path: &str, missing| beneath::walk(&s.root.dir, Path::new(path), missing).map(drop);
+    let make = |path: &str| beneath::make_dir(&s.root.dir, Path::new(path)).map(drop);
 
-    assert_eq!(walk("a/b", beneath::MissingDir::Fail), Ok(()));
-    assert_eq!(walk("a/out/a", beneath::MissingDir::Make), Err(Errno::LOOP));
-    assert_eq!(walk("a/c/d", beneath::MissingDir::Fail), Err(Errno::NOENT));
-    assert_eq!(walk("a/c/d", beneath::MissingDir::Make), Ok(()));
-
+    assert_eq!(make("a/b"), Ok(()));
+    assert_eq!(make("a/out/a"), Err(Errno::LOOP));
+    assert_eq!(make("a/c/d"), Ok(()));
     assert!(s.path("a/c/d").is_dir());
+
+    let (top, path) = (s.root.dir.as_fd(), Path::new("a/out/a"));
+    let steps = beneath::step_by_step(top, path, OFlags::DIRECTORY, Mounts::Entered);
+    assert_eq!(steps.map(drop), Err(Errno::LOOP));
 }
 
 #[test]
@@ -150,7 +152,7 @@ fn steps_open_what_one_call_opens() {
     symlink("b", s.path("a/out")).unwrap();
     let is_open = |opened: rustix::io::Result<_>| {
         opened.map(drop).map_err(|error| match error {
-            // `openat2` reports a link on the path as `ELOOP`, the walk as `ENOTDIR`.
+            // With `O_DIRECTORY`, `openat2` reports a link at the end as `ENOTDIR`.
             Errno::LOOP | Errno::NOTDIR => "a link",
             Errno::NOENT => "nothing",
             other => panic!("{other}"),
@@ -212,10 +214,10 @@ fn a_free_name_is_needed_in_one_step_and_in_two() {
     let s = Scratch::new();
     fs::write(s.path("a"), "1").unwrap();
     fs::write(s.path("b"), "2").unwrap();
-    let once = |from: &str, to: &str| rename_to_free_name(&s.root.dir, from.as_ref(), to.as_ref());
-    let in_steps = |from: &str, to: &str| {
-        rename_to_free_name_in_steps(&s.root.dir, from.as_ref(), to.as_ref())
-    };
+    let dir = &s.root.dir;
+    let once = |from: &str, to: &str| rename_to_free_name(dir, from.as_ref(), dir, to.as_ref());
+    let in_steps =
+        |from: &str, to: &str| rename_to_free_name_in_steps(dir, from.as_ref(), dir, to.as_ref());
 
     assert_eq!(once("a", "b"), Err(Errno::EXIST));
     assert_eq!(in_steps("a", "b"), Err(Errno::EXIST));

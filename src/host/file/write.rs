@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, CWD, Mode, Mode as Bits, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawMode, RenameFlags};
 use rustix::io::Errno;
 use tempfile::TempPath;
 
@@ -27,8 +27,7 @@ impl Root {
         let (dir, name) = self.make_parent(path)?;
         let temporary = write_temporary(&dir, bytes, Permissions::New(mode))
             .map_err(|e| failure("create", path, e))?;
-        rename_temporary(&dir, &temporary, name, rename_to_free_name)
-            .map_err(|e| self.fail("create", path, e))
+        rename_temporary(&dir, &temporary, name, false).map_err(|e| self.fail("create", path, e))
     }
 
     /// Like [`Root::create_new`], but writes directly under the final name, which is cheaper. For a
@@ -36,7 +35,7 @@ impl Root {
     pub fn create_aside(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let (dir, name) = self.make_parent(path)?;
         let written = write_file(&dir, name, bytes, Permissions::New(FileMode::Plain));
-        written.map(drop).map_err(|e| failure("create", path, e))
+        written.map_err(|e| failure("create", path, e))
     }
 
     /// Replaces the content of a regular file, and keeps its permissions. Other hard links keep the
@@ -54,8 +53,7 @@ impl Root {
 
         let temporary = write_temporary(&dir, bytes, Permissions::Exactly(permissions))
             .map_err(|e| failure("write", path, e))?;
-        rename_temporary(&dir, &temporary, name, rename_over)
-            .map_err(|e| self.fail("write", path, e))
+        rename_temporary(&dir, &temporary, name, true).map_err(|e| self.fail("write", path, e))
     }
 
     /// Unique among the names of this process.
@@ -83,30 +81,42 @@ pub(super) enum Permissions {
     Exactly(u32),
 }
 
-/// Creates a file. Removes it again on failure.
+/// Creates a file and fills it. Removes it again on failure. Fails if the name exists.
+pub fn create_file<T>(
+    dir: &OwnedFd,
+    name: &OsStr,
+    mode: RawMode,
+    fill: impl FnOnce(&mut File) -> io::Result<T>,
+) -> io::Result<T> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = File::from(super::openat(dir, name, flags, Mode::from_raw_mode(mode))?);
+    let filled = fill(&mut file);
+    if filled.is_err() {
+        let _ = rustix::fs::unlinkat(dir, name, AtFlags::empty());
+    }
+
+    filled
+}
+
 pub(super) fn write_file(
     dir: &OwnedFd,
     name: &OsStr,
     bytes: &[u8],
     permissions: Permissions,
-) -> io::Result<File> {
+) -> io::Result<()> {
     // With `Exactly`, no other user can read the file before `fchmod`.
     let first = match permissions {
         Permissions::New(FileMode::Plain) => 0o666,
         Permissions::New(FileMode::Executable) => 0o777,
         Permissions::Exactly(_) => 0o600,
     };
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file = File::from(super::openat(dir, name, flags, Bits::from_raw_mode(first))?);
-    let written = file.write_all(bytes).and_then(|()| match permissions {
-        Permissions::New(_) => Ok(()),
-        Permissions::Exactly(bits) => Ok(rustix::fs::fchmod(&file, Bits::from_raw_mode(bits))?),
-    });
-    if written.is_err() {
-        let _ = rustix::fs::unlinkat(dir, name, AtFlags::empty());
-    }
-
-    written.map(|()| file)
+    create_file(dir, name, first, |file| {
+        file.write_all(bytes)?;
+        match permissions {
+            Permissions::New(_) => Ok(()),
+            Permissions::Exactly(bits) => Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(bits))?),
+        }
+    })
 }
 
 /// Returns the name of a new file with this content.
@@ -121,9 +131,12 @@ fn rename_temporary(
     dir: &OwnedFd,
     temporary: &OsStr,
     name: &OsStr,
-    rename: fn(&OwnedFd, &OsStr, &OsStr) -> rustix::io::Result<()>,
+    replaces: bool,
 ) -> rustix::io::Result<()> {
-    let renamed = rename(dir, temporary, name);
+    let renamed = match replaces {
+        true => rustix::fs::renameat(dir, temporary, dir, name),
+        false => rename_to_free_name(dir, temporary, dir, name),
+    };
     if renamed.is_err() {
         let _ = rustix::fs::unlinkat(dir, temporary, AtFlags::empty());
     }
@@ -131,25 +144,19 @@ fn rename_temporary(
     renamed
 }
 
-// Renames files without overwriting by accident.
-//
-// Uses `renameat2(RENAME_NOREPLACE)`. On file systems without it, a hard link followed by an
-// unlink: the file has two names for a moment. On file systems without hard links, a check
-// followed by a rename: a file created in between is lost.
-
-/// Replaces `to`.
-fn rename_over(dir: &OwnedFd, from: &OsStr, to: &OsStr) -> rustix::io::Result<()> {
-    rustix::fs::renameat(dir, from, dir, to)
-}
-
-/// Fails with `EEXIST` if `to` exists.
-pub(super) fn rename_to_free_name(
+/// Renames a file or directory. Fails with `EEXIST` if the new name is taken.
+///
+/// Uses `renameat2(RENAME_NOREPLACE)`. On file systems without it, a hard link followed by an
+/// unlink: the file has two names for a moment. For directories, and on file systems without hard
+/// links, a check followed by a rename: a file created in between is lost.
+pub fn rename_to_free_name(
     dir: &OwnedFd,
     from: &OsStr,
+    to_dir: &OwnedFd,
     to: &OsStr,
 ) -> rustix::io::Result<()> {
-    match rustix::fs::renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE) {
-        Err(e) if is_unsupported_call(e) => rename_to_free_name_in_steps(dir, from, to),
+    match rustix::fs::renameat_with(dir, from, to_dir, to, RenameFlags::NOREPLACE) {
+        Err(e) if is_unsupported_call(e) => rename_to_free_name_in_steps(dir, from, to_dir, to),
         result => result,
     }
 }
@@ -157,25 +164,23 @@ pub(super) fn rename_to_free_name(
 pub(super) fn rename_to_free_name_in_steps(
     dir: &OwnedFd,
     from: &OsStr,
+    to_dir: &OwnedFd,
     to: &OsStr,
 ) -> rustix::io::Result<()> {
-    match rustix::fs::linkat(dir, from, dir, to, AtFlags::empty()) {
-        Err(Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK | Errno::NOSYS) => {
-            match rustix::fs::statat(dir, to, AtFlags::SYMLINK_NOFOLLOW) {
-                Err(Errno::NOENT) => rename_over(dir, from, to),
-                Ok(_) => Err(Errno::EXIST),
-                Err(e) => Err(e),
-            }
-        }
-        linked => {
-            linked?;
-            rustix::fs::unlinkat(dir, from, AtFlags::empty())
-        }
+    match rustix::fs::linkat(dir, from, to_dir, to, AtFlags::empty()) {
+        Ok(()) => return rustix::fs::unlinkat(dir, from, AtFlags::empty()),
+        Err(Errno::EXIST) => return Err(Errno::EXIST),
+        Err(_) => {}
+    }
+    match rustix::fs::statat(to_dir, to, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => rustix::fs::renameat(dir, from, to_dir, to),
+        Ok(_) => Err(Errno::EXIST),
+        Err(e) => Err(e),
     }
 }
 
 /// Returns whether the kernel or the file system lacks the call.
-fn is_unsupported_call(errno: Errno) -> bool {
+pub fn is_unsupported_call(errno: Errno) -> bool {
     matches!(
         errno,
         Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP | Errno::NOTTY
@@ -198,7 +203,7 @@ pub fn replace_entry(root: &Root, path: &Path, bytes: &[u8], mode: FileMode) -> 
     let (dir, name) = root.parent(path).map_err(|e| root.fail("write", path, e))?;
     let temporary = write_temporary(&dir, bytes, Permissions::New(mode))
         .map_err(|e| failure("write", path, e))?;
-    rename_temporary(&dir, &temporary, name, rename_over).map_err(|e| root.fail("write", path, e))
+    rename_temporary(&dir, &temporary, name, true).map_err(|e| root.fail("write", path, e))
 }
 
 /// Creates a link and its parent directories. With `replaces`, replaces a file or link and fails if
@@ -212,12 +217,7 @@ pub fn write_link(root: &Root, path: &Path, target: &[u8], replaces: bool) -> io
     let temporary = Root::temporary_name();
     rustix::fs::symlinkat(std::ffi::OsStr::from_bytes(target), &dir, &temporary)
         .map_err(|e| root.fail("create", path, e))?;
-    let rename = if replaces {
-        rename_over
-    } else {
-        rename_to_free_name
-    };
-    rename_temporary(&dir, &temporary, name, rename).map_err(|e| root.fail("create", path, e))
+    rename_temporary(&dir, &temporary, name, replaces).map_err(|e| root.fail("create", path, e))
 }
 
 /// Removes a file or link. Fails if there is neither.
@@ -297,15 +297,16 @@ fn write_state(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
 
     // Left by a crashed process with the same id.
     let _ = rustix::fs::unlinkat(&folder, temporary, AtFlags::empty());
-    let permissions = match rustix::fs::statat(&folder, name, AtFlags::empty()) {
-        Ok(old) => Permissions::Exactly(FileInfo::from(&old).permissions),
-        Err(_) => Permissions::Exactly(PRIVATE_FILE),
-    };
-    let file = write_file(&folder, temporary, bytes, permissions)?;
-    if durable && let Err(error) = super::sync_open_file(&file) {
-        let _ = rustix::fs::unlinkat(&folder, temporary, AtFlags::empty());
-        return Err(error);
-    }
+    let permissions = rustix::fs::statat(&folder, name, AtFlags::empty())
+        .map_or(PRIVATE_FILE, |old| FileInfo::from(&old).permissions);
+    create_file(&folder, temporary, PRIVATE_FILE, |file| {
+        file.write_all(bytes)?;
+        rustix::fs::fchmod(&*file, Mode::from_raw_mode(permissions))?;
+        match durable {
+            true => super::sync_open_file(file),
+            false => Ok(()),
+        }
+    })?;
     rustix::fs::renameat(&folder, temporary, &folder, name)?;
     if durable {
         // Otherwise a power cut can undo the rename.
