@@ -73,7 +73,7 @@ use self::root::WorktreeRoot;
 use super::During as _;
 use super::repository::Repository;
 use crate::git::object::{CommitId, TreeId};
-use crate::host::file::{FileKind, Root, open_up_below, read_regular};
+use crate::host::file::{FileKind, Root, open_up_below, read_regular, remove_at_path};
 use crate::host::interrupt;
 
 const MAX_INDEX: u64 = 256 << 20;
@@ -258,7 +258,7 @@ pub fn remove_session_worktree(repository: &Repository, session: &str) -> anyhow
 /// to do. The caller holds the session's lock.
 pub fn tidy_session_worktree(repository: &Repository, session: &str) -> anyhow::Result<bool> {
     let record = record::worktree_record(repository, session);
-    visible::remove_visible_store(&record.visible())?;
+    remove_at_path(&record.visible())?;
     let open = |path: PathBuf| WorktreeRoot::open(&path, &repository.common_dir());
     let root = record.root().and_then(open);
     let Some(root) = root.filter(|root| root.is_ours(session)) else {

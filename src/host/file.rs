@@ -27,7 +27,7 @@ use rustix::io::Errno;
 
 pub use beneath::{Mounts, open_beneath, openat, uninterrupted};
 pub use compare::replace_if;
-pub use dirs::{make_writable, open_up_below, remove_at, remove_below};
+pub use dirs::{make_writable, open_up_below, remove_at, remove_at_path, remove_below};
 pub use output_dir::OutputDir;
 pub use reading::{
     FileEnd, append_regular, append_shared, is_null_device, open_own, open_regular, read_end,

@@ -25,7 +25,7 @@ use crate::git::object::CommitId;
 use crate::git::repository::{Repository, alternates_line};
 use crate::git::{During, diff, incoming};
 use crate::host::clock;
-use crate::host::file::{Root, make_writable, remove_below};
+use crate::host::file::{Root, make_writable, remove_at_path, remove_below};
 
 /// Commits and tracked paths that commands left in the git directory.
 #[derive(Debug, Default)]
@@ -72,7 +72,7 @@ impl SessionWorktree {
             true => self.root.remove_git_dir_of(&self.session, &self.top()?)?,
             false => self.root.remove_git_dir(&self.session)?,
         }
-        Ok(visible::remove_visible_store(&self.record.visible())?)
+        Ok(remove_at_path(&self.record.visible())?)
     }
 
     /// Returns the paths outside the worktree that git needs in the commands' git directory.

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::git::object::TreeId;
 use crate::git::repository::Repository;
-use crate::host::file::remove_below;
-use crate::host::file::{Root, write_cache};
+use crate::host::file::{Root, remove_at_path, remove_below, write_cache};
 
 const RECORDS: &str = "worktrees";
 /// Note of the directory that contains the worktree.
@@ -183,13 +182,7 @@ impl WorktreeRecord {
     }
 
     pub(super) fn remove(&self) -> std::io::Result<()> {
-        let (Some(dir), Some(name)) = (self.dir.parent(), self.dir.file_name()) else {
-            return Ok(());
-        };
-        match Root::open(dir) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            root => remove_below(&root?, name),
-        }
+        remove_at_path(&self.dir)
     }
 
     fn read_paths(&self, name: &str, max: u64) -> BTreeSet<Vec<u8>> {

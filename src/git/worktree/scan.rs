@@ -14,11 +14,11 @@ use gix::bstr::ByteSlice;
 use gix::index::entry::stat::Options;
 use gix::index::entry::{Flags, Mode, Stage, Stat};
 use gix::index::{Entry, State};
-use rustix::fs::{AtFlags, Dir, FileType, Mode as Permissions, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode as Permissions, OFlags};
 
 use crate::git::path_handle::{IfMissing, Top, WalkResult};
 use crate::git::paths::parent_dirs;
-use crate::git::stat::{NameKind, as_in_index, stat_name};
+use crate::git::stat::{NameKind, as_in_index, each_name};
 use crate::host::file::{Mounts, open_beneath};
 use crate::host::threads::{cores, parallel_map};
 
@@ -129,26 +129,17 @@ impl Scanner<'_> {
         // Resolved without following symlinks: a command that is still running could replace the
         // directory.
         let path = Path::new(OsStr::from_bytes(path));
-        let mut open = Dir::new(open_beneath(&self.top, path, flags, Mounts::Entered)?)?;
+        let open = open_beneath(&self.top, path, flags, Mounts::Entered)?;
         let children = self.children(dir);
-
-        while let Some(entry) = open.read() {
-            let entry = entry?;
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." || (dir.path.is_empty() && name == b".git") {
-                continue;
+        each_name(&open, |name, kind| {
+            if dir.path.is_empty() && name == b".git" {
+                return;
             }
 
-            let is_dir = match entry.file_type() {
-                // Not every file system returns the type.
-                FileType::Unknown => stat_name(open.fd()?, name)?.kind == NameKind::Dir,
-                kind => kind == FileType::Directory,
-            };
-            match children
-                .binary_search_by(|(child, _)| (*child).cmp(name))
-                .map(|at| &children[at].1)
-            {
-                Ok(Child::Leaf(at)) if self.is_same(open.fd()?, name, *at) => result.same.push(*at),
+            let is_dir = kind == NameKind::Dir;
+            let child = children.binary_search_by(|(child, _)| (*child).cmp(name));
+            match child.map(|at| &children[at].1) {
+                Ok(Child::Leaf(at)) if self.is_same(&open, name, *at) => result.same.push(*at),
                 Ok(Child::Leaf(_)) if !is_dir => {}
                 Ok(Child::Dir(entries)) if is_dir => {
                     let path = [dir.path.as_slice(), name, b"/"].concat();
@@ -163,8 +154,7 @@ impl Scanner<'_> {
                     dir: is_dir,
                 }),
             }
-        }
-
+        })?;
         Ok(())
     }
 

@@ -23,7 +23,7 @@ use crate::git::During as _;
 use crate::git::incoming::links;
 use crate::git::keep::pack::keep;
 use crate::git::repository::Repository;
-use crate::host::file::{Root, make_dirs, read_regular_text, remove_below, write_cache};
+use crate::host::file::{make_dirs, read_regular_text, remove_at_path, write_cache};
 
 /// Number of attempts to get a store in which no pack was replaced while it was made.
 const ATTEMPTS: u32 = 4;
@@ -51,7 +51,8 @@ pub(super) fn make_visible_store(
     };
     let mut attempt = 1;
     loop {
-        remove_visible_store(dir).with_context(during)?;
+        // The user's objects keep their other names.
+        remove_at_path(dir).with_context(during)?;
         make_dirs(&objects.join("pack")).with_context(during)?;
         let packs = Packs::list(user).with_context(during)?;
         let filled = fill(user, &objects, &packs, roots);
@@ -67,17 +68,6 @@ pub(super) fn make_visible_store(
     let lfs = user.common_dir().join(LFS);
     std::os::unix::fs::symlink(lfs, dir.join(LFS)).with_context(during)?;
     Ok(objects)
-}
-
-/// Removes the store. The user's objects keep their other names.
-pub(super) fn remove_visible_store(dir: &Path) -> io::Result<()> {
-    let (Some(parent), Some(name)) = (dir.parent(), dir.file_name()) else {
-        return Ok(());
-    };
-    match Root::open(parent) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        root => remove_below(&root?, name),
-    }
 }
 
 /// Returns what commands must be able to read: the store, and the packs that it names by symbolic

@@ -41,6 +41,17 @@ pub fn remove_below(root: &Root, name: &OsStr) -> io::Result<()> {
     removed.map_err(|errno| root.fail("remove", Path::new(name), errno))
 }
 
+/// Like [`remove_below`], at a path. Succeeds if its parent directory does not exist.
+pub fn remove_at_path(path: &Path) -> io::Result<()> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(());
+    };
+    match Root::open(parent) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        root => remove_below(&root?, name),
+    }
+}
+
 /// Restores the owner's permissions that are needed to read and remove what a command left: all on a
 /// directory, reading on a file. Ignores errors: the use that needs them fails with the reason.
 pub fn make_writable(root: &Root, name: &OsStr) {

@@ -112,7 +112,8 @@ pub fn switch_view(
             handle.remove_all().with_context(|| during(&change.path))?;
         }
         if change.new.is_none() {
-            remove_empty_parents(view_path, &change.path);
+            // Fails for a directory in one that the user cannot change.
+            let _ = top.remove_empty_dirs(parent_dirs(&change.path));
         }
     }
 
@@ -131,17 +132,6 @@ pub fn switch_view(
         }
     }
     Ok(())
-}
-
-fn remove_empty_parents(view_path: &Path, path: &[u8]) {
-    let mut path = Path::new(OsStr::from_bytes(path));
-    while let Some(parent) = path.parent().filter(|parent| parent != &Path::new("")) {
-        // Fails for a directory with ignored files.
-        if std::fs::remove_dir(view_path.join(parent)).is_err() {
-            return;
-        }
-        path = parent;
-    }
 }
 
 struct Pins<'a> {
