@@ -47,8 +47,6 @@ pub struct Root {
     dir: OwnedFd,
 }
 
-const COMPARED: usize = 128 << 10;
-
 /// Prefix of the names of our temporary files.
 pub const TEMPORARY: &str = ".teddy-tmp-";
 
@@ -126,20 +124,6 @@ impl Root {
             .map_err(|e| self.fail("read", path, e))?;
         let after = rustix::fs::fstat(&file).map_err(|e| self.fail("read", path, e))?;
         Ok((file.into(), regular_size("read", path, &after)?))
-    }
-
-    /// Returns `true` if `path` is a readable regular file with exactly these bytes.
-    pub fn has_bytes(&self, path: &Path, bytes: &[u8]) -> bool {
-        let Ok((mut file, size)) = self.open_regular(path) else {
-            return false;
-        };
-        // Block by block, so the file is not read into memory.
-        let mut block = vec![0; COMPARED.min(bytes.len())];
-        size == bytes.len() as u64
-            && bytes.chunks(COMPARED).all(|expected| {
-                let block = &mut block[..expected.len()];
-                file.read_exact(block).is_ok() && block == expected
-            })
     }
 
     /// Reads a regular file. Fails with `FileTooLarge` if it has more than `limit` bytes. Never

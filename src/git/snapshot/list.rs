@@ -247,8 +247,7 @@ impl<'a, 'r> DirListing<'a, 'r> {
             return Ok(());
         }
 
-        let is_tracked = !tracked.children.is_empty() || collapsed.is_some();
-        let is_included = is_tracked || self.is_forced(self.scan.forces_below(&path));
+        let is_included = is_committed || self.is_forced(self.scan.forces_below(&path));
         // Like `.git`, unless it is tracked.
         let is_foreign = self.task.path.is_empty() && is_foreign_control_dir(name);
         if is_included || (!is_foreign && !self.rules.is_ignored(self.scan, &path, true)?) {
@@ -270,30 +269,27 @@ impl<'a, 'r> DirListing<'a, 'r> {
     }
 
     fn visit_file(&mut self, listed: ListedName<'_>) -> anyhow::Result<()> {
-        let is_recorded = match listed.tracked.file {
+        match listed.tracked.file {
             // A file has taken the place of a directory of the sparse index.
             Some(dir) if dir.mode == Mode::DIR => {
                 let is_recorded = self.visit_untracked(&listed)?;
                 self.inherit(listed.name, (!is_recorded).then_some(&dir));
-                true
+                Ok(())
             }
-            Some(file) => self.visit_tracked(&listed, &file)?,
-            None => self.visit_untracked(&listed)?,
-        };
-        // A file hides the entries that the index has below its name.
-        if !is_recorded {
-            self.descend_absent(listed.path, &listed.tracked)?;
+            Some(file) => self.visit_tracked(&listed, &file),
+            // A file hides the entries that the index has below its name.
+            None if self.visit_untracked(&listed)? => Ok(()),
+            None => self.descend_absent(listed.path, &listed.tracked),
         }
-        Ok(())
     }
 
-    fn visit_tracked(&mut self, listed: &ListedName<'_>, file: &Tracked) -> anyhow::Result<bool> {
+    fn visit_tracked(&mut self, listed: &ListedName<'_>, file: &Tracked) -> anyhow::Result<()> {
         if file
             .frozen
             .is_some_and(|frozen| self.is_passed_over(frozen, &listed.path))
         {
             self.inherit(listed.name, Some(file));
-            return Ok(true);
+            return Ok(());
         }
 
         let is_link = listed.name_stat.kind == NameKind::Link;
@@ -307,7 +303,7 @@ impl<'a, 'r> DirListing<'a, 'r> {
         if let Some(reason) = reason {
             self.leave_out(&listed.path, reason);
             self.inherit(listed.name, Some(file));
-            return Ok(true);
+            return Ok(());
         }
 
         self.record(listed)
@@ -326,7 +322,7 @@ impl<'a, 'r> DirListing<'a, 'r> {
         is_forced
     }
 
-    fn record(&mut self, listed: &ListedName<'_>) -> anyhow::Result<bool> {
+    fn record(&mut self, listed: &ListedName<'_>) -> anyhow::Result<()> {
         let trusted = self.scan.ids_are_valid() && !self.task.distrust;
         let cached = self.cached_dir.as_ref().filter(|_| trusted);
         let cached = cached.and_then(|cached_dir| {
@@ -342,7 +338,7 @@ impl<'a, 'r> DirListing<'a, 'r> {
         )?;
 
         self.entries.push(entry);
-        Ok(true)
+        Ok(())
     }
 
     fn inherit(&mut self, name: &[u8], tracked: Option<&Tracked>) {
@@ -459,7 +455,10 @@ impl DirListing<'_, '_> {
         };
 
         match reason {
-            None => self.record(listed),
+            None => {
+                self.record(listed)?;
+                Ok(true)
+            }
             Some(reason) => {
                 self.leave_out(&listed.path, reason);
                 Ok(false)

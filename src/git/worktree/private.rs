@@ -151,15 +151,12 @@ impl SessionWorktree {
     /// Returns the paths in the commands' index that are not in ours.
     fn staged(&self, git: &Root, hash: gix::hash::Kind) -> BTreeSet<Vec<u8>> {
         let path = Path::new("index");
-        let Ok(own) = self.index() else {
+        let (Ok(own), Ok(current)) = (self.index(), git.read(path, MAX_INDEX)) else {
             return BTreeSet::new();
         };
-        if git.has_bytes(path, &own) {
+        if *own == current {
             return BTreeSet::new();
         }
-        let Ok(current) = git.read(path, MAX_INDEX) else {
-            return BTreeSet::new();
-        };
 
         let paths = |bytes: &[u8]| read_index_paths(bytes, hash).unwrap_or_default();
         let own = paths(&own);

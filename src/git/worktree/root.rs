@@ -177,7 +177,9 @@ impl WorktreeRoot {
     pub(super) fn has_leftovers(&self, session: &str) -> bool {
         let git = Path::new(session).join(GIT);
         let common = Path::new(OsStr::from_bytes(&self.owner));
-        let is_registered = self.dir.has_bytes(&git, &git_file(common, session));
+        let git_file = git_file(common, session);
+        let content = self.dir.read(&git, git_file.len() as u64);
+        let is_registered = content.is_ok_and(|content| content == git_file);
         let own_names = self
             .own
             .open_dir(Path::new(session))

@@ -9,7 +9,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags, RawMode};
 use rustix::io::Errno;
 
 use super::{Mounts, PRIVATE_FILE, Root, not_regular, open_beneath, regular_size};
@@ -87,15 +87,16 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 
 /// Appends to a regular file of ours. Creates it if it does not exist.
 pub fn append_regular(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = open_own(path, OFlags::WRONLY | OFlags::APPEND)?;
-    let written = file.write_all(bytes);
-    written.map_err(|error| failure("write", path, error))
+    append(path, bytes, PRIVATE_FILE)
 }
 
 /// Like [`append_regular`], for a file of git's: a new one has the permissions of the umask.
 pub fn append_shared(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let flags = OFlags::WRONLY | OFlags::APPEND;
-    let mut file = open_with_mode(path, flags, Mode::from_raw_mode(0o666))?;
+    append(path, bytes, 0o666)
+}
+
+fn append(path: &Path, bytes: &[u8], mode: RawMode) -> io::Result<()> {
+    let mut file = open_with_mode(path, OFlags::WRONLY | OFlags::APPEND, mode)?;
     let written = file.write_all(bytes);
     written.map_err(|error| failure("write", path, error))
 }
@@ -103,14 +104,14 @@ pub fn append_shared(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Opens a regular file of ours for writing. Creates it if it does not exist. Fails with
 /// `InvalidInput` if it is a link or another type. Never blocks on a FIFO.
 pub fn open_own(path: &Path, flags: OFlags) -> io::Result<File> {
-    open_with_mode(path, flags, Mode::from_raw_mode(PRIVATE_FILE))
+    open_with_mode(path, flags, PRIVATE_FILE)
 }
 
-fn open_with_mode(path: &Path, flags: OFlags, mode: Mode) -> io::Result<File> {
+fn open_with_mode(path: &Path, flags: OFlags, mode: RawMode) -> io::Result<File> {
     let always =
         OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let during = |error: io::Error| failure("write", path, error);
-    let opened = super::openat(CWD, path, flags | always, mode);
+    let opened = super::openat(CWD, path, flags | always, Mode::from_raw_mode(mode));
     let file = match opened {
         Err(Errno::LOOP) => {
             let why = io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link");

@@ -339,21 +339,3 @@ fn a_root_is_opened_strictly_without_a_link_anywhere() {
 
     assert!(Root::open_strictly(Path::new("in")).is_err());
 }
-
-#[test]
-fn only_a_regular_file_with_the_same_bytes_has_them() {
-    let s = Scratch::new();
-    let long = vec![7; 300 << 10];
-    let (mut first, mut last) = (long.clone(), long.clone());
-    first[0] = 8;
-    last[(300 << 10) - 1] = 8;
-    fs::write(s.path("long"), &long).unwrap();
-    fs::write(s.path("empty"), "").unwrap();
-    symlink("long", s.path("link")).unwrap();
-
-    let has = |name: &str, bytes: &[u8]| s.root.has_bytes(Path::new(name), bytes);
-    assert!(has("long", &long) && has("empty", b""));
-    assert!(!has("long", &first) && !has("long", &last) && !has("long", &long[1..]));
-    assert!(!has("long", b"") && !has("empty", b"a"));
-    assert!(!has("link", &long) && !has("gone", b"") && !has(".", b""));
-}
