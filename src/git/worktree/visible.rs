@@ -400,7 +400,8 @@ fn links_of(user: &Repository, pack: &Path, hidden: &HiddenObjects) -> Option<BT
 
 /// Returns the kind of an entry. A delta has that of its base.
 fn kind_at(data: &gix_pack::data::File, index: &Index, mut offset: u64) -> Option<Kind> {
-    loop {
+    // In a damaged pack, deltas can have each other as base.
+    for _ in 0..index.num_objects() {
         let entry = data.entry(offset).ok()?;
         offset = match entry.header {
             Header::OfsDelta { base_distance } => {
@@ -410,6 +411,7 @@ fn kind_at(data: &gix_pack::data::File, index: &Index, mut offset: u64) -> Optio
             header => return header.as_kind(),
         };
     }
+    None
 }
 
 fn read_note(path: &Path) -> Links {
@@ -441,6 +443,39 @@ fn write_note(path: &Path, links: &Links) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Bug: two deltas with each other as base were followed without end.
+    #[test]
+    fn deltas_without_a_base_have_no_kind() {
+        const REF_DELTA: u8 = 7 << 4;
+        let (dir, ids) = (tempfile::tempdir().unwrap(), [[1; 20], [2; 20]]);
+        let mut pack = b"PACK\0\0\0\x02\0\0\0\x02".to_vec();
+        let mut offsets = Vec::new();
+        for base in [ids[1], ids[0]] {
+            offsets.push(u32::try_from(pack.len()).unwrap());
+            pack.push(REF_DELTA);
+            pack.extend(base);
+            pack.extend([0; 8]);
+        }
+        pack.extend([0; 20]);
+        let mut index = b"\xfftOc\0\0\0\x02".to_vec();
+        (0..256_u32).for_each(|first| index.extend(first.min(2).to_be_bytes()));
+        index.extend(ids.concat());
+        index.extend([0; 8]);
+        offsets
+            .iter()
+            .for_each(|offset| index.extend(offset.to_be_bytes()));
+        index.extend([0; 40]);
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(path("a.pack"), pack).unwrap();
+        std::fs::write(path("a.idx"), index).unwrap();
+
+        let hash = gix::hash::Kind::Sha1;
+        let data = gix_pack::data::File::at(path("a.pack"), hash).unwrap();
+        let index = Index::at(path("a.idx"), hash).unwrap();
+        assert_eq!(index.num_objects(), 2);
+        assert_eq!(kind_at(&data, &index, u64::from(offsets[0])), None);
+    }
 
     #[test]
     fn a_note_is_read_as_it_was_written_and_a_damaged_line_is_ignored() {
