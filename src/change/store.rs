@@ -115,7 +115,7 @@ impl ChangeStore<'_> {
             .repository
             .leaves(tree)?
             .into_iter()
-            .filter(|leaf| matches!(leaf.mode, EntryMode::File | EntryMode::Executable))
+            .filter(|leaf| matches!(leaf.mode, EntryMode::Blob | EntryMode::BlobExecutable))
         {
             if let Some(path) = std::str::from_utf8(&leaf.path)
                 .ok()
@@ -178,7 +178,7 @@ impl ChangeStore<'_> {
             edits.insert(
                 path.into_bytes(),
                 Some(TreeEntry {
-                    mode: EntryMode::File,
+                    mode: EntryMode::Blob,
                     id: blob.into(),
                 }),
             );

@@ -147,11 +147,11 @@ fn patch(
 fn read_content(project: &Project, entry: Option<&TreeEntry>) -> anyhow::Result<Option<Vec<u8>>> {
     match entry {
         Some(TreeEntry {
-            mode: EntryMode::Gitlink,
+            mode: EntryMode::Commit,
             id,
         }) => Ok(Some(format!("repository at {id}\n").into_bytes())),
         Some(TreeEntry {
-            mode: EntryMode::File | EntryMode::Executable | EntryMode::Link,
+            mode: EntryMode::Blob | EntryMode::BlobExecutable | EntryMode::Link,
             id,
         }) => {
             let bytes = read::small_blob(&project.repository, BlobId::of(*id))?;

@@ -139,7 +139,7 @@ fn commit_contents(
 ) -> anyhow::Result<CommitId> {
     let bytes = read_regular(request.contents, MAX_CONTENTS)?;
     let entry = TreeEntry {
-        mode: EntryMode::File,
+        mode: EntryMode::Blob,
         id: repository.write_blob(&bytes)?.0,
     };
     let edits = [(request.path.as_bytes().to_vec(), Some(entry))].into();

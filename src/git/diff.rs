@@ -95,7 +95,7 @@ pub(in crate::git) fn tree_into(
     for (path, entry) in edits {
         let Some(entry) = entry else { continue };
         editor
-            .upsert(components(path), entry.mode.into(), entry.id)
+            .upsert(components(path), entry.mode, entry.id)
             .during("editing a tree")?;
     }
 

@@ -23,8 +23,8 @@ pub(in crate::git) use convert::Converter;
 use super::During;
 use super::paths::parent_dirs;
 use super::repository::Repository;
+use crate::git::object::TreeId;
 use crate::git::object::large::{FileReader, Hashed};
-use crate::git::object::{TreeEntry, TreeId};
 use crate::text::transplant::{Insertion, transplant_changes};
 
 const FILTERS: [&str; 3] = ["filter", "ident", ENCODING];
@@ -59,14 +59,14 @@ pub(in crate::git) fn open_filter<'a>(
 
     let mut index = gix::index::State::new(repository.gix.object_hash());
     let needed = needed.iter().map(Vec::as_slice).collect();
-    for (path, TreeEntry { mode, id }) in repository.entries_at(tree, &needed)? {
-        if !mode.is_file() {
+    for (path, entry) in repository.entries_at(tree, &needed)? {
+        if !entry.is_file() {
             continue;
         }
 
         index.dangerously_push_entry(
             Stat::default(),
-            id,
+            entry.id,
             Flags::empty(),
             gix::index::entry::Mode::FILE,
             path.as_bstr(),

@@ -84,7 +84,7 @@ pub fn keeps_ours(
     theirs: &TreeEntry,
 ) -> anyhow::Result<bool> {
     let versions = [base, ours, theirs];
-    if !versions.iter().all(|version| version.mode.is_file()) {
+    if !versions.iter().all(|version| version.is_file()) {
         return Ok(ours == theirs);
     }
     let (sink, mut platform) = (Sink::in_memory(repository), merge_platform(repository)?);
@@ -155,7 +155,7 @@ fn merge_common(
             continue;
         };
         let result = match (&our.new, &their.new) {
-            (Some(o), Some(t)) if o.mode.is_file() && t.mode.is_file() => {
+            (Some(o), Some(t)) if o.is_file() && t.is_file() => {
                 let platform = match &mut platform {
                     Some(platform) => platform,
                     none => none.insert(merge_platform(repository)?),
@@ -166,7 +166,7 @@ fn merge_common(
                     platform,
                     path,
                     [
-                        our.old.as_ref().filter(|old| old.mode.is_file()),
+                        our.old.as_ref().filter(|old| old.is_file()),
                         Some(o),
                         Some(t),
                     ],
@@ -246,7 +246,7 @@ fn merge_files(
         Some(id) => (id, true),
         None => merge_lines(repository, sink, platform, path, versions)?,
     };
-    let our_mode = versions[1].map_or(EntryMode::File, |ours| ours.mode);
+    let our_mode = versions[1].map_or(EntryMode::Blob, |ours| ours.mode);
 
     Ok(MergedPath {
         entry: Some(TreeEntry {

@@ -282,7 +282,7 @@ impl Repository {
     /// Reads the file at a path of a tree; `None` if there is no file.
     pub fn file(&self, tree: TreeId, path: &str) -> anyhow::Result<Option<Vec<u8>>> {
         let entry = self.entry(tree, path.as_bytes())?;
-        let file = entry.filter(|entry| entry.mode.is_file());
+        let file = entry.filter(|entry| entry.is_file());
         file.map(|file| self.blob(BlobId(file.id))).transpose()
     }
 

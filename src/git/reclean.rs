@@ -83,9 +83,8 @@ fn file(
     tree: TreeId,
     path: &[u8],
 ) -> anyhow::Result<Option<(TreeEntry, Vec<u8>)>> {
-    let is_file = |entry: &TreeEntry| {
-        entry.mode.is_file() && large::find_large(repository, entry.id).is_none()
-    };
+    let is_file =
+        |entry: &TreeEntry| entry.is_file() && large::find_large(repository, entry.id).is_none();
     let Some(entry) = repository.entry(tree, path)?.filter(is_file) else {
         return Ok(None);
     };

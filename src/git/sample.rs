@@ -43,7 +43,7 @@ pub(super) fn near(files: &Files, changed: &Files) -> Files {
 
 pub(super) fn entry(repository: &Repository, byte: u8) -> TreeEntry {
     TreeEntry {
-        mode: EntryMode::File,
+        mode: EntryMode::Blob,
         id: blob(repository, byte).0,
     }
 }

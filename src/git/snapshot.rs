@@ -47,7 +47,6 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
-use gix::objs::tree::EntryKind;
 use rustix::fs::OFlags;
 
 use self::cache::Cache;
@@ -60,6 +59,7 @@ use limits::{Reason, display_path};
 use super::repository::Repository;
 use crate::git::diff;
 use crate::git::keep::durable;
+use crate::git::object::id::index_mode;
 use crate::git::object::writer::Sink;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::paths;
@@ -203,7 +203,7 @@ struct RefusedContent {
 }
 
 /// Path, kind and object of a file or symlink on disk.
-type FileEntry<'p> = (&'p [u8], (EntryKind, ObjectId));
+type FileEntry<'p> = (&'p [u8], (EntryMode, ObjectId));
 
 /// Returns a copy of `base` in which these paths are as on disk: files and symlinks are recorded,
 /// missing paths removed.
@@ -238,10 +238,9 @@ pub fn snapshot_paths(
         Some(tree) => TreeId(tree),
         None => {
             let missing = missing.into_iter().map(|path| (path.clone(), None));
-            let present = present.into_iter().map(|(path, (kind, id))| {
-                let mode = EntryMode::from(kind);
-                (path.to_vec(), Some(TreeEntry { mode, id }))
-            });
+            let present = present
+                .into_iter()
+                .map(|(path, (mode, id))| (path.to_vec(), Some(TreeEntry { mode, id })));
             diff::tree_into(repository, &sink, base, &missing.chain(present).collect())?
         }
     };
@@ -319,7 +318,7 @@ pub fn are_paths_unchanged(
         };
         let old = before.filter(|entry| entry.mode != EntryMode::Tree);
         let is_same = match (now, old) {
-            (Some((kind, id)), Some(old)) => id == old.id && EntryMode::from(kind) == old.mode,
+            (Some((kind, id)), Some(old)) => id == old.id && kind == old.mode,
             (now, old) => now.is_none() && old.is_none(),
         };
         if !is_same {
@@ -337,7 +336,7 @@ fn read_path(
     scan: &ScanContext<'_>,
     path: &[u8],
     before: Option<&TreeEntry>,
-) -> anyhow::Result<Option<(EntryKind, ObjectId)>> {
+) -> anyhow::Result<Option<(EntryMode, ObjectId)>> {
     let (dir, name) = paths::split(path);
     let name_stat = scan
         .open(dir, OFlags::RDONLY | OFlags::DIRECTORY)
@@ -349,13 +348,13 @@ fn read_path(
     };
 
     match name_stat.kind {
-        NameKind::Dir => Ok(list::embedded_commit(scan, path).map(|id| (EntryKind::Commit, id))),
+        NameKind::Dir => Ok(list::embedded_commit(scan, path).map(|id| (EntryMode::Commit, id))),
         NameKind::Special => anyhow::bail!(
             "cannot record `{}`: it is not a file, directory or link",
             display_path(path)
         ),
         NameKind::File | NameKind::Link => {
-            let before = before.map(|entry| entry.mode.into());
+            let before = before.map(|entry| index_mode(entry.mode));
             let kind = entry_kind(scan, &name_stat, before);
             match reader.read(path, kind, true)? {
                 ReadOutcome::Read(id, _) => Ok(Some((kind, id))),

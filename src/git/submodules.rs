@@ -9,7 +9,7 @@ use crate::git::user_git::silent_git_for;
 /// Returns the paths of the submodules of a tree. A `.gitmodules` that git cannot read names none.
 pub fn list_submodules(repository: &Repository, tree: TreeId) -> anyhow::Result<BTreeSet<Vec<u8>>> {
     let entry = repository.entry(tree, b".gitmodules")?;
-    let Some(entry) = entry.filter(|entry| entry.mode.is_file()) else {
+    let Some(entry) = entry.filter(|entry| entry.is_file()) else {
         return Ok(BTreeSet::new());
     };
 

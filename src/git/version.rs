@@ -225,7 +225,7 @@ impl TreeVersion<'_> {
         entry: &TreeEntry,
         old: Option<RawMode>,
     ) -> FileContents {
-        let executable = entry.mode == EntryMode::Executable;
+        let executable = entry.mode == EntryMode::BlobExecutable;
         FileContents::File {
             source: ByteSource::Bytes(bytes),
             permissions: self.permissions(old, executable),
@@ -243,7 +243,7 @@ impl TreeVersion<'_> {
     ) -> anyhow::Result<FileContents> {
         let during = || format!("reading `{}`", String::from_utf8_lossy(path));
         anyhow::ensure!(
-            !matches!(entry.mode, EntryMode::Tree | EntryMode::Gitlink),
+            !matches!(entry.mode, EntryMode::Tree | EntryMode::Commit),
             "{}: it is not a file",
             during()
         );
@@ -263,7 +263,7 @@ impl TreeVersion<'_> {
             }
         };
 
-        let executable = entry.mode == EntryMode::Executable;
+        let executable = entry.mode == EntryMode::BlobExecutable;
         Ok(FileContents::File {
             source,
             permissions: self.permissions(old, executable),
@@ -291,9 +291,9 @@ impl TreeVersion<'_> {
 
     fn is_mode(&self, mode: EntryMode, executable: bool) -> bool {
         match mode {
-            EntryMode::File => !self.abilities.executable || !executable,
-            EntryMode::Executable => !self.abilities.executable || executable,
-            EntryMode::Link | EntryMode::Tree | EntryMode::Gitlink => false,
+            EntryMode::Blob => !self.abilities.executable || !executable,
+            EntryMode::BlobExecutable => !self.abilities.executable || executable,
+            EntryMode::Link | EntryMode::Tree | EntryMode::Commit => false,
         }
     }
 }

@@ -40,7 +40,7 @@ pub fn memos_text(root: &Root) -> Option<String> {
 /// The memos of a tree; `None` if it has no such file.
 pub fn memos_in(repository: &Repository, tree: TreeId) -> anyhow::Result<Option<String>> {
     let entry = repository.entry(tree, MEMOS.as_bytes())?;
-    let Some(entry) = entry.filter(|entry| entry.mode.is_file()) else {
+    let Some(entry) = entry.filter(|entry| entry.is_file()) else {
         return Ok(None);
     };
     let bytes = read_blob_within(repository, BlobId::of(entry.id), MAX_FILE)?;

@@ -315,7 +315,7 @@ fn files_of(
     let is_wanted = |name: &str| query.path.as_ref().is_none_or(|path| path.is_match(name));
     let mut files = Vec::new();
     let add = |name: String, part: TurnPart, id, mode| {
-        let is_file = matches!(mode, EntryMode::File | EntryMode::Executable);
+        let is_file = matches!(mode, EntryMode::Blob | EntryMode::BlobExecutable);
         (is_file && is_wanted(&name)).then(|| SearchedFile {
             turn: at,
             part,

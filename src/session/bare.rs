@@ -152,7 +152,7 @@ impl Redactor<'_> {
     fn tree(&mut self, tree: TreeId) -> anyhow::Result<TreeId> {
         let mut edits = BTreeMap::new();
         for leaf in self.repository.leaves_up_to(tree, TreeLimit::SMALL)? {
-            let is_file = matches!(leaf.mode, EntryMode::File | EntryMode::Executable);
+            let is_file = matches!(leaf.mode, EntryMode::Blob | EntryMode::BlobExecutable);
             let is_yaml = lossy(&leaf.path).ends_with(".yaml");
             if is_file && let Some(blob) = self.blob(BlobId::of(leaf.id), is_yaml)? {
                 let (mode, id) = (leaf.mode, blob.into());

@@ -292,7 +292,7 @@ impl<'a> Store<'a> {
         let edit = BTreeMap::from([(
             artifact::META.as_bytes().to_vec(),
             Some(TreeEntry {
-                mode: EntryMode::File,
+                mode: EntryMode::Blob,
                 id: blob.into(),
             }),
         )]);

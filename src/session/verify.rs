@@ -509,7 +509,7 @@ impl TurnCheck<'_> {
         {
             Ok(leaves) => {
                 // A link or submodule in a turn could lead anywhere once it is checked out.
-                let odd = leaves.iter().filter(|leaf| leaf.mode != EntryMode::File);
+                let odd = leaves.iter().filter(|leaf| leaf.mode != EntryMode::Blob);
                 for leaf in odd.take(MAX_NAMED_ARTIFACTS) {
                     let name = lossy(&leaf.path);
                     self.fault("T5", format!("`{name}` is not a plain file"));
@@ -538,7 +538,7 @@ impl TurnCheck<'_> {
     fn sizes(&mut self, leaves: &[Leaf]) -> bool {
         let mut all: u64 = 0;
         let mut large = 0;
-        for leaf in leaves.iter().filter(|leaf| leaf.mode == EntryMode::File) {
+        for leaf in leaves.iter().filter(|leaf| leaf.mode == EntryMode::Blob) {
             // Compare sizes before reading any content: a small pack can expand to gigabytes.
             let size = match self.repository.blob_size(BlobId::of(leaf.id)) {
                 Ok(size) => size,

@@ -69,7 +69,7 @@ pub fn find_damage(
                 mode.into_iter().for_each(&mut add);
                 content.into_iter().for_each(add);
             }
-            (None, Some(new)) if new.mode != EntryMode::Gitlink => {
+            (None, Some(new)) if new.mode != EntryMode::Commit => {
                 if let Some(old) = deleted.get(&new.id) {
                     let from = lossy(&old.path);
                     add(Damage::Renamed { from });
@@ -89,7 +89,7 @@ fn content_damage(
     let (Some(old), Some(new)) = (&change.old, &change.new) else {
         return Ok(Vec::new());
     };
-    let is_file = |entry: &TreeEntry| entry.mode.is_file();
+    let is_file = |entry: &TreeEntry| entry.is_file();
     let path = RepoPath::parse(&lossy(&change.path));
     let (Ok(path), true) = (path, is_file(old) && is_file(new) && old.id != new.id) else {
         return Ok(Vec::new());

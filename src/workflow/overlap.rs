@@ -316,8 +316,6 @@ impl PlanChange {
 /// The plan's own changes of a mode are not compared.
 fn file_mode(repository: &Repository, base: TreeId, path: &str) -> anyhow::Result<EntryMode> {
     let entry = repository.entry(base, path.as_bytes())?;
-    let mode = entry.map(|entry| entry.mode);
-    Ok(mode
-        .filter(|mode| mode.is_file())
-        .unwrap_or(EntryMode::File))
+    let file = entry.filter(TreeEntry::is_file);
+    Ok(file.map_or(EntryMode::Blob, |file| file.mode))
 }

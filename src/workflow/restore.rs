@@ -556,7 +556,7 @@ fn leave_repositories(
 ) -> anyhow::Result<TreeId> {
     let is_other = |entry: &Option<TreeEntry>| {
         let entry = entry.as_ref();
-        entry.is_some_and(|entry| entry.mode != EntryMode::Gitlink)
+        entry.is_some_and(|entry| entry.mode != EntryMode::Commit)
     };
     let mut edits = BTreeMap::new();
     for change in diff::changes(repository, files, tree)? {

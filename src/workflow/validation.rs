@@ -250,8 +250,8 @@ impl Facts for Snapshotted<'_> {
             match self.mode(prefix)? {
                 Some(EntryMode::Tree) => {}
                 Some(EntryMode::Link) => return Ok(Entry::Link),
-                Some(EntryMode::Gitlink) => return Ok(Entry::Repository),
-                Some(EntryMode::File | EntryMode::Executable) => {
+                Some(EntryMode::Commit) => return Ok(Entry::Repository),
+                Some(EntryMode::Blob | EntryMode::BlobExecutable) => {
                     // A file where the path needs a directory. Its content does not matter.
                     return Ok(Entry::File { bytes: Vec::new() });
                 }
@@ -260,12 +260,12 @@ impl Facts for Snapshotted<'_> {
         }
 
         Ok(match self.mode(path.as_str())? {
-            Some(EntryMode::File | EntryMode::Executable) => Entry::File {
+            Some(EntryMode::Blob | EntryMode::BlobExecutable) => Entry::File {
                 bytes: read::checked_out(self.repository(), self.input.tree, path.as_str())?,
             },
             Some(EntryMode::Tree) => Entry::Dir,
             Some(EntryMode::Link) => Entry::Link,
-            Some(EntryMode::Gitlink) => Entry::Repository,
+            Some(EntryMode::Commit) => Entry::Repository,
             None => self.beside_the_snapshot(Path::new(path.as_str())),
         })
     }
@@ -378,9 +378,9 @@ impl Facts for Snapshotted<'_> {
 /// `None` for a directory or a nested repository.
 pub(super) fn state_mode(mode: EntryMode) -> Option<StateMode> {
     match mode {
-        EntryMode::File => Some(StateMode::Plain),
-        EntryMode::Executable => Some(StateMode::Executable),
+        EntryMode::Blob => Some(StateMode::Plain),
+        EntryMode::BlobExecutable => Some(StateMode::Executable),
         EntryMode::Link => Some(StateMode::Link),
-        EntryMode::Tree | EntryMode::Gitlink => None,
+        EntryMode::Tree | EntryMode::Commit => None,
     }
 }

@@ -62,7 +62,7 @@ pub fn find_conflict_markers(
         let Some(entry) = repository.entry(tree, path)? else {
             continue;
         };
-        if !entry.mode.is_file() || repository.blob_size(BlobId::of(entry.id))? > MAX_MARKED_FILE {
+        if !entry.is_file() || repository.blob_size(BlobId::of(entry.id))? > MAX_MARKED_FILE {
             continue;
         }
 

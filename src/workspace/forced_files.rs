@@ -99,7 +99,7 @@ pub fn record_applied(
         let is_file = |mode: EntryMode| {
             matches!(
                 mode,
-                EntryMode::File | EntryMode::Executable | EntryMode::Link
+                EntryMode::Blob | EntryMode::BlobExecutable | EntryMode::Link
             )
         };
         let Some(entry) = change.new.filter(|entry| is_file(entry.mode)) else {

@@ -60,7 +60,7 @@ fn trees_that_differ_in_too_much_are_not_compared_to_the_end() {
 
     // Many files, then few files with long paths.
     for (levels, length) in [(7, 1), (6, 250)] {
-        let files = ten(EntryMode::File, blob.into(), length);
+        let files = ten(EntryMode::Blob, blob.into(), length);
         let tree = (1..levels).fold(files, |tree, _| ten(EntryMode::Tree, tree.into(), length));
         for (old, new) in [(empty, tree), (tree, empty)] {
             let error = changes(&repository, old, new).unwrap_err();

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use gix::objs::tree::EntryKind;
 
 use crate::git::command::{run_checked, run_with_input};
 use crate::git::diff;
@@ -197,7 +196,7 @@ fn set<'e>(
     for (path, entry) in entries {
         let (lines, line) = match entry {
             Some(entry) => {
-                let mode = EntryKind::from(entry.mode).as_octal_str();
+                let mode = entry.mode.as_octal_str();
                 (&mut added, format!("{mode} {}\t", entry.id))
             }
             None => {
@@ -318,10 +317,10 @@ fn entries(line: &[u8]) -> anyhow::Result<[Option<TreeEntry>; 2]> {
 fn entry(mode: &str, id: &str) -> anyhow::Result<Option<TreeEntry>> {
     let mode = match mode {
         "000000" => return Ok(None),
-        "100644" => EntryMode::File,
-        "100755" => EntryMode::Executable,
+        "100644" => EntryMode::Blob,
+        "100755" => EntryMode::BlobExecutable,
         "120000" => EntryMode::Link,
-        "160000" => EntryMode::Gitlink,
+        "160000" => EntryMode::Commit,
         _ => anyhow::bail!("the index has an entry of the unknown mode {mode}"),
     };
     let id = gix::ObjectId::from_hex(id.as_bytes())?;

@@ -65,23 +65,9 @@ impl TagId {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EntryMode {
-    File,
-    Executable,
-    /// A symlink; the blob is its target.
-    Link,
-    Tree,
-    /// A submodule or nested repository; the id is a commit of that repository.
-    Gitlink,
-}
-
-impl EntryMode {
-    /// Returns whether it is a regular file.
-    pub fn is_file(self) -> bool {
-        matches!(self, EntryMode::File | EntryMode::Executable)
-    }
-}
+/// The mode of an entry. `Commit` is a submodule or nested repository; its id is a commit of that
+/// repository.
+pub use gix::objs::tree::EntryKind as EntryMode;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeEntry {
@@ -102,47 +88,17 @@ impl TreeChange {
     /// Returns whether this is a change of a submodule only, so no file of this repository.
     pub fn is_of_repository(&self) -> bool {
         let mut entries = self.old.iter().chain(&self.new);
-        entries.all(|entry| entry.mode == EntryMode::Gitlink)
+        entries.all(|entry| entry.mode == EntryMode::Commit)
     }
 }
 
-impl From<gix::objs::tree::EntryMode> for EntryMode {
-    fn from(mode: gix::objs::tree::EntryMode) -> EntryMode {
-        EntryMode::from(mode.kind())
+impl TreeEntry {
+    /// Returns whether it is a regular file.
+    pub fn is_file(&self) -> bool {
+        matches!(self.mode, EntryMode::Blob | EntryMode::BlobExecutable)
     }
 }
 
-impl From<gix::objs::tree::EntryKind> for EntryMode {
-    fn from(kind: gix::objs::tree::EntryKind) -> EntryMode {
-        use gix::objs::tree::EntryKind;
-
-        match kind {
-            EntryKind::Blob => EntryMode::File,
-            EntryKind::BlobExecutable => EntryMode::Executable,
-            EntryKind::Link => EntryMode::Link,
-            EntryKind::Tree => EntryMode::Tree,
-            EntryKind::Commit => EntryMode::Gitlink,
-        }
-    }
-}
-
-impl From<EntryMode> for gix::index::entry::Mode {
-    fn from(mode: EntryMode) -> gix::index::entry::Mode {
-        let kind = gix::objs::tree::EntryKind::from(mode);
-        gix::objs::tree::EntryMode::from(kind).into()
-    }
-}
-
-impl From<EntryMode> for gix::objs::tree::EntryKind {
-    fn from(mode: EntryMode) -> gix::objs::tree::EntryKind {
-        use gix::objs::tree::EntryKind;
-
-        match mode {
-            EntryMode::File => EntryKind::Blob,
-            EntryMode::Executable => EntryKind::BlobExecutable,
-            EntryMode::Link => EntryKind::Link,
-            EntryMode::Tree => EntryKind::Tree,
-            EntryMode::Gitlink => EntryKind::Commit,
-        }
-    }
+pub(in crate::git) fn index_mode(mode: EntryMode) -> gix::index::entry::Mode {
+    gix::objs::tree::EntryMode::from(mode).into()
 }

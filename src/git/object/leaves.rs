@@ -23,6 +23,13 @@ pub struct Leaf {
     pub id: ObjectId,
 }
 
+impl Leaf {
+    /// Returns whether it is a regular file.
+    pub fn is_file(&self) -> bool {
+        matches!(self.mode, EntryMode::Blob | EntryMode::BlobExecutable)
+    }
+}
+
 /// Limits of a listing. A larger tree is an error.
 #[derive(Debug, Clone, Copy)]
 pub struct TreeLimit {

@@ -22,7 +22,7 @@ pub fn text_of(
     match entry {
         None => Ok(Some(String::new())),
         Some(TreeEntry {
-            mode: EntryMode::File | EntryMode::Executable | EntryMode::Link,
+            mode: EntryMode::Blob | EntryMode::BlobExecutable | EntryMode::Link,
             id,
         }) => {
             let bytes = small_blob(repository, BlobId::of(*id))?;
@@ -77,9 +77,9 @@ impl<'r> CheckedOut<'r> {
     /// Returns the content of an entry; for a symlink, its target.
     pub fn bytes(&mut self, path: &[u8], entry: &TreeEntry) -> anyhow::Result<Vec<u8>> {
         let blob = self.repository.blob(BlobId::of(entry.id))?;
-        match entry.mode {
-            mode if mode.is_file() => self.filter.smudge(path, blob),
-            _ => Ok(blob),
+        match entry.is_file() {
+            true => self.filter.smudge(path, blob),
+            false => Ok(blob),
         }
     }
 

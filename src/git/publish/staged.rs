@@ -123,7 +123,7 @@ impl<'repo> PartPublisher<'repo> {
     ) -> anyhow::Result<PathVerdict> {
         let path = &change.path;
         let mut entries = [&change.old, &change.new].into_iter().flatten();
-        let is_gitlink = |entry: &TreeEntry| entry.mode == EntryMode::Gitlink;
+        let is_gitlink = |entry: &TreeEntry| entry.mode == EntryMode::Commit;
         // Submodules are never touched.
         if entries.clone().any(is_gitlink) {
             return Ok(if entries.all(is_gitlink) {
@@ -405,7 +405,7 @@ impl<'repo> PartPublisher<'repo> {
     fn is_either_version(&mut self, change: &TreeChange, id: gix::ObjectId) -> bool {
         let path = &change.path;
         let entries = [&change.old, &change.new].into_iter().flatten();
-        entries.filter(|entry| entry.mode.is_file()).any(|entry| {
+        entries.filter(|entry| entry.is_file()).any(|entry| {
             self.old.checked_out_id(path, entry).ok() == Some(id)
                 || self.new.checked_out_id(path, entry).ok() == Some(id)
         })
@@ -469,14 +469,14 @@ impl PartPublisher<'_> {
     fn plan_write(&mut self, change: &TreeChange, current: &DiskVersion) -> anyhow::Result<Onto> {
         let path = &change.path;
         let preserved = match &change.new {
-            Some(new) if new.mode.is_file() => self.preserved_bytes(path, new)?,
+            Some(new) if new.is_file() => self.preserved_bytes(path, new)?,
             _ => None,
         };
         let written =
             |preserved: Option<Vec<u8>>| preserved.map_or(NewBytes::CheckedOut, NewBytes::Bytes);
         let own = match (&change.old, &current.mark) {
             (Some(old), Mark::File(id, _))
-                if old.mode.is_file() && !self.is_checked_out(path, old, *id, current)? =>
+                if old.is_file() && !self.is_checked_out(path, old, *id, current)? =>
             {
                 Some((old, *id))
             }
@@ -564,7 +564,7 @@ impl PartPublisher<'_> {
         preserved: Option<Vec<u8>>,
     ) -> anyhow::Result<NewBytes> {
         // Its undo finds the bytes where those of deleted files are.
-        if !new.mode.is_file() {
+        if !new.is_file() {
             return Ok(NewBytes::CheckedOut);
         }
         let path = &change.path;

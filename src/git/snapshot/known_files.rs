@@ -11,7 +11,8 @@ use gix::objs::tree::EntryKind;
 
 use super::cache::{Cache, CacheOrigin, CachedName, mark};
 use crate::git::ignore::user_index;
-use crate::git::object::{EntryMode, Leaf, TreeId};
+use crate::git::object::id::index_mode;
+use crate::git::object::{Leaf, TreeId};
 use crate::git::paths;
 use crate::git::repository::Repository;
 
@@ -47,7 +48,7 @@ pub fn each_known_file(
             entry.origin == CacheOrigin::Scanned && !cache.basis.stamp.is_racy(&entry.stat);
         add(KnownFile {
             path,
-            mode: EntryMode::from(entry.kind).into(),
+            mode: index_mode(entry.kind),
             id: entry.id,
             stat: if is_sure { entry.stat } else { Stat::default() },
         });
@@ -69,7 +70,7 @@ impl KnownTree {
     pub fn leaves(&self) -> Option<Vec<Leaf>> {
         let mut leaves = Vec::with_capacity(self.0.entry_count());
         each_in(&self.0, 0, &mut Vec::new(), &mut |path, entry| {
-            let mode = entry.kind.into();
+            let mode = entry.kind;
             let (path, id) = (path.to_vec(), entry.id);
             leaves.push(Leaf { path, mode, id });
         })?;

@@ -10,7 +10,6 @@ use gix::index::entry::{Flags, Mode, Stage, Stat};
 use gix::index::{Entry, State};
 
 use crate::git::During;
-use crate::git::object::id::EntryMode;
 
 pub(in crate::git) struct Index {
     /// Empty if the index file does not exist.
@@ -188,7 +187,7 @@ impl<'i> Names<'i> {
             let entry = entry.during("reading a folder of a sparse index")?;
             let file = Tracked {
                 id: entry.id().detach(),
-                mode: EntryMode::from(entry.kind()).into(),
+                mode: entry.mode().into(),
                 stat: Stat::default(),
                 frozen: Some(Frozen::LeftOut),
                 is_settled: true,

@@ -110,7 +110,7 @@ impl<'a> FileWriter<'a> {
         path: &[u8],
         entry: &TreeEntry,
     ) -> anyhow::Result<Option<Stat>> {
-        let Some(user) = self.user.as_ref().filter(|_| entry.mode.is_file()) else {
+        let Some(user) = self.user.as_ref().filter(|_| entry.is_file()) else {
             return Ok(None);
         };
         // An unreadable object counts as small: writing it reports the error.
@@ -128,7 +128,7 @@ impl<'a> FileWriter<'a> {
         };
 
         let keeps_bit = version::abilities(self.repository).executable;
-        let is_executable = entry.mode == EntryMode::Executable && keeps_bit;
+        let is_executable = entry.mode == EntryMode::BlobExecutable && keeps_bit;
         match path_handle::clone_blocks(handle, &source, is_executable) {
             Ok(()) => {}
             Err(error) => {

@@ -15,6 +15,7 @@ use gix::index::{Entry, File, State};
 use crate::git::During;
 use crate::git::diff::{self, TreeChange};
 use crate::git::ignore::user_index;
+use crate::git::object::id::index_mode;
 use crate::git::object::{EntryMode, TreeId};
 use crate::git::repository::Repository;
 use crate::git::snapshot::known_files::{KnownFile, each_known_file};
@@ -118,7 +119,7 @@ pub(super) fn for_tree(
 
 /// Converts a mode; `None` for a tree.
 pub(super) fn mode(mode: EntryMode) -> Option<IndexMode> {
-    (mode != EntryMode::Tree).then(|| mode.into())
+    (mode != EntryMode::Tree).then(|| index_mode(mode))
 }
 
 /// Writes the index of a complete worktree, and the note of its tree.

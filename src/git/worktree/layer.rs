@@ -525,7 +525,7 @@ fn prune_action(
     let tracked = tracked.map(|entry| entry.mode);
     match (entry, tracked) {
         // A nested repository: no change in it was recorded.
-        (_, Some(EntryMode::Gitlink)) => PruneAction::Removed,
+        (_, Some(EntryMode::Commit)) => PruneAction::Removed,
         (LayerEntry::Dir { .. }, Some(EntryMode::Tree)) => PruneAction::Entered,
         (LayerEntry::Dir { .. }, _) if ignored => PruneAction::Retained,
         (LayerEntry::Dir { .. }, _) => PruneAction::Entered,

@@ -283,7 +283,7 @@ pub fn keep_unstored(
     let files: Vec<(&[u8], TreeEntry)> = changes
         .iter()
         .filter_map(|change| Some((change.path.as_slice(), change.new.clone()?)))
-        .filter(|(_, entry)| entry.mode.is_file())
+        .filter(|(_, entry)| entry.is_file())
         .collect();
     if files.is_empty() {
         return Ok(());

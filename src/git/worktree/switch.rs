@@ -292,8 +292,8 @@ impl TargetChecker<'_> {
 /// Returns the tree entry of a file or symlink; `None` for a submodule.
 pub(super) fn tree_entry_of(entry: &IndexEntry) -> Option<TreeEntry> {
     let mode = EntryMode::from(entry.mode.to_tree_entry_mode()?);
-    let is_leaf = mode.is_file() || mode == EntryMode::Link;
-    is_leaf.then_some(TreeEntry { mode, id: entry.id })
+    let entry = TreeEntry { mode, id: entry.id };
+    (entry.is_file() || mode == EntryMode::Link).then_some(entry)
 }
 
 /// Directories below this depth are removed without checking for ignored files: no build is that

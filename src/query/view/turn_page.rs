@@ -174,7 +174,7 @@ impl Parts<'_> {
 
     /// `None` if the artifact is absent. If it is too large or unreadable, `errors` names it.
     fn bytes(&mut self, name: &str, most: u64) -> Option<Vec<u8>> {
-        let is_file = |mode| matches!(mode, EntryMode::File | EntryMode::Executable);
+        let is_file = |mode| matches!(mode, EntryMode::Blob | EntryMode::BlobExecutable);
         let mut leaves = self.leaves.iter();
         let leaf = leaves.find(|leaf| leaf.path == name.as_bytes() && is_file(leaf.mode))?;
         match read_blob_within(self.repository, BlobId::of(leaf.id), most) {
@@ -322,7 +322,7 @@ impl FileView {
         let Some(entry) = entry else {
             return FileView::Absent;
         };
-        if entry.mode == EntryMode::Gitlink {
+        if entry.mode == EntryMode::Commit {
             return FileView::Submodule(entry.id.to_string());
         }
 
@@ -349,11 +349,11 @@ impl FileView {
 
 fn kind(mode: EntryMode) -> &'static str {
     match mode {
-        EntryMode::File => "file",
-        EntryMode::Executable => "executable",
+        EntryMode::Blob => "file",
+        EntryMode::BlobExecutable => "executable",
         EntryMode::Link => "link",
         EntryMode::Tree => "folder",
-        EntryMode::Gitlink => "repository",
+        EntryMode::Commit => "repository",
     }
 }
 

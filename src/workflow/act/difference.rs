@@ -127,7 +127,7 @@ fn take_too_large(
         let mut size = 0;
         for entry in change.old.iter().chain(&change.new) {
             // A gitlink has no blob.
-            if !matches!(entry.mode, EntryMode::Tree | EntryMode::Gitlink) {
+            if !matches!(entry.mode, EntryMode::Tree | EntryMode::Commit) {
                 size = size.max(repository.blob_size(BlobId::of(entry.id))?);
             }
         }

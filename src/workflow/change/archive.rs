@@ -188,7 +188,7 @@ fn spec_trees(
             );
         } else if change.documents.0.contains_key(&path)
             && spec::id_of(&path).is_some()
-            && leaf.mode == EntryMode::File
+            && leaf.mode == EntryMode::Blob
         {
             new.insert(leaf.path, entry);
         }
@@ -228,7 +228,7 @@ fn keep_form(
     before: &TreeEntry,
     after: &mut TreeEntry,
 ) -> anyhow::Result<()> {
-    if !before.mode.is_file() {
+    if !before.is_file() {
         return Ok(());
     }
 

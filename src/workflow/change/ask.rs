@@ -217,7 +217,7 @@ impl OpenChange<'_> {
 
         let included = select_paths(&self.change.documents, &paths);
         let mut remaining = MAX_INPUT_FILES;
-        for leaf in leaves.iter().filter(|leaf| leaf.mode.is_file()) {
+        for leaf in leaves.iter().filter(|leaf| leaf.is_file()) {
             if let Some(path) = included
                 .iter()
                 .find(|path| path.as_bytes() == leaf.path.as_slice())

@@ -430,7 +430,7 @@ impl Collector<'_, '_> {
         }
 
         let body = match leaf.mode {
-            EntryMode::File | EntryMode::Executable => {
+            EntryMode::Blob | EntryMode::BlobExecutable => {
                 let (repository, id) = (&self.project.repository, BlobId::of(leaf.id));
                 match repository.blob_size(id)? {
                     bytes if bytes > self.limit() => ResourceBody::TooLarge { bytes },
@@ -438,7 +438,7 @@ impl Collector<'_, '_> {
                 }
             }
             EntryMode::Link => ResourceBody::Failed("a symbolic link".to_owned()),
-            EntryMode::Gitlink | EntryMode::Tree => {
+            EntryMode::Commit | EntryMode::Tree => {
                 ResourceBody::Failed("a repository of its own".to_owned())
             }
         };

@@ -352,7 +352,7 @@ fn candidates<'a>(
 
     let candidate = |leaf: &'a Leaf| {
         let path = std::str::from_utf8(&leaf.path).ok();
-        let path = path.filter(|_| leaf.mode.is_file())?;
+        let path = path.filter(|_| leaf.is_file())?;
         let path = RepoPath::parse(path).ok()?;
         let is_shown = visible.contains(leaf.path.as_slice())
             && !leaf.path.starts_with(b".teddy/")

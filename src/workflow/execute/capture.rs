@@ -159,7 +159,7 @@ impl<'a> WorktreeCapture<'a> {
         let repository = self.repository();
         let is_link = |entry: &Option<TreeEntry>| {
             let entry = entry.as_ref();
-            entry.is_some_and(|entry| entry.mode == EntryMode::Gitlink)
+            entry.is_some_and(|entry| entry.mode == EntryMode::Commit)
         };
         let mut changed = diff::changes(repository, self.start, self.tree)?;
         changed.retain(|change| is_link(&change.old) || is_link(&change.new));

@@ -165,7 +165,7 @@ fn text_after(planned: &PlannedTurn<'_>, path: &RepoPath) -> anyhow::Result<Opti
 fn small_text(project: &Project, tree: TreeId, path: &str) -> anyhow::Result<Option<String>> {
     let repository = &project.repository;
     let entry = repository.entry(tree, path.as_bytes())?;
-    let Some(entry) = entry.filter(|entry| entry.mode.is_file()) else {
+    let Some(entry) = entry.filter(|entry| entry.is_file()) else {
         return Ok(None);
     };
     let bytes = read::small_blob(repository, BlobId::of(entry.id))?;

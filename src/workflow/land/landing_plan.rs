@@ -552,7 +552,7 @@ fn changes_repository(change: &TreeChange) -> bool {
     entries
         .into_iter()
         .flatten()
-        .any(|entry| entry.mode == EntryMode::Gitlink)
+        .any(|entry| entry.mode == EntryMode::Commit)
 }
 
 /// Of the branch, and of a turn that changes some.
@@ -571,7 +571,7 @@ fn submodule_paths(
         // A gitlink that is committed without `.gitmodules` is intended.
         for change in changes.iter().filter(|change| changes_repository(change)) {
             let entry = project.repository.entry(target.tree, &change.path)?;
-            if entry.is_some_and(|entry| entry.mode == EntryMode::Gitlink) {
+            if entry.is_some_and(|entry| entry.mode == EntryMode::Commit) {
                 registered.insert(change.path.clone());
             }
         }

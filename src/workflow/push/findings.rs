@@ -127,7 +127,7 @@ impl<'a> LeakSearch<'a> {
                 paths: !is_input(&file),
             };
             let (turn, file) = (sent, file.as_str());
-            if leaf.mode.is_file() {
+            if leaf.is_file() {
                 self.blob(BlobId::of(leaf.id), Spot { turn, file, kinds })?;
             }
         }

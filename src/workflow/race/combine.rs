@@ -209,7 +209,7 @@ fn place(
     let mut texts = Vec::new();
     for version in [tree, one.change.after, other.change.after] {
         let entry = repository.entry(version, path)?;
-        let Some(entry) = entry.filter(|entry| entry.mode.is_file()) else {
+        let Some(entry) = entry.filter(|entry| entry.is_file()) else {
             return Ok(format!("both change `{name}`"));
         };
         let bytes = repository.blob(BlobId::of(entry.id))?;

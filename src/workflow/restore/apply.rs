@@ -425,7 +425,7 @@ pub(super) fn find_blocked(
         if !is_new
             || change
                 .new
-                .is_none_or(|entry| entry.mode == EntryMode::Gitlink)
+                .is_none_or(|entry| entry.mode == EntryMode::Commit)
         {
             continue;
         }

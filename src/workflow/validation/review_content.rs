@@ -105,7 +105,7 @@ pub fn read_resource(
 fn read_file(project: &Project, tree: TreeId, path: &str) -> anyhow::Result<ResourceContent> {
     let entry = project.repository.entry(tree, path.as_bytes())?;
     Ok(match entry.as_ref().map(|entry| entry.mode) {
-        Some(EntryMode::File | EntryMode::Executable) => {
+        Some(EntryMode::Blob | EntryMode::BlobExecutable) => {
             if is_large(&project.repository, entry.as_ref())? {
                 return Ok(ResourceContent::Nothing("it is too large to be shown"));
             }
@@ -125,7 +125,7 @@ fn read_file(project: &Project, tree: TreeId, path: &str) -> anyhow::Result<Reso
             )
         }
         Some(EntryMode::Link) => ResourceContent::Nothing("it is a link"),
-        Some(EntryMode::Gitlink) => ResourceContent::Nothing("it is a repository of its own"),
+        Some(EntryMode::Commit) => ResourceContent::Nothing("it is a repository of its own"),
         None => ResourceContent::Nothing("it is not in the snapshot of your files"),
     })
 }

@@ -32,7 +32,7 @@ fn write(repository: &Repository, files: &Files) -> TreeId {
 fn files(pairs: &[(&str, &str)]) -> Files {
     pairs
         .iter()
-        .map(|(path, content)| ((*path).to_owned(), (EntryMode::File, (*content).to_owned())))
+        .map(|(path, content)| ((*path).to_owned(), (EntryMode::Blob, (*content).to_owned())))
         .collect()
 }
 
@@ -237,7 +237,7 @@ impl Random {
         let mut files = Files::new();
         for _ in 0..5 {
             let (path, content) = (self.path(), self.content());
-            put(&mut files, path, (EntryMode::File, content));
+            put(&mut files, path, (EntryMode::Blob, content));
         }
         files
     }
@@ -248,7 +248,7 @@ impl Random {
             let path = self.path();
             let Some((mode, content)) = files.get(&path).cloned() else {
                 let content = self.content();
-                put(&mut files, path, (EntryMode::File, content));
+                put(&mut files, path, (EntryMode::Blob, content));
                 continue;
             };
             match self.below(6) {
@@ -256,10 +256,10 @@ impl Random {
                 1 => drop(files.insert(
                     path,
                     (
-                        if mode == EntryMode::File {
-                            EntryMode::Executable
+                        if mode == EntryMode::Blob {
+                            EntryMode::BlobExecutable
                         } else {
-                            EntryMode::File
+                            EntryMode::Blob
                         },
                         content,
                     ),

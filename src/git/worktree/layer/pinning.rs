@@ -70,7 +70,7 @@ pub fn pin(
     let hidden = Hidden::of(user)?;
     let asked: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
     let mut files = user.entries_at(tree, &asked)?;
-    files.retain(|path, entry| entry.mode.is_file() && !hidden.has(path));
+    files.retain(|path, entry| entry.is_file() && !hidden.has(path));
     if files.is_empty() {
         return Ok(());
     }
@@ -98,7 +98,7 @@ pub fn switch_view(
     view_path: &Path,
 ) -> anyhow::Result<()> {
     let hidden = Hidden::of(user)?;
-    let is_link = |entry: &TreeEntry| entry.mode == EntryMode::Gitlink;
+    let is_link = |entry: &TreeEntry| entry.mode == EntryMode::Commit;
     let mut changes = diff::changes(user, from, to)?;
     changes.retain(|change| {
         let mut entries = change.old.iter().chain(&change.new);

@@ -316,7 +316,7 @@ impl LayerScan<'_> {
         // A directory in place of a file. A nested repository is opaque and stays.
         for path in &names.dirs {
             let entry = recorded.get(path.as_slice());
-            if entry.is_some_and(|it| !matches!(it.mode, EntryMode::Tree | EntryMode::Gitlink)) {
+            if entry.is_some_and(|it| !matches!(it.mode, EntryMode::Tree | EntryMode::Commit)) {
                 edits.insert(path.clone(), None);
             }
         }
