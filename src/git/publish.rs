@@ -351,13 +351,15 @@ impl<'repo> Publisher<'repo> {
     ) -> anyhow::Result<()> {
         let (deletions, writes): (Vec<_>, Vec<_>) =
             (steps.into_iter()).partition(|step| step.change.new.is_none());
-        let flush = self.choose_flush(writes.len());
-        let deferred = self.stage(writes, flush, staged)?;
+        let is_few = writes.len() <= MAX_SINGLE_FLUSHES;
+        let deferred = self.stage(writes, is_few, staged)?;
         if self.must_stop() {
             return Ok(());
         }
         // Before the first swap: a power cut after it must not find an empty file.
-        self.flush_staged(flush, staged)?;
+        if !is_few {
+            self.flush_staged(staged)?;
+        }
         fault::point("publish-prepared")?;
 
         // Deletions come first: a new file can need the name of a deleted directory, or the other
@@ -385,8 +387,7 @@ impl<'repo> Publisher<'repo> {
         }
 
         // The others are flushed already, so these are flushed one by one.
-        let flush = self.choose_flush(0);
-        for step in self.stage(deferred, flush, staged)? {
+        for step in self.stage(deferred, true, staged)? {
             self.conflict(step.change.path, Conflict::Changed);
         }
 
@@ -404,16 +405,17 @@ impl<'repo> Publisher<'repo> {
         Ok(())
     }
 
-    /// Stages new versions. Returns the steps whose directory cannot be created yet.
+    /// Stages new versions, and flushes each if `durable`. Returns the steps whose directory cannot be
+    /// created yet.
     fn stage(
         &mut self,
         steps: Vec<PublishStep>,
-        flush: Flush,
+        durable: bool,
         staged: &mut Vec<Staged>,
     ) -> anyhow::Result<Vec<PublishStep>> {
         let stage = |part: &mut PartPublisher<'_>, step: PublishStep| {
             let path = step.change.path.clone();
-            Ok((path, part.stage(step, flush == Flush::Each)?))
+            Ok((path, part.stage(step, durable)?))
         };
         let (results, outcome) = self.each(steps, |step| Some(&step.change.path), stage)?;
         let mut deferred = Vec::new();
@@ -461,34 +463,15 @@ impl<'repo> Publisher<'repo> {
 // Most turns change a few files, so these and their directories are flushed one by one; more than
 // `MAX_SINGLE_FLUSHES` get one `syncfs`.
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flush {
-    None,
-    /// `fsync` of each file when it is staged.
-    Each,
-    /// One `syncfs` for all files.
-    FileSystem,
-}
-
 /// Above this number of files, or of directories, one `syncfs` replaces the single flushes.
 const MAX_SINGLE_FLUSHES: usize = 8;
 
 const FLUSH_ACTION: &str = "making the files durable";
 
 impl Publisher<'_> {
-    fn choose_flush(&self, count: usize) -> Flush {
-        match (self.guard.durable, count > MAX_SINGLE_FLUSHES) {
-            (false, _) => Flush::None,
-            (true, false) => Flush::Each,
-            (true, true) => Flush::FileSystem,
-        }
-    }
-
-    /// Flushes staged files. Without this, a power cut after a swap can leave empty files.
-    fn flush_staged(&self, flush: Flush, staged: &[Staged]) -> anyhow::Result<()> {
-        if flush != Flush::FileSystem
-            || sync_whole(self.repository.workdir()).context(FLUSH_ACTION)?
-        {
+    /// Flushes many staged files. Without this, a power cut after a swap can leave empty files.
+    fn flush_staged(&self, staged: &[Staged]) -> anyhow::Result<()> {
+        if sync_whole(self.repository.workdir()).context(FLUSH_ACTION)? {
             return Ok(());
         }
         for Staged { file, .. } in staged {
@@ -509,10 +492,6 @@ impl Publisher<'_> {
     /// Flushes the directories of all changed names, including names that an earlier run changed
     /// before it crashed.
     fn flush_names(&self) -> anyhow::Result<()> {
-        if !self.guard.durable {
-            return Ok(());
-        }
-
         let top = &self.part.files.shared.top;
         let is_away = flush_displaced_dir(self.repository).context(FLUSH_ACTION)?;
         if let Some(dirs) = &self.dirs

@@ -409,8 +409,7 @@ pub fn guard(operation: &str, overlap: OverlapRule) -> Guard {
     Guard {
         operation: operation.to_owned(),
         overlap,
-        durable: true,
-        ..Guard::default()
+        overwrite: false,
     }
 }
 

@@ -29,12 +29,8 @@ use crate::text::transplant::keeps_own_lines;
 pub struct Guard {
     /// Part of each temporary name; letters, digits and `-` only.
     pub operation: String,
-    /// Files and directories that no snapshot includes. They are never changed.
-    pub untouchable: BTreeSet<Vec<u8>>,
     /// What to do if a path differs from the old tree.
     pub overlap: OverlapRule,
-    /// Whether the result must survive a power cut once `publish` returns.
-    pub durable: bool,
     /// Whether a change that does not fit the bytes on disk replaces them; they are kept in
     /// `undo/replaced`.
     pub overwrite: bool,
@@ -131,11 +127,6 @@ impl<'repo> PartPublisher<'repo> {
             } else {
                 PathVerdict::Conflict(Conflict::Changed)
             });
-        }
-
-        let is_untouchable = |path: &[u8]| self.guard.untouchable.contains(path);
-        if is_untouchable(path) || parent_dirs(path).any(is_untouchable) {
-            return Ok(PathVerdict::Conflict(Conflict::Changed));
         }
 
         let handle = match self.files.walk(path, IfMissing::Stop)? {

@@ -367,24 +367,6 @@ fn a_folder_keeps_what_is_ignored_when_its_files_go() {
 }
 
 #[test]
-fn an_uncaptured_path_is_not_touched() {
-    let repo = TestRepo::new();
-    let (from, to) = trees(&repo, |r| r.write("a", "1"), |r| r.write("big/file", "2"));
-    let untouchable = [b"big".to_vec()].into_iter().collect();
-    let published = publish::publish(
-        &repo.open(),
-        from,
-        to,
-        &Guard {
-            untouchable,
-            ..guard(OverlapRule::Stop)
-        },
-    )
-    .unwrap();
-    assert_eq!(text(&published.conflict_paths()), ["big/file"]);
-}
-
-#[test]
 fn permissions_are_kept() {
     let repo = TestRepo::new();
     let (from, to) = trees(
