@@ -5,8 +5,7 @@
 //! the `.keep` file is removed. To limit the number of packs, a new pack absorbs older ones
 //! ([`merge_packs`]).
 
-use std::cell::OnceCell;
-use std::cmp::Ordering;
+use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +13,6 @@ use std::time::Duration;
 
 use gix::ObjectId;
 use gix::objs::Kind;
-use gix::objs::tree::EntryRef;
 use gix_pack::index::File as Index;
 
 use crate::git::During as _;
@@ -24,7 +22,7 @@ use crate::git::keep::pack::private_blobs::{self, private_packs};
 use crate::git::keep::pack::{LIST, Pack, deflated, deflated_delta, is_own, keep};
 use crate::git::object::id::TagId;
 use crate::git::object::large::{self, Stored};
-use crate::git::object::tree::{RawEntries, StoredTree};
+use crate::git::object::tree::StoredTree;
 use crate::git::object::writer;
 use crate::git::object::writer::NewObject;
 use crate::git::object::{Commit, CommitId, TreeId, absent};
@@ -489,39 +487,44 @@ pub fn find_new_objects(
         };
 
         new_objects.present.push(tree);
-        let mut cursors: Vec<_> = complete
+        // Read on first use. One that cannot be read, as in a partial clone, counts as empty.
+        let read = |id| move || repository.stored_tree_if_present(id).ok().flatten();
+        let others: Vec<_> = complete
             .into_iter()
-            .map(|base| TreeCursor::new(repository, base))
+            .map(|id| LazyCell::new(read(id)))
             .collect();
+        let first = others.first().and_then(|other| other.as_ref());
+        let mut next = first.map(|first| first.entries());
 
         let mut entries = entries.entries();
         while let Some(raw) = entries.peek()? {
             entries.pass(Some(raw));
             // Nearly all entries of a large directory equal those of the first other tree.
-            if cursors
-                .first_mut()
-                .is_some_and(|cursor| cursor.skip_equal(raw))
-            {
+            if next.as_mut().is_some_and(|next| next.skip(raw)) {
                 continue;
             }
             let entry = entries.decoded(raw)?;
-            let is_new_file = !entry.mode.is_tree() && new.contains(entry.oid);
-            let searched = if is_new_file { 1 } else { cursors.len() };
-            let others = cursors.iter_mut().take(searched).skip(1);
-            if others.into_iter().any(|cursor| cursor.skip_equal(raw)) {
-                continue;
+            let (oid, is_tree) = (entry.oid.to_owned(), entry.mode.is_tree());
+            let is_new_file = !is_tree && new.contains(&oid);
+            let searched = if is_new_file { 1 } else { others.len() };
+            let mut before = Vec::new();
+            for (number, other) in others.iter().take(searched).enumerate() {
+                let found = other
+                    .as_ref()
+                    .map(|other| other.bisect_rest(entry.filename));
+                let Some(Ok(Some((same, rest)))) = found else {
+                    continue;
+                };
+                before.extend((same.mode.is_tree() == is_tree).then(|| same.oid.to_owned()));
+                if number == 0 {
+                    next = Some(rest);
+                }
             }
-            let before: Vec<_> = cursors
-                .iter_mut()
-                .take(searched)
-                .filter_map(|cursor| cursor.find_same_name(&entry))
-                .collect();
-            let oid = entry.oid.to_owned();
             if before.contains(&oid) || entry.mode.is_commit() {
                 continue;
             }
 
-            if entry.mode.is_tree() {
+            if is_tree {
                 pairs.push((oid, before));
             } else {
                 new_objects.present.push(oid);
@@ -530,64 +533,6 @@ pub fn find_new_objects(
     }
 
     Ok(new_objects)
-}
-
-/// Iterates over a tree in step with another one. Both are in git's order, so even a large
-/// directory is read once, and only when needed.
-struct TreeCursor<'r> {
-    repository: &'r Repository,
-    id: ObjectId,
-    /// `None` if the tree is unreadable, for example in a partial clone. It then counts as empty.
-    tree: OnceCell<Option<Arc<StoredTree>>>,
-    /// Number of bytes already passed.
-    passed: usize,
-}
-
-impl<'r> TreeCursor<'r> {
-    fn new(repository: &'r Repository, id: ObjectId) -> TreeCursor<'r> {
-        TreeCursor {
-            repository,
-            id,
-            tree: OnceCell::new(),
-            passed: 0,
-        }
-    }
-
-    fn entries(&self) -> Option<RawEntries<'_>> {
-        let read = || {
-            self.repository
-                .stored_tree_if_present(self.id)
-                .ok()
-                .flatten()
-        };
-        let tree = self.tree.get_or_init(read).as_ref()?;
-        Some(tree.entries_from(self.passed))
-    }
-
-    /// Skips the next entry if it equals `raw`.
-    fn skip_equal(&mut self, raw: &[u8]) -> bool {
-        let is_next = self.entries().is_some_and(|entries| entries.is_next(raw));
-        self.passed += if is_next { raw.len() } else { 0 };
-        is_next
-    }
-
-    /// Returns the object with the name of the other tree's next entry, if both are directories or
-    /// neither is.
-    fn find_same_name(&mut self, entry: &EntryRef<'_>) -> Option<ObjectId> {
-        loop {
-            let entries = self.entries()?;
-            let raw = entries.peek().ok()??;
-            let candidate = entries.decoded(raw).ok()?;
-            let (order, id, length) = (candidate.cmp(entry), candidate.oid.to_owned(), raw.len());
-            if order == Ordering::Greater {
-                return None;
-            }
-            self.passed += length;
-            if order == Ordering::Equal {
-                return Some(id);
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -134,7 +134,7 @@ impl StoredTree {
         self.entries_from(0)
     }
 
-    pub(in crate::git) fn entries_from(&self, start: usize) -> RawEntries<'_> {
+    fn entries_from(&self, start: usize) -> RawEntries<'_> {
         RawEntries {
             remaining: &self.data[start..],
             id: self.id,
@@ -159,12 +159,24 @@ impl StoredTree {
     /// Like [`StoredTree::find`], but by binary search, for several lookups. The entries must be in
     /// git's order.
     pub(in crate::git) fn bisect(&self, name: &[u8]) -> anyhow::Result<Option<EntryRef<'_>>> {
+        Ok(self.bisect_rest(name)?.map(|(entry, _)| entry))
+    }
+
+    /// Like [`StoredTree::bisect`], but also returns the entries after it.
+    pub(in crate::git) fn bisect_rest(
+        &self,
+        name: &[u8],
+    ) -> anyhow::Result<Option<(EntryRef<'_>, RawEntries<'_>)>> {
         let Some(start) = self.start_of(name)? else {
             return Ok(None);
         };
-        let entries = self.entries_from(start);
-        let raw = entries.peek()?;
-        raw.map(|raw| entries.decoded(raw)).transpose()
+        let mut entries = self.entries_from(start);
+        let Some(raw) = entries.peek()? else {
+            return Ok(None);
+        };
+        let entry = entries.decoded(raw)?;
+        entries.pass(Some(raw));
+        Ok(Some((entry, entries)))
     }
 
     /// Returns a copy in which the entries with these names, in any order, have other modes and
@@ -271,8 +283,11 @@ impl<'t> RawEntries<'t> {
             .map(Some)
     }
 
-    pub(in crate::git) fn is_next(&self, raw: &[u8]) -> bool {
-        self.remaining.starts_with(raw)
+    /// Passes the next entry if it equals `raw`. Returns whether it did.
+    pub(in crate::git) fn skip(&mut self, raw: &[u8]) -> bool {
+        let tail = self.remaining.strip_prefix(raw);
+        self.remaining = tail.unwrap_or(self.remaining);
+        tail.is_some()
     }
 
     pub(in crate::git) fn pass(&mut self, raw: Option<&[u8]>) {
