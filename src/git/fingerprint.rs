@@ -105,7 +105,7 @@ pub fn take_fingerprint(repository: &Repository) -> anyhow::Result<Fingerprint> 
 
 /// Adds every ref except TeDDy's, loose or packed.
 fn add_refs(repository: &Repository, parts: &mut BTreeMap<String, [u8; 32]>) -> anyhow::Result<()> {
-    let all = repository.refs.all()?;
+    let all = repository.refs.all("refs/")?;
     for (name, target) in all.refs {
         let name = name.as_bstr().to_string();
         if !name.starts_with(TEDDY_PREFIX) {

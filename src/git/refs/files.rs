@@ -22,7 +22,7 @@ use gix::refs::{FullName, Target};
 use self::direct::Direct;
 pub(in crate::git) use self::direct::FileRefs;
 
-use super::store::{All, Expected, HeadTarget, MoveError, RefMove, RefStore, Reference};
+use super::store::{All, Expected, HeadTarget, MoveError, RefMove, RefStore};
 use crate::git::During as _;
 use crate::git::object::absent;
 use crate::git::object::id::CommitId;
@@ -178,42 +178,19 @@ impl RefStore for FileRefs {
         }
     }
 
-    fn list(&self, prefix: &str) -> anyhow::Result<Vec<Reference>> {
+    fn all(&self, prefix: &str) -> anyhow::Result<All> {
         self.refuse_endless_below(prefix)?;
         let platform = self.gix.references().during("listing refs")?;
-        let mut references = Vec::new();
+        let mut all = All::default();
         for reference in platform.prefixed(prefix).during("listing refs")? {
-            let Ok(reference) = reference else {
+            let Ok(found) = reference else {
                 // A damaged ref is left out; one that cannot be read is not damaged.
                 self.refuse_unreadable(prefix)?;
+                all.damaged = all.damaged.saturating_add(1);
                 continue;
             };
-            if let Some(id) = reference.target().try_id() {
-                references.push(Reference {
-                    name: reference.name().as_bstr().to_string(),
-                    target: CommitId(id.to_owned()),
-                });
-            }
-        }
-
-        references.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(references)
-    }
-
-    fn all(&self) -> anyhow::Result<All> {
-        self.refuse_endless_below("refs/")?;
-        let platform = self.gix.references().during("listing refs")?;
-        let mut all = All::default();
-        for reference in platform.all().during("listing refs")? {
-            match reference {
-                Ok(found) => all
-                    .refs
-                    .push((found.name().to_owned(), found.target().into_owned())),
-                Err(_) => {
-                    self.refuse_unreadable("refs/")?;
-                    all.damaged = all.damaged.saturating_add(1);
-                }
-            }
+            let target = found.target().into_owned();
+            all.refs.push((found.name().to_owned(), target));
         }
 
         Ok(all)

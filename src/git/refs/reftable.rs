@@ -24,7 +24,7 @@ use gix::refs::{FullName, Target};
 use self::tables::TableLists;
 
 use super::store::{
-    All, Expected, HeadTarget, MoveError, RefMove, RefStore, Reference, TEDDY_PREFIX,
+    All, Expected, HeadTarget, MoveError, RefMove, RefStore, TEDDY_PREFIX,
 };
 use crate::git::During as _;
 use crate::git::command::git_in;
@@ -189,37 +189,25 @@ impl RefStore for Reftable {
         Ok(direct.map(|(id, _)| CommitId(id)))
     }
 
-    fn list(&self, prefix: &str) -> anyhow::Result<Vec<Reference>> {
-        let reference = |name: String, id| Reference {
-            name,
-            target: CommitId(id),
-        };
-        if prefix.starts_with(TEDDY_PREFIX) {
+    fn all(&self, prefix: &str) -> anyhow::Result<All> {
+        let refs = if prefix.starts_with(TEDDY_PREFIX) {
             let table_refs = self.load()?;
             let from_here = table_refs.refs.range(prefix.to_owned()..);
             let matching = from_here.take_while(|(name, _)| name.starts_with(prefix));
-            return Ok(matching
-                .map(|(name, id)| reference(name.clone(), *id))
-                .collect());
-        }
-
-        let direct = self.listed(&[prefix])?.into_iter();
-        let direct = direct.filter(|(.., target)| target.is_none());
-        Ok(direct
-            .map(|(name, id, _)| reference(name.as_bstr().to_string(), id))
-            .collect())
-    }
-
-    fn all(&self) -> anyhow::Result<All> {
-        let listed = self.listed(&[])?.into_iter();
-        let refs = listed.map(|(name, id, target)| {
-            let target = target.map_or(Target::Object(id), Target::Symbolic);
-            (name, target)
-        });
-        Ok(All {
-            refs: refs.collect(),
-            damaged: 0,
-        })
+            let refs = matching.map(|(name, id)| {
+                let name = full_name(name.as_bytes().as_bstr())?;
+                Ok((name, Target::Object(*id)))
+            });
+            refs.collect::<anyhow::Result<_>>()?
+        } else {
+            let listed = self.listed(&[prefix])?.into_iter();
+            let refs = listed.map(|(name, id, target)| {
+                let target = target.map_or(Target::Object(id), Target::Symbolic);
+                (name, target)
+            });
+            refs.collect()
+        };
+        Ok(All { refs, damaged: 0 })
     }
 
     fn head(&self) -> anyhow::Result<HeadTarget> {

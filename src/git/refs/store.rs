@@ -135,11 +135,23 @@ pub(in crate::git) trait RefStore {
     /// symbolic.
     fn read_unpeeled(&self, name: &str) -> anyhow::Result<Option<CommitId>>;
 
+    /// Returns all refs below a prefix such as `refs/`, in any order.
+    fn all(&self, prefix: &str) -> anyhow::Result<All>;
+
     /// Returns the refs below a prefix that are not symbolic, sorted by name. Leaves out damaged
     /// refs.
-    fn list(&self, prefix: &str) -> anyhow::Result<Vec<Reference>>;
-
-    fn all(&self) -> anyhow::Result<All>;
+    fn list(&self, prefix: &str) -> anyhow::Result<Vec<Reference>> {
+        let refs = self.all(prefix)?.refs.into_iter();
+        let direct = refs.filter_map(|(name, target)| {
+            Some(Reference {
+                name: name.as_bstr().to_string(),
+                target: CommitId(target.try_into_id().ok()?),
+            })
+        });
+        let mut references: Vec<Reference> = direct.collect();
+        references.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(references)
+    }
 
     fn head(&self) -> anyhow::Result<HeadTarget>;
 

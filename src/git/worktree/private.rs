@@ -280,7 +280,7 @@ struct CopiedRefs {
 /// Copies the user's refs. Unreadable refs are left out.
 fn copy_refs(user: &Repository) -> anyhow::Result<CopiedRefs> {
     let (mut direct, mut symbolic) = (Vec::new(), Vec::new());
-    for (name, target) in user.refs.all()?.refs {
+    for (name, target) in user.refs.all("refs/")?.refs {
         let name = name.as_bstr();
         if EXCLUDED_REFS.iter().any(|start| name.starts_with(start)) {
             continue;
