@@ -95,14 +95,14 @@ pub fn apply(repository: &Repository, moves: &[RefMove<'_>], log: &str) -> Resul
 /// Deletes a ref, packed or not, by compare-and-swap. Fails with [`MoveError::Moved`] if it
 /// changed.
 pub fn delete(repository: &Repository, name: &str, expected: Expected) -> Result<(), MoveError> {
-    repository.refs.delete(name, expected)
+    repository.refs.delete(&[name], expected)
 }
 
 /// Deletes refs in one transaction, whatever they point at.
 pub fn delete_all(repository: &Repository, names: &[&str]) -> anyhow::Result<()> {
     match names {
         [] => Ok(()),
-        names => repository.refs.delete_all(names),
+        names => Ok(repository.refs.delete(names, Expected::Any)?),
     }
 }
 

@@ -263,28 +263,13 @@ impl RefStore for FileRefs {
         Ok(())
     }
 
-    fn delete_all(&self, names: &[&str]) -> anyhow::Result<()> {
-        let edits = names.iter().map(|name| deletion(name, Expected::Any));
+    fn delete(&self, names: &[&str], expected: Expected) -> Result<(), MoveError> {
+        let edits = names.iter().map(|name| deletion(name, expected));
         let edits = edits.collect::<anyhow::Result<Vec<_>>>()?;
-        self.gix.edit_references(edits).during("deleting refs")?;
-        Ok(())
-    }
-
-    fn delete(&self, name: &str, expected: Expected) -> Result<(), MoveError> {
-        let Err(error) = self.gix.edit_reference(deletion(name, expected)?) else {
-            return Ok(());
-        };
-
-        let now = self.read_unpeeled(name).ok().flatten();
-        if matches!(expected, Expected::At(commit) if now != Some(commit)) {
-            return Err(MoveError::Moved {
-                name: name.to_owned(),
-            });
+        match self.gix.edit_references(edits) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.delete_error(names, expected, anyhow::anyhow!("{error:#}"))),
         }
-
-        Err(MoveError::Store(
-            anyhow::anyhow!("{error:#}").context(format!("cannot delete `{name}`")),
-        ))
     }
 
     /// Leaves a packed ref alone. Deleting only its file would reactivate the packed id, which is

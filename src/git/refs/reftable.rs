@@ -23,9 +23,7 @@ use gix::refs::{FullName, Target};
 
 use self::tables::TableLists;
 
-use super::store::{
-    All, Expected, HeadTarget, MoveError, RefMove, RefStore, TEDDY_PREFIX,
-};
+use super::store::{All, Expected, HeadTarget, MoveError, RefMove, RefStore, TEDDY_PREFIX};
 use crate::git::During as _;
 use crate::git::command::git_in;
 use crate::git::object::absent;
@@ -252,32 +250,18 @@ impl RefStore for Reftable {
         Err(error.context(format!("cannot write {names}")).into())
     }
 
-    fn delete_all(&self, names: &[&str]) -> anyhow::Result<()> {
-        let script = delete_script(names, Expected::Any)?;
-        transact(self, &script, "teddy: delete").context("cannot delete refs")?;
+    fn delete(&self, names: &[&str], expected: Expected) -> Result<(), MoveError> {
+        let script = delete_script(names, expected)?;
+        if let Err(error) = transact(self, &script, "teddy: delete") {
+            return Err(self.delete_error(names, expected, error));
+        }
         self.note(names.iter().map(|name| (*name, None)));
         Ok(())
     }
 
-    fn delete(&self, name: &str, expected: Expected) -> Result<(), MoveError> {
-        let script = delete_script(&[name], expected)?;
-        let Err(error) = transact(self, &script, "teddy: delete") else {
-            self.note([(name, None)]);
-            return Ok(());
-        };
-
-        if !expected.is_met(self.read_unpeeled(name).ok().flatten()) {
-            return Err(MoveError::Moved {
-                name: name.to_owned(),
-            });
-        }
-
-        Err(error.context(format!("cannot delete `{name}`")).into())
-    }
-
     /// Same as a deletion: all refs share one lock anyway.
     fn discard(&self, name: &str) -> anyhow::Result<bool> {
-        self.delete(name, Expected::Any)?;
+        self.delete(&[name], Expected::Any)?;
         Ok(true)
     }
 
@@ -313,7 +297,7 @@ impl RefStore for Reftable {
     ) -> anyhow::Result<()> {
         self.back_up(name, backup_dir)?;
         let Some(to) = commit else {
-            return Ok(self.delete(name, Expected::Any)?);
+            return Ok(self.delete(&[name], Expected::Any)?);
         };
         let expected = Expected::Any;
         self.apply(&[RefMove { name, expected, to }], "teddy: repair")?;

@@ -6,10 +6,14 @@ use std::time::{Duration, Instant};
 use gix::refs::{FullName, Target};
 
 use crate::git::object::id::CommitId;
+use crate::text::first_names;
 use crate::text::shell_word::shell_word;
 
 const BRANCHES: &str = "refs/heads/";
 pub(in crate::git) const TEDDY_PREFIX: &str = "refs/teddy/";
+
+/// Number of refs that an error names.
+const MAX_NAMED_REFS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
@@ -160,10 +164,20 @@ pub(in crate::git) trait RefStore {
     /// Updates all refs, or none, and logs each.
     fn apply(&self, moves: &[RefMove<'_>], log: &str) -> Result<(), MoveError>;
 
-    fn delete(&self, name: &str, expected: Expected) -> Result<(), MoveError>;
+    /// Deletes refs in one transaction.
+    fn delete(&self, names: &[&str], expected: Expected) -> Result<(), MoveError>;
 
-    /// Deletes refs in one transaction, whatever they point at.
-    fn delete_all(&self, names: &[&str]) -> anyhow::Result<()>;
+    /// Explains why refs were not deleted: one of them has moved, or `error`.
+    fn delete_error(&self, names: &[&str], expected: Expected, error: anyhow::Error) -> MoveError {
+        let is_moved = |name: &&&str| !expected.is_met(self.read_unpeeled(name).ok().flatten());
+        if let Some(name) = names.iter().find(is_moved) {
+            let name = (*name).to_owned();
+            return MoveError::Moved { name };
+        }
+        let quoted = names.iter().map(|name| format!("`{name}`"));
+        let names = first_names(quoted, MAX_NAMED_REFS);
+        error.context(format!("cannot delete {names}")).into()
+    }
 
     /// Deletes a ref unless that needs a lock file of git's own, which a crash would leave behind
     /// forever. Returns `false` then.

@@ -64,7 +64,7 @@ impl FileRefs {
         let packed = self.list(TEDDY_PREFIX)?;
         let is_broken = |other: &&Reference| other.name == name && !is_there(other.target);
         if packed.iter().any(|other| is_broken(&other)) {
-            self.delete(name, Expected::Any)?;
+            self.delete(&[name], Expected::Any)?;
         }
 
         Ok(())
