@@ -146,7 +146,6 @@ pub fn protect_commits(
 
         let keep = pack.finish(repository)?;
         writer::discard_staged(repository);
-        replaced.retain(|old| *old != keep.with_extension(""));
         keeps.push(keep);
     }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -25,39 +24,17 @@ const KEEP: &str = "teddy ";
 const MAX_RETRIES: u32 = 20;
 const RETRY_DELAY: Duration = Duration::from_millis(2);
 
-/// Creates and locks a `.keep` file, and records it for this process.
+/// Creates a `.keep` file that is locked before it has its name, and records it for this process. No
+/// file of this name exists, because packs have unique names.
 pub(super) fn claim(repository: &Repository, keep: &Path) -> anyhow::Result<()> {
-    let lock = sign(keep).context("keeping a pack")?;
-    own::add(&repository.common, keep, lock);
-    Ok(())
-}
-
-/// Creates a `.keep` file that is locked before it has its name. An existing one is shared.
-fn sign(keep: &Path) -> std::io::Result<File> {
-    loop {
+    let claim = || -> std::io::Result<File> {
         let mut new = super::temporary(keep.parent().unwrap_or(keep))?;
         new.write_all(format!("{KEEP}{}\n", std::process::id()).as_bytes())?;
-        let opened = match new.persist_noclobber(keep) {
-            Ok(file) => return Ok(file),
-            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => open_regular(keep),
-            Err(error) => return Err(error.error),
-        };
-
-        match opened {
-            Ok(file) => {
-                lock(&file)?;
-                // Its owner can have deleted it before we locked it.
-                if keep.metadata().is_ok_and(|on_disk| {
-                    file.metadata()
-                        .is_ok_and(|open| open.ino() == on_disk.ino())
-                }) {
-                    return Ok(file);
-                }
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-    }
+        Ok(new.persist_noclobber(keep)?)
+    };
+    let lock = claim().context("keeping a pack")?;
+    own::add(&repository.common, keep, lock);
+    Ok(())
 }
 
 /// Takes a shared lock, which says that this process needs the file. Removing the file takes an
@@ -79,8 +56,8 @@ pub fn release(keep: &Path) -> anyhow::Result<()> {
         if remove_unneeded(keep).context("releasing a pack")? || !keep.exists() {
             break;
         }
-        // Either another process shares the lock, or a child between fork and exec, which has our
-        // descriptors for a moment.
+        // Either another process asks the same, or a child between fork and exec has our descriptors
+        // for a moment.
         std::thread::sleep(RETRY_DELAY);
     }
 
