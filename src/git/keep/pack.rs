@@ -324,7 +324,7 @@ impl Pack {
             return Ok(private_keep);
         }
         let keep = self.seal(repository)?.finish(repository)?;
-        own::tie(&keep, &private_keep);
+        own::tie(&keep, private_keep);
         Ok(keep)
     }
 

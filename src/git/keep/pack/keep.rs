@@ -48,10 +48,9 @@ pub(super) fn lock(file: &File) -> std::io::Result<()> {
 
 /// Removes the `.keep` file, now that a ref reaches the objects, so `git gc` can repack them.
 pub fn release(keep: &Path) -> anyhow::Result<()> {
-    if let Some(private) = own::take_tied(keep) {
+    if let Some(private) = own::remove(keep) {
         release(&private)?;
     }
-    own::remove(keep);
     for _ in 0..MAX_RETRIES {
         if remove_unneeded(keep).context("releasing a pack")? || !keep.exists() {
             break;

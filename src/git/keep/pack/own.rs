@@ -11,14 +11,13 @@ static OWN: Mutex<BTreeMap<OsString, KeptPack>> = Mutex::new(BTreeMap::new());
 /// Number of open handles by git directory.
 static HANDLES: Mutex<BTreeMap<PathBuf, usize>> = Mutex::new(BTreeMap::new());
 
-/// For the `.keep` file of a pack, that of the pack with its private blobs.
-static TIED: Mutex<BTreeMap<PathBuf, PathBuf>> = Mutex::new(BTreeMap::new());
-
 struct KeptPack {
     common: PathBuf,
     /// The open, locked `.keep` file. A process id alone is not enough: it is reused, and means
     /// nothing in another container. The lock ends with the process.
     _lock: File,
+    /// The `.keep` file of the pack with its private blobs. Both are released together.
+    private: Option<PathBuf>,
 }
 
 /// A handle of a repository. When the last one is dropped, all packs that this process protects
@@ -54,26 +53,23 @@ pub(super) fn add(common: &Path, keep: &Path, lock: File) {
     let pack = KeptPack {
         common: common.to_owned(),
         _lock: lock,
+        private: None,
     };
     lock_own().extend(keep.file_name().map(|name| (name.to_owned(), pack)));
 }
 
-/// Forgets a `.keep` file, which releases its lock.
-pub(super) fn remove(keep: &Path) {
-    keep.file_name().map(|name| lock_own().remove(name));
+/// Forgets a `.keep` file, which releases its lock, and returns that of its private blobs.
+pub(super) fn remove(keep: &Path) -> Option<PathBuf> {
+    lock_own().remove(keep.file_name()?)?.private
 }
 
-/// Ties the pack with private blobs to the other one, so both are released together.
-pub(super) fn tie(keep: &Path, private: &Path) {
-    lock_tied().insert(keep.to_owned(), private.to_owned());
-}
-
-pub(super) fn take_tied(keep: &Path) -> Option<PathBuf> {
-    lock_tied().remove(keep)
-}
-
-fn lock_tied() -> MutexGuard<'static, BTreeMap<PathBuf, PathBuf>> {
-    TIED.lock().expect("nothing panics with the lock")
+/// Ties the pack with private blobs to the other one.
+pub(super) fn tie(keep: &Path, private: PathBuf) {
+    let mut own = lock_own();
+    let pack = keep.file_name().and_then(|name| own.get_mut(name));
+    if let Some(pack) = pack {
+        pack.private = Some(private);
+    }
 }
 
 pub(in crate::git) fn is_own(keep: &Path) -> bool {
