@@ -42,7 +42,7 @@ pub mod sparse;
 pub(in crate::git) mod stat;
 pub mod submodules;
 mod user_git;
-pub(in crate::git) mod version;
+pub mod version;
 pub mod worktree;
 
 use std::io::ErrorKind;

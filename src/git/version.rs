@@ -11,9 +11,9 @@ use crate::git::object::large::Stored;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 
 /// The files of a tree, as a checkout would write them.
-pub(in crate::git) struct TreeVersion<'repo> {
+pub struct TreeVersion<'repo> {
     repository: &'repo Repository,
-    filter: Filter<'repo>,
+    pub(in crate::git) filter: Filter<'repo>,
     abilities: Abilities,
 }
 
@@ -48,7 +48,7 @@ pub(in crate::git) struct Abilities {
 }
 
 /// Loads the filters that a checkout of these paths needs.
-pub(in crate::git) fn tree_version<'a>(
+pub fn tree_version<'a>(
     repository: &Repository,
     tree: TreeId,
     paths: impl Iterator<Item = &'a [u8]>,
@@ -159,9 +159,17 @@ impl TreeVersion<'_> {
         }
     }
 
-    /// Returns `true` if a checkout writes the blobs of a path without conversion.
-    pub(in crate::git) fn is_as_stored(&mut self, path: &[u8]) -> anyhow::Result<bool> {
-        self.filter.keeps(path)
+    /// Returns the content of an entry; for a symlink, its target.
+    pub fn bytes(&mut self, path: &[u8], entry: &TreeEntry) -> anyhow::Result<Vec<u8>> {
+        match entry.is_file() {
+            true => self.checked_out(path, entry),
+            false => self.repository.blob(BlobId(entry.id)),
+        }
+    }
+
+    /// Returns what git would store for a file with this content on disk.
+    pub fn stored(&mut self, path: &[u8], bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
+        self.filter.stored(path, bytes)
     }
 
     pub(in crate::git) fn checked_out(
@@ -209,16 +217,6 @@ impl TreeVersion<'_> {
         Ok(self.repository.blob_id(&stored)?.0 == entry.id)
     }
 
-    pub(in crate::git) fn apply_to_disk(
-        &mut self,
-        path: &[u8],
-        versions: [&[u8]; 2],
-        disk: &[u8],
-        new: &TreeEntry,
-    ) -> anyhow::Result<Option<Vec<u8>>> {
-        self.filter.apply_to_disk(path, versions, disk, new.id)
-    }
-
     pub(in crate::git) fn contents_of(
         &self,
         bytes: Vec<u8>,
@@ -247,7 +245,7 @@ impl TreeVersion<'_> {
             "{}: it is not a file",
             during()
         );
-        let source = match self.stored(path, entry)? {
+        let source = match self.find_large(path, entry)? {
             Some(stored) => ByteSource::Stored(stored),
             None => {
                 let blob = self.repository.blob(BlobId(entry.id))?;
@@ -279,7 +277,7 @@ impl TreeVersion<'_> {
     }
 
     /// Returns the blob if it is large and a checkout writes it without conversion.
-    fn stored(&mut self, path: &[u8], entry: &TreeEntry) -> anyhow::Result<Option<Stored>> {
+    fn find_large(&mut self, path: &[u8], entry: &TreeEntry) -> anyhow::Result<Option<Stored>> {
         if entry.mode == EntryMode::Link {
             return Ok(None);
         }

@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use crate::git::merge::{Merged, merge_in_memory};
 use crate::git::object::batch::begin_memory_batch;
-use crate::git::object::read::CheckedOut;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::refs;
 use crate::git::repository::Repository;
+use crate::git::version::tree_version;
 use crate::host::interrupt;
 use crate::project::Project;
 use crate::query::history::{NotCompared, PlanOverlap};
@@ -237,7 +237,7 @@ impl PlanChange {
 
         let run = dry_run_at(project, tip, draft, base, Beside::Nothing)?;
         let paths = run.files.keys().map(String::as_bytes);
-        let mut stored = CheckedOut::of(repository, base, paths)?;
+        let mut stored = tree_version(repository, base, paths)?;
         let batch = begin_memory_batch(repository);
         let (mut edits, mut skipped) = (BTreeMap::new(), Vec::new());
         let (mut remaining, mut lines) = (MAX_PLAN, MAX_LINES);

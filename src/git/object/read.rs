@@ -57,34 +57,3 @@ pub fn marked_generated<'p>(
     }
     Ok(marked)
 }
-
-/// Reads files of a tree as a checkout would write them, with line endings and filters applied.
-pub struct CheckedOut<'r> {
-    repository: &'r Repository,
-    filter: filter::Filter<'r>,
-}
-
-impl<'r> CheckedOut<'r> {
-    pub fn of<'p>(
-        repository: &'r Repository,
-        tree: TreeId,
-        paths: impl Iterator<Item = &'p [u8]>,
-    ) -> anyhow::Result<CheckedOut<'r>> {
-        let filter = filter::open_filter(repository, tree, paths)?;
-        Ok(CheckedOut { repository, filter })
-    }
-
-    /// Returns the content of an entry; for a symlink, its target.
-    pub fn bytes(&mut self, path: &[u8], entry: &TreeEntry) -> anyhow::Result<Vec<u8>> {
-        let blob = self.repository.blob(BlobId::of(entry.id))?;
-        match entry.is_file() {
-            true => self.filter.smudge(path, blob),
-            false => Ok(blob),
-        }
-    }
-
-    /// Returns what git would store for a file with this content on disk.
-    pub fn stored(&mut self, path: &[u8], bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
-        self.filter.stored(path, bytes)
-    }
-}

@@ -575,7 +575,8 @@ impl PartPublisher<'_> {
         {
             return Ok(NewBytes::Bytes(preserved));
         }
-        let applied = self.new.apply_to_disk(path, [&base, &target], disk, new)?;
+        let filter = &mut self.new.filter;
+        let applied = filter.apply_to_disk(path, [&base, &target], disk, new.id)?;
         Ok(applied.map_or(NewBytes::Unfit, NewBytes::Bytes))
     }
 }

@@ -313,7 +313,7 @@ fn read_unstored(
     };
     let size = repository.blob_size(BlobId::of(entry.id))?;
     // Without a filter, only other line endings make a difference, and those have another length.
-    if version.is_as_stored(path)? && metadata.size == size {
+    if version.filter.keeps(path)? && metadata.size == size {
         return Ok(None);
     }
     let Ok(bytes) = root.read(file, LARGE) else {

@@ -12,9 +12,9 @@ use anyhow::Context as _;
 
 use super::WorktreeEnv;
 use crate::git::diff::{self, TreeChange};
-use crate::git::object::read::CheckedOut;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
+use crate::git::version::{TreeVersion, tree_version};
 use crate::host::file::Root;
 use crate::plan::difference::{
     AgentText, FileState, MadeChange, TakenBytes, WrittenPlan, files_after, plan_with_takes,
@@ -234,11 +234,11 @@ fn read_changes(
     after: TreeId,
 ) -> anyhow::Result<Vec<MadeChange>> {
     let paths = || changes.iter().map(|change| change.path.as_slice());
-    let mut olds = CheckedOut::of(repository, before, paths())?;
-    let mut news = CheckedOut::of(repository, after, paths())?;
+    let mut olds = tree_version(repository, before, paths())?;
+    let mut news = tree_version(repository, after, paths())?;
     let mut read = Vec::with_capacity(changes.len());
     for TreeChange { path, old, new } in changes {
-        let side = |entry: &Option<TreeEntry>, files: &mut CheckedOut<'_>| {
+        let side = |entry: &Option<TreeEntry>, files: &mut TreeVersion<'_>| {
             let Some(entry) = entry else {
                 return Ok(None);
             };
@@ -259,7 +259,7 @@ fn read_changes(
 fn state(
     path: &[u8],
     entry: &TreeEntry,
-    files: &mut CheckedOut<'_>,
+    files: &mut TreeVersion<'_>,
 ) -> anyhow::Result<Option<FileState>> {
     let Some(mode) = state_mode(entry.mode) else {
         return Ok(None);
