@@ -163,8 +163,8 @@ fn offer(offer: &OfferedSession) -> String {
     } else {
         "without code"
     };
-    let id = offer.tip.get(..7).unwrap_or(&offer.tip);
-    format!("{id}  {kind:12}  {fetched:7}  {}\n", offer.session)
+    let id = offer.tip.to_string();
+    format!("{id:.7}  {kind:12}  {fetched:7}  {}\n", offer.session)
 }
 
 fn report(app: &App, result: &FetchResult) -> anyhow::Result<()> {

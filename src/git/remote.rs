@@ -37,7 +37,7 @@ use std::process::{Child, Command, Stdio};
 #[cfg(target_os = "linux")]
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-use super::refs;
+use super::refs::{self, Reference};
 use super::repository::Repository;
 use super::user_git::{in_checkout, silent_git, user_git};
 use crate::text::sanitize::sanitize_line;
@@ -66,13 +66,6 @@ impl std::fmt::Display for RemoteName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RemoteRef {
-    pub name: String,
-    /// Object id in hexadecimal. The object need not exist locally.
-    pub target: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,12 +135,13 @@ fn is_usable(name: &str) -> bool {
     is_ref && !name.starts_with('-') && name != "change" && !name.ends_with("/change")
 }
 
-/// Lists refs of a remote below prefixes such as `refs/teddy/sessions/`. Fetches no objects.
+/// Lists refs of a remote below prefixes such as `refs/teddy/sessions/`. Fetches no objects, so the
+/// targets need not exist here.
 pub fn list(
     repository: &Repository,
     remote: &RemoteName,
     prefixes: &[&str],
-) -> anyhow::Result<Vec<RemoteRef>> {
+) -> anyhow::Result<Vec<Reference>> {
     let mut command = transport(repository, RunHooks::No)?;
     command.args(["ls-remote", "--refs", "--quiet", "--", remote.as_str()]);
     command.args(prefixes.iter().map(|prefix| format!("{prefix}*")));
@@ -162,11 +156,9 @@ pub fn list(
         let (target, name) = line.split_once('\t')?;
         // git matches a pattern at any `/` of a name.
         let is_wanted = prefixes.iter().any(|prefix| name.starts_with(prefix));
-        let is_id = target.bytes().all(|byte| byte.is_ascii_hexdigit());
-        (is_wanted && is_id).then(|| RemoteRef {
-            name: name.to_owned(),
-            target: target.to_owned(),
-        })
+        let target = target.parse().ok().filter(|_| is_wanted)?;
+        let name = name.to_owned();
+        Some(Reference { name, target })
     });
     Ok(listed.collect())
 }

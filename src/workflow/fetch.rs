@@ -15,7 +15,7 @@ use crate::git::object::id::TagId;
 use crate::git::refs::{self, Expected, RefMove, Reference, SIGNED_PREFIX};
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::transfer::{WantedRef, receive_refs};
-use crate::git::remote::{self, FetchProgress, RemoteName, RemoteRef};
+use crate::git::remote::{self, FetchProgress, RemoteName};
 use crate::project::Project;
 use crate::session::bare::BARE_SESSIONS;
 use crate::session::name::{SESSIONS, SessionName};
@@ -91,7 +91,7 @@ pub struct FetchResult {
 pub struct OfferedSession {
     /// After a fetch.
     pub session: SessionName,
-    pub tip: String,
+    pub tip: CommitId,
     pub code: bool,
     /// Exactly this turn is already here.
     pub fetched: bool,
@@ -107,7 +107,7 @@ pub fn offered(
     let local_tips = project.store().remote_sessions(Some(remote.as_str()))?;
     let local_tips: BTreeMap<SessionName, CommitId> = local_tips.into_iter().collect();
 
-    for RemoteRef { name, target } in
+    for Reference { name, target } in
         remote::list(&project.repository, &remote, &[BARE_SESSIONS, SESSIONS])?
     {
         let code = name.starts_with(SESSIONS);
@@ -116,9 +116,7 @@ pub fn offered(
             continue;
         };
         let session = own.at(remote.as_str());
-        let fetched = local_tips
-            .get(&session)
-            .is_some_and(|tip| tip.to_string() == target);
+        let fetched = local_tips.get(&session) == Some(&target);
         // If a remote has both, the session with its code wins over the bare one.
         let has_code = sessions.get(&session).is_some_and(|known| known.code);
         if has_code {

@@ -298,7 +298,7 @@ fn session_to_delete(
     let remote_refs = references(session).into_iter().zip(ids);
     let updates: Vec<RefUpdate> = remote_refs
         .filter_map(|(name, id)| {
-            let to = SentRef::Deleted(id?.to_string());
+            let to = SentRef::Deleted(id?);
             Some(RefUpdate { name, to })
         })
         .collect();

@@ -2,6 +2,7 @@
 
 use super::error::{RemoteError, RemoteTrouble};
 use super::{FetchProgress, RemoteName, RunHooks, run, transport};
+use crate::git::object::CommitId;
 use crate::git::refs::{self, INCOMING_PREFIX, Reference};
 use crate::git::repository::Repository;
 use crate::host::lock::{Lock, patience};
@@ -135,10 +136,10 @@ pub struct RefUpdate {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SentRef {
-    /// Fast-forward to this object.
-    Object(String),
-    /// Delete the ref, if it still points at this object.
-    Deleted(String),
+    /// Fast-forward to this commit or tag.
+    Object(CommitId),
+    /// Delete the ref, if it still points at this commit.
+    Deleted(CommitId),
 }
 
 /// Pushes all updates, atomically if the server supports that. Runs the user's `pre-push` hook.

@@ -86,7 +86,7 @@ pub struct PreparedSession<'a> {
 impl PreparedSession<'_> {
     fn send_as(&mut self, reference: String) {
         if self.preview.is_sent() {
-            let to = SentRef::Object(self.preview.to.to_string());
+            let to = SentRef::Object(self.preview.to);
             let name = reference.clone();
             self.updates.push(RefUpdate { name, to });
         }
@@ -267,7 +267,7 @@ impl<'a> Sender<'a, '_> {
 
         let number = chosen.copy.number_of(tip);
         let number = number.filter(|_| chosen.redacted.is_none());
-        let to = SentRef::Deleted(tip.to_string());
+        let to = SentRef::Deleted(tip);
         Ok(Some((RefUpdate { name, to }, number)))
     }
 
@@ -407,7 +407,7 @@ pub(super) fn choose_signature(
     own: &[CommitId],
     remote_tag: Option<CommitId>,
 ) -> anyhow::Result<SignatureAtHand> {
-    let Some(tag) = refs::read_tag(repository, &session.signed_reference())? else {
+    let Some(tag) = refs::read_unpeeled(repository, &session.signed_reference())? else {
         return Ok(SignatureAtHand::Nothing);
     };
     if target != session {
@@ -415,8 +415,8 @@ pub(super) fn choose_signature(
         return Ok(SignatureAtHand::Stays(why));
     }
 
-    let turn_of = |tag: TagId| {
-        let commit = read_signed_tag(repository, tag).ok()?.commit;
+    let turn_of = |tag: CommitId| {
+        let commit = read_signed_tag(repository, TagId::of(tag)).ok()?.commit;
         own.iter().position(|id| *id == commit)
     };
     let Some(turn) = turn_of(tag) else {
@@ -424,16 +424,15 @@ pub(super) fn choose_signature(
         return Ok(SignatureAtHand::Stays(why));
     };
 
-    let hex = tag.to_string();
-    match remote_tag.map(|id| id.to_string()) {
-        Some(remote_hex) if remote_hex == hex => Ok(SignatureAtHand::Nothing),
-        Some(remote_hex) if turn_of(remote_hex.parse()?).is_none_or(|position| position > turn) => {
+    match remote_tag {
+        Some(remote) if remote == tag => Ok(SignatureAtHand::Nothing),
+        Some(remote) if turn_of(remote).is_none_or(|position| position > turn) => {
             let why = "the remote has another signature, which stays there";
             Ok(SignatureAtHand::Stays(why))
         }
         _ => Ok(SignatureAtHand::Goes(RefUpdate {
             name: target.signed_reference(),
-            to: SentRef::Object(hex),
+            to: SentRef::Object(tag),
         })),
     }
 }

@@ -33,14 +33,14 @@ pub fn read_remote_states(
     let requested: Vec<String> = names.iter().flat_map(|name| references(name)).collect();
     let prefixes: Vec<&str> = requested.iter().map(String::as_str).collect();
     let listed = remote::list(repository, remote, &prefixes)?;
-    let targets: HashMap<&str, &str> = listed
+    let targets: HashMap<&str, CommitId> = listed
         .iter()
-        .map(|listed| (listed.name.as_str(), listed.target.as_str()))
+        .map(|listed| (listed.name.as_str(), listed.target))
         .collect();
 
     let of = |name: &&SessionName| {
         let [code, bare, signature] =
-            references(name).map(|name| targets.get(name.as_str())?.parse().ok());
+            references(name).map(|name| targets.get(name.as_str()).copied());
         RemoteState {
             code,
             bare,
