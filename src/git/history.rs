@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use super::repository::Repository;
 use super::{During, refs};
 use crate::git::command::run_checked;
-use crate::git::object::{CommitId, absent};
+use crate::git::object::CommitId;
 
 /// Commits that are named in one call of git: arguments are limited in size.
 const MAX_COMMITS_PER_CALL: usize = 500;
@@ -93,15 +93,14 @@ pub fn first_parent(
     from: CommitId,
     back: u64,
 ) -> anyhow::Result<CommitId> {
-    let mut id = from.0;
+    let mut id = from;
     for _ in 0..back {
-        let commit = absent::find(|| repository.gix.find_commit(id))
-            .during(format_args!("reading commit {id}"))?;
-        let parent = commit.parent_ids().next().map(gix::Id::detach);
-        id = parent.ok_or_else(|| anyhow::anyhow!("commit {id} has no parent"))?;
+        let parent = repository.find_commit(id)?.parent_ids().next();
+        let parent = parent.map(|parent| CommitId(parent.detach()));
+        id = parent.with_context(|| format!("commit {id} has no parent"))?;
     }
 
-    Ok(CommitId(id))
+    Ok(id)
 }
 
 /// Returns the best common ancestor of two commits; `None` if there is none.

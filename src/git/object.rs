@@ -135,9 +135,13 @@ impl Repository {
         Ok(bytes)
     }
 
+    pub(in crate::git) fn find_commit(&self, id: CommitId) -> anyhow::Result<gix::Commit<'_>> {
+        let commit = absent::find(|| self.gix.find_commit(id.0));
+        commit.during(format_args!("reading commit {id}"))
+    }
+
     pub fn commit(&self, id: CommitId) -> anyhow::Result<Commit> {
-        let commit = absent::find(|| self.gix.find_commit(id.0))
-            .during(format_args!("reading commit {id}"))?;
+        let commit = self.find_commit(id)?;
         let decoded = commit
             .decode()
             .during(format_args!("reading commit {id}"))?;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use gix::objs::{CommitRef, Kind, WriteTo as _};
+use gix::objs::{CommitRef, Kind};
 
 use crate::git::object::writer::Sink;
-use crate::git::object::{BlobId, CommitId, NewCommit, TreeEntry, TreeId, absent};
+use crate::git::object::{BlobId, CommitId, EntryMode, NewCommit, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::git::{During as _, diff};
 
@@ -38,22 +38,11 @@ impl Batch<'_> {
     /// Adds a tree with these paths, including subtrees, and returns its id. Fails if git does not
     /// allow a path.
     pub fn tree_of(&self, files: &[(String, BlobId)]) -> anyhow::Result<TreeId> {
-        let gix = &self.repository.gix;
-        let mut editor =
-            gix::objs::tree::Editor::new(gix::objs::Tree::empty(), &gix.objects, gix.object_hash());
-        for (path, blob) in files {
-            let parts = path.split('/').map(gix::bstr::BStr::new);
-            editor
-                .upsert(parts, gix::objs::tree::EntryKind::Blob, blob.0)
-                .during(format_args!("adding `{path}` to a tree"))?;
-        }
-
-        let written = editor.write(|tree| {
-            let mut bytes = Vec::new();
-            tree.write_to(&mut bytes)?;
-            self.sink.add(Kind::Tree, bytes)
+        let edits = files.iter().map(|(path, blob)| {
+            let (mode, id) = (EntryMode::Blob, blob.0);
+            (path.clone().into_bytes(), Some(TreeEntry { mode, id }))
         });
-        written.map(TreeId)
+        self.tree_with(self.repository.empty_tree(), &edits.collect())
     }
 
     /// Adds a copy of `base` that differs in the given paths, like [`diff::tree_with`]. The blobs
@@ -70,6 +59,10 @@ impl Batch<'_> {
         self.sink
             .add(Kind::Commit, self.repository.encoded(new)?)
             .map(CommitId)
+    }
+
+    pub fn remade(&self, commit: RewrittenCommit) -> anyhow::Result<()> {
+        self.sink.add(Kind::Commit, commit.bytes).map(drop)
     }
 
     /// Stages the objects in memory. [`protect_commits`](crate::git::keep::protect::protect_commits) writes them
@@ -115,9 +108,8 @@ pub fn rewrite_commit(
     id: CommitId,
     rewrite: &CommitRewrite<'_>,
 ) -> anyhow::Result<RewrittenCommit> {
-    let action = || format!("reading commit {id}");
-    let read = absent::find(|| repository.gix.find_commit(id.0)).during(action())?;
-    let old = read.decode().during(action())?;
+    let read = repository.find_commit(id)?;
+    let old = read.decode().during(format_args!("reading commit {id}"))?;
     let bytes = encode(&old, rewrite);
     let id = gix::objs::compute_hash(repository.gix.object_hash(), Kind::Commit, &bytes)
         .during("hashing")?;
@@ -154,16 +146,16 @@ fn encode(old: &CommitRef<'_>, wanted: &CommitRewrite<'_>) -> Vec<u8> {
 }
 
 pub fn read_author(repository: &Repository, id: CommitId) -> anyhow::Result<String> {
-    let action = || format!("reading commit {id}");
-    let read = absent::find(|| repository.gix.find_commit(id.0)).during(action())?;
-    let author = read.author().during(action())?;
+    let read = repository.find_commit(id)?;
+    let author = read.author().during(format_args!("reading commit {id}"))?;
     Ok(author.name.to_string())
 }
 
 pub fn read_message(repository: &Repository, id: CommitId) -> anyhow::Result<Vec<u8>> {
-    let action = || format!("reading commit {id}");
-    let read = absent::find(|| repository.gix.find_commit(id.0)).during(action())?;
-    Ok(read.message_raw().during(action())?.to_vec())
+    let read = repository.find_commit(id)?;
+    let message = read.message_raw();
+    let message = message.during(format_args!("reading commit {id}"))?;
+    Ok(message.to_vec())
 }
 
 /// Reads a blob; `None` if it is larger than `most` bytes.
@@ -176,12 +168,6 @@ pub fn read_blob_within(
         return Ok(None);
     }
     repository.blob(id).map(Some)
-}
-
-impl Batch<'_> {
-    pub fn remade(&self, commit: RewrittenCommit) -> anyhow::Result<()> {
-        self.sink.add(Kind::Commit, commit.bytes).map(drop)
-    }
 }
 
 #[cfg(test)]
