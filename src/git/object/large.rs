@@ -156,13 +156,7 @@ impl Stored {
 
     /// Writes the content. Fails if it does not match the id.
     pub(in crate::git) fn copy_to(&self, out: &mut dyn Write) -> io::Result<()> {
-        let (mut reader, mut block) = (self.reader(), vec![0; BLOCK]);
-        loop {
-            match reader.read(&mut block)? {
-                0 => return Ok(()),
-                read => out.write_all(&block[..read])?,
-            }
-        }
+        io::copy(&mut BufReader::with_capacity(BLOCK, self.reader()), out).map(drop)
     }
 }
 
@@ -283,13 +277,8 @@ impl<R: Read> Hashed<R> {
     }
 
     pub(in crate::git) fn drain(&mut self) -> io::Result<u64> {
-        let (mut block, mut length) = (vec![0; BLOCK], 0);
-        loop {
-            match self.read(&mut block)? {
-                0 => return Ok(length),
-                read => length += read as u64,
-            }
-        }
+        let mut blocks = BufReader::with_capacity(BLOCK, self);
+        io::copy(&mut blocks, &mut io::sink())
     }
 
     pub(in crate::git) fn id(self) -> io::Result<ObjectId> {
@@ -301,10 +290,7 @@ impl<R: Read> Read for Hashed<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let limit =
             usize::try_from(self.remaining).map_or(out.len(), |remaining| remaining.min(out.len()));
-        let read = match self.source.read(&mut out[..limit]) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
-            read => read?,
-        };
+        let read = self.source.read(&mut out[..limit])?;
         self.hasher.update(&out[..read]);
         self.remaining -= read as u64;
 

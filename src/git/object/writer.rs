@@ -14,7 +14,7 @@ use gix::objs::{Exists as _, Kind, Write as _};
 
 use crate::git::During as _;
 use crate::git::keep::pack::permissions::readers_of_packs;
-use crate::git::keep::pack::{Pack, deflated, keep, private_blobs, uncompressed};
+use crate::git::keep::pack::{Pack, deflated, private_blobs, uncompressed};
 use crate::git::object::id::CommitId;
 use crate::git::object::large::{Hashed, LARGE};
 use crate::git::object::memory::ObjectMemory;
@@ -229,16 +229,12 @@ impl Sink {
     }
 
     fn spill(&self, waiting: &mut Waiting) -> anyhow::Result<()> {
-        let mut pack = match waiting.pack.take() {
-            Some(pack) => pack,
-            None => Pack::new(&self.objects.join("pack"))?,
-        };
-        for (id, kind, data) in waiting.new.drain(..) {
+        let new = std::mem::take(&mut waiting.new);
+        waiting.bytes = 0;
+        let pack = self.pack_of(waiting)?;
+        for (id, kind, data) in new {
             pack.push(id, &deflated(kind, &data)?)?;
         }
-
-        waiting.bytes = 0;
-        waiting.pack = Some(pack);
         Ok(())
     }
 
@@ -264,21 +260,12 @@ impl Sink {
             return self.stage(repository);
         }
 
-        let mut waiting = self
-            .waiting
-            .into_inner()
-            .expect("no thread panics with the lock");
-        if waiting.pack.is_none() && waiting.new.is_empty() {
-            return Ok(None);
+        let mut waiting = self.waiting();
+        if !waiting.new.is_empty() {
+            self.spill(&mut waiting)?;
         }
-
-        let dir = keep::pack_dir(repository);
-        let mut pack = waiting.pack.take().map_or_else(|| Pack::new(&dir), Ok)?;
-        for (id, kind, data) in waiting.new.drain(..) {
-            pack.push(id, &deflated(kind, &data)?)?;
-        }
-
-        pack.finish(repository).map(Some)
+        let pack = waiting.pack.take();
+        pack.map(|pack| pack.finish(repository)).transpose()
     }
 }
 
@@ -379,6 +366,7 @@ pub(in crate::git) fn discard_staged(repository: &Repository) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::keep::pack::keep;
     use crate::git::object::BlobId;
 
     #[test]
