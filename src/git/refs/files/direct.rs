@@ -25,17 +25,11 @@ const MAX_READS: u32 = 5;
 /// Refs that each linked worktree has for itself.
 const OF_WORKTREES: [&str; 3] = ["refs/worktree/", "refs/bisect/", "refs/rewritten/"];
 
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Direct {
     /// This id, or no such ref.
     Target(Option<CommitId>),
-    /// A symbolic ref, a damaged one, or one of a single worktree. gix must read it.
-    Unclear,
-}
-
-enum Loose {
-    Target(CommitId),
-    Missing,
-    /// Unreadable, or not an id.
+    /// A symbolic ref, a damaged or unreadable one, or one of a single worktree. gix must read it.
     Unclear,
 }
 
@@ -76,14 +70,13 @@ impl FileRefs {
 
         let path = self.common.join(name);
         for _ in 0..MAX_READS {
-            match loose(&path) {
-                Loose::Target(id) => return Ok(Direct::Target(Some(id))),
-                Loose::Unclear => return Ok(Direct::Unclear),
-                Loose::Missing => {}
+            let own = loose(&path);
+            if own != Direct::Target(None) {
+                return Ok(own);
             }
 
             let packed = self.packed_directly(&full)?;
-            if matches!(loose(&path), Loose::Missing) {
+            if loose(&path) == own {
                 return Ok(Direct::Target(packed));
             }
         }
@@ -172,19 +165,20 @@ fn no_longer(path: &Path, most: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn loose(path: &Path) -> Loose {
+/// Reads the file of a ref.
+fn loose(path: &Path) -> Direct {
     // git creates symlinks there only with `core.preferSymlinkRefs`; gix handles them.
     if path.is_symlink() {
-        return Loose::Unclear;
+        return Direct::Unclear;
     }
     match read_regular_text(path, MAX_REF) {
         Ok(text) => match text.strip_suffix('\n').unwrap_or(&text).parse() {
-            Ok(id) => Loose::Target(id),
-            Err(_) => Loose::Unclear,
+            Ok(id) => Direct::Target(Some(id)),
+            Err(_) => Direct::Unclear,
         },
         Err(error) => match error.kind() {
-            ErrorKind::NotFound | ErrorKind::NotADirectory => Loose::Missing,
-            _ => Loose::Unclear,
+            ErrorKind::NotFound | ErrorKind::NotADirectory => Direct::Target(None),
+            _ => Direct::Unclear,
         },
     }
 }
@@ -281,8 +275,8 @@ mod tests {
             let path = dir.path().join("ref");
             std::fs::write(&path, bytes).unwrap();
             let actual = loose(&path);
-            assert_eq!(matches!(actual, Loose::Target(_)), is_plain);
-            assert_eq!(matches!(actual, Loose::Unclear), !is_plain);
+            assert_eq!(matches!(actual, Direct::Target(Some(_))), is_plain);
+            assert_eq!(actual == Direct::Unclear, !is_plain);
         };
         check("1".repeat(40).as_bytes(), true);
         check(format!("{}\n", "1".repeat(64)).as_bytes(), true);
@@ -292,8 +286,8 @@ mod tests {
 
         let link = dir.path().join("link");
         std::os::unix::fs::symlink("ref", &link).unwrap();
-        assert!(matches!(loose(&link), Loose::Unclear));
-        assert!(matches!(loose(dir.path()), Loose::Unclear));
-        assert!(matches!(loose(&dir.path().join("gone")), Loose::Missing));
+        assert_eq!(loose(&link), Direct::Unclear);
+        assert_eq!(loose(dir.path()), Direct::Unclear);
+        assert_eq!(loose(&dir.path().join("gone")), Direct::Target(None));
     }
 }
