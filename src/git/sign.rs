@@ -199,10 +199,24 @@ pub fn sign_tag(
     check_identity(repository)?;
     let settings = signing_settings(repository)?;
     check_key(&settings)?;
-    let scratch = SigningRepository::make(repository, all)?;
-    scratch.tag(request, &settings, passphrase)?;
+    let scratch = BorrowingRepository::make(repository, intake::scratch_dir(all)?)?;
+    let git = || -> anyhow::Result<Command> {
+        // In the user's worktree, so relative paths in settings stay valid.
+        let mut git = silent_git(repository.workdir())?;
+        git.env("GIT_DIR", scratch.path());
+        Ok(git)
+    };
+    let mut signing = git()?;
+    signing.env("GIT_CONFIG_COUNT", settings.len().to_string());
+    for (number, (key, value)) in settings.iter().enumerate() {
+        signing.env(format!("GIT_CONFIG_KEY_{number}"), key);
+        signing.env(format!("GIT_CONFIG_VALUE_{number}"), value);
+    }
+    create_tag(signing, scratch.dir.path(), request, passphrase)?;
 
-    let bytes = scratch.read(request.name)?;
+    let name = format!("refs/tags/{}", request.name);
+    let mut read = git()?;
+    let bytes = run_checked(read.args(["cat-file", "tag", &name]), "read what it signed")?;
     let parsed = object::parse_tag(&bytes).context("reading what git signed")?;
     anyhow::ensure!(
         parsed.commit == request.commit && parsed.name == request.name,
@@ -251,81 +265,43 @@ fn mentions_passphrase(message: &str) -> bool {
         .any(|sign| message.contains(sign))
 }
 
-struct SigningRepository<'a> {
-    repository: &'a Repository,
-    scratch: BorrowingRepository,
-}
+/// Creates the tag with a git command. `dir` is for files of this function.
+fn create_tag(
+    mut git: Command,
+    dir: &Path,
+    request: &TagRequest<'_>,
+    passphrase: Passphrase,
+) -> anyhow::Result<()> {
+    let message = dir.join("message");
+    std::fs::write(&message, request.message)?;
+    git.args(["tag", "--sign", "--cleanup=verbatim", "--file"])
+        .arg(&message)
+        .args([request.name, &request.commit.to_string()]);
 
-impl<'a> SigningRepository<'a> {
-    fn make(repository: &'a Repository, all: &Path) -> anyhow::Result<SigningRepository<'a>> {
-        let dir = intake::scratch_dir(all)?;
-        let scratch = BorrowingRepository::make(repository, dir)?;
-        Ok(SigningRepository {
-            repository,
-            scratch,
-        })
-    }
-
-    fn tag(
-        &self,
-        request: &TagRequest<'_>,
-        settings: &[(String, OsString)],
-        passphrase: Passphrase,
-    ) -> anyhow::Result<()> {
-        let message = self.scratch.dir.path().join("message");
-        std::fs::write(&message, request.message)?;
-        let mut git = self.git()?;
-        git.env("GIT_CONFIG_COUNT", settings.len().to_string());
-        for (number, (key, value)) in settings.iter().enumerate() {
-            git.env(format!("GIT_CONFIG_KEY_{number}"), key);
-            git.env(format!("GIT_CONFIG_VALUE_{number}"), value);
+    let stderr_path = dir.join(STDERR_FILE);
+    let mode = match passphrase {
+        Passphrase::Ask => Foreground::Terminal,
+        Passphrase::Never => {
+            disable_prompts(&mut git);
+            git.stderr(File::create(&stderr_path)?);
+            Foreground::Watched
         }
+    };
 
-        git.args(["tag", "--sign", "--cleanup=verbatim", "--file"])
-            .arg(&message)
-            .args([request.name, &request.commit.to_string()]);
-
-        let stderr_path = self.scratch.dir.path().join(STDERR_FILE);
-        let mode = match passphrase {
-            Passphrase::Ask => Foreground::Terminal,
-            Passphrase::Never => {
-                disable_prompts(&mut git);
-                git.stderr(File::create(&stderr_path)?);
-                Foreground::Watched
-            }
-        };
-
-        let status = foreground::run(&mut git, mode).context("cannot start `git tag`")?;
-        anyhow::ensure!(
-            !interrupt::requested(),
-            "interrupted before anything was changed"
-        );
-        if status.success() {
-            return Ok(());
-        }
-
-        Err(match passphrase {
-            Passphrase::Ask => SignError::Exited(status),
-            Passphrase::Never => SignError::Failed(read_reason(&stderr_path)),
-        }
-        .into())
+    let status = foreground::run(&mut git, mode).context("cannot start `git tag`")?;
+    anyhow::ensure!(
+        !interrupt::requested(),
+        "interrupted before anything was changed"
+    );
+    if status.success() {
+        return Ok(());
     }
 
-    fn read(&self, name: &str) -> anyhow::Result<Vec<u8>> {
-        let name = format!("refs/tags/{name}");
-        run_checked(
-            self.git()?.args(["cat-file", "tag", &name]),
-            "read what it signed",
-        )
+    Err(match passphrase {
+        Passphrase::Ask => SignError::Exited(status),
+        Passphrase::Never => SignError::Failed(read_reason(&stderr_path)),
     }
-
-    /// Returns git for the scratch repository, in the user's worktree, so relative paths in
-    /// settings stay valid.
-    fn git(&self) -> anyhow::Result<Command> {
-        let mut git = silent_git(self.repository.workdir())?;
-        git.env("GIT_DIR", self.scratch.path());
-        Ok(git)
-    }
+    .into())
 }
 
 fn read_reason(path: &Path) -> String {
