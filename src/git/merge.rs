@@ -125,17 +125,30 @@ fn merge_into(
         edits.insert(path, met.entry);
     }
 
+    let tree = |edits: &_| diff::tree_into(repository, &sink, ours, edits);
     let merged = if overlap.is_empty() {
-        Merged::Clean(diff::tree_into(repository, &sink, ours, &edits)?)
+        Merged::Clean(tree(&edits)?)
     } else {
-        let divided = OverlapParts {
-            ours: ours_did,
-            theirs: theirs_did,
-            edits,
-            overlap,
+        let mut clean = edits.clone();
+        clean.retain(|path, _| !overlap.contains(path));
+        let their_side = overlap.iter().map(|path| {
+            let before = || ours_did.get(path)?.old.clone();
+            let their = theirs_did.get(path);
+            (
+                path.clone(),
+                their.map_or_else(before, |their| their.new.clone()),
+            )
+        });
+        let theirs = clean.clone().into_iter().chain(their_side);
+        // Ours stays if the other side has a directory: writing the file would delete its contents.
+        edits.retain(|path, _| !unmarked.contains(path));
+        Merged::Overlap {
+            ours: tree(&clean)?,
+            theirs: tree(&theirs.collect())?,
+            markers: tree(&edits)?,
+            paths: overlap.iter().cloned().collect(),
             unmarked,
-        };
-        resolve_overlap(repository, &sink, ours, &divided)?
+        }
     };
 
     sink.finish(repository)?;
@@ -311,54 +324,6 @@ fn merge_lines(
     let id =
         written?.ok_or_else(|| anyhow::anyhow!("{}: a merge driver left no result", during()))?;
     Ok((id, resolution != Resolution::Conflict))
-}
-
-fn resolve_overlap(
-    repository: &Repository,
-    sink: &Sink,
-    ours: TreeId,
-    divided: &OverlapParts,
-) -> anyhow::Result<Merged> {
-    let OverlapParts {
-        ours: ours_did,
-        theirs: theirs_did,
-        edits,
-        overlap,
-        unmarked,
-    } = divided;
-    let mut clean_edits = edits.clone();
-    clean_edits.retain(|path, _| !overlap.contains(path));
-    let (mut their_edits, mut marker_edits) = (clean_edits.clone(), clean_edits.clone());
-
-    for path in overlap {
-        let (our, their) = (ours_did.get(path), theirs_did.get(path));
-        let theirs = their.map_or(our.and_then(|our| our.old.clone()), |their| {
-            their.new.clone()
-        });
-        their_edits.insert(path.clone(), theirs);
-
-        // Ours stays if the other side has a directory: writing the file would delete its contents.
-        if our.is_some() && their.is_some() && !unmarked.contains(path) {
-            marker_edits.insert(path.clone(), edits.get(path).cloned().flatten());
-        }
-    }
-
-    Ok(Merged::Overlap {
-        paths: overlap.iter().cloned().collect(),
-        ours: diff::tree_into(repository, sink, ours, &clean_edits)?,
-        theirs: diff::tree_into(repository, sink, ours, &their_edits)?,
-        markers: diff::tree_into(repository, sink, ours, &marker_edits)?,
-        unmarked: unmarked.clone(),
-    })
-}
-
-struct OverlapParts {
-    ours: SideChanges,
-    theirs: SideChanges,
-    /// Edits of our tree, including conflict markers.
-    edits: BTreeMap<Vec<u8>, Option<TreeEntry>>,
-    overlap: BTreeSet<Vec<u8>>,
-    unmarked: BTreeSet<Vec<u8>>,
 }
 
 fn by_path(changes: Vec<TreeChange>) -> SideChanges {
