@@ -206,15 +206,8 @@ impl<'a> LandingDir<'a> {
             return Ok(tree);
         }
 
-        let index = self.index(site)?;
         let copy = self.path.join(REPAIRED);
-        // The copy keeps the time, or git would trust entries that changed in the same second.
-        let modified = index.metadata()?.modified()?;
-        std::fs::copy(&index, &copy)?;
-        File::options()
-            .write(true)
-            .open(&copy)?
-            .set_modified(modified)?;
+        index::copy(&self.index(site)?, &copy)?;
         let mut git = self.git(site, silent_git)?;
         git.env("GIT_INDEX_FILE", &copy);
         git.args(["--literal-pathspecs", "add", "--update"])

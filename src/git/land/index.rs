@@ -58,7 +58,7 @@ impl<'a> NewIndex<'a> {
     fn write(&mut self, old: TreeId, new: TreeId) -> anyhow::Result<()> {
         let repository = self.repository;
         let path = file(repository, NEW);
-        copy(repository, &path)?;
+        copy(&file(repository, "index"), &path)?;
 
         // What is staged is the difference to the old commit. It is merged onto the new one.
         let staged = difference(repository, &path, old)?;
@@ -150,7 +150,7 @@ pub(super) fn for_commit(
     index: &Path,
     tree: TreeId,
 ) -> anyhow::Result<()> {
-    copy(repository, index)?;
+    copy(&file(repository, "index"), index)?;
     let difference = difference(repository, index, tree)?;
     let entries = difference
         .iter()
@@ -172,11 +172,11 @@ pub(super) fn wait_unlocked(repository: &Repository) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Copies the user's index with its modification time. git rereads a file whose time in the index is
+/// Copies an index with its modification time. git rereads a file whose time in the index is
 /// not older than the index itself, because it can have changed within the same tick ("racy git"). A
 /// copy with a newer time would make git trust such entries and hide the edit.
-fn copy(repository: &Repository, to: &Path) -> anyhow::Result<()> {
-    let mut from = match std::fs::File::open(file(repository, "index")) {
+pub(super) fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let mut from = match std::fs::File::open(from) {
         Err(error) if error.kind() == ErrorKind::NotFound => return remove_if_exists(to),
         opened => opened?,
     };
