@@ -39,7 +39,7 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use super::refs::{self, Reference};
 use super::repository::Repository;
-use super::user_git::{in_checkout, silent_git, user_git};
+use super::user_git::{in_checkout, silent_git};
 use crate::text::sanitize::sanitize_line;
 use error::{RemoteError, RemoteTrouble};
 
@@ -66,12 +66,6 @@ impl std::fmt::Display for RemoteName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunHooks {
-    Yes,
-    No,
 }
 
 /// Returns the names of the configured remotes, sorted.
@@ -142,7 +136,7 @@ pub fn list(
     remote: &RemoteName,
     prefixes: &[&str],
 ) -> anyhow::Result<Vec<Reference>> {
-    let mut command = transport(repository, RunHooks::No)?;
+    let mut command = transport(silent_git(repository.workdir())?, repository);
     command.args(["ls-remote", "--refs", "--quiet", "--", remote.as_str()]);
     command.args(prefixes.iter().map(|prefix| format!("{prefix}*")));
     let output = run(
@@ -163,15 +157,8 @@ pub fn list(
     Ok(listed.collect())
 }
 
-pub(in crate::git) fn transport(
-    repository: &Repository,
-    hooks: RunHooks,
-) -> anyhow::Result<Command> {
-    let mut command = match hooks {
-        RunHooks::Yes => user_git(repository.workdir())?,
-        RunHooks::No => silent_git(repository.workdir())?,
-    };
-
+/// Prepares a command of the user's git for an exchange with a remote.
+pub(in crate::git) fn transport(mut command: Command, repository: &Repository) -> Command {
     // In English, because TeDDy parses the messages.
     command
         .env("LC_ALL", "C")
@@ -185,15 +172,24 @@ pub(in crate::git) fn transport(
     command.args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"]);
     if repository.is_bare() {
         command.env("GIT_DIR", repository.git_dir());
-        return Ok(command);
+        return command;
     }
-    Ok(in_checkout(command, repository))
+    in_checkout(command, repository)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FetchProgress {
     Visible,
     Hidden,
+}
+
+impl FetchProgress {
+    fn flag(self) -> &'static str {
+        match self {
+            FetchProgress::Visible => "--progress",
+            FetchProgress::Hidden => "--no-progress",
+        }
+    }
 }
 
 /// Runs git and returns its output. `memory` is an upper bound in bytes, if git runs no hook of the

@@ -1,10 +1,11 @@
 //! Fetches refs of a remote into a temporary namespace.
 
 use super::error::{RemoteError, RemoteTrouble};
-use super::{FetchProgress, RemoteName, RunHooks, run, transport};
+use super::{FetchProgress, RemoteName, run, transport};
 use crate::git::object::CommitId;
 use crate::git::refs::{self, INCOMING_PREFIX, Reference};
 use crate::git::repository::Repository;
+use crate::git::user_git::{silent_git, user_git};
 use crate::host::lock::{Lock, patience};
 
 /// Name of the lock. No session can have it.
@@ -57,7 +58,7 @@ pub fn receive_refs<'r>(
     // Left by a killed fetch.
     delete_incoming(repository)?;
 
-    let mut command = transport(repository, RunHooks::No)?;
+    let mut command = transport(silent_git(repository.workdir())?, repository);
     command.args([
         "-c",
         "fetch.fsckObjects=true",
@@ -81,10 +82,7 @@ pub fn receive_refs<'r>(
     ]);
     // Recorded data must be readable offline, even in a partial clone.
     command.arg("--no-filter");
-    command.arg(match progress {
-        FetchProgress::Visible => "--progress",
-        FetchProgress::Hidden => "--no-progress",
-    });
+    command.arg(progress.flag());
     command.args(["--", remote.as_str()]);
     // The git of a killed fetch can still be running, for another remote. So each process has its
     // own namespace.
@@ -177,14 +175,11 @@ fn push(
     is_atomic: bool,
     progress: FetchProgress,
 ) -> anyhow::Result<()> {
-    let mut command = transport(repository, RunHooks::Yes)?;
+    let mut command = transport(user_git(repository.workdir())?, repository);
     // git rejects refspecs for a mirror remote.
     command.args(["-c", &format!("remote.{remote}.mirror=false")]);
     command.args(["push", "--no-follow-tags", "--recurse-submodules=no"]);
-    command.arg(match progress {
-        FetchProgress::Visible => "--progress",
-        FetchProgress::Hidden => "--no-progress",
-    });
+    command.arg(progress.flag());
     if is_atomic {
         command.arg("--atomic");
     }
