@@ -343,7 +343,8 @@ impl<'repo> TemporaryFiles<'repo> {
                 self.shared.operation,
                 self.shared.number()
             );
-            let free = dir.sibling(&[start.as_bytes(), short_name(path)].concat());
+            let name = short_name(path, id.kind().len_in_hex());
+            let free = dir.sibling(&[start.as_bytes(), name].concat());
             match (temporary.move_over(&free), kept_as) {
                 (Ok(true), _) => break,
                 (Ok(false), Some(kept_as)) => {
@@ -470,16 +471,20 @@ fn undo_dir(repository: &Repository, name: &str) -> PathBuf {
 /// Hexadecimal digits of a path's hash in a name.
 const PATH_DIGITS: usize = 12;
 
-/// Bytes of the file's own name in a name below `undo`. Most file systems limit names to 255 bytes,
-/// and ids and counters come on top.
-const MAX_NAME: usize = 120;
+/// Bytes of two ids and the file's own name in a name below `undo`. Most file systems limit names to
+/// 255 bytes, and counters come on top.
+const MAX_NAME: usize = 200;
+
+/// Bytes of the file's own name in the name of a rescued file.
+const MAX_RESCUED_NAME: usize = 240;
 
 /// Maximum number of kept versions of an entry.
 const MAX_REPLACED_VERSIONS: usize = 100;
 
-fn short_name(path: &[u8]) -> &[u8] {
+/// Returns the name of a file, cut so that it fits beside two ids of a length.
+fn short_name(path: &[u8], id_length: usize) -> &[u8] {
     let (_, name) = paths::split(path);
-    &name[..name.len().min(MAX_NAME)]
+    &name[..name.len().min(MAX_NAME.saturating_sub(2 * id_length))]
 }
 
 /// Identifies the tree entry and path that a file was a version of.
@@ -498,7 +503,8 @@ impl KeptAs {
 
     fn file_name(&self, number: usize, path: &[u8]) -> OsString {
         let mut name = format!("{}.{number}.", self.0).into_bytes();
-        name.extend(short_name(path));
+        let entry_length = self.0.len().saturating_sub(1 + PATH_DIGITS);
+        name.extend(short_name(path, entry_length));
         OsString::from_vec(name)
     }
 }
@@ -559,8 +565,9 @@ pub(super) fn newest_replaced(
 /// it is a copy, which misses later writes.
 fn rescue(repository: &Repository, file: &PathHandle, path: &[u8]) -> anyhow::Result<Salvaged> {
     let name = |number: usize| {
-        let start = format!("{number}-").into_bytes();
-        OsString::from_vec([&start, paths::split(path).1].concat())
+        let (_, name) = paths::split(path);
+        let name = &name[..name.len().min(MAX_RESCUED_NAME)];
+        OsString::from_vec([format!("{number}-").as_bytes(), name].concat())
     };
     Ok(Salvaged {
         path: path.to_vec(),

@@ -267,6 +267,24 @@ fn a_change_that_does_not_fit_the_bytes_on_disk_leaves_the_file() {
     assert_eq!(kept(&repo), [notebook]);
 }
 
+/// Bug: in a repository with SHA-256 ids, the name below `undo` was too long, and an undo stopped
+/// halfway.
+#[test]
+fn a_long_name_fits_beside_long_ids() {
+    let name = format!("{}.txt", "n".repeat(250));
+    let repo = TestRepo::with(&["--object-format=sha256"])
+        .file(".gitattributes", "*.txt text eol=lf\n")
+        .file(&name, "a\r\nb\r\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo.write(&name, "a\r\nB\r\n");
+    repo.workflow().record("by hand").done();
+    repo.workflow().undo(1).done();
+    assert_eq!(repo.read(&name), "a\r\nb\r\n");
+    repo.workflow().redo(1).done();
+    assert_eq!(repo.read(&name), "a\r\nB\r\n");
+}
+
 #[test]
 fn unchanged_line_ends_are_kept() {
     for (config, attributes) in [
