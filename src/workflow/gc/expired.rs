@@ -1,6 +1,7 @@
 //! Finds and removes files that are no longer needed: old undo data and leftovers of killed
 //! processes.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -59,10 +60,25 @@ pub(super) fn old_files(repository: &Repository, days: u32) -> Vec<PathBuf> {
             .filter(is_set_aside),
     );
 
-    let old = files
-        .into_iter()
-        .filter(|path| age(path).is_some_and(|age| age >= DAY * days));
-    old.chain(abandoned(repository)).collect()
+    let is_old = |path: &PathBuf| age(path).is_some_and(|age| age >= DAY * days);
+    let (old, young): (Vec<_>, Vec<_>) = files.into_iter().partition(is_old);
+    let mut old = without_earlier_versions(old, young);
+    old.extend(abandoned(repository));
+    old
+}
+
+/// Leaves out replaced files of which a later version stays: it is found only if the versions are
+/// numbered without a gap.
+fn without_earlier_versions(mut old: Vec<PathBuf>, young: Vec<PathBuf>) -> Vec<PathBuf> {
+    let entry = |path: &Path| {
+        let is_replaced = path.parent()?.ends_with("undo/replaced");
+        let name = path.file_name()?.to_string_lossy();
+        let (entry, _) = name.split_once('.').filter(|_| is_replaced)?;
+        Some(entry.to_owned())
+    };
+    let entries: BTreeSet<String> = young.iter().filter_map(|path| entry(path)).collect();
+    old.retain(|path| entry(path).is_none_or(|entry| !entries.contains(&entry)));
+    old
 }
 
 pub(super) fn remove_files(files: &[PathBuf]) -> anyhow::Result<()> {
@@ -367,4 +383,22 @@ fn move_snapshot_ref(
     )?;
 
     protect::release_protected(repository, &protected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bug: an undo found no version of a file once the first one was removed.
+    #[test]
+    fn a_version_stays_as_long_as_a_later_one() {
+        let paths = |names: &[&str]| -> Vec<PathBuf> {
+            let undo = Path::new("/teddy/undo");
+            names.iter().map(|name| undo.join(name)).collect()
+        };
+        let old = paths(&["replaced/a-1.1.x", "replaced/b-1.1.x", "rescued/a-1.1.x"]);
+        let young = paths(&["replaced/a-1.2.x", "rescued/b-1.2.x"]);
+        let expected = paths(&["replaced/b-1.1.x", "rescued/a-1.1.x"]);
+        assert_eq!(without_earlier_versions(old, young), expected);
+    }
 }
