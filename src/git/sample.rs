@@ -1,4 +1,4 @@
-//! Random trees for tests.
+//! Repositories, commits and random trees for tests.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,26 @@ use proptest::prelude::*;
 
 use super::diff::tree_into;
 use super::object::writer::Sink;
-use super::object::{BlobId, EntryMode, TreeEntry, TreeId, batch};
+use super::object::{BlobId, EntryMode, NewCommit, TreeEntry, TreeId, batch};
 use super::repository::Repository;
+
+/// Makes an empty repository in a temporary directory.
+pub(super) fn repository() -> (tempfile::TempDir, Repository) {
+    let dir = tempfile::tempdir().unwrap();
+    gix::init(dir.path()).unwrap();
+    let repository = Repository::open(dir.path()).unwrap();
+    (dir, repository)
+}
+
+/// Returns a first commit of a tree.
+pub(super) fn new_commit(tree: TreeId, time: &jiff::Zoned) -> NewCommit<'_> {
+    NewCommit {
+        tree,
+        parents: &[],
+        message: "",
+        time,
+    }
+}
 
 /// Names of files and directories. Some sort differently as a directory.
 const NAMES: [&str; 5] = ["a", "a.b", "a-b", "b", "c"];

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::git::object::EntryMode;
-use crate::git::sample::{Files, entry, files, near, write};
+use crate::git::sample::{self, Files, entry, files, near, write};
 
 fn expected(repository: &Repository, old: &Files, new: &Files) -> Vec<TreeChange> {
     let entry_of = |files: &Files, path: &String| {
@@ -30,9 +30,7 @@ proptest! {
         new in files(),
         changed in files(),
     ) {
-        let dir = tempfile::tempdir().unwrap();
-        gix::init(dir.path()).unwrap();
-        let repository = Repository::open(dir.path()).unwrap();
+        let (_dir, repository) = sample::repository();
         for (old, new) in [(&old, &new), (&old, &near(&old, &changed)), (&Files::new(), &new)] {
             let trees = [old, new].map(|files| write(&repository, files));
             for [from, to] in [trees, [trees[1], trees[0]]] {
@@ -48,8 +46,7 @@ proptest! {
 
 #[test]
 fn trees_that_differ_in_too_much_are_not_compared_to_the_end() {
-    let dir = tempfile::tempdir().unwrap();
-    let repository = Repository::init(dir.path(), None).unwrap();
+    let (_dir, repository) = sample::repository();
     let empty = repository.empty_tree();
     let ten = |mode, id: gix::ObjectId, length: usize| {
         let names = (0..10).map(|name| format!("{name:0length$}").into_bytes());

@@ -216,12 +216,11 @@ fn lock_recent() -> MutexGuard<'static, RecentFiles> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::sample;
 
     #[test]
     fn a_flush_covers_what_was_written_before_it_and_nothing_after() {
-        let dir = tempfile::tempdir().unwrap();
-        gix::init(dir.path()).unwrap();
-        let repository = Repository::open(dir.path()).unwrap();
+        let (dir, repository) = sample::repository();
         let device = dir.path().metadata().unwrap().dev();
 
         flush(&repository).unwrap();

@@ -168,12 +168,11 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::git::sample;
 
     /// Makes a repository, changes its object store, and returns what cannot be read.
     fn check(change: impl Fn(&Path), expected: Option<&str>) {
-        let dir = tempfile::tempdir().unwrap();
-        gix::init(dir.path()).unwrap();
-        let repository = Repository::open(dir.path()).unwrap();
+        let (dir, repository) = sample::repository();
         let objects = dir.path().join(".git/objects");
         std::fs::create_dir_all(objects.join("pack")).unwrap();
         change(&objects);

@@ -55,15 +55,13 @@ impl MissingObject {
 #[cfg(test)]
 mod tests {
     use crate::git::object::TreeId;
-    use crate::git::repository::Repository;
 
     use super::*;
+    use crate::git::sample;
 
     #[test]
     fn an_object_that_is_missing_is_told_by_its_name() {
-        let dir = tempfile::tempdir().unwrap();
-        gix::init(dir.path()).unwrap();
-        let repository = Repository::open(dir.path()).unwrap();
+        let (_dir, repository) = sample::repository();
         let id = ObjectId::from_hex(b"1111111111111111111111111111111111111111").unwrap();
 
         let error = repository.leaves(TreeId(id)).unwrap_err();

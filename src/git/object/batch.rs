@@ -173,25 +173,17 @@ pub fn read_blob_within(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::sample;
 
     #[test]
     fn a_batch_is_read_as_objects_that_were_written_alone() {
-        let dir = tempfile::tempdir().unwrap();
-        gix::init(dir.path()).unwrap();
-        let repository = Repository::open(dir.path()).unwrap();
+        let (_dir, repository) = sample::repository();
         let time = crate::host::clock::now();
         let batch = begin_batch(&repository);
         let files = ["a", "next/b", "next/deep/c"]
             .map(|path| (path.to_owned(), batch.blob(path.as_bytes()).unwrap()));
         let tree = batch.tree_of(&files).unwrap();
-        let commit = batch
-            .commit(&NewCommit {
-                tree,
-                parents: &[],
-                message: "One\n",
-                time: &time,
-            })
-            .unwrap();
+        let commit = batch.commit(&sample::new_commit(tree, &time)).unwrap();
         assert!(repository.commit(commit).is_err());
         batch.stage().unwrap();
         assert_eq!(repository.commit(commit).unwrap().tree, tree);

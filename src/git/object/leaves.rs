@@ -179,10 +179,10 @@ mod tests {
     use crate::git::object::batch::begin_batch;
 
     use super::*;
+    use crate::git::sample;
 
     fn check(paths: &[&str], limit: TreeLimit, expected: Result<&[&str], &str>) {
-        let dir = tempfile::tempdir().unwrap();
-        let repository = Repository::init(dir.path(), None).unwrap();
+        let (_dir, repository) = sample::repository();
         let batch = begin_batch(&repository);
         let blob = batch.blob(b"x").unwrap();
         let files = paths.iter().map(|path| ((*path).to_owned(), blob));
@@ -245,8 +245,7 @@ mod tests {
 
     #[test]
     fn a_tree_that_names_itself_over_and_over_is_listed_to_its_limit() {
-        let dir = tempfile::tempdir().unwrap();
-        let repository = Repository::init(dir.path(), None).unwrap();
+        let (_dir, repository) = sample::repository();
         let mut tree = repository.empty_tree();
         for _ in 0..9 {
             let entry = crate::git::object::TreeEntry {

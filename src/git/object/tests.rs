@@ -2,12 +2,11 @@
 
 use super::*;
 use crate::git::object::batch;
+use crate::git::sample;
 
 /// Creates a repository with a tree of these files.
 fn repository_with(paths: &[&str]) -> (tempfile::TempDir, Repository, TreeId) {
-    let dir = tempfile::tempdir().unwrap();
-    gix::init(dir.path()).unwrap();
-    let repository = Repository::open(dir.path()).unwrap();
+    let (dir, repository) = sample::repository();
     let batch = batch::begin_batch(&repository);
     let file = |path: &&str| ((*path).to_owned(), batch.blob(path.as_bytes()).unwrap());
     let files: Vec<_> = paths.iter().map(file).collect();

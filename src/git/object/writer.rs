@@ -368,12 +368,11 @@ mod tests {
     use super::*;
     use crate::git::keep::pack::keep;
     use crate::git::object::BlobId;
+    use crate::git::sample;
 
     #[test]
     fn a_pack_never_takes_the_name_of_one_that_is_there() {
-        let dir = tempfile::tempdir().unwrap();
-        gix::init(dir.path()).unwrap();
-        let repository = Repository::open(dir.path()).unwrap();
+        let (dir, repository) = sample::repository();
         let write = || {
             let sink = Sink::new(&Repository::open(dir.path()).unwrap());
             let id = gix::objs::compute_hash(sink.hash, Kind::Blob, b"same").unwrap();
@@ -395,9 +394,7 @@ mod tests {
 
     #[test]
     fn a_large_object_is_written_as_any_other() {
-        let dir = tempfile::tempdir().unwrap();
-        gix::init(dir.path()).unwrap();
-        let repository = Repository::open(dir.path()).unwrap();
+        let (_dir, repository) = sample::repository();
         let large: Vec<u8> = (0..LARGE as usize + 1)
             .map(|at| (at / 7 % 251) as u8)
             .collect();

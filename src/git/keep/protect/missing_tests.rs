@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
-use crate::git::sample::{blob, files, near, write};
+use crate::git::sample::{self, blob, files, near, write};
 
 /// Path -> whether it is a directory, and its object.
 type Flat = BTreeMap<String, (bool, ObjectId)>;
@@ -65,9 +65,7 @@ proptest! {
         changed in files(),
         new in prop::collection::btree_set(0..4_u8, 0..3),
     ) {
-        let dir = tempfile::tempdir().unwrap();
-        gix::init(dir.path()).unwrap();
-        let repository = Repository::open(dir.path()).unwrap();
+        let (_dir, repository) = sample::repository();
         let id = write(&repository, &tree);
         let mut complete = vec![write(&repository, &near(&tree, &changed))];
         complete.extend(whole.iter().map(|files| write(&repository, files)));

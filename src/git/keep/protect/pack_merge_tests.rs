@@ -4,15 +4,14 @@ use gix::objs::{Kind, Write as _};
 use gix_pack::index::File as Index;
 use proptest::prelude::*;
 
-use super::tests::repository;
+use super::tests::{protect, protect_and_release};
 use super::*;
 use crate::git::command::git_in;
 use crate::git::keep::protect;
-
-use crate::git::keep::protect::MergePolicy;
+use crate::git::object::BlobId;
 use crate::git::object::batch;
 use crate::git::object::writer::put_in_memory;
-use crate::git::object::{BlobId, CommitId, NewCommit, TreeId};
+use crate::git::sample::{self, repository};
 
 /// Returns names of very many files that do not compress well.
 fn many_names() -> Vec<String> {
@@ -50,13 +49,8 @@ fn staged_commit(repository: &Repository, names: &[String], turn: usize) -> (Tre
     put_in_memory(repository, [(tree.0, Kind::Tree, data)]).unwrap();
 
     let batch = batch::begin_batch(repository);
-    let new = NewCommit {
-        tree,
-        parents: &[],
-        message: "",
-        time: &crate::host::clock::now(),
-    };
-    let id = batch.commit(&new).unwrap();
+    let time = crate::host::clock::now();
+    let id = batch.commit(&sample::new_commit(tree, &time)).unwrap();
     batch.stage().unwrap();
     (tree, id)
 }
@@ -67,8 +61,7 @@ fn protect_large_tree(
     turn: usize,
 ) -> (TreeId, CommitId) {
     let (tree, id) = staged_commit(repository, names, turn);
-    let protected = protect::protect_commits(repository, &[id], &[], MergePolicy::Merge).unwrap();
-    protect::release_protected(repository, &protected.expect("all is there")).unwrap();
+    protect_and_release(repository, &[id]);
     (tree, id)
 }
 
@@ -137,10 +130,7 @@ fn of_two_new_trees_of_many_files_one_is_a_delta_of_the_other() {
     let (dir, repository) = repository();
     let names = many_names();
     let [user, result] = [0, 1].map(|turn| staged_commit(&repository, &names, turn));
-    let commits = [user.1, result.1];
-    let protected =
-        protect::protect_commits(&repository, &commits, &[], MergePolicy::Merge).unwrap();
-    protect::release_protected(&repository, &protected.expect("all is there")).unwrap();
+    protect_and_release(&repository, &[user.1, result.1]);
 
     let [pack] = protect::own_packs(&repository)
         .try_into()
@@ -284,24 +274,14 @@ proptest! {
 /// them once refs point at them.
 fn protect_and_name(repository: &Repository, trees: &[TreeId]) {
     let batch = batch::begin_batch(repository);
-    let commits: Vec<CommitId> = trees
-        .iter()
-        .map(|&tree| {
-            let new = NewCommit {
-                tree,
-                parents: &[],
-                message: "",
-                time: &crate::host::clock::now(),
-            };
-            batch.commit(&new).unwrap()
-        })
-        .collect();
+    let time = crate::host::clock::now();
+    let commit = |tree: &TreeId| batch.commit(&sample::new_commit(*tree, &time)).unwrap();
+    let commits: Vec<CommitId> = trees.iter().map(commit).collect();
     batch.stage().unwrap();
-    let protected =
-        protect::protect_commits(repository, &commits, &[], MergePolicy::Merge).unwrap();
+    let protected = protect(repository, &commits);
     for id in commits {
         let heads = repository.common_dir().join("refs/heads");
         std::fs::write(heads.join(id.to_string()), format!("{id}\n")).unwrap();
     }
-    protect::release_protected(repository, &protected.expect("all is there")).unwrap();
+    protect::release_protected(repository, &protected).unwrap();
 }

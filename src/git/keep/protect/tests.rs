@@ -7,7 +7,7 @@ use crate::git::object::batch;
 use gix::objs::{Kind, Write as _, WriteTo as _};
 
 use super::*;
-use crate::git::object::NewCommit;
+use crate::git::sample::{self, repository};
 
 /// Writes a commit with one file as loose objects, as git does.
 fn commit(repository: &Repository, text: &str) -> CommitId {
@@ -24,15 +24,8 @@ fn commit(repository: &Repository, text: &str) -> CommitId {
     let tree = TreeId(write(Kind::Tree, &tree));
 
     let time = crate::host::clock::now();
-    let commit = repository
-        .encoded(&NewCommit {
-            tree,
-            parents: &[],
-            message: text,
-            time: &time,
-        })
-        .unwrap();
-    CommitId(write(Kind::Commit, &commit))
+    let commit = repository.encoded(&sample::new_commit(tree, &time));
+    CommitId(write(Kind::Commit, &commit.unwrap()))
 }
 
 fn is_whole(repository: &Repository, id: CommitId) -> bool {
@@ -42,12 +35,13 @@ fn is_whole(repository: &Repository, id: CommitId) -> bool {
     new_objects.missing.is_empty() && new_objects.present.iter().all(is_there)
 }
 
-pub(super) fn repository() -> (tempfile::TempDir, Repository) {
-    let dir = tempfile::tempdir().unwrap();
-    gix::init(dir.path()).unwrap();
-    let repository = Repository::open(dir.path()).unwrap();
-    std::fs::create_dir_all(repository.teddy_dir()).unwrap();
-    (dir, repository)
+pub(super) fn protect(repository: &Repository, ids: &[CommitId]) -> ProtectedObjects {
+    let protected = protect_commits(repository, ids, &[], MergePolicy::Merge);
+    protected.unwrap().expect("all is there")
+}
+
+pub(super) fn protect_and_release(repository: &Repository, ids: &[CommitId]) {
+    release_protected(repository, &protect(repository, ids)).unwrap();
 }
 
 /// Removes all loose objects, as `git prune --expire=now` does with unreachable ones.
@@ -66,9 +60,7 @@ fn prune(repository: &Repository) {
 fn what_is_held_outlives_a_prune() {
     let (dir, repository) = repository();
     let id = commit(&repository, "one");
-    let protected = protect::protect_commits(&repository, &[id], &[], MergePolicy::Merge)
-        .unwrap()
-        .expect("all is there");
+    let protected = protect(&repository, &[id]);
     prune(&repository);
     let fresh = Repository::open(dir.path()).unwrap();
 
@@ -97,12 +89,8 @@ fn what_is_gone_already_cannot_be_held() {
 fn what_is_kept_is_not_kept_twice() {
     let (_dir, repository) = repository();
     let id = commit(&repository, "one");
-    let _protected = protect::protect_commits(&repository, &[id], &[], MergePolicy::Merge)
-        .unwrap()
-        .expect("all is there");
-    let again = protect::protect_commits(&repository, &[id], &[], MergePolicy::Merge)
-        .unwrap()
-        .expect("all is there");
+    let _protected = protect(&repository, &[id]);
+    let again = protect(&repository, &[id]);
 
     assert_eq!(
         (again.keeps, keep::keep_files(&repository).len()),
@@ -119,22 +107,10 @@ fn a_pack_does_not_take_itself_in() {
         let blob = batch.blob(format!("content {n}").as_bytes()).unwrap();
         let tree = batch.tree_of(&[("a".to_owned(), blob)]).unwrap();
         let time = crate::host::clock::now();
-        ids.push(
-            batch
-                .commit(&NewCommit {
-                    tree,
-                    parents: &[],
-                    message: "",
-                    time: &time,
-                })
-                .unwrap(),
-        );
+        ids.push(batch.commit(&sample::new_commit(tree, &time)).unwrap());
         batch.finish().unwrap();
 
-        let protected = protect::protect_commits(&repository, &[ids[n]], &[], MergePolicy::Merge)
-            .unwrap()
-            .expect("all is there");
-        protect::release_protected(&repository, &protected).unwrap();
+        protect_and_release(&repository, &[ids[n]]);
         let fresh = Repository::open(dir.path()).unwrap();
         assert!(ids.iter().all(|&id| is_whole(&fresh, id)));
     }
@@ -146,10 +122,7 @@ fn packs_stay_few_and_lose_nothing() {
     let mut ids = Vec::new();
     for n in 0..100 {
         ids.push(commit(&repository, &format!("content {n}")));
-        let protected = protect::protect_commits(&repository, &[ids[n]], &[], MergePolicy::Merge)
-            .unwrap()
-            .expect("all is there");
-        protect::release_protected(&repository, &protected).unwrap();
+        protect_and_release(&repository, &[ids[n]]);
     }
 
     let packs = std::fs::read_dir(keep::pack_dir(&repository))
@@ -170,10 +143,7 @@ fn no_pack_goes_while_git_collects() {
     std::fs::write(repository.common_dir().join("gc.pid"), "1 here").unwrap();
     for n in 0..4 {
         let id = commit(&repository, &format!("content {n}"));
-        let protected = protect::protect_commits(&repository, &[id], &[], MergePolicy::Merge)
-            .unwrap()
-            .expect("all is there");
-        protect::release_protected(&repository, &protected).unwrap();
+        protect_and_release(&repository, &[id]);
     }
 
     assert_eq!(own_packs(&repository).len(), 4);
@@ -184,9 +154,7 @@ fn a_pack_that_was_taken_in_stays_if_git_starts_to_collect() {
     let (_dir, repository) = repository();
     let protect = |text: &str| {
         let id = commit(&repository, text);
-        protect::protect_commits(&repository, &[id], &[], MergePolicy::Merge)
-            .unwrap()
-            .expect("all is there")
+        protect(&repository, &[id])
     };
     protect::release_protected(&repository, &protect("one")).unwrap();
     let protected = protect("two");
@@ -200,10 +168,7 @@ fn a_pack_that_was_taken_in_stays_if_git_starts_to_collect() {
 fn a_damaged_pack_is_not_taken_in() {
     let (dir, repository) = repository();
     let first = commit(&repository, "one");
-    let protected = protect::protect_commits(&repository, &[first], &[], MergePolicy::Merge)
-        .unwrap()
-        .expect("all is there");
-    protect::release_protected(&repository, &protected).unwrap();
+    protect_and_release(&repository, &[first]);
     let [small] = own_packs(&repository).try_into().expect("one pack");
     let (path, mut bytes) = (
         small.with_extension("pack"),
@@ -215,11 +180,7 @@ fn a_damaged_pack_is_not_taken_in() {
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, bytes).unwrap();
     let second = commit(&repository, "two");
-    let protected = protect::protect_commits(&repository, &[second], &[], MergePolicy::Merge)
-        .unwrap()
-        .expect("all is there");
-
-    protect::release_protected(&repository, &protected).unwrap();
+    protect_and_release(&repository, &[second]);
     assert!(path.is_file());
     prune(&repository);
     assert!(Repository::open(dir.path()).unwrap().commit(second).is_ok());

@@ -6,7 +6,7 @@ use gix::objs::tree::{Entry, EntryKind};
 use gix::objs::{Kind, Tree, Write as _, WriteTo as _};
 
 use super::*;
-use crate::git::repository::Repository;
+use crate::git::sample;
 
 /// Builds a tree from names in this order, each with whether it is a directory.
 fn tree(names: &[(&str, bool)]) -> StoredTree {
@@ -137,9 +137,7 @@ fn a_damaged_tree_is_an_error() {
 
 #[test]
 fn large_trees_are_kept_as_long_as_there_is_room() {
-    let dir = tempfile::tempdir().unwrap();
-    gix::init(dir.path()).unwrap();
-    let repository = Repository::open(dir.path()).unwrap();
+    let (_dir, repository) = sample::repository();
     let write = |count: usize, name: &str| {
         let oid = ObjectId::empty_blob(gix::hash::Kind::Sha1);
         let names = (0..count).map(|number| format!("{name}{number:06}"));

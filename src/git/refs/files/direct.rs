@@ -195,15 +195,13 @@ fn stat_of(path: &Path) -> anyhow::Result<Option<Stat>> {
 mod tests {
     use super::*;
     use crate::git::refs;
-    use crate::git::repository::Repository;
+    use crate::git::sample;
 
     const NAME: &str = "refs/teddy/sessions/x";
 
     #[test]
     fn a_ref_is_read_from_its_own_file_or_from_packed_refs_however_often_they_change() {
-        let dir = tempfile::tempdir().unwrap();
-        gix::init(dir.path()).unwrap();
-        let repository = Repository::open(dir.path()).unwrap();
+        let (dir, repository) = sample::repository();
         let git = dir.path().join(".git");
         let id = |digit: &str| digit.repeat(40);
         let own = |text: Option<&str>| {
@@ -246,8 +244,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_longer_than_a_ref_is_not_read() {
-        let dir = tempfile::tempdir().unwrap();
-        let repository = Repository::init(dir.path(), None).unwrap();
+        let (dir, repository) = sample::repository();
         let path = dir.path().join(".git").join(NAME);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         let file = std::fs::File::create(&path).unwrap();
