@@ -356,15 +356,11 @@ fn quarantine_pack(repository: &Repository, pack: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("cannot make `{}`", quarantine_dir.display()))?;
     // The index first: without it, git does not use the pack.
     for path in ["idx", "pack", "keep"].map(|ending| pack.with_extension(ending)) {
-        match std::fs::rename(
-            &path,
-            quarantine_dir.join(path.file_name().unwrap_or_default()),
-        ) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(error)
-                    .with_context(|| format!("cannot move the damaged pack `{}`", path.display()));
-            }
-            _ => {}
+        let to = quarantine_dir.join(path.file_name().unwrap_or_default());
+        match std::fs::rename(&path, to) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            moved => moved
+                .with_context(|| format!("cannot move the damaged pack `{}`", path.display()))?,
         }
     }
 
@@ -401,23 +397,13 @@ fn has_valid_trailer(pack: &Path) -> std::io::Result<bool> {
 
     // An index ends with the pack's checksum and its own.
     let (pack, index) = (end("pack", length)?, end("idx", 2 * length)?);
-    let recorded = index
-        .as_ref()
-        .map(|sums| sums.split_at(length.min(sums.len())));
-    let ends = [
-        pack.as_deref(),
-        recorded.map(|(pack, _)| pack),
-        recorded.map(|(_, own)| own),
-    ];
+    let (pack, index) = (pack.as_deref(), index.as_deref());
+    let sums = index.map(|sums| sums.split_at(length.min(sums.len())));
+    let (recorded, own) = sums.unzip();
     let is_lost = |sum: &[u8]| sum.iter().all(|byte| *byte == 0);
-    if ends.iter().flatten().any(|sum| is_lost(sum)) {
-        return Ok(false);
-    }
-
-    Ok(match ends {
-        [Some(pack), Some(recorded), _] => pack == recorded,
-        _ => true,
-    })
+    let is_whole = !([pack, recorded, own].into_iter().flatten()).any(is_lost);
+    let mut sums = pack.into_iter().zip(recorded);
+    Ok(is_whole && sums.all(|(pack, recorded)| pack == recorded))
 }
 
 fn read_trailer(path: &Path, count: usize) -> std::io::Result<Vec<u8>> {

@@ -27,6 +27,7 @@ use crate::git::During as _;
 use crate::git::object::absent;
 use crate::git::object::id::CommitId;
 use crate::git::refs::store::RefsLocked;
+use crate::git::remove_if_exists;
 use crate::host::clock;
 use crate::host::file::{
     append_shared, is_out_of_reach, make_shared_dirs, read_regular, read_regular_text,
@@ -281,12 +282,8 @@ impl RefStore for FileRefs {
         }
 
         let _ = std::fs::remove_file(self.log_of(name));
-        match std::fs::remove_file(locked.path()) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("removing `{name}`"))
-            }
-            _ => Ok(true),
-        }
+        remove_if_exists(locked.path())?;
+        Ok(true)
     }
 
     /// Flushes the ref's name, and those of the directories above it: git does not flush a directory

@@ -28,7 +28,6 @@ use crate::git::During as _;
 use crate::git::command::git_in;
 use crate::git::object::absent;
 use crate::git::object::id::CommitId;
-use crate::git::refs::reftable;
 use crate::git::refs::store::{RefsLocked, free_backup_file, is_stale_lock};
 use crate::host::file::{make_dirs, sync_open_file, write_atomic};
 use crate::host::helper::run_for_answer;
@@ -560,7 +559,7 @@ impl Reftable {
     /// Waits for a git process that survived its TeDDy, then removes `tables.list.lock` if one of
     /// our processes left it or it is older than the system start.
     fn unlock_stale(&self) -> anyhow::Result<Vec<String>> {
-        let dir = reftable::lock_dir(self);
+        let dir = lock_dir(self);
         let lock = tables::lock(&self.common);
         if !dir.join("lock").exists() {
             return Ok(Vec::new());
