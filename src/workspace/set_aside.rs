@@ -9,8 +9,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::git::history;
-use crate::git::keep::damaged::{self, RestoreOutcome};
-
+use crate::git::keep::damaged::{self, RestoreOutcome, refused};
 use crate::git::keep::store_access::is_lost;
 use crate::git::object::CommitId;
 use crate::git::refs::{self, Expected};
@@ -118,7 +117,6 @@ pub(super) fn refs_dir(repository: &Repository) -> PathBuf {
 /// Restores a ref's former value if it is complete and descends from the current one.
 fn put_ref_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<RestoreOutcome> {
     let repository = checkout.repository;
-    let refused = |why: &str| Ok(RestoreOutcome::Refused(why.to_owned()));
     let text = read_regular_text(&item.file, MAX_REF)?;
     let Some(id) = text.lines().next().and_then(|line| line.parse().ok()) else {
         return refused("it named no object");
@@ -135,9 +133,9 @@ fn put_ref_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<Rest
         None => true,
     };
     if !goes_on {
-        return Ok(RestoreOutcome::Refused(format!(
+        return refused(&format!(
             "the ref has moved on since; `git branch <name> {id}` keeps what it was"
-        )));
+        ));
     }
 
     let session = item.name.strip_prefix(SESSIONS);
@@ -164,7 +162,6 @@ fn move_to(
 
 /// Restores an intent if its turn is still the newest of its session.
 fn put_intent_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<RestoreOutcome> {
-    let refused = |why: &str| Ok(RestoreOutcome::Refused(why.to_owned()));
     let journal = checkout.journal();
     if journal.has_intent() {
         return refused("another turn is being finished");

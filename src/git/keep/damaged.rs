@@ -425,6 +425,11 @@ pub enum RestoreOutcome {
     Refused(String),
 }
 
+/// Refuses to restore something, for a reason.
+pub fn refused(why: &str) -> anyhow::Result<RestoreOutcome> {
+    Ok(RestoreOutcome::Refused(why.to_owned()))
+}
+
 pub fn quarantined_packs_dir(repository: &Repository) -> PathBuf {
     repository.teddy_dir().join("undo").join("packs")
 }
@@ -440,14 +445,10 @@ pub fn restore_pack(repository: &Repository, name: &str) -> anyhow::Result<Resto
     let from = quarantine.join(format!("{name}.pack"));
     let to = keep::pack_dir(repository).join(format!("{name}.pack"));
     if from.symlink_metadata().is_err() {
-        return Ok(RestoreOutcome::Refused(
-            "only its index was quarantined".to_owned(),
-        ));
+        return refused("only its index was quarantined");
     }
     if to.symlink_metadata().is_ok() {
-        return Ok(RestoreOutcome::Refused(
-            "there is a pack of this name".to_owned(),
-        ));
+        return refused("there is a pack of this name");
     }
 
     let index = quarantine.join(format!("{name}.new.idx"));
@@ -461,10 +462,7 @@ pub fn restore_pack(repository: &Repository, name: &str) -> anyhow::Result<Resto
         .context("starting git index-pack")?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
-        return Ok(RestoreOutcome::Refused(format!(
-            "it is damaged: {}",
-            stderr.trim()
-        )));
+        return refused(&format!("it is damaged: {}", stderr.trim()));
     }
 
     // The pack first: git finds one by its index.
@@ -481,16 +479,14 @@ pub fn restore_object(repository: &Repository, name: &str) -> anyhow::Result<Res
     let from = quarantined_objects_dir(repository).join(name);
     let objects = repository.gix.objects.store_ref().path();
     let Some((dir, file_name)) = name.split_at_checked(2) else {
-        return Ok(RestoreOutcome::Refused(
-            "it is not a valid object".to_owned(),
-        ));
+        return refused("it is not a valid object");
     };
     let to = objects.join(dir).join(file_name);
     if to.symlink_metadata().is_ok() {
-        return Ok(RestoreOutcome::Refused("the object is there".to_owned()));
+        return refused("the object is there");
     }
     if !matches_object_id(&from, name, repository.gix.object_hash())? {
-        return Ok(RestoreOutcome::Refused("it is damaged".to_owned()));
+        return refused("it is damaged");
     }
 
     make_dirs(&objects.join(dir)).context("making a directory for the object")?;
