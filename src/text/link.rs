@@ -169,7 +169,10 @@ fn link_end(text: &str, destination: usize) -> usize {
 
 /// Parses `[text](destination)`.
 fn link(value: &str) -> Result<String, LinkError> {
-    let Some((text, tail)) = value[1..].split_once("](") else {
+    let split = value
+        .strip_prefix('[')
+        .and_then(|tail| tail.split_once("]("));
+    let Some((text, tail)) = split else {
         return Err(LinkError::Form);
     };
     if tail.contains("](") {
@@ -521,6 +524,7 @@ mod tests {
         );
         assert_eq!(names(""), Ok(vec![]));
         assert!(names("[a](/b)").is_err());
+        assert!(names("`é](/é)`").is_err());
     }
 
     #[test]
