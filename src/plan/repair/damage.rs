@@ -225,8 +225,8 @@ fn spelled(text: &str, dice: &mut Dice) -> String {
             ["- **Path:**", "**File Path:**", "- File:"],
         ),
         (
-            "## Action DamagedPlan",
-            ["## 🚀 Action DamagedPlan", "## Steps", "## Aktionsplan"],
+            "## Action Plan",
+            ["## 🚀 Action Plan", "## Steps", "## Aktionsplan"],
         ),
         ("`FIND:`", ["**Find:**", "Search:", "#### FIND"]),
         (

@@ -81,7 +81,7 @@ pub(super) struct DamagedPlan {
     pub actions: Vec<ParsedAction>,
 }
 
-const HEADER: &str = "# Improve the notes\n- **Status:** Green 🟢\n- **DamagedPlan Type:** Implementation\n- **Agent:** Developer\n\n## Rationale\n````text\n### 1. Synthesis\nAll went well.\n````\n\n## Action Plan\n";
+const HEADER: &str = "# Improve the notes\n- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Developer\n\n## Rationale\n````text\n### 1. Synthesis\nAll went well.\n````\n\n## Action Plan\n";
 
 impl DamagedPlan {
     pub(super) fn new(corpus: &Corpus, dice: &mut Dice) -> Self {
