@@ -31,8 +31,6 @@ mod price_tests;
 mod rules;
 mod state;
 mod step;
-#[cfg(test)]
-mod strict;
 mod token;
 
 use std::ops::Range;

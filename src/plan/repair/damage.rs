@@ -1,16 +1,16 @@
 //! Tests repair on plans with systematic damage.
 //!
 //! A plan is built from known contents, and its fences are damaged as models damage them. After
-//! repair, [`super::strict`] must read exactly the original actions and bytes.
+//! repair, the parser, which reads by CommonMark and knows nothing about repair, must find exactly the
+//! original actions and bytes.
 
 mod corpus;
 mod plan;
 mod remarks;
 
-use super::strict::{self, ParsedAction};
 use super::{Level, repair};
-use crate::plan::action::Action;
-use crate::plan::reading;
+use crate::plan::samples::describe;
+use crate::plan::{Plan, parse, reading};
 use corpus::{Corpus, Dice};
 use plan::{ALL, Damage, DamagedPlan, SLIPS};
 
@@ -42,10 +42,11 @@ fn tally(corpus: &Corpus, dice: &mut Dice, iterations: usize) -> Tally {
         let repaired = repair(&text);
 
         tally.all += 1;
-        if means(&repaired.text, &plan.actions) {
+        let actions = parsed(&repaired.text);
+        if actions.as_ref() == Some(&plan.actions) {
             tally.exact += 1;
         } else {
-            let silent = repaired.level < Level::Doubtful && strict::read(&repaired.text).is_ok();
+            let silent = repaired.level < Level::Doubtful && actions.is_some();
             tally.wrong.push(Wrong {
                 damages,
                 text,
@@ -58,19 +59,18 @@ fn tally(corpus: &Corpus, dice: &mut Dice, iterations: usize) -> Tally {
     tally
 }
 
-/// Returns whether a text has these actions, ignoring line endings.
-fn means(text: &str, actions: &[ParsedAction]) -> bool {
-    let plain = |actions: &[ParsedAction]| -> Vec<ParsedAction> {
-        let lf = |part: &String| part.replace("\r\n", "\n");
-        actions
-            .iter()
-            .map(|action| ParsedAction {
-                parts: action.parts.iter().map(lf).collect(),
-                ..action.clone()
-            })
-            .collect()
-    };
-    strict::read(text).is_ok_and(|read| plain(&read) == plain(actions))
+/// Describes the actions of a plan, ignoring line endings.
+fn described(plan: &Plan) -> Vec<String> {
+    let actions = plan.actions.iter();
+    actions
+        .map(|action| describe(&action.kind).replace("\\r\\n", "\\n"))
+        .collect()
+}
+
+/// Returns the actions of a text; `None` if it has a mistake.
+fn parsed(text: &str) -> Option<Vec<String>> {
+    let (plan, wrong) = parse(text);
+    wrong.is_empty().then(|| described(&plan))
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn plans_by_the_rule_come_back_byte_for_byte() {
             (text.as_str(), Level::Clean)
         );
 
-        assert!(means(&text, &plan.actions), "{:?}", strict::read(&text));
+        assert_eq!(parsed(&text), Some(plan.actions));
     }
 }
 
@@ -126,7 +126,7 @@ fn rp17_a_plan_that_is_cut_off_is_read_as_whole_actions_or_not_at_all() {
             // A program that prints an answer can terminate its last line.
             let cut = [&text[..end], dice.pick(&["", "\n"])].concat();
             let read = reading::read(&cut);
-            let actions = strict::read(&read.repaired.text).unwrap_or_default();
+            let actions = parsed(&read.repaired.text).unwrap_or_default();
             assert!(
                 !read.diagnostics.is_empty() || plan.actions.starts_with(&actions),
                 "{:?}\n{cut}",
@@ -146,36 +146,12 @@ fn rp16_a_closer_that_is_invented_beside_a_line_that_is_nearly_one_is_in_doubt()
         let text = plan.damaged(&[slip], &mut dice);
         let read = reading::read(&text);
         assert!(
-            !read.diagnostics.is_empty() || means(&read.repaired.text, &plan.actions),
+            !read.diagnostics.is_empty() || described(&read.plan) == plan.actions,
             "{slip:?}, {:?}: {:?}\n{text}",
             read.repaired.level,
             read.repaired.notes
         );
     }
-}
-
-/// Returns the actions of an accepted reading; `None` if it is rejected.
-fn accepted(text: &str) -> Option<Vec<ParsedAction>> {
-    let read = reading::read(text);
-    let parse_action = |action: &Action| {
-        let name = action.kind.name();
-        let kind = &action.kind;
-        let (mut path, mut parts) = (kind.target(), Vec::new());
-        if let Some(pairs) = kind.pairs() {
-            let pairs = pairs.iter();
-            parts.extend(pairs.flat_map(|pair| [pair.find.clone(), pair.replace.clone()]));
-        } else if let Some(execute) = kind.command() {
-            path = "-".to_owned();
-            parts.push(execute.command.clone());
-        } else if kind.new_path().is_some() {
-            parts.extend(kind.texts().into_iter().map(str::to_owned));
-        }
-
-        ParsedAction { name, path, parts }
-    };
-
-    let fine = read.diagnostics.is_empty();
-    fine.then(|| read.plan.actions.iter().map(parse_action).collect())
 }
 
 #[test]
@@ -191,13 +167,16 @@ fn promise_d10_no_spelling_makes_a_damaged_plan_mean_something_else() {
         let text = plan.damaged(&damages, &mut dice);
 
         all += 1;
-        let Some(actions) = accepted(&text) else {
+        let reading = reading::read(&text);
+        if !reading.diagnostics.is_empty() {
             continue;
-        };
+        }
         read += 1;
-        let lf = |deeds: &[ParsedAction]| format!("{deeds:?}").replace("\\r\\n", "\\n");
-
-        assert_eq!(lf(&actions), lf(&plan.actions), "{damages:?}\n{text}");
+        assert_eq!(
+            described(&reading.plan),
+            plan.actions,
+            "{damages:?}\n{text}"
+        );
     }
 
     // Doubtful replies (such as those with an almost correct closing fence) are rejected in any

@@ -1,7 +1,6 @@
 //! Builds correct plans and damages them as models do.
 
 use super::corpus::{Corpus, Dice};
-use crate::plan::repair::strict::ParsedAction;
 use crate::text::fence::{fence_for, longest_run};
 
 enum Part {
@@ -77,8 +76,8 @@ pub(super) const ALL: [Damage; 13] = {
 
 pub(super) struct DamagedPlan {
     parts: Vec<Part>,
-    /// The intended actions.
-    pub actions: Vec<ParsedAction>,
+    /// The intended actions, each as [`crate::plan::samples::describe`] puts it.
+    pub actions: Vec<String>,
 }
 
 const HEADER: &str = "# Improve the notes\n- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Developer\n\n## Rationale\n````text\n### 1. Synthesis\nAll went well.\n````\n\n## Action Plan\n";
@@ -95,11 +94,11 @@ impl DamagedPlan {
                 0 | 1 => plan.create(
                     &format!("{path}.md"),
                     "markdown",
-                    corpus.documents[dice.roll(corpus.documents.len())].clone(),
+                    &corpus.documents[dice.roll(corpus.documents.len())],
                 ),
                 2 => {
                     let (language, source) = &corpus.sources[dice.roll(corpus.sources.len())];
-                    plan.create(&format!("{path}.x"), language, source.clone());
+                    plan.create(&format!("{path}.x"), language, source);
                 }
                 3 => plan.edit(
                     &format!("{path}.md"),
@@ -127,38 +126,23 @@ impl DamagedPlan {
         }));
     }
 
-    fn action(&mut self, name: &'static str, path: &str, contents: Vec<String>) {
-        let item = if path == "-" {
-            String::new()
-        } else {
-            format!(
-                "- **{}:** [{path}](/{path})\n",
-                if name == "READ" {
-                    "Resource"
-                } else {
-                    "File Path"
-                }
-            )
-        };
-
+    fn action(&mut self, name: &str, target: &str, meaning: String) {
         self.parts.push(Part::Text(format!(
-            "\n### `{name}`\n{item}- **Description:** Do it.\n"
+            "\n### `{name}`\n{target}- **Description:** Do it.\n"
         )));
-        self.actions.push(ParsedAction {
-            name,
-            path: path.to_owned(),
-            parts: contents,
-        });
+        self.actions.push(format!("{name} {meaning}"));
     }
 
-    fn create(&mut self, path: &str, language: &str, text: String) {
-        self.action("CREATE", path, vec![text.clone()]);
-        self.block(language, &text);
+    fn create(&mut self, path: &str, language: &str, text: &str) {
+        let meaning = format!("{path} {text:?} {language}");
+        self.action("CREATE", &field("File Path", path), meaning);
+        self.block(language, text);
     }
 
     fn edit(&mut self, path: &str, document: &str) {
         let replaced = document.replacen("words", "other words", 1) + "One more line.\n";
-        self.action("EDIT", path, vec![document.to_owned(), replaced.clone()]);
+        let meaning = format!("{path} {:?}", [(document, replaced.as_str())]);
+        self.action("EDIT", &field("File Path", path), meaning);
         self.parts.push(Part::Text("\n`FIND:`\n".to_owned()));
         self.block("markdown", document);
         self.parts.push(Part::Text("`REPLACE:`\n".to_owned()));
@@ -166,12 +150,13 @@ impl DamagedPlan {
     }
 
     fn execute(&mut self) {
-        self.action("EXECUTE", "-", vec!["cargo test\n".to_owned()]);
-        self.block("shell", "cargo test\n");
+        let command = "cargo test\n";
+        self.action("EXECUTE", "", format!("{command:?}"));
+        self.block("shell", command);
     }
 
     fn read(&mut self, path: &str) {
-        self.action("READ", path, Vec::new());
+        self.action("READ", &field("Resource", path), path.to_owned());
     }
 
     pub(super) fn respell(&mut self, mut spell: impl FnMut(&str) -> String) {
@@ -210,6 +195,10 @@ impl DamagedPlan {
             .iter()
             .fold(self.text(), |text, damage| damage_text(text, *damage))
     }
+}
+
+fn field(key: &str, path: &str) -> String {
+    format!("- **{key}:** [{path}](/{path})\n")
 }
 
 fn damage_text(text: String, damage: Damage) -> String {
