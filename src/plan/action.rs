@@ -199,7 +199,7 @@ pub struct Action {
 }
 
 /// A command to run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Execute {
     /// The script, as passed to a shell or to the program of its `#!` line.
     pub command: String,

@@ -1,5 +1,7 @@
 //! Random plans with texts that imitate plan syntax, for tests on several floors.
 
+pub mod actions;
+
 use std::time::Duration;
 
 use proptest::prelude::*;

@@ -656,13 +656,13 @@ mod tests;
 #[cfg(test)]
 mod plan_edit_tests {
     use super::*;
+    use crate::plan::samples::actions::create;
     use crate::ui::sample;
 
     fn plan(actions: &[(&str, &str)]) -> Plan {
         let actions = actions.iter().enumerate();
-        let action = |(at, (path, text)): (usize, &(&str, &str))| {
-            sample::action(at + 1, sample::create(path, text))
-        };
+        let action =
+            |(at, (path, text)): (usize, &(&str, &str))| sample::action(at + 1, create(path, text));
         let mut plan = sample::bootstrap().plan;
         plan.actions = actions.map(action).collect();
         plan

@@ -411,9 +411,8 @@ fn matches_pattern(path: &str, pattern: &str) -> bool {
 mod tests {
     use super::*;
     use crate::plan::action::ActionKind;
-    use crate::plan::action::create::Create;
     use crate::plan::action::execute::Execute;
-    use crate::text::path::RepoPath;
+    use crate::plan::samples::actions::{command, new_file};
 
     fn action(kind: ActionKind) -> Action {
         Action {
@@ -424,14 +423,7 @@ mod tests {
     }
 
     fn create(path: &str, contents: &str) -> Action {
-        let path = RepoPath::parse(path).unwrap();
-        action(ActionKind::Create(Create {
-            path,
-            text: contents.to_owned(),
-            language: String::new(),
-            overwrite: false,
-            keep_bytes: false,
-        }))
+        action(new_file(path, contents).into())
     }
 
     fn check(action: &Action, step: &Step, expected: &[&str]) {
@@ -511,21 +503,14 @@ mod tests {
 
     #[test]
     fn a_command_that_steers_programs_is_said() {
+        let env = [("LD_PRELOAD", "x.so"), ("A", "b")];
+        let env = env.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let execute = Execute {
-            command: "make".to_owned(),
-            language: String::new(),
-            cwd: None,
-            env: vec![
-                ("LD_PRELOAD".to_owned(), "x.so".to_owned()),
-                ("A".to_owned(), "b".to_owned()),
-            ],
-            expected_outcome: String::new(),
-            allow_failure: false,
-            timeout: None,
-            network: false,
+            env: env.into(),
+            ..command("make")
         };
         check(
-            &action(ActionKind::Execute(execute)),
+            &action(execute.into()),
             &Step::default(),
             &["a command sets LD_PRELOAD for itself"],
         );

@@ -9,11 +9,9 @@ use ratatui::backend::TestBackend;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::model::acting::transcript::CommandCounts;
-use crate::plan::action::create::Create;
-use crate::plan::action::edit::{Edit, Pair};
-use crate::plan::action::execute::Execute;
 use crate::plan::action::{Action, ActionKind};
 use crate::plan::repair::{Level, Repaired};
+use crate::plan::samples::actions::execute;
 use crate::plan::state::FileState;
 use crate::plan::validate::{Entry, Facts, Simulation, validate};
 use crate::plan::{self, Plan};
@@ -178,44 +176,6 @@ pub(super) fn action(line: usize, kind: ActionKind) -> Action {
         fields: Vec::new(),
         kind,
     }
-}
-
-pub(super) fn create(name: &str, contents: &str) -> ActionKind {
-    let path = RepoPath::parse(name).unwrap();
-    ActionKind::Create(Create {
-        path,
-        text: contents.to_owned(),
-        language: String::new(),
-        overwrite: false,
-        keep_bytes: false,
-    })
-}
-
-/// The pairs are ten lines apart.
-pub(super) fn edit(name: &str, line: usize, pairs: &[(&str, &str)]) -> ActionKind {
-    let pair = |(at, &(find, replace)): (usize, &(&str, &str))| Pair {
-        line: line + 10 * at,
-        find: find.to_owned(),
-        replace: replace.to_owned(),
-        language: String::new(),
-    };
-    ActionKind::Edit(Edit {
-        path: RepoPath::parse(name).unwrap(),
-        pairs: pairs.iter().enumerate().map(pair).collect(),
-    })
-}
-
-pub(super) fn execute(command: &str) -> ActionKind {
-    ActionKind::Execute(Execute {
-        command: command.to_owned(),
-        language: "shell".to_owned(),
-        cwd: None,
-        env: Vec::new(),
-        expected_outcome: String::new(),
-        allow_failure: false,
-        timeout: None,
-        network: false,
-    })
 }
 
 const HEAD: &str = "# Bootstrap New Project Component

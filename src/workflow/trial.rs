@@ -117,12 +117,8 @@ pub(in crate::workflow) fn action_of(command: &str) -> Action {
     let execute = Execute {
         command: command.to_owned(),
         language: "sh".to_owned(),
-        cwd: None,
-        env: Vec::new(),
-        expected_outcome: String::new(),
         allow_failure: true,
-        timeout: None,
-        network: false,
+        ..Execute::default()
     };
     Action {
         line: 1,

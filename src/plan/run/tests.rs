@@ -10,11 +10,10 @@ use crate::plan::action::ActionKind;
 use crate::plan::action::chat_with_user::ChatWithUser;
 use crate::plan::action::conclude::Conclude;
 use crate::plan::action::create::Create;
-use crate::plan::action::edit::{Edit, Pair};
 use crate::plan::action::invoke::Invoke;
 use crate::plan::action::prune::Prune;
-use crate::plan::action::read::Read;
 use crate::plan::action::research::Research;
+use crate::plan::samples::actions::{command, create, edit, execute, new_file, path, read};
 
 struct TestProject {
     dir: tempfile::TempDir,
@@ -165,56 +164,6 @@ impl Tools for TestProject {
     fn finished(&mut self, index: usize, outcome: &Outcome) {
         self.log.push(format!("{index} {:?}", outcome.ending));
     }
-}
-
-fn path(text: &str) -> RepoPath {
-    RepoPath::parse(text).expect("the tests name plain paths")
-}
-
-fn create(to: &str, text: &str) -> Create {
-    Create {
-        path: path(to),
-        text: text.to_owned(),
-        language: String::new(),
-        overwrite: false,
-        keep_bytes: false,
-    }
-}
-
-fn edit(to: &str, pairs: &[(&str, &str)]) -> ActionKind {
-    let pair = |(find, replace): &(&str, &str)| Pair {
-        line: 1,
-        find: (*find).to_owned(),
-        replace: (*replace).to_owned(),
-        language: String::new(),
-    };
-    ActionKind::Edit(Edit {
-        path: path(to),
-        pairs: pairs.iter().map(pair).collect(),
-    })
-}
-
-fn command(text: &str) -> Execute {
-    Execute {
-        command: text.to_owned(),
-        language: String::new(),
-        cwd: None,
-        env: Vec::new(),
-        expected_outcome: String::new(),
-        allow_failure: false,
-        timeout: None,
-        network: false,
-    }
-}
-
-fn execute(text: &str) -> ActionKind {
-    ActionKind::Execute(command(text))
-}
-
-fn read(resource: &str) -> ActionKind {
-    ActionKind::Read(Read {
-        resource: Resource::parse(resource).expect("a plain resource"),
-    })
 }
 
 mod files;

@@ -6,13 +6,11 @@ use super::*;
 use crate::plan::action::ActionKind;
 use crate::plan::action::chat_with_user::ChatWithUser;
 use crate::plan::action::conclude::Conclude;
-use crate::plan::action::create::Create;
-use crate::plan::action::edit::{Edit, Pair};
 use crate::plan::action::execute::Execute;
 use crate::plan::action::invoke::Invoke;
 use crate::plan::action::prune::Prune;
-use crate::plan::action::read::Read;
 use crate::plan::memo::{MemoChange, Verb};
+use crate::plan::samples::actions::{command, create, edit, execute, path, read, resource};
 
 struct Snapshot {
     entries: BTreeMap<&'static str, Entry>,
@@ -105,64 +103,13 @@ fn snapshot() -> Snapshot {
     }
 }
 
-fn path(text: &str) -> RepoPath {
-    RepoPath::parse(text).expect("the tests name plain paths")
-}
-
-fn create(to: &str, text: &str) -> ActionKind {
-    ActionKind::Create(Create {
-        path: path(to),
-        text: text.to_owned(),
-        language: String::new(),
-        overwrite: false,
-        keep_bytes: false,
-    })
-}
-
-/// Returns an EDIT whose pairs are at lines 1, 2, and so on.
-fn edit(to: &str, pairs: &[(&str, &str)]) -> ActionKind {
-    let pair = |(n, (find, replace)): (usize, &(&str, &str))| Pair {
-        line: n + 1,
-        find: (*find).to_owned(),
-        replace: (*replace).to_owned(),
-        language: String::new(),
-    };
-    ActionKind::Edit(Edit {
-        path: path(to),
-        pairs: pairs.iter().enumerate().map(pair).collect(),
-    })
-}
-
-fn execute(command: &str) -> Execute {
-    Execute {
-        command: command.to_owned(),
-        language: String::new(),
-        cwd: None,
-        env: Vec::new(),
-        expected_outcome: String::new(),
-        allow_failure: false,
-        timeout: None,
-        network: false,
-    }
-}
-
-fn read(resource: &str) -> ActionKind {
-    ActionKind::Read(Read {
-        resource: Resource::parse(resource).expect("a plain resource"),
-    })
-}
-
-fn prune(resource: &str) -> ActionKind {
-    ActionKind::Prune(Prune {
-        resource: Resource::parse(resource).expect("a plain resource"),
-    })
+fn prune(name: &str) -> ActionKind {
+    let resource = resource(name);
+    Prune { resource }.into()
 }
 
 fn invoke(agent: &str, resources: &[&str]) -> ActionKind {
-    let resources = resources
-        .iter()
-        .map(|r| Resource::parse(r).expect("a plain resource"))
-        .collect();
+    let resources = resources.iter().map(|name| resource(name)).collect();
     ActionKind::Invoke(Invoke {
         agent: agent.to_owned(),
         resources,

@@ -3,6 +3,7 @@
 use super::super::key::Key;
 use super::super::sample;
 use super::*;
+use crate::plan::samples::actions::{create, execute};
 
 /// Presses keys on the list of the bootstrap sample and validates the result.
 fn validated(keys: &[Key]) -> (EditedPlan, Checklist) {
@@ -109,7 +110,7 @@ fn what_was_approved_before_is_taken_over_into_the_next_review() {
     draft.change(
         3,
         Action {
-            kind: sample::execute("mine\n"),
+            kind: execute("mine\n"),
             ..draft.plan.actions[3].clone()
         },
     );
@@ -189,7 +190,7 @@ fn a_changed_action_is_judged_again_and_approved_as_changed() {
     draft.change(
         0,
         Action {
-            kind: sample::create("b", "x\n"),
+            kind: create("b", "x\n"),
             ..draft.plan.actions[0].clone()
         },
     );
@@ -202,7 +203,7 @@ fn a_changed_action_is_judged_again_and_approved_as_changed() {
     draft.change(
         0,
         Action {
-            kind: sample::create("a", "x\nz\n"),
+            kind: create("a", "x\nz\n"),
             ..draft.plan.actions[0].clone()
         },
     );

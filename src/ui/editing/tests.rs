@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::*;
 use crate::plan::action::research::Research;
+use crate::plan::samples::actions::{self, create, execute};
 use crate::text::edit::apply;
 use crate::ui::sample;
 
@@ -84,10 +85,10 @@ fn a_new_file_gets_the_content_of_the_person() {
     };
     let edited = changed(
         &mut script,
-        sample::create("src/a.rs", "theirs\n"),
+        create("src/a.rs", "theirs\n"),
         &Step::default(),
     );
-    assert_eq!(edited, Some(sample::create("src/a.rs", "mine\n")));
+    assert_eq!(edited, Some(create("src/a.rs", "mine\n")));
     assert!(!script.output.contains("File path"), "{}", script.output);
 
     assert!(
@@ -105,7 +106,7 @@ fn a_new_file_that_nobody_changed_is_not_modified() {
         ..Script::default()
     };
     assert_eq!(
-        changed(&mut script, sample::create("a", "same\n"), &Step::default()),
+        changed(&mut script, create("a", "same\n"), &Step::default()),
         None
     );
 }
@@ -118,11 +119,7 @@ fn dropped_changes_leave_the_content() {
         ..Script::default()
     };
     assert_eq!(
-        changed(
-            &mut script,
-            sample::create("a", "theirs\n"),
-            &Step::default()
-        ),
+        changed(&mut script, create("a", "theirs\n"), &Step::default()),
         None
     );
 }
@@ -133,11 +130,11 @@ fn a_new_file_gets_another_path_by_its_own_key() {
         texts: [Some("../x"), Some("src/b.rs")].into(),
         ..Script::default()
     };
-    let action = sample::action(1, sample::create("src/a.rs", "theirs\n"));
+    let action = sample::action(1, create("src/a.rs", "theirs\n"));
     let edited = edit_path(&mut script, &action).unwrap();
     assert_eq!(
         edited.map(|action| action.kind),
-        Some(sample::create("src/b.rs", "theirs\n"))
+        Some(create("src/b.rs", "theirs\n"))
     );
     assert!(
         script.output.contains("File path: [src/a.rs]")
@@ -160,11 +157,7 @@ fn without_an_editor_the_content_is_shown() {
         ..Script::default()
     };
     assert_eq!(
-        changed(
-            &mut script,
-            sample::create("a", "theirs\n"),
-            &Step::default()
-        ),
+        changed(&mut script, create("a", "theirs\n"), &Step::default()),
         None
     );
     assert!(
@@ -181,12 +174,8 @@ fn a_changed_edit_is_one_pair_from_the_original_to_the_final_file() {
         keys: ['y'].into(),
         ..Script::default()
     };
-    let edited = changed(
-        &mut script,
-        sample::edit("f", 7, &[("a\n", "b\n")]),
-        &step(),
-    );
-    assert_eq!(edited, Some(sample::edit("f", 7, &[("a\nx\n", "c\nx\n")])));
+    let edited = changed(&mut script, actions::edit("f", &[("a\n", "b\n")]), &step());
+    assert_eq!(edited, Some(actions::edit("f", &[("a\nx\n", "c\nx\n")])));
 
     assert!(script.output.contains("Editing: [f]"), "{}", script.output);
 }
@@ -213,7 +202,7 @@ fn any_file_is_brought_to_the_content_that_was_saved() {
             ..Script::default()
         };
         let after =
-            match changed(&mut script, sample::edit("f", 7, &[("a\n", "b\n")]), &step).unwrap() {
+            match changed(&mut script, actions::edit("f", &[("a\n", "b\n")]), &step).unwrap() {
                 ActionKind::Edit(edit) => {
                     apply(before, &edit.pairs[0].find, &edit.pairs[0].replace)
                         .unwrap()
@@ -234,11 +223,7 @@ fn an_edit_that_is_taken_back_is_not_a_change() {
         ..Script::default()
     };
     assert_eq!(
-        changed(
-            &mut script,
-            sample::edit("f", 7, &[("a\n", "b\n")]),
-            &step()
-        ),
+        changed(&mut script, actions::edit("f", &[("a\n", "b\n")]), &step()),
         None
     );
     assert!(
@@ -256,8 +241,8 @@ fn a_command_is_changed_at_the_prompt() {
         ..Script::default()
     };
     assert_eq!(
-        changed(&mut script, sample::execute("make\n"), &Step::default()),
-        Some(sample::execute("make -j2\n"))
+        changed(&mut script, execute("make\n"), &Step::default()),
+        Some(execute("make -j2\n"))
     );
     assert_eq!(script.offered, "make");
 }
@@ -269,7 +254,7 @@ fn closing_or_leaving_changes_nothing() {
         ..Script::default()
     };
     assert_eq!(
-        changed(&mut closing, sample::execute("make\n"), &Step::default()),
+        changed(&mut closing, execute("make\n"), &Step::default()),
         None
     );
     let mut leaving = Script {
@@ -278,7 +263,7 @@ fn closing_or_leaving_changes_nothing() {
         ..Script::default()
     };
     assert_eq!(
-        changed(&mut leaving, sample::execute("make\n"), &Step::default()),
+        changed(&mut leaving, execute("make\n"), &Step::default()),
         None
     );
 }
@@ -355,10 +340,10 @@ fn who_has_closed_the_editor_is_not_asked_whether_that_is_all() {
         texts: [Some("")].into(),
         ..Script::default()
     };
-    let proposed = sample::create("a", "theirs\n");
+    let proposed = create("a", "theirs\n");
     assert_eq!(
         changed(&mut script, proposed, &Step::default()),
-        Some(sample::create("a", "mine\n"))
+        Some(create("a", "mine\n"))
     );
     assert!(
         !script.output.contains("has been opened"),

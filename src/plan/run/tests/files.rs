@@ -7,7 +7,7 @@ fn later_actions_see_what_earlier_ones_did() {
     let mut world = TestProject::new();
     let ran = world.check(
         vec![
-            ActionKind::Create(create("new/b.rs", "fn b() {}\n")),
+            create("new/b.rs", "fn b() {}\n"),
             edit("new/b.rs", &[("fn b() {}\n", "fn c() {}\n")]),
             edit("new/b.rs", &[("fn c() {}\n", "fn d() {}\nfn e() {}\n")]),
             execute("write gen.rs text"),
@@ -36,23 +36,23 @@ fn later_actions_see_what_earlier_ones_did() {
 fn a_file_is_made_only_where_none_is() {
     let mut world = TestProject::new();
     world.check(
-        vec![ActionKind::Create(create("src/a.rs", "x\n"))],
+        vec![create("src/a.rs", "x\n")],
         &["Failure: `src/a.rs` already exists"],
     );
     world.check(
-        vec![ActionKind::Create(create("src", "x\n"))],
+        vec![create("src", "x\n")],
         &["Failure: `src` already exists and is not a file"],
     );
     assert_eq!(world.get("src/a.rs").as_deref(), Some("one\ntwo\nthree\n"));
     world.check(
-        vec![ActionKind::Create(create("empty.txt", "x"))],
+        vec![create("empty.txt", "x")],
         &["Success: filled the empty file, 1 line"],
     );
     world.check(
         vec![ActionKind::Create(Create {
             overwrite: true,
             keep_bytes: false,
-            ..create("src/a.rs", "x\ny\n")
+            ..new_file("src/a.rs", "x\ny\n")
         })],
         &["Success: replaced as a whole, 2 lines"],
     );
@@ -144,7 +144,7 @@ fn no_action_goes_through_a_link_or_into_another_repository() {
     world.put("vendor/.git/HEAD", b"ref: refs/heads/main\n");
 
     for kind in [
-        ActionKind::Create(create("out/new", "x\n")),
+        create("out/new", "x\n"),
         edit("out/x", &[("secret\n", "b\n")]),
         read("out/x"),
         read("out"),
@@ -174,7 +174,7 @@ fn no_action_goes_through_a_link_or_into_another_repository() {
     );
 
     world.check(
-        vec![ActionKind::Create(create("vendor/lib/x", "x\n"))],
+        vec![create("vendor/lib/x", "x\n")],
         &["Failure: `vendor/lib/x` is in `vendor`, which is a repository of its own"],
     );
 }

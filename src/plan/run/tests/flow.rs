@@ -7,9 +7,9 @@ fn what_comes_after_a_failure_is_skipped() {
     let mut world = TestProject::new();
     let ran = world.check(
         vec![
-            ActionKind::Create(create("kept", "x\n")),
+            create("kept", "x\n"),
             execute("exit 3"),
-            ActionKind::Create(create("never", "x\n")),
+            create("never", "x\n"),
             read("src"),
         ],
         &[
@@ -99,11 +99,7 @@ fn a_command_that_cannot_run_is_a_failure() {
 #[test]
 fn what_the_user_switched_off_is_skipped_and_stops_nothing() {
     let mut world = TestProject::new();
-    let kinds = vec![
-        execute("exit 1"),
-        edit("src/a.rs", &[]),
-        ActionKind::Create(create("b", "x\n")),
-    ];
+    let kinds = vec![execute("exit 1"), edit("src/a.rs", &[]), create("b", "x\n")];
     let ran = world.run(kinds, &[0]);
     assert_eq!(
         summarize(&ran),
@@ -125,7 +121,7 @@ fn an_interrupt_ends_the_run_after_the_action() {
         ..command("stop")
     });
     let ran = world.check(
-        vec![stop, ActionKind::Create(create("never", "x\n"))],
+        vec![stop, create("never", "x\n")],
         &[
             "Failure: stopped by the user",
             "Skipped: skipped because the run was interrupted",
@@ -140,7 +136,7 @@ fn an_interrupt_ends_the_run_after_the_action() {
         ..TestProject::new()
     };
     let ran = world.check(
-        vec![ActionKind::Create(create("never", "x\n"))],
+        vec![create("never", "x\n")],
         &["Skipped: skipped because the run was interrupted"],
     );
     assert_eq!(ran.interruption, Some(Interruption::User));

@@ -213,7 +213,7 @@ fn blank_and_equal_pairs_are_mistakes_even_without_the_file() {
 2 EDIT src/a.rs: FIND 2 of 2 and its REPLACE are equal (leave the pair out, or write what should be there into REPLACE)",
     );
     check(
-        vec![ActionKind::Execute(execute("make gen")), edit("gen.rs", &[("a\n", "a\n")])],
+        vec![execute("make gen"), edit("gen.rs", &[("a\n", "a\n")])],
         "1 EDIT gen.rs: FIND and its REPLACE are equal (leave the pair out, or write what should be there into REPLACE)
 action 2 is provisional and wrong",
     );

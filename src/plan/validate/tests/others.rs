@@ -25,7 +25,7 @@ fn a_file_that_the_plan_creates_can_be_edited_and_read() {
 fn what_a_command_may_put_right_is_judged_when_it_runs() {
     check(
         vec![
-            ActionKind::Execute(execute("make gen")),
+            execute("make gen"),
             create("README.md", "x\n"),
             edit("gen.rs", &[("a\n", "b\n")]),
             edit("src/a.rs", &[("not there yet\n", "b\n")]),
@@ -39,7 +39,7 @@ fn what_a_command_may_put_right_is_judged_when_it_runs() {
 #[test]
 fn what_no_command_can_put_right_stays_a_mistake() {
     check(
-        vec![ActionKind::Execute(execute("make gen")), edit("hidden.rs", &[("secret\n", "b\n")])],
+        vec![execute("make gen"), edit("hidden.rs", &[("secret\n", "b\n")])],
         "20 EDIT hidden.rs: `hidden.rs` is in no context list (READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add /hidden.rs` adds it)
 action 2 is provisional and wrong",
     );
@@ -49,7 +49,7 @@ action 2 is provisional and wrong",
 fn p15_only_the_user_grants_a_command_the_network() {
     let granted = Execute {
         network: true,
-        ..execute("curl example.org")
+        ..command("curl example.org")
     };
     let plan = plan(vec![ActionKind::Execute(granted)]);
     let message = "10 EXECUTE curl example.org: only the user grants a command the network, in the review (leave `Network` out, and say in the description why it is needed)";
@@ -62,13 +62,13 @@ fn p15_only_the_user_grants_a_command_the_network() {
 #[test]
 fn a_command_needs_text_and_a_folder() {
     check(
-        vec![ActionKind::Execute(execute(" \n"))],
+        vec![execute(" \n")],
         "10 EXECUTE: there is no command (put the command into the code block)",
     );
     let run_in = |cwd: &str| {
         ActionKind::Execute(Execute {
             cwd: Some(path(cwd)),
-            ..execute("ls")
+            ..command("ls")
         })
     };
 
@@ -88,7 +88,7 @@ fn a_command_needs_text_and_a_folder() {
     );
 
     check(
-        vec![ActionKind::Execute(execute("mkdir out")), run_in("out")],
+        vec![execute("mkdir out"), run_in("out")],
         "action 2 is provisional",
     );
 }
@@ -101,7 +101,7 @@ fn variables_that_decide_what_runs_are_refused() {
                 .iter()
                 .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
                 .collect(),
-            ..execute("ls")
+            ..command("ls")
         })
     };
     check(
@@ -239,12 +239,12 @@ fn nul_is_looked_for_in_a_plan_that_a_person_changed() {
     let hint = "make binary files with EXECUTE, as with `base64 -d`";
     let variable = Execute {
         env: vec![("A".to_owned(), "\0".to_owned())],
-        ..execute("ls")
+        ..command("ls")
     };
     let kinds = vec![
         create("n", "a\0"),
         edit("src/a.rs", &[("one\n", "\0\n")]),
-        ActionKind::Execute(execute("a\0b")),
+        execute("a\0b"),
         ActionKind::Execute(variable),
     ];
     let plan = plan(kinds);
