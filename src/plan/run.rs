@@ -152,10 +152,7 @@ fn attempt(index: usize, action: &Action, stage: &mut Stage<'_>, ran: &mut Ran) 
 
 /// Returns the line in the output of RESEARCH for a query with results.
 pub fn found_line(query: &str) -> String {
-    format!(
-        "Query: {}",
-        crate::text::sanitize::sanitize_line(query.trim())
-    )
+    format!("Query: {}", sanitize_line(query.trim()))
 }
 
 /// Outcome of a command or search that the user stopped.
@@ -175,7 +172,8 @@ fn why_not(ran: &Ran, action: &Action, chosen: bool) -> Option<&'static str> {
 /// Returns whether the plan continues after a failure: only if the command ran and is allowed to
 /// fail.
 fn is_allowed(action: &Action, outcome: &Outcome) -> bool {
-    outcome.exit_code.is_some() && action.kind.may_fail()
+    let command = action.kind.command();
+    outcome.exit_code.is_some() && command.is_some_and(|command| command.allow_failure)
 }
 
 /// How an action ended.

@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 
 use simulated_files::{Lookup, SimulatedFiles};
 
-use super::action::Action;
+use super::action::{Action, ActionKind};
 use super::diagnostic::{Diagnostic, in_order};
 use super::document::Plan;
 use super::state::FileState;
@@ -198,38 +198,45 @@ impl Simulation {
 /// Simulates a parsed plan. Mistakes that the parser reports are not checked again. Fails only if
 /// the snapshot is unreadable; a wrong plan is in the result.
 pub fn validate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
-    checked(plan, facts, refuse_grants)
+    checked(plan, facts, |kind| {
+        // This plan was not reviewed.
+        let is_granted = kind.command().is_some_and(|execute| execute.network);
+        is_granted.then(|| {
+            Mistake::new(
+                "only the user grants a command the network, in the review",
+                "leave `Network` out, and say in the description why it is needed",
+            )
+        })
+    })
 }
 
 /// Like [`validate`], for a plan that the user changed and that the parser has not seen.
 pub fn validate_changed(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
-    checked(plan, facts, check_nul)
+    checked(plan, facts, |kind| {
+        let part = kind.text_with_nul()?;
+        Some(Mistake::new(
+            format!("{part} has a NUL character"),
+            "make binary files with EXECUTE, as with `base64 -d`",
+        ))
+    })
 }
 
-/// Simulates a plan, with another check of the whole.
+/// Simulates a plan, with another check of each action.
 fn checked(
     plan: &Plan,
     facts: &dyn Facts,
-    check: fn(&Plan, &mut Simulation),
+    check: fn(&ActionKind) -> Option<Mistake>,
 ) -> anyhow::Result<Simulation> {
     let mut simulation = validate_actions(plan, facts)?.simulation;
-    check(plan, &mut simulation);
-    simulation.diagnostics = in_order(simulation.diagnostics);
-    Ok(simulation)
-}
-
-/// Reports commands that have the network in a plan that was not reviewed: only the user grants it.
-fn refuse_grants(plan: &Plan, simulation: &mut Simulation) {
     for (action, step) in plan.actions.iter().zip(&mut simulation.steps) {
-        if action.kind.command().is_some_and(|execute| execute.network) {
+        if let Some(mistake) = check(&action.kind) {
             step.wrong = true;
-            let mistake = Mistake::new(
-                "only the user grants a command the network, in the review",
-                "leave `Network` out, and say in the description why it is needed",
-            );
+            step.after = None;
             simulation.diagnostics.push(mistake.of(action, action.line));
         }
     }
+    simulation.diagnostics = in_order(simulation.diagnostics);
+    Ok(simulation)
 }
 
 /// Like [`validate`], and also returns the final state of each path that the plan writes.
@@ -449,22 +456,6 @@ fn existing_prefix(validator: &Validator<'_>, path: &RepoPath) -> anyhow::Result
         }
     }
     Ok(0)
-}
-
-fn check_nul(plan: &Plan, simulation: &mut Simulation) {
-    for (action, step) in plan.actions.iter().zip(&mut simulation.steps) {
-        let Some(part) = action.kind.text_with_nul() else {
-            continue;
-        };
-        step.wrong = true;
-        step.after = None;
-        let message = format!("{part} has a NUL character");
-        let mistake = Mistake::new(
-            message,
-            "make binary files with EXECUTE, as with `base64 -d`",
-        );
-        simulation.diagnostics.push(mistake.of(action, action.line));
-    }
 }
 
 fn check_handover_order(validator: &mut Validator<'_>) {

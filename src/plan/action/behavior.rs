@@ -161,11 +161,6 @@ pub trait Behavior {
         true
     }
 
-    /// Returns whether the plan continues if the command fails.
-    fn may_fail(&self) -> bool {
-        false
-    }
-
     /// Returns whether control passes to another agent, so that it must be the last action.
     fn hands_over(&self) -> bool {
         false

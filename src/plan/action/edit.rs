@@ -84,7 +84,7 @@ impl Behavior for Edit {
         let is_known = validator.files.is_known(&self.path);
         if !is_known && matches!(entry, Lookup::File(_)) {
             validator.step().outside_context = true;
-            // Not `miss`: no command can show the file to the model.
+            // No command can show the file to the model.
             validator.refuse(unknown(self));
         }
 
@@ -372,7 +372,7 @@ fn malformed(validator: &mut Validator<'_>, edit: &Edit, number: usize, pair: &P
         // Any text will do: both mistakes depend on the pair alone.
         apply("x", &pair.find, &pair.replace)
     {
-        let explanation = explain(&case(edit, number, pair, "x", &[]), &error);
+        let explanation = explain(&case(edit, number, pair, "x"), &error);
         validator.refuse_at(
             pair.line,
             Mistake::new(explanation.message, explanation.hint),
@@ -380,26 +380,15 @@ fn malformed(validator: &mut Validator<'_>, edit: &Edit, number: usize, pair: &P
     }
 }
 
-fn case<'a>(
-    edit: &'a Edit,
-    number: usize,
-    pair: &'a Pair,
-    text: &'a str,
-    others: &'a [(String, String)],
-) -> FailedPair<'a> {
-    let (path, find, replace) = (
-        edit.path.as_str(),
-        pair.find.as_str(),
-        pair.replace.as_str(),
-    );
+fn case<'a>(edit: &'a Edit, number: usize, pair: &'a Pair, text: &'a str) -> FailedPair<'a> {
     FailedPair {
-        path,
+        path: edit.path.as_str(),
         text,
         number: number + 1,
         count: edit.pairs.len(),
-        find,
-        replace,
-        others,
+        find: &pair.find,
+        replace: &pair.replace,
+        others: &[],
     }
 }
 
@@ -417,12 +406,8 @@ fn pairs(validator: &mut Validator<'_>, edit: &Edit, mut text: String) -> anyhow
             Err(error) => {
                 wrong.push(number);
                 if !depends_on_failed_pair(validator, edit, pair, &error) {
-                    report_failed_pair(
-                        validator,
-                        case(edit, number, pair, &text, &[]),
-                        pair.line,
-                        &error,
-                    )?;
+                    let case = case(edit, number, pair, &text);
+                    report_failed_pair(validator, case, pair.line, &error)?;
                 }
                 record_failed_edit(validator, edit, pair);
             }
@@ -548,23 +533,8 @@ fn replace_pairs(edit: &Edit, before: &str) -> Result<(String, Vec<MatchPlace>),
     let mut text = before.to_owned();
     let mut positions = Vec::with_capacity(edit.pairs.len());
     for (number, pair) in edit.pairs.iter().enumerate() {
-        let (find, replace) = (pair.find.as_str(), pair.replace.as_str());
-        let (after, position) = apply(&text, find, replace).map_err(|error| {
-            let (path, count) = (edit.path.as_str(), edit.pairs.len());
-            explain_in_one_sentence(
-                &FailedPair {
-                    path,
-                    text: &text,
-                    number: number + 1,
-                    count,
-                    find,
-                    replace,
-                    others: &[],
-                },
-                &error,
-            )
-        })?;
-
+        let (after, position) = apply(&text, &pair.find, &pair.replace)
+            .map_err(|error| explain_in_one_sentence(&case(edit, number, pair, &text), &error))?;
         text = after;
         positions.push(position);
     }

@@ -18,6 +18,7 @@ use crate::host::shell::{ScriptEnd, may_set_variable, requested_interpreter};
 use crate::plan::action::body::{Body, without_optional};
 use crate::plan::diagnostic::quote;
 use crate::plan::field::Field;
+use crate::plan::line::field_item::letters;
 use crate::plan::line::key::COMMAND;
 use crate::plan::line::value::unquoted;
 use crate::plan::run::{ActionError, Ending, Executed, Outcome, STOPPED, Stage};
@@ -140,10 +141,6 @@ impl Behavior for Execute {
 
     fn command_mut(&mut self) -> Option<&mut Execute> {
         Some(self)
-    }
-
-    fn may_fail(&self) -> bool {
-        self.allow_failure
     }
 
     // Its effect on the files is unknown, and validation of later actions takes that into account.
@@ -576,10 +573,9 @@ fn check_script(body: &mut Body<'_>, script: &str, language: &str) {
     }
 
     let other = body.fields.iter().find(|field| {
-        let key: String = field.key.chars().filter(|c| c.is_alphanumeric()).collect();
         let value = field.value.trim_matches(['`', ' ']);
         let is_command =
-            field.value.starts_with('`') && SCRIPT_KEYS.contains(&&*key.to_lowercase());
+            field.value.starts_with('`') && SCRIPT_KEYS.contains(&&*letters(&field.key));
         is_command && !script.contains(value)
     });
     if let Some(line) = other.map(|field| field.line) {

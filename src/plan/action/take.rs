@@ -105,10 +105,11 @@ impl Behavior for TakePath {
             validator.refuse_unless_fixable(mistake);
         }
 
-        let after = match state_after(validator, self) {
+        let facts = validator.files.facts;
+        let after = match self.state_after(&|name| facts.taken_bytes(name)) {
             Ok(after) => after.map(|after| self.kept(current.as_ref(), after)),
             Err(message) => {
-                // Not `miss`: no command can produce the bytes.
+                // No command can produce the bytes.
                 validator.refuse(Mistake::new(message, TAKE_HINT));
                 return Ok(());
             }
@@ -144,10 +145,8 @@ impl Behavior for TakePath {
             return Err(changed_path(path));
         }
 
-        let after = match &self.becomes {
-            None => None,
-            Some(state) => Some(self.kept(before.as_ref(), load_state(stage, state)?)),
-        };
+        let after = self.state_after(&|name| stage.tools.taken_bytes(name))?;
+        let after = after.map(|after| self.kept(before.as_ref(), after));
         match &after {
             None => {
                 run::write_guarded(|| file::remove_file(root, path))?;
@@ -245,7 +244,7 @@ impl Behavior for TakePath {
     }
 
     fn check_artifact(&self, bytes: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<String> {
-        self.becomes.as_ref()?.load_bytes(bytes).err()
+        self.state_after(bytes).err()
     }
 
     fn keeps_bytes_mut(&mut self) -> Option<&mut bool> {
@@ -261,6 +260,26 @@ impl Behavior for TakePath {
 }
 
 impl TakePath {
+    /// Returns the new state, or a message if its bytes are missing or don't match the hash.
+    fn state_after(
+        &self,
+        bytes: &dyn Fn(&str) -> Option<Vec<u8>>,
+    ) -> Result<Option<FileState>, String> {
+        let Some(TakenState {
+            mode,
+            artifact: name,
+            imprint,
+        }) = &self.becomes
+        else {
+            return Ok(None);
+        };
+        match bytes(name) {
+            None => Err(format!("the turn has no `{name}`, whose bytes TAKE needs")),
+            Some(bytes) if imprint.is_of(&bytes) => Ok(Some(FileState { mode: *mode, bytes })),
+            Some(_) => Err(format!("`{name}` does not have the bytes that TAKE names")),
+        }
+    }
+
     /// Returns the new state, with what the user keeps of the previous one.
     fn kept(&self, before: Option<&FileState>, after: FileState) -> FileState {
         let is_file = |state: &FileState| state.mode != StateMode::Link;
@@ -270,18 +289,6 @@ impl TakePath {
                 bytes: keep_bytes(&before.bytes, &after.bytes),
             },
             None => after,
-        }
-    }
-}
-
-impl TakenState {
-    /// Returns the bytes, or a message if they are missing or don't match the hash.
-    fn load_bytes(&self, bytes: &dyn Fn(&str) -> Option<Vec<u8>>) -> Result<Vec<u8>, String> {
-        let name = &self.artifact;
-        match bytes(name) {
-            None => Err(format!("the turn has no `{name}`, whose bytes TAKE needs")),
-            Some(bytes) if self.imprint.is_of(&bytes) => Ok(bytes),
-            Some(_) => Err(format!("`{name}` does not have the bytes that TAKE names")),
         }
     }
 }
@@ -304,18 +311,6 @@ fn find_obstacle(take: &TakePath, entry: &Lookup, current: Option<&FileState>) -
     let message = format!("`{path}` {change} when this plan was made");
     let hint = "leave this action out, or restore the file and plan again";
     Some(Mistake::new(message, hint))
-}
-
-/// Returns the new state, or a message if the bytes are not available.
-fn state_after(validator: &Validator<'_>, take: &TakePath) -> Result<Option<FileState>, String> {
-    let Some(state) = &take.becomes else {
-        return Ok(None);
-    };
-    let bytes = state.load_bytes(&|name| validator.files.facts.taken_bytes(name))?;
-    Ok(Some(FileState {
-        mode: state.mode,
-        bytes,
-    }))
 }
 
 /// A path that does not exist. An empty value is not possible: `nothing` means that a field is
@@ -589,24 +584,16 @@ fn read_current(
     }
 }
 
-/// Returns the new state after verifying the hash.
-fn load_state(stage: &Stage<'_>, state: &TakenState) -> Result<FileState, ActionError> {
-    let bytes = state.load_bytes(&|name| stage.tools.taken_bytes(name))?;
-    let mode = state.mode;
-    Ok(FileState { mode, bytes })
-}
-
 /// Writes the new state; `replaces` if the path exists.
 fn write_state(root: &Root, path: &Path, state: &FileState, replaces: bool) -> io::Result<()> {
-    let bytes = &state.bytes;
-    match (state.mode, replaces) {
-        (StateMode::Plain, false) => root.create_new(path, bytes, FileMode::Plain),
-        (StateMode::Executable, false) => root.create_new(path, bytes, FileMode::Executable),
-        (StateMode::Plain, true) => file::replace_entry(root, path, bytes, FileMode::Plain),
-        (StateMode::Executable, true) => {
-            file::replace_entry(root, path, bytes, FileMode::Executable)
-        }
-        (StateMode::Link, _) => file::write_link(root, path, bytes, replaces),
+    let mode = match state.mode {
+        StateMode::Plain => FileMode::Plain,
+        StateMode::Executable => FileMode::Executable,
+        StateMode::Link => return file::write_link(root, path, &state.bytes, replaces),
+    };
+    match replaces {
+        true => file::replace_entry(root, path, &state.bytes, mode),
+        false => root.create_new(path, &state.bytes, mode),
     }
 }
 

@@ -223,20 +223,11 @@ impl<'a> SimulatedFiles<'a> {
 
     /// Writes a file and keeps its executable bit.
     pub fn write(&mut self, path: &RepoPath, bytes: Vec<u8>) -> anyhow::Result<()> {
-        let before = self.state(path)?.map(|state| state.mode);
-        let is_executable = before == Some(StateMode::Executable);
-        let mode = match is_executable {
-            true => StateMode::Executable,
-            false => StateMode::Plain,
+        let mode = match self.state(path)?.map(|state| state.mode) {
+            Some(StateMode::Executable) => StateMode::Executable,
+            _ => StateMode::Plain,
         };
-        let contents = bytes;
-        self.set_state(
-            path,
-            Some(FileState {
-                mode,
-                bytes: contents,
-            }),
-        );
+        self.set_state(path, Some(FileState { mode, bytes }));
         Ok(())
     }
 
