@@ -207,6 +207,11 @@ pub fn changed_without_deadline(old: &[&str], new: &[&str]) -> Vec<(Range<usize>
     changed_runs(&edit_script(StepSearch::Readable, old, new, None))
 }
 
+/// Like [`changed`], for numbers that stand for lines, and minimal.
+pub fn changed_numbers(old: &[u64], new: &[u64]) -> Vec<(Range<usize>, Range<usize>)> {
+    changed_runs(&edit_script(StepSearch::Short, old, new, None))
+}
+
 fn changed_runs(ops: &[DiffOp]) -> Vec<(Range<usize>, Range<usize>)> {
     let mut runs: Vec<(Range<usize>, Range<usize>)> = Vec::new();
     for op in ops {

@@ -8,7 +8,8 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
 use std::ops::Range;
 
-use super::diff::align;
+use super::diff::{align, changed_numbers};
+use super::keep_bytes::{Line, lines};
 
 /// Where an insertion goes if the disk has lines of its own there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +34,7 @@ pub fn transplant_changes(
 
     let mut output = Vec::new();
     let mut next = 0;
-    for (old, new) in changes(&align(&base_keys, &target_keys), base.len(), target.len()) {
+    for (old, new) in changed_numbers(&base_keys, &target_keys) {
         let replaced = (positions.get(old.clone())?.iter().copied()).collect::<Option<Vec<_>>>()?;
         let start = match replaced.first() {
             Some(&first) => first,
@@ -43,7 +44,7 @@ pub fn transplant_changes(
             return None;
         }
 
-        output.extend(disk[next..start].concat());
+        copy(&mut output, &disk[next..start]);
         let end = replaced.last().map_or(start, |last| last + 1);
         let mut written = 0;
         let mut write_to = |output: &mut Vec<u8>, until: usize| {
@@ -53,7 +54,12 @@ pub fn transplant_changes(
                 let like = like.or(start.checked_sub(1)).unwrap_or(start);
                 let base_like = base.get(old.start + at.min(old.len().saturating_sub(1)));
                 let line = target[new.start + at];
-                output.extend(with_end_of(line, disk.get(like), base_like.or(base.last())));
+                output.extend(line.text);
+                output.extend(end_like(
+                    line.end,
+                    disk.get(like),
+                    base_like.or(base.last()),
+                ));
             }
             written = written.max(until);
         };
@@ -66,13 +72,13 @@ pub fn transplant_changes(
                 continue;
             }
             write_to(&mut output, (passed * new.len()).div_ceil(old.len()));
-            output.extend(*own);
+            copy(&mut output, &[*own]);
         }
         write_to(&mut output, new.len());
         next = end;
     }
 
-    output.extend(disk[next..].concat());
+    copy(&mut output, &disk[next..]);
     Some(output)
 }
 
@@ -122,36 +128,20 @@ fn insertion_place(
     }
 }
 
-/// Returns what is between the pairs.
-fn changes(
-    pairs: &[(Range<usize>, Range<usize>)],
-    old_length: usize,
-    new_length: usize,
-) -> Vec<(Range<usize>, Range<usize>)> {
-    let mut changes = Vec::new();
-    let (mut old, mut new) = (0, 0);
-    let end = (old_length..old_length, new_length..new_length);
-    for (old_pair, new_pair) in pairs.iter().chain([&end]) {
-        if old < old_pair.start || new < new_pair.start {
-            changes.push((old..old_pair.start, new..new_pair.start));
-        }
-        (old, new) = (old_pair.end, new_pair.end);
+fn copy(output: &mut Vec<u8>, lines: &[Line<'_>]) {
+    for line in lines {
+        output.extend(line.text);
+        output.extend(line.end);
     }
-    changes
-}
-
-fn lines(text: &[u8]) -> Vec<&[u8]> {
-    text.split_inclusive(|&byte| byte == b'\n').collect()
 }
 
 /// Returns numbers by which lines are compared: without the kind of their line end, and without
 /// what git writes into `$Id$`.
-fn keys(lines: &[&[u8]]) -> Vec<u64> {
-    let key = |line: &&[u8]| {
+fn keys(lines: &[Line<'_>]) -> Vec<u64> {
+    let key = |line: &Line<'_>| {
         let mut hasher = DefaultHasher::new();
-        let (text, end) = split_end(line);
-        without_line_ids(text).hash(&mut hasher);
-        end.is_empty().hash(&mut hasher);
+        without_line_ids(line.text).hash(&mut hasher);
+        line.end.is_empty().hash(&mut hasher);
         hasher.finish()
     };
     lines.iter().map(key).collect()
@@ -159,7 +149,8 @@ fn keys(lines: &[&[u8]]) -> Vec<u64> {
 
 /// Returns a text without what git writes into `$Id$`.
 pub fn without_ids(text: &[u8]) -> Vec<u8> {
-    lines(text).into_iter().flat_map(without_line_ids).collect()
+    let lines = text.split_inclusive(|&byte| byte == b'\n');
+    lines.flat_map(without_line_ids).collect()
 }
 
 /// Returns a line without the texts of its `$Id: ... $`.
@@ -185,29 +176,13 @@ fn without_line_ids(line: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Splits a line into its text and its end: CR and LF, LF, or nothing.
-fn split_end(line: &[u8]) -> (&[u8], &[u8]) {
-    let Some(text) = line.strip_suffix(b"\n") else {
-        return (line, b"");
-    };
-    let text = text.strip_suffix(b"\r").unwrap_or(text);
-    line.split_at(text.len())
-}
-
-/// Returns a new line with the line end of one on disk, if that differs there from the first
-/// version's.
-fn with_end_of(line: &[u8], disk: Option<&&[u8]>, base: Option<&&[u8]>) -> Vec<u8> {
-    let (text, end) = split_end(line);
-    let end_of = |line: Option<&&[u8]>| {
-        let (_, end) = split_end(line.copied().unwrap_or_default());
-        (!end.is_empty()).then(|| end.to_vec())
-    };
-    let (disk, base) = (end_of(disk), end_of(base));
-    let end = match disk {
-        Some(disk) if !end.is_empty() && base.as_ref() != Some(&disk) => disk,
-        _ => end.to_vec(),
-    };
-    [text, &end].concat()
+/// Returns the end of a new line: that of one on disk, if it differs there from the first version's.
+fn end_like<'a>(end: &'a [u8], disk: Option<&Line<'a>>, base: Option<&Line<'_>>) -> &'a [u8] {
+    match disk.map_or(&[][..], |line| line.end) {
+        disk if end.is_empty() || disk.is_empty() => end,
+        disk if base.is_some_and(|line| line.end == disk) => end,
+        disk => disk,
+    }
 }
 
 #[cfg(test)]

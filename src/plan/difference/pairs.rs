@@ -30,15 +30,12 @@ struct ChangedRun {
     new: Range<usize>,
 }
 
+/// The lines of both texts, with their ends.
 struct Texts<'a> {
-    old: LinedText<'a>,
-    new: LinedText<'a>,
-}
-
-struct LinedText<'a> {
-    text: &'a str,
-    /// Byte offset of each line, and of the end of the text.
-    starts: Vec<usize>,
+    old: Vec<&'a str>,
+    new: Vec<&'a str>,
+    /// Length of the old text.
+    old_len: usize,
 }
 
 /// Returns the pairs that turn `old` into `new`; `None` if no pairs can, or too many are needed.
@@ -51,8 +48,9 @@ pub(super) fn find_pairs(old: &str, new: &str, budget: &mut SearchBudget) -> Opt
     }
 
     let texts = Texts {
-        old: LinedText::of(old),
-        new: LinedText::of(new),
+        old: old.split_inclusive('\n').collect(),
+        new: new.split_inclusive('\n').collect(),
+        old_len: old.len(),
     };
     let runs = texts.runs();
     if runs.len() > MAX_RUNS {
@@ -78,7 +76,7 @@ impl Texts<'_> {
     /// Returns the runs of changed lines, merging those close to each other.
     fn runs(&self) -> Vec<ChangedRun> {
         let mut runs: Vec<ChangedRun> = Vec::new();
-        for (old, new) in diff::changed(&self.old.lines(), &self.new.lines()) {
+        for (old, new) in diff::changed(&self.old, &self.new) {
             match runs.last_mut() {
                 Some(last) if old.start - last.old.end <= GAP => {
                     (last.old.end, last.new.end) = (old.end, new.end);
@@ -101,9 +99,7 @@ impl Texts<'_> {
         let mut around = 1;
         loop {
             let lines_above = run.new.start - placed.last().map_or(0, |(last, _)| last.new.end);
-            let end = pending
-                .last()
-                .map_or(self.old.count(), |next| next.old.start);
+            let end = pending.last().map_or(self.old.len(), |next| next.old.start);
             let lines_below = end - run.old.end;
             if around > lines_above
                 && let Some((last, _)) = placed.pop()
@@ -139,28 +135,26 @@ impl Texts<'_> {
         lines_below: usize,
         budget: &mut SearchBudget,
     ) -> Option<Pair> {
-        let head = self.new.span(run.new.start - lines_above..run.new.start);
-        let tail = self.old.span(run.old.end..run.old.end + lines_below);
-        let (removed, added) = (
-            self.old.span(run.old.clone()),
-            self.new.span(run.new.clone()),
-        );
-        let find = ended([head, removed, tail].concat());
-        let replace = ended([head, added, tail].concat());
-        if find.len() + replace.len() > MAX_PAIR_TEXT + self.old.text.len() {
+        let head = self.new[run.new.start - lines_above..run.new.start].concat();
+        let tail = self.old[run.old.end..run.old.end + lines_below].concat();
+        let removed = self.old[run.old.clone()].concat();
+        let added = self.new[run.new.clone()].concat();
+        let find = ended([&*head, &removed, &tail].concat());
+        let replace = ended([&*head, &added, &tail].concat());
+        if find.len() + replace.len() > MAX_PAIR_TEXT + self.old_len {
             budget.0 = 0;
         }
 
         // The text to which the pair applies: earlier pairs are applied, later ones are not.
-        let applied = self.new.span(0..run.new.start);
-        let text = [applied, self.old.span(run.old.start..self.old.count())].concat();
-        let suffix = self.old.span(run.old.end..self.old.count());
+        let applied = self.new[..run.new.start].concat();
+        let suffix = self.old[run.old.end..].concat();
+        let text = [&*applied, &removed, &suffix].concat();
         let is_right = |find: &str, replace: &str| {
             apply(&text, find, replace).is_ok_and(|(after, _)| {
                 after
-                    .strip_prefix(applied)
-                    .and_then(|after| after.strip_prefix(added))
-                    == Some(suffix)
+                    .strip_prefix(&*applied)
+                    .and_then(|after| after.strip_prefix(&*added))
+                    == Some(&*suffix)
             })
         };
         budget.0 = budget.0.saturating_sub(text.len());
@@ -192,29 +186,6 @@ impl ChangedRun {
             old: self.old.start..lower.old.end,
             new: self.new.start..lower.new.end,
         }
-    }
-}
-
-impl LinedText<'_> {
-    fn of(text: &str) -> LinedText<'_> {
-        let mut starts = vec![0];
-        starts.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
-        if starts.last() != Some(&text.len()) {
-            starts.push(text.len());
-        }
-        LinedText { text, starts }
-    }
-
-    fn count(&self) -> usize {
-        self.starts.len() - 1
-    }
-
-    fn span(&self, lines: Range<usize>) -> &str {
-        &self.text[self.starts[lines.start]..self.starts[lines.end]]
-    }
-
-    fn lines(&self) -> Vec<&str> {
-        (0..self.count()).map(|at| self.span(at..at + 1)).collect()
     }
 }
 
