@@ -1,33 +1,16 @@
 //! Reads and writes `- **Key:** value` items.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::plan::action::ROWS;
 use crate::plan::field::Field;
 use crate::plan::line::{self, is_fence, split_key, split_marker};
 use crate::text::fence::columns;
 use crate::text::markdown::{BlockKind, Item, Lines};
 
-/// Known keys, as the format spells them.
-const KEYS: [&str; 20] = [
-    "Status",
-    "Plan Type",
-    "Agent",
-    "File Path",
-    "Resource",
-    "Description",
-    "Expected Outcome",
-    "cwd",
-    "env",
-    "Allow Failure",
-    "Timeout",
-    "Network",
-    "Overwrite",
-    "Final Newline",
-    "Line Endings",
-    "Keep Bytes",
-    "Handoff Resources",
-    "Becomes",
-    "Artifact",
-    "Was",
-];
+/// Keys of the list below the title.
+pub const HEADER: [&str; 3] = ["Status", "Plan Type", "Agent"];
 /// Keys that have a meaning only in other versions of the format.
 const UNSUPPORTED: [&str; 4] = ["Match All", "Lines", "Background", "Tail"];
 /// Keys that would make an action conditional. In this format every action runs.
@@ -61,16 +44,20 @@ pub struct FieldItem {
 /// Returns a key as the format spells it, ignoring case, whitespace and marks, and resolving
 /// aliases.
 pub fn canonical(key: &str) -> Option<&'static str> {
-    let letters = letters(key);
-    let letters = match letters.as_str() {
-        "referencefiles" => "handoffresources",
-        "lineending" => "lineendings",
-        other => other,
-    };
-    KEYS.into_iter()
-        .chain(UNSUPPORTED)
-        .find(|name| self::letters(name) == letters)
+    NAMES.get(&letters(key)).copied()
 }
+
+/// Every key by its letters.
+static NAMES: LazyLock<HashMap<String, &str>> = LazyLock::new(|| {
+    let keys = ROWS.iter().flat_map(|row| row.keys).copied();
+    let keys = keys.chain(HEADER).chain(UNSUPPORTED);
+    let aliases = [
+        ("referencefiles", "Handoff Resources"),
+        ("lineending", "Line Endings"),
+    ];
+    let aliases = aliases.map(|(letters, key)| (letters.to_owned(), key));
+    keys.map(|key| (letters(key), key)).chain(aliases).collect()
+});
 
 /// Returns the letters and digits of a key, in lower case.
 pub fn letters(key: &str) -> String {
@@ -80,7 +67,7 @@ pub fn letters(key: &str) -> String {
 
 /// Returns whether a known key changes what an action does.
 pub fn has_weight(key: &str) -> bool {
-    (KEYS.contains(&key) && !DESCRIPTIVE_KEYS.contains(&key)) || is_unsupported(key)
+    canonical(key) == Some(key) && !DESCRIPTIVE_KEYS.contains(&key)
 }
 
 /// Returns whether a key belongs to another version of the format.

@@ -3,7 +3,7 @@
 use super::condition::{is_crossed_out, is_struck_out};
 use crate::plan::action::{ActionRow, BodyShape, OtherKeys};
 use crate::plan::field::Field;
-use crate::plan::line::field_item::{canonical, has_weight, letters};
+use crate::plan::line::field_item::{HEADER, canonical, has_weight, letters};
 use crate::plan::line::unlisted;
 
 /// Key of a field with a command. Not in the format; its value becomes the block.
@@ -50,8 +50,6 @@ pub const HANDOFF_KEYS: OtherKeys = (
     "Handoff Resources",
     &["resources", "handofffiles", "handoff", "files"],
 );
-
-const HEADER: [&str; 3] = ["Status", "Plan Type", "Agent"];
 
 /// Longest key, in bytes.
 const MAX_KEY: usize = 40;
