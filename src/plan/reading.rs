@@ -26,7 +26,6 @@ use crate::plan::line::field_item::{has_weight, letters};
 use crate::plan::line::value::{is_nothing, unmentioned};
 use crate::plan::line::{is_fence, is_listed, key, looks_like_border, prose};
 use crate::plan::repair::{Spelling, is_cut_off, repair_as};
-use crate::plan::spelling::edits::SpellingNote;
 use crate::plan::spelling::markup::unwrapped_plan;
 use crate::text::fence::{self, TextLine, split_lines};
 use crate::text::markdown::{self, BlockKind, Lines, MarkdownBlock};
@@ -555,7 +554,7 @@ struct FreeAttempt {
 
 impl FreeAttempt {
     /// Respells and reads a repaired text. Its notes refer to lines of the reply.
-    fn new(reply: &str, repaired: Repaired, unwrap_note: Option<&SpellingNote>) -> FreeAttempt {
+    fn new(reply: &str, repaired: Repaired, unwrap_note: Option<&Note>) -> FreeAttempt {
         let respelled = spelling::respell(&repaired.text);
         let mut reading = read_exactly(&respelled.text);
         let line_map = map_lines(reply, &respelled.source);
@@ -567,7 +566,10 @@ impl FreeAttempt {
                 .get(remark.line - 1)
                 .copied()
                 .unwrap_or(remark.line);
-            Note::of_spelling(line, remark.message.as_str()).as_aside(remark.aside)
+            Note {
+                line,
+                ..remark.clone()
+            }
         }));
         if reading.diagnostics.is_empty() {
             notes.extend(aside_notes(reply, &reading.repaired.text, &reading.plan));

@@ -8,7 +8,7 @@
 //! Only lines outside code blocks are considered, so the fences must be correct already.
 
 mod action;
-pub(super) mod edits;
+mod edits;
 mod extra;
 pub(super) mod markup;
 mod passage;
@@ -21,9 +21,10 @@ mod section;
 mod tests;
 
 use crate::plan::line::name;
+use crate::plan::repair::Note;
 use crate::text::markdown;
 use crate::text::markdown::Lines;
-use edits::{LineEdits, SpellingNote};
+use edits::LineEdits;
 
 /// A text in the format's spelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub struct Respelled {
     /// The text that the remarks' lines refer to: the given one, with some lines separated.
     pub source: String,
     /// Changes made.
-    pub notes: Vec<SpellingNote>,
+    pub notes: Vec<Note>,
     /// Whether text next to the blocks was removed. The extent of blocks then depends on the fences
     /// alone.
     pub spoken: bool,

@@ -5,18 +5,8 @@ use std::collections::BTreeMap;
 use crate::plan::diagnostic::quote;
 use crate::plan::line::prose::{is_ended, is_prose};
 use crate::plan::line::{condition, heading_of, is_fence};
+use crate::plan::repair::Note;
 use crate::text::markdown::Lines;
-
-/// A respelled or removed part.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SpellingNote {
-    /// Line in the given text, from 1.
-    pub line: usize,
-    /// Description, without a full stop.
-    pub message: String,
-    /// Whether it is about words inside or directly behind a command.
-    pub aside: bool,
-}
 
 const TEXT_PART: &str = "the words";
 /// What is left out that can say something about the action beside it.
@@ -25,7 +15,7 @@ const NOTED_PARTS: [&str; 3] = [TEXT_PART, "the heading", "the section"];
 pub(super) struct LineEdits<'a> {
     pub lines: &'a Lines<'a>,
     changed: BTreeMap<usize, LineEdit>,
-    notes: Vec<SpellingNote>,
+    notes: Vec<Note>,
     /// Whether text next to the blocks was removed.
     pub spoken: bool,
     /// The lines at which words for a person are left out.
@@ -72,11 +62,7 @@ impl<'a> LineEdits<'a> {
     }
 
     pub fn add_note(&mut self, line: usize, message: impl Into<String>) {
-        self.notes.push(SpellingNote {
-            line,
-            message: message.into(),
-            aside: false,
-        });
+        self.notes.push(Note::of_spelling(line, message));
     }
 
     /// Tells what was done at a line with words that belong to a command.
@@ -140,7 +126,7 @@ impl<'a> LineEdits<'a> {
     }
 
     /// Returns the new text and the remarks.
-    pub fn finish(mut self) -> (String, Vec<SpellingNote>) {
+    pub fn finish(mut self) -> (String, Vec<Note>) {
         let usual = (1..=self.lines.len())
             .map(|line| ending(self.lines.raw(line)))
             .find(|end| !end.is_empty())

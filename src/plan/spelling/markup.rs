@@ -1,9 +1,10 @@
 //! Removes tags and comments around the parts of a plan.
 
-use super::edits::{LineEdits, SpellingNote};
+use super::edits::LineEdits;
 use super::passage::{Passage, cut, is_beside_command};
 use crate::plan::line::condition::is_aside;
 use crate::plan::line::looks_like_border;
+use crate::plan::repair::Note;
 use crate::text::fence::split_lines;
 use crate::text::markdown::{self, BlockKind, Lines, MarkdownBlock};
 
@@ -61,7 +62,7 @@ const CONTAINER_WORDS: [&str; 42] = [
 ];
 
 /// Returns a text without the tags and comments outside its messages and blocks.
-pub(super) fn without_tags(text: &str) -> (String, Vec<SpellingNote>) {
+pub(super) fn without_tags(text: &str) -> (String, Vec<Note>) {
     let (mut text, mut notes) = (text.to_owned(), Vec::new());
     for _ in 0..MAX_ROUNDS {
         let (next, more) = strip_tags_once(&text);
@@ -76,7 +77,7 @@ pub(super) fn without_tags(text: &str) -> (String, Vec<SpellingNote>) {
 }
 
 /// Removes everything that Markdown currently parses as HTML.
-fn strip_tags_once(text: &str) -> (String, Vec<SpellingNote>) {
+fn strip_tags_once(text: &str) -> (String, Vec<Note>) {
     let lines = Lines::new(text);
     let blocks = markdown::blocks(text);
     let mut edits = LineEdits::new(&lines);
@@ -193,7 +194,7 @@ fn is_tag(line: &str) -> bool {
 
 /// Removes the quotation marks or the indentation that every line has; `None` without either. Line
 /// numbers are preserved.
-pub fn unwrapped_plan(text: &str) -> Option<(String, SpellingNote)> {
+pub fn unwrapped_plan(text: &str) -> Option<(String, Note)> {
     let (strip, message): (fn(&str) -> Option<&str>, _) = match () {
         () if every_line_strips(text, without_quote_mark) => {
             (without_quote_mark, "took the plan out of its quotation")
@@ -216,12 +217,7 @@ pub fn unwrapped_plan(text: &str) -> Option<(String, SpellingNote)> {
         .concat()
     });
 
-    let note = SpellingNote {
-        line: 1,
-        message: message.to_owned(),
-        aside: false,
-    };
-    Some((lines.collect(), note))
+    Some((lines.collect(), Note::of_spelling(1, message)))
 }
 
 /// Returns whether every non-blank line has a prefix, and there is such a line.

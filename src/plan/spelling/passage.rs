@@ -1,12 +1,14 @@
 //! Splits a plan at its headings, in any spelling.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::edits::{LineEdits, SpellingNote};
+use super::edits::LineEdits;
 use crate::plan::action::ActionRow;
 use crate::plan::line::field_item::letters;
 use crate::plan::line::name::{self, ActionHeading, text_below};
 use crate::plan::line::{self, Section, condition, heading_of, key};
+use crate::plan::repair::Note;
 use crate::text::markdown::{self, BlockKind, Lines, MarkdownBlock};
 
 /// Part of a plan between two headings.
@@ -122,7 +124,7 @@ pub(super) fn separate_headings(text: &str) -> String {
 
 /// Returns a text in which a list that begins with `- **Action:** EDIT` has the heading of that action:
 /// in the place of the heading above it, if there is one.
-pub(super) fn with_headings(text: &str) -> (String, Vec<SpellingNote>) {
+pub(super) fn with_headings(text: &str) -> (String, Vec<Note>) {
     let lines = Lines::new(text);
     let blocks = markdown::blocks(text);
     let mut edits = LineEdits::new(&lines);
@@ -180,23 +182,16 @@ fn named_action(item: &str) -> Option<&'static ActionRow> {
 }
 
 /// Returns the sections in a spelling that the parser reads.
-fn exact_sections(blocks: &[MarkdownBlock]) -> Vec<Section> {
-    let sections: Vec<Section> = blocks
-        .iter()
-        .filter_map(|block| match &block.node {
-            BlockKind::Heading {
-                level: 2,
-                setext: false,
-                text,
-            } => line::section(text),
-            _ => None,
-        })
-        .collect();
-    // Each section once, in order.
-    let all = [Section::Rationale, Section::Memos, Section::Plan];
-    all.into_iter()
-        .filter(|section| sections.contains(section))
-        .collect()
+fn exact_sections(blocks: &[MarkdownBlock]) -> BTreeSet<Section> {
+    let section = |block: &MarkdownBlock| match &block.node {
+        BlockKind::Heading {
+            level: 2,
+            setext: false,
+            text,
+        } => line::section(text),
+        _ => None,
+    };
+    blocks.iter().filter_map(section).collect()
 }
 
 /// Returns the role of a block that starts a new passage after `open`. `exact` lists the sections
@@ -206,7 +201,7 @@ fn role(
     block: &MarkdownBlock,
     open: &Passage,
     titled: bool,
-    exact: &[Section],
+    exact: &BTreeSet<Section>,
 ) -> Option<PassageRole> {
     let line = lines.get(block.first);
     let next_text = text_below(lines, block.last);
