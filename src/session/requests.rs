@@ -12,9 +12,9 @@ use uuid::Uuid;
 
 use super::artifact;
 use super::meta::Meta;
-use crate::text::counted;
 use crate::text::resource::Artifact;
 use crate::text::yaml::guard;
+use crate::text::{counted, floor_char_boundary};
 
 const SCHEMA: u32 = 1;
 
@@ -262,13 +262,6 @@ fn shorten_middle(text: &str, most: usize, note: &str) -> String {
         counted(tail - head, "byte"),
         &text[tail..]
     )
-}
-
-fn floor_char_boundary(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len()))
-        .rev()
-        .find(|&at| text.is_char_boundary(at))
-        .unwrap_or(0)
 }
 
 fn ceil_char_boundary(text: &str, at: usize) -> usize {

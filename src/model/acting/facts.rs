@@ -7,6 +7,7 @@
 use serde_json::Value;
 
 use crate::model::TokenUsage;
+use crate::text::floor_char_boundary;
 
 /// In bytes.
 pub(super) const MAX_MESSAGE: usize = 1 << 20;
@@ -185,12 +186,7 @@ pub(super) fn is_id(id: &str) -> bool {
 }
 
 pub(super) fn bound(message: &mut String) {
-    if message.len() > MAX_MESSAGE {
-        let end = (0..=MAX_MESSAGE)
-            .rev()
-            .find(|end| message.is_char_boundary(*end));
-        message.truncate(end.unwrap_or_default());
-    }
+    message.truncate(floor_char_boundary(message, MAX_MESSAGE));
 }
 
 fn add_text(message: &mut Option<String>, is_next: bool, text: &str) {

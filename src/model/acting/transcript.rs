@@ -17,10 +17,10 @@ pub(super) use recorder::{Speaker, TranscriptRecorder};
 use crate::model::TokenUsage;
 use crate::model::acting::agent_output::sanitize_title;
 use crate::model::acting::json_line::{text_at, updates_of};
-use crate::text::counted;
 use crate::text::fence::fence_for;
 use crate::text::sanitize::sanitize_text;
 use crate::text::secret::redact;
+use crate::text::{counted, floor_char_boundary};
 
 /// In bytes.
 const MAX_READ: usize = 64 << 20;
@@ -335,13 +335,9 @@ impl TranscriptBody {
 
     fn append_text(&mut self, piece: &str) {
         let capacity = MAX_MESSAGE.saturating_sub(self.message.len());
-        let end = (0..=capacity.min(piece.len()))
-            .rev()
-            .find(|end| piece.is_char_boundary(*end));
-        self.message.push_str(&piece[..end.unwrap_or_default()]);
-        if end != Some(piece.len()) {
-            self.is_cut = true;
-        }
+        let end = floor_char_boundary(piece, capacity);
+        self.message.push_str(&piece[..end]);
+        self.is_cut |= end < piece.len();
     }
 
     fn end_message(&mut self) {

@@ -9,7 +9,7 @@ use super::{CommandRun, DecisionKind, DifferingFile, SessionSummary, TurnInShort
 use crate::query::view::turn_page::PathChange;
 use crate::text::counted;
 use crate::text::fence::{fence_for, longest_run};
-use crate::text::sanitize::{sanitize_block, sanitize_line};
+use crate::text::sanitize::{excerpt, sanitize_block, sanitize_line};
 
 /// In characters. Forges accept comments of 65,536.
 pub const MAX_CHARACTERS: usize = 60_000;
@@ -158,7 +158,9 @@ fn list(title: &str, lines: impl Iterator<Item = String>, most: usize, count: us
 
 fn code(text: &str) -> String {
     let tokens: Vec<&str> = text.split_whitespace().collect();
-    let line = cut(&sanitize_line(&tokens.join(" ")), MAX_LINE);
+    let text = tokens.join(" ");
+    let text = sanitize_line(&text);
+    let line = excerpt(&text, MAX_LINE);
     if line.is_empty() {
         return "(nothing)".to_owned();
     }
@@ -175,7 +177,10 @@ fn code(text: &str) -> String {
 fn block(text: &str) -> String {
     let (most, width) = MAX_REQUEST;
     let visible_text = sanitize_block(text);
-    let lines: Vec<String> = visible_text.lines().map(|line| cut(line, width)).collect();
+    let lines: Vec<_> = visible_text
+        .lines()
+        .map(|line| excerpt(line, width))
+        .collect();
     let mut body = lines[..lines.len().min(most)].join("\n");
     if lines.len() > most {
         body.push_str("\n…");
@@ -183,13 +188,6 @@ fn block(text: &str) -> String {
 
     let fence = fence_for(&body, 3);
     format!("\n{fence}text\n{body}\n{fence}\n")
-}
-
-fn cut(line: &str, most: usize) -> String {
-    match line.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
-    }
 }
 
 #[cfg(test)]

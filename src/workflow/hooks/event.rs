@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::HookedAgent;
 use crate::host::file::{FileMode, Root, make_dirs};
 use crate::host::lock::{Lock, LockError, patience};
+use crate::text::floor_char_boundary;
 use crate::workflow::hooks;
 
 const MAX_WORDS: usize = 256 << 10;
@@ -166,9 +167,7 @@ fn messages(value: &Value) -> String {
 }
 
 fn cut(text: &str) -> &str {
-    let ends = (0..=text.len().min(MAX_WORDS)).rev();
-    let end = ends.into_iter().find(|&end| text.is_char_boundary(end));
-    &text[..end.unwrap_or_default()]
+    &text[..floor_char_boundary(text, MAX_WORDS)]
 }
 
 impl HookEvent {
