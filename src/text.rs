@@ -36,11 +36,12 @@ use regex::Regex;
 pub fn digest(text: &str) -> String {
     use sha2::{Digest, Sha256};
 
-    Sha256::digest(text.as_bytes())
-        .iter()
-        .take(6)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&Sha256::digest(text.as_bytes())[..6])
+}
+
+/// Returns bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns a number with a comma between thousands.

@@ -15,7 +15,7 @@ use super::phase::{self, ChangePhase, ChangeStep};
 use super::review::Issues;
 use crate::change::review::ReviewVerdict;
 use crate::git::object::{CommitId, TreeId};
-use crate::text::yaml;
+use crate::text::{hex, yaml};
 
 pub const FILE: &str = "STATE.yaml";
 
@@ -207,10 +207,7 @@ impl ChangeState {
 }
 
 fn hash(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest
-        .iter()
-        .fold("sha256:".to_owned(), |all, byte| format!("{all}{byte:02x}"))
+    format!("sha256:{}", hex(&Sha256::digest(text.as_bytes())))
 }
 
 /// Fails with an explanation if the schema is newer than [`SCHEMA`].

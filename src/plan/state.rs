@@ -6,6 +6,7 @@ use std::fmt;
 use sha2::{Digest as _, Sha256};
 
 use crate::text::damage::Damage;
+use crate::text::hex;
 
 /// Kind of entry at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -123,10 +124,9 @@ impl FileState {
 impl Imprint {
     /// Computes size and hash.
     pub fn of(bytes: &[u8]) -> Imprint {
-        let digest = Sha256::digest(bytes);
         Imprint {
             size: bytes.len() as u64,
-            hash: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            hash: hex(&Sha256::digest(bytes)),
         }
     }
 

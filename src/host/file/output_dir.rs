@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use super::{FileMode, Root, TEMPORARY, make_shared_dirs, read_regular, read_regular_text};
 use super::{uninterrupted, write_cache};
 use crate::host::file::{self, failure};
+use crate::text::hex;
 
 // In bytes. We never write a larger record.
 const MAX_RECORD: u64 = 64 << 20;
@@ -147,8 +148,7 @@ fn digest(name: &Path, bytes: &[u8]) -> String {
     hasher.update(name.as_os_str().as_encoded_bytes());
     hasher.update([0]);
     hasher.update(bytes);
-    let digest = hasher.finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hasher.finalize())
 }
 
 fn is_full(error: &io::Error) -> bool {
