@@ -14,11 +14,10 @@ use pairs::{SearchBudget, find_pairs};
 
 pub use super::state::{FileState, StateMode};
 use crate::plan::action::chat_with_user::ChatWithUser;
-use crate::plan::action::conclude::Conclude;
 use crate::plan::action::create::Create;
 use crate::plan::action::edit::{Edit, Pair};
 use crate::plan::action::take::{TakePath, TakenState};
-use crate::plan::action::{Action, ActionKind};
+use crate::plan::action::{Action, ActionKind, conclude};
 use crate::plan::diagnostic::{Diagnostic, in_order};
 use crate::plan::document::Plan;
 use crate::plan::field::Field;
@@ -435,11 +434,7 @@ fn render_message(plan_text: &PlanText) -> String {
                     message: message.to_owned(),
                 }
                 .into(),
-                false => Conclude {
-                    resources: Vec::new(),
-                    message: message.to_owned(),
-                }
-                .into(),
+                false => conclude::with_message(message),
             },
         }],
         ..Plan::default()

@@ -164,22 +164,15 @@ pub fn seconds(value: &str) -> Option<u64> {
 /// Returns a value without quotes, bold marks and Markdown line breaks.
 fn bare(value: &str) -> &str {
     let value = value.trim_end_matches('\\').trim();
-    for mark in ["***", "**", "__", "*", "\"", "'", "“”"] {
-        let (open, close) = if mark == "“”" {
-            ("“", "”")
-        } else {
-            (mark, mark)
-        };
-
-        let inside = value
-            .strip_prefix(open)
-            .and_then(|tail| tail.strip_suffix(close));
-        if let Some(inside) = inside.filter(|inside| !inside.is_empty()) {
-            return inside.trim();
-        }
-    }
-
-    value
+    let pairs = ["***", "**", "__", "*", "\"", "'"].map(|mark| (mark, mark));
+    let mut inside = pairs
+        .into_iter()
+        .chain([("“", "”")])
+        .filter_map(|(open, close)| {
+            let tail = value.strip_prefix(open)?;
+            tail.strip_suffix(close).filter(|inside| !inside.is_empty())
+        });
+    inside.next().map_or(value, str::trim)
 }
 
 /// Returns the text of a value that is one code span.

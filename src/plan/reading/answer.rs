@@ -68,15 +68,10 @@ pub fn read_reply(reply: &str, request: &str) -> Reading {
         .into(),
         ProseKind::Statement => conclude::with_message(message),
     };
-    let template = AnswerPlan {
-        title: title(request),
-        rationale: RATIONALE_WITHOUT_PLAN,
-        action: &action,
-    };
     Reading {
         prose: Some(kind),
         is_plan: false,
-        ..template.with_text(&text)
+        ..plan_of_message(request, RATIONALE_WITHOUT_PLAN, &text, &action)
     }
 }
 
@@ -127,47 +122,37 @@ fn as_plan(reply: &str, question: &str) -> Reading {
         return read(reply);
     }
 
-    let template = AnswerPlan {
-        title: title(question),
-        rationale: RATIONALE,
-        action: &conclude::with_message,
-    };
-    template.with_text(answer)
+    plan_of_message(question, RATIONALE, answer, &conclude::with_message)
 }
 
-/// A plan whose only action is a message.
-struct AnswerPlan<'a> {
-    title: String,
-    rationale: &'a str,
-    action: &'a dyn Fn(&str) -> ActionKind,
-}
-
-impl AnswerPlan<'_> {
-    /// Returns the plan with this message. If its code blocks are so broken that parts would be read
-    /// as actions, the message becomes a code block.
-    fn with_text(&self, answer: &str) -> Reading {
-        let reading = self.with_message(answer);
-        if reading.diagnostics.is_empty() && reading.plan.actions.len() == 1 {
-            return reading;
-        }
-        let fence = fence_for(answer, MIN_FENCE);
-        self.with_message(&format!("{fence}text\n{answer}\n{fence}"))
-    }
-
-    fn with_message(&self, message: &str) -> Reading {
+/// Returns a plan whose only action is this message. If its code blocks are so broken that parts would
+/// be read as actions, the message becomes a code block.
+fn plan_of_message(
+    request: &str,
+    rationale: &str,
+    message: &str,
+    action: &dyn Fn(&str) -> ActionKind,
+) -> Reading {
+    let with_message = |message: &str| {
         let plan = Plan {
-            title: self.title.clone(),
+            title: title(request),
             fields: vec![Field::new("Status", "Green 🟢")],
-            rationale: self.rationale.to_owned(),
+            rationale: rationale.to_owned(),
             actions: vec![Action {
                 line: 0,
                 fields: Vec::new(),
-                kind: (self.action)(message),
+                kind: action(message),
             }],
             ..Plan::default()
         };
         read(&render(&plan))
+    };
+    let reading = with_message(message);
+    if reading.diagnostics.is_empty() && reading.plan.actions.len() == 1 {
+        return reading;
     }
+    let fence = fence_for(message, MIN_FENCE);
+    with_message(&format!("{fence}text\n{message}\n{fence}"))
 }
 
 fn title(question: &str) -> String {

@@ -241,7 +241,8 @@ impl Analysis<'_> {
         let mut pairs = Vec::new();
         for pair in self.spans.windows(2) {
             let [find, replace] = pair else { continue };
-            if [self.label(find), self.label(replace)] != labels.map(Some) {
+            let above = [find, replace].map(|span| note::label_above(self.lines, span.open));
+            if above != labels.map(Some) {
                 continue;
             }
 
@@ -262,17 +263,6 @@ impl Analysis<'_> {
         }
 
         pairs
-    }
-
-    fn label(&self, span: &BlockSpan) -> Option<Label> {
-        let above = self.lines[..span.open].iter().rev();
-        let line = above
-            .into_iter()
-            .find(|line| line.kind != LineKind::Blank)?;
-        match line.kind {
-            LineKind::Label(label) => Some(label),
-            _ => None,
-        }
     }
 
     /// Reports fences that belong to nothing but could close a block, unless they directly follow a

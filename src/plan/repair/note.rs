@@ -9,7 +9,7 @@ use super::reply::ReplyLine;
 use super::state::{CloserDeviation, RepairEvent};
 use super::{Level, Note};
 use crate::plan::line::prose::is_prose;
-use crate::plan::line::{Fence, Info, LineKind, Section, looks_like_action};
+use crate::plan::line::{Fence, Info, Label, LineKind, Section, looks_like_action};
 
 /// Returns the level of the best reading, given its doubts and whether it changes the text.
 pub(super) fn level(best: &BestReadings, doubts: &[Note], changed: bool) -> Level {
@@ -149,17 +149,20 @@ fn swallowed_by(lines: &[ReplyLine<'_>], span: &BlockSpan) -> Option<usize> {
     if !span.anew {
         return None;
     }
-    let label = || swallowed_label(lines, &span.body).filter(|_| is_labelled(lines, span.open));
+    let label = || {
+        label_above(lines, span.open)?;
+        swallowed_label(lines, &span.body)
+    };
     swallowed_action(lines, &span.body).or_else(label)
 }
 
-/// Returns whether a block follows a label.
-fn is_labelled(lines: &[ReplyLine<'_>], open: usize) -> bool {
-    let above = lines[..open]
-        .iter()
-        .rev()
-        .find(|line| line.kind != LineKind::Blank);
-    above.is_some_and(|line| matches!(line.kind, LineKind::Label(_)))
+/// Returns the label above a block.
+pub(super) fn label_above(lines: &[ReplyLine<'_>], open: usize) -> Option<Label> {
+    let mut above = lines[..open].iter().rev();
+    match above.find(|line| line.kind != LineKind::Blank)?.kind {
+        LineKind::Label(label) => Some(label),
+        _ => None,
+    }
 }
 
 /// Returns the index of a label in a content, with a fence below it.

@@ -81,7 +81,10 @@ fn classify_any_spelling(lines: &mut [ReplyLine<'_>]) {
     let inside = lines_in_fences(lines);
     let sections: Vec<Section> = (0..lines.len())
         .filter(|&at| !inside[at])
-        .filter_map(|at| section_of(lines[at].kind))
+        .filter_map(|at| match lines[at].kind {
+            LineKind::Section(section) => Some(section),
+            _ => None,
+        })
         .collect();
     let (mut next_text, mut changes) = ("", Vec::new());
 
@@ -174,12 +177,5 @@ fn classify_text(lines: &mut [ReplyLine<'_>]) {
             LineKind::Text if is_prose(&[line.text]) => line.kind = LineKind::Sentence,
             _ => {}
         }
-    }
-}
-
-fn section_of(kind: LineKind) -> Option<Section> {
-    match kind {
-        LineKind::Section(section) => Some(section),
-        _ => None,
     }
 }
