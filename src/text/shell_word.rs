@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use super::sanitize::sanitize_line;
 
 /// Quotes a text or the bytes of a path as one word. A leading dash can make it an option; use
-/// [`shell_operand`] after all options.
+/// [`shell_operands`] after all options.
 pub fn shell_word(word: impl AsRef<[u8]>) -> String {
     let bytes = word.as_ref();
     let text = std::str::from_utf8(bytes).ok();
@@ -17,11 +17,6 @@ pub fn shell_word(word: impl AsRef<[u8]>) -> String {
         Some(text) => format!("'{}'", text.replace('\'', r"'\''")),
         None => escaped(bytes),
     }
-}
-
-/// Quotes an operand, preceded by `--` if it starts with a dash.
-pub fn shell_operand(word: impl AsRef<[u8]>) -> String {
-    shell_operands(&[word])
 }
 
 /// Quotes operands, preceded by `--` if one of them starts with a dash.
@@ -79,7 +74,7 @@ mod tests {
 
     #[test]
     fn an_operand_is_no_option() {
-        let check = |text: &str, expected: &str| assert_eq!(shell_operand(text), expected);
+        let check = |text: &str, expected: &str| assert_eq!(shell_operands(&[text]), expected);
         check("a", "a");
         check("-rf", "-- -rf");
         check("--exact x", "-- '--exact x'");
