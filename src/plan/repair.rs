@@ -21,8 +21,6 @@ mod law;
 mod reply;
 
 mod note;
-#[cfg(test)]
-mod outcomes;
 mod pass;
 
 #[cfg(test)]
