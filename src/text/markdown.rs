@@ -10,7 +10,7 @@
 use std::ops::{Range, RangeInclusive};
 use std::time::{Duration, Instant};
 
-use super::fence::columns;
+use super::fence::{TextLine, columns, split_lines};
 use comrak::arena_tree::NodeEdge;
 use comrak::nodes::{Ast, AstNode, ListType, NodeCodeBlock, NodeValue};
 use comrak::{Arena, Options, format_html, try_parse_document};
@@ -381,22 +381,16 @@ pub struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     pub fn new(text: &'a str) -> Lines<'a> {
-        let bytes = text.as_bytes();
-        let mut starts = vec![0];
-        for at in memchr::memchr2_iter(b'\n', b'\r', bytes) {
-            // In a CRLF, the LF ends the line.
-            let inside = bytes[at] == b'\r' && bytes.get(at + 1) == Some(&b'\n');
-            if !inside {
-                starts.push(at + 1);
-            }
+        let mut end = 0;
+        let start = |line: TextLine<'_>| {
+            let start = end;
+            end += line.text.len() + line.ending.len();
+            start
+        };
+        Lines {
+            text,
+            starts: split_lines(text).map(start).collect(),
         }
-
-        // A final line end does not start another line.
-        if starts.last() == Some(&text.len()) {
-            starts.pop();
-        }
-
-        Lines { text, starts }
     }
 
     /// Returns the number of lines.
