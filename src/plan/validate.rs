@@ -426,8 +426,7 @@ fn check_memos(validator: &mut Validator<'_>) {
     }
 }
 
-/// Validates the part of a path that does not exist yet. Returns
-/// whether it can be judged further.
+/// Validates the part of a path that does not exist yet. Returns whether it can be judged further.
 fn check_name(validator: &mut Validator<'_>) -> anyhow::Result<bool> {
     let kind = &validator.action().kind;
     let cwd = kind.command().and_then(|command| command.cwd.as_ref());
@@ -448,11 +447,9 @@ fn check_name(validator: &mut Validator<'_>) -> anyhow::Result<bool> {
 
 /// Returns the length of the existing prefix of a path.
 fn existing_prefix(validator: &Validator<'_>, path: &RepoPath) -> anyhow::Result<usize> {
-    let names = std::iter::once(path.as_str()).chain(path.ancestors());
-    for name in names {
-        let parsed = RepoPath::parse(name).expect("the directory above a checked path is one");
-        if validator.files.look_up(&parsed)? != Lookup::Absent {
-            return Ok(name.len());
+    for name in std::iter::once(path.clone()).chain(path.parents()) {
+        if validator.files.look_up(&name)? != Lookup::Absent {
+            return Ok(name.as_str().len());
         }
     }
     Ok(0)

@@ -100,8 +100,13 @@ impl RepoPath {
     }
 
     /// Returns the parent directories, nearest first: `a/b/c` has `a/b` and `a`.
-    pub fn ancestors(&self) -> impl Iterator<Item = &str> {
+    pub fn ancestors(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.0.rmatch_indices('/').map(|(at, _)| &self.0[..at])
+    }
+
+    /// Like [`RepoPath::ancestors`], as paths.
+    pub fn parents(&self) -> impl DoubleEndedIterator<Item = RepoPath> {
+        self.ancestors().map(|dir| RepoPath(dir.to_owned()))
     }
 }
 

@@ -244,9 +244,7 @@ impl<'a> Snapshotted<'a> {
 
 impl Facts for Snapshotted<'_> {
     fn entry(&self, path: &RepoPath) -> anyhow::Result<Entry> {
-        let mut above: Vec<&str> = path.ancestors().collect();
-        above.reverse();
-        for prefix in above {
+        for prefix in path.ancestors().rev() {
             match self.mode(prefix)? {
                 Some(EntryMode::Tree) => {}
                 Some(EntryMode::Link) => return Ok(Entry::Link),

@@ -48,7 +48,7 @@ pub enum Lookup {
     /// Something that no action enters, such as `a symbolic link`.
     Other(&'static str),
     /// A parent is not a directory: its path, and what it is.
-    Blocked(String, &'static str),
+    Blocked(RepoPath, &'static str),
 }
 
 impl<'a> SimulatedFiles<'a> {
@@ -67,16 +67,13 @@ impl<'a> SimulatedFiles<'a> {
 
     /// Returns the current state of a path.
     pub fn look_up(&self, path: &RepoPath) -> anyhow::Result<Lookup> {
-        let mut above: Vec<&str> = path.ancestors().collect();
-        above.reverse();
-        for dir in above {
-            let dir = RepoPath::parse(dir).expect("the folder above a checked path is one");
+        for dir in path.parents().rev() {
             match self.at(&dir)? {
                 Lookup::Dir => {}
                 Lookup::Absent => return Ok(Lookup::Absent),
-                Lookup::File(_) => return Ok(Lookup::Blocked(dir.to_string(), "a file")),
+                Lookup::File(_) => return Ok(Lookup::Blocked(dir, "a file")),
                 Lookup::Other(kind) | Lookup::Blocked(_, kind) => {
-                    return Ok(Lookup::Blocked(dir.to_string(), kind));
+                    return Ok(Lookup::Blocked(dir, kind));
                 }
             }
         }
@@ -162,9 +159,7 @@ impl<'a> SimulatedFiles<'a> {
     ) -> anyhow::Result<Option<(RepoPath, String)>> {
         let at = match entry {
             Lookup::Other(_) => path.clone(),
-            Lookup::Blocked(above, _) => {
-                RepoPath::parse(above).expect("the directory above a checked path is one")
-            }
+            Lookup::Blocked(above, _) => above.clone(),
             Lookup::Absent | Lookup::File(_) | Lookup::Dir => return Ok(None),
         };
         let state = match self.written.get(&at) {
@@ -239,12 +234,11 @@ impl<'a> SimulatedFiles<'a> {
     /// Forgets the name of a removed path, and of the directories that became empty with it.
     pub fn forget_name(&mut self, path: &RepoPath) -> anyhow::Result<()> {
         self.case_collisions.remove(path.as_str());
-        for above in path.ancestors() {
-            let dir = RepoPath::parse(above).expect("the folder above a checked path is one");
-            if !self.case_collisions.contains(above) || self.at(&dir)? != Lookup::Absent {
+        for dir in path.parents() {
+            if !self.case_collisions.contains(dir.as_str()) || self.at(&dir)? != Lookup::Absent {
                 break;
             }
-            self.case_collisions.remove(above);
+            self.case_collisions.remove(dir.as_str());
         }
         Ok(())
     }
