@@ -232,7 +232,7 @@ pub enum LineKind {
 }
 
 /// A fence, reduced to what the grammar needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fence {
     /// Backtick or tilde.
     pub mark: u8,
@@ -246,7 +246,17 @@ pub struct Fence {
 impl Fence {
     /// Returns whether it closes a block that `opener` opened, as CommonMark closes it.
     pub fn closes(self, opener: Fence) -> bool {
-        self.info == Info::Bare && self.mark == opener.mark && self.len >= opener.len
+        self.info == Info::Bare && self.is_long_enough(opener)
+    }
+
+    /// Returns whether it could close that block, but for the text behind it.
+    pub fn is_long_enough(self, opener: Fence) -> bool {
+        self.mark == opener.mark && self.len >= opener.len
+    }
+
+    /// Returns whether it is indented no further than CommonMark lets a closing fence be.
+    pub fn is_aligned(self, opener: Fence) -> bool {
+        self.indent <= opener.indent.saturating_add(3)
     }
 }
 

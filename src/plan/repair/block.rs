@@ -71,10 +71,7 @@ pub(super) fn inside(
 
 /// Returns the extra cost in code if a fence that could close the block opens an inner one.
 fn outside_of_spans(block: &OpenBlock, fence: Fence) -> Cost {
-    let rivals = fence.info == Info::Bare
-        && fence.mark == block.mark
-        && fence.len >= block.len
-        && fence.indent <= block.indent.saturating_add(3);
+    let rivals = fence.closes(block.fence) && fence.is_aligned(block.fence);
     cost::when(
         rivals && block.nesting == Nesting::Spans && block.depth == 0,
         cost::INNER_OUTSIDE_OF_SPANS,
@@ -90,7 +87,7 @@ fn by_rule(
     emit: &mut impl FnMut(GrammarStep),
 ) {
     match token.kind {
-        TokenKind::Fence(fence) if fence.mark == block.mark && fence.len >= block.len => {
+        TokenKind::Fence(fence) if fence.is_long_enough(block.fence) => {
             close(state, block, fence, emit)
         }
         TokenKind::Gap(gap) if !gap.solid => emit(GrammarStep::to(state, 0)),
@@ -106,21 +103,22 @@ fn close(state: GrammarState, block: OpenBlock, fence: Fence, emit: &mut impl Fn
         Info::Odd => cost::TRAILING_ODD,
         Info::Document | Info::Code => cost::TRAILING_WORD,
     };
+    let opener = block.fence;
     let (how, price) = match () {
-        () if trailing > 0 && fence.mark != block.mark => return,
-        () if trailing == cost::TRAILING_WORD && fence.len < block.len => return,
-        () if fence.mark != block.mark => (CloserDeviation::OtherMark, cost::OTHER_MARK),
+        () if trailing > 0 && fence.mark != opener.mark => return,
+        () if trailing == cost::TRAILING_WORD && fence.len < opener.len => return,
+        () if fence.mark != opener.mark => (CloserDeviation::OtherMark, cost::OTHER_MARK),
         () if trailing > 0 => (
             CloserDeviation::Trailing,
-            trailing + cost::when(fence.len < block.len, cost::SHORTER_TOO),
+            trailing + cost::when(fence.len < opener.len, cost::SHORTER_TOO),
         ),
-        () if fence.len < block.len => (CloserDeviation::Shorter, cost::SHORTER),
-        () if fence.len > block.len => (CloserDeviation::Proper, cost::LONGER),
+        () if fence.len < opener.len => (CloserDeviation::Shorter, cost::SHORTER),
+        () if fence.len > opener.len => (CloserDeviation::Proper, cost::LONGER),
         () => (CloserDeviation::Proper, 0),
     };
     let askew = match () {
-        () if fence.indent == block.indent => 0,
-        () if fence.indent <= block.indent.saturating_add(3) => cost::ASKEW,
+        () if fence.indent == opener.indent => 0,
+        () if fence.is_aligned(opener) => cost::ASKEW,
         () => cost::ASKEW_FAR,
     };
     let empty = cost::when(
@@ -144,7 +142,7 @@ fn left_open(state: GrammarState, block: OpenBlock, how: CloserDeviation) -> Cos
     let Some(inner) = block.inner else { return 0 };
     match state.position {
         _ if looks_like_plan(&block) => cost::DISORDER,
-        _ if inner.len < block.len && how == CloserDeviation::Proper => cost::OPEN_SHORTER,
+        _ if inner.len < block.fence.len && how == CloserDeviation::Proper => cost::OPEN_SHORTER,
         GrammarPosition::Label(Label::Replace) if state.find_open => 0,
         GrammarPosition::Label(_) if inner.info == Info::Bare => cost::OPEN_EDIT,
         GrammarPosition::Label(_) => cost::OPEN_EDIT_TAGGED,
@@ -169,14 +167,14 @@ fn keep_as_content(
 ) {
     let filled = state.with(block.filled());
     let tagged = matches!(fence.info, Info::Document | Info::Code);
-    let Some(inner) = block.inner.filter(|_| fence.mark == block.mark) else {
-        let opens = fence.mark == block.mark && (tagged || fence.info == Info::Bare);
+    let Some(inner) = block.inner.filter(|_| fence.mark == block.fence.mark) else {
+        let opens = fence.mark == block.fence.mark && (tagged || fence.info == Info::Bare);
         let query = matches!(
             state.position,
             GrammarPosition::Action(BodyShape::Queries) | GrammarPosition::Tail(BodyShape::Queries)
         );
         let price = cost::INNER + cost::when(query, cost::INNER_IN_QUERY) + rivalry(&block, fence);
-        let odd = cost::when(fence.mark == block.mark && !opens, cost::ODD_KEPT);
+        let odd = cost::when(fence.mark == block.fence.mark && !opens, cost::ODD_KEPT);
         return emit(if opens {
             GrammarStep::to(state.with(block.nested(fence)), price)
         } else {
@@ -190,7 +188,7 @@ fn keep_as_content(
         let askew = cost::when(fence.indent != inner.indent, cost::INNER_ASKEW);
         let longer = match () {
             () if fence.len == inner.len => 0,
-            () if inner.len < block.len && fence.len >= block.len => cost::INNER_CLOSED_BY_RIVAL,
+            () if inner.len < block.fence.len && fence.len >= block.fence.len => cost::INNER_CLOSED_BY_RIVAL,
             () => cost::INNER_LONGER,
         };
         return emit(GrammarStep::to(
@@ -215,8 +213,8 @@ fn keep_as_content(
 /// Returns the cost if a fence that could close the block opens an inner one.
 fn rivalry(block: &OpenBlock, fence: Fence) -> Cost {
     match () {
-        () if fence.info != Info::Bare || fence.len < block.len => 0,
-        () if block.len > 3 => cost::INNER_RIVAL,
+        () if fence.info != Info::Bare || fence.len < block.fence.len => 0,
+        () if block.fence.len > 3 => cost::INNER_RIVAL,
         () if !block.document => cost::INNER_RIVAL_IN_CODE,
         () => 0,
     }
@@ -263,7 +261,7 @@ fn look_alike(state: GrammarState, block: OpenBlock, token: &Token) -> GrammarSt
 /// Returns kind and cost of an action heading as content.
 fn action_look(state: GrammarState, block: OpenBlock) -> (u8, Cost) {
     let around = match state.position {
-        GrammarPosition::Message => Some(block.inner.map_or(block.info, |inner| inner.info)),
+        GrammarPosition::Message => Some(block.inner.map_or(block.fence.info, |inner| inner.info)),
         _ => block.inner.map(|inner| inner.info),
     };
     let in_code = cost::when(!block.document, cost::LOOK_IN_CODE);

@@ -91,10 +91,7 @@ impl Analysis<'_> {
             _ => None,
         });
         let fences: Vec<(usize, Fence)> = fences.collect();
-        let is_rival = |fence: &Fence| {
-            fence.info == Info::Bare && fence.mark == opener.mark && fence.len >= opener.len
-        };
-
+        let is_rival = |fence: &Fence| fence.closes(opener);
         let pairs =
             fences.len().is_multiple_of(2) && fences.iter().all(|(_, fence)| is_rival(fence));
         fences.last().filter(|_| pairs).map(|(line, _)| *line)
@@ -108,18 +105,17 @@ impl Analysis<'_> {
                 .clone()
                 .filter_map(|at| Some((at, self.fence(at)?)))
         };
-        let is_rival = |fence: Fence| fence.mark == opener.mark && fence.len >= opener.len;
         let is_closed = span.close.is_some() && span.how == CloserDeviation::Proper;
 
         if span.nesting != Nesting::Spans
-            || is_closed && !fences().any(|(_, fence)| is_rival(fence))
+            || is_closed && !fences().any(|(_, fence)| fence.is_long_enough(opener))
         {
             return None;
         }
 
         let is_stray = |at: usize, fence: Fence| {
             let spanned = self.token(at).is_some_and(|token| token.spanned);
-            fence.indent <= opener.indent.saturating_add(3) && !spanned
+            fence.is_aligned(opener) && !spanned
         };
         let (at, _) = fences().find(|&(at, fence)| is_stray(at, fence))?;
         let opened = span.open + 1;
@@ -223,7 +219,7 @@ impl Analysis<'_> {
         let opener = self.fence(span.open)?;
         let last = span.body.clone().last()?;
         let fence = self.fence(last)?;
-        (fence.mark == opener.mark && fence.len >= opener.len).then_some(last)
+        fence.is_long_enough(opener).then_some(last)
     }
 
     /// Reports an opening fence that occurs twice.

@@ -124,7 +124,7 @@ fn span(
         unreachable!("a block opens at a fence")
     };
 
-    let inside = |line: &ReplyLine<'_>| matches!(line.kind, LineKind::Fence(f) if f.mark == fence.mark && f.len >= fence.len);
+    let inside = |line: &ReplyLine<'_>| matches!(line.kind, LineKind::Fence(inner) if inner.is_long_enough(fence));
     let ambiguous = lines[body.clone()].iter().any(inside);
     let askew = how.is_some() && matches!(lines[end].kind, LineKind::Fence(f) if f.indent != 0);
     let anew = ambiguous || askew || fence.indent > 0 || how != Some(CloserDeviation::Proper);

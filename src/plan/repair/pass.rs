@@ -12,7 +12,7 @@ use super::block::inside;
 use super::cost::{self, Cost};
 use super::reply::ReplyLine;
 use super::state::{
-    FenceScope, GrammarPosition, GrammarState, GrammarStep, OpenBlock, RepairEvent, StateKey,
+    FenceScope, GrammarPosition, GrammarState, GrammarStep, OpenBlock, RepairEvent,
 };
 use super::step::step_outside;
 use super::token::{Token, TokenKind};
@@ -214,25 +214,20 @@ const BEAM_WIDTH: usize = 32;
 pub(super) struct Frontier {
     entries: Vec<BeamEntry>,
     /// Index into `entries` of each state.
-    by_state: HashMap<StateKey, usize, BuildHasherDefault<KeyHasher>>,
+    by_state: HashMap<GrammarState, usize, BuildHasherDefault<StateHasher>>,
     cheapest: Cost,
     /// Buffer for the costs of the states.
     costs: Vec<Cost>,
 }
 
-/// Mixes the words of a packed state.
+/// Mixes the fields of a state, of which most are one byte. Collisions are harmless: the beam bounds
+/// the table.
 #[derive(Default)]
-struct KeyHasher(u64);
+struct StateHasher(u64);
 
-impl Hasher for KeyHasher {
+impl Hasher for StateHasher {
     fn write(&mut self, bytes: &[u8]) {
-        bytes
-            .iter()
-            .for_each(|byte| self.write_u64(u64::from(*byte)));
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        // Collisions are harmless: the beam bounds the table.
+        let word = bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
         self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 
@@ -260,7 +255,7 @@ impl Frontier {
     /// Adds the readings that end in a state.
     pub(super) fn add(&mut self, state: GrammarState, best: Prefix, next: Option<Prefix>) {
         self.cheapest = self.cheapest.min(best.cost);
-        match self.by_state.entry(state.key()) {
+        match self.by_state.entry(state) {
             Entry::Occupied(index) => {
                 let entry = &mut self.entries[*index.get()];
                 entry.add_path(best);
@@ -409,7 +404,7 @@ pub(super) fn unambiguous_blocks(
         at += closer + 1;
         let body = token.line + 1..tokens[at - 1].line;
 
-        if block.indent > 0 && !is_indented_like(&lines[body.clone()], lines[token.line].text) {
+        if block.fence.indent > 0 && !is_indented_like(&lines[body.clone()], lines[token.line].text) {
             return None;
         }
 
@@ -439,14 +434,14 @@ fn only_free_step(state: GrammarState, token: &Token) -> Option<GrammarStep> {
 fn only_closer(block: &OpenBlock, tokens: &[Token], state: GrammarState) -> Option<usize> {
     for (at, token) in tokens.iter().enumerate() {
         match token.kind {
-            TokenKind::Fence(fence) if fence.mark == block.mark && fence.len >= block.len => {
-                let closes = fence.info == Info::Bare && fence.indent == block.indent;
+            TokenKind::Fence(fence) if fence.is_long_enough(block.fence) => {
+                let closes = fence.info == Info::Bare && fence.indent == block.fence.indent;
                 return closes.then_some(at);
             }
             // RP8: this is what a missing closing fence in a message looks like.
             TokenKind::Action(_)
                 if matches!(state.position, GrammarPosition::Message)
-                    && block.info == Info::Code =>
+                    && block.fence.info == Info::Code =>
             {
                 return None;
             }

@@ -7,7 +7,7 @@ use crate::plan::line::{Fence, Info, Label, Section};
 
 /// A state of the pass. The possible next steps depend on nothing else. The default is the state before
 /// the first line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(super) struct GrammarState {
     pub position: GrammarPosition,
     pub block: Option<OpenBlock>,
@@ -25,7 +25,7 @@ pub(super) struct GrammarState {
     pub find_open: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(super) enum GrammarPosition {
     /// Before the title.
     #[default]
@@ -45,12 +45,10 @@ pub(super) enum GrammarPosition {
     End,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct OpenBlock {
-    pub mark: u8,
-    pub len: u16,
-    pub indent: u8,
-    pub info: Info,
+    /// Its opening fence.
+    pub fence: Fence,
     /// Whether the content is prose, which can contain fences.
     pub document: bool,
     /// Where fences are possible in the content.
@@ -62,7 +60,7 @@ pub(super) struct OpenBlock {
     /// Number of open inner fences.
     pub depth: u8,
     /// The outermost inner fence.
-    pub inner: Option<InnerFence>,
+    pub inner: Option<Fence>,
     /// Kinds of plan structure taken as content (see `block::looks_like_plan`).
     pub lookalikes: u8,
 }
@@ -75,13 +73,6 @@ pub(super) enum Nesting {
     Unknown,
     /// Only in a comment, string or here-document: the content is code.
     Spans,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct InnerFence {
-    pub len: u16,
-    pub indent: u8,
-    pub info: Info,
 }
 
 impl GrammarState {
@@ -112,20 +103,10 @@ impl GrammarState {
             }
             (info, _) => info == Info::Document,
         };
-        let nesting = self.nesting(fence.info);
-        let Fence {
-            mark,
-            len,
-            indent,
-            info,
-        } = fence;
         let block = OpenBlock {
-            mark,
-            len,
-            indent,
-            info,
+            fence,
             document,
-            nesting,
+            nesting: self.nesting(fence.info),
             solid: false,
             sure: false,
             depth: 0,
@@ -203,78 +184,7 @@ impl GrammarState {
     }
 }
 
-/// A state packed into two words; equal keys mean equal states.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct StateKey(u64, u64);
-
-impl GrammarState {
-    pub fn key(&self) -> StateKey {
-        let flags = [
-            self.listed,
-            self.prose,
-            self.fresh,
-            self.find_open,
-            self.block.is_some(),
-        ];
-        let flags = flags
-            .into_iter()
-            .fold(0, |word, flag| word << 1 | u64::from(flag));
-        let [outer, inner] = self.block.map_or([0; 2], |block| block.pack());
-
-        StateKey(
-            self.position.word() << 24
-                | u64::from(self.wrap) << 16
-                | (self.file as u64) << 8
-                | flags
-                | inner << 32,
-            outer,
-        )
-    }
-}
-
-impl GrammarPosition {
-    /// Returns a unique number for every place.
-    fn word(self) -> u64 {
-        match self {
-            GrammarPosition::Start => 0,
-            GrammarPosition::Wrapped => 1,
-            GrammarPosition::Title => 2,
-            GrammarPosition::Top => 3,
-            GrammarPosition::Between => 4,
-            GrammarPosition::Finished => 5,
-            GrammarPosition::End => 6,
-            GrammarPosition::Head(section) => 16 + section as u64,
-            GrammarPosition::After(section) => 32 + section as u64,
-            GrammarPosition::Action(shape) => 48 + shape as u64,
-            GrammarPosition::Label(label) => 64 + label as u64,
-            GrammarPosition::Tail(shape) => 80 + shape as u64,
-            GrammarPosition::Message => 7,
-        }
-    }
-}
-
 impl OpenBlock {
-    /// Packs the block into two words, the second of 27 bits: the outer fence with its flags, and
-    /// the inner fence.
-    fn pack(&self) -> [u64; 2] {
-        let fence = |len: u16, indent: u8, info: Info| {
-            u64::from(len) << 10 | u64::from(indent) << 2 | info as u64
-        };
-        let inner = self.inner.map_or(0, |inner| {
-            1 << 26 | fence(inner.len, inner.indent, inner.info)
-        });
-        let outer = fence(self.len, self.indent, self.info) << 8 | u64::from(self.mark);
-        let flags = (self.nesting as u64) << 3
-            | u64::from(self.sure) << 2
-            | u64::from(self.solid) << 1
-            | u64::from(self.document);
-
-        [
-            outer << 24 | u64::from(self.lookalikes) << 16 | u64::from(self.depth) << 8 | flags,
-            inner,
-        ]
-    }
-
     pub fn filled(self) -> Self {
         OpenBlock {
             solid: true,
@@ -284,14 +194,9 @@ impl OpenBlock {
 
     /// Returns the block inside one more inner fence.
     pub fn nested(self, fence: Fence) -> Self {
-        let inner = InnerFence {
-            len: fence.len,
-            indent: fence.indent,
-            info: fence.info,
-        };
         OpenBlock {
             depth: self.depth + 1,
-            inner: self.inner.or(Some(inner)),
+            inner: self.inner.or(Some(fence)),
             solid: true,
             ..self
         }
@@ -309,7 +214,7 @@ impl OpenBlock {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RepairEvent {
     Title,
     Wrap,
@@ -331,7 +236,7 @@ pub(super) enum RepairEvent {
     Broken,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FenceScope {
     /// A block that the plan's grammar requires.
     Content,
@@ -340,7 +245,7 @@ pub(super) enum FenceScope {
     Message,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CloserDeviation {
     /// None, or only longer.
     Proper,
