@@ -9,6 +9,7 @@ mod answer;
 mod mark;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 
 pub use answer::{ProseKind, read_answer, read_reply};
@@ -611,18 +612,20 @@ impl FreeAttempt {
 /// survives repair in order.
 fn map_lines(reply: &str, text: &str) -> Vec<usize> {
     let lines: Vec<&str> = split_lines(reply).map(|line| line.text.trim()).collect();
+    let mut positions: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (at, line) in lines.iter().enumerate() {
+        positions.entry(line).or_default().push(at);
+    }
     let mut next = 0;
     let line_number = |line: TextLine<'_>| {
         let target = line.text.trim();
         // A fence or blank line can be new, so it is only compared with the next line.
-        let free = target.is_empty() || is_fence(target);
-        let window = if free { 1 } else { lines.len() };
-        let candidates = lines[next..].iter().take(window);
-        let same =
-            |candidate: &&&str| **candidate == target || (is_fence(target) && is_fence(candidate));
-
-        if let Some(offset) = candidates.clone().position(|candidate| same(&candidate)) {
-            next += offset + 1;
+        if target.is_empty() || is_fence(target) {
+            let same = |line: &&str| *line == target || (is_fence(target) && is_fence(line));
+            next += usize::from(lines.get(next).is_some_and(same));
+        } else if let Some(all) = positions.get(target) {
+            let following = all.get(all.partition_point(|&at| at < next));
+            next = following.map_or(next, |at| at + 1);
         }
 
         next.max(1)

@@ -188,7 +188,9 @@ fn keep_as_content(
         let askew = cost::when(fence.indent != inner.indent, cost::INNER_ASKEW);
         let longer = match () {
             () if fence.len == inner.len => 0,
-            () if inner.len < block.fence.len && fence.len >= block.fence.len => cost::INNER_CLOSED_BY_RIVAL,
+            () if inner.len < block.fence.len && fence.len >= block.fence.len => {
+                cost::INNER_CLOSED_BY_RIVAL
+            }
             () => cost::INNER_LONGER,
         };
         return emit(GrammarStep::to(

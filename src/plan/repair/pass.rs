@@ -227,7 +227,9 @@ struct StateHasher(u64);
 
 impl Hasher for StateHasher {
     fn write(&mut self, bytes: &[u8]) {
-        let word = bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        let word = bytes
+            .iter()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte));
         self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 
@@ -404,7 +406,8 @@ pub(super) fn unambiguous_blocks(
         at += closer + 1;
         let body = token.line + 1..tokens[at - 1].line;
 
-        if block.fence.indent > 0 && !is_indented_like(&lines[body.clone()], lines[token.line].text) {
+        if block.fence.indent > 0 && !is_indented_like(&lines[body.clone()], lines[token.line].text)
+        {
             return None;
         }
 

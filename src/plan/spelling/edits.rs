@@ -1,6 +1,6 @@
 //! Collects changes to single lines and applies them together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::diagnostic::quote;
 use crate::plan::line::prose::{is_ended, is_prose};
@@ -19,7 +19,7 @@ pub(super) struct LineEdits<'a> {
     /// Whether text next to the blocks was removed.
     pub spoken: bool,
     /// The lines at which words for a person are left out.
-    text_lines: Vec<usize>,
+    text_lines: BTreeSet<usize>,
     /// The last line that is a heading or a fence. Text after it precedes nothing.
     last_part: usize,
 }
@@ -42,7 +42,7 @@ impl<'a> LineEdits<'a> {
             changed: BTreeMap::new(),
             notes: Vec::new(),
             spoken: false,
-            text_lines: Vec::new(),
+            text_lines: BTreeSet::new(),
             last_part: (1..=lines.len()).rev().find(is_part).unwrap_or_default(),
         }
     }
@@ -73,7 +73,7 @@ impl<'a> LineEdits<'a> {
 
     /// Notes that words for a person are left out at a line.
     pub fn mark_text(&mut self, line: usize) {
-        self.text_lines.push(line);
+        self.text_lines.insert(line);
     }
 
     /// Marks the remarks on words that are left out beside commands.
@@ -117,7 +117,7 @@ impl<'a> LineEdits<'a> {
         let quoted = quote(self.lines.get(first));
         self.spoken |= part == TEXT_PART;
         if NOTED_PARTS.contains(&part) {
-            self.text_lines.push(first);
+            self.text_lines.insert(first);
         }
         self.add_note(first, format!("left out {part} \"{quoted}\""));
         // The first line becomes blank, so that the text around stays separate.
