@@ -121,6 +121,22 @@ fn many_blank_lines_beside_a_damaged_fence_are_read_at_once() {
 }
 
 #[test]
+fn many_queries_beside_a_damaged_fence_are_read_at_once() {
+    let queries = "```\nq\n```\n".repeat(20_000);
+    let command = "### EXECUTE\n- Description: d\n````sh\nls\n```\n";
+    let started = std::time::Instant::now();
+    let reading = read(&format!(
+        "{HEAD}### RESEARCH\n- Description: d\n{queries}\n{command}"
+    ));
+    assert_eq!(reading.repaired.level, Level::Doubtful);
+    assert!(
+        started.elapsed().as_secs_f64() < 5.0,
+        "{:?}",
+        started.elapsed()
+    );
+}
+
+#[test]
 fn a_reply_that_is_no_plan_is_told_so_by_the_parser_alone() {
     check(
         "Sorry, I cannot help.\n",

@@ -13,7 +13,7 @@ use super::note::{self, note};
 use super::pass::{self, BestReadings, ReadingStep};
 use super::reply::ReplyLine;
 use super::state::{CloserDeviation, FenceScope, Nesting, RepairEvent};
-use super::token::{Token, TokenKind};
+use super::token::Token;
 use crate::plan::action::{ActionRow, ROWS};
 use crate::plan::line::prose::is_prose;
 use crate::plan::line::{self, Fence, Info, Label, LineKind, Section, key};
@@ -77,24 +77,9 @@ impl Analysis<'_> {
     /// Returns the last fence after a block, if all fences up to the next structure could be
     /// content.
     fn last_of_remarks(&self, span: &BlockSpan, closer: usize) -> Option<usize> {
-        let opener = self.fence(span.open)?;
-        let following = self.tokens.partition_point(|token| token.line <= closer);
-        let region = self.tokens[following..].iter().take_while(|token| {
-            matches!(
-                token.kind,
-                TokenKind::Gap(_) | TokenKind::Fence(_) | TokenKind::Title { .. }
-            )
-        });
-
-        let fences = region.filter_map(|token| match token.kind {
-            TokenKind::Fence(fence) => Some((token.line, fence)),
-            _ => None,
-        });
-        let fences: Vec<(usize, Fence)> = fences.collect();
-        let is_rival = |fence: &Fence| fence.closes(opener);
-        let pairs =
-            fences.len().is_multiple_of(2) && fences.iter().all(|(_, fence)| is_rival(fence));
-        fences.last().filter(|_| pairs).map(|(line, _)| *line)
+        let pairs = self.token(closer)?.pairs?;
+        let could_close = pairs.shortest.closes(self.fence(span.open)?);
+        could_close.then_some(pairs.last)
     }
 
     /// Reports a fence in code that cannot be part of the code.

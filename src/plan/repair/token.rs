@@ -20,8 +20,18 @@ pub(super) struct Token {
     /// Line at which Markdown closes a block opened here, if only text and complete blocks follow
     /// up to the next structure.
     pub complete_until: Option<usize>,
+    pub pairs: Option<FencePairs>,
     /// Whether the line is inside a comment, string or here-document of the surrounding code.
     pub spanned: bool,
+}
+
+/// The fences behind a token up to the next structure, if they come in pairs, and are all bare and of
+/// one character.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FencePairs {
+    pub shortest: Fence,
+    /// Line of the last one.
+    pub last: usize,
 }
 
 /// Whether the first fence of sufficient length closes a block opened at this fence, with structure
@@ -144,6 +154,7 @@ impl Token {
             kind,
             rule: FenceRule::Broken,
             complete_until: None,
+            pairs: None,
             spanned: false,
         }
     }
@@ -298,23 +309,55 @@ struct FollowingBlocks {
     clear: bool,
     /// Number of structure lines.
     structure: u32,
+    /// Number of fences up to the next structure.
+    fences: usize,
+    /// `None` without fences, or if they differ.
+    alike: Option<FencePairs>,
 }
 
-/// Sets [`Token::complete_until`] of each fence.
+impl FollowingBlocks {
+    /// Adds a fence in front.
+    fn fences_with(self, fence: Fence, line: usize) -> Self {
+        let first = FencePairs {
+            shortest: fence,
+            last: line,
+        };
+        let alike = match self.alike {
+            _ if fence.info != Info::Bare => None,
+            None => (self.fences == 0).then_some(first),
+            Some(pairs) if pairs.shortest.mark != fence.mark => None,
+            Some(pairs) if pairs.shortest.len <= fence.len => Some(pairs),
+            Some(pairs) => Some(FencePairs {
+                shortest: fence,
+                ..pairs
+            }),
+        };
+        FollowingBlocks {
+            fences: self.fences + 1,
+            alike,
+            ..self
+        }
+    }
+}
+
+/// Sets [`Token::complete_until`] of each fence, and [`Token::pairs`].
 pub(super) fn mark_complete_blocks(tokens: &mut [Token]) {
     let mut closers: [Vec<(u16, usize)>; 2] = [Vec::new(), Vec::new()];
     let nothing = FollowingBlocks {
         clear: true,
         structure: 0,
+        fences: 0,
+        alike: None,
     };
     let mut following = vec![nothing; tokens.len() + 1];
 
     for at in (0..tokens.len()).rev() {
         let next = following[at + 1];
+        tokens[at].pairs = next.alike.filter(|_| next.fences.is_multiple_of(2));
         following[at] = match tokens[at].kind {
             TokenKind::Gap(_) | TokenKind::Title { .. } => next,
             // Markdown treats a fence indented by four columns as text.
-            TokenKind::Fence(fence) if fence.indent > 3 => next,
+            TokenKind::Fence(fence) if fence.indent > 3 => next.fences_with(fence, tokens[at].line),
             TokenKind::Fence(fence) => {
                 let closer = nearest_closer(&mut closers, fence, at);
                 let closing = closer.filter(|&closer| {
@@ -323,12 +366,12 @@ pub(super) fn mark_complete_blocks(tokens: &mut [Token]) {
                 tokens[at].complete_until = closing.map(|closer| tokens[closer].line);
                 FollowingBlocks {
                     clear: closing.is_some(),
-                    ..next
+                    ..next.fences_with(fence, tokens[at].line)
                 }
             }
             _ => FollowingBlocks {
-                clear: true,
                 structure: next.structure + 1,
+                ..nothing
             },
         };
     }
