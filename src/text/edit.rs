@@ -27,8 +27,7 @@ pub use explain::{Explanation, FailedPair, MAX_OTHER, explain, explain_shortly};
 const MAX_HITS: usize = 1000;
 
 /// The rule that found a match.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tier {
     /// Whole lines, byte for byte.
     Lines,
@@ -39,7 +38,7 @@ pub enum Tier {
 }
 
 /// A match of a FIND.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MatchPlace {
     /// The rule that found it.
     pub tier: Tier,
