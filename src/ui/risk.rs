@@ -212,163 +212,56 @@ fn deceptive(text: &str) -> usize {
         .count()
 }
 
-/// Paths with the same trigger.
-struct RunnerRule {
-    /// Lowercase patterns: `name`, `*.ending`, `directory/` at any depth, or `a/b` for an exact
-    /// path.
-    paths: &'static [&'static str],
-    /// When the file is used, as part of a warning.
-    when: &'static str,
-}
-
-/// The first match wins.
-const RUNNER_RULES: &[RunnerRule] = &[
-    RunnerRule {
-        paths: &[
-            ".github/workflows/",
-            ".github/actions/",
-            ".gitlab-ci.yml",
-            ".gitlab/ci/",
-            ".circleci/",
-            "jenkinsfile",
-            "azure-pipelines.yml",
-            ".travis.yml",
-            "bitbucket-pipelines.yml",
-            ".buildkite/",
-            ".woodpecker/",
-            ".woodpecker.yml",
-            ".drone.yml",
-            ".forgejo/workflows/",
-            ".gitea/workflows/",
-            ".cirrus.yml",
-            "appveyor.yml",
-            ".appveyor.yml",
-            "cloudbuild.yaml",
-            "buildspec.yml",
-        ],
-        when: "continuous integration runs it, with its secrets",
-    },
-    RunnerRule {
-        paths: &[
-            ".husky/",
-            ".githooks/",
-            "githooks/",
-            ".hooks/",
-            "git-hooks/",
-            ".lefthook/",
-            "lefthook.yml",
-            ".lefthook.yml",
-            ".pre-commit-config.yaml",
-            ".overcommit.yml",
-        ],
-        when: "git hooks run it",
-    },
-    RunnerRule {
-        paths: &[".gitattributes", ".gitmodules"],
-        when: "git obeys it at checkout, filters and submodules included",
-    },
-    RunnerRule {
-        paths: &[
-            ".envrc",
-            ".mise.toml",
-            "mise.toml",
-            ".tool-versions",
-            ".bashrc",
-            ".profile",
-            ".zshrc",
-            ".bash_profile",
-        ],
-        when: "the shell runs it when you enter the directory or log in",
-    },
-    RunnerRule {
-        paths: &[
-            ".vscode/",
-            ".idea/",
-            ".devcontainer/",
-            ".devcontainer.json",
-            "*.code-workspace",
-            ".vimrc",
-            ".exrc",
-            ".nvim.lua",
-            ".dir-locals.el",
-        ],
-        when: "the editor obeys it when it opens the directory",
-    },
-    RunnerRule {
-        paths: &[
-            ".claude/",
-            ".cursor/",
-            ".mcp.json",
-            ".cursorrules",
-            "claude.md",
-            "agents.md",
-            ".github/copilot-instructions.md",
-        ],
-        when: "coding agents obey it",
-    },
-    RunnerRule {
-        paths: &[
-            "package.json",
-            ".npmrc",
-            ".yarnrc",
-            ".yarnrc.yml",
-            ".pnpmfile.cjs",
-            "bunfig.toml",
-        ],
-        when: "the package manager runs its scripts at install",
-    },
-    RunnerRule {
-        paths: &[
-            "makefile",
-            "gnumakefile",
-            "*.mk",
-            "cmakelists.txt",
-            "*.cmake",
-            "meson.build",
-            "justfile",
-            ".justfile",
-            "taskfile.yml",
-            "taskfile.yaml",
-            "rakefile",
-            "build.rs",
-            ".cargo/",
-            "build.gradle",
-            "build.gradle.kts",
-            "settings.gradle",
-            "settings.gradle.kts",
-            "gradlew",
-            "mvnw",
-            ".mvn/",
-            "pom.xml",
-            "setup.py",
-            "binding.gyp",
-            "dockerfile",
-            "docker-compose.yml",
-            "docker-compose.yaml",
-            "compose.yml",
-            "compose.yaml",
-            "vagrantfile",
-            "tox.ini",
-            "noxfile.py",
-            "gemfile",
-            "flake.nix",
-            "shell.nix",
-            "default.nix",
-            "configure",
-            "*.bazel",
-            "*.bzl",
-        ],
-        when: "a build runs it",
-    },
-    RunnerRule {
-        paths: &[
-            "conftest.py",
-            "sitecustomize.py",
-            "usercustomize.py",
-            "*.pth",
-        ],
-        when: "every run of Python or its tests loads it",
-    },
+/// When a file is used, as part of a warning, and the paths of such files: lower-case patterns
+/// `name`, `*.ending`, `directory/` at any depth, or `a/b` for an exact path. The first match wins.
+const RUNNER_RULES: &[(&str, &str)] = &[
+    (
+        "continuous integration runs it, with its secrets",
+        ".github/workflows/ .github/actions/ .gitlab-ci.yml .gitlab/ci/ .circleci/ \
+         jenkinsfile azure-pipelines.yml .travis.yml bitbucket-pipelines.yml .buildkite/ \
+         .woodpecker/ .woodpecker.yml .drone.yml .forgejo/workflows/ .gitea/workflows/ \
+         .cirrus.yml appveyor.yml .appveyor.yml cloudbuild.yaml buildspec.yml",
+    ),
+    (
+        "git hooks run it",
+        ".husky/ .githooks/ githooks/ .hooks/ git-hooks/ .lefthook/ lefthook.yml \
+         .lefthook.yml .pre-commit-config.yaml .overcommit.yml",
+    ),
+    (
+        "git obeys it at checkout, filters and submodules included",
+        ".gitattributes .gitmodules",
+    ),
+    (
+        "the shell runs it when you enter the directory or log in",
+        ".envrc .mise.toml mise.toml .tool-versions .bashrc .profile .zshrc .bash_profile",
+    ),
+    (
+        "the editor obeys it when it opens the directory",
+        ".vscode/ .idea/ .devcontainer/ .devcontainer.json *.code-workspace .vimrc .exrc \
+         .nvim.lua .dir-locals.el",
+    ),
+    (
+        "coding agents obey it",
+        ".claude/ .cursor/ .mcp.json .cursorrules claude.md agents.md \
+         .github/copilot-instructions.md",
+    ),
+    (
+        "the package manager runs its scripts at install",
+        "package.json .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs bunfig.toml",
+    ),
+    (
+        "a build runs it",
+        "makefile gnumakefile *.mk cmakelists.txt *.cmake meson.build justfile .justfile \
+         taskfile.yml taskfile.yaml rakefile build.rs .cargo/ build.gradle build.gradle.kts \
+         settings.gradle settings.gradle.kts gradlew mvnw .mvn/ pom.xml setup.py binding.gyp \
+         dockerfile docker-compose.yml docker-compose.yaml compose.yml compose.yaml \
+         vagrantfile tox.ini noxfile.py gemfile flake.nix shell.nix default.nix configure \
+         *.bazel *.bzl",
+    ),
+    (
+        "every run of Python or its tests loads it",
+        "conftest.py sitecustomize.py usercustomize.py *.pth",
+    ),
 ];
 
 /// Returns the trigger of the file that an action writes, if it has one.
@@ -379,14 +272,12 @@ fn runs_later(action: &Action) -> Option<&'static str> {
 fn path_runs_later(path: &str) -> Option<&'static str> {
     // Some file systems ignore case, so `Makefile` and `makefile` are the same file.
     let path = path.to_lowercase();
-    RUNNER_RULES
-        .iter()
-        .find(|rule| {
-            rule.paths
-                .iter()
-                .any(|pattern| matches_pattern(&path, pattern))
-        })
-        .map(|rule| rule.when)
+    let is_meant = |patterns: &str| {
+        let mut patterns = patterns.split(' ');
+        patterns.any(|pattern| matches_pattern(&path, pattern))
+    };
+    let mut rules = RUNNER_RULES.iter();
+    rules.find(|(_, patterns)| is_meant(patterns)).map(|(when, _)| *when)
 }
 
 /// `path` must be lowercase.
