@@ -115,129 +115,47 @@ pub(super) fn printed(result: std::io::Result<()>) -> ExitStatus {
 
 // Suggests a command for an unknown one, by meaning and not only by spelling.
 
-/// Command names of other tools, and the equivalent here.
-const OTHER_TOOLS: &[(&[&str], &str)] = &[
-    (
-        &["delete", "remove", "del", "drop"],
-        "`teddy gc <session>` deletes a session; `teddy undo` takes a turn back",
-    ),
-    (
-        &["rm"],
-        "`teddy context rm <file>` takes a file out of the context; `teddy gc <session>` deletes a session",
-    ),
-    (
-        &["rename", "mv", "move"],
-        "`teddy branch -m <new-name>` renames the session",
-    ),
-    (
-        &["commit", "ci"],
-        "`teddy land` commits what the turns did to your branch; each turn is recorded by itself",
-    ),
-    (
-        &["merge"],
-        "`teddy land` commits to your branch; `teddy pick <session>:<turn>` takes a turn of another session",
-    ),
-    (
-        &["cherry-pick"],
-        "`teddy pick <session>:<turn>` takes a turn of another session",
-    ),
-    (
-        &["config", "configure", "settings"],
-        "`teddy setup` chooses a model; `teddy -v status` says which files the settings are in",
-    ),
-    (
-        &["model", "providers", "login", "auth"],
-        "`teddy setup` finds and chooses models; `teddy setup --list` lists them",
-    ),
-    (
-        &["agent", "agents", "prompt", "prompts"],
-        "`teddy get-prompt` lists the agents; `-a <agent>` chooses one",
-    ),
-    (
-        &["add"],
-        "`teddy context add <file>` shows the model a file",
-    ),
-    (
-        &["list", "ls"],
-        "`teddy sessions` lists the sessions, `teddy log` the turns, `teddy context list` what the model sees",
-    ),
-    (
-        &["session"],
-        "`teddy sessions` lists the sessions; `teddy new <name>` starts one",
-    ),
-    (
-        &["checkout", "co"],
-        "`teddy switch <session>` changes the session; `teddy restore <turn>` restores files",
-    ),
-    (
-        &["reset", "revert", "rollback", "rewind"],
-        "`teddy undo` undoes the last turn; `teddy restore <turn>` goes to any",
-    ),
-    (&["history"], "`teddy log` lists the turns"),
-    (
-        &["apply", "accept", "approve"],
-        "`teddy execute` reviews and runs the plan that waits",
-    ),
-    (
-        &["chat", "prompt-user", "code", "edit", "do"],
-        "`teddy start '<message>'` starts a session; `teddy resume` continues one",
-    ),
-    (
-        &["next", "go", "goon"],
-        "`teddy resume` continues the session",
-    ),
-    (
-        &["run"],
-        "`teddy execute` runs the plan that waits; `teddy record -- <program>` records what a program changes",
-    ),
-    (
-        &["recover", "repair", "fix"],
-        "`teddy doctor --fix` recovers and repairs",
-    ),
-    (
-        &["adopt"],
-        "`teddy switch --adopt` accepts a session of someone else",
-    ),
-    (
-        &["replay", "rerun"],
-        "`teddy verify --rerun <turn>` runs the plan of a turn again",
-    ),
-    (&["sign"], "`teddy verify --sign` signs a session"),
-    (&["create"], "`teddy new <name>` starts a session"),
-    (
-        &["question", "explain", "query"],
-        "`teddy ask '<question>'` asks about the files",
-    ),
-    (
-        &["search", "grep"],
-        "`teddy find <pattern>` searches all sessions",
-    ),
-    (
-        &["save", "snapshot", "stash", "checkpoint"],
-        "every turn is recorded by itself; `teddy branch <name>` keeps a name for this point",
-    ),
-    (
-        &["cleanup", "clean", "prune"],
-        "`teddy gc` frees disk space",
-    ),
-    (
-        &["du", "size", "usage"],
-        "`teddy gc -n` shows the disk space used",
-    ),
-    (&["version"], "`teddy --version` prints it"),
-    (
-        &["update", "upgrade"],
-        "the program is updated as it was installed; see the README",
-    ),
-    (
-        &["pull", "share", "upload"],
-        "`teddy push` sends sessions to a git remote, `teddy fetch` gets those of others",
-    ),
-    (
-        &["squash", "rebase"],
-        "`teddy land` commits all turns as one; plain `git rebase` works on landed commits",
-    ),
-];
+/// Command names of other tools, and the equivalent here: a line for each.
+const OTHER_TOOLS: &str = "\
+delete remove del drop: `teddy gc <session>` deletes a session; `teddy undo` takes a turn back
+rm: `teddy context rm <file>` takes a file out of the context; `teddy gc <session>` deletes a session
+rename mv move: `teddy branch -m <new-name>` renames the session
+commit ci: `teddy land` commits what the turns did to your branch; each turn is recorded by itself
+merge: `teddy land` commits to your branch; `teddy pick <session>:<turn>` takes a turn of another session
+cherry-pick: `teddy pick <session>:<turn>` takes a turn of another session
+config configure settings: `teddy setup` chooses a model; `teddy -v status` says which files the settings are in
+model providers login auth: `teddy setup` finds and chooses models; `teddy setup --list` lists them
+agent agents prompt prompts: `teddy get-prompt` lists the agents; `-a <agent>` chooses one
+add: `teddy context add <file>` shows the model a file
+list ls: `teddy sessions` lists the sessions, `teddy log` the turns, `teddy context list` what the model sees
+session: `teddy sessions` lists the sessions; `teddy new <name>` starts one
+checkout co: `teddy switch <session>` changes the session; `teddy restore <turn>` restores files
+reset revert rollback rewind: `teddy undo` undoes the last turn; `teddy restore <turn>` goes to any
+history: `teddy log` lists the turns
+apply accept approve: `teddy execute` reviews and runs the plan that waits
+chat prompt-user code edit do: `teddy start '<message>'` starts a session; `teddy resume` continues one
+next go goon: `teddy resume` continues the session
+run: `teddy execute` runs the plan that waits; `teddy record -- <program>` records what a program changes
+recover repair fix: `teddy doctor --fix` recovers and repairs
+adopt: `teddy switch --adopt` accepts a session of someone else
+replay rerun: `teddy verify --rerun <turn>` runs the plan of a turn again
+sign: `teddy verify --sign` signs a session
+create: `teddy new <name>` starts a session
+question explain query: `teddy ask '<question>'` asks about the files
+search grep: `teddy find <pattern>` searches all sessions
+save snapshot stash checkpoint: every turn is recorded by itself; `teddy branch <name>` keeps a name for this point
+cleanup clean prune: `teddy gc` frees disk space
+du size usage: `teddy gc -n` shows the disk space used
+version: `teddy --version` prints it
+update upgrade: the program is updated as it was installed; see the README
+pull share upload: `teddy push` sends sessions to a git remote, `teddy fetch` gets those of others
+squash rebase: `teddy land` commits all turns as one; plain `git rebase` works on landed commits
+";
+
+/// Returns the command names of each line, and the equivalent.
+fn other_tools() -> impl Iterator<Item = (&'static str, &'static str)> {
+    OTHER_TOOLS.lines().filter_map(|line| line.split_once(": "))
+}
 
 /// An unknown command.
 #[derive(Debug, PartialEq, Eq)]
@@ -297,10 +215,9 @@ fn unquoted_message(line: &[OsString], word: &str) -> Option<String> {
 
 fn suggest_command<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Mistyped {
     let lower = word.to_lowercase();
-    let elsewhere = OTHER_TOOLS
-        .iter()
-        .find(|(keywords, _)| keywords.contains(&lower.as_str()))
-        .map(|(_, hint)| (*hint).to_owned());
+    let elsewhere = other_tools()
+        .find(|(keywords, _)| keywords.split(' ').any(|keyword| keyword == lower))
+        .map(|(_, hint)| hint.to_owned());
     let with_prefix = |names: &[&'n str]| {
         names
             .iter()
@@ -354,9 +271,9 @@ mod tests {
     #[test]
     fn the_table_has_each_word_once_and_no_command() {
         let commands = super::super::parser();
-        let mut keywords: Vec<&str> = OTHER_TOOLS
-            .iter()
-            .flat_map(|(keywords, _)| keywords.iter().copied())
+        assert_eq!(other_tools().count(), OTHER_TOOLS.lines().count());
+        let mut keywords: Vec<&str> = other_tools()
+            .flat_map(|(keywords, _)| keywords.split(' '))
             .collect();
         keywords.sort_unstable();
         let before = keywords.clone();
