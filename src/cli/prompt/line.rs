@@ -33,85 +33,31 @@ pub(super) enum PromptAct {
     Quit,
 }
 
+/// Generates the list: name, arguments, description and implementation of each.
 macro_rules! commands {
-    ($(($name:literal, $arguments:literal, $about:literal, $act:expr),)*) => {
+    ($($name:literal $arguments:literal $about:literal $act:expr,)*) => {
         &[$(PromptCommand { name: $name, arguments: $arguments, about: $about, act: $act },)*]
     };
 }
 
 /// All commands, in the order of `/help`.
-pub(super) const COMMANDS: &[PromptCommand] = commands![
-    (
-        "undo",
-        "[N]",
-        "undo the last turn, or the last N",
-        PromptAct::Run(&["undo"])
-    ),
-    (
-        "redo",
-        "[N]",
-        "redo what was undone",
-        PromptAct::Run(&["redo"])
-    ),
-    (
-        "diff",
-        "[TURN]",
-        "show what the newest turn changed",
-        PromptAct::Run(&["diff"])
-    ),
-    (
-        "status",
-        "",
-        "show where things stand",
-        PromptAct::Run(&["status"])
-    ),
-    ("log", "", "list the turns", PromptAct::Run(&["log"])),
-    ("show", "[TURN]", "show a turn", PromptAct::Run(&["show"])),
-    (
-        "add",
-        "FILE...",
-        "show the model files",
-        PromptAct::Run(&["context", "add"])
-    ),
-    (
-        "drop",
-        "FILE...",
-        "remove files from the context",
-        PromptAct::Run(&["context", "rm"])
-    ),
-    (
-        "context",
-        "",
-        "list what the model sees",
-        PromptAct::Run(&["context", "list"])
-    ),
-    (
-        "model",
-        "[MODEL]",
-        "choose the model, or list those configured",
-        PromptAct::Model
-    ),
-    (
-        "agent",
-        "[AGENT]",
-        "choose the agent, or list them",
-        PromptAct::Agent
-    ),
-    (
-        "plan",
-        "[TEXT]",
-        "show the newest plan, or ask for one",
-        PromptAct::Plan
-    ),
-    (
-        "land",
-        "[OPTION...]",
-        "commit what the turns did to your branch",
-        PromptAct::Run(&["land"])
-    ),
-    ("help", "", "list these commands", PromptAct::Help),
-    ("quit", "", "leave", PromptAct::Quit),
-];
+pub(super) const COMMANDS: &[PromptCommand] = commands! {
+    "undo" "[N]" "undo the last turn, or the last N" PromptAct::Run(&["undo"]),
+    "redo" "[N]" "redo what was undone" PromptAct::Run(&["redo"]),
+    "diff" "[TURN]" "show what the newest turn changed" PromptAct::Run(&["diff"]),
+    "status" "" "show where things stand" PromptAct::Run(&["status"]),
+    "log" "" "list the turns" PromptAct::Run(&["log"]),
+    "show" "[TURN]" "show a turn" PromptAct::Run(&["show"]),
+    "add" "FILE..." "show the model files" PromptAct::Run(&["context", "add"]),
+    "drop" "FILE..." "remove files from the context" PromptAct::Run(&["context", "rm"]),
+    "context" "" "list what the model sees" PromptAct::Run(&["context", "list"]),
+    "model" "[MODEL]" "choose the model, or list those configured" PromptAct::Model,
+    "agent" "[AGENT]" "choose the agent, or list them" PromptAct::Agent,
+    "plan" "[TEXT]" "show the newest plan, or ask for one" PromptAct::Plan,
+    "land" "[OPTION...]" "commit what the turns did to your branch" PromptAct::Run(&["land"]),
+    "help" "" "list these commands" PromptAct::Help,
+    "quit" "" "leave" PromptAct::Quit,
+};
 
 const ALIASES: [(&str, &str); 4] = [
     ("exit", "quit"),
