@@ -5,7 +5,7 @@
 //! [`super::draw`] renders them.
 
 use super::key::Key;
-use super::list::{List, ListResponse};
+use super::list::List;
 use super::style::StyledLine;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -15,8 +15,6 @@ pub struct Checklist {
     pub list: List,
     /// Position in the preview of the selected row.
     pub preview: List,
-    /// Message shown until the next key.
-    pub notice: Option<String>,
 }
 
 /// The part of the plan that an item stands for.
@@ -164,18 +162,13 @@ impl Checklist {
     }
 
     pub fn press(&mut self, key: &Key) -> Option<ChecklistCommand> {
-        self.notice = None;
         let rows = self.rows();
         let before = self.row();
         let (list, items) = (&mut self.list, &self.items);
         list.resize(rows.len());
         let command = match list.press(key, |at| label(items, rows[at])) {
-            ListResponse::Ignored => self.command(key),
-            ListResponse::Taken => None,
-            ListResponse::Missing(notice) => {
-                self.notice = Some(notice);
-                None
-            }
+            true => None,
+            false => self.command(key),
         };
 
         self.list.resize(self.rows().len());
@@ -222,14 +215,14 @@ impl Checklist {
         let Some(problem) = self.problem() else {
             return Some(ChecklistCommand::Run);
         };
-        self.notice = Some(format!("cannot run: {problem}"));
+        self.list.notice = Some(format!("cannot run: {problem}"));
         None
     }
 
     fn current_item(&mut self) -> Option<usize> {
         let current = self.current();
         if current.is_none() {
-            self.notice = Some("move to a memo or an action first".to_owned());
+            self.list.notice = Some("move to a memo or an action first".to_owned());
         }
         current
     }
@@ -237,7 +230,7 @@ impl Checklist {
     fn undo(&mut self) -> Option<ChecklistCommand> {
         let current = self.current().filter(|&index| self.items[index].modified);
         if current.is_none() {
-            self.notice = Some("there is nothing to take back here".to_owned());
+            self.list.notice = Some("there is nothing to take back here".to_owned());
         }
         current.map(ChecklistCommand::Undo)
     }

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use super::diff::is_hunk_header;
 use super::key::Key;
-use super::list::{List, ListResponse};
+use super::list::List;
 use super::style::{StyledLine, Tone};
 use super::summary::ReviewedFile;
 use crate::session::comments::{FollowedComment, LineComment, MAX_COMMENTS};
@@ -65,11 +65,9 @@ pub struct Commenting {
     /// Comments on the previous plan, which cannot be edited.
     earlier: Vec<FollowedComment>,
     rows: Vec<DiffRow>,
-    list: List,
+    pub list: List,
     /// Row at which a range starts.
     anchor: Option<usize>,
-    /// Message shown until the next key.
-    pub notice: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +122,6 @@ impl Commenting {
             rows: Vec::new(),
             list: List::default(),
             anchor: None,
-            notice: None,
         };
         screen.list_rows();
         let mut paths = screen.files.iter().map(|file| file.path.as_str());
@@ -172,16 +169,13 @@ impl Commenting {
     }
 
     pub fn press(&mut self, key: &Key) -> Option<CommentingCommand> {
-        self.notice = None;
         let mut list = std::mem::take(&mut self.list);
-        let response = list.read(key, |at| self.line(self.rows[at]).text());
+        let is_taken = list.read(key, |at| self.line(self.rows[at]).text());
         self.list = list;
-        match response {
-            ListResponse::Ignored => return self.command(key),
-            ListResponse::Taken => {}
-            ListResponse::Missing(notice) => self.notice = Some(notice),
+        match is_taken {
+            true => None,
+            false => self.command(key),
         }
-        None
     }
 
     fn command(&mut self, key: &Key) -> Option<CommentingCommand> {
@@ -241,7 +235,7 @@ impl Commenting {
                 })
             }
             Err(why) => {
-                self.notice = Some(why.to_owned());
+                self.list.notice = Some(why.to_owned());
                 None
             }
         }
@@ -286,7 +280,7 @@ impl Commenting {
             DiffRow::File(_) | DiffRow::Earlier(_) => None,
         };
         let Some(index) = index else {
-            self.notice = Some("there is nothing to take back here".to_owned());
+            self.list.notice = Some("there is nothing to take back here".to_owned());
             return None;
         };
         self.comments.remove(index);
@@ -409,7 +403,7 @@ impl Commenting {
             (Some(_), _) => None,
             (None, Some(text)) => Some(whole_file(text, &self.files[file].rows)),
             (None, None) => {
-                self.notice = Some("this file has no text after the plan".to_owned());
+                self.list.notice = Some("this file has no text after the plan".to_owned());
                 return;
             }
         };
@@ -449,7 +443,7 @@ impl Commenting {
         };
         match found {
             Some(at) => self.list.go_to(at),
-            None => self.notice = Some("there is none in this direction".to_owned()),
+            None => self.list.notice = Some("there is none in this direction".to_owned()),
         }
     }
 
@@ -516,7 +510,7 @@ impl Commenting {
 
     /// Returns the last line of the screen.
     pub fn footer(&self) -> StyledLine {
-        if let Some(status) = self.list.status(self.notice.as_deref()) {
+        if let Some(status) = self.list.status() {
             return status;
         }
         let count = match self.comments.len() {

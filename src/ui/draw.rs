@@ -58,7 +58,7 @@ pub fn checklist(
 }
 
 fn status(list: &Checklist) -> StyledLine {
-    if let Some(status) = list.list.status(list.notice.as_deref()) {
+    if let Some(status) = list.list.status() {
         return status;
     }
 

@@ -19,16 +19,8 @@ pub struct List {
     search: Option<Search>,
     /// Whether keys scroll a text, instead of moving a cursor through rows.
     pub is_text: bool,
-}
-
-/// What a list did with a key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ListResponse {
-    /// The key has no meaning here.
-    Ignored,
-    Taken,
-    /// A search found nothing; a notice for the user.
-    Missing(String),
+    /// Message shown until the next key.
+    pub notice: Option<String>,
 }
 
 impl List {
@@ -112,16 +104,14 @@ impl List {
         self.resize(self.count);
     }
 
-    /// Handles a key that moves or searches. `text` returns the text of a row.
-    pub fn press(&mut self, key: &Key, text: impl Fn(usize) -> String) -> ListResponse {
-        match self.search_by(key, text) {
-            ListResponse::Ignored if self.move_by(key) => ListResponse::Taken,
-            response => response,
-        }
+    /// Handles a key that moves or searches, and returns whether it does. `text` returns the text of
+    /// a row.
+    pub fn press(&mut self, key: &Key, text: impl Fn(usize) -> String) -> bool {
+        self.search_by(key, text) || self.move_by(key)
     }
 
     /// Like [`List::press`], with the keys of a pager.
-    pub fn read(&mut self, key: &Key, text: impl Fn(usize) -> String) -> ListResponse {
+    pub fn read(&mut self, key: &Key, text: impl Fn(usize) -> String) -> bool {
         match key {
             _ if self.is_searching() => self.press(key, text),
             Key::Enter => self.press(&Key::Down, text),
@@ -147,41 +137,32 @@ impl List {
     }
 
     /// Handles a key that searches, which is every key while the user types the text.
-    pub fn search_by(&mut self, key: &Key, text: impl Fn(usize) -> String) -> ListResponse {
+    pub fn search_by(&mut self, key: &Key, text: impl Fn(usize) -> String) -> bool {
+        self.notice = None;
         let (here, count) = (self.cursor, self.count);
         match key {
             _ if self.is_searching() => {
                 self.search = self.search.take().and_then(|search| search.press(key));
-                match self.search {
-                    Some(Search::Submitted(_)) => self.find((here..count).chain(0..here), text),
-                    _ => ListResponse::Taken,
-                }
+                self.find((here..count).chain(0..here), text);
             }
-            Key::Char('/') => {
-                self.search = Some(Search::begin());
-                ListResponse::Taken
-            }
+            Key::Char('/') => self.search = Some(Search::begin()),
             Key::Char('n') => self.find((here + 1..count).chain(0..count.min(here + 1)), text),
             Key::Char('N') => self.find((0..here).rev().chain((here..count).rev()), text),
-            _ => ListResponse::Ignored,
+            _ => return false,
         }
+        true
     }
 
-    /// Goes to the first of `rows` that contains the searched text, ignoring case.
-    fn find(
-        &mut self,
-        mut rows: impl Iterator<Item = usize>,
-        text: impl Fn(usize) -> String,
-    ) -> ListResponse {
+    /// Goes to the first of `rows` that contains the submitted text, ignoring case.
+    fn find(&mut self, mut rows: impl Iterator<Item = usize>, text: impl Fn(usize) -> String) {
         let Some(Search::Submitted(query)) = &self.search else {
-            return ListResponse::Taken;
+            return;
         };
         let lowercase = query.to_lowercase();
         match rows.find(|at| text(*at).to_lowercase().contains(&lowercase)) {
             Some(at) => self.go_to(at),
-            None => return ListResponse::Missing(format!("`{query}` was not found")),
+            None => self.notice = Some(format!("`{query}` was not found")),
         }
-        ListResponse::Taken
     }
 
     fn is_searching(&self) -> bool {
@@ -189,8 +170,9 @@ impl List {
     }
 
     /// Returns the search while the user types it, or else the notice.
-    pub fn status(&self, notice: Option<&str>) -> Option<StyledLine> {
+    pub fn status(&self) -> Option<StyledLine> {
         let prompt = self.search.as_ref().and_then(Search::prompt);
+        let notice = self.notice.as_deref();
         prompt.or_else(|| notice.map(|notice| StyledLine::of(Tone::Warning, notice)))
     }
 }
@@ -302,14 +284,17 @@ mod tests {
     fn a_search_without_a_match_is_reported() {
         let mut list = List::default();
         list.fit(10, 4);
-        let mut press = |key| list.read(&key, |at| format!("row {at}"));
-        assert_eq!(press(Key::Char('n')), ListResponse::Taken);
+        let mut press = |key| {
+            let is_taken = list.read(&key, |at| format!("row {at}"));
+            (is_taken, list.notice.clone())
+        };
+        assert_eq!(press(Key::Char('n')), (true, None));
         for key in [Key::Char('/'), Key::Char('x'), Key::Char(' ')] {
-            assert_eq!(press(key), ListResponse::Taken);
+            assert_eq!(press(key), (true, None));
         }
         let missing = "`x ` was not found".to_owned();
-        assert_eq!(press(Key::Enter), ListResponse::Missing(missing));
-        assert_eq!(press(Key::Char('x')), ListResponse::Ignored);
+        assert_eq!(press(Key::Enter), (true, Some(missing)));
+        assert_eq!(press(Key::Char('x')), (false, None));
     }
 
     #[test]

@@ -187,7 +187,7 @@ impl Modify {
                     if stage.full.is_alone()? {
                         return Ok(Some(Decision::Run(self.approved())));
                     }
-                    self.list.notice = Some(NOT_ALONE.to_owned());
+                    self.list.list.notice = Some(NOT_ALONE.to_owned());
                 }
                 Some(ChecklistCommand::Back) => return Ok(None),
                 Some(ChecklistCommand::Skip) => return Ok(Some(self.declined())),
@@ -232,7 +232,7 @@ impl Modify {
             Some(ChecklistCommand::Network(index)) => self.switch_network(index, proposal)?,
             Some(ChecklistCommand::KeepBytes(index)) => self.keep_bytes(index, proposal)?,
             Some(ChecklistCommand::KeepAllBytes) => {
-                self.list.notice = self.keep_all_bytes(proposal)?;
+                self.list.list.notice = self.keep_all_bytes(proposal)?;
             }
             _ => {}
         }
@@ -247,7 +247,7 @@ impl Modify {
         {
             return self.renew(index, proposal);
         }
-        self.list.notice = Some("only a command can be granted the network".to_owned());
+        self.list.list.notice = Some("only a command can be granted the network".to_owned());
         Ok(())
     }
 
@@ -259,7 +259,7 @@ impl Modify {
         };
         match refusal {
             None => self.renew(index, proposal)?,
-            Some(why) => self.list.notice = Some(why),
+            Some(why) => self.list.list.notice = Some(why),
         }
         Ok(())
     }
@@ -405,12 +405,12 @@ impl Modify {
         proposal: &ReviewRequest<'_>,
     ) -> anyhow::Result<()> {
         let ItemPart::Action(at) = self.list.items[index].part else {
-            self.list.notice = Some(NO_PATH.to_owned());
+            self.list.list.notice = Some(NO_PATH.to_owned());
             return Ok(());
         };
         let action = &self.draft.plan.actions[at];
         if !matches!(action.kind.editable(), Editable::NewFile { .. }) {
-            self.list.notice = Some(NO_PATH.to_owned());
+            self.list.list.notice = Some(NO_PATH.to_owned());
             return Ok(());
         }
 
@@ -432,7 +432,7 @@ impl Modify {
             ..self.draft.item(item.part)
         };
         self.validate(proposal)?;
-        self.list.notice = self.list.problem().map(str::to_owned);
+        self.list.list.notice = self.list.problem().map(str::to_owned);
 
         Ok(())
     }

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 
 use super::draw;
 use super::key::Key;
-use super::list::{List, ListResponse};
+use super::list::List;
 use super::style::{Paint, StyledLine, Tone, wrap_all};
 use super::terminal::Full;
 
@@ -19,8 +19,6 @@ pub struct Pager {
     lines: Vec<StyledLine>,
     width: u16,
     list: List,
-    /// Message shown until the next key.
-    notice: Option<String>,
     /// The keys, shown over the text.
     help: Option<Box<Pager>>,
 }
@@ -57,7 +55,6 @@ impl Pager {
             lines: Vec::new(),
             width: 0,
             list: List::text(),
-            notice: None,
             help: None,
         }
     }
@@ -117,13 +114,8 @@ impl Pager {
             return false;
         }
 
-        self.notice = None;
-        match self.list.read(key, |at| self.lines[at].text()) {
-            ListResponse::Taken => return false,
-            ListResponse::Missing(notice) => self.notice = Some(notice),
-            ListResponse::Ignored => {}
-        }
         match key {
+            key if self.list.read(key, |at| self.lines[at].text()) => {}
             Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') => return true,
             Key::Char('?') => self.help = Some(Box::new(Pager::keys(&HELP))),
             _ => {}
@@ -137,8 +129,7 @@ impl Pager {
             StyledLine::of(Tone::Accent, &format!("{} ", self.list.position()))
                 .with(Tone::Faint, KEYS)
         };
-        let status = self.list.status(self.notice.as_deref());
-        status.unwrap_or_else(position)
+        self.list.status().unwrap_or_else(position)
     }
 }
 

@@ -38,14 +38,12 @@ pub struct Browser {
     /// Whether the turn fills the screen.
     pub is_zoomed: bool,
     pub lines: Vec<TabLine>,
-    /// Position in these lines.
+    /// Position in these lines, and the message of the screen.
     pub detail: List,
     /// Turns marked for a comparison, at most two.
     pub marks: Vec<(CommitId, TurnAddress)>,
     /// Search across sessions, while the user types it.
     pub search: Option<Search>,
-    /// Message shown until the next key.
-    pub notice: Option<String>,
     /// Why the sessions can't be read. `None` if they can.
     pub trouble: Option<String>,
     /// Text that covers the screen, such as the help.
@@ -96,9 +94,9 @@ impl Browser {
             BrowseNews::Compared(names, Ok(lines)) => {
                 let title = format!("{} and {}", names[0], names[1]);
                 self.text = Some(Pager::new(&title, lines));
-                self.notice = None;
+                self.detail.notice = None;
             }
-            BrowseNews::Compared(_, Err(why)) => self.notice = Some(why),
+            BrowseNews::Compared(_, Err(why)) => self.detail.notice = Some(why),
             BrowseNews::Trouble(why) => {
                 self.trouble = why;
                 if self.trouble.is_none() {
@@ -257,7 +255,7 @@ impl Browser {
 
     /// Starts a search through the recorded sessions.
     pub fn seek(&mut self, text: &str) -> BrowseRequest {
-        self.notice = Some(format!("searching for `{text}`…"));
+        self.detail.notice = Some(format!("searching for `{text}`…"));
         BrowseRequest::Find(text.to_owned())
     }
 
@@ -270,7 +268,7 @@ impl Browser {
         let mut turns = match result {
             Ok(turns) => turns,
             Err(why) => {
-                self.notice = Some(why);
+                self.detail.notice = Some(why);
                 return;
             }
         };
@@ -282,7 +280,7 @@ impl Browser {
         turns.extend(titled.map(|commit| (commit, "in the title".to_owned())));
 
         if turns.is_empty() {
-            self.notice = Some(format!("`{text}` was found nowhere"));
+            self.detail.notice = Some(format!("`{text}` was found nowhere"));
             self.search_results = None;
             return;
         }
@@ -293,7 +291,7 @@ impl Browser {
     /// Moves by `by` among the matching turns, wrapping around.
     pub fn go_to_found(&mut self, by: isize) {
         let Some(results) = &mut self.search_results else {
-            self.notice = Some("nothing was searched for yet: / does".to_owned());
+            self.detail.notice = Some("nothing was searched for yet: / does".to_owned());
             return;
         };
         let count = results.turns.len();
@@ -304,7 +302,7 @@ impl Browser {
             true => location.as_str(),
             false => "in a session that is not shown",
         };
-        self.notice = Some(format!(
+        self.detail.notice = Some(format!(
             "{number} of {count} turns with `{}`: {location}",
             results.text
         ));

@@ -91,7 +91,7 @@ fn status(browser: &Browser, panes: &Panes) -> StyledLine {
     if let Some(prompt) = browser.search.as_ref().and_then(Search::prompt) {
         return prompt;
     }
-    if let Some(status) = browser.detail.status(browser.notice.as_deref()) {
+    if let Some(status) = browser.detail.status() {
         return status;
     }
     if let Some(why) = &browser.trouble {

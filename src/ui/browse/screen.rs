@@ -11,7 +11,7 @@ use super::tree::TreeItem;
 use crate::ui::browse::turn_view::BrowseTab;
 use crate::ui::browse::{BrowseAction, CarryOut};
 use crate::ui::key::Key;
-use crate::ui::list::{ListResponse, Search};
+use crate::ui::list::Search;
 use crate::ui::pager::Pager;
 use crate::ui::style::Paint;
 use crate::ui::terminal::{self, Full};
@@ -60,7 +60,7 @@ pub fn browse(
                 Some(BrowseCommand::Quit) => return Ok(()),
                 Some(BrowseCommand::Read(request)) => source.ask(request),
                 Some(BrowseCommand::Do(action)) => {
-                    browser.notice = Some(carry_out(&mut full, actions, action)?);
+                    browser.detail.notice = Some(carry_out(&mut full, actions, action)?);
                     // Show a new turn without waiting for the next poll.
                     source.poll_now();
                 }
@@ -141,18 +141,11 @@ impl Browser {
         }
 
         self.detail.is_text = !self.has_cursor();
-        self.notice = None;
-        if self.side == BrowseSide::Detail {
-            match self.detail.search_by(key, |at| self.lines[at].line.text()) {
-                ListResponse::Ignored => {}
-                ListResponse::Taken => return None,
-                ListResponse::Missing(notice) => {
-                    self.notice = Some(notice);
-                    return None;
-                }
-            }
-        }
+        self.detail.notice = None;
+        let is_text = self.side == BrowseSide::Detail;
+        let text = |at: usize| self.lines[at].line.text();
         match key {
+            key if is_text && self.detail.search_by(key, text) => {}
             Key::Ctrl('c' | 'd') => return Some(BrowseCommand::Quit),
             Key::Char('q') if self.side == BrowseSide::Tree && !self.is_zoomed => {
                 return Some(BrowseCommand::Quit);
@@ -268,7 +261,7 @@ impl Browser {
             'u' => "undone in it; r restores to any turn",
             _ => "landed; `teddy switch` goes to another session",
         };
-        self.notice = Some(format!(
+        self.detail.notice = Some(format!(
             "turn {address} is not one of the session in use: only its turns can be {verb}"
         ));
         None
@@ -280,11 +273,11 @@ impl Browser {
             ([(_, one), (_, other)], _) => [one.to_string(), other.to_string()],
             ([(_, one)], Some(here)) if *one != here => [one.to_string(), here.to_string()],
             _ => {
-                self.notice = Some("mark a turn with m, and go to another one".to_owned());
+                self.detail.notice = Some("mark a turn with m, and go to another one".to_owned());
                 return None;
             }
         };
-        self.notice = Some(format!("comparing {} and {}…", names[0], names[1]));
+        self.detail.notice = Some(format!("comparing {} and {}…", names[0], names[1]));
         Some(BrowseCommand::Read(BrowseRequest::Compare(names)))
     }
 
@@ -293,7 +286,7 @@ impl Browser {
         let session = self.address()?.session;
         if session.remote().is_some() {
             let notice = "comments are for a plan before it runs; a fetched session has none";
-            self.notice = Some(notice.to_owned());
+            self.detail.notice = Some(notice.to_owned());
             return None;
         }
         Some(BrowseCommand::Do(BrowseAction::Review(session)))
@@ -308,7 +301,7 @@ impl Browser {
         let has_some = self
             .turn_view()
             .is_some_and(|turn_view| !turn_view.files.is_empty());
-        self.notice = Some(match has_some {
+        self.detail.notice = Some(match has_some {
             true => {
                 self.tab = BrowseTab::Difference;
                 self.side = BrowseSide::Detail;

@@ -160,7 +160,7 @@ fn a_list_with_a_problem_does_not_run() {
     list.items[1].pairs[2].problem = Some("three needs one".to_owned());
     let (list, act) = press(list, "a");
     assert_eq!(
-        (act, list.notice.as_deref()),
+        (act, list.list.notice.as_deref()),
         (None, Some("cannot run: three needs one"))
     );
     let (list, _) = press(list, "jj ");
@@ -198,7 +198,7 @@ fn a_search_goes_on_and_back_and_says_when_there_is_nothing() {
     assert_eq!(press(list(), "/a\nn").0.list.cursor(), 3);
     assert_eq!(press(list(), "/a\nnN").0.list.cursor(), 1);
     assert_eq!(
-        press(list(), "/zzz\n").0.notice.as_deref(),
+        press(list(), "/zzz\n").0.list.notice.as_deref(),
         Some("`zzz` was not found")
     );
 }

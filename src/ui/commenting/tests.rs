@@ -140,7 +140,7 @@ fn only_lines_after_the_plan_can_have_comments() {
         ("{", "there is none in this direction"),
     ] {
         let screen = press(screen(), keys, "x");
-        assert_eq!(screen.notice.as_deref(), Some(notice), "{keys}");
+        assert_eq!(screen.list.notice.as_deref(), Some(notice), "{keys}");
         assert_eq!(screen.comments(), []);
     }
 }
@@ -204,7 +204,7 @@ fn a_whole_file_has_its_changed_lines_marked_and_takes_comments() {
         ..files[1].clone()
     };
     let screen = fitted(vec![gone], Vec::new());
-    let notice = |keys| press(screen.clone(), keys, "").notice;
+    let notice = |keys| press(screen.clone(), keys, "").list.notice;
     assert_eq!(
         [notice("w"), notice("jjc")].map(Option::unwrap),
         [
@@ -244,7 +244,7 @@ fn a_thousand_comments_are_shown_and_no_more_can_be_written() {
     screen.fit(5);
     let screen = press(screen, "Gc", "one more");
     assert_eq!(
-        screen.notice.as_deref(),
+        screen.list.notice.as_deref(),
         Some("there are 1,000 comments; take one back with u first")
     );
     let screen = press(screen, "kuGc", "one more");
@@ -285,12 +285,12 @@ fn cm4_comments_on_the_previous_plan_are_shown_with_their_lines() {
     );
     let screen = press(screen, "gu", "");
     assert_eq!(
-        screen.notice.as_deref(),
+        screen.list.notice.as_deref(),
         Some("there is nothing to take back here")
     );
     let screen = press(screen, "gc", "x");
     assert_eq!(
-        screen.notice.as_deref(),
+        screen.list.notice.as_deref(),
         Some("move to a line of a file first")
     );
 }
@@ -310,11 +310,11 @@ fn deleted_and_binary_files_have_no_lines_to_comment_on() {
     let notice = "the lines of a file without text after the plan cannot have comments";
     for keys in ["jjc", "Gc"] {
         let screen = press(screen.clone(), keys, "x");
-        assert_eq!(screen.notice.as_deref(), Some(notice));
+        assert_eq!(screen.list.notice.as_deref(), Some(notice));
     }
     let screen = press(screen, "w", "");
     assert_eq!(
-        screen.notice.as_deref(),
+        screen.list.notice.as_deref(),
         Some("this file has no text after the plan")
     );
 }

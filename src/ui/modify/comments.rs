@@ -66,7 +66,7 @@ impl Modify {
                     return Ok(Some(self.declined()));
                 }
                 Some(CommentingCommand::Send) => {
-                    screen.notice = Some(NOT_ALONE.to_owned());
+                    screen.list.notice = Some(NOT_ALONE.to_owned());
                 }
                 Some(CommentingCommand::Write { comment, index }) => {
                     let written = stage

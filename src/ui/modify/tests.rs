@@ -207,17 +207,17 @@ fn the_bytes_of_one_or_all_files_can_be_kept_and_replaced_again() {
     modify.take(&Key::Home, &proposal).unwrap();
     modify.take(&Key::Char('B'), &proposal).unwrap();
     assert_eq!(texts(&modify), kept);
-    assert_eq!(modify.list.notice, None);
+    assert_eq!(modify.list.list.notice, None);
     modify.take(&Key::Char('B'), &proposal).unwrap();
     assert_eq!(texts(&modify), kept);
     assert_eq!(
-        modify.list.notice.as_deref(),
+        modify.list.list.notice.as_deref(),
         Some("no file has bytes to keep")
     );
     modify.take(&Key::End, &proposal).unwrap();
     modify.take(&Key::Char('B'), &proposal).unwrap();
     assert_eq!(
-        modify.list.notice.as_deref(),
+        modify.list.list.notice.as_deref(),
         Some("the plan changes no encoding, line ends or mode that can be kept")
     );
 }

@@ -41,7 +41,7 @@ fn press(browser: &mut Browser, keys: &str) -> Option<BrowseCommand> {
 fn check(keys: &str, expected: &str) {
     let mut browser = browser();
     let outcome = match press(&mut browser, keys) {
-        None => browser.notice.clone().unwrap_or_default(),
+        None => browser.detail.notice.clone().unwrap_or_default(),
         Some(BrowseCommand::Quit) => "quit".to_owned(),
         Some(BrowseCommand::Read(BrowseRequest::Find(text))) => format!("find {text}"),
         Some(BrowseCommand::Read(BrowseRequest::Compare(names))) => names.join(" to "),
@@ -156,20 +156,20 @@ fn a_search_goes_from_turn_to_turn() {
     browser.learn(BrowseNews::Matches("way".to_owned(), Ok(turns)));
     assert_eq!(browser.address().unwrap().to_string(), "demo:1");
     assert_eq!(
-        browser.notice.as_deref(),
+        browser.detail.notice.as_deref(),
         Some("1 of 2 turns with `way`: plan.md:3: way")
     );
     press(&mut browser, "n");
     assert_eq!(browser.commit(), Some(other));
     assert_eq!(
-        browser.notice.as_deref(),
+        browser.detail.notice.as_deref(),
         Some("2 of 2 turns with `way`: in the title")
     );
     press(&mut browser, "n");
     assert_eq!(browser.address().unwrap().to_string(), "demo:1");
 
     browser.learn(BrowseNews::Matches("none".to_owned(), Ok(Vec::new())));
-    let notice = browser.notice.clone();
+    let notice = browser.detail.notice.clone();
     assert_eq!(notice.as_deref(), Some("`none` was found nowhere"));
 }
 
