@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::exit::{self, ExitStatus};
 use super::failure::{Diagnosis, Malformed, Unfinished, classify, question};
-use super::global::{Color, Global};
+use super::global::Global;
 use super::in_use::{self, describe_in_use};
 use crate::cli::failure::unreadable_rather_than_missing;
 use crate::host::{env, output, screen};
@@ -20,7 +20,7 @@ use crate::ui::editor::Choices;
 use crate::ui::flag_user::FlagUser;
 use crate::ui::progress::OutputStyle;
 use crate::ui::prompt::PromptHelp;
-use crate::ui::style::{self, ColorChoice, Paint, StyledLine, Tone, block};
+use crate::ui::style::{self, Paint, StyledLine, Tone, block};
 use crate::ui::terminal_user::{TerminalUser, UserOptions};
 use crate::ui::{manual, markdown, terminal};
 use crate::workflow::user::User;
@@ -223,13 +223,9 @@ impl App {
 
     /// Returns whether a stream gets colors.
     pub(super) fn paint(&self, is_terminal: bool) -> Paint {
-        let choice = match self.global.color {
-            Color::Auto => ColorChoice::Auto,
-            Color::Always => ColorChoice::Always,
-            Color::Never => ColorChoice::Never,
-        };
         let takes_colors = is_terminal && screen::takes_colors();
-        choice.paint(takes_colors, env::var("NO_COLOR").as_deref())
+        let no_color = env::var("NO_COLOR");
+        self.global.color.paint(takes_colors, no_color.as_deref())
     }
 
     pub(super) fn paint_results(&self) -> Paint {

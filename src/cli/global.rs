@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueHint;
 
 use super::complete;
+use crate::ui::style::Paint;
 
 /// Global options.
 #[derive(Debug, Clone, clap::Args)]
@@ -65,4 +66,34 @@ pub(super) enum Color {
     Always,
     /// Never
     Never,
+}
+
+impl Color {
+    /// Resolves the choice for a stream. `no_color` is the value of `NO_COLOR`.
+    pub(super) fn paint(self, is_terminal: bool, no_color: Option<&str>) -> Paint {
+        // An empty `NO_COLOR` counts as unset, see no-color.org.
+        let is_allowed = no_color.is_none_or(str::is_empty);
+        match self {
+            Color::Always => Paint::Colors,
+            Color::Auto | Color::Never if !is_terminal => Paint::Bare,
+            Color::Auto if is_allowed => Paint::Colors,
+            Color::Auto | Color::Never => Paint::Weights,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_follow_the_choice_and_the_variable() {
+        assert_eq!(Color::Auto.paint(true, None), Paint::Colors);
+        assert_eq!(Color::Auto.paint(true, Some("1")), Paint::Weights);
+        assert_eq!(Color::Auto.paint(true, Some("")), Paint::Colors);
+        assert_eq!(Color::Auto.paint(false, None), Paint::Bare);
+        assert_eq!(Color::Always.paint(false, Some("1")), Paint::Colors);
+        assert_eq!(Color::Never.paint(true, None), Paint::Weights);
+        assert_eq!(Color::Never.paint(false, None), Paint::Bare);
+    }
 }

@@ -57,18 +57,6 @@ pub struct StyledLine {
     columns: usize,
 }
 
-/// The option `--color`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ColorChoice {
-    /// On a terminal that supports colors, unless `NO_COLOR` is set.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
 /// Which escape sequences to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paint {
@@ -77,20 +65,6 @@ pub enum Paint {
     Weights,
     /// As plain text.
     Bare,
-}
-
-impl ColorChoice {
-    /// Resolves the choice for a stream. `no_color` is the value of `NO_COLOR`.
-    pub fn paint(self, terminal: bool, no_color: Option<&str>) -> Paint {
-        // An empty `NO_COLOR` counts as unset, see no-color.org.
-        let allowed = no_color.is_none_or(str::is_empty);
-        match self {
-            ColorChoice::Always => Paint::Colors,
-            ColorChoice::Auto | ColorChoice::Never if !terminal => Paint::Bare,
-            ColorChoice::Auto if allowed => Paint::Colors,
-            ColorChoice::Auto | ColorChoice::Never => Paint::Weights,
-        }
-    }
 }
 
 impl StyledSpan {

@@ -97,17 +97,6 @@ fn a_text_without_end_is_not_made_into_lines() {
 }
 
 #[test]
-fn colours_follow_the_choice_and_the_variable() {
-    assert_eq!(ColorChoice::Auto.paint(true, None), Paint::Colors);
-    assert_eq!(ColorChoice::Auto.paint(true, Some("1")), Paint::Weights);
-    assert_eq!(ColorChoice::Auto.paint(true, Some("")), Paint::Colors);
-    assert_eq!(ColorChoice::Auto.paint(false, None), Paint::Bare);
-    assert_eq!(ColorChoice::Always.paint(false, Some("1")), Paint::Colors);
-    assert_eq!(ColorChoice::Never.paint(true, None), Paint::Weights);
-    assert_eq!(ColorChoice::Never.paint(false, None), Paint::Bare);
-}
-
-#[test]
 fn tones_become_escape_sequences() {
     let line = StyledLine::plain("a ").with(Tone::Added, "b");
     assert_eq!(line.paint(Paint::Colors), "a \x1b[32mb\x1b[0m");
