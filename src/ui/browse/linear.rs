@@ -270,7 +270,7 @@ impl<'a> LinearBrowser<'a> {
     fn open(&mut self, path: &str) -> anyhow::Result<()> {
         let turn_view = self.turn_view()?;
         let mut files = turn_view.files.into_iter();
-        let Some(file) = files.find(|file| path.is_empty() || file.path == path) else {
+        let Some(file) = files.find(|file| path.is_empty() || file.file.path == path) else {
             anyhow::bail!("the turn did not change `{path}`");
         };
         let message = (self.actions)(BrowseAction::Open(Box::new(file.file)));

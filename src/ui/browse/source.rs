@@ -17,10 +17,8 @@ use crate::query::view::turn_page::ChangedFile;
 use crate::session::name::SessionName;
 use crate::text::secret::redact;
 use crate::ui::comparison::table;
-use crate::ui::flag_user::FlagUser;
-use crate::ui::progress::OutputStyle;
-use crate::ui::style::{Paint, StyledLine, Tone, block};
-use crate::workflow::compare::compare;
+use crate::ui::style::{StyledLine, Tone, block};
+use crate::workflow::compare::sides;
 
 /// Polling interval for turns made by other processes.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -150,7 +148,7 @@ fn watch(
     }
 }
 
-/// Returns `None` if the sessions have not changed since `seen`.
+/// Returns `None` if the sessions have not changed since `last_mark`.
 fn state(
     project: &Project,
     only: Option<&SessionName>,
@@ -241,13 +239,7 @@ pub fn find_turns(project: &Project, text: &str) -> anyhow::Result<Vec<(CommitId
 
 /// Compares two turns: a table of facts, then the diff between their resulting files.
 pub fn compared(project: &Project, names: &[String; 2]) -> anyhow::Result<Vec<StyledLine>> {
-    let style = OutputStyle {
-        paint: Paint::Bare,
-        width: || None,
-        is_quiet: true,
-    };
-    // `compare` asks questions only about a command, and there is none.
-    let sides = compare(project, names, None, &mut FlagUser::new(false, style))?;
+    let sides = sides(project, names)?;
     let mut lines = block(Tone::Plain, &table(&sides));
     let trees = (sides[0].tree, sides[1].tree);
     let mut remaining = MAX_BYTES;

@@ -7,6 +7,7 @@ use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::project::Project;
 use crate::query::view::turn_page::{ChangedFile, FileView, PathChange, TurnPage, turn_page};
+use crate::session::input::ResourceTokens;
 use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
@@ -36,9 +37,8 @@ pub struct TurnView {
     pub files: Vec<FileDiffView>,
     /// Output of commands, then the report.
     pub outputs: Vec<StyledLine>,
-    /// Resources in the model's input: name, tokens, and a note, for example why tokens are
-    /// unknown.
-    pub input: Vec<(String, Option<u64>, Option<String>)>,
+    /// Resources in the model's input.
+    pub input: Vec<ResourceTokens>,
     /// Metadata and artifact names.
     pub meta: Vec<StyledLine>,
     /// Parts of the turn that can't be read.
@@ -48,9 +48,6 @@ pub struct TurnView {
 /// A file that a turn changed.
 #[derive(Debug, Clone)]
 pub struct FileDiffView {
-    /// Path in the repository.
-    pub path: String,
-    pub change: PathChange,
     /// Added and removed lines.
     pub counts: Counts,
     /// The diff, or the reason why it is omitted.
@@ -65,28 +62,23 @@ pub fn read_turn_view(
     commit: CommitId,
 ) -> anyhow::Result<TurnView> {
     let turn = Turn::read(&project.repository, session, commit)?;
-    let page = turn_page(project, &turn)?;
-    let mut turn_view = TurnView {
+    let mut page = turn_page(project, &turn)?;
+    if page.files_left_out > 0 {
+        let left_out = page.files_left_out;
+        let omission = format!("{left_out} more files are not listed here");
+        page.errors.push(omission);
+    }
+    Ok(TurnView {
         head: turn_text::header_lines(session.as_str(), &page.row, None),
         message: markdown_lines(page.message.as_deref()),
         origin: page.origin,
         answer: answer(&page),
         outputs: outputs(&page),
         meta: meta(&page),
+        files: files(&project.repository, page.files),
+        input: page.input,
         errors: page.errors,
-        ..TurnView::default()
-    };
-    let input = page.input.into_iter();
-    turn_view.input = input.map(|one| (one.name, one.tokens, one.note)).collect();
-    turn_view.files = files(&project.repository, page.files);
-    if page.files_left_out > 0 {
-        let left_out = page.files_left_out;
-        turn_view
-            .errors
-            .push(format!("{left_out} more files are not listed here"));
-    }
-
-    Ok(turn_view)
+    })
 }
 
 fn markdown_lines(text: Option<&str>) -> Vec<StyledLine> {
@@ -139,8 +131,6 @@ fn files(repository: &Repository, changed: Vec<ChangedFile>) -> Vec<FileDiffView
             _ => difference(repository, &file, &mut remaining),
         };
         FileDiffView {
-            path: file.path.clone(),
-            change: file.change,
             counts: rendered.counts,
             lines: rendered.lines,
             file,
@@ -149,7 +139,7 @@ fn files(repository: &Repository, changed: Vec<ChangedFile>) -> Vec<FileDiffView
     changed.into_iter().map(to_view).collect()
 }
 
-/// Returns the diff of a file. Subtracts the bytes compared from `left`.
+/// Returns the diff of a file. Subtracts the bytes compared from `remaining`.
 pub fn difference(
     repository: &Repository,
     file: &ChangedFile,
@@ -401,14 +391,14 @@ fn difference_lines(
 }
 
 fn file_heading(file: &FileDiffView, is_open: bool) -> StyledLine {
-    let (sign, tone) = match file.change {
+    let (sign, tone) = match file.file.change {
         PathChange::Added => ("A", Tone::Added),
         PathChange::Deleted => ("D", Tone::Removed),
         PathChange::Modified => ("M", Tone::Warning),
     };
     StyledLine::of(Tone::Accent, if is_open { "▾ " } else { "▸ " })
         .with(tone, sign)
-        .with(Tone::Strong, &format!(" {}  ", file.path))
+        .with(Tone::Strong, &format!(" {}  ", file.file.path))
         .append(counted_lines(file.counts))
 }
 
@@ -418,12 +408,9 @@ fn input_lines(turn_view: &TurnView, width: usize) -> Vec<StyledLine> {
     }
 
     let mut input: Vec<_> = turn_view.input.iter().collect();
-    input.sort_by_key(|(_, tokens, _)| std::cmp::Reverse(*tokens));
-    let all: u64 = input.iter().filter_map(|(_, tokens, _)| *tokens).sum();
-    let most = input
-        .first()
-        .and_then(|(_, tokens, _)| *tokens)
-        .unwrap_or(0);
+    input.sort_by_key(|one| std::cmp::Reverse(one.tokens));
+    let all: u64 = input.iter().filter_map(|one| one.tokens).sum();
+    let most = input.first().and_then(|one| one.tokens).unwrap_or(0);
     let bar = (width / 4).min(MAX_BAR_WIDTH);
 
     let title = format!(
@@ -432,7 +419,7 @@ fn input_lines(turn_view: &TurnView, width: usize) -> Vec<StyledLine> {
         grouped(all as usize)
     );
     let mut lines = vec![StyledLine::of(Tone::Strong, &title)];
-    for (name, tokens, note) in input {
+    for ResourceTokens { name, tokens, note } in input {
         let length = tokens.unwrap_or(0) * bar as u64 / most.max(1);
         // At least one block for a resource that has tokens.
         let length = (length as usize).max(usize::from(tokens.is_some_and(|tokens| tokens > 0)));
@@ -497,12 +484,16 @@ mod tests {
 
     #[test]
     fn tokens_are_bars() {
-        let resource = |name: &str, tokens| (name.to_owned(), tokens, None);
+        let resource = |name: &str, tokens, note: Option<&str>| ResourceTokens {
+            name: name.to_owned(),
+            tokens,
+            note: note.map(str::to_owned),
+        };
         let turn_view = TurnView {
             input: vec![
-                resource("a.rs", Some(10)),
-                resource("b.rs", Some(4000)),
-                ("c.png".to_owned(), None, Some("binary".to_owned())),
+                resource("a.rs", Some(10), None),
+                resource("b.rs", Some(4000), None),
+                resource("c.png", None, Some("binary")),
             ],
             ..TurnView::default()
         };

@@ -5,6 +5,7 @@ use ratatui::backend::TestBackend;
 
 use super::*;
 use crate::query::view::timeline::{SessionLane, Timeline};
+use crate::session::input::ResourceTokens;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::ui::browse::sample::{lane, row};
@@ -43,7 +44,11 @@ fn screen(size: (u16, u16), keys: &[Key]) -> String {
         head: vec![StyledLine::of(Tone::Accent, "turn demo:6")],
         message: block(Tone::Plain, "Land what was done"),
         answer: block(Tone::Plain, "# Land\n\nIt is done."),
-        input: vec![("src/greet.rs".to_owned(), Some(1200), None)],
+        input: vec![ResourceTokens {
+            name: "src/greet.rs".to_owned(),
+            tokens: Some(1200),
+            note: None,
+        }],
         ..TurnView::default()
     };
     browser.learn(BrowseNews::Turn(commit, Ok(Box::new(turn_view))));
