@@ -13,6 +13,7 @@ use crate::session::name::SessionName;
 use crate::text::counted;
 
 use crate::project::Project;
+use crate::query::log::LogRow;
 use crate::query::view::timeline::{SessionLane, Timeline, TimelineMark, mark, timeline};
 use crate::ui::browse::turn_view::BrowseTab;
 use crate::ui::browse::{BrowseAction, CarryOut, TurnAddress};
@@ -82,43 +83,60 @@ impl<'a> LinearBrowser<'a> {
                 return Ok(());
             }
             self.refresh()?;
-            match LinearCommand::read(&String::from_utf8_lossy(&line)) {
-                None => {}
-                Some(LinearCommand::Quit) => return Ok(()),
-                Some(command) => self.carry_out(command)?,
+            match String::from_utf8_lossy(&line).trim() {
+                "" => {}
+                "quit" | "exit" | "q" => return Ok(()),
+                line => self.carry_out(line)?,
             }
             self.out.flush()?;
         }
     }
 
-    fn carry_out(&mut self, command: LinearCommand) -> anyhow::Result<()> {
-        let result = match command {
-            LinearCommand::List => self.list(false),
-            LinearCommand::More => self.list(true),
-            LinearCommand::Turn(name) => self.turn(&name),
-            LinearCommand::Step(by) => self.step(by),
-            LinearCommand::Tab(tab) => self.show(tab),
-            LinearCommand::Find(text) => self.find(&text),
-            LinearCommand::Compare(names) => {
-                compared(self.project, &names).and_then(|lines| Ok(self.print(&lines)?))
-            }
-            LinearCommand::Open(path) => self.open(&path),
-            LinearCommand::Do(key) => self.run_action(key),
-            LinearCommand::Copy => self.copy(),
-            LinearCommand::Help => Ok(self.print(&key_lines(&COMMAND_HELP))?),
-            LinearCommand::Unknown(line) => {
-                let text = format!("there is no command `{line}`; help lists them");
-                Ok(self.print_line(StyledLine::of(Tone::Warning, &text))?)
-            }
-            LinearCommand::Quit => Ok(()),
-        };
-        match result {
+    fn carry_out(&mut self, line: &str) -> anyhow::Result<()> {
+        match self.command(line) {
             // A closed output ends the browser. Any other error is only reported.
-            Err(error) if error.downcast_ref::<io::Error>().is_some() => Err(error),
-            Err(error) => {
+            Err(error) if !error.is::<io::Error>() => {
                 Ok(self.print_line(StyledLine::of(Tone::Warning, &format!("{error:#}")))?)
             }
-            Ok(()) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Runs a command. The keys of the full screen work here as well.
+    fn command(&mut self, line: &str) -> anyhow::Result<()> {
+        if let Some(text) = line.strip_prefix('/') {
+            return self.find(text.trim());
+        }
+
+        let (word, arguments) = line.split_once(' ').unwrap_or((line, ""));
+        let args: Vec<&str> = arguments.split_whitespace().collect();
+        match (word, args.as_slice()) {
+            ("list", []) => self.list(false),
+            ("more", []) => self.list(true),
+            ("next" | "j", []) => self.step(1),
+            ("back" | "k", []) => self.step(-1),
+            ("turn", []) => self.show(BrowseTab::Conversation),
+            ("turn", [name]) => self.turn(name),
+            ("diff" | "d", []) => self.show(BrowseTab::Difference),
+            ("outputs", []) => self.show(BrowseTab::Outputs),
+            ("input", []) => self.show(BrowseTab::Input),
+            ("meta", []) => self.show(BrowseTab::Meta),
+            ("find", [_, ..]) => self.find(arguments.trim()),
+            ("compare" | "C", [one, other]) => {
+                let names = [*one, *other].map(str::to_owned);
+                let lines = compared(self.project, &names)?;
+                Ok(self.print(&lines)?)
+            }
+            ("open" | "e", _) => self.open(arguments.trim()),
+            ("branch" | "b", []) => self.run_action(BrowseAction::Branch),
+            ("undo" | "u", []) => self.run_action(BrowseAction::Undo),
+            ("restore" | "r", []) => self.run_action(BrowseAction::Restore),
+            ("land" | "l", []) => self.run_action(BrowseAction::Land),
+            ("comment" | "c", []) => self.run_action(|turn| BrowseAction::Review(turn.session)),
+            ("copy" | "y", []) => self.copy(),
+            ("help" | "?", []) => Ok(self.print(&key_lines(&COMMAND_HELP))?),
+            (name, []) if is_turn_number(name) => self.turn(name),
+            _ => anyhow::bail!("there is no command `{line}`; help lists them"),
         }
     }
 
@@ -129,14 +147,13 @@ impl<'a> LinearBrowser<'a> {
             return Ok(());
         }
 
-        let here = self.selected().map(|(lane, row)| (lane.name.clone(), row));
+        let here = self.selected().map(|(_, row)| row.commit);
         let is_first = self.last_mark.replace(now).is_none();
         let before = std::mem::take(&mut self.timeline);
         self.timeline = timeline(self.project, self.only.as_ref())?;
         // The turn can have another index now.
-        self.here = here
-            .and_then(|(_, commit)| self.find_commit(commit))
-            .unwrap_or((0, 0));
+        let place = here.and_then(|commit| self.find_commit(commit));
+        self.here = place.unwrap_or((0, 0));
         if is_first {
             return Ok(());
         }
@@ -234,10 +251,8 @@ impl<'a> LinearBrowser<'a> {
     }
 
     fn turn_view(&self) -> anyhow::Result<TurnView> {
-        let Some((lane, commit)) = self.selected() else {
-            anyhow::bail!("the session has no turns of its own");
-        };
-        turn_view::read_turn_view(self.project, &lane.name, commit)
+        let (lane, row) = self.own_turn()?;
+        turn_view::read_turn_view(self.project, &lane.name, row.commit)
     }
 
     fn find(&mut self, text: &str) -> anyhow::Result<()> {
@@ -277,40 +292,32 @@ impl<'a> LinearBrowser<'a> {
         Ok(self.print_line(StyledLine::plain(&message))?)
     }
 
-    fn run_action(&mut self, key: char) -> anyhow::Result<()> {
-        let (lane, row) = self.here;
-        let lane = self.timeline.sessions.get(lane);
-        let Some((lane, row)) = lane.and_then(|lane| Some((lane, lane.rows.get(row)?))) else {
-            anyhow::bail!("the session has no turns of its own");
-        };
+    fn run_action(&mut self, action: fn(TurnAddress) -> BrowseAction) -> anyhow::Result<()> {
+        let (lane, row) = self.own_turn()?;
         let address = TurnAddress {
             session: lane.name.clone(),
             number: row.number,
         };
-        let action = match key {
-            'b' => BrowseAction::Branch(address),
-            'u' => BrowseAction::Undo(address),
-            'r' => BrowseAction::Restore(address),
-            'c' => BrowseAction::Review(address.session),
-            _ => BrowseAction::Land(address),
-        };
         // The action can write to the terminal itself, so flush our output first.
         self.out.flush()?;
-        let message = (self.actions)(action);
+        let message = (self.actions)(action(address));
         Ok(self.print_line(StyledLine::plain(&message))?)
     }
 
     fn copy(&mut self) -> anyhow::Result<()> {
-        let Some((_, commit)) = self.selected() else {
-            anyhow::bail!("the session has no turns of its own");
-        };
-        let message = (self.actions)(BrowseAction::Copy(commit.to_string()));
+        let id = self.own_turn()?.1.commit.to_string();
+        let message = (self.actions)(BrowseAction::Copy(id));
         Ok(self.print_line(StyledLine::plain(&message))?)
     }
 
-    fn selected(&self) -> Option<(&SessionLane, CommitId)> {
+    fn selected(&self) -> Option<(&SessionLane, &LogRow)> {
         let lane = self.timeline.sessions.get(self.here.0)?;
-        Some((lane, lane.rows.get(self.here.1)?.commit))
+        Some((lane, lane.rows.get(self.here.1)?))
+    }
+
+    fn own_turn(&self) -> anyhow::Result<(&SessionLane, &LogRow)> {
+        self.selected()
+            .context("the session has no turns of its own")
     }
 
     fn find_commit(&self, commit: CommitId) -> Option<(usize, usize)> {
@@ -322,9 +329,7 @@ impl<'a> LinearBrowser<'a> {
     }
 
     fn name(&self) -> String {
-        let lane = self.timeline.sessions.get(self.here.0);
-        let number = lane.and_then(|lane| Some((lane, lane.rows.get(self.here.1)?)));
-        number.map_or("teddy".to_owned(), |(lane, row)| {
+        self.selected().map_or("teddy".to_owned(), |(lane, row)| {
             format!("{}:{}", lane.name, row.number)
         })
     }
@@ -381,96 +386,7 @@ const COMMAND_HELP: [(&str, &str); 15] = [
     ("copy, quit", "copy its id; leave"),
 ];
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum LinearCommand {
-    List,
-    More,
-    Turn(String),
-    /// Goes back by this many turns, or forward if negative.
-    Step(isize),
-    Tab(BrowseTab),
-    Find(String),
-    Compare([String; 2]),
-    Open(String),
-    /// An action on the turn, by its key on the full screen.
-    Do(char),
-    Copy,
-    Help,
-    Quit,
-    Unknown(String),
-}
-
-impl LinearCommand {
-    /// Parses a line. The keys of the full screen work here as well. Returns `None` for an empty
-    /// line.
-    fn read(line: &str) -> Option<LinearCommand> {
-        let line = line.trim();
-        if let Some(text) = line.strip_prefix('/') {
-            return Some(LinearCommand::Find(text.trim().to_owned()));
-        }
-
-        let (word, arguments) = line.split_once(' ').unwrap_or((line, ""));
-        let args: Vec<&str> = arguments.split_whitespace().collect();
-        Some(match (word, args.as_slice()) {
-            ("", _) => return None,
-            ("list", []) => LinearCommand::List,
-            ("more", []) => LinearCommand::More,
-            ("next" | "j", []) => LinearCommand::Step(1),
-            ("back" | "k", []) => LinearCommand::Step(-1),
-            ("turn", []) => LinearCommand::Tab(BrowseTab::Conversation),
-            ("turn", [name]) => LinearCommand::Turn((*name).to_owned()),
-            ("diff" | "d", []) => LinearCommand::Tab(BrowseTab::Difference),
-            ("outputs", []) => LinearCommand::Tab(BrowseTab::Outputs),
-            ("input", []) => LinearCommand::Tab(BrowseTab::Input),
-            ("meta", []) => LinearCommand::Tab(BrowseTab::Meta),
-            ("find", [_, ..]) => LinearCommand::Find(arguments.trim().to_owned()),
-            ("compare" | "C", [one, other]) => {
-                LinearCommand::Compare([(*one).to_owned(), (*other).to_owned()])
-            }
-            ("open" | "e", _) => LinearCommand::Open(arguments.trim().to_owned()),
-            ("branch" | "b", []) => LinearCommand::Do('b'),
-            ("undo" | "u", []) => LinearCommand::Do('u'),
-            ("restore" | "r", []) => LinearCommand::Do('r'),
-            ("land" | "l", []) => LinearCommand::Do('l'),
-            ("comment" | "c", []) => LinearCommand::Do('c'),
-            ("copy" | "y", []) => LinearCommand::Copy,
-            ("help" | "?", []) => LinearCommand::Help,
-            ("quit" | "exit" | "q", []) => LinearCommand::Quit,
-            (name, []) if is_turn_number(name) => LinearCommand::Turn(name.to_owned()),
-            _ => LinearCommand::Unknown(line.to_owned()),
-        })
-    }
-}
-
 fn is_turn_number(word: &str) -> bool {
     let number = word.rsplit_once(':').map_or(word, |(_, number)| number);
     number.parse::<u64>().is_ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(line: &str, expected: Option<LinearCommand>) {
-        assert_eq!(LinearCommand::read(line), expected, "{line}");
-    }
-
-    #[test]
-    fn a_command_is_a_word_or_a_key() {
-        let turn = |name: &str| Some(LinearCommand::Turn(name.to_owned()));
-        let find = |text: &str| Some(LinearCommand::Find(text.to_owned()));
-        check(" 3 \n", turn("3"));
-        check("demo:3", turn("demo:3"));
-        check("", None);
-        check("j", Some(LinearCommand::Step(1)));
-        check("find two words", find("two words"));
-        check("/two words", find("two words"));
-        check("d", Some(LinearCommand::Tab(BrowseTab::Difference)));
-        let names = ["1", "x:2"].map(str::to_owned);
-        check("compare 1 x:2", Some(LinearCommand::Compare(names)));
-        let unknown = |line: &str| Some(LinearCommand::Unknown(line.to_owned()));
-        check("compare 1", unknown("compare 1"));
-        check("quit now", unknown("quit now"));
-    }
 }

@@ -303,7 +303,8 @@ fn without_a_terminal_the_other_way_is_named() {
 #[test]
 fn everything_is_read_line_by_line() {
     let repo = project();
-    let commands = "1\ndiff\noutputs\ninput\nfind how it is used\nway:2\nk\nback\nnonsense\nq\n2\n";
+    let commands = " 1 \nd\noutputs\ninput\nfind how it is used\n/used by nobody\n\ncompare 1 way:2\n\
+        compare 1\nway:2\nk\nback\nnonsense\nquit now\nq\n2\n";
     let out = linear(&repo, commands);
     out.check(
         0,
@@ -316,9 +317,14 @@ fn everything_is_read_line_by_line() {
             "Hello, Ada!",
             "greet.sh",
             "demo:2 ",
+            "`used by nobody` was found nowhere",
+            "demo:1 ",
+            "way:2",
+            "there is no command `compare 1`; help lists them",
             "turn way:2 ",
             "there is no further turn in this session",
             "there is no command `nonsense`; help lists them",
+            "there is no command `quit now`; help lists them",
         ],
     );
     assert!(
