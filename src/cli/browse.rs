@@ -153,7 +153,9 @@ impl Actions<'_> {
             _ => true,
         };
         let result = match action {
-            BrowseAction::Copy(id) => copy_to_clipboard(&id),
+            BrowseAction::Copy(id) => clipboard::copy(&id)
+                .map(|copied| format!("{id} {}", copied.predicate()))
+                .map_err(Into::into),
             BrowseAction::Open(file) => self.open(&file),
             BrowseAction::Branch(turn) => self.branch(&turn),
             BrowseAction::Undo(turn) => self.undo(&turn),
@@ -402,9 +404,4 @@ fn describe_outcome(code: ExitStatus, command: &str) -> String {
         true => format!("done: {command}"),
         false => format!("not done: {command}"),
     }
-}
-
-fn copy_to_clipboard(text: &str) -> anyhow::Result<String> {
-    let copied = clipboard::copy(text)?;
-    Ok(format!("{text} {}", copied.predicate()))
 }

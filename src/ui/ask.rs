@@ -298,13 +298,12 @@ pub fn text(start: &str, mut help: Option<&mut PromptText<'_>>, paint: Paint) ->
         drawn = redraw(&drawn, &input, paint)?;
         let key = terminal::next_key()?;
         let command = input.press(&key);
-        let mut other = None;
-        match (command, &mut help) {
+        let other = match (command, &mut help) {
             // The shell has written below the text: draw it again there.
-            (None, _) if key == Key::Continued => {}
+            (None, _) if key == Key::Continued => None,
             (None, _) => continue,
-            (Some(InputCommand::Earlier), Some(help)) => other = help.earlier(input.text()),
-            (Some(InputCommand::Later), Some(help)) => other = help.later(),
+            (Some(InputCommand::Earlier), Some(help)) => help.earlier(input.text()),
+            (Some(InputCommand::Later), Some(help)) => help.later(),
             (Some(InputCommand::Complete), Some(help)) => {
                 let candidates = help.candidates(input.before_cursor());
                 if !input.complete(&candidates) && !candidates.is_empty() {
@@ -314,9 +313,10 @@ pub fn text(start: &str, mut help: Option<&mut PromptText<'_>>, paint: Paint) ->
                 }
                 continue;
             }
-            _ => {}
-        }
-        if command.is_some_and(InputCommand::is_replacing) {
+            _ => None,
+        };
+        if let Some(InputCommand::Earlier | InputCommand::Later | InputCommand::Complete) = command
+        {
             input = other.map_or(input, |other| TextInput::new(&other));
             continue;
         }

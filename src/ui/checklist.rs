@@ -200,7 +200,10 @@ impl Checklist {
             Key::Char('v') => return Some(ChecklistCommand::Preview),
             Key::Char('?') => return Some(ChecklistCommand::Help),
             Key::Char(' ') => return self.toggle(),
-            Key::Char('*') => return self.toggle_all(),
+            Key::Char('*') => {
+                self.toggle_where(|_| true);
+                return Some(ChecklistCommand::Changed);
+            }
             Key::Char('J') => self.preview.scroll(1),
             Key::Char('K') => self.preview.scroll(-1),
             Key::Tab => self.open(None),
@@ -242,11 +245,6 @@ impl Checklist {
             ChecklistRow::Item(index) => self.items[index].switch_to_other(),
             ChecklistRow::Pair(index, pair) => self.items[index].switch_pair(pair),
         }
-        Some(ChecklistCommand::Changed)
-    }
-
-    fn toggle_all(&mut self) -> Option<ChecklistCommand> {
-        self.toggle_where(|_| true);
         Some(ChecklistCommand::Changed)
     }
 

@@ -158,16 +158,6 @@ pub struct Layout {
     pub column: usize,
 }
 
-impl InputCommand {
-    /// Returns whether the command replaces the text without ending the prompt.
-    pub fn is_replacing(self) -> bool {
-        matches!(
-            self,
-            InputCommand::Earlier | InputCommand::Later | InputCommand::Complete
-        )
-    }
-}
-
 impl TextInput {
     /// Returns a prompt with the cursor at the end of `text`.
     pub fn new(text: &str) -> TextInput {

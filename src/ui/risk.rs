@@ -89,7 +89,8 @@ pub fn of_action(action: &Action, step: &Step, damage: &[Damage]) -> Vec<String>
     // The action itself says where a link points.
     let damage = damage.iter().filter(|one| **one != Damage::BecomesLink);
     texts.extend(damage.map(|one| format!("{target}: {}", one.sentence())));
-    texts.extend(runs_later(action).map(|when| format!("{target} executes later: {when}")));
+    let when = action.kind.path().and_then(|path| runs_later(path.as_str()));
+    texts.extend(when.map(|when| format!("{target} executes later: {when}")));
     let hidden = action
         .kind
         .texts()
@@ -264,12 +265,8 @@ const RUNNER_RULES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns the trigger of the file that an action writes, if it has one.
-fn runs_later(action: &Action) -> Option<&'static str> {
-    path_runs_later(action.kind.path()?.as_str())
-}
-
-fn path_runs_later(path: &str) -> Option<&'static str> {
+/// Returns the trigger of a file that is written, if it has one.
+fn runs_later(path: &str) -> Option<&'static str> {
     // Some file systems ignore case, so `Makefile` and `makefile` are the same file.
     let path = path.to_lowercase();
     let is_meant = |patterns: &str| {
@@ -434,7 +431,7 @@ mod later_tests {
     use super::*;
 
     fn check(path: &str, expected: Option<&str>) {
-        assert_eq!(path_runs_later(path), expected, "for {path}");
+        assert_eq!(runs_later(path), expected, "for {path}");
     }
 
     #[test]

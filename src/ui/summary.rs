@@ -112,7 +112,7 @@ impl<'a> Summary<'a> {
             self.reason(area.width),
             self.changes(),
             memos(&self.proposal.plan.memos),
-            self.whole_risks(),
+            SummarySection::titled(" Look at:", self.whole_risk_lines(), Some(MIN_RISKS)),
         ];
         sections.extend(self.actions());
         sections.retain(|section| !section.is_empty());
@@ -189,10 +189,6 @@ impl<'a> Summary<'a> {
             body: SectionContent::Files(&self.files, self.hint(difference::KEY)),
             min_lines: Some(MIN_CHANGES),
         }
-    }
-
-    fn whole_risks(&self) -> SummarySection<'_> {
-        SummarySection::titled(" Look at:", self.whole_risk_lines(), Some(MIN_RISKS))
     }
 
     fn whole_risk_lines(&self) -> Vec<StyledLine> {

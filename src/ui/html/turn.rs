@@ -117,7 +117,7 @@ fn outputs(turn: &TurnPage) -> Markup {
                 summary {
                     span.path { (sanitize_line(&output.name)) } " " span.quiet { (sized(output.bytes)) }
                 }
-                (render_output(&output.text))
+                (render_plain(&strip_ansi(&output.text)))
                 @if output.is_cut {
                     p.cut {
                         "Cut here: " (sized(output.bytes)) " in all. "
@@ -192,11 +192,6 @@ fn render_markdown(text: &str) -> Markup {
 /// Renders a text verbatim.
 fn render_plain(text: &str) -> Markup {
     html! { pre.plain tabindex="0" { code { (sanitize_text(text)) } } }
-}
-
-/// Renders command output without its escape sequences.
-fn render_output(text: &str) -> Markup {
-    render_plain(&strip_ansi(text))
 }
 
 /// Renders a typed message, keeping its line breaks.

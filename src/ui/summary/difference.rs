@@ -207,6 +207,7 @@ impl<'a> FileSteps<'a> {
             .lines
             .extend(self.pairs.iter().copied().flat_map(replaced));
         difference.numbers.resize(difference.lines.len(), None);
+        let cut = |line: StyledLine| line.cut(MAX_COLUMNS);
         let excess = difference.lines.len().saturating_sub(most);
         difference.lines.truncate(most);
         difference.numbers.truncate(most);
@@ -216,7 +217,7 @@ impl<'a> FileSteps<'a> {
             is_new,
             note: self.note.clone(),
             counts: difference.counts,
-            lines: difference.lines.into_iter().map(bounded).collect(),
+            lines: difference.lines.into_iter().map(cut).collect(),
             numbers: difference.numbers,
             left_out: difference.left_out + excess,
         }
@@ -260,10 +261,6 @@ fn is_test(path: &str) -> bool {
             .iter()
             .any(|end| stem.ends_with(end))
         || [".test.", ".spec."].iter().any(|part| name.contains(part))
-}
-
-fn bounded(line: StyledLine) -> StyledLine {
-    line.cut(MAX_COLUMNS)
 }
 
 /// Cuts a line to the width. Omits text before the first changed part if the end of the line would
