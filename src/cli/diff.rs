@@ -19,7 +19,7 @@ use crate::text::shell_word::shell_word;
 use crate::ui::diff::{FileVersions, counted as counted_lines, counts, unified};
 use crate::ui::mistakes;
 use crate::ui::style::StyledLine;
-use crate::workflow::dry_run::{DryRun, Rewrite, dry_run};
+use crate::workflow::dry_run::{Rewrite, dry_run};
 
 /// Show what a turn changed, or how two turns differ
 ///
@@ -131,38 +131,35 @@ fn show_draft(
         ));
     }
 
+    let files = run.files.iter();
+    let selected = files.filter(|(path, _)| paths::is_below(path, paths));
     if app.global.json {
         let row = |(path, file): (&String, &Rewrite)| {
             let change = PathChange::of(&file.before, &file.after);
             serde_json::json!({ "path": path, "change": change })
         };
-        return app.print_json(&run.files.iter().map(row).collect::<Vec<_>>());
+        return app.print_json(&selected.map(row).collect::<Vec<_>>());
     }
 
-    app.page(project, &draft_lines(&run, view_args.shown_as(), paths))
+    let lines = selected.flat_map(|(path, file)| draft_lines(path, file, view_args.shown_as()));
+    app.page(project, &lines.collect::<Vec<_>>())
 }
 
-/// Returns the changes of the waiting plan as lines.
-fn draft_lines(run: &DryRun, shown_as: ShownAs, paths: &[String]) -> Vec<StyledLine> {
-    let files = run.files.iter();
-    let selected = files.filter(|(path, _)| paths::is_below(path, paths));
-    selected
-        .flat_map(|(path, file)| {
-            let versions = FileVersions {
-                path,
-                before: file.before.as_deref(),
-                after: file.after.as_deref(),
-            };
-            match shown_as {
-                ShownAs::Patch => unified(&versions),
-                ShownAs::NameOnly => vec![StyledLine::plain(path)],
-                ShownAs::Stat => {
-                    let line = StyledLine::plain(&format!(" {path} | "));
-                    vec![line.append(counted_lines(counts(&versions)))]
-                }
-            }
-        })
-        .collect()
+/// Returns the change of a file by the waiting plan as lines.
+fn draft_lines(path: &str, file: &Rewrite, shown_as: ShownAs) -> Vec<StyledLine> {
+    let versions = FileVersions {
+        path,
+        before: file.before.as_deref(),
+        after: file.after.as_deref(),
+    };
+    match shown_as {
+        ShownAs::Patch => unified(&versions),
+        ShownAs::NameOnly => vec![StyledLine::plain(path)],
+        ShownAs::Stat => {
+            let line = StyledLine::plain(&format!(" {path} | "));
+            vec![line.append(counted_lines(counts(&versions)))]
+        }
+    }
 }
 
 /// Returns the two trees to compare.

@@ -205,6 +205,9 @@ fn p40_the_review_names_what_a_take_does_and_what_is_risky_about_it() {
     };
     assert_eq!(change("old/only.txt").as_deref(), Some("deleted"));
     assert_eq!(change("link").as_deref(), Some("modified"));
+    let selected = repo.json(&["diff", "draft", "--", "link"], 0);
+    let expected = serde_json::json!([{ "path": "link", "change": "modified" }]);
+    assert_eq!(selected, expected);
 
     let out = repo.teddy(&["execute", "-y"]);
     for line in [
