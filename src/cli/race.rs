@@ -5,7 +5,7 @@ pub(super) mod lane;
 use super::app::App;
 use super::begin::begin_session_or_hand_to;
 use super::exit::{self, ExitStatus};
-use super::failure::{InvalidArgument, Malformed};
+use super::failure::InvalidArgument;
 use super::request::RequestFlags;
 use super::{complete, execute, gc, number};
 use crate::host::env;
@@ -92,8 +92,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         let hint = "`teddy race '<message>' --with <models>` gives it";
         return Err(InvalidArgument::error(reason, hint));
     };
-    if let Some(empty) = args.with.iter().find(|model| model.trim().is_empty()) {
-        return Err(Malformed(empty.clone()).into());
+    if args.with.iter().any(|model| model.trim().is_empty()) {
+        let reason = "`--with` has an empty name";
+        let hint = "`--with sonnet,gpt` names models, separated by commas";
+        return Err(InvalidArgument::error(reason, hint));
     }
 
     if let Some(lanes) = args.pick {

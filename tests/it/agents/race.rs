@@ -228,6 +228,8 @@ fn a_model_that_is_none_is_said_before_anything_is_made() {
     repo.done(&["new", "demo"]);
     repo.teddy(&["race", "x", "--with", "one,nonsense"])
         .check(1, &["`nonsense` is not a known model"]);
+    repo.teddy(&["race", "x", "--with", "one,,two"])
+        .check(2, &["error: `--with` has an empty name"]);
     assert_eq!(
         repo.git(&["for-each-ref", "refs/teddy/sessions", "--format=%(refname)"]),
         "refs/teddy/sessions/demo"
