@@ -11,7 +11,7 @@ use crate::query::history::{self, LatestLanding, REWRITTEN, SessionStatus};
 use crate::session::meta::NotCaptured;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
-use crate::ui::drift::lines;
+use crate::ui::drift;
 use crate::ui::overlap::status_lines;
 use crate::ui::style::{self, StyledLine, Tone, shortened};
 use crate::ui::terminal::stdout_width;
@@ -26,10 +26,6 @@ use crate::workspace::changed::Changed;
 pub(super) struct Args {}
 
 const MAX_LEFT_OUT: usize = 10;
-
-/// Begin the line about another process.
-const AT_WORK: &str = "At work: ";
-const STOPPED: &str = "In progress: ";
 
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<()> {
     show(app, &app.project_for_reading()?)
@@ -70,7 +66,7 @@ pub(super) fn show(app: &App, project: &Project) -> anyhow::Result<()> {
         }
     }
     let dir = app.dir_in(project)?;
-    lines.extend(toned(&text(&status, turn, &dir)));
+    lines.extend(state_lines(&status, turn, &dir));
     if let Some(width) = width {
         lines = style::wrap_all(lines, width);
     }
@@ -128,107 +124,60 @@ fn heading(project: &Project, session: &str, turn: u64) -> StyledLine {
     }
 }
 
-/// Colors the state: what waits, what changed, what was left out.
-fn toned(text: &str) -> Vec<StyledLine> {
-    let mut detail_tone = Tone::Plain;
-    let tone = |line: &str| {
-        if line.starts_with("  ") {
-            return detail_tone;
-        }
-        detail_tone = match () {
-            () if is_list_of_changes(line) => Tone::Removed,
-            () if line.starts_with("In no snapshot") => Tone::Faint,
-            () => Tone::Plain,
-        };
-        match () {
-            () if line.starts_with("A plan is waiting") => Tone::Added,
-            () if line.starts_with("The waiting plan and your edits") => Tone::Warning,
-            () if [AT_WORK, STOPPED]
-                .iter()
-                .any(|state| line.starts_with(state)) =>
-            {
-                Tone::Warning
-            }
-            () if line.starts_with("The model waits") => Tone::Warning,
-            () if line.starts_with("No plan from the model") => Tone::Removed,
-            () => Tone::Plain,
-        }
-    };
-    let mut tone = tone;
-    text.lines()
-        .map(|line| StyledLine::of(tone(line), line))
-        .collect()
-}
-
-fn is_list_of_changes(line: &str) -> bool {
-    ["changed since:", "changed since HEAD:"]
-        .iter()
-        .any(|end| line.ends_with(end))
-}
-
-fn text(status: &SessionStatus, turn: u64, dir: &Path) -> String {
-    let mut text = status
-        .at_work
-        .as_ref()
-        .map_or_else(String::new, |holder| format!("{}\n", at_work(holder)));
-    let is_running = status.at_work.as_ref().is_some_and(is_running);
+fn state_lines(status: &SessionStatus, turn: u64, dir: &Path) -> Vec<StyledLine> {
+    let mut lines = Vec::new();
+    let mut add = |tone: Tone, text: &str| lines.push(StyledLine::of(tone, text));
+    if let Some(holder) = &status.at_work {
+        add(Tone::Warning, &at_work(holder));
+    }
+    let next = turn + 1;
     match &status.draft {
         // It is not waiting while it runs.
-        Some(_) if is_running => {}
-        Some(draft) if draft.title.is_empty() => text.push_str(&format!(
-            "An answer that is not a plan is waiting for turn {}\n",
-            turn + 1
-        )),
-        Some(draft) => text.push_str(&format!(
-            "A plan is waiting for turn {}: {} ({})\n",
-            turn + 1,
-            sanitize_line(&draft.title),
-            counted(draft.actions, "action")
-        )),
-        None => text.push_str(&format!("Ready for turn {}\n", turn + 1)),
+        Some(_) if status.at_work.as_ref().is_some_and(is_running) => {}
+        Some(draft) if draft.title.is_empty() => {
+            let text = format!("An answer that is not a plan is waiting for turn {next}");
+            add(Tone::Plain, &text);
+        }
+        Some(draft) => {
+            let title = sanitize_line(&draft.title);
+            let actions = counted(draft.actions, "action");
+            let text = format!("A plan is waiting for turn {next}: {title} ({actions})");
+            add(Tone::Added, &text);
+        }
+        None => add(Tone::Plain, &format!("Ready for turn {next}")),
     }
 
-    for line in status.overlap.iter().flat_map(status_lines) {
-        text.push_str(&format!("{line}\n"));
-    }
-
+    lines.extend(status.overlap.iter().flat_map(status_lines));
+    let mut add = |tone: Tone, text: &str| lines.push(StyledLine::of(tone, text));
     if let Some(message) = &status.message {
-        text.push_str(&format!(
-            "Your message is waiting: {}\n",
-            sanitize_line(message.trim().lines().next().unwrap_or_default())
-        ));
+        let first = message.trim().lines().next().unwrap_or_default();
+        let text = format!("Your message is waiting: {}", sanitize_line(first));
+        add(Tone::Plain, &text);
     }
-
     if let Some(question) = &status.question {
-        text.push_str("The model waits for your answer:\n");
-        text.push_str(&indented(question));
+        add(Tone::Warning, "The model waits for your answer:");
+        indented(question).for_each(|line| add(Tone::Plain, &line));
     }
-
     if let Some(conclusion) = &status.conclusion {
-        text.push_str("The work is done, says the model:\n");
-        text.push_str(&indented(conclusion));
+        add(Tone::Plain, "The work is done, says the model:");
+        indented(conclusion).for_each(|line| add(Tone::Plain, &line));
     }
-
     if let Some(failure) = &status.failure {
-        text.push_str(&format!(
-            "No plan from the model: {}\n",
-            sanitize_line(failure)
-        ));
+        let text = format!("No plan from the model: {}", sanitize_line(failure));
+        add(Tone::Removed, &text);
     }
-
     if let Some(landed) = &status.landed {
-        text.push_str(&landing(landed));
+        add(Tone::Plain, &landing(landed));
     }
-
     if let Some(why) = &status.workspace.unknown {
-        text.push_str(&format!(
-            "Your files cannot be compared: {}\n",
-            sanitize_line(why)
-        ));
-        return text;
+        let text = format!("Your files cannot be compared: {}", sanitize_line(why));
+        add(Tone::Plain, &text);
+        return lines;
     }
 
-    text + &files(&status.workspace, turn, dir) + &left_out(&status.workspace.not_captured)
+    lines.extend(files(&status.workspace, turn, dir));
+    lines.extend(left_out(&status.workspace.not_captured));
+    lines
 }
 
 /// Returns what another process does in the session, as a line.
@@ -237,11 +186,11 @@ pub(super) fn at_work(holder: &LockHolder) -> String {
         process, seconds, ..
     } = holder;
     let state = match holder.stopped {
-        true => STOPPED,
-        false => AT_WORK,
+        true => "In progress",
+        false => "At work",
     };
     let activity = describe_activity(holder);
-    format!("{state}{activity} (process {process}, {seconds} s)")
+    format!("{state}: {activity} (process {process}, {seconds} s)")
 }
 
 /// Describes the newest landing.
@@ -270,63 +219,59 @@ fn landing(landed: &LatestLanding) -> String {
     };
 
     match landed.waiting.as_slice() {
-        [] => text + "\n",
-        waiting => format!("{text}; not yet: {}\n", turns(waiting)),
+        [] => text,
+        waiting => format!("{text}; not yet: {}", turns(waiting)),
     }
 }
 
-fn files(workspace: &Changed, turn: u64, dir: &Path) -> String {
+fn files(workspace: &Changed, turn: u64, dir: &Path) -> Vec<StyledLine> {
     let Changed { changed, drift, .. } = workspace;
-    let mut text: String = lines(drift, turn, dir)
-        .iter()
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let drifted = drift::lines(drift, turn, dir).into_iter();
+    let mut lines: Vec<StyledLine> = drifted.map(|line| StyledLine::plain(&line)).collect();
     let is_told = |path: &String| drift.missing.iter().any(|missing| missing.path == *path);
     let open: Vec<&String> = changed.iter().filter(|path| !is_told(path)).collect();
 
     if changed.is_empty() && drift.is_as_left() {
-        text.push_str(match workspace.is_since_head {
-            true => "No file changed since HEAD\n",
-            false => "Your files are as the newest turn left them\n",
-        });
+        lines.push(StyledLine::plain(match workspace.is_since_head {
+            true => "No file changed since HEAD",
+            false => "Your files are as the newest turn left them",
+        }));
     } else if !open.is_empty() {
         // The edits can be older than the session.
         let since = match workspace.is_since_head {
             true => "changed since HEAD",
             false => "changed since",
         };
-        text.push_str(&format!("{} {since}:\n", counted(open.len(), "file")));
-        open.iter()
-            .for_each(|path| text.push_str(&format!("  {}\n", sanitize_line(path))));
+        let heading = format!("{} {since}:", counted(open.len(), "file"));
+        lines.push(StyledLine::plain(&heading));
+        let path = |path: &&String| format!("  {}", sanitize_line(path));
+        lines.extend(open.iter().map(|it| StyledLine::of(Tone::Removed, &path(it))));
     }
 
-    text
+    lines
 }
 
 /// Lists the files that are in no snapshot.
-fn left_out(files: &[NotCaptured]) -> String {
+fn left_out(files: &[NotCaptured]) -> Vec<StyledLine> {
     if files.is_empty() {
-        return String::new();
+        return Vec::new();
     }
 
-    let mut text = "In no snapshot, left as they are:\n".to_owned();
+    let mut lines = vec![StyledLine::plain("In no snapshot, left as they are:")];
+    let mut add = |text: &str| lines.push(StyledLine::of(Tone::Faint, text));
     for file in files.iter().take(MAX_LEFT_OUT) {
         let (path, why) = (sanitize_line(&file.path), sanitize_line(&file.reason));
-        text.push_str(&format!("  {path}: {why}\n"));
+        add(&format!("  {path}: {why}"));
     }
-
     let more = files.len().saturating_sub(MAX_LEFT_OUT);
     if more > 0 {
-        text.push_str(&format!("  ... and {more} more; `--json` lists them all\n"));
+        add(&format!("  ... and {more} more; `--json` lists them all"));
     }
-
-    text
+    lines
 }
 
 /// Indents a text of the model by two spaces.
-fn indented(text: &str) -> String {
-    text.trim_end()
-        .lines()
-        .map(|line| format!("  {}", sanitize_line(line)).trim_end().to_owned() + "\n")
-        .collect()
+fn indented(text: &str) -> impl Iterator<Item = String> {
+    let lines = text.trim_end().lines();
+    lines.map(|line| format!("  {}", sanitize_line(line)).trim_end().to_owned())
 }

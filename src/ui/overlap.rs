@@ -3,19 +3,22 @@
 use crate::query::history::{NotCompared, PlanOverlap};
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
+use crate::ui::style::{StyledLine, Tone};
 use crate::workflow::overlap::{MAX_PLANS, Overlaps};
 
 const MAX_PATHS: usize = 3;
 
 /// Lines of `status`.
-pub fn status_lines(overlap: &PlanOverlap) -> Vec<String> {
+pub fn status_lines(overlap: &PlanOverlap) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     if !overlap.paths.is_empty() {
-        lines.push(sentence("the waiting plan", "your edits", &overlap.paths));
+        let text = sentence("the waiting plan", "your edits", &overlap.paths);
+        lines.push(StyledLine::of(Tone::Warning, &text));
     }
 
     let skipped = overlap.not_compared.iter();
-    lines.extend(skipped.map(|skipped| format!("Not compared with your edits: {}", why(skipped))));
+    let skipped = skipped.map(|it| format!("Not compared with your edits: {}", why(it)));
+    lines.extend(skipped.map(|text| StyledLine::plain(&text)));
     lines
 }
 
@@ -124,8 +127,9 @@ mod tests {
             "The waiting plan and your edits conflict in a, b, c and 1 other file",
             "Not compared with your edits: big\\u{202e}.txt (larger than 1.0 MiB)",
         ];
-        assert_eq!(status_lines(&one), expected);
-        assert_eq!(status_lines(&PlanOverlap::default()), [""; 0]);
+        let lines: Vec<String> = status_lines(&one).iter().map(StyledLine::text).collect();
+        assert_eq!(lines, expected);
+        assert_eq!(status_lines(&PlanOverlap::default()), []);
     }
 
     #[test]

@@ -46,7 +46,7 @@ fn status_text(repo: &TestRepo, session: &str) -> String {
     let reply = call.call(|project, _, out| {
         let overlap = overlap_in_use(project);
         for line in overlap.iter().flat_map(status_lines) {
-            writeln!(out, "{line}")?;
+            writeln!(out, "{}", line.text())?;
         }
         Ok(true)
     });
