@@ -218,45 +218,26 @@ fn row_line(
     is_last: bool,
 ) -> StyledLine {
     let cursor = StyledLine::of(Tone::Accent, if selected { "›" } else { " " });
-    match row {
-        ChecklistRow::Memos => cursor.with(Tone::Strong, "Memos").cut(width),
-        ChecklistRow::Actions => cursor.with(Tone::Strong, "Action Plan").cut(width),
+    let (on, has_problem, label, marks, branches) = match row {
+        ChecklistRow::Memos => return cursor.with(Tone::Strong, "Memos").cut(width),
+        ChecklistRow::Actions => return cursor.with(Tone::Strong, "Action Plan").cut(width),
         ChecklistRow::Item(index) => {
             let item = &list.items[index];
-            let start = cursor
-                .with(Tone::Faint, if is_last { "└─" } else { "├─" })
-                .append(switch_box(item.on, item.problem.is_some()));
-            fit_row(
-                start,
-                item_label(&item.label, item.on),
-                item_marks(item),
-                width,
-            )
+            let has_problem = item.problem.is_some();
+            (item.on, has_problem, &item.label, item_marks(item), ["├─", "└─"])
         }
         ChecklistRow::Pair(index, pair) => {
             let pair = &list.items[index].pairs[pair];
-            let start = cursor
-                .with(
-                    Tone::Faint,
-                    if is_last {
-                        "│  └─"
-                    } else {
-                        "│  ├─"
-                    },
-                )
-                .append(switch_box(pair.on, pair.problem.is_some()));
-            let mark = StyledLine::of(
-                Tone::Removed,
-                if pair.problem.is_some() && pair.on {
-                    " ✗"
-                } else {
-                    ""
-                },
-            );
-
-            fit_row(start, item_label(&pair.label, pair.on), mark, width)
+            let has_problem = pair.problem.is_some();
+            let mark = if has_problem && pair.on { " ✗" } else { "" };
+            let mark = StyledLine::of(Tone::Removed, mark);
+            (pair.on, has_problem, &pair.label, mark, ["│  ├─", "│  └─"])
         }
-    }
+    };
+    let start = cursor
+        .with(Tone::Faint, branches[usize::from(is_last)])
+        .append(switch_box(on, has_problem));
+    fit_row(start, item_label(label, on), marks, width)
 }
 
 fn switch_box(on: bool, problem: bool) -> StyledLine {
