@@ -226,26 +226,21 @@ impl<'a> Actions<'a> {
     /// Previews a restore or an undo, asks, and runs it.
     fn run_with_preview(&self, args: &[&str], question: &str) -> anyhow::Result<String> {
         let preview = self.run(&[args, &["-n"]].concat())?;
-        let option = if preview == exit::OVERLAP {
+        let options: &[&str] = if preview == exit::OVERLAP {
             match self.choose(OVERLAP_QUESTION, &OVERLAP_KEYS)? {
-                'y' => "--ours",
-                't' => "--theirs",
-                'm' => "--markers",
-                'e' => "--exact",
+                'y' => &["--ours"],
+                't' => &["--theirs"],
+                'm' => &["--markers"],
+                // The user has just confirmed the loss.
+                'e' => &["--exact", "-y"],
                 _ => return Ok(NOTHING_CHANGED.to_owned()),
             }
         } else if self.is_wanted(question)? {
-            ""
+            &[]
         } else {
             return Ok(NOTHING_CHANGED.to_owned());
         };
 
-        let options: &[&str] = match option {
-            "" => &[],
-            // The user has just confirmed the loss.
-            "--exact" => &["--exact", "-y"],
-            other => &[other],
-        };
         let code = self.run(&[args, options].concat())?;
         Ok(describe_outcome(code, &args.join(" ")))
     }

@@ -28,10 +28,6 @@ pub(super) struct Request {
     pub(super) files: Vec<String>,
 }
 
-/// A word that is neither the message nor a file.
-#[derive(Debug, PartialEq, Eq)]
-struct StrayWord(String);
-
 impl RequestFlags {
     /// Classifies arguments, and reads the message from stdin if requested.
     pub(super) fn read(
@@ -43,7 +39,7 @@ impl RequestFlags {
         // A `?` is a pattern in a context list but also ends a question: `why?`.
         let is_there = |word: &str| word.contains('*') || is_resource(app, project, word);
         let mut request = sort(args, self.message.is_some(), &is_there)
-            .map_err(|stray_word| unquoted(app, stray_word))?;
+            .map_err(|word| unquoted(app, &word))?;
         if let Some(word) = request.message.as_deref()
             && looks_like_file(word)
         {
@@ -99,12 +95,13 @@ pub(super) fn add_files(
     Ok(())
 }
 
-/// Classifies words: the message unless given by an option, then files. A word that names a file is never the message.
+/// Classifies words: the message unless given by an option, then files. A word that names a file is
+/// never the message. The error is a word that is neither.
 fn sort(
     args: Vec<String>,
     mut has_message: bool,
     is_there: &dyn Fn(&str) -> bool,
-) -> Result<Request, StrayWord> {
+) -> Result<Request, String> {
     let mut request = Request::default();
     for word in args {
         if is_there(&word) && !word.contains(char::is_whitespace) {
@@ -113,7 +110,7 @@ fn sort(
             has_message = true;
             request.message = Some(word);
         } else {
-            return Err(StrayWord(word));
+            return Err(word);
         }
     }
 
@@ -161,13 +158,13 @@ fn mistyped_file(app: &App, word: &str) -> anyhow::Error {
 }
 
 /// Returns the error for an extra word, probably from an unquoted message.
-fn unquoted(app: &App, StrayWord(word): StrayWord) -> anyhow::Error {
+fn unquoted(app: &App, word: &str) -> anyhow::Error {
     let quotes = "a message of several words needs quotes, as in `\"add a form\"`";
-    let hint = match source::near(app, &word) {
+    let hint = match source::near(app, word) {
         Some(near) => format!("did you mean `{near}`? Otherwise, {quotes}"),
         None => quotes.to_owned(),
     };
-    InvalidArgument::error(format!("there is no file `{}`", sanitize_line(&word)), hint)
+    InvalidArgument::error(format!("there is no file `{}`", sanitize_line(word)), hint)
 }
 
 fn not_there(app: &App, file: &str) -> anyhow::Error {
@@ -191,7 +188,7 @@ mod tests {
             Ok(Request { message, files }) => {
                 format!("{}|{}", message.unwrap_or_default(), files.join(" "))
             }
-            Err(StrayWord(word)) => format!("stray {word}"),
+            Err(word) => format!("stray {word}"),
         };
         assert_eq!(parsed, expected, "{line:?}");
     }
