@@ -275,18 +275,17 @@ pub(super) fn sessions(project: &Project, current: &str) -> anyhow::Result<Offer
 /// Returns the sessions, including those of remotes.
 pub(super) fn all_sessions(project: &Project, current: &str) -> anyhow::Result<Offers> {
     let remote = project.store().remote_sessions(None)?.into_iter();
-    let remote = remote.map(|(name, _)| (name.to_string(), String::new()));
-    Ok(sessions(project, current)?
-        .into_iter()
-        .chain(remote)
-        .collect())
+    let remote = undescribed(remote.map(|(name, _)| name.to_string()));
+    Ok([sessions(project, current)?, remote].concat())
+}
+
+fn undescribed(names: impl Iterator<Item = String>) -> Offers {
+    names.map(|name| (name, String::new())).collect()
 }
 
 pub(super) fn remotes(project: &Project, _current: &str) -> anyhow::Result<Offers> {
     let names = remote::names(&project.repository).into_iter();
-    Ok(names
-        .map(|name| (name.to_string(), String::new()))
-        .collect())
+    Ok(undescribed(names.map(|name| name.to_string())))
 }
 
 /// Returns the turns as [`numbers`] does, and for a nonempty word also the sessions whose turns it
@@ -313,10 +312,7 @@ pub(super) fn turns_of_others(project: &Project, current: &str) -> anyhow::Resul
 /// Returns the turns of the session in use, and all sessions.
 pub(super) fn turns_and_sessions(project: &Project, current: &str) -> anyhow::Result<Offers> {
     let turns = numbers(project, current).unwrap_or_default();
-    Ok(turns
-        .into_iter()
-        .chain(all_sessions(project, current)?)
-        .collect())
+    Ok([turns, all_sessions(project, current)?].concat())
 }
 
 fn before_a_colon(sessions: Offers) -> Offers {
@@ -364,18 +360,14 @@ fn artifacts_of(project: &Project, turn: &str) -> anyhow::Result<Offers> {
         .store()
         .turn_or_draft(&project.session_of(turn)?, turn)?;
     let leaves = project.repository.leaves(turn.tree)?.into_iter();
-    Ok(leaves
-        .filter_map(|leaf| String::from_utf8(leaf.path).ok())
-        .map(|name| (name, String::new()))
-        .collect())
+    let names = leaves.filter_map(|leaf| String::from_utf8(leaf.path).ok());
+    Ok(undescribed(names))
 }
 
 /// Returns the turns, and the files of the newest one.
 pub(super) fn turns_and_artifacts(project: &Project, current: &str) -> anyhow::Result<Offers> {
-    Ok(turns_and_draft(project, current)?
-        .into_iter()
-        .chain(artifacts_of(project, "@").unwrap_or_default())
-        .collect())
+    let artifacts = artifacts_of(project, "@").unwrap_or_default();
+    Ok([turns_and_draft(project, current)?, artifacts].concat())
 }
 
 pub(super) fn agents(project: &Project, _current: &str) -> anyhow::Result<Offers> {
@@ -396,10 +388,8 @@ pub(super) fn models(project: &Project, _current: &str) -> anyhow::Result<Offers
 }
 
 pub(super) fn pipelines(project: &Project, _current: &str) -> anyhow::Result<Offers> {
-    Ok(known_pipelines::list_pipelines(project)
-        .into_iter()
-        .map(|name| (name, String::new()))
-        .collect())
+    let names = known_pipelines::list_pipelines(project);
+    Ok(undescribed(names.into_iter()))
 }
 
 /// Returns the changes, including archived ones.
