@@ -243,7 +243,7 @@ pub fn error_report(error: &anyhow::Error) -> String {
         "error: {error:#}\n{}{}exit code {}\n",
         question.unwrap_or_default(),
         hint.unwrap_or_default(),
-        diagnosis.code.0
+        diagnosis.kind.code().0
     )
 }
 

@@ -372,9 +372,10 @@ impl App {
             let _ = self.print_json(&diagnosis.to_json(&message, partial));
         }
 
-        if diagnosis.code == exit::INTERRUPTED {
+        let code = diagnosis.kind.code();
+        if code == exit::INTERRUPTED {
             eprint(&message);
-            return diagnosis.code;
+            return code;
         }
 
         eprint(&format!("error: {message}"));
@@ -386,7 +387,7 @@ impl App {
             eprint(&format!("hint: {hint}"));
         }
 
-        diagnosis.code
+        code
     }
 }
 

@@ -1,4 +1,4 @@
-//! Classifies errors: kind, hint, exit code.
+//! Classifies errors: kind and hint. The kind determines the exit code.
 
 use std::error::Error;
 use std::path::Path;
@@ -6,7 +6,6 @@ use std::path::Path;
 use clap::error::ErrorKind;
 use serde_json::{Value, json};
 
-use super::exit::{self, ExitStatus};
 use super::kind::FailureKind;
 use crate::change::id::IdError;
 use crate::change::store::ChangeError;
@@ -100,33 +99,21 @@ const WAIT: &str = "try again once it has ended; `TEDDY_LOCK_TIMEOUT=<seconds>` 
 pub(super) struct Diagnosis {
     pub kind: FailureKind,
     pub hint: Option<String>,
-    pub code: ExitStatus,
 }
 
 impl Diagnosis {
-    /// Returns a classification with exit code 1.
     pub(super) fn of(kind: FailureKind, hint: Option<String>) -> Diagnosis {
-        Diagnosis {
-            kind,
-            hint,
-            code: exit::FAILED,
-        }
+        Diagnosis { kind, hint }
     }
 
     /// Returns the classification of an invalid command line.
     pub(super) fn usage(hint: Option<String>) -> Diagnosis {
-        Diagnosis {
-            code: exit::USAGE,
-            ..Diagnosis::of(FailureKind::Usage, hint)
-        }
+        Diagnosis::of(FailureKind::Usage, hint)
     }
 
     /// Returns the classification of an interrupt by the user.
     pub(super) fn interrupted() -> Diagnosis {
-        Diagnosis {
-            code: exit::INTERRUPTED,
-            ..Diagnosis::of(FailureKind::Interrupted, None)
-        }
+        Diagnosis::of(FailureKind::Interrupted, None)
     }
 
     /// Returns the object `error` for programs, merged into the output.
@@ -139,7 +126,7 @@ impl Diagnosis {
             "kind": self.kind,
             "message": message,
             "hint": self.hint,
-            "exit_code": self.code.0,
+            "exit_code": self.kind.code().0,
         });
         value
     }
@@ -193,10 +180,8 @@ fn usage(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     }
 
     if cause.is::<ProgramNotFound>() {
-        return Some(Diagnosis {
-            code: exit::NO_PROGRAM,
-            ..Diagnosis::of(FailureKind::ProgramNotFound, Some(PROGRAMS.to_owned()))
-        });
+        let hint = Some(PROGRAMS.to_owned());
+        return Some(Diagnosis::of(FailureKind::ProgramNotFound, hint));
     }
 
     if cause.is::<EmptyPath>() {
@@ -225,24 +210,16 @@ fn waits(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
             }
             None => WAIT.to_owned(),
         };
-        return Some(Diagnosis {
-            code: exit::BUSY,
-            ..Diagnosis::of(FailureKind::Busy, Some(hint))
-        });
+        return Some(Diagnosis::of(FailureKind::Busy, Some(hint)));
     }
 
     if let Some(LockError::Interrupted) = cause.downcast_ref() {
         return Some(Diagnosis::interrupted());
     }
 
-    if cause.is::<Unanswered>() {
-        return Some(Diagnosis {
-            code: exit::WAITS,
-            ..Diagnosis::of(FailureKind::Unanswered, Some(ANSWER.to_owned()))
-        });
-    }
-
-    let (kind, hint) = if cause.is::<Unapproved>() {
+    let (kind, hint) = if cause.is::<Unanswered>() {
+        (FailureKind::Unanswered, ANSWER.to_owned())
+    } else if cause.is::<Unapproved>() {
         (FailureKind::Unapproved, "`-y` approves it".to_owned())
     } else if let Some(NobodyToAsk { hint, .. }) = cause.downcast_ref() {
         (FailureKind::NobodyToAsk, hint.clone())
@@ -277,10 +254,7 @@ fn session(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         (FailureKind::ForeignPlan, hint)
     } else if cause.is::<NotAPlan>() {
         let hint = "`--from` takes a file with a model's answer; `teddy execute` runs the plan that is waiting";
-        return Some(Diagnosis {
-            code: exit::REJECTED,
-            ..Diagnosis::of(FailureKind::NotAPlan, Some(hint.to_owned()))
-        });
+        (FailureKind::NotAPlan, hint.to_owned())
     } else {
         match cause.downcast_ref()? {
             StoreError::NoSession {

@@ -1,5 +1,7 @@
 //! Error kinds for programs, listed in `docs/cli.md`.
 
+use super::exit::{self, ExitStatus};
+
 /// Kind of an error. Programs rely on the names; the document explains each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(test, derive(clap::ValueEnum))]
@@ -59,6 +61,20 @@ pub(super) enum FailureKind {
     ChangeNotComplete,
     Invalid,
     OpenTasks,
+}
+
+impl FailureKind {
+    pub(super) fn code(self) -> ExitStatus {
+        match self {
+            FailureKind::Usage => exit::USAGE,
+            FailureKind::Interrupted => exit::INTERRUPTED,
+            FailureKind::Busy => exit::BUSY,
+            FailureKind::Unanswered => exit::WAITS,
+            FailureKind::NotAPlan => exit::REJECTED,
+            FailureKind::ProgramNotFound => exit::NO_PROGRAM,
+            _ => exit::FAILED,
+        }
+    }
 }
 
 #[cfg(test)]
