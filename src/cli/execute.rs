@@ -85,19 +85,6 @@ fn comment(argument: &str) -> Result<CommentRequest, String> {
     })
 }
 
-impl Args {
-    /// Returns the arguments for reviewing the waiting plan.
-    pub(super) fn of_draft() -> Args {
-        Args {
-            plan: None,
-            yes: false,
-            no_replan: false,
-            model: None,
-            comment: Vec::new(),
-        }
-    }
-}
-
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut project = app.project()?;
     let plan_path = args.plan.as_deref();

@@ -7,7 +7,7 @@ use super::begin::begin_session_or_hand_to;
 use super::exit::{self, ExitStatus};
 use super::failure::InvalidArgument;
 use super::request::RequestFlags;
-use super::{complete, execute, gc, number};
+use super::{complete, gc, number, run_nested};
 use crate::host::env;
 use crate::project::Project;
 use crate::session::meta::Status;
@@ -218,7 +218,7 @@ fn show(app: &App, finished: &FinishedRace) -> anyhow::Result<()> {
 
 /// Lets the user choose a lane at a terminal. Returns the exit code of what follows.
 fn choose(
-    app: &mut App,
+    app: &App,
     mut project: Project,
     options: &RaceOptions,
     finished: &FinishedRace,
@@ -351,14 +351,16 @@ fn pick(
 
 /// Reviews the plan of a session, and offers to drop the other lanes if it was executed.
 fn review(
-    app: &mut App,
+    app: &App,
     project: Project,
     finished: &FinishedRace,
     name: &SessionName,
 ) -> anyhow::Result<ExitStatus> {
     app.note(&format!("Session {name} is in use now."));
     drop(project);
-    let code = execute::run(execute::Args::of_draft(), app)?;
+    // `-s` of this call names the session that the race started from.
+    let args = ["--session", name.as_str(), "execute"];
+    let code = run_nested(app, args.map(str::to_owned).to_vec())?;
     drop_others(app, finished, name)?;
     Ok(code)
 }

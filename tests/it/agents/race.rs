@@ -430,11 +430,9 @@ fn who_stops_a_race_keeps_what_is_done_and_leaves_no_process() {
 fn at_a_terminal_one_is_chosen_reviewed_and_the_others_are_dropped() {
     let repo = project();
     repo.done(&["new", "demo"]);
-    let mut screen = Screen::open(
-        &repo,
-        (100, 40),
-        &["race", "x", "a.txt", "--with", "one,two"],
-    );
+    // Bug: with `-s`, the plan of that session was reviewed.
+    let race = ["-s", "demo", "race", "x", "a.txt", "--with", "one,two"];
+    let mut screen = Screen::open(&repo, (100, 40), &race);
     screen.wait_for("Review the plan of which model?");
     screen.press("2");
     screen.wait_for("Session demo-two is in use now");
