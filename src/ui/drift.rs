@@ -51,29 +51,24 @@ pub fn sentences(drift: &Drift, tip: u64) -> Vec<String> {
 
     sentences.extend(other_turns(drift, tip));
     if let Some(NotBrought { turn, files }) = &drift.not_brought {
-        let files = first_names(
-            files
-                .iter()
-                .map(|file| format!("`{}`", sanitize_line(file))),
-            MAX_NAMED,
-        );
+        let files = quoted_names(files, MAX_NAMED);
         sentences.push(format!(
             "the result of turn {turn} is not in your files ({files}); `teddy restore {turn} --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side"
         ));
     }
 
     if !drift.marked.is_empty() {
-        let files = first_names(
-            drift
-                .marked
-                .iter()
-                .map(|file| format!("`{}`", sanitize_line(file))),
-            MAX_NAMED,
-        );
+        let files = quoted_names(&drift.marked, MAX_NAMED);
         sentences.push(format!("conflict markers are in {files}"));
     }
 
     sentences
+}
+
+/// Names the first of some files.
+pub fn quoted_names(names: &[String], most: usize) -> String {
+    let names = names.iter();
+    first_names(names.map(|name| format!("`{}`", sanitize_line(name))), most)
 }
 
 fn other_turns(drift: &Drift, tip: u64) -> Option<String> {

@@ -277,12 +277,7 @@ fn changed_during_call(model: &str, paths: &[String]) -> String {
 
 /// Names at most three directories.
 fn describe_copy(missing: &[String], editable: &[String]) -> String {
-    let quoted = |names: &[String]| {
-        let names = names
-            .iter()
-            .map(|name| format!("`{}`", sanitize_line(name)));
-        first_names(names, 3)
-    };
+    let quoted = |names: &[String]| drift::quoted_names(names, 3);
     let mut parts = Vec::new();
     if !missing.is_empty() {
         parts.push(format!(
