@@ -65,7 +65,7 @@ impl LoopConsole<'_> {
         match command.act {
             PromptAct::Quit => return Ok(Typed::Leave),
             PromptAct::Help => self.help(),
-            PromptAct::Run(args) => self.run(args, arguments),
+            PromptAct::Run(args) => self.run(project, args, arguments)?,
             PromptAct::Plan if arguments.is_empty() => self.plan(project)?,
             PromptAct::Plan => return Ok(self.message(project, arguments.to_owned())),
             PromptAct::Model if arguments.is_empty() => self.models(project),
@@ -95,17 +95,21 @@ impl LoopConsole<'_> {
     }
 
     /// Runs a command line. An error is reported, and the prompt returns.
-    fn run(&self, args: &[&str], arguments: &str) {
+    fn run(&self, project: &Project, args: &[&str], arguments: &str) -> anyhow::Result<()> {
         let Some(more) = shlex::split(arguments) else {
             self.app.warn("a quote is not closed");
-            return;
+            return Ok(());
         };
 
-        let args = args.iter().map(|word| (*word).to_owned());
+        // The options of this call or another terminal can name another session.
+        let session = project.session()?;
+        let session = ["--session", session.as_str()];
+        let args = session.iter().chain(args).map(|&word| word.to_owned());
         let args = args.chain(more).collect();
         if let Err(error) = super::run_nested(self.app, args) {
             self.app.fail(error);
         }
+        Ok(())
     }
 
     fn plan(&self, project: &Project) -> anyhow::Result<()> {
@@ -113,8 +117,7 @@ impl LoopConsole<'_> {
         for turn in project.store().history(tip) {
             let turn = turn?;
             if turn.text(&project.repository, artifact::PLAN)?.is_some() {
-                self.run(&["show"], &format!("{} plan.md", turn.number()));
-                return Ok(());
+                return self.run(project, &["show"], &format!("{} plan.md", turn.number()));
             }
         }
 

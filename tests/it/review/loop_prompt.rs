@@ -307,13 +307,17 @@ fn the_model_and_the_agent_can_be_chosen() {
 fn a_command_is_not_sent_from_where_none_is_taken() {
     let repo = project();
     repo.reply(&make("b"));
-    let mut screen = Screen::open(&repo, (100, 60), &["start"]);
+    let mut screen = Screen::open(&repo, (100, 60), &["-s", "demo", "start"]);
     ready(&mut screen, "turn 1: what should be done?");
     screen.press("/help\r");
     screen.wait_for("are for the prompt of `teddy resume`");
     screen.settled();
     screen.press("make b\r");
     approve(&mut screen, "Make b");
+    ready(&mut screen, "turn 2: what should be done?");
+    // Bug: with `-s`, a command was for that session.
+    screen.press("/status\r");
+    screen.wait_for("Session make-b, turn 1");
     ready(&mut screen, "turn 2: what should be done?");
     assert_eq!(leave(screen, &repo), ["make b"]);
 }
