@@ -230,7 +230,7 @@ impl<'a> Adding<'a> {
 
         let mut again = Adding::new(repository, self.start, self.users);
         for turn in self.counted.iter().filter(|it| !undone.has(it.number)) {
-            let changes = in_effect.of(turn.workspace)?.into_iter();
+            let changes = in_effect.of(turn.workspace.change())?.into_iter();
             let edits: Edits = changes
                 .filter(|change| paths.contains(&change.path))
                 .map(|change| (change.path, change.new))

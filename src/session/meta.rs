@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::limited::{self, LimitedEntry};
+use super::publication::Delta;
 use crate::git::object::CommitId;
 use crate::git::refs;
 use crate::text::yaml::guard;
@@ -330,6 +331,13 @@ pub struct Workspace {
 impl Workspace {
     pub fn is_whole(&self) -> bool {
         self.synced && self.overlaps.is_empty()
+    }
+
+    pub fn change(&self) -> Delta {
+        Delta {
+            before: self.before,
+            after: self.after,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::artifact::{self, Artifacts, MAX_MODEL_MESSAGE};
 use super::meta::{self, Meta, NextMeta, RestoreCommand, Restored, SCHEMA, Status};
 use super::name::SessionName;
-use super::publication::{Delta, Publication};
+use super::publication::Publication;
 use crate::git::object::{Commit, CommitId, TreeId};
 use crate::git::repository::Repository;
 use crate::text::beginning;
@@ -73,11 +73,7 @@ impl Turn {
         if let (Some(workspace), Some(after)) = (&mut self.meta.workspace, self.workspace)
             && workspace.after != after
         {
-            let recorded = Delta {
-                before: workspace.before,
-                after: workspace.after,
-            };
-            let current = recorded.rewritten(repository, after);
+            let current = workspace.change().rewritten(repository, after);
             (workspace.before, workspace.after) = (current.before, current.after);
             self.rewritten = true;
         }

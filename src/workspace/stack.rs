@@ -144,22 +144,16 @@ impl<'a> Stacks<'a> {
         for id in patches {
             let Delta { before, after } = self.patch(id)?.change;
             for change in changes_between(self.repository, before, after)? {
-                if differing.contains(&change.path) && self.has(&expected, id, &change.path)? {
+                let path = &change.path;
+                if differing.contains(path)
+                    && PathStacks::new(self, path).has(expected.at(path), after)?
+                {
                     return Ok(empty);
                 }
             }
         }
 
         Ok(expected)
-    }
-
-    /// Returns whether a stack has a patch at a path.
-    fn has(&self, stack: &Stack<CommitId>, id: CommitId, path: &[u8]) -> anyhow::Result<bool> {
-        let mut top = stack.at(path);
-        while let Some(patch) = top.filter(|top| *top != id) {
-            top = self.patch(patch)?.base.at(path);
-        }
-        Ok(top.is_some())
     }
 
     pub fn after(&self, turn: &Turn) -> anyhow::Result<Stack<CommitId>> {
@@ -485,50 +479,5 @@ impl<'a> PathStacks<'a> {
     ) -> anyhow::Result<bool> {
         let difference = self.difference(one, other)?;
         Ok(difference.removed.is_empty() && difference.added.is_empty())
-    }
-}
-
-/// The changes of a stack, read lazily and each patch only once.
-pub struct StackChanges<'a> {
-    pub stack: Stack<CommitId>,
-    part: PathStacks<'a>,
-    next: Option<CommitId>,
-    met: HashSet<CommitId>,
-}
-
-impl<'a> StackChanges<'a> {
-    /// Starts at the top of a stack.
-    pub fn of(stacks: &'a Stacks<'a>, stack: Stack<CommitId>) -> StackChanges<'a> {
-        let mut part = PathStacks::new(stacks, b"");
-        StackChanges {
-            next: part.top(&stack),
-            part,
-            stack,
-            met: HashSet::new(),
-        }
-    }
-
-    /// Returns `true` if the stack contains a patch at a path that the patch changed.
-    pub fn has(&mut self, id: CommitId) -> anyhow::Result<bool> {
-        let stacks = self.part.stacks;
-        let Delta { before, after } = stacks.patch(id)?.change;
-        while let Some(next) = self.next
-            && !self.met.contains(&after)
-        {
-            self.met.insert(stacks.patch(next)?.change.after);
-            self.next = self.part.base_of(next)?;
-        }
-        if self.part.split_paths.is_empty() {
-            return Ok(self.met.contains(&after));
-        }
-
-        for change in changes_between(stacks.repository, before, after)? {
-            let mut part = PathStacks::new(stacks, &change.path);
-            let top = part.top(&self.stack);
-            if part.has(top, after)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 }

@@ -306,7 +306,7 @@ pub(super) fn select_turns(
 
     let mut selected = SelectedTurns::default();
     for turn in candidates {
-        let changes = in_effect.of(workspace_of(&turn)?)?;
+        let changes = in_effect.of(workspace_of(&turn)?.change())?;
         if changes.is_empty() {
             if span.as_ref().is_some_and(|(from, to)| from == to) {
                 return Err(LandError::NotInEffect(turn.number()).into());
@@ -315,7 +315,7 @@ pub(super) fn select_turns(
         }
 
         if let Some(in_files) = &in_files
-            && in_files.of(workspace_of(&turn)?)?.len() < changes.len()
+            && in_files.of(workspace_of(&turn)?.change())?.len() < changes.len()
         {
             return Err(LandError::NotInFiles(turn.number()).into());
         }
@@ -360,7 +360,7 @@ fn find_removed(
 
     let (mut in_range, mut found) = (Vec::new(), Vec::new());
     for turn in candidates(project, tip, Some(&(0, tip.number())))? {
-        if in_effect.of(workspace_of(&turn)?)?.is_empty() {
+        if in_effect.of(workspace_of(&turn)?.change())?.is_empty() {
             continue;
         }
         in_range.push(turn.number());

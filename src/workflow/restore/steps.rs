@@ -19,7 +19,8 @@ use crate::text::counted;
 use crate::text::hint::{error_with_hint, with_hint};
 use crate::workflow::user::User;
 use crate::workspace::drift::NO_RECORD;
-use crate::workspace::stack::{StackChanges, Stacks, is_patch};
+use crate::workspace::stack::in_effect::InEffect;
+use crate::workspace::stack::{Stacks, is_patch};
 
 const MAX_NAMED: usize = 4;
 
@@ -326,7 +327,7 @@ struct UndoWalk<'a> {
     on_overlap: OnOverlap,
     at: u64,
     /// Once the turns found so far are reverted.
-    current: StackChanges<'a>,
+    current: InEffect<'a>,
     /// A landing whose hooks changed files shares the step of the turn before it.
     steps: Vec<Vec<Turn>>,
     passed: Vec<PassedOver>,
@@ -342,7 +343,7 @@ impl<'a> UndoWalk<'a> {
             session,
             on_overlap,
             at: session.newest()?.position(),
-            current: StackChanges::of(&session.stacks, current.clone()),
+            current: InEffect::new(&session.stacks, current.clone()),
             steps: vec![Vec::new()],
             passed: Vec::new(),
         })
@@ -363,7 +364,7 @@ impl<'a> UndoWalk<'a> {
         // `--exact` leaves exactly the turns of the target in the files.
         if self.on_overlap == OnOverlap::Exact {
             let current = self.session.target_stack(&turns.turn(self.at)?)?;
-            self.current = StackChanges::of(stacks, current);
+            self.current = InEffect::new(stacks, current);
         }
         Ok(())
     }
@@ -391,14 +392,14 @@ impl<'a> UndoWalk<'a> {
         self.at = newest_applied(turns, at - 1)?.position();
 
         let counts = turn.meta.landed.is_none();
-        match why_passed(stacks, &mut self.current, &turn)? {
+        match why_passed(stacks, &self.current, &turn)? {
             Some(why) => {
                 self.passed.push(PassedOver { turn: at, why });
                 Ok(false)
             }
             None => {
                 let below = self.session.without(&self.current.stack, &turn)?;
-                self.current = StackChanges::of(stacks, below);
+                self.current = InEffect::new(stacks, below);
                 let step = self.steps.last_mut().expect("there is one from the start");
                 step.push(turn);
                 Ok(counts)
@@ -410,14 +411,14 @@ impl<'a> UndoWalk<'a> {
 /// If these patches are applied.
 fn why_passed(
     stacks: &Stacks<'_>,
-    current: &mut StackChanges<'_>,
+    current: &InEffect<'_>,
     turn: &Turn,
 ) -> anyhow::Result<Option<WhyPassedOver>> {
     let why = why_never_there(turn)?;
     if why.is_some() || turn.meta.restored.is_some() {
         return Ok(why);
     }
-    let is_there = current.has(stacks.id(turn)?)?;
+    let is_there = current.has(stacks.patch(stacks.id(turn)?)?.change)?;
     Ok((!is_there).then_some(WhyPassedOver::TakenBack))
 }
 

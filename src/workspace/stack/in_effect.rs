@@ -1,46 +1,50 @@
 //! Turns in effect: neither undone nor restored away.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::rc::Rc;
 
 use super::Stacks;
 use crate::git::diff::TreeChange;
 use crate::git::object::CommitId;
-use crate::session::meta::{RestoreCommand, Workspace};
-use crate::session::publication::Stack;
+use crate::session::meta::RestoreCommand;
+use crate::session::publication::{Delta, Stack};
 use crate::session::turn::Turn;
 use crate::workspace::file_move::changes_between;
 
-/// In effect means: in this stack of turns.
+/// In effect means: in this stack of turns. Reads no more of it than the turns asked for need.
 pub struct InEffect<'a> {
     stacks: &'a Stacks<'a>,
-    stack: Stack<CommitId>,
+    pub stack: Stack<CommitId>,
     /// By path. The empty path is for all if no path is set apart.
-    cache: RefCell<BTreeMap<Vec<u8>, Rc<PathSeries>>>,
+    cache: RefCell<BTreeMap<Vec<u8>, PathSeries>>,
+    /// Whether a patch read so far sets a path apart.
+    is_split: Cell<bool>,
 }
 
 struct PathSeries {
+    next: Option<CommitId>,
     changes: HashSet<CommitId>,
-    /// The same for all paths.
-    is_whole: bool,
 }
 
 impl<'a> InEffect<'a> {
     pub fn new(stacks: &'a Stacks<'a>, stack: Stack<CommitId>) -> InEffect<'a> {
         InEffect {
             stacks,
+            is_split: Cell::new(!stack.apart.is_empty()),
             stack,
             cache: RefCell::default(),
         }
     }
 
     /// What a turn changed, as far as it is in effect.
-    pub fn of(&self, workspace: &Workspace) -> anyhow::Result<Vec<TreeChange>> {
-        let repository = self.stacks.repository;
+    pub fn of(&self, turn: Delta) -> anyhow::Result<Vec<TreeChange>> {
         let mut changes = Vec::new();
-        for change in changes_between(repository, workspace.before, workspace.after)? {
-            if self.at(&change.path)?.changes.contains(&workspace.after) {
+        for change in changes_between(self.stacks.repository, turn.before, turn.after)? {
+            let mut is_there = self.has_at(b"", turn.after)?;
+            if self.is_split.get() {
+                is_there = self.has_at(&change.path, turn.after)?;
+            }
+            if is_there {
                 changes.push(change);
             }
         }
@@ -48,35 +52,33 @@ impl<'a> InEffect<'a> {
         Ok(changes)
     }
 
-    fn at(&self, path: &[u8]) -> anyhow::Result<Rc<PathSeries>> {
-        let root = self.series(b"")?;
-        if root.is_whole {
-            return Ok(root);
+    /// Whether a turn is in effect at a path that it changed.
+    pub fn has(&self, turn: Delta) -> anyhow::Result<bool> {
+        let is_there = self.has_at(b"", turn.after)?;
+        match self.is_split.get() {
+            true => Ok(!self.of(turn)?.is_empty()),
+            false => Ok(is_there),
         }
-        self.series(path)
     }
 
-    fn series(&self, path: &[u8]) -> anyhow::Result<Rc<PathSeries>> {
-        if let Some(cached) = self.cache.borrow().get(path) {
-            return Ok(Rc::clone(cached));
-        }
-
-        let mut series = PathSeries {
+    fn has_at(&self, path: &[u8], change: CommitId) -> anyhow::Result<bool> {
+        let mut cache = self.cache.borrow_mut();
+        let series = cache.entry(path.to_vec()).or_insert_with(|| PathSeries {
+            next: self.stack.at(path),
             changes: HashSet::new(),
-            is_whole: self.stack.apart.is_empty(),
-        };
-        let mut next = self.stack.at(path);
-        while let Some(id) = next {
+        });
+        while let Some(id) = series.next
+            && !series.changes.contains(&change)
+        {
             let patch = self.stacks.patch(id)?;
             series.changes.insert(patch.change.after);
-            series.is_whole &= patch.base.apart.is_empty();
-            next = patch.base.at(path);
+            series.next = patch.base.at(path);
+            if !patch.base.apart.is_empty() {
+                self.is_split.set(true);
+            }
         }
 
-        let series = Rc::new(series);
-        let mut cache = self.cache.borrow_mut();
-        cache.insert(path.to_vec(), Rc::clone(&series));
-        Ok(series)
+        Ok(series.changes.contains(&change))
     }
 }
 

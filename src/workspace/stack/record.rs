@@ -8,7 +8,7 @@ use crate::git::object::{CommitId, NewCommit, TreeId, batch};
 use crate::git::repository::Repository;
 use crate::host::clock;
 use crate::session::meta::Workspace;
-use crate::session::publication::{Delta, Publication, SCHEMA, Stack};
+use crate::session::publication::{Publication, SCHEMA, Stack};
 use crate::session::turn::Turn;
 use crate::workspace::file_move::find_conflict_markers;
 use crate::workspace::stack::{PathStacks, Series};
@@ -125,10 +125,7 @@ pub fn publish_turn_with(
 ) -> anyhow::Result<Written> {
     let stacks = Stacks::new(repository);
     let last = stacks.last()?;
-    let change = (workspace.before != workspace.after).then_some(Delta {
-        before: workspace.before,
-        after: workspace.after,
-    });
+    let change = (workspace.before != workspace.after).then(|| workspace.change());
 
     if let (None, Some((id, _))) = (change, &last) {
         return Ok(Written {
