@@ -17,11 +17,10 @@ use crate::session::draft::Draft;
 use crate::session::meta::{MessageOrigin, ModelUse, Status};
 use crate::session::requests::Requests;
 use crate::session::turn::Turn;
-use crate::workflow::context::input::{Sources, make_input};
+use crate::workflow::context::input::{Sources, write_input};
 use crate::workflow::context::lists::{ContextLists, lists_of_input};
 use crate::workflow::context::message::{ask_for_message, resolve_message, without_keys};
-use crate::workflow::context::{pages, requests};
-use crate::workflow::model::budget::TokenEstimate;
+use crate::workflow::context::requests;
 use crate::workflow::model::pipelines::{PlanSource, plan_source};
 use crate::workflow::model::request::{ModelReply, ask_watching};
 use crate::workflow::model::{agents, choose};
@@ -136,17 +135,15 @@ pub fn plan_turn(
         .draft
         .artifacts
         .insert(artifact::REQUESTS, requests.write());
-    let weight = write_input(
-        &mut session,
-        InputRequest {
-            lists: &lists,
-            recorded: &recorded,
-            requests,
-            depth: options.depth,
-            takes_commands: options.takes_commands,
-        },
-        user,
-    )?;
+    let sources = Sources {
+        tree: recorded.tree,
+        tip: &session.tip,
+        lists: &lists,
+        requests: requests.before(&session.draft.meta),
+        depth: options.depth,
+    };
+    let (project, takes_commands) = (session.project, options.takes_commands);
+    let weight = write_input(project, sources, &mut session.draft, takes_commands, user)?;
 
     let is_kept = source.is_some();
     let reply = match source {
@@ -226,41 +223,6 @@ fn report_files(
     let drift = drift::drift(&checkout, tip, recorded.tree)?;
     report_drift(&drift, tip.number(), user);
     Ok(drift)
-}
-
-struct InputRequest<'a> {
-    lists: &'a ContextLists,
-    recorded: &'a RecordedFiles,
-    requests: Requests,
-    depth: u64,
-    takes_commands: bool,
-}
-
-/// Writes `input.md` into the draft. Returns what it weighs.
-fn write_input(
-    session: &mut OpenSession<'_>,
-    request: InputRequest<'_>,
-    user: &mut dyn User,
-) -> anyhow::Result<TokenEstimate> {
-    let OpenSession {
-        project,
-        tip,
-        draft,
-        ..
-    } = session;
-    let mut pages = pages::pages_of(project, tip, draft)?;
-    let sources = Sources {
-        tree: request.recorded.tree,
-        tip,
-        lists: request.lists,
-        requests: request.requests.before(&draft.meta),
-        depth: request.depth,
-    };
-    let rendered = make_input(project, sources, &mut pages)?;
-    rendered.report_if_large(project, draft, request.takes_commands, user);
-    pages.keep_in(&mut draft.artifacts);
-    draft.artifacts.insert(artifact::INPUT, rendered.text);
-    Ok(rendered.weight)
 }
 
 /// A session whose model has answered.

@@ -17,7 +17,7 @@ use crate::text::near::nearest;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::text::sanitize::sanitize_line;
-use crate::workflow::context::input::{Sources, collect_material, make_input};
+use crate::workflow::context::input::{Sources, collect_material, write_input};
 use crate::workflow::context::lists::{self, add_small_project, lists, lists_of_input};
 use crate::workflow::context::pages;
 use crate::workflow::context::requests::requests;
@@ -65,24 +65,17 @@ pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyho
     )?;
     // The lists are saved with the plan: until then, the user can list other files.
     let lists = lists_of_input(project, tip, &mut draft.clone(), recorded.tree, user)?;
-    let mut pages = pages::pages_of(project, tip, draft)?;
-    let rendered = make_input(
-        project,
-        Sources {
-            tree: recorded.tree,
-            tip,
-            lists: &lists,
-            requests: requests(project, tip, draft)?.before(&draft.meta),
-            depth,
-        },
-        &mut pages,
-    )?;
-    rendered.report_if_large(project, draft, false, user);
-    let text = rendered.text;
+    let sources = Sources {
+        tree: recorded.tree,
+        tip,
+        lists: &lists,
+        requests: requests(project, tip, draft)?.before(&draft.meta),
+        depth,
+    };
+    write_input(project, sources, draft, false, user)?;
+    let text = draft.artifacts.text_or_empty(artifact::INPUT);
     // The input of a waiting plan stays the one that its model received.
     if !draft.is_planned() {
-        pages.keep_in(&mut draft.artifacts);
-        draft.artifacts.insert(artifact::INPUT, text.as_str());
         session.save_draft()?;
     }
 

@@ -19,7 +19,7 @@ use crate::host::threads::join_both;
 use crate::model::token::TokenCache;
 use crate::project::Project;
 use crate::project::teddy_files::{self, is_own_global};
-use crate::session::artifact::{PLAN, REPORT, SYSTEM_PROMPT, USER_PROMPT};
+use crate::session::artifact::{INPUT, PLAN, REPORT, SYSTEM_PROMPT, USER_PROMPT};
 use crate::session::draft::Draft;
 use crate::session::input::{self, InputResource, ListScope, Material, ResourceBody};
 use crate::session::meta::MessageOrigin;
@@ -31,48 +31,21 @@ use crate::text::resource::{Artifact, Resource};
 use crate::text::secret::redact_values;
 use crate::workflow::confine;
 use crate::workflow::context::lists::{self, ContextLists, ListedResource};
-use crate::workflow::context::pages::Pages;
-use crate::workflow::context::requests;
+use crate::workflow::context::{pages, requests};
 use crate::workflow::model::budget::TokenEstimate;
 use crate::workflow::user::{Event, LargeEntry, Notice, User};
 
-pub struct RenderedInput {
-    /// Redacted.
-    pub text: String,
-    pub weight: TokenEstimate,
-    /// The largest entries of the context lists, largest first.
-    largest: Vec<LargeEntry>,
-}
-
-impl RenderedInput {
-    /// Names what fills a request with this input if it exceeds `context.budget`. `takes_commands` if
-    /// the user is at the prompt of a loop.
-    pub fn report_if_large(
-        &self,
-        project: &Project,
-        draft: &Draft,
-        takes_commands: bool,
-        user: &mut dyn User,
-    ) {
-        let texts = [SYSTEM_PROMPT, USER_PROMPT];
-        let size = |name| draft.artifacts.text_or_empty(name).len();
-        let tokens = self.weight.with_texts(texts.into_iter().map(size).sum());
-        if tokens > project.settings.context.budget {
-            user.report(Event::Notice(Notice::LargeInput {
-                tokens,
-                largest: self.largest.clone(),
-                takes_commands,
-            }));
-        }
-    }
-}
-
-pub fn make_input(
+/// Writes `input.md` into the draft, with the pages in it. Names what fills the request if it exceeds
+/// `context.budget`. `takes_commands` if the user is at the prompt of a loop.
+pub fn write_input(
     project: &Project,
     sources: Sources<'_>,
-    pages: &mut Pages,
-) -> anyhow::Result<RenderedInput> {
+    draft: &mut Draft,
+    takes_commands: bool,
+    user: &mut dyn User,
+) -> anyhow::Result<TokenEstimate> {
     let lists = sources.lists;
+    let mut pages = pages::pages_of(project, sources.tip, draft)?;
     let limit = requests::max_requests_size(project);
     let sources = Sources {
         requests: sources.requests.limited_to(limit),
@@ -95,11 +68,21 @@ pub fn make_input(
     let text = redact_values(&input::render(&material), &[])
         .text
         .into_owned();
-    Ok(RenderedInput {
-        weight: TokenEstimate::of_input(&text, bytes, tokens),
-        largest: largest(&material, lists),
-        text,
-    })
+    let weight = TokenEstimate::of_input(&text, bytes, tokens);
+    let texts = [SYSTEM_PROMPT, USER_PROMPT];
+    let size = |name| draft.artifacts.text_or_empty(name).len();
+    let tokens = weight.with_texts(texts.into_iter().map(size).sum());
+    if tokens > project.settings.context.budget {
+        user.report(Event::Notice(Notice::LargeInput {
+            tokens,
+            largest: largest(&material, lists),
+            takes_commands,
+        }));
+    }
+
+    pages.keep_in(&mut draft.artifacts);
+    draft.artifacts.insert(INPUT, text);
+    Ok(weight)
 }
 
 /// Entries that a large input names.
