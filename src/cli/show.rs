@@ -17,6 +17,7 @@ use crate::text::sanitize::sanitize_line;
 use crate::text::{beginning, ranges};
 use crate::ui::style::StyledLine;
 use crate::ui::{markdown, turn_text};
+use crate::workspace::file_move::trees_of;
 
 /// Show a turn: its request, its report and its changes
 ///
@@ -222,10 +223,8 @@ fn turn_lines(
     }
 
     if let Some(workspace) = turn.meta.workspace.as_ref().filter(|_| !args.no_patch) {
-        let tree = |commit| project.repository.commit(commit).map(|commit| commit.tree);
-        let trees = (tree(workspace.before)?, tree(workspace.after)?);
-        let changes =
-            difference::lines(project, trees.0, trees.1, args.view.shown_as(), &|_| true)?;
+        let [before, after] = trees_of(&project.repository, workspace.change())?;
+        let changes = difference::lines(project, before, after, args.view.shown_as(), &|_| true)?;
         if !changes.is_empty() {
             lines.push(StyledLine::default());
             lines.extend(changes);

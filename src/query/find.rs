@@ -9,7 +9,6 @@ use globset::GlobMatcher;
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Serialize;
 
-use crate::git::diff;
 use crate::git::object::leaves::TreeLimit;
 use crate::git::object::{BlobId, CommitId, EntryMode};
 use crate::git::parallel::map_parallel;
@@ -22,6 +21,7 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::counted;
 use crate::text::path::lossy;
+use crate::workspace::file_move::changes_of;
 
 const MAX_BYTES: u64 = 64 << 20;
 const MAX_PATTERN: usize = 16 << 20;
@@ -346,9 +346,7 @@ fn files_of(
     if query.parts.contains(&TurnPart::Code) && turn.workspace.is_some() {
         let read = Turn::read(repository, &turn.session, turn.commit)?;
         if let Some(workspace) = &read.meta.workspace {
-            let before = repository.commit(workspace.before)?.tree;
-            let after = repository.commit(workspace.after)?.tree;
-            for change in diff::changes(repository, before, after)? {
+            for change in changes_of(repository, workspace.change())? {
                 let name = lossy(&change.path);
                 let new = change.new;
                 files.extend(new.and_then(|new| add(name, TurnPart::Code, new.id, new.mode)));

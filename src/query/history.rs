@@ -23,6 +23,7 @@ use crate::session::requests::{MAX_LIST_SIZE, RequestState, Requests, UserReques
 use crate::session::store::SessionTip;
 use crate::session::turn::{Turn, in_next};
 use crate::workspace::changed::{Changed, changed_since};
+use crate::workspace::file_move::trees_of;
 use crate::workspace::landing::{LandingClaims, landed_as, landed_on_remote};
 use crate::workspace::stack::{Stacks, is_patch};
 
@@ -395,11 +396,10 @@ const MAX_MERGED: usize = 20;
 /// Turns that HEAD does not have already, such as from a landing of another session. Oldest first.
 fn not_in_head(repository: &Repository, turns: &[&Turn]) -> anyhow::Result<Vec<u64>> {
     let head = refs::head(repository)?.context("there is no commit yet")?;
-    let tree_of = |commit| Ok::<_, anyhow::Error>(repository.commit(commit)?.tree);
-    let (mut tree, mut numbers) = (tree_of(head)?, Vec::new());
+    let (mut tree, mut numbers) = (repository.commit(head)?.tree, Vec::new());
     for turn in turns {
         let files = turn.meta.workspace.as_ref().context("it has files")?;
-        let [before, after] = [tree_of(files.before)?, tree_of(files.after)?];
+        let [before, after] = trees_of(repository, files.change())?;
         let merged = merge_in_memory(repository, before, tree, after)?;
         if merged == Merged::Clean(tree) {
             continue;

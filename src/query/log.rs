@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::git::diff::{self, TooDifferent};
+use crate::git::diff::TooDifferent;
 use crate::git::history;
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
@@ -18,8 +18,10 @@ use crate::query::chains::chains;
 use crate::query::paths;
 use crate::session::meta::{Landed, ModelUse, Status};
 use crate::session::name::SessionName;
+use crate::session::publication::Delta;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
+use crate::workspace::file_move::changes_of;
 use crate::workspace::landing::LandingClaims;
 use crate::workspace::stack::Stacks;
 use crate::workspace::{drift, snapshot};
@@ -236,7 +238,7 @@ fn row_at(
     budget: &mut FilesBudget,
 ) -> anyhow::Result<LogRow> {
     let files = match &turn.meta.workspace {
-        Some(w) if w.before != w.after => files_between(project, w.before, w.after)?,
+        Some(w) if w.before != w.after => files_of(project, w.change())?,
         _ => Some(Vec::new()),
     };
     let files = files.and_then(|files| budget.take(files));
@@ -280,17 +282,8 @@ pub fn row_without_files(turn: &Turn) -> LogRow {
 }
 
 /// `None` if there are too many.
-fn files_between(
-    project: &Project,
-    before: CommitId,
-    after: CommitId,
-) -> anyhow::Result<Option<Vec<String>>> {
-    let changes = diff::changes(
-        &project.repository,
-        project.repository.commit(before)?.tree,
-        project.repository.commit(after)?.tree,
-    );
-    match changes {
+fn files_of(project: &Project, turn: Delta) -> anyhow::Result<Option<Vec<String>>> {
+    match changes_of(&project.repository, turn) {
         Ok(changes) => Ok(Some(changes.iter().map(|it| lossy(&it.path)).collect())),
         Err(error) if error.is::<TooDifferent>() => Ok(None),
         Err(error) => Err(error),

@@ -13,7 +13,7 @@ use crate::git::repository::Repository;
 use crate::session::meta::Workspace;
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
-use crate::workspace::file_move::changes_between;
+use crate::workspace::file_move::{changes_of, tree_left_by, trees_of, with_paths_of};
 use crate::workspace::stack::Stacks;
 use crate::workspace::stack::in_effect::{InEffect, UndoneTurns};
 
@@ -71,12 +71,12 @@ fn sum_to<'a>(
     let stacks = Stacks::new(repository);
     let mut adding = Adding::new(repository, start.unwrap_or(first), first);
     for (at, (turn, workspace)) in turns.iter().enumerate() {
-        let (before, after) = (tree(workspace.before)?, tree(workspace.after)?);
+        let [before, after] = trees_of(repository, workspace.change())?;
         let next = turns.get(at + 1).map(|(_, next)| tree(next.before));
         let next = next.transpose()?;
         let after = match next.is_none() && last == LastTurn::AsItRan {
             true => after,
-            false => applied_tree(repository, workspace, before, after)?,
+            false => tree_left_by(repository, workspace)?,
         };
         let applied = match next {
             Some(next) => drop_unapplied(repository, before, after, next)?,
@@ -108,26 +108,6 @@ fn sum_to<'a>(
     }
 
     Ok(Some(adding.sum))
-}
-
-/// Without the changes that the turn says were not applied.
-fn applied_tree(
-    repository: &Repository,
-    workspace: &Workspace,
-    before: TreeId,
-    after: TreeId,
-) -> anyhow::Result<TreeId> {
-    if !workspace.synced {
-        return Ok(before);
-    }
-    let mut left = Edits::new();
-    for path in &workspace.overlaps {
-        left.insert(
-            path.clone().into_bytes(),
-            repository.entry(before, path.as_bytes())?,
-        );
-    }
-    diff::tree_with(repository, after, &left)
 }
 
 /// `None` if the turn is no restore that this repository knows everything about, or if it crosses
@@ -222,8 +202,7 @@ impl<'a> Adding<'a> {
         for number in over {
             let crossed = self.counted.iter().filter(|turn| turn.number == *number);
             for turn in crossed {
-                let Workspace { before, after, .. } = turn.workspace;
-                let changes = changes_between(repository, *before, *after)?;
+                let changes = changes_of(repository, turn.workspace.change())?;
                 paths.extend(changes.into_iter().map(|change| change.path));
             }
         }
@@ -242,13 +221,9 @@ impl<'a> Adding<'a> {
             )?;
         }
 
-        let copied = |from: TreeId| -> anyhow::Result<Edits> {
-            let entry = |path: Vec<u8>| Ok((path.clone(), repository.entry(from, &path)?));
-            paths.iter().cloned().map(entry).collect()
-        };
-        let (before, after) = (copied(again.sum.before)?, copied(again.sum.after)?);
-        self.sum.before = diff::tree_with(repository, self.sum.before, &before)?;
-        self.sum.after = diff::tree_with(repository, self.sum.after, &after)?;
+        let copied = |tree, from| with_paths_of(repository, tree, from, paths.iter().cloned());
+        self.sum.before = copied(self.sum.before, again.sum.before)?;
+        self.sum.after = copied(self.sum.after, again.sum.after)?;
         Ok(())
     }
 
@@ -260,14 +235,9 @@ impl<'a> Adding<'a> {
         match merge::merge_trees(repository, before, self.sum.after, after)? {
             Merged::Clean(tree) => self.sum.after = tree,
             Merged::Overlap { paths, theirs, .. } => {
-                let mut edits = Edits::new();
-                for path in paths {
-                    // The turn changed lines that the user edited, so the edit becomes part of the
-                    // state before.
-                    let edited = repository.entry(self.users, &path)?;
-                    edits.insert(path, edited);
-                }
-                self.sum.before = diff::tree_with(repository, self.sum.before, &edits)?;
+                // The turn changed lines that the user edited, so the edit becomes part of the
+                // state before.
+                self.sum.before = with_paths_of(repository, self.sum.before, self.users, paths)?;
                 self.sum.after = theirs;
             }
         }

@@ -469,7 +469,7 @@ fn changes_since(env: &WorktreeEnv<'_, '_>) -> anyhow::Result<String> {
         return Ok(String::new());
     };
     let repository = &env.project.repository;
-    let [before, after] = trees_of(repository, [workspace.before, workspace.after])?;
+    let [before, after] = trees_of(repository, workspace.change())?;
     let now = env.recorded.tree;
     // The user can edit files while the agent works, and before the plan runs.
     let seen = seen_trees(env).unwrap_or_default();

@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::git::diff;
 use crate::git::object::{CommitId, TreeId};
 use crate::project::Project;
 use crate::session::name::SessionName;
@@ -18,6 +17,7 @@ use crate::text::path::lossy;
 use crate::workflow::context::requests::asked_with;
 use crate::workflow::trial::{Trials, cannot_test};
 use crate::workflow::user::{Event, Notice, User};
+use crate::workspace::file_move::changes_of;
 
 /// "Cannot tell", as in `git bisect run`.
 const SKIP: i32 = 125;
@@ -291,8 +291,7 @@ fn culprit(project: &Project, state: &TestedState) -> anyhow::Result<Culprit> {
     let (repository, turn) = (&project.repository, &state.turn);
     let workspace = turn.meta.workspace.as_ref();
     let workspace = workspace.context("a turn that changed files has them recorded")?;
-    let before = repository.commit(workspace.before)?.tree;
-    let changes = diff::changes(repository, before, state.tree)?;
+    let changes = changes_of(repository, workspace.change())?;
     let request = asked_with(project, turn)?;
 
     Ok(Culprit {

@@ -136,7 +136,7 @@ fn plan(
         );
         anyhow::bail!("turn `{name}` changed no file, so there is nothing of it to pick");
     };
-    let [before, after] = trees_of(&project.repository, [workspace.before, workspace.after])?;
+    let [before, after] = trees_of(&project.repository, workspace.change())?;
     let merged = merge_trees(&project.repository, before, now, after)?;
     let to = on_overlap.resolve(&merged);
     let met = match merged {

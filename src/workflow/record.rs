@@ -6,8 +6,6 @@
 pub mod attribution;
 pub mod transcript;
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use anyhow::Context as _;
@@ -22,7 +20,7 @@ use crate::git::repository::Repository;
 use crate::git::{diff, history};
 use crate::project::{NoSession, Project};
 use crate::session::artifact;
-use crate::session::meta::{Recorded, Status, Workspace};
+use crate::session::meta::{Recorded, Status};
 use crate::session::name::SessionName;
 use crate::session::publication::Publication;
 use crate::session::turn::{Turn, in_next};
@@ -39,7 +37,7 @@ use crate::workflow::open_session::EnteredSession;
 use crate::workflow::user::User;
 use crate::workspace::complete::SessionMove;
 use crate::workspace::draft_transfer;
-use crate::workspace::file_move::FileMove;
+use crate::workspace::file_move::{FileMove, tree_left_by, trees_of, with_paths_of};
 use crate::workspace::files_turn::FilesTurn;
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::stack::Stacks;
@@ -403,39 +401,6 @@ fn read_last_state(project: &Project, tip: &Turn) -> anyhow::Result<CommitId> {
     snapshot::commit_of(&project.checkout(), tree, tip)
 }
 
-/// Without the turn's changes if it was not applied, and without the conflicting ones otherwise.
-fn tree_left_by(repository: &Repository, workspace: &Workspace) -> anyhow::Result<TreeId> {
-    let tree = |id: CommitId| Ok::<_, anyhow::Error>(repository.commit(id)?.tree);
-    if !workspace.synced {
-        return tree(workspace.before);
-    }
-
-    let paths = workspace.overlaps.iter();
-    let paths = paths.map(|path| path.as_bytes().to_vec()).collect();
-    tree_without(repository, paths, workspace.before, workspace.after)
-}
-
-fn tree_without(
-    repository: &Repository,
-    paths: Vec<Vec<u8>>,
-    before: CommitId,
-    after: CommitId,
-) -> anyhow::Result<TreeId> {
-    let tree = repository.commit(after)?.tree;
-    if paths.is_empty() {
-        return Ok(tree);
-    }
-
-    // Conflicting paths were not applied and keep their old content.
-    let before = repository.commit(before)?.tree;
-    let mut edits = BTreeMap::new();
-    for path in paths {
-        let entry = repository.entry(before, &path)?;
-        edits.insert(path, entry);
-    }
-    crate::git::diff::tree_with(repository, tree, &edits)
-}
-
 /// HEAD, merged with the last publication.
 fn state_without_session(project: &Project) -> anyhow::Result<TreeId> {
     let repository = &project.repository;
@@ -466,12 +431,15 @@ fn applied_tree(
     id: CommitId,
     publication: &Publication,
 ) -> anyhow::Result<TreeId> {
+    let tree = |id: CommitId| Ok::<_, anyhow::Error>(repository.commit(id)?.tree);
     match publication.change {
         Some(change) if publication.applied => {
-            tree_without(repository, publication.left.clone(), change.before, id)
+            // Conflicting paths were not applied and keep their old content.
+            let (tree, before) = (tree(id)?, tree(change.before)?);
+            with_paths_of(repository, tree, before, publication.left.iter().cloned())
         }
-        Some(change) => Ok(repository.commit(change.before)?.tree),
-        None => Ok(repository.commit(id)?.tree),
+        Some(change) => tree(change.before),
+        None => tree(id),
     }
 }
 
@@ -506,10 +474,10 @@ fn state_since(project: &Project, tip: &Turn, baseline: RecordStart) -> anyhow::
         return snapshot::commit_of(&project.checkout(), newest, tip);
     }
 
-    let tree = |id: CommitId| Ok::<_, anyhow::Error>(repository.commit(id)?.tree);
-    let mut now = tree(baseline.files)?;
+    let mut now = repository.commit(baseline.files)?.tree;
     for change in between.iter().rev() {
-        now = match merge_trees(repository, tree(change.before)?, now, tree(change.after)?)? {
+        let [before, after] = trees_of(repository, *change)?;
+        now = match merge_trees(repository, before, now, after)? {
             Merged::Clean(tree) => tree,
             Merged::Overlap { theirs, .. } => theirs,
         };

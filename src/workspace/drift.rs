@@ -15,11 +15,11 @@ use crate::git::refs;
 use crate::host::file::FileKind;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
-use crate::session::publication::{Delta, Stack};
+use crate::session::publication::Stack;
 use crate::session::turn::Turn;
 use crate::text::path::{lossy, lossy_paths};
 use crate::workspace::Checkout;
-use crate::workspace::file_move::{changes_between, find_conflict_markers};
+use crate::workspace::file_move::{changes_of, find_conflict_markers};
 use crate::workspace::stack::{Patch, PathStacks, Stacks, is_patch, stack_differences};
 
 const MAX_BACK: usize = 32;
@@ -235,7 +235,7 @@ fn left_by(
     let (current, expected) = (stacks.current(turn, now)?, stacks.expected(turn)?);
     let (mut presence, now) = (Presence::new(stacks, turn)?, now()?);
     let mut files = Vec::new();
-    for change in changes_between(checkout.repository, workspace.before, workspace.after)? {
+    for change in changes_of(checkout.repository, workspace.change())? {
         // A file can contain the change and differ, because it was edited or another turn changed
         // it since.
         let differs = checkout.repository.entry(now, &change.path)? != change.new;
@@ -415,8 +415,7 @@ pub fn find_missing_changes(
             break;
         };
         let patch = stacks.patch(id)?;
-        let Delta { before, after } = patch.change;
-        for change in changes_between(checkout.repository, before, after)? {
+        for change in changes_of(checkout.repository, patch.change)? {
             let Some(own) = open.get(change.path.as_slice()).copied() else {
                 continue;
             };

@@ -1,8 +1,12 @@
 //! A change of the user's files from one tree to another, and the conflict markers of merges in them.
 
+use std::collections::BTreeMap;
+
 use crate::git::diff::{self, TreeChange};
-use crate::git::object::{BlobId, CommitId, TreeId};
+use crate::git::object::{BlobId, TreeId};
 use crate::git::repository::Repository;
+use crate::session::meta::Workspace;
+use crate::session::publication::Delta;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileMove {
@@ -29,20 +33,46 @@ impl FileMove {
     }
 }
 
-/// The trees of two commits, such as those before and after a turn.
-pub fn trees_of(repository: &Repository, commits: [CommitId; 2]) -> anyhow::Result<[TreeId; 2]> {
-    let [before, after] = commits.map(|id| repository.commit(id));
+/// The trees before and after a turn.
+pub fn trees_of(repository: &Repository, turn: Delta) -> anyhow::Result<[TreeId; 2]> {
+    let [before, after] = [turn.before, turn.after].map(|id| repository.commit(id));
     Ok([before?.tree, after?.tree])
 }
 
-/// What changed between two commits.
-pub fn changes_between(
-    repository: &Repository,
-    before: CommitId,
-    after: CommitId,
-) -> anyhow::Result<Vec<TreeChange>> {
-    let [before, after] = trees_of(repository, [before, after])?;
+/// What a turn changed.
+pub fn changes_of(repository: &Repository, turn: Delta) -> anyhow::Result<Vec<TreeChange>> {
+    let [before, after] = trees_of(repository, turn)?;
     diff::changes(repository, before, after)
+}
+
+/// A copy of `tree` with these paths as they are in `from`.
+pub fn with_paths_of(
+    repository: &Repository,
+    tree: TreeId,
+    from: TreeId,
+    paths: impl IntoIterator<Item = Vec<u8>>,
+) -> anyhow::Result<TreeId> {
+    let mut edits = BTreeMap::new();
+    for path in paths {
+        let entry = repository.entry(from, &path)?;
+        edits.insert(path, entry);
+    }
+    match edits.is_empty() {
+        true => Ok(tree),
+        false => diff::tree_with(repository, tree, &edits),
+    }
+}
+
+/// The files after a turn: without its changes if it was not applied, and without the conflicting
+/// ones otherwise.
+pub fn tree_left_by(repository: &Repository, workspace: &Workspace) -> anyhow::Result<TreeId> {
+    let [before, after] = trees_of(repository, workspace.change())?;
+    if !workspace.synced {
+        return Ok(before);
+    }
+    let overlaps = workspace.overlaps.iter();
+    let overlaps = overlaps.map(|path| path.as_bytes().to_vec());
+    with_paths_of(repository, after, before, overlaps)
 }
 
 /// The first and last line of a conflict. The labels are those that our merge uses, so markers of

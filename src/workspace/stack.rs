@@ -21,7 +21,7 @@ use crate::session::journal::Journal;
 use crate::session::publication::{Delta, Publication, Stack};
 use crate::session::store::Store;
 use crate::session::turn::Turn;
-use crate::workspace::file_move::changes_between;
+use crate::workspace::file_move::changes_of;
 
 const MAX_BACK: usize = 32;
 
@@ -142,11 +142,11 @@ impl<'a> Stacks<'a> {
 
         let [_, patches] = stack_differences(self, &empty, &expected)?;
         for id in patches {
-            let Delta { before, after } = self.patch(id)?.change;
-            for change in changes_between(self.repository, before, after)? {
+            let turn = self.patch(id)?.change;
+            for change in changes_of(self.repository, turn)? {
                 let path = &change.path;
                 if differing.contains(path)
-                    && PathStacks::new(self, path).has(expected.at(path), after)?
+                    && PathStacks::new(self, path).has(expected.at(path), turn.after)?
                 {
                     return Ok(empty);
                 }

@@ -19,6 +19,7 @@ use crate::session::meta::MessageOrigin;
 use crate::session::turn::{Turn, in_next};
 use crate::text::leak::redact_leaks;
 use crate::text::path::lossy;
+use crate::workspace::file_move::changes_of;
 
 const MAX_TEXT: usize = 1 << 20;
 const MAX_OUTPUT: usize = 256 << 10;
@@ -237,10 +238,8 @@ impl Parts<'_> {
         let Some(workspace) = &turn.meta.workspace else {
             return (Vec::new(), 0);
         };
-        let tree = |commit| Ok(self.repository.commit(commit)?.tree);
-        let changes = tree(workspace.before)
-            .and_then(|before| diff::changes(self.repository, before, tree(workspace.after)?));
-        let changes = changes.unwrap_or_else(|error: anyhow::Error| {
+        let changes = changes_of(self.repository, workspace.change());
+        let changes = changes.unwrap_or_else(|error| {
             self.errors.push(format!("the files: {error:#}"));
             Vec::new()
         });

@@ -30,7 +30,7 @@ use crate::workflow::damage::find_damage;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::message_of;
 use crate::workspace::complete::{Completed, SessionMove};
-use crate::workspace::file_move::{FileMove, changes_between, trees_of};
+use crate::workspace::file_move::{FileMove, changes_of, trees_of};
 use crate::workspace::notice::obstacles;
 use crate::workspace::stack::record::publish_turn;
 use crate::workspace::transaction::Transaction;
@@ -138,8 +138,7 @@ fn damage_by_commands(project: &Project, ended: &EndedTurn<'_>) -> anyhow::Resul
     if !actions.any(|action| action.kind.command().is_some()) {
         return Ok(Vec::new());
     }
-    let Workspace { before, after, .. } = ended.workspace;
-    let [before, after] = trees_of(repository, [before, after])?;
+    let [before, after] = trees_of(repository, ended.workspace.change())?;
     let disk = Root::open(repository.workdir())?;
     find_damage(repository, before, after, Some(&disk))
 }
@@ -321,12 +320,10 @@ fn list_applied_files(
             _ => FileChange::Modified,
         },
     };
-    Ok(
-        changes_between(repository, workspace.before, workspace.after)?
-            .into_iter()
-            .map(row)
-            .collect(),
-    )
+    Ok(changes_of(repository, workspace.change())?
+        .into_iter()
+        .map(row)
+        .collect())
 }
 
 fn summary(repository: &Repository, ended: &EndedTurn<'_>) -> anyhow::Result<Vec<String>> {
@@ -341,8 +338,7 @@ fn summary(repository: &Repository, ended: &EndedTurn<'_>) -> anyhow::Result<Vec
             format!("{} {}: {ending}", action.kind.name(), action.kind.target())
         })
         .collect();
-    let Workspace { before, after, .. } = ended.workspace;
-    let changes = changes_between(repository, before, after)?;
+    let changes = changes_of(repository, ended.workspace.change())?;
 
     if !changes.is_empty() {
         lines.push(format!(

@@ -586,6 +586,5 @@ fn workspace_of(turn: &Turn) -> anyhow::Result<&Workspace> {
 
 /// Before and after the turn.
 fn turn_trees(project: &Project, turn: &Turn) -> anyhow::Result<[TreeId; 2]> {
-    let workspace = workspace_of(turn)?;
-    trees_of(&project.repository, [workspace.before, workspace.after])
+    trees_of(&project.repository, workspace_of(turn)?.change())
 }

@@ -151,7 +151,7 @@ fn changed_files(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {
     let Some(workspace) = &turn.meta.workspace else {
         return Ok(false);
     };
-    let [before, after] = trees_of(repository, [workspace.before, workspace.after])?;
+    let [before, after] = trees_of(repository, workspace.change())?;
     Ok(before != after)
 }
 

@@ -1,7 +1,7 @@
 //! Decides which changes in the user's files belong to recorded work, and which are the user's or
 //! another agent's.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -10,6 +10,7 @@ use crate::git::diff;
 use crate::git::object::TreeId;
 use crate::git::repository::Repository;
 use crate::host::file::Root;
+use crate::workspace::file_move::with_paths_of;
 
 /// Delay between the end of the work and its last write, in nanoseconds: a command that was
 /// interrupted takes a moment to end.
@@ -42,14 +43,10 @@ impl Attribution {
         }
 
         let root = Root::open(repository.workdir())?;
-        let mut excluded = BTreeMap::new();
-        for change in diff::changes(repository, old, now)? {
-            if !self.includes(&change.path, &root) {
-                let entry = repository.entry(old, &change.path)?;
-                excluded.insert(change.path, entry);
-            }
-        }
-        diff::tree_with(repository, now, &excluded)
+        let changed = diff::changes(repository, old, now)?.into_iter();
+        let excluded = changed.map(|change| change.path);
+        let excluded = excluded.filter(|path| !self.includes(path, &root));
+        with_paths_of(repository, now, old, excluded)
     }
 
     /// No agent named the file, and several could have changed it.

@@ -305,8 +305,7 @@ impl Planner<'_> {
     }
 
     fn trees(&self, id: CommitId) -> anyhow::Result<[TreeId; 2]> {
-        let change = self.stacks.patch(id)?.change;
-        trees_of(self.repository, [change.before, change.after])
+        trees_of(self.repository, self.stacks.patch(id)?.change)
     }
 
     fn by_parts(
@@ -338,13 +337,13 @@ impl Planner<'_> {
             .as_ref()
             .is_some_and(|publication| publication.change.is_none());
         let workspace = turn.meta.workspace.as_ref().filter(|_| is_restore);
-        let trees = workspace.map(|it| trees_of(self.repository, [it.after, it.before]));
+        let trees = workspace.map(|it| trees_of(self.repository, it.change()));
         let change = own.as_ref().and_then(|publication| publication.change);
 
         Ok(CrossedTurn {
             change: change.map(|change| change.after),
             stacks: [self.stacks.after(turn)?, self.stacks.base_of(turn)?],
-            trees: trees.transpose()?,
+            trees: trees.transpose()?.map(|[before, after]| [after, before]),
             unapplied: own.map_or_else(HashSet::new, |publication| {
                 publication.left.into_iter().collect()
             }),

@@ -9,7 +9,7 @@ use crate::git::object::CommitId;
 use crate::session::meta::RestoreCommand;
 use crate::session::publication::{Delta, Stack};
 use crate::session::turn::Turn;
-use crate::workspace::file_move::changes_between;
+use crate::workspace::file_move::changes_of;
 
 /// In effect means: in this stack of turns. Reads no more of it than the turns asked for need.
 pub struct InEffect<'a> {
@@ -39,7 +39,7 @@ impl<'a> InEffect<'a> {
     /// What a turn changed, as far as it is in effect.
     pub fn of(&self, turn: Delta) -> anyhow::Result<Vec<TreeChange>> {
         let mut changes = Vec::new();
-        for change in changes_between(self.stacks.repository, turn.before, turn.after)? {
+        for change in changes_of(self.stacks.repository, turn)? {
             let mut is_there = self.has_at(b"", turn.after)?;
             if self.is_split.get() {
                 is_there = self.has_at(&change.path, turn.after)?;
