@@ -10,7 +10,6 @@ use crate::project::Project;
 use crate::query::history::start_tree;
 use crate::query::paths;
 use crate::query::sum::sum;
-use crate::query::view::turn_page::PathChange;
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
 use crate::text::counted;
@@ -20,6 +19,7 @@ use crate::ui::diff::{FileVersions, counted as counted_lines, counts, unified};
 use crate::ui::mistakes;
 use crate::ui::style::StyledLine;
 use crate::workflow::dry_run::{Rewrite, dry_run};
+use crate::workspace::file_move::PathChange;
 
 /// Show what a turn changed, or how two turns differ
 ///

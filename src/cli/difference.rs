@@ -4,11 +4,11 @@ use super::app::App;
 use crate::git::diff::{self, TreeChange, render_diffstat};
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId, read};
 use crate::project::Project;
-use crate::query::view::turn_page::PathChange;
 use crate::text::path::lossy;
 use crate::ui::diff::{FileVersions, unified};
 use crate::ui::style::{StyledLine, Tone};
 use crate::ui::terminal;
+use crate::workspace::file_move::PathChange;
 
 /// Width of the table by file if stdout is not a terminal; git's default.
 pub(super) const STAT_WIDTH: usize = 80;

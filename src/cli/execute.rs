@@ -24,10 +24,11 @@ use crate::workflow::execute::comments::CommentRequest;
 use crate::workflow::execute::execute_or_plan;
 use crate::workflow::execute::options::{ExecuteOptions, PlanFile};
 use crate::workflow::execute::result::{
-    AnswerStatus, AppliedFile, ExecuteResult, FileChange, RecordedTurn, RefusedPlan, ReviewedPlan,
-    TurnEnding, UndecidedPlan,
+    AnswerStatus, AppliedFile, ExecuteResult, RecordedTurn, RefusedPlan, ReviewedPlan, TurnEnding,
+    UndecidedPlan,
 };
 use crate::workflow::plan::WaitingPlan;
+use crate::workspace::file_move::PathChange;
 use crate::workspace::snapshot::RecordedFiles;
 
 /// Review and run the pending plan, and record the turn
@@ -364,9 +365,9 @@ fn applied_files(recorded: &RecordedTurn) -> Option<String> {
     }
 
     let describe = |file: &AppliedFile| match file.change {
-        FileChange::Added => format!("{} (new)", sanitize_line(&file.path)),
-        FileChange::Modified => sanitize_line(&file.path).into_owned(),
-        FileChange::Deleted => format!("{} (deleted)", sanitize_line(&file.path)),
+        PathChange::Added => format!("{} (new)", sanitize_line(&file.path)),
+        PathChange::Modified => sanitize_line(&file.path).into_owned(),
+        PathChange::Deleted => format!("{} (deleted)", sanitize_line(&file.path)),
     };
     let names: Vec<String> = recorded
         .applied
@@ -460,7 +461,7 @@ pub(super) fn json(recorded: &RecordedTurn) -> serde_json::Value {
         "before": recorded.before,
         "after": recorded.after,
         "synced": recorded.is_synced(),
-        "files": recorded.applied.iter().map(|file| serde_json::json!({ "path": file.path, "change": file.change.word() })).collect::<Vec<_>>(),
+        "files": recorded.applied.iter().map(|file| serde_json::json!({ "path": file.path, "change": file.change })).collect::<Vec<_>>(),
         "overlaps": recorded.overlaps,
         "damage": recorded.damage,
         "notes": notes(recorded),

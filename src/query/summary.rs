@@ -13,7 +13,6 @@ use crate::git::repository::Repository;
 use crate::plan;
 use crate::project::Project;
 use crate::query::sum::sum;
-use crate::query::view::turn_page::PathChange;
 use crate::session::artifact;
 use crate::session::comments;
 use crate::session::meta::{MessageOrigin, Status};
@@ -24,6 +23,7 @@ use crate::text::beginning;
 use crate::text::diff::counts;
 use crate::text::path::lossy;
 use crate::text::secret::redact;
+use crate::workspace::file_move::PathChange;
 
 const SCHEMA: u32 = 1;
 const MAX_TEXT: usize = 64 << 10;

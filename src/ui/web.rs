@@ -13,7 +13,7 @@ use crate::project::{Project, ProjectOptions, UserDirs};
 use crate::query::find::{LinePattern, Query, TurnPart, find};
 use crate::query::history::remote_rows;
 use crate::query::view::timeline::{session_page, timeline};
-use crate::query::view::turn_page::{ChangedFile, FileView, PathChange, turn_page};
+use crate::query::view::turn_page::{ChangedFile, FileView, turn_page};
 use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::text::digest;
@@ -27,6 +27,7 @@ use crate::ui::html::turn::{self, ShownTurn};
 use crate::ui::html::waiting::{self, ShownPlan};
 use crate::workflow::compare::sides;
 use crate::workflow::dry_run::dry_run;
+use crate::workspace::file_move::PathChange;
 
 // Answers the requests of the web server. Read-only.
 //

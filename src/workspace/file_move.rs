@@ -2,11 +2,33 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use crate::git::diff::{self, TreeChange};
 use crate::git::object::{BlobId, TreeId};
 use crate::git::repository::Repository;
 use crate::session::meta::Workspace;
 use crate::session::publication::Delta;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PathChange {
+    Added,
+    Deleted,
+    /// Content or mode.
+    Modified,
+}
+
+impl PathChange {
+    /// `None` if the file does not exist.
+    pub fn of<T>(old: &Option<T>, new: &Option<T>) -> PathChange {
+        match (old, new) {
+            (None, _) => PathChange::Added,
+            (_, None) => PathChange::Deleted,
+            _ => PathChange::Modified,
+        }
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileMove {

@@ -6,10 +6,10 @@
 use std::fmt::Write as _;
 
 use super::{CommandRun, DecisionKind, DifferingFile, SessionSummary, TurnInShort, UserDecision};
-use crate::query::view::turn_page::PathChange;
 use crate::text::counted;
 use crate::text::fence::{fence_for, longest_run};
 use crate::text::sanitize::{excerpt, sanitize_block, sanitize_line};
+use crate::workspace::file_move::PathChange;
 
 /// In characters. Forges accept comments of 65,536.
 pub const MAX_CHARACTERS: usize = 60_000;

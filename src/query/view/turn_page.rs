@@ -3,8 +3,6 @@
 //! Everything can come from someone else and have any size. Long texts are truncated. Unreadable
 //! parts are named in [`TurnPage::errors`].
 
-use serde::Serialize;
-
 use crate::git::diff;
 use crate::git::object::batch::read_blob_within;
 use crate::git::object::leaves::TreeLimit;
@@ -19,7 +17,7 @@ use crate::session::meta::MessageOrigin;
 use crate::session::turn::{Turn, in_next};
 use crate::text::leak::redact_leaks;
 use crate::text::path::lossy;
-use crate::workspace::file_move::changes_of;
+use crate::workspace::file_move::{PathChange, changes_of};
 
 const MAX_TEXT: usize = 1 << 20;
 const MAX_OUTPUT: usize = 256 << 10;
@@ -65,15 +63,6 @@ pub struct OutputText {
     /// In full.
     pub bytes: u64,
     pub is_cut: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PathChange {
-    Added,
-    Deleted,
-    /// Content or mode.
-    Modified,
 }
 
 /// Its content is read on demand.
@@ -247,17 +236,6 @@ impl Parts<'_> {
         let left_out = changes.len().saturating_sub(MAX_FILES);
         let files = changes.into_iter().take(MAX_FILES).map(ChangedFile::of);
         (files.collect(), left_out)
-    }
-}
-
-impl PathChange {
-    /// `None` if the file does not exist.
-    pub fn of<T>(old: &Option<T>, new: &Option<T>) -> PathChange {
-        match (old, new) {
-            (None, _) => PathChange::Added,
-            (_, None) => PathChange::Deleted,
-            _ => PathChange::Modified,
-        }
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::project::Project;
-use crate::query::view::turn_page::{ChangedFile, FileView, PathChange, TurnPage, turn_page};
+use crate::query::view::turn_page::{ChangedFile, FileView, TurnPage, turn_page};
 use crate::session::input::ResourceTokens;
 use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
@@ -18,6 +18,7 @@ use crate::ui::diff::{FileVersions, RenderedDifference, counted as counted_lines
 use crate::ui::style::{StyledLine, Tone, block, wrap_all};
 use crate::ui::turn_text::message_label;
 use crate::ui::{markdown, turn_text};
+use crate::workspace::file_move::PathChange;
 
 /// Per file.
 const MAX_LINES: usize = 2000;

@@ -2,10 +2,11 @@
 
 use maud::{Markup, html};
 
-use crate::query::view::turn_page::{ChangedFile, FileView, PathChange};
+use crate::query::view::turn_page::{ChangedFile, FileView};
 use crate::text::diff::{self, DiffLine, Difference, Hunk, LineChange};
 use crate::text::sanitize::{sanitize_line, sanitize_tabbed};
 use crate::text::{counted, sized};
+use crate::workspace::file_move::PathChange;
 
 /// Per file.
 const MAX_LINES: usize = 2_000;

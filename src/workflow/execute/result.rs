@@ -11,6 +11,7 @@ use crate::session::name::SessionName;
 use crate::text::damage::FileDamage;
 use crate::workflow::plan::WaitingPlan;
 use crate::workspace::drift::Drift;
+use crate::workspace::file_move::PathChange;
 use crate::workspace::notice::FileObstacle;
 
 #[derive(Debug, Clone)]
@@ -79,26 +80,7 @@ pub struct RecordedTurn {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppliedFile {
     pub path: String,
-    pub change: FileChange,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileChange {
-    Added,
-    /// Content or mode.
-    Modified,
-    Deleted,
-}
-
-impl FileChange {
-    /// As in `--json` output.
-    pub fn word(self) -> &'static str {
-        match self {
-            FileChange::Added => "added",
-            FileChange::Modified => "modified",
-            FileChange::Deleted => "deleted",
-        }
-    }
+    pub change: PathChange,
 }
 
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! Writes the commit of a turn and completes it.
 
 use super::planned::PlannedTurn;
-use super::result::{AppliedFile, FileChange, ModelQuestion, RecordedTurn, TurnEnding};
+use super::result::{AppliedFile, ModelQuestion, RecordedTurn, TurnEnding};
 use crate::git::diff;
 use crate::git::object::CommitId;
 use crate::git::refs::Expected;
@@ -30,7 +30,7 @@ use crate::workflow::damage::find_damage;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::message_of;
 use crate::workspace::complete::{Completed, SessionMove};
-use crate::workspace::file_move::{FileMove, changes_of, trees_of};
+use crate::workspace::file_move::{FileMove, PathChange, changes_of, trees_of};
 use crate::workspace::notice::obstacles;
 use crate::workspace::stack::record::publish_turn;
 use crate::workspace::transaction::Transaction;
@@ -314,11 +314,7 @@ fn list_applied_files(
 ) -> anyhow::Result<Vec<AppliedFile>> {
     let row = |change: diff::TreeChange| AppliedFile {
         path: lossy(&change.path),
-        change: match (&change.old, &change.new) {
-            (None, _) => FileChange::Added,
-            (_, None) => FileChange::Deleted,
-            _ => FileChange::Modified,
-        },
+        change: PathChange::of(&change.old, &change.new),
     };
     Ok(changes_of(repository, workspace.change())?
         .into_iter()
