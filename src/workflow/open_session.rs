@@ -12,7 +12,7 @@ use crate::session::draft::Draft;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workflow::user::{Event, Notice, User, telling};
-use crate::workspace::draft_transfer;
+use crate::workspace::draft_transfer::{self, TransferScope};
 use crate::workspace::recover::{self, Depth};
 use crate::workspace::set_aside::{self, PutBackResult};
 use crate::workspace::snapshot::RecordedFiles;
@@ -123,8 +123,9 @@ impl<'p> EnteredSession<'p> {
     /// Carries the draft that waited over the turn that was recorded meanwhile.
     pub fn carry(&self, waiting: Option<Draft>, user: &mut dyn User) {
         let checkout = self.project.checkout();
+        let scope = TransferScope::Whole;
         let carried =
-            waiting.map(|draft| draft_transfer::transfer_draft(&checkout, &self.tip, draft));
+            waiting.map(|draft| draft_transfer::transfer(&checkout, &self.tip, draft, scope));
         if let Some(Err(error)) = carried {
             user.report(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
         }

@@ -394,8 +394,7 @@ impl FittedRestore<'_> {
             };
             let plan = waiting.artifacts.text_or_empty(artifact::PLAN);
             let is_planned = waiting.is_planned();
-            if draft_transfer::transfer_over_restore(&checkout, tip, waiting, scope)? && is_planned
-            {
+            if draft_transfer::transfer(&checkout, tip, waiting, scope)? && is_planned {
                 let title = plan::parse(&plan).0.title;
                 result.notes.push(RestoreNote::PlanWaits(title));
             }

@@ -22,19 +22,8 @@ pub fn waiting(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Option<Dra
     Ok(is_kept.then_some(draft))
 }
 
-pub fn transfer_draft(
-    checkout: &Checkout<'_>,
-    before: &Turn,
-    waiting: Draft,
-) -> anyhow::Result<()> {
-    let tip = checkout.store().tip(&before.session)?;
-    let fresh = checkout.store().draft(&tip)?;
-    transfer_behind(checkout, &tip, &fresh, waiting)
-}
-
-/// As [`transfer_draft`]. Returns `false` without saving if the draft has only a context and the
-/// restore has another one.
-pub fn transfer_over_restore(
+/// Returns `false` without saving if the draft has only a context and the restore has another one.
+pub fn transfer(
     checkout: &Checkout<'_>,
     before: &Turn,
     mut waiting: Draft,
@@ -58,16 +47,7 @@ pub fn transfer_over_restore(
         // The restore has recorded which requests are undone.
         waiting.artifacts.remove(artifact::REQUESTS);
     }
-    transfer_behind(checkout, &tip, &fresh, waiting)?;
-    Ok(true)
-}
 
-fn transfer_behind(
-    checkout: &Checkout<'_>,
-    tip: &Turn,
-    fresh: &Draft,
-    waiting: Draft,
-) -> anyhow::Result<()> {
     let mut draft = Draft {
         commit: fresh.commit,
         ..waiting
@@ -79,5 +59,6 @@ fn transfer_behind(
     draft.meta.spent = None;
     draft.meta.model = draft.meta.model.map(ModelUse::accounted);
     draft.begin();
-    checkout.store().save_draft(tip, &mut draft)
+    checkout.store().save_draft(&tip, &mut draft)?;
+    Ok(true)
 }

@@ -29,13 +29,14 @@ use crate::session::name::SessionName;
 use crate::session::store::Store;
 use crate::session::turn::Turn;
 use crate::text::sanitize::sanitize_line;
+use crate::workspace::Checkout;
 use crate::workspace::complete::{Completed, SessionMove, complete};
+use crate::workspace::draft_transfer::{self, TransferScope};
 use crate::workspace::file_move::FileMove;
 use crate::workspace::files_turn::FilesTurn;
 use crate::workspace::notice::{FilesNotice, Notify};
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::stack::record::publish_turn;
-use crate::workspace::{Checkout, draft_transfer};
 
 const LANDINGS: &str = ".landing";
 
@@ -470,7 +471,8 @@ pub fn record_landing(
         files.to,
     )?;
     let completed = complete(checkout, &session, &step, Some(&files))?;
-    let transferred = waiting.map(|draft| draft_transfer::transfer_draft(checkout, &tip, draft));
+    let scope = TransferScope::Whole;
+    let transferred = waiting.map(|draft| draft_transfer::transfer(checkout, &tip, draft, scope));
 
     Ok(Recording {
         turn: tip.number() + 1,
