@@ -22,6 +22,10 @@ const OF_THE_ANSWER: [&str; 8] = [
 
 const DIRS: [&str; 3] = [artifact::STEPS, artifact::TAKEN_FILES, artifact::TEXTS];
 
+fn is_of_answer(name: &str) -> bool {
+    OF_THE_ANSWER.contains(&name) || DIRS.iter().any(|dir| name.starts_with(dir))
+}
+
 #[derive(Debug, Clone)]
 pub struct Draft {
     pub artifacts: Artifacts,
@@ -82,18 +86,8 @@ impl Draft {
         }
 
         let dir = self.free_archive_dir();
-        let is_of_it = |name: &String| {
-            OF_THE_ANSWER.contains(&&**name) || DIRS.iter().any(|dir| name.starts_with(dir))
-        };
-        let names: Vec<String> = self
-            .artifacts
-            .0
-            .keys()
-            .filter(|n| is_of_it(n))
-            .cloned()
-            .collect();
-
-        for name in names {
+        let names = self.artifacts.0.keys().filter(|name| is_of_answer(name));
+        for name in names.cloned().collect::<Vec<String>>() {
             // Keep the message in place as well: a plan from a file answers the same message.
             let bytes = if name == artifact::USER_PROMPT {
                 self.artifacts.0.get(&name).cloned()
@@ -118,13 +112,24 @@ impl Draft {
         let model = self.meta.model.take();
         // Earlier versions did not record `spent`.
         self.meta.spent = self.meta.spent.or(model.and_then(|model| model.cost));
-        self.meta.pipeline = None;
-        self.meta.made = false;
-        self.meta.repair = None;
-        self.meta.failure = None;
-        self.meta.acted = None;
+        self.drop_answer();
+    }
 
-        self.meta.status = Status::Ready;
+    /// Keeps the message, with its comments.
+    pub fn drop_answer(&mut self) {
+        let kept = [artifact::USER_PROMPT, artifact::COMMENTS];
+        let artifacts = &mut self.artifacts.0;
+        artifacts.retain(|name, _| kept.contains(&&**name) || !is_of_answer(name));
+
+        let meta = &mut self.meta;
+        meta.planned_on = None;
+        meta.model = None;
+        meta.pipeline = None;
+        meta.made = false;
+        meta.repair = None;
+        meta.failure = None;
+        meta.acted = None;
+        meta.status = Status::Ready;
     }
 
     fn has_answer(&self) -> bool {

@@ -358,36 +358,14 @@ fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
     // The next answer can come from the same conversation.
     let acted = draft.meta.acted.clone();
     draft.archive_answer();
-    let is_stale = |name: &str| {
-        [
-            artifact::REPLY,
-            artifact::PLAN,
-            artifact::INPUT,
-            artifact::TRANSCRIPT,
-            artifact::TRANSCRIPT_TEXT,
-            artifact::RESUMED_PROMPT,
-        ]
-        .contains(&name)
-            || name.starts_with(artifact::STEPS)
-            || name.starts_with(artifact::TAKEN_FILES)
-            || name.starts_with(artifact::TEXTS)
-    };
-    draft.artifacts.0.retain(|name, _| !is_stale(name));
+    draft.drop_answer();
+    draft.meta.acted = acted;
     draft.artifacts.insert(artifact::USER_PROMPT, message);
-    draft.meta.status = Status::Ready;
     draft.meta.origin = origin;
     if origin == MessageOrigin::User {
         // A new request of the user starts a new series of attempts.
         draft.meta.replans = 0;
     }
-    draft.meta.model = None;
-    draft.meta.made = false;
-    draft.meta.pipeline = None;
-    draft.meta.failure = None;
-    draft.meta.planned_on = None;
-    draft.meta.repair = None;
-    draft.meta.acted = acted;
-
     draft.begin();
 }
 
