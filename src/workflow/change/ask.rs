@@ -3,7 +3,7 @@
 //! The usage of all attempts counts. An unusable answer is saved for the user and not recorded; what
 //! it used is kept in `discarded`.
 
-use std::rc::Rc;
+use std::cell::RefCell;
 
 use super::{OpenChange, answers_in_change, change_dir, discarded, files_now};
 use crate::change::document::Documents;
@@ -18,7 +18,7 @@ use crate::text::sanitize::sanitize_line;
 use crate::text::secret::redact;
 use crate::workflow::model::budget::{self, CostBudget, MeteredModel, TokenEstimate};
 use crate::workflow::model::choose::{self, NoModel};
-use crate::workflow::model::request::{announce, report_progress, report_unknown};
+use crate::workflow::model::request::{ask_one, report_unknown};
 use crate::workflow::user::{Event, Notice};
 
 const MAX_ANSWERS: u64 = 2;
@@ -142,17 +142,7 @@ impl OpenChange<'_> {
         request: &ModelRequest,
         usage: &mut StepUsage,
     ) -> anyhow::Result<ModelAnswer> {
-        announce(model, request, self.user);
-        let notes = [Rc::clone(&model.chosen.notes)];
-        let answer = model.answer(request, &mut |text| {
-            report_progress(&notes, text, self.user)
-        });
-        report_progress(&notes, "", self.user);
-        self.user.report(Event::Answered {
-            failed: answer.is_err(),
-        });
-        let answer = answer?;
-
+        let answer = ask_one(model, request, &RefCell::new(&mut *self.user))?;
         usage.calls += 1;
         usage.tokens_in += answer.usage.input;
         usage.tokens_out += answer.usage.output;

@@ -174,6 +174,18 @@ fn ask_model(
     request: &ModelRequest,
     user: &SharedUser<'_>,
 ) -> Result<String, RequestFailure> {
+    let answer = ask_one(model, request, user)?;
+    let sent = model.weight.of(request);
+    note_use(draft, model, &answer, sent, *user.borrow_mut());
+    Ok(require_complete(answer)?)
+}
+
+/// Shows the request and what the model remarks.
+pub fn ask_one(
+    model: &MeteredModel<'_>,
+    request: &ModelRequest,
+    user: &SharedUser<'_>,
+) -> Result<ModelAnswer, ModelError> {
     let notes = [Rc::clone(&model.chosen.notes)];
     announce(model, request, *user.borrow_mut());
     let answer = model.answer(request, &mut |text| {
@@ -183,11 +195,7 @@ fn ask_model(
     user.borrow_mut().report(Event::Answered {
         failed: answer.is_err(),
     });
-    let answer = answer?;
-
-    let sent = model.weight.of(request);
-    note_use(draft, model, &answer, sent, *user.borrow_mut());
-    Ok(require_complete(answer)?)
+    answer
 }
 
 /// Smaller inputs fit any context window.
@@ -298,7 +306,7 @@ fn keep_step(draft: &mut Draft, position: usize, ran: &pipeline::StepRun, model:
         .insert(&format!("{dir}/{}", artifact::META), meta::write(&meta));
 }
 
-pub fn announce(model: &MeteredModel<'_>, request: &ModelRequest, user: &mut dyn User) {
+fn announce(model: &MeteredModel<'_>, request: &ModelRequest, user: &mut dyn User) {
     let (tokens, estimate) = (model.weight.of(request), model.estimate(request));
     user.report(Event::Asking {
         model: model.name(),
@@ -308,7 +316,7 @@ pub fn announce(model: &MeteredModel<'_>, request: &ModelRequest, user: &mut dyn
 }
 
 /// An empty text only means that the model is still working.
-pub fn report_progress(notes: &[Notes], text: &str, user: &mut dyn User) {
+fn report_progress(notes: &[Notes], text: &str, user: &mut dyn User) {
     for note in notes.iter().flat_map(|notes| notes.take()) {
         user.report(Event::Notice(Notice::ModelRemark(note)));
     }

@@ -1,7 +1,7 @@
 //! The judge of a race: a model that compares the plans. It does not learn which model wrote which
 //! plan, and decides nothing.
 
-use std::rc::Rc;
+use std::cell::RefCell;
 
 use serde::Serialize;
 
@@ -17,8 +17,8 @@ use crate::text::sanitize::sanitize_line;
 use crate::text::secret::redact;
 use crate::workflow::model::budget::{self, CostBudget, MeteredModel, TokenEstimate};
 use crate::workflow::model::choose::PricedModel;
-use crate::workflow::model::request::{announce, report_progress};
-use crate::workflow::user::{Event, User};
+use crate::workflow::model::request::ask_one;
+use crate::workflow::user::User;
 
 const JUDGING: &str = include_str!("../../../prompts/judge.xml");
 /// In bytes. A longer plan is truncated.
@@ -68,14 +68,7 @@ pub(super) fn ask(
         budget: CostBudget::new(total_cost, project.settings.limits.cost),
         weight: TokenEstimate::default(),
     };
-    announce(&model, &request, user);
-    let notes = [Rc::clone(&model.chosen.notes)];
-    let answer = model.answer(&request, &mut |text| report_progress(&notes, text, user));
-    user.report(Event::Answered {
-        failed: answer.is_err(),
-    });
-    let answer = answer?;
-
+    let answer = ask_one(&model, &request, &RefCell::new(user))?;
     let charged = model.charge(&answer);
     if charged > 0.0 {
         draft.meta.spent = Some(draft.meta.spent.unwrap_or_default() + charged);
