@@ -324,10 +324,7 @@ pub fn latest_landing(project: &Project, tip: &Turn) -> anyhow::Result<Option<La
     let mut claims = LandingClaims::new(&project.repository, &tip.session);
     for turn in project.store().history(tip.clone()).take(MAX_TURNS_BACK) {
         let turn = turn?;
-        let number = turn.number();
-        let claim = turn.meta.landed.as_ref();
-        let landed = claim.and_then(|claim| claims.believed(number, turn.commit, claim));
-        let Some(landed) = landed else {
+        let Some(landed) = claims.of(&turn) else {
             since.push(turn);
             continue;
         };
@@ -350,7 +347,7 @@ pub fn latest_landing(project: &Project, tip: &Turn) -> anyhow::Result<Option<La
         };
         let turns = landed.commits.iter().flat_map(|commit| &commit.turns);
         return Ok(Some(LatestLanding {
-            turn: number,
+            turn: turn.number(),
             on_branch,
             now,
             remote,

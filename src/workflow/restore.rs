@@ -272,9 +272,7 @@ impl Restore<'_> {
         let mut claims = LandingClaims::new(repository, &self.tip().session);
         // A turn lands after it was recorded.
         for turn in self.session.turns.landings_after(*oldest)? {
-            let claim = turn.meta.landed.as_ref();
-            let landed = claim.and_then(|claim| claims.believed(turn.number(), turn.commit, claim));
-            let Some(landed) = landed else {
+            let Some(landed) = claims.of(&turn) else {
                 continue;
             };
             for commit in landed.commits {

@@ -247,6 +247,11 @@ impl<'a> LandingClaims<'a> {
         (!commits.is_empty()).then_some(Landed { branch, commits })
     }
 
+    /// As [`LandingClaims::believed`].
+    pub fn of(&mut self, turn: &Turn) -> Option<Landed> {
+        self.believed(turn.number(), turn.commit, turn.meta.landed.as_ref()?)
+    }
+
     fn is_recorded_here(&mut self, number: u64, turn: CommitId) -> bool {
         while let Some((at, id)) = self.next {
             if self.foreign == Some(id) || self.journal.is_adopted(id) {

@@ -392,10 +392,7 @@ fn removed_turns(
     let mut claims = LandingClaims::new(&project.repository, &tip.session);
     for turn in project.store().history(tip.clone()) {
         let turn = turn?;
-        let claim = turn.meta.landed.as_ref();
-        let claim = claim.filter(|landed| landed.branch == branch);
-        let landed = claim.and_then(|claim| claims.believed(turn.number(), turn.commit, claim));
-        let Some(landed) = landed else {
+        let Some(landed) = claims.of(&turn).filter(|landed| landed.branch == branch) else {
             continue;
         };
         for commit in &landed.commits {
@@ -476,8 +473,7 @@ fn candidates(
         let number = turn.number();
         undone.add_restore(&turn);
         // Newest first, so a landing comes before the turns that it landed.
-        let claim = turn.meta.landed.as_ref();
-        if let Some(landing) = claim.and_then(|it| claims.believed(number, turn.commit, it)) {
+        if let Some(landing) = claims.of(&turn) {
             let turns = landing.commits.iter().flat_map(|commit| &commit.turns);
             landed.extend(turns.map(|turn| turn.turn_id));
         }
