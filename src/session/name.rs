@@ -5,7 +5,7 @@
 use std::fmt;
 
 use crate::git::refs::{REMOTES_SIGNED_PREFIX, SIGNED_PREFIX};
-use crate::text::is_kebab;
+use crate::text::{floor_char_boundary, is_kebab};
 
 /// In bytes.
 pub const MAX_NAME: usize = 100;
@@ -154,7 +154,7 @@ impl SessionName {
     }
 
     pub fn numbered(&self, number: usize) -> SessionName {
-        SessionName(format!("{}-{number}", self.0))
+        SessionName(fitting(&self.0, &format!("-{number}")))
     }
 
     pub fn as_str(&self) -> &str {
@@ -202,6 +202,13 @@ pub const SESSIONS: &str = "refs/teddy/sessions/";
 /// The name of the remote follows.
 pub const REMOTES: &str = "refs/teddy/remotes/";
 pub const DRAFTS: &str = "refs/teddy/drafts/";
+
+/// `base`, cut to leave room for `suffix`.
+pub fn fitting(base: &str, suffix: &str) -> String {
+    let room = MAX_NAME.saturating_sub(suffix.len());
+    let end = floor_char_boundary(base, room);
+    format!("{}{suffix}", base[..end].trim_end_matches('-'))
+}
 
 // git's default abbreviation.
 const MIN_ID: usize = 7;
@@ -251,6 +258,13 @@ mod tests {
             assert_eq!(SessionName::from_dir_name(&name.dir_name()), Some(name));
         }
         assert_eq!(SessionName::from_dir_name("_replay"), None);
+    }
+
+    #[test]
+    fn a_number_fits_into_the_longest_name() {
+        let name = |length| SessionName::parse(&"x".repeat(length)).expect("a good name");
+        assert_eq!(name(98).numbered(2).as_str(), format!("{}-2", name(98)));
+        assert_eq!(name(100).numbered(10).as_str(), format!("{}-10", name(97)));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::project::Project;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::MessageOrigin;
-use crate::session::name::SessionName;
+use crate::session::name::{SessionName, fitting};
 use crate::session::turn::Turn;
 use crate::workflow::context::lists::lists;
 use crate::workflow::lifecycle::fork_session;
@@ -99,7 +99,7 @@ fn free_name(repository: &Repository, session: &SessionName) -> anyhow::Result<S
     let base = session.as_str().replace('/', "-");
     let mut number = 1;
     loop {
-        let name = SessionName::parse(&format!("{base}-retry-{number}"))?;
+        let name = SessionName::parse(&fitting(&base, &format!("-retry-{number}")))?;
         if refs::read(repository, &name.reference())?.is_none() {
             return Ok(name);
         }
