@@ -311,7 +311,7 @@ impl Project {
     pub fn free_name(&self, preferred: SessionName) -> anyhow::Result<SessionName> {
         let mut name = preferred.clone();
         let mut number = 1;
-        while refs::read(&self.repository, &name.reference())?.is_some() {
+        while self.store().has(&name)? {
             number += 1;
             name = preferred.numbered(number);
         }

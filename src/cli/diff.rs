@@ -177,10 +177,7 @@ fn trees(project: &Project, args: &Args) -> anyhow::Result<(TreeId, TreeId)> {
 
     if args.whole {
         let session = project.session()?;
-        let turns = store.history(store.tip(&session)?);
-        let mut turns = turns.collect::<anyhow::Result<Vec<Turn>>>()?;
-        turns.reverse();
-        return match sum(&project.repository, None, &turns)? {
+        return match sum(&project.repository, None, &store.turns(&session)?)? {
             Some(sum) => Ok((sum.before, sum.after)),
             None => Ok((start_tree(project, &session)?, after("@")?)),
         };

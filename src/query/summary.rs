@@ -5,6 +5,7 @@ pub mod markdown;
 
 use std::collections::BTreeSet;
 
+use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::git::diff;
@@ -92,9 +93,8 @@ pub struct TurnInShort {
 
 pub fn summary(project: &Project, session: &SessionName) -> anyhow::Result<SessionSummary> {
     let (repository, store) = (&project.repository, project.store());
-    let tip = store.tip(session)?;
-    let mut turns: Vec<Turn> = store.history(tip.clone()).collect::<anyhow::Result<_>>()?;
-    turns.reverse();
+    let turns = store.turns(session)?;
+    let tip = turns.last().context("a session has a turn")?;
 
     let mut requests = Vec::new();
     for turn in turns.iter().filter(|turn| is_users(turn)) {
@@ -109,7 +109,7 @@ pub fn summary(project: &Project, session: &SessionName) -> anyhow::Result<Sessi
     }
 
     let next_text = |name: &str| {
-        let text = text_of(repository, &tip, &in_next(name))?;
+        let text = text_of(repository, tip, &in_next(name))?;
         anyhow::Ok(text.map(|text| prepare_text(&text)))
     };
     let (tokens_in, tokens_out) = tokens(&turns).unzip();

@@ -147,6 +147,10 @@ impl<'a> Store<'a> {
             .ok_or_else(|| self.no_session(session))?)
     }
 
+    pub fn has(&self, session: &SessionName) -> anyhow::Result<bool> {
+        Ok(refs::read(self.repository, &session.reference())?.is_some())
+    }
+
     fn no_session(&self, session: &SessionName) -> StoreError {
         let sessions = match session.remote() {
             Some(_) => self.remote_sessions(None),
@@ -166,6 +170,14 @@ impl<'a> Store<'a> {
         let fetched = self.remote_sessions(None).ok()?.into_iter();
         let mut names = fetched.map(|(name, _)| name);
         names.find(|name| name.own() == *session)
+    }
+
+    /// Oldest first.
+    pub fn turns(&self, session: &SessionName) -> anyhow::Result<Vec<Turn>> {
+        let history = self.history(self.tip(session)?);
+        let mut turns = history.collect::<anyhow::Result<Vec<Turn>>>()?;
+        turns.reverse();
+        Ok(turns)
     }
 
     /// Newest first. Ends after an unreadable turn.

@@ -94,7 +94,7 @@ pub fn bisect(
     user: &mut dyn User,
 ) -> anyhow::Result<Bisected> {
     let session = project.session_of(options.bad.or(options.good).unwrap_or("@"))?;
-    let turns = turns(project, &session)?;
+    let turns = project.store().turns(&session)?;
     let states = states(project, &turns)?;
     let position = |name: Option<&str>, default: usize| -> anyhow::Result<usize> {
         let Some(name) = name else {
@@ -228,14 +228,6 @@ fn search(
             TestVerdict::Skip => skipped.push(at),
         }
     }
-}
-
-fn turns(project: &Project, session: &SessionName) -> anyhow::Result<Vec<Turn>> {
-    let store = project.store();
-    let turns = store.history(store.tip(session)?);
-    let mut turns = turns.collect::<anyhow::Result<Vec<_>>>()?;
-    turns.reverse();
-    Ok(turns)
 }
 
 /// Fails if the turn does not belong to the session.

@@ -273,9 +273,9 @@ pub fn answers_in_change(project: &Project, id: &ChangeId, model: &str) -> anyho
         Some(_) => open_change(project, id)?.state.answers_of(model),
         None => 0,
     };
-    let session = id.session();
-    if refs::read(&project.repository, &session.reference())?.is_some() {
-        for turn in project.store().history(project.store().tip(&session)?) {
+    let (store, session) = (project.store(), id.session());
+    if store.has(&session)? {
+        for turn in store.history(store.tip(&session)?) {
             count += usize::from(turn?.meta.model.is_some_and(|used| used.asked == model));
         }
     }

@@ -77,8 +77,8 @@ pub(in crate::workflow) fn fork_session(
 
 /// `Expected::Absent` alone is not enough: moving an existing ref to its own value succeeds.
 fn ensure_free(project: &Project, name: &SessionName) -> anyhow::Result<()> {
-    let commit = refs::read(&project.repository, &name.reference())?;
-    anyhow::ensure!(commit.is_none(), StoreError::Taken(name.clone()));
+    let is_taken = project.store().has(name)?;
+    anyhow::ensure!(!is_taken, StoreError::Taken(name.clone()));
     Ok(())
 }
 
@@ -153,7 +153,7 @@ fn rename_log(old: &SessionName, new: &SessionName) -> String {
 pub fn follow_rename(project: &mut Project, tip: &Turn, user: &mut dyn User) -> anyhow::Result<()> {
     let old = &tip.session;
     let is_in_use = project.session().map_or(true, |session| session == *old);
-    if !is_in_use || refs::read(&project.repository, &old.reference())?.is_some() {
+    if !is_in_use || project.store().has(old)? {
         return Ok(());
     }
 

@@ -3,7 +3,6 @@
 
 use anyhow::Context as _;
 
-use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::project::Project;
 use crate::session::artifact;
@@ -58,7 +57,7 @@ pub fn retry(
 
     // Fail on an unavailable model before creating a branch.
     let source = source_of(project, &turn, options.model.as_deref())?;
-    let name = free_name(&project.repository, &turn.session)?;
+    let name = free_name(project, &turn.session)?;
     let before = format!("{}:{previous}", turn.session);
     fork_session(project, &before, &name, user)?;
     project.work_on(&name);
@@ -95,12 +94,12 @@ fn source_of(project: &Project, turn: &Turn, model: Option<&str>) -> anyhow::Res
     )
 }
 
-fn free_name(repository: &Repository, session: &SessionName) -> anyhow::Result<SessionName> {
+fn free_name(project: &Project, session: &SessionName) -> anyhow::Result<SessionName> {
     let base = session.as_str().replace('/', "-");
     let mut number = 1;
     loop {
         let name = SessionName::parse(&fitting(&base, &format!("-retry-{number}")))?;
-        if refs::read(repository, &name.reference())?.is_none() {
+        if !project.store().has(&name)? {
             return Ok(name);
         }
         number += 1;

@@ -117,7 +117,7 @@ fn fast_forward(
     user: &mut dyn User,
 ) -> anyhow::Result<bool> {
     let (repository, store) = (&project.repository, project.store());
-    if refs::read(repository, &own.reference())?.is_none() {
+    if !store.has(own)? {
         return Ok(false);
     }
 

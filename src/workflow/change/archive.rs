@@ -19,7 +19,6 @@ use crate::git::diff;
 use crate::git::merge::{Merged, merge_trees};
 use crate::git::object::read::small_blob;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
-use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::project::Project;
 use crate::session::meta::Status;
@@ -83,13 +82,13 @@ pub fn archive(open: &mut OpenChange<'_>, on_overlap: OnOverlap) -> anyhow::Resu
 
 /// Whether the turn that archived the change was undone.
 fn is_undone(project: &Project, id: &ChangeId) -> anyhow::Result<bool> {
-    let session = id.session();
-    if refs::read(&project.repository, &session.reference())?.is_none() {
+    let (store, session) = (project.store(), id.session());
+    if !store.has(&session)? {
         return Ok(false);
     }
 
     let mut target = None;
-    for turn in project.store().history(project.store().tip(&session)?) {
+    for turn in store.history(store.tip(&session)?) {
         let turn = turn?;
         if turn.archives_change(&project.repository) {
             return Ok(target.is_some_and(|target| target < turn.number()));

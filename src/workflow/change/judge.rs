@@ -14,7 +14,6 @@ use crate::change::state::ChangeEntry;
 use crate::change::store::Change;
 use crate::git::diff;
 use crate::git::object::{TreeId, read};
-use crate::git::refs;
 use crate::project::Project;
 use crate::query::sum::sum_of_applied;
 use crate::session::input::write_block;
@@ -193,14 +192,11 @@ pub fn approve(open: &mut OpenChange<'_>, reason: &str) -> anyhow::Result<()> {
 /// `None` if no turn ran.
 pub fn span_of(project: &Project, id: &ChangeId) -> anyhow::Result<Option<(TreeId, TreeId)>> {
     let session = id.session();
-    if refs::read(&project.repository, &session.reference())?.is_none() {
+    let store = project.store();
+    if !store.has(&session)? {
         return Ok(None);
     }
-
-    let turns = project.store().history(project.store().tip(&session)?);
-    let mut turns = turns.collect::<anyhow::Result<Vec<_>>>()?;
-    turns.reverse();
-    let sum = sum_of_applied(&project.repository, &turns)?;
+    let sum = sum_of_applied(&project.repository, &store.turns(&session)?)?;
     Ok(sum.map(|sum| (sum.before, sum.after)))
 }
 

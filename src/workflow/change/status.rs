@@ -10,7 +10,6 @@ use crate::change::review::{self, Issues};
 use crate::change::state::ChangeUsage;
 use crate::change::store::Change;
 use crate::git::object::CommitId;
-use crate::git::refs;
 use crate::project::Project;
 use crate::text::counted;
 use crate::workflow::change::{self, discarded, open_change};
@@ -127,7 +126,7 @@ pub fn change_status(project: &Project, id: &ChangeId) -> anyhow::Result<ChangeS
     let mut usage = change.state.usage.clone();
     usage.add(&discarded::read(project, id)?);
     let session = id.session();
-    let has_session = refs::read(&project.repository, &session.reference())?.is_some();
+    let has_session = project.store().has(&session)?;
 
     Ok(ChangeStatus {
         row: row(&change, commit),

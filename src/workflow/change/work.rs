@@ -10,7 +10,6 @@ use crate::change::review::{self, ReviewVerdict};
 use crate::change::state::{ChangeEntry, StepUsage};
 use crate::change::store::Change;
 use crate::change::tasks::{self, Task};
-use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::host::clock;
 use crate::project::Project;
@@ -171,7 +170,7 @@ pub(super) fn create_work_session(
     user: &mut dyn User,
 ) -> anyhow::Result<()> {
     let session = change.id.session();
-    if refs::read(&project.repository, &session.reference())?.is_none() {
+    if !project.store().has(&session)? {
         let agent = agents::agent(project, AGENT)?;
         let transaction = project.enter("change", user)?;
         create_session(&transaction, project, &session, &agent)?;

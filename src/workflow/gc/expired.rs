@@ -224,7 +224,7 @@ fn is_idle_worktree(
 ) -> anyhow::Result<bool> {
     let session = SessionName::from_dir_name(&listed.session);
     let exists = match &session {
-        Some(session) => refs::read(&project.repository, &session.reference())?.is_some(),
+        Some(session) => project.store().has(session)?,
         None => false,
     };
     let used = age(&listed.used);

@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use super::event::{HookEvent, HookTrigger};
 use super::interruption::last_time;
 use super::{HookedAgent, hooks_dir, note_error};
-use crate::git::refs;
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::git::worktree::linked_checkouts;
 use crate::host::file::{Root, make_dirs, read_end, read_regular, write_atomic};
@@ -95,7 +94,7 @@ fn open_conversation(
 ) -> anyhow::Result<Option<Conversation>> {
     if let Some(conversation) = read_conversation(hooks, event)
         && let Ok(name) = SessionName::from_ref(&conversation.session)
-        && refs::read(&project.repository, &name.reference())?.is_some()
+        && project.store().has(&name)?
     {
         return Ok(Some(conversation));
     }

@@ -84,7 +84,7 @@ pub fn session_spending(project: &Project, tip: &Turn, draft: &Draft) -> anyhow:
 /// In dollars: documents and session.
 pub fn spent_on_change(project: &Project, id: &ChangeId) -> anyhow::Result<f64> {
     let session = id.session();
-    if refs::read(&project.repository, &session.reference())?.is_none() {
+    if !project.store().has(&session)? {
         return spent_on_documents(project, id);
     }
     let (tip, draft) = project.in_progress(&session)?;
