@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::git::diff;
+use crate::git::diff::{self, TreeChange};
 use crate::git::object::{CommitId, TreeEntry, read};
 use crate::git::repository::Repository;
 use crate::plan;
@@ -169,7 +169,7 @@ fn turn_cost(turn: &Turn) -> Option<f64> {
     turn.meta.spent.or(cost)
 }
 
-fn models(turns: &[Turn]) -> Vec<String> {
+pub fn models(turns: &[Turn]) -> Vec<String> {
     let uses = turns.iter().filter_map(|turn| turn.meta.model.as_ref());
     let mut names = BTreeSet::new();
     uses.map(|model| model.asked.clone())
@@ -178,7 +178,7 @@ fn models(turns: &[Turn]) -> Vec<String> {
 }
 
 /// `None` if a model did not report its tokens.
-fn tokens(turns: &[Turn]) -> Option<(u64, u64)> {
+pub fn tokens(turns: &[Turn]) -> Option<(u64, u64)> {
     let uses = turns.iter().filter_map(|turn| turn.meta.model.as_ref());
     let counts: Option<Vec<(u64, u64)>> = uses.map(|model| model.tokens()).collect();
     let counts = counts.filter(|counts| !counts.is_empty())?;
@@ -202,15 +202,14 @@ fn files(project: &Project, turns: &[Turn]) -> anyhow::Result<Vec<DifferingFile>
     let changes = diff::changes(repository, sum.before, sum.after)?;
     let mut differing = Vec::with_capacity(changes.len());
     for (at, change) in changes.iter().enumerate() {
-        let (old, new) = (change.old.as_ref(), change.new.as_ref());
         let lines = match at < MAX_COMPARED {
-            true => lines(project, old, new)?,
+            true => lines(repository, change)?,
             false => None,
         };
         let (added, removed) = lines.unzip();
         differing.push(DifferingFile {
             path: lossy(&change.path),
-            change: PathChange::of(&old, &new),
+            change: PathChange::of(&change.old, &change.new),
             added,
             removed,
         });
@@ -219,13 +218,13 @@ fn files(project: &Project, turns: &[Turn]) -> anyhow::Result<Vec<DifferingFile>
     Ok(differing)
 }
 
-fn lines(
-    project: &Project,
-    old: Option<&TreeEntry>,
-    new: Option<&TreeEntry>,
+/// Added and removed. `None` if the file is binary or too large.
+pub fn lines(
+    repository: &Repository,
+    change: &TreeChange,
 ) -> anyhow::Result<Option<(usize, usize)>> {
-    let text = |entry| read::text_of(&project.repository, entry);
-    let texts = text(old)?.zip(text(new)?);
+    let text = |entry: &Option<TreeEntry>| read::text_of(repository, entry.as_ref());
+    let texts = text(&change.old)?.zip(text(&change.new)?);
     let counted = texts.map(|(old, new)| counts(&old, &new));
     Ok(counted.map(|counts| (counts.added, counts.removed)))
 }

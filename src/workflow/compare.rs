@@ -8,15 +8,14 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::git::diff;
-use crate::git::object::{CommitId, TreeId, read};
-use crate::git::refs;
+use crate::git::object::{CommitId, TreeId};
 use crate::project::Project;
 use crate::query::sum::sum;
+use crate::query::summary;
 use crate::session::meta::{Status, Workspace};
 use crate::session::name::SessionName;
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
-use crate::text::diff::counts;
 use crate::text::hint::error_with_hint;
 use crate::workflow::trial::{Trials, cannot_test};
 use crate::workflow::user::User;
@@ -125,11 +124,7 @@ fn measured(project: &Project, names: &[String]) -> anyhow::Result<(Vec<Side>, V
 fn choose(project: &Project, name: &str) -> anyhow::Result<ComparedSide> {
     let store = project.store();
     let session = SessionName::from_address(name).ok();
-    let is_session = |session: &SessionName| {
-        let target = refs::read(&project.repository, &session.reference());
-        target.is_ok_and(|target| target.is_some())
-    };
-    let session = session.filter(is_session);
+    let session = session.filter(|session| store.has(session).unwrap_or_default());
     let is_session = session.is_some();
     let turns: Vec<Turn> = match session {
         Some(session) => {
@@ -210,45 +205,30 @@ fn measure(
     let mut lines = Some((0, 0));
 
     for change in &changes {
-        let (old, new) = (&change.old, &change.new);
-        let texts =
-            read::text_of(repository, old.as_ref())?.zip(read::text_of(repository, new.as_ref())?);
-        let counted = texts.map(|(old, new)| counts(&old, &new));
+        let counted = summary::lines(repository, change)?;
         // One unknown file makes the sum unknown.
         lines = lines
             .zip(counted)
-            .map(|(sum, one)| (sum.0 + one.added, sum.1 + one.removed));
+            .map(|(sum, one)| (sum.0 + one.0, sum.1 + one.1));
     }
 
-    let uses = || {
-        chosen
-            .own()
-            .iter()
-            .filter_map(|turn| turn.meta.model.as_ref())
-    };
-    let mut models: Vec<String> = Vec::new();
-    for model in uses().map(|model| &model.asked) {
-        if !models.contains(model) {
-            models.push(model.clone());
-        }
-    }
-
-    let tokens: Option<Vec<(u64, u64)>> = uses().map(|model| model.tokens()).collect();
-    let tokens = tokens.filter(|tokens| !tokens.is_empty());
-    let sum = |part: fn(&(u64, u64)) -> u64| tokens.as_ref().map(|all| all.iter().map(part).sum());
-    let costs: Option<Vec<f64>> = uses().map(|model| model.cost).collect();
-    let times: Vec<f64> = chosen.own().iter().filter_map(seconds).collect();
+    let (added, removed) = lines.unzip();
+    let own = chosen.own();
+    let (tokens_in, tokens_out) = summary::tokens(own).unzip();
+    let uses = own.iter().filter_map(|turn| turn.meta.model.as_ref());
+    let costs: Option<Vec<f64>> = uses.map(|model| model.cost).collect();
+    let times: Vec<f64> = own.iter().filter_map(seconds).collect();
     Ok(Side {
         name: chosen.name.clone(),
         commit: turn.commit,
         status: turn.meta.status,
-        models,
-        turns: chosen.own().iter().filter(|turn| turn.number() > 0).count(),
+        models: summary::models(own),
+        turns: own.iter().filter(|turn| turn.number() > 0).count(),
         files: changes.len(),
-        added: lines.map(|lines| lines.0),
-        removed: lines.map(|lines| lines.1),
-        tokens_in: sum(|tokens| tokens.0),
-        tokens_out: sum(|tokens| tokens.1),
+        added,
+        removed,
+        tokens_in,
+        tokens_out,
         cost: costs
             .filter(|costs| !costs.is_empty())
             .map(|costs| costs.iter().sum()),
