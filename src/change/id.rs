@@ -32,7 +32,6 @@ impl ChangeId {
     }
 
     /// `None` if the session does not belong to a change.
-    /// change.
     pub fn of_session(session: &SessionName) -> Option<ChangeId> {
         ChangeId::parse(session.as_str().strip_prefix("change/")?).ok()
     }

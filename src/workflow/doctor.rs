@@ -22,14 +22,14 @@ use crate::config::layer::{self, Layer};
 use crate::config::settings::Settings;
 use crate::git::command::run_checked;
 use crate::git::open::OpenError;
-use crate::git::refs::repair::ForeignLock;
+use crate::git::refs::repair::{ForeignLock, foreign_locks};
 use crate::git::worktree;
 use crate::host::file::open_regular;
 use crate::project::{Project, ProjectOptions, UserDirs};
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
 use crate::workflow::user::User;
-use crate::workspace::recover::{self as recovery, Depth, try_lock_worktree};
+use crate::workspace::recover::{Depth, try_lock_worktree};
 use crate::workspace::set_aside::PutBackResult;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -238,7 +238,7 @@ pub fn recover(
     Ok(RecoveryResult {
         recovered: project.recover(Depth::Everything, user)?,
         put_back,
-        foreign_locks: recovery::foreign_locks(&project.repository),
+        foreign_locks: foreign_locks(&project.repository),
     })
 }
 

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use crate::git::diff;
@@ -23,6 +22,7 @@ use crate::git::remote;
 use crate::git::repository::Repository;
 use crate::host::fault;
 use crate::host::file::{read_regular, write_atomic};
+use crate::host::process::is_alive;
 use crate::session::journal::Journal;
 use crate::session::meta::{Landed, LandedCommit, LandedTurn, Status};
 use crate::session::name::SessionName;
@@ -88,6 +88,10 @@ pub struct MadeCommit {
 }
 
 impl LandingNote {
+    fn is_running(&self) -> bool {
+        u32::try_from(self.process).is_ok_and(is_alive)
+    }
+
     pub fn save(&self, dir: &Path) -> anyhow::Result<()> {
         write_atomic(&dir.join(NOTE), &serde_json::to_vec(self)?)
             .context("writing down what the landing is about to do; nothing was changed")
@@ -288,8 +292,7 @@ pub fn is_ending(checkout: &Checkout<'_>, branch: &str) -> bool {
     let dirs = std::fs::read_dir(landings_dir(checkout));
     dirs.into_iter().flatten().flatten().any(|dir| {
         let landing = LandingNote::load(&dir.path());
-        let is_same =
-            |landing: &LandingNote| landing.branch == branch && !is_alive(landing.process);
+        let is_same = |landing: &LandingNote| landing.branch == branch && !landing.is_running();
         landing.is_some_and(|landing| is_same(&landing)) && commit::is_in_use(&dir.path())
     })
 }
@@ -301,7 +304,7 @@ pub(super) fn recover(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyho
     for dir in dirs.into_iter().flatten().flatten() {
         let dir = dir.path();
         let landing = LandingNote::load(&dir);
-        let is_orphan = landing.as_ref().is_none_or(|note| !is_alive(note.process));
+        let is_orphan = landing.as_ref().is_none_or(|note| !note.is_running());
         // git and its hooks outlive a killed TeDDy. Without the directory, git would commit an
         // empty tree.
         let start = Instant::now();
@@ -414,10 +417,6 @@ pub fn changed_files(
     let changes = diff::changes(repository, before, now)?;
     let was_there = changes.into_iter().filter(|change| change.old.is_some());
     Ok(was_there.map(|change| change.path).collect())
-}
-
-fn is_alive(process: i32) -> bool {
-    Pid::from_raw(process).is_some_and(|pid| test_kill_process(pid).is_ok())
 }
 
 impl IntendedCommit {

@@ -14,7 +14,7 @@ use crate::git::keep::store_access::{self, ReadExtent, is_lost};
 use crate::git::merge::{Merged, merge_trees};
 use crate::git::object::{CommitId, writer};
 use crate::git::publish::{self, Conflict, Guard, OverlapRule, Published};
-use crate::git::refs::repair::{ForeignLock, RefScan};
+use crate::git::refs::repair::RefScan;
 use crate::git::repository::Repository;
 use crate::git::worktree::{self, registered};
 use crate::git::{history, refs, snapshot};
@@ -132,11 +132,6 @@ fn report_obstacles(published: &Published, notify: &mut Notify<'_>) {
     for obstacle in obstacles(published) {
         notify(FilesNotice::Obstacle(obstacle));
     }
-}
-
-/// Lock files of git's own. Reported only: a git process might still hold them.
-pub fn foreign_locks(repository: &Repository) -> Vec<ForeignLock> {
-    refs::repair::foreign_locks(repository)
 }
 
 fn remove_stale_locks(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyhow::Result<bool> {

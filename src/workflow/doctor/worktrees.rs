@@ -19,7 +19,6 @@ use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::doctor::Repair;
 use crate::workflow::gc::files_below;
-use crate::workspace::recover;
 
 /// In seconds. An older lock of git's was left by a dead process.
 const OLD: u64 = 60 * 60;
@@ -189,7 +188,7 @@ fn is_held(path: &Path) -> bool {
 fn locks_of_git(project: &Project) -> Vec<HealthCheck> {
     let repository = &project.repository;
     let head = repository.git_dir().join("HEAD.lock");
-    let mut lock_files = recover::foreign_locks(repository);
+    let mut lock_files = refs::repair::foreign_locks(repository);
     if let Some(seconds) = age(&head).filter(|_| lock_files.iter().all(|lock| lock.path != head)) {
         lock_files.push(refs::repair::ForeignLock {
             path: head,

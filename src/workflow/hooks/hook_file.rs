@@ -382,7 +382,7 @@ fn entry_group(agent: HookedAgent, event: &str) -> Value {
 fn find_own_group(agent: HookedAgent, value: &Value, event: &str) -> Option<usize> {
     let is_ours = |hook: &Value| {
         let command = hook["command"].as_str().unwrap_or_default();
-        is_our_command(agent, &command.split_whitespace().collect::<Vec<_>>())
+        our_program(agent, &command.split_whitespace().collect::<Vec<_>>()).is_some()
     };
     let groups = value["hooks"][event].as_array()?;
     groups.iter().position(|group| {
@@ -390,10 +390,6 @@ fn find_own_group(agent: HookedAgent, value: &Value, event: &str) -> Option<usiz
             .as_array()
             .is_some_and(|all| all.iter().any(is_ours))
     })
-}
-
-fn is_our_command(agent: HookedAgent, tokens: &[&str]) -> bool {
-    our_program(agent, tokens).is_some()
 }
 
 fn our_program<'w>(agent: HookedAgent, tokens: &[&'w str]) -> Option<&'w str> {
@@ -427,7 +423,7 @@ fn notify_state(table: &Table) -> EntryState {
         return EntryState::Absent;
     };
     let words = notify_words(table);
-    let is_ours = words.is_some_and(|words| is_our_command(HookedAgent::Codex, &words));
+    let is_ours = words.is_some_and(|words| our_program(HookedAgent::Codex, &words).is_some());
     match is_ours {
         true => EntryState::Installed,
         false => EntryState::Foreign(notify.to_string().trim().to_owned()),
