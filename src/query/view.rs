@@ -12,7 +12,7 @@ use turn_page::{FileView, TurnPage};
 use crate::query::log::LogRow;
 use crate::query::view::timeline::{SessionLane, SessionPage};
 use crate::session::bare::Redaction;
-use crate::text::leak::{LeakKinds, redact_leaks};
+use crate::text::leak::LeakKinds;
 
 /// For pages that leave this machine.
 pub fn redaction(home: Option<&Path>) -> Redaction {
@@ -25,7 +25,7 @@ pub fn redaction(home: Option<&Path>) -> Redaction {
 
 impl Redaction {
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match redact_leaks(text.as_bytes(), false, self.kinds, self.home.as_deref()) {
+        match self.bytes(text.as_bytes(), false) {
             Some(plain) => String::from_utf8_lossy(&plain).into_owned().into(),
             None => text.into(),
         }

@@ -32,6 +32,13 @@ pub struct Redaction {
     pub keeps_code: bool,
 }
 
+impl Redaction {
+    /// `None` if nothing is redacted.
+    pub fn bytes(&self, bytes: &[u8], is_yaml: bool) -> Option<Vec<u8>> {
+        redact_leaks(bytes, is_yaml, self.kinds, self.home.as_deref())
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct SessionCopy {
     /// Oldest first.
@@ -100,7 +107,7 @@ pub fn redacted(
     let mut commits: Vec<RewrittenCommit> = Vec::with_capacity(turns.len());
     for turn in turns {
         let message = read_message(repository, turn.commit)?;
-        let message = redactor.plain(&message, false);
+        let message = redactor.redaction.bytes(&message, false);
         let others: Vec<CommitId> = match redaction.keeps_code {
             true => [turn.workspace, turn.publication]
                 .into_iter()
@@ -174,15 +181,10 @@ impl Redactor<'_> {
 
         // An artifact that is too large to scan is kept. `teddy push` reports it.
         let bytes = read_blob_within(self.repository, blob, MOST)?;
-        let plain = bytes.and_then(|bytes| self.plain(&bytes, is_yaml));
+        let plain = bytes.and_then(|bytes| self.redaction.bytes(&bytes, is_yaml));
         let new = plain.map(|bytes| self.batch.blob(&bytes)).transpose()?;
         self.cache.insert((blob, is_yaml), new);
         Ok(new)
-    }
-
-    fn plain(&self, bytes: &[u8], is_yaml: bool) -> Option<Vec<u8>> {
-        let Redaction { kinds, home, .. } = self.redaction;
-        redact_leaks(bytes, is_yaml, *kinds, home.as_deref())
     }
 }
 

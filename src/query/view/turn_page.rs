@@ -15,7 +15,6 @@ use crate::session::bare::Redaction;
 use crate::session::input::{self, ResourceTokens};
 use crate::session::meta::MessageOrigin;
 use crate::session::turn::{Turn, in_next};
-use crate::text::leak::redact_leaks;
 use crate::text::path::lossy;
 use crate::workspace::file_move::{PathChange, changes_of};
 
@@ -179,10 +178,8 @@ impl Parts<'_> {
     }
 
     fn plain(&self, bytes: Vec<u8>) -> Vec<u8> {
-        let plain = self.redaction.and_then(|redaction| {
-            let Redaction { kinds, home, .. } = redaction;
-            redact_leaks(&bytes, false, *kinds, home.as_deref())
-        });
+        let redaction = self.redaction;
+        let plain = redaction.and_then(|redaction| redaction.bytes(&bytes, false));
         plain.unwrap_or(bytes)
     }
 
