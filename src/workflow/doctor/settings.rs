@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{HealthCheck, HealthState, Patient, display_path, path_word};
+use super::{HealthCheck, Patient, display_path, path_word};
 use crate::config::error::ConfigError;
 use crate::config::layer::{MAX_CONFIG, takes_trust};
 use crate::git::open::OpenError;
@@ -168,7 +168,7 @@ fn check_user_config(file: &Path) -> HealthCheck {
             "others can write `{name}` (mode {:03o}), which says what programs run as you",
             mode & 0o777
         );
-        return permission_check(HealthState::Problem, reason, file);
+        return permission_check(reason, file);
     }
 
     let text = read_regular_text(file, MAX_CONFIG as u64).unwrap_or_default();
@@ -179,15 +179,15 @@ fn check_user_config(file: &Path) -> HealthCheck {
     let line = format!("line {} of `{name}` looks like a {}", key.line, key.kind);
     if mode & 0o044 != 0 {
         let reason = format!("{line}, and others can read it (mode {:03o})", mode & 0o777);
-        return permission_check(HealthState::Problem, reason, file);
+        return permission_check(reason, file);
     }
     HealthCheck::warning("keys", format!("{line}: a key is safer in a key store"))
         .remedy("teddy setup  # `api_key_env` names a variable with it, `api_key_command` a program that prints it")
 }
 
-fn permission_check(state: HealthState, reason: String, file: &Path) -> HealthCheck {
-    let check = HealthCheck::new("keys", state, reason);
-    let check = check.remedy(format!("chmod go-rwx {}", path_word(file)));
+fn permission_check(reason: String, file: &Path) -> HealthCheck {
+    let remedy = format!("chmod go-rwx {}", path_word(file));
+    let check = HealthCheck::problem("keys", reason).remedy(remedy);
     // `--fix` changes only a regular file.
     match file.is_symlink() {
         true => check,
