@@ -224,7 +224,7 @@ fn left_by(
 
     let is_brought = match stacks.own(turn)? {
         Some((_, own)) => own.applied && own.left.is_empty(),
-        None => workspace.synced && workspace.overlaps.is_empty(),
+        None => workspace.is_whole(),
     };
     // The plan of an interrupted turn becomes the next draft; its result is not meant to be
     // applied.
@@ -233,62 +233,38 @@ fn left_by(
     }
 
     let (current, expected) = (stacks.current(turn, now)?, stacks.expected(turn)?);
-    let (mut presence, now) = (Presence::new(stacks, turn)?, now()?);
-    let mut files = Vec::new();
+    // A restore is compared by its whole stack instead.
+    let change = match turn.meta.restored {
+        Some(_) => None,
+        None => Some(stacks.patch(stacks.id(turn)?)?.change.after),
+    };
+    // By stack, because most files share one.
+    let mut cache = BTreeMap::new();
+    let mut has_turn = |path: &[u8]| -> anyhow::Result<bool> {
+        let tops = [current.at(path), expected.at(path)];
+        if let Some(cached) = cache.get(&tops) {
+            return Ok(*cached);
+        }
+        let mut part = PathStacks::new(stacks, path);
+        let is_there = match change {
+            Some(change) => part.has(tops[0], change)?,
+            None => part.are_same(tops[0], tops[1])?,
+        };
+        cache.insert(tops, is_there);
+        Ok(is_there)
+    };
+
+    let (now, mut files) = (now()?, Vec::new());
     for change in changes_of(checkout.repository, workspace.change())? {
         // A file can contain the change and differ, because it was edited or another turn changed
         // it since.
         let differs = checkout.repository.entry(now, &change.path)? != change.new;
-        if differs && !presence.has(&change, &current, &expected)? {
+        if differs && !has_turn(&change.path)? {
             files.push(lossy(&change.path));
         }
     }
 
     Ok((!files.is_empty()).then_some(files))
-}
-
-/// Tells whether a file contains the change of a turn.
-struct Presence<'a> {
-    stacks: &'a Stacks<'a>,
-    /// `None` for a restore, which is compared by its whole stack instead.
-    patch: Option<CommitId>,
-    cache: BTreeMap<[Option<CommitId>; 2], bool>,
-}
-
-impl<'a> Presence<'a> {
-    fn new(stacks: &'a Stacks<'a>, turn: &Turn) -> anyhow::Result<Presence<'a>> {
-        let patch = match turn.meta.restored {
-            Some(_) => None,
-            None => Some(stacks.id(turn)?),
-        };
-        Ok(Presence {
-            stacks,
-            patch,
-            cache: BTreeMap::new(),
-        })
-    }
-
-    fn has(
-        &mut self,
-        change: &TreeChange,
-        current: &Stack<CommitId>,
-        expected: &Stack<CommitId>,
-    ) -> anyhow::Result<bool> {
-        let tops = [current.at(&change.path), expected.at(&change.path)];
-        if let Some(cached) = self.cache.get(&tops) {
-            // By stack, because most files share one.
-            return Ok(*cached);
-        }
-
-        let mut part = PathStacks::new(self.stacks, &change.path);
-        let is_there = match self.patch {
-            Some(id) => part.has(tops[0], self.stacks.patch(id)?.change.after)?,
-            None => part.are_same(tops[0], tops[1])?,
-        };
-        self.cache.insert(tops, is_there);
-
-        Ok(is_there)
-    }
 }
 
 impl Drift {
