@@ -5,10 +5,12 @@
 //! landing that is killed is completed by the next command.
 
 pub mod error;
+mod lacking;
 mod landing_plan;
 mod landing_run;
 mod message;
 
+pub use self::lacking::TakenBackFile;
 pub use self::landing_plan::{LandOptions, MessageSource};
 pub use crate::workspace::landing::turns_named as turns;
 
@@ -18,7 +20,8 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use self::error::{CommitRefused, LandError};
-use self::landing_plan::{LandOverlap, LandPlan, Landing, PlannedCommit};
+use self::lacking::find_lacking;
+use self::landing_plan::{LandOverlap, LandPlan, PlannedCommit};
 use self::landing_run::LandingRun;
 use crate::git::diff::{self, TreeChange};
 use crate::git::land::branch::{Obstacle, Target, target};
@@ -141,7 +144,10 @@ pub fn land(
 
     // Hooks run in the user's files and can lose edits, so the files are recorded before.
     let files = transaction.record(&project.checkout(), &tip, &[])?;
-    let lacking = find_lacking(&project.repository, &planned, &target, files.tree)?;
+    let lacking = match target.is_current {
+        true => find_lacking(project, &tip, &planned, target.tree, files.tree)?,
+        false => Vec::new(),
+    };
     if !lacking.is_empty() && !options.anyway && !confirm_lacking(&lacking, user)? {
         outcome.lacking = lacking;
         return Ok(outcome);
@@ -445,49 +451,4 @@ fn files(project: &Project, from: TreeId, to: TreeId) -> anyhow::Result<Vec<Stri
     let changes = diff::changes(&project.repository, from, to)?;
     let path = |change: &TreeChange| lossy(&change.path);
     Ok(changes.iter().map(path).collect())
-}
-
-/// The user reverted or deleted the changes of a turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TakenBackFile {
-    pub path: String,
-    /// Newest missing turn.
-    pub turn: u64,
-}
-
-/// Files that lack what a landing commits: after it, they would differ from HEAD by the reverse of
-/// the landing, and the next commit would revert it.
-fn find_lacking(
-    repository: &Repository,
-    planned: &[PlannedCommit],
-    target: &Target,
-    files: TreeId,
-) -> anyhow::Result<Vec<TakenBackFile>> {
-    let Some(last) = planned.last().filter(|_| target.is_current) else {
-        return Ok(Vec::new());
-    };
-    let landings: Vec<&Landing> = planned.iter().flat_map(|commit| &commit.landings).collect();
-    let mut taken_back = Vec::new();
-    for change in diff::changes(repository, target.tree, last.tree)? {
-        let now = repository.entry(files, &change.path)?;
-        if now == change.new {
-            continue;
-        }
-
-        let (mut newest, mut is_back) = (None, now == change.old || now.is_none());
-        for landing in &landings {
-            let before = repository.entry(landing.before, &change.path)?;
-            if before != repository.entry(landing.after, &change.path)? {
-                is_back |= before == now;
-                newest = Some(landing.turn.number());
-            }
-        }
-        if let Some(turn) = newest.filter(|_| is_back) {
-            taken_back.push(TakenBackFile {
-                path: lossy(&change.path),
-                turn,
-            });
-        }
-    }
-    Ok(taken_back)
 }

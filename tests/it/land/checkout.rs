@@ -4,7 +4,7 @@
 use crate::support::landing::land_as;
 use serde_json::json;
 
-use crate::plans::{create, execute, plan};
+use crate::plans::{create, edit, edit_pairs, execute, plan};
 use crate::screen::Screen;
 use crate::support::landing::{
     changed, check_clean, everything, hook, project, status, three_turns,
@@ -258,6 +258,61 @@ fn what_the_user_took_back_lands_only_if_they_say_so() {
                 .contains("as the newest turn left them")
         );
     }
+}
+
+/// Regression: with an edit of their own in the file, or a turn on top, it landed without a question.
+#[test]
+fn what_the_user_took_back_is_noticed_beside_other_changes_of_the_file() {
+    let lines = |prefix: &str| {
+        let line = |number| match number {
+            5 => format!("{prefix}5\n"),
+            _ => format!("{number}\n"),
+        };
+        (1..=20).map(line).collect::<String>()
+    };
+    let start = || {
+        let repo = TestRepo::new()
+            .file("a.txt", &lines(""))
+            .file("b.txt", "b\n");
+        repo.commit("init");
+        repo.workflow().new_session("demo").done();
+        repo.workflow().add(&["a.txt"]);
+        repo
+    };
+    let edit_5 = plan("Edit", &[edit("a.txt", "5", "t1 5")]);
+    let lacking = |repo: &TestRepo| repo.workflow().landed(&land_as("Land"))["lacking"].clone();
+
+    let repo = start();
+    repo.workflow().run_plan(&edit_5);
+    repo.git(&["checkout", "-q", "a.txt"]);
+    repo.write("a.txt", &lines("").replace("18", "mine 18"));
+    assert_eq!(lacking(&repo), json!([{"path": "a.txt", "turn": 1}]));
+
+    let repo = start();
+    repo.workflow().run_plan(&edit_5);
+    repo.git(&["checkout", "-q", "a.txt"]);
+    let edit_15 = plan("Edit", &[edit("a.txt", "15", "t2 15")]);
+    repo.workflow().run_plan(&edit_15);
+    assert_eq!(lacking(&repo), json!([{"path": "a.txt", "turn": 1}]));
+
+    let repo = start();
+    repo.remove("b.txt");
+    repo.workflow().record("Delete b").done();
+    repo.git(&["checkout", "-q", "b.txt"]);
+    repo.write("b.txt", "b\nmine\n");
+    assert_eq!(lacking(&repo), json!([{"path": "b.txt", "turn": 1}]));
+
+    // What a later turn took back is no concern of a landing without that turn.
+    let repo = start();
+    repo.workflow().run_plan(&edit_5);
+    let back = plan(
+        "Back",
+        &[edit_pairs("a.txt", &[("t1 5", "5"), ("15", "t2 15")])],
+    );
+    repo.workflow().run_plan(&back);
+    repo.write("a.txt", &repo.read("a.txt").replace("18", "mine 18"));
+    repo.done(&["land", "1", "-m", "Land"]);
+    assert_eq!(changed(&repo), "M\ta.txt");
 }
 
 /// Regression: the hint was `teddy restore @`, which keeps what the user took back.
