@@ -80,8 +80,12 @@ pub fn receive_refs<'r>(
         "--no-recurse-submodules",
         "--no-auto-maintenance",
     ]);
-    // Recorded data must be readable offline, even in a partial clone.
-    command.arg("--no-filter");
+    // Recorded data must be readable offline, even in a partial clone. A filter that leaves nothing
+    // out tells git that the server has objects that are missing here: without one, its check fails.
+    command.arg(match is_promised_by(repository, remote) {
+        true => "--filter=blob:limit=8192g",
+        false => "--no-filter",
+    });
     command.arg(progress.flag());
     command.args(["--", remote.as_str()]);
     // The git of a killed fetch can still be running, for another remote. So each process has its
@@ -98,6 +102,12 @@ pub fn receive_refs<'r>(
     });
     incoming.refs = renamed.collect();
     Ok(incoming)
+}
+
+/// Returns whether a partial clone takes what it lacks from a remote. git then remembers no filter.
+fn is_promised_by(repository: &Repository, remote: &RemoteName) -> bool {
+    let value = |key| repository.config(&format!("remote.{remote}.{key}"));
+    value("promisor").is_some_and(|value| value != "false") && value("partialclonefilter").is_some()
 }
 
 fn delete_incoming(repository: &Repository) -> anyhow::Result<()> {

@@ -413,6 +413,40 @@ fn an_adopted_session_that_landed_is_in_the_files_of_a_clone() {
     ");
 }
 
+/// Regression: git's check of the pack failed, because the clone lacks what it need not have.
+#[test]
+fn a_session_is_fetched_into_a_partial_clone_that_lacks_a_file_of_its_base() {
+    let ada = TestRepo::new().file("b.txt", "one\n");
+    ada.commit("init");
+    ada.git(&["config", "uploadpack.allowFilter", "true"]);
+    ada.done(&["new", "s"]);
+    let file = ada.beside("plan.md");
+    std::fs::write(&file, plan("Make n", &[create("n.txt", "n\n")])).unwrap();
+    ada.done(&["execute", "-y", file.to_str().unwrap()]);
+    ada.write("b.txt", "two\n");
+    ada.git(&["commit", "-qam", "two"]);
+    let (url, clone) = (
+        format!("file://{}", ada.path().display()),
+        ada.beside("clone"),
+    );
+    ada.git(&[
+        "clone",
+        "-q",
+        "--filter=blob:none",
+        &url,
+        clone.to_str().unwrap(),
+    ]);
+
+    let config = || ada.git_in(&clone, &["config", "--local", "--list"]);
+    let before = config();
+    ada.teddy_in(&clone, &["fetch"])
+        .check(0, &["new        origin/s"]);
+    assert_eq!(config(), before);
+    ada.teddy_in(&clone, &["verify", "origin/s"]).check(0, &[]);
+    ada.teddy_in(&clone, &["diff", "origin/s:1"])
+        .check(0, &["+n"]);
+}
+
 #[test]
 fn an_adopted_session_with_edits_in_its_files_is_not_in_them() {
     let (ada, ben) = two_people();
