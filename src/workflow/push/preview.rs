@@ -479,15 +479,17 @@ impl<'a> Sender<'a, '_> {
     ) -> anyhow::Result<Option<ChosenCopy<'a>>> {
         let is_own = |tip: &CommitId| turns.iter().any(|turn| turn.commit == *tip);
         let is_plain = remote_state.code.as_ref().is_some_and(is_own);
-        if self.redact.is_some() && is_plain {
-            return Err(PushError::Unredacted {
-                remote: self.remote.clone(),
-                name: self.target(&turns[0].session),
-            }
-            .into());
-        }
         if let Some(kinds) = self.redact {
-            return self.made_with(turns, kinds, true).map(Some);
+            let copy = self.made_with(turns, kinds, true)?;
+            // The copy is the session itself if nothing is taken out of it.
+            if is_plain && !remote_state.code.is_some_and(|tip| copy.has(tip)) {
+                return Err(PushError::Unredacted {
+                    remote: self.remote.clone(),
+                    name: self.target(&turns[0].session),
+                }
+                .into());
+            }
+            return Ok(Some(copy));
         }
 
         let Some(remote_tip) = remote_state.code else {

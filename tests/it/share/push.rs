@@ -1063,6 +1063,22 @@ fn what_an_agent_made_can_be_fetched_redacted() {
 }
 
 #[test]
+fn a_redaction_that_takes_nothing_out_can_be_repeated() {
+    let repo = session();
+    repo.done(&["new", "plain"]);
+    let file = repo.beside("plan.md");
+    std::fs::write(&file, plan("Run", &[execute("true")])).unwrap();
+    for _ in 0..2 {
+        repo.done(&["execute", "-y", file.to_str().unwrap()]);
+        for _ in 0..2 {
+            repo.done(&["push", "plain", "-y", "--code", "--redact"]);
+        }
+        let name = "refs/teddy/sessions/plain";
+        assert_eq!(there(&repo, name), repo.git(&["rev-parse", name]));
+    }
+}
+
+#[test]
 fn an_invalid_session_is_not_sent_until_git_restores_it() {
     let repo = session();
     plant(&repo, "approved.md", &plan("Other", &[execute("true")]));
