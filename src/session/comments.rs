@@ -5,7 +5,7 @@
 
 use crate::text::fence::fence_for;
 use crate::text::path::RepoPath;
-use crate::text::sanitize::sanitize_line;
+use crate::text::sanitize::sanitize_tabbed;
 
 /// Quoted lines around those that a comment is about.
 const AROUND: usize = 2;
@@ -290,20 +290,21 @@ fn number(text: &str) -> Option<usize> {
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
-/// Returns the text of a comment, without control characters: it is shown, and sent to a model.
+/// Returns the text of a comment, without control characters but the tab.
 fn plain_text(text: &str) -> String {
     let lines: Vec<String> = text
         .trim()
         .lines()
-        .map(|line| sanitize_line(line.trim_end_matches('\r')).into_owned())
+        .map(|line| sanitize_tabbed(line.trim_end_matches('\r')))
         .collect();
     lines.join("\n")
 }
 
-/// Returns a line as it is quoted: without control characters, and not longer than [`MAX_LINE`].
+/// Returns a line as it is quoted: not longer than [`MAX_LINE`], and without control characters but
+/// the tab, which a FIND that is copied from it needs.
 fn cut(line: &str) -> String {
     let line: String = line.chars().take(MAX_LINE).collect();
-    sanitize_line(&line).into_owned()
+    sanitize_tabbed(&line)
 }
 
 #[cfg(test)]
@@ -330,6 +331,17 @@ mod tests {
              ## src/a.rs:1\n\nQuoted from line 1: 0 in front, 1 meant\n\n````text\n\
              fn a() {\n    slow();\n    slow();\n````\n\n> Why?\n"
         );
+    }
+
+    #[test]
+    fn cm1_tabs_are_quoted_as_they_are() {
+        let path = RepoPath::parse("a.go").unwrap();
+        let text = "func f() {\n\treturn 1\n}\n";
+        let comment = LineComment::on(path, 2, 2, text, "not\t1\u{7}").unwrap();
+        assert_eq!(comment.quoted, ["\treturn 1"]);
+        assert_eq!(comment.text, "not\t1\\u{7}");
+        assert!(!comment.is_on(&text.replace('\t', "        ")));
+        assert_eq!(parse(&render(&[comment.clone()])), Some(vec![comment]));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::summary::ReviewedFile;
 use crate::session::comments::{FollowedComment, LineComment, MAX_COMMENTS};
 use crate::text::counted;
 use crate::text::path::RepoPath;
+use crate::text::sanitize::sanitize_line;
 
 /// Larger differences start folded.
 const MAX_OPEN: usize = 1000;
@@ -527,7 +528,7 @@ impl Commenting {
 }
 
 fn on_one_line(comment: &LineComment) -> String {
-    let lines: Vec<&str> = comment.text.lines().collect();
+    let lines: Vec<_> = comment.text.lines().map(sanitize_line).collect();
     lines.join(" ↵ ")
 }
 

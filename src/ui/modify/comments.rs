@@ -108,7 +108,9 @@ fn write(
         StyledLine::of(Tone::Strong, &sanitize_line(&comment.place())),
     ];
     let quoted = comment.quoted.iter();
-    lines.extend(quoted.map(|line| StyledLine::of(Tone::Faint, &format!("  {line}"))));
+    lines.extend(
+        quoted.map(|line| StyledLine::of(Tone::Faint, &format!("  {}", sanitize_line(line)))),
+    );
     lines.push(StyledLine::of(Tone::Strong, "Your comment:"));
     prompts.show(&lines);
     let text = prompts.text(&comment.text)?;
