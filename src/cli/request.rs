@@ -38,8 +38,8 @@ impl RequestFlags {
     ) -> anyhow::Result<Request> {
         // A `?` is a pattern in a context list but also ends a question: `why?`.
         let is_there = |word: &str| word.contains('*') || is_resource(app, project, word);
-        let mut request = sort(args, self.message.is_some(), &is_there)
-            .map_err(|word| unquoted(app, &word))?;
+        let mut request =
+            sort(args, self.message.is_some(), &is_there).map_err(|word| unquoted(app, &word))?;
         if let Some(word) = request.message.as_deref()
             && looks_like_file(word)
         {

@@ -245,7 +245,10 @@ fn files(workspace: &Changed, turn: u64, dir: &Path) -> Vec<StyledLine> {
         let heading = format!("{} {since}:", counted(open.len(), "file"));
         lines.push(StyledLine::plain(&heading));
         let path = |path: &&String| format!("  {}", sanitize_line(path));
-        lines.extend(open.iter().map(|it| StyledLine::of(Tone::Removed, &path(it))));
+        lines.extend(
+            open.iter()
+                .map(|it| StyledLine::of(Tone::Removed, &path(it))),
+        );
     }
 
     lines

@@ -479,8 +479,8 @@ fn is_same_plan(plan: &Plan, reading: &Reading) -> bool {
 fn wrong_actions(plan: &Plan, reading: &Reading) -> Vec<usize> {
     let parsed = &reading.plan.actions;
     let is_right = |at: &usize| {
-        let kind = parsed.get(*at).map(|action| action.kind.without_lines());
-        kind.as_ref() == Some(&plan.actions[*at].kind)
+        let kind = parsed.get(*at).map(|action| &action.kind);
+        kind == Some(&plan.actions[*at].kind)
     };
     let all = 0..plan.actions.len();
     all.filter(|at| !is_right(at)).collect()

@@ -1,6 +1,6 @@
 //! The plan as a value: title, header, rationale, memos, actions.
 
-use crate::plan::action::Action;
+use crate::plan::action::{Action, ActionKind};
 use crate::plan::field::Field;
 use crate::plan::memo;
 use crate::text::path::RepoPath;
@@ -30,6 +30,10 @@ pub enum PlanStatus {
 }
 
 impl Plan {
+    pub fn kinds(&self) -> impl Iterator<Item = &ActionKind> {
+        self.actions.iter().map(|action| &action.kind)
+    }
+
     /// Returns the value of a header field; the key is case-insensitive.
     pub fn field(&self, key: &str) -> Option<&str> {
         self.fields

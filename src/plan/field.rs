@@ -1,9 +1,9 @@
 //! A `- **Key:** value` item of a plan.
 
 /// A `- **Key:** value` item.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Field {
-    /// Line in the plan, from 1.
+    /// Line in the plan, from 1. Without effect on equality.
     pub line: usize,
     /// The key as the format spells it (`File Path`), or as written if unknown.
     pub key: String,
@@ -12,6 +12,14 @@ pub struct Field {
     /// Items of a nested list, as in the plan.
     pub items: Vec<String>,
 }
+
+impl PartialEq for Field {
+    fn eq(&self, other: &Field) -> bool {
+        (&self.key, &self.value, &self.items) == (&other.key, &other.value, &other.items)
+    }
+}
+
+impl Eq for Field {}
 
 impl Field {
     /// Creates a field that is not in a plan yet.

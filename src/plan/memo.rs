@@ -10,9 +10,9 @@ use super::diagnostic::{Diagnostic, quote};
 use crate::text::yaml::{self, YamlError};
 
 /// One line of `## Memos`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct MemoChange {
-    /// Line in the plan, from 1.
+    /// Line in the plan, from 1. Without effect on equality.
     pub line: usize,
     /// Adds or removes the memo.
     pub verb: Verb,
@@ -20,6 +20,14 @@ pub struct MemoChange {
     /// Text after ` # `; shown, never stored.
     pub comment: Option<String>,
 }
+
+impl PartialEq for MemoChange {
+    fn eq(&self, other: &MemoChange) -> bool {
+        (self.verb, &self.text, &self.comment) == (other.verb, &other.text, &other.comment)
+    }
+}
+
+impl Eq for MemoChange {}
 
 /// Change of a memo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

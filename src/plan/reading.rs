@@ -21,7 +21,6 @@ use super::field::Field;
 use super::parse::{self, MAX_PLAN, normal};
 use super::repair::{Level, Note, Repaired, repair, thoughts};
 use super::spelling;
-use crate::plan::action::ActionKind;
 use crate::plan::diagnostic::quote;
 use crate::plan::line::field_item::{has_weight, letters};
 use crate::plan::line::value::{is_nothing, unmentioned};
@@ -592,11 +591,8 @@ impl FreeAttempt {
 
     /// Returns whether both plans have the same actions.
     fn has_same_plan(&self, other: &FreeAttempt) -> bool {
-        let kinds = |attempt: &FreeAttempt| -> Vec<ActionKind> {
-            let actions = attempt.reading.plan.actions.iter();
-            actions.map(|action| action.kind.without_lines()).collect()
-        };
-        kinds(self) == kinds(other)
+        let [own, others] = [self, other].map(|attempt| attempt.reading.plan.kinds());
+        own.eq(others)
     }
 
     /// Returns the reading, if the text was changed.

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::checklist::{Checklist, Item, ItemPart};
+use super::checklist::{Checklist, EditPair, Item, ItemPart};
 use super::style::{StyledLine, Tone};
 use super::summary;
 use crate::plan::action::behavior::UserEdit;
@@ -30,6 +30,8 @@ const NOTHING_TO_KEEP: &str = "the plan changes no encoding, line ends or mode t
 #[derive(Debug, Clone)]
 struct BeforeKeeping {
     action: Action,
+    /// With their switches.
+    pairs: Vec<EditPair>,
     kept: Action,
 }
 
@@ -131,11 +133,15 @@ impl EditedPlan {
 
     /// Keeps the bytes of a file that an action did not mean to change, or takes that back. Returns
     /// why it can't.
-    pub fn keep_bytes(&mut self, index: usize) -> Result<(), String> {
+    pub fn keep_bytes(&mut self, item: &mut Item) -> Result<(), String> {
+        let ItemPart::Action(index) = item.part else {
+            return Err("only a file has bytes to keep".to_owned());
+        };
         if let Some(before) = self.before_keeping.remove(&index)
             && before.kept == self.plan.actions[index]
         {
             self.put(index, before.action);
+            self.renew(item, before.pairs);
             return Ok(());
         }
 
@@ -160,6 +166,8 @@ impl EditedPlan {
             let is_kept = *keeps;
             set_flag(&mut action, KEEP_BYTES, is_kept);
             self.put(index, action);
+            let pairs = std::mem::take(&mut item.pairs);
+            self.renew(item, pairs);
             return Ok(());
         }
 
@@ -180,11 +188,25 @@ impl EditedPlan {
         };
         let before = BeforeKeeping {
             action,
+            pairs: std::mem::take(&mut item.pairs),
             kept: kept.clone(),
         };
         self.before_keeping.insert(index, before);
         self.change(index, kept);
+        *item = Item {
+            on: item.on,
+            ..self.item(item.part)
+        };
         Ok(())
+    }
+
+    /// Shows an item as it is now, with these switches of its pairs.
+    fn renew(&self, item: &mut Item, pairs: Vec<EditPair>) {
+        *item = Item {
+            on: item.on,
+            pairs,
+            ..self.item(item.part)
+        };
     }
 
     /// Replaces a memo by the user's version.
@@ -334,14 +356,16 @@ fn switched(proposed: &ActionKind, adopted: &ActionKind, item: &mut Item) -> boo
     let (Some(proposed), Some(adopted)) = (proposed.pairs(), adopted.pairs()) else {
         return false;
     };
-    if item.pairs.is_empty() || adopted.iter().any(|pair| !proposed.contains(pair)) {
+    let mut adopted = adopted.iter().peekable();
+    let is_on = |pair| adopted.next_if_eq(&pair).is_some();
+    let switches: Vec<bool> = proposed.iter().map(is_on).collect();
+    if item.pairs.is_empty() || adopted.next().is_some() {
         return false;
     }
 
-    item.pairs
-        .iter_mut()
-        .zip(proposed)
-        .for_each(|(switch, pair)| switch.on = adopted.contains(pair));
+    for (pair, is_on) in item.pairs.iter_mut().zip(switches) {
+        pair.on = is_on;
+    }
     true
 }
 

@@ -224,7 +224,13 @@ fn row_line(
         ChecklistRow::Item(index) => {
             let item = &list.items[index];
             let has_problem = item.problem.is_some();
-            (item.on, has_problem, &item.label, item_marks(item), ["├─", "└─"])
+            (
+                item.on,
+                has_problem,
+                &item.label,
+                item_marks(item),
+                ["├─", "└─"],
+            )
         }
         ChecklistRow::Pair(index, pair) => {
             let pair = &list.items[index].pairs[pair];

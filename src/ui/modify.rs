@@ -252,14 +252,9 @@ impl Modify {
     }
 
     fn keep_bytes(&mut self, index: usize, proposal: &ReviewRequest<'_>) -> anyhow::Result<()> {
-        let part = self.list.items[index].part;
-        let refusal = match part {
-            ItemPart::Action(at) => self.draft.keep_bytes(at).err(),
-            ItemPart::Memo(_) => Some("only a file has bytes to keep".to_owned()),
-        };
-        match refusal {
-            None => self.renew(index, proposal)?,
-            Some(why) => self.list.list.notice = Some(why),
+        match self.draft.keep_bytes(&mut self.list.items[index]) {
+            Ok(()) => self.validate_with_notice(proposal)?,
+            Err(why) => self.list.list.notice = Some(why),
         }
         Ok(())
     }
@@ -279,8 +274,8 @@ impl Modify {
                 continue;
             }
             is_any_damaged = true;
-            match self.draft.keep_bytes(at) {
-                Ok(()) => self.renew(index, proposal)?,
+            match self.draft.keep_bytes(&mut self.list.items[index]) {
+                Ok(()) => self.validate_with_notice(proposal)?,
                 Err(why) => {
                     let target = self.draft.plan.actions[at].kind.target();
                     problem = Some(format!("{target}: {why}"));
@@ -431,6 +426,11 @@ impl Modify {
             on: item.on,
             ..self.draft.item(item.part)
         };
+        self.validate_with_notice(proposal)
+    }
+
+    /// Validates, and shows what is wrong with the selected item.
+    fn validate_with_notice(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<()> {
         self.validate(proposal)?;
         self.list.list.notice = self.list.problem().map(str::to_owned);
 
@@ -537,9 +537,8 @@ impl Modify {
 
         for (at, position) in parts.actions.into_iter().enumerate() {
             let edited_action = position.map(|position| &edited.actions[position]);
-            if let Some(action) = edited_action.filter(|edited_action| {
-                !is_same_action(edited_action, &self.draft.plan.actions[at])
-            }) {
+            let is_changed = |edited: &&Action| **edited != self.draft.plan.actions[at];
+            if let Some(action) = edited_action.filter(is_changed) {
                 self.draft.change(at, action.clone());
             }
             self.refresh(ItemPart::Action(at), edited_action.is_some());
@@ -547,11 +546,7 @@ impl Modify {
 
         for (at, position) in parts.memos.into_iter().enumerate() {
             let edited_memo = position.map(|position| &edited.memos[position]);
-            let is_changed = |edited_memo: &&MemoChange| {
-                let before = &self.draft.plan.memos[at];
-                (&edited_memo.text, edited_memo.verb, &edited_memo.comment)
-                    != (&before.text, before.verb, &before.comment)
-            };
+            let is_changed = |edited: &&MemoChange| **edited != self.draft.plan.memos[at];
             if let Some(memo) = edited_memo.filter(is_changed) {
                 self.draft.change_memo(at, memo.clone());
             }
@@ -582,7 +577,7 @@ fn match_parts(plan: &Plan, edited: &Plan) -> Result<EditedParts, &'static str> 
     // Only actions of the same kind match. Equal contents count more than an equal target.
     let likeness = |one: &Action, other: &Action| match () {
         () if one.kind.row() != other.kind.row() => None,
-        () if is_same_action(one, other) => Some(3),
+        () if one == other => Some(3),
         () if one.kind.target() == other.kind.target() => Some(2),
         () => Some(1),
     };
@@ -599,20 +594,18 @@ fn match_parts(plan: &Plan, edited: &Plan) -> Result<EditedParts, &'static str> 
     })
 }
 
-/// Ignores line numbers.
-fn is_same_action(one: &Action, other: &Action) -> bool {
-    one.fields == other.fields && one.kind.without_lines() == other.kind.without_lines()
-}
-
-/// Renders and parses the plan, so its line numbers are consistent. Unchanged if that alters the
-/// plan.
+/// Returns the plan with the line numbers of its rendered text. Unchanged if that has another meaning.
 fn with_fresh_line_numbers(plan: &Plan) -> Plan {
     let (written, mistakes) = parse(&render::render(plan));
-    let is_whole = mistakes.is_empty() && written.actions.len() == plan.actions.len();
-    match is_whole && written.memos.len() == plan.memos.len() {
-        true => written,
-        false => plan.clone(),
+    let mut fresh = plan.clone();
+    let is_same = written.memos == plan.memos && written.kinds().eq(plan.kinds());
+    if mistakes.is_empty() && is_same {
+        fresh.memos = written.memos;
+        for (action, written) in fresh.actions.iter_mut().zip(written.actions) {
+            (action.line, action.kind) = (written.line, written.kind);
+        }
     }
+    fresh
 }
 
 /// Matches every item of `new` to one of `old`, preserving the order and maximizing the total
@@ -718,9 +711,6 @@ mod plan_edit_tests {
         let plan = plan(&[("a", "1\n"), ("b", "2\n")]);
         let result = with_fresh_line_numbers(&plan);
         assert!(result.actions[0].line > 2 && result.actions[1].line > result.actions[0].line);
-        assert_eq!(
-            result.actions[1].kind.without_lines(),
-            plan.actions[1].kind.without_lines()
-        );
+        assert_eq!(result, plan);
     }
 }

@@ -89,7 +89,10 @@ pub fn of_action(action: &Action, step: &Step, damage: &[Damage]) -> Vec<String>
     // The action itself says where a link points.
     let damage = damage.iter().filter(|one| **one != Damage::BecomesLink);
     texts.extend(damage.map(|one| format!("{target}: {}", one.sentence())));
-    let when = action.kind.path().and_then(|path| runs_later(path.as_str()));
+    let when = action
+        .kind
+        .path()
+        .and_then(|path| runs_later(path.as_str()));
     texts.extend(when.map(|when| format!("{target} executes later: {when}")));
     let hidden = action
         .kind
@@ -274,7 +277,9 @@ fn runs_later(path: &str) -> Option<&'static str> {
         patterns.any(|pattern| matches_pattern(&path, pattern))
     };
     let mut rules = RUNNER_RULES.iter();
-    rules.find(|(_, patterns)| is_meant(patterns)).map(|(when, _)| *when)
+    rules
+        .find(|(_, patterns)| is_meant(patterns))
+        .map(|(when, _)| *when)
 }
 
 /// `path` must be lowercase.

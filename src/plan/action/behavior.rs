@@ -183,9 +183,9 @@ pub trait Behavior {
 }
 
 /// A FIND and its REPLACE.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Pair {
-    /// Line of the FIND label in the plan, from 1.
+    /// Line of the FIND label in the plan, from 1. Without effect on equality.
     pub line: usize,
     /// Text of the FIND block; empty, or ends with a line ending.
     pub find: String,
@@ -194,6 +194,15 @@ pub struct Pair {
     /// Info string of the FIND block.
     pub language: String,
 }
+
+impl PartialEq for Pair {
+    fn eq(&self, other: &Pair) -> bool {
+        (&self.find, &self.replace, &self.language)
+            == (&other.find, &other.replace, &other.language)
+    }
+}
+
+impl Eq for Pair {}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PreviewPart<'a> {

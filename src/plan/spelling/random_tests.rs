@@ -347,10 +347,7 @@ fn spell(plan: &Plan, choices: &mut Choices) -> String {
 fn meaning(plan: &Plan) -> (Vec<ActionKind>, Vec<(bool, String)>, String, String) {
     let memo = |memo: &memo::MemoChange| (memo.verb == memo::Verb::Add, memo.text.clone());
     (
-        plan.actions
-            .iter()
-            .map(|action| action.kind.without_lines())
-            .collect(),
+        plan.kinds().cloned().collect(),
         plan.memos.iter().map(memo).collect(),
         plan.title.clone(),
         plan.rationale.clone(),

@@ -223,6 +223,49 @@ fn the_bytes_of_one_or_all_files_can_be_kept_and_replaced_again() {
 }
 
 #[test]
+fn bytes_that_are_not_kept_any_more_leave_the_pairs_switched_as_they_were() {
+    let pair = |find: &str, replace: &str| {
+        format!("`FIND:`\n````\n{find}\n````\n`REPLACE:`\n````\n{replace}\n````\n")
+    };
+    let text = format!(
+        "# T\n\n## Rationale\n````\nr\n````\n\n## Action Plan\n\n### `EDIT`\n- **File Path:** [a](/a)\n- **Description:** d\n\n{}{}\n",
+        pair("\u{feff}one", "1"),
+        pair("two", "2")
+    );
+    let sample = sample::Sample::new(&text, &[("a", "\u{feff}one\ntwo\n")]);
+    let proposal = sample.proposal();
+    let mut modify = Modify::new(&proposal);
+    modify.list.items[0].pairs[1].on = false;
+    modify.validate(&proposal).unwrap();
+    let before = modify.draft.approved(&modify.list);
+
+    modify.take(&Key::Home, &proposal).unwrap();
+    modify.take(&Key::Down, &proposal).unwrap();
+    modify.take(&Key::Char('B'), &proposal).unwrap();
+    assert_eq!(
+        modify.draft.steps[0].after.as_deref(),
+        Some("\u{feff}1\ntwo\n".as_bytes())
+    );
+    modify.take(&Key::Char('B'), &proposal).unwrap();
+    assert_eq!(modify.draft.approved(&modify.list), before);
+}
+
+#[test]
+fn only_what_was_changed_in_the_text_of_the_plan_counts_as_changed() {
+    let sample = sample::bootstrap();
+    let proposal = sample.proposal();
+    let mut modify = Modify::new(&proposal);
+    let memo = &sample.plan.memos[0].text;
+    let text = format!("\n\n{}", proposal.text.replacen(memo, "Mine.", 1));
+    modify.take_plan(&text, &proposal).unwrap().unwrap();
+
+    let approved = modify.draft.approved(&modify.list);
+    assert_eq!(approved.plan.memos[0].text, "Mine.");
+    assert!(approved.modified.is_empty());
+    assert_eq!(approved.plan.actions, sample.plan.actions);
+}
+
+#[test]
 fn promise_a6_what_fits_is_switched_as_it_was_and_what_does_not_is_named() {
     let head = "# T\n\n## Rationale\n````\nr\n````\n\n## Action Plan\n\n";
     let pair = |find: &str| format!("`FIND:`\n````\n{find}\n````\n`REPLACE:`\n````\nx\n````\n");

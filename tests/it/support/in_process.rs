@@ -751,7 +751,12 @@ fn show_plan(out: &mut dyn Write, planned: &WaitingPlan) -> anyhow::Result<()> {
 fn show_turn(out: &mut dyn Write, recorded: &RecordedTurn) -> anyhow::Result<()> {
     writeln!(out, "turn {} {}", recorded.turn, recorded.word())?;
     for file in &recorded.applied {
-        writeln!(out, "  {} {}", format!("{:?}", file.change).to_lowercase(), file.path)?;
+        writeln!(
+            out,
+            "  {} {}",
+            format!("{:?}", file.change).to_lowercase(),
+            file.path
+        )?;
     }
     show_paths(out, &[("overlap", &recorded.overlaps)])?;
     for obstacle in &recorded.obstacles {
