@@ -364,21 +364,13 @@ struct CountedSize {
 
 /// Until the deadline. Does not follow symlinks.
 fn count_size(mut dirs: Vec<PathBuf>, deadline: Instant) -> CountedSize {
-    let mut bytes: u64 = 0;
-    while let Some(dir) = dirs.pop() {
-        if Instant::now() > deadline {
-            return CountedSize {
-                bytes,
-                is_whole: false,
-            };
-        }
+    let (mut bytes, mut is_whole) = (0u64, true);
+    while let Some(dir) = dirs.pop().filter(|_| is_whole) {
+        is_whole = Instant::now() <= deadline;
         bytes = bytes.saturating_add(count_dir(&dir, &mut dirs));
     }
 
-    CountedSize {
-        bytes,
-        is_whole: true,
-    }
+    CountedSize { bytes, is_whole }
 }
 
 fn count_dir(dir: &Path, subdirs: &mut Vec<PathBuf>) -> u64 {
