@@ -290,12 +290,7 @@ fn take(
     captured
         .take(project, env.name, &written)
         .context("recording what the plan did")?;
-    let WorktreeCapture {
-        tree,
-        not_captured,
-        changed,
-        ..
-    } = captured;
+    let tree = captured.tree;
     // The turn is written through another handle, which must know the staged objects.
     writer::transfer_staged(&project.repository, &worktree.repository)?;
     keep_unstored(&project.repository, worktree, env.tree, tree)?;
@@ -309,8 +304,8 @@ fn take(
         tree,
         base: commit.unwrap_or(env.before),
         repository_changes,
-        not_captured,
-        changed,
+        not_captured: captured.not_captured,
+        changed: captured.changed,
     })
 }
 
