@@ -22,7 +22,7 @@ use crate::project::{NoSession, Project};
 use crate::session::artifact;
 use crate::session::meta::{Recorded, Status};
 use crate::session::name::SessionName;
-use crate::session::publication::Publication;
+use crate::session::publication::{Delta, Publication};
 use crate::session::turn::{Turn, in_next};
 use crate::text::counted;
 use crate::text::damage::FileDamage;
@@ -37,7 +37,7 @@ use crate::workflow::open_session::EnteredSession;
 use crate::workflow::user::User;
 use crate::workspace::complete::SessionMove;
 use crate::workspace::draft_transfer;
-use crate::workspace::file_move::{FileMove, tree_left_by, trees_of, with_paths_of};
+use crate::workspace::file_move::{FileMove, tree_left_by, tree_without, trees_of};
 use crate::workspace::files_turn::FilesTurn;
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::stack::Stacks;
@@ -431,15 +431,16 @@ fn applied_tree(
     id: CommitId,
     publication: &Publication,
 ) -> anyhow::Result<TreeId> {
-    let tree = |id: CommitId| Ok::<_, anyhow::Error>(repository.commit(id)?.tree);
     match publication.change {
         Some(change) if publication.applied => {
-            // Conflicting paths were not applied and keep their old content.
-            let (tree, before) = (tree(id)?, tree(change.before)?);
-            with_paths_of(repository, tree, before, publication.left.iter().cloned())
+            let change = Delta {
+                after: id,
+                ..change
+            };
+            tree_without(repository, change, publication.left.clone())
         }
-        Some(change) => tree(change.before),
-        None => tree(id),
+        Some(change) => Ok(repository.commit(change.before)?.tree),
+        None => Ok(repository.commit(id)?.tree),
     }
 }
 

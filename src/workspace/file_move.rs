@@ -79,22 +79,32 @@ pub fn with_paths_of(
         let entry = repository.entry(from, &path)?;
         edits.insert(path, entry);
     }
-    match edits.is_empty() {
-        true => Ok(tree),
-        false => diff::tree_with(repository, tree, &edits),
-    }
+    diff::tree_with(repository, tree, &edits)
 }
 
 /// The files after a turn: without its changes if it was not applied, and without the conflicting
 /// ones otherwise.
 pub fn tree_left_by(repository: &Repository, workspace: &Workspace) -> anyhow::Result<TreeId> {
-    let [before, after] = trees_of(repository, workspace.change())?;
     if !workspace.synced {
-        return Ok(before);
+        return Ok(repository.commit(workspace.before)?.tree);
     }
     let overlaps = workspace.overlaps.iter();
-    let overlaps = overlaps.map(|path| path.as_bytes().to_vec());
-    with_paths_of(repository, after, before, overlaps)
+    let overlaps = overlaps.map(|path| path.as_bytes().to_vec()).collect();
+    tree_without(repository, workspace.change(), overlaps)
+}
+
+/// The files after a turn, with these paths as they were before: they were not applied.
+pub fn tree_without(
+    repository: &Repository,
+    turn: Delta,
+    paths: Vec<Vec<u8>>,
+) -> anyhow::Result<TreeId> {
+    let tree = repository.commit(turn.after)?.tree;
+    if paths.is_empty() {
+        return Ok(tree);
+    }
+    let before = repository.commit(turn.before)?.tree;
+    with_paths_of(repository, tree, before, paths)
 }
 
 /// The first and last line of a conflict. The labels are those that our merge uses, so markers of
