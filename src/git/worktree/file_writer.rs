@@ -1,4 +1,4 @@
-//! Writes files of a session's worktree to free paths.
+//! Writes files of a session's worktree, in the place of whatever is there.
 //!
 //! A file shares blocks with the user's file of the same content, if the file system can do that.
 //! The comparison is made with the new file after it was cloned, so a later write to the user's
