@@ -383,7 +383,7 @@ pub(super) fn models(project: &Project, _current: &str) -> anyhow::Result<Offers
         .settings
         .models
         .iter()
-        .map(|(name, model)| (name.clone(), model.kind.clone()))
+        .map(|(name, model)| (name.clone(), model.kind.name().to_owned()))
         .collect())
 }
 

@@ -7,13 +7,12 @@ use super::failure::Diagnosis;
 use super::kind::FailureKind;
 use crate::config::edit::NewModel;
 use crate::config::layer::{self, Layer};
-use crate::config::settings::Settings;
+use crate::config::settings::{ModelSettings, Settings};
 use crate::git::repository::Repository;
 use crate::host::process;
 use crate::model::ModelError;
 use crate::model::discovery::{FoundModels, ModelOffer};
 use crate::model::known::usual_keys;
-use crate::model::settings::ModelConfig;
 use crate::project::Project;
 use crate::ui::ask::choose;
 use crate::ui::style::{StyledLine, Tone, block};
@@ -179,8 +178,7 @@ impl App {
         }
 
         self.note(&format!("Trying {} ...", offer.name));
-        let config = ModelConfig::from_config(&offer.name, &offer.settings);
-        match config.and_then(|config| try_model(&offer.name, &config)) {
+        match try_model(&offer.name, &offer.settings) {
             Ok(tried) => {
                 self.note_lines(&[words::answered(&tried)]);
                 Ok(true)
@@ -211,7 +209,7 @@ impl App {
 }
 
 /// Tests a model with its settings.
-pub(super) fn try_model(name: &str, config: &ModelConfig) -> Result<TriedModel, ModelError> {
+pub(super) fn try_model(name: &str, config: &ModelSettings) -> Result<TriedModel, ModelError> {
     // Outside a project, nothing has withheld these variables from child processes yet.
     process::withhold_env(usual_keys());
     setup::attempt(name, config)

@@ -8,11 +8,10 @@ use super::exit::{self, ExitStatus};
 use super::failure::InvalidArgument;
 use super::model_setup::{SetupContext, describe_models, try_model};
 use crate::config::edit::{NewModel, flow};
-use crate::config::settings::Settings;
+use crate::config::settings::{ModelKind, ModelSettings, Settings};
 use crate::host::screen::why_no_prompt;
 use crate::model::discovery::FoundModels;
 use crate::model::discovery::server::{self, ServerAddress};
-use crate::model::settings::{ModelConfig, ModelKind};
 use crate::text::hint::error_with_hint;
 use crate::ui::terminal::stdout_width;
 use crate::ui::{ask, setup as words, style};
@@ -107,7 +106,7 @@ fn list(app: &App, context: SetupContext, detected: &FoundModels) -> anyhow::Res
 fn listed(settings: &Settings, file: &str, detected: &FoundModels) -> Value {
     let models = settings.models.iter().map(|(name, model)| {
         let id = Some(&model.id).filter(|id| !id.is_empty());
-        json!({ "name": name, "kind": model.kind, "id": id })
+        json!({ "name": name, "kind": model.kind.name(), "id": id })
     });
     let keys = detected.keys.iter();
     let keys = keys.map(|key| json!({ "service": key.provider.name, "variable": key.variable }));
@@ -149,7 +148,7 @@ struct ChosenModel {
     /// Entry to save.
     model: NewModel,
     /// Settings for the test.
-    config: ModelConfig,
+    config: ModelSettings,
     is_paid: bool,
 }
 
@@ -208,13 +207,13 @@ fn choose_model(
         .filter(|_| !settings.models.contains_key(word));
     if let Some(offer) = offer {
         return Ok(ChosenModel {
-            config: ModelConfig::from_config(&offer.name, &offer.settings)?,
+            config: offer.settings.clone(),
             is_paid: offer.is_paid,
             model: offer.to_new(),
         });
     }
 
-    let config = ModelConfig::resolve(word, settings)?;
+    let config = ModelSettings::resolve(word, settings)?;
     Ok(ChosenModel {
         model: NewModel {
             model: word.to_owned(),

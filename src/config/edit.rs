@@ -141,7 +141,7 @@ fn scalar(text: &str) -> String {
 /// A one-line YAML mapping.
 pub fn flow(settings: &ModelSettings) -> String {
     let text = |key: &str, value: &str| format!("{key}: {}", scalar(value));
-    let mut parts = vec![text("kind", &settings.kind)];
+    let mut parts = vec![text("kind", settings.kind.name())];
     if !settings.id.is_empty() {
         parts.push(text("id", &settings.id));
     }
@@ -161,7 +161,7 @@ pub fn flow(settings: &ModelSettings) -> String {
     parts.extend(
         settings
             .timeout
-            .map(|seconds| format!("timeout: {seconds}")),
+            .map(|limit| format!("timeout: {}", limit.as_secs())),
     );
 
     format!("{{ {} }}", parts.join(", "))
@@ -292,17 +292,20 @@ fn with_leading_space(inner: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::ProptestConfig;
 
     use super::*;
+    use crate::config::settings::ModelKind;
 
     fn claude() -> NewModel {
         NewModel {
             model: "claude".to_owned(),
             entry: Some(ModelSettings {
-                kind: "command".to_owned(),
+                kind: ModelKind::Command,
                 run: ["claude", "-p", "--tools", ""].map(str::to_owned).to_vec(),
-                timeout: Some(900),
+                timeout: Some(Duration::from_secs(900)),
                 ..ModelSettings::default()
             }),
         }

@@ -446,6 +446,7 @@ fn describe_type(expected: &str) -> &str {
         "a boolean" => "`true` or `false`",
         "a sequence" => "a list",
         "a map" => "a mapping",
+        "path string" => "a string",
         _ if expected.starts_with("struct ") => "a mapping",
         other => other,
     }

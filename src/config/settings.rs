@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -56,42 +57,134 @@ impl Settings {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelSettings {
-    /// The protocol: `openai`, `responses`, `anthropic`, `command`, `replay`, `manual`, `acp` or `agent`.
     #[serde(deserialize_with = "kind")]
-    pub kind: String,
+    pub kind: ModelKind,
     /// The provider's id for the model. For `acp` and `agent`, the name of a known agent.
     pub id: String,
+    /// Usually ends in `/v1`.
     #[serde(deserialize_with = "address")]
     pub base_url: Option<String>,
+    /// For a command, the one key variable that it inherits.
     pub api_key_env: Option<String>,
     /// A command that prints the key.
     pub api_key_command: Vec<String>,
-    /// `command`, `acp`, `agent`: the command to run.
+    /// `command`, `acp`, `agent`: the command to run. `{input}` expands to the path of a file with
+    /// the prompt.
     pub run: Vec<String>,
     /// `agent`: the command to resume a conversation.
     pub go_on: Vec<String>,
     /// `acp`, `agent`: the agent's mode.
     pub mode: Option<String>,
-    /// `acp`, `agent`: paths the agent can write besides its worktree.
+    /// `acp`, `agent`: paths the agent can write besides its worktree. `None` uses the known agent's
+    /// defaults.
     pub state: Option<Vec<String>>,
     /// `agent`: rules for finding facts in the agent's output.
     pub facts: BTreeMap<String, String>,
-    /// `replay`: a file or directory with answers.
-    pub path: Option<String>,
-    /// In seconds, for the whole answer.
-    pub timeout: Option<u64>,
-    /// In seconds, within an answer.
-    pub idle_timeout: Option<u64>,
-    /// In seconds, before the first byte of an answer.
-    pub first_byte_timeout: Option<u64>,
-    /// In seconds.
-    pub connect_timeout: Option<u64>,
+    /// `replay`: a file with an answer, or a directory of them, used in order of their names.
+    pub path: Option<PathBuf>,
+    /// For the whole answer.
+    #[serde(deserialize_with = "duration")]
+    pub timeout: Option<Duration>,
+    /// Longest silence between two pieces of an answer.
+    #[serde(deserialize_with = "duration")]
+    pub idle_timeout: Option<Duration>,
+    /// Longest silence before the first piece.
+    #[serde(deserialize_with = "duration")]
+    pub first_byte_timeout: Option<Duration>,
+    #[serde(deserialize_with = "duration")]
+    pub connect_timeout: Option<Duration>,
+    /// Of output.
     pub max_tokens: Option<u32>,
+    /// `None` uses the provider's default.
     pub temperature: Option<f64>,
-    pub headers: BTreeMap<String, String>,
+    pub headers: Headers,
     /// Additional JSON fields of a request.
-    pub extra: BTreeMap<String, serde_yaml::Value>,
+    #[serde(deserialize_with = "json_fields")]
+    pub extra: serde_json::Map<String, serde_json::Value>,
     pub price: Option<Price>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ModelKind {
+    /// The entry has no `kind`.
+    #[default]
+    Missing,
+    /// OpenAI-compatible chat completions.
+    Openai,
+    /// OpenAI's Responses API.
+    Responses,
+    /// Anthropic's Messages API.
+    Anthropic,
+    /// A program that prints an answer.
+    Command,
+    /// Recorded answers from files or a session.
+    Replay,
+    /// The user, who carries text to a chat and back.
+    Manual,
+    /// An agent that edits files itself and speaks the Agent Client Protocol.
+    Acp,
+    /// Any other agent that edits files itself.
+    Agent,
+}
+
+impl ModelKind {
+    const ALL: [(&'static str, ModelKind); 8] = [
+        ("openai", ModelKind::Openai),
+        ("responses", ModelKind::Responses),
+        ("anthropic", ModelKind::Anthropic),
+        ("command", ModelKind::Command),
+        ("replay", ModelKind::Replay),
+        ("manual", ModelKind::Manual),
+        ("acp", ModelKind::Acp),
+        ("agent", ModelKind::Agent),
+    ];
+
+    pub fn parse(name: &str) -> Option<ModelKind> {
+        let mut all = ModelKind::ALL.iter();
+        all.find(|(candidate, _)| *candidate == name)
+            .map(|(_, kind)| *kind)
+    }
+
+    /// As written in the configuration. Empty if it is missing.
+    pub fn name(self) -> &'static str {
+        let mut all = ModelKind::ALL.iter();
+        all.find(|(_, kind)| *kind == self)
+            .map_or("", |(name, _)| name)
+    }
+
+    pub fn names() -> [&'static str; 8] {
+        ModelKind::ALL.map(|(name, _)| name)
+    }
+
+    pub fn quoted_names() -> String {
+        ModelKind::names()
+            .map(|name| format!("`{name}`"))
+            .join(", ")
+    }
+
+    /// Returns whether the model is behind HTTP.
+    pub fn is_remote(self) -> bool {
+        matches!(
+            self,
+            ModelKind::Openai | ModelKind::Responses | ModelKind::Anthropic
+        )
+    }
+
+    /// Returns whether the model edits files itself.
+    pub fn is_acting(self) -> bool {
+        matches!(self, ModelKind::Acp | ModelKind::Agent)
+    }
+}
+
+/// Values can be secret, so `Debug` prints names only.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Headers(pub BTreeMap<String, String>);
+
+impl fmt::Debug for Headers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
 }
 
 /// US dollars per million tokens.
@@ -416,18 +509,6 @@ const MAX_TIMEOUT_SECONDS: u64 = 86_400;
 
 const ROLE_NAMES: [&str; 4] = ["author", "challenger", "implementer", "reviewer"];
 
-/// Kinds of models.
-pub const MODEL_KINDS: [&str; 8] = [
-    "openai",
-    "responses",
-    "anthropic",
-    "command",
-    "replay",
-    "manual",
-    "acp",
-    "agent",
-];
-
 pub(super) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let amount = f64::deserialize(deserializer)?;
     // With NaN as a price or a limit, the cost would never reach the limit.
@@ -489,12 +570,29 @@ pub(super) fn parallel<'de, D: Deserializer<'de>>(
     ))
 }
 
-pub(super) fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ModelKind, D::Error> {
     let kind = String::deserialize(deserializer)?;
-    if MODEL_KINDS.contains(&kind.as_str()) {
-        return Ok(kind);
-    }
-    Err(D::Error::unknown_variant(&kind, &MODEL_KINDS))
+    ModelKind::parse(&kind).ok_or_else(|| {
+        let names = ModelKind::quoted_names();
+        D::Error::custom(format!("unknown variant `{kind}`, expected one of {names}"))
+    })
+}
+
+/// In seconds.
+fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let seconds = Option::<u64>::deserialize(deserializer)?;
+    Ok(seconds.map(Duration::from_secs))
+}
+
+fn json_fields<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<serde_json::Map<String, serde_json::Value>, D::Error> {
+    let fields = BTreeMap::<String, serde_yaml::Value>::deserialize(deserializer)?;
+    let fields = fields.into_iter().map(|(key, value)| {
+        let value = serde_json::to_value(value).map_err(D::Error::custom)?;
+        Ok((key, value))
+    });
+    fields.collect()
 }
 
 pub(super) fn address<'de, D: Deserializer<'de>>(

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::job::{JobEnvironment, ProgramJob};
-use super::settings::ModelConfig;
 use super::{Model, ModelAnswer, ModelError, ModelRequest};
+use crate::config::settings::ModelSettings;
 use crate::host::file::temporary_parent;
 use crate::host::process;
 
@@ -32,7 +32,7 @@ impl CommandModel {
     /// Of all keys, the program inherits only the one that `api_key_env` names.
     pub fn new(
         name: &str,
-        settings: &ModelConfig,
+        settings: &ModelSettings,
         stopped: Rc<dyn Fn() -> bool>,
     ) -> Result<CommandModel, ModelError> {
         if settings
@@ -143,11 +143,11 @@ mod tests {
     use super::*;
 
     fn check(run: &[&str], api_key_env: Option<&str>, expected: Result<&str, &str>) {
-        let settings = ModelConfig {
-            kind: super::super::settings::ModelKind::Command,
+        let settings = ModelSettings {
+            kind: crate::config::settings::ModelKind::Command,
             run: run.iter().map(|word| (*word).to_owned()).collect(),
             api_key_env: api_key_env.map(str::to_owned),
-            ..ModelConfig::default()
+            ..ModelSettings::default()
         };
         let request = ModelRequest {
             system: "S".into(),

@@ -7,6 +7,7 @@ pub mod program;
 pub mod server;
 
 use std::path::Path;
+use std::time::Duration;
 
 use program::FoundProgram;
 use server::{FoundServer, ServerAddress, is_confidential};
@@ -15,7 +16,7 @@ use super::known::{KnownProgram, PROVIDERS, ProgramUsage, Provider};
 use super::model_env::Variable;
 use super::remote::{is_near, is_placeholder};
 use crate::config::edit::NewModel;
-use crate::config::settings::{ModelSettings, Price};
+use crate::config::settings::{ModelKind, ModelSettings, Price};
 use crate::host::http::Url;
 use crate::host::threads::{join_both, parallel_map};
 
@@ -50,8 +51,7 @@ pub struct FoundModels {
 /// A known agent that edits files itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundAgent {
-    /// `acp` or `agent`.
-    pub kind: &'static str,
+    pub kind: ModelKind,
     /// Of the preset.
     pub name: &'static str,
     pub program: &'static str,
@@ -116,11 +116,10 @@ impl FoundModels {
 /// Per server.
 const MAX_SERVED: usize = 5;
 
-/// In seconds.
-const PROGRAM_TIMEOUT: u64 = 900;
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(900);
 
-/// In seconds. Local servers can be slow.
-const SERVER_TIMEOUT: u64 = 3600;
+/// Local servers can be slow.
+const SERVER_TIMEOUT: Duration = Duration::from_secs(3600);
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelOffer {
@@ -281,7 +280,7 @@ fn program_offer(entry: &KnownProgram) -> Option<ModelOffer> {
         summary: summary.to_owned(),
         is_paid,
         settings: ModelSettings {
-            kind: "command".to_owned(),
+            kind: ModelKind::Command,
             run: run.iter().map(|&word| word.to_owned()).collect(),
             api_key_env: key.map(str::to_owned),
             timeout: Some(PROGRAM_TIMEOUT),
@@ -300,7 +299,7 @@ fn service_offer(provider: &Provider, variable: &str, id: Option<&str>) -> Model
         summary: format!("the API of {}, paid per token", provider.title),
         is_paid: true,
         settings: ModelSettings {
-            kind: provider.kind.to_owned(),
+            kind: provider.kind,
             id: id.to_owned(),
             base_url: (!is_usual).then(|| provider.base_url.to_owned()),
             api_key_env: (!is_usual).then(|| variable.to_owned()),
@@ -322,7 +321,7 @@ fn agent_offer(agent: &FoundAgent) -> ModelOffer {
         summary: "edits files in a copy, you review".to_owned(),
         is_paid: false,
         settings: ModelSettings {
-            kind: agent.kind.to_owned(),
+            kind: agent.kind,
             id: agent.name.to_owned(),
             ..ModelSettings::default()
         },
@@ -337,7 +336,7 @@ fn served_offer(server: &FoundServer, id: &str) -> ModelOffer {
             summary: format!("the server in {}", gateway.variable),
             is_paid: !gateway.is_near,
             settings: ModelSettings {
-                kind: gateway.provider.kind.to_owned(),
+                kind: gateway.provider.kind,
                 id: id.to_owned(),
                 base_url: Some(gateway.base_url.clone()),
                 api_key_env: gateway.key.map(str::to_owned),
@@ -351,7 +350,7 @@ fn served_offer(server: &FoundServer, id: &str) -> ModelOffer {
         summary: "local, free; small models often fail; 14B or more recommended".to_owned(),
         is_paid: false,
         settings: ModelSettings {
-            kind: "openai".to_owned(),
+            kind: ModelKind::Openai,
             id: id.to_owned(),
             base_url: Some(server.base_url()),
             timeout: Some(SERVER_TIMEOUT),
@@ -398,7 +397,7 @@ mod tests {
                 models: vec!["b".to_owned(), "a:7b".to_owned()],
             }],
             agents: vec![FoundAgent {
-                kind: "acp",
+                kind: ModelKind::Acp,
                 name: "gemini",
                 program: "gemini",
             }],

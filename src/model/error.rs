@@ -1,7 +1,7 @@
 //! Errors of models: what failed, and what the user can do about it.
 
 use super::known::{KnownProgram, PROGRAMS, PROVIDERS, Provider};
-use super::settings::ModelKind;
+use crate::config::settings::ModelKind;
 use crate::text::near::nearest;
 
 /// `Display` describes the failure, [`ModelError::remedy`] a way out. `partial` is the part that
@@ -312,7 +312,7 @@ fn suggest_model(word: &str, configured: &[String]) -> Option<String> {
         let mut families = provider.families.iter();
         families.any(|start| is_of_family(&lower, start))
     })?;
-    let (name, is_kind) = (provider.name, provider.name == provider.kind);
+    let (name, is_kind) = (provider.name, provider.name == provider.kind.name());
     Some(match is_kind {
         true => did_you_mean(&format!("{name}:{word}")),
         false => format!("`teddy setup --model {name}:{word}` sets it up"),

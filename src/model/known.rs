@@ -5,6 +5,7 @@
 //! tables contain no code: anything else can be configured with the same fields.
 
 use super::acting::preset;
+use crate::config::settings::ModelKind;
 
 /// A service with an API.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,8 +15,7 @@ pub struct Provider {
     pub title: &'static str,
     /// Can contain its key. The usual one is first.
     pub keys: &'static [&'static str],
-    /// A kind of model.
-    pub kind: &'static str,
+    pub kind: ModelKind,
     pub base_url: &'static str,
     /// Variable that replaces `base_url`. Only the providers that defined a protocol have one.
     pub base_variable: Option<&'static str>,
@@ -29,7 +29,7 @@ pub const ANTHROPIC: Provider = Provider {
     name: "anthropic",
     title: "Anthropic",
     keys: &["ANTHROPIC_API_KEY"],
-    kind: "anthropic",
+    kind: ModelKind::Anthropic,
     base_url: "https://api.anthropic.com/v1",
     base_variable: Some("ANTHROPIC_BASE_URL"),
     model: "claude-sonnet-5",
@@ -40,7 +40,7 @@ pub const OPENAI: Provider = Provider {
     name: "openai",
     title: "OpenAI",
     keys: &["OPENAI_API_KEY"],
-    kind: "openai",
+    kind: ModelKind::Openai,
     base_url: "https://api.openai.com/v1",
     base_variable: Some("OPENAI_BASE_URL"),
     model: "gpt-5.6-terra",

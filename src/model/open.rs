@@ -5,13 +5,13 @@ use super::manual::Manual;
 use super::model_env::ModelEnv;
 use super::remote::Remote;
 use super::replay::Replay;
-use super::settings::{ModelConfig, ModelKind};
 use super::{Model, ModelError};
+use crate::config::settings::{ModelKind, ModelSettings};
 
 /// Finds invalid settings and missing keys before the user types anything.
 pub fn open(
     name: &str,
-    settings: &ModelConfig,
+    settings: &ModelSettings,
     env: &ModelEnv,
 ) -> Result<Box<dyn Model>, ModelError> {
     Ok(match settings.kind {
@@ -32,7 +32,7 @@ fn acts(name: &str) -> ModelError {
     }
 }
 
-fn replay(name: &str, settings: &ModelConfig, env: &ModelEnv) -> Result<Replay, ModelError> {
+fn replay(name: &str, settings: &ModelSettings, env: &ModelEnv) -> Result<Replay, ModelError> {
     let path = settings
         .path
         .as_deref()
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     fn check(spec: &str, env: &ModelEnv, expected: &str) {
-        let got = ModelConfig::from_spec(spec)
+        let got = ModelSettings::from_spec(spec)
             .and_then(|settings| open("m", &settings, env))
             .and_then(|model| model.answer(&ModelRequest::default(), &mut |_| ()));
         assert_eq!(
@@ -81,9 +81,9 @@ mod tests {
 
     #[test]
     fn a_replay_without_path_is_no_model() {
-        let settings = ModelConfig {
+        let settings = ModelSettings {
             kind: ModelKind::Replay,
-            ..ModelConfig::default()
+            ..ModelSettings::default()
         };
         assert_eq!(
             open("m", &settings, &ModelEnv::default()).err(),

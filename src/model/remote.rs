@@ -29,8 +29,8 @@ use sse::SseEvent;
 
 use super::known::{self, Provider};
 use super::model_env::ModelEnv;
-use super::settings::{ModelConfig, ModelKind};
 use super::{Model, ModelAnswer, ModelError, ModelRequest};
+use crate::config::settings::{ModelKind, ModelSettings};
 use crate::host::http::{self, Url, redirect};
 use crate::text::sanitize::sanitize_line;
 use crate::text::secret::redact;
@@ -45,7 +45,7 @@ pub struct Remote {
     remembered: Remembered,
     key: ApiKey,
     limits: CallLimits,
-    settings: ModelConfig,
+    settings: ModelSettings,
     stopped: Rc<dyn Fn() -> bool>,
     /// Tells the user about a retry.
     note: Rc<dyn Fn(&str)>,
@@ -59,7 +59,7 @@ struct Protocol {
     provider: &'static Provider,
     /// Relative to the base URL.
     path: &'static str,
-    body: fn(&str, &ModelConfig, &ModelRequest) -> Value,
+    body: fn(&str, &ModelSettings, &ModelRequest) -> Value,
     /// The error is the provider's message.
     event: fn(&mut AnswerDraft, &SseEvent) -> Result<(), String>,
     /// `false` if the value isn't an answer.
@@ -87,7 +87,7 @@ struct CallLimits {
 }
 
 impl CallLimits {
-    fn new(settings: &ModelConfig) -> CallLimits {
+    fn new(settings: &ModelSettings) -> CallLimits {
         let seconds = |value: Option<Duration>, usual| value.unwrap_or(Duration::from_secs(usual));
         CallLimits {
             connect: seconds(settings.connect_timeout, 20),
@@ -104,7 +104,7 @@ impl CallLimits {
 
 impl Remote {
     /// Gets the key. Sends nothing.
-    pub fn new(name: &str, settings: &ModelConfig, env: &ModelEnv) -> Result<Remote, ModelError> {
+    pub fn new(name: &str, settings: &ModelSettings, env: &ModelEnv) -> Result<Remote, ModelError> {
         let protocol = Protocol::of(settings.kind);
         let usual = protocol.usual_base(name, env)?;
         let base = settings
@@ -258,7 +258,7 @@ pub enum KeySource {
 /// Runs no command.
 pub fn model_source(
     name: &str,
-    settings: &ModelConfig,
+    settings: &ModelSettings,
     env: &ModelEnv,
 ) -> Result<ModelSource, ModelError> {
     let protocol = Protocol::of(settings.kind);
@@ -343,10 +343,10 @@ mod address_tests {
             "api.openai.com",
             "ftp://host",
         ] {
-            let settings = ModelConfig {
-                id: Some("m".into()),
+            let settings = ModelSettings {
+                id: "m".into(),
                 base_url: Some(base.into()),
-                ..ModelConfig::default()
+                ..ModelSettings::default()
             };
             let error = Remote::new("mine", &settings, &ModelEnv::default()).err();
             assert!(
@@ -378,10 +378,10 @@ mod address_tests {
             };
             let remote = Remote::new(
                 "mine",
-                &ModelConfig {
+                &ModelSettings {
                     kind,
-                    id: Some("m".into()),
-                    ..ModelConfig::default()
+                    id: "m".into(),
+                    ..ModelSettings::default()
                 },
                 &env,
             )
@@ -399,8 +399,7 @@ mod source_tests {
 
     /// Only `KEY` is set in the environment.
     fn check(settings: &str, expected: Result<(&str, KeySource), &str>) {
-        let entry = serde_yaml::from_str(settings).unwrap();
-        let settings = ModelConfig::from_config("m", &entry).unwrap();
+        let settings: ModelSettings = serde_yaml::from_str(settings).unwrap();
         let env = ModelEnv {
             variable: Rc::new(|name| (name == "KEY").then(|| "abcdefgh-1".to_owned())),
             ..ModelEnv::default()

@@ -87,7 +87,7 @@ pub fn configured(settings: &Settings, file: &str) -> Vec<StyledLine> {
         };
         StyledLine::plain(mark)
             .with(Tone::Accent, &format!("{name:width$}"))
-            .with(Tone::Plain, &format!("  {}: {target}", model.kind))
+            .with(Tone::Plain, &format!("  {}: {target}", model.kind.name()))
     }));
     lines
 }
@@ -213,6 +213,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::config::settings::ModelKind;
     use crate::model::discovery::program::FoundProgram;
     use crate::model::discovery::server::parse_address;
     use crate::model::discovery::{FoundAgent, FoundKey};
@@ -236,7 +237,7 @@ mod tests {
                 models: vec!["qwen3-coder:30b".to_owned()],
             }],
             agents: vec![FoundAgent {
-                kind: "agent",
+                kind: ModelKind::Agent,
                 name: "claude",
                 program: "claude",
             }],

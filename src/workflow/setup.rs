@@ -9,16 +9,15 @@ use std::time::{Duration, Instant};
 
 use crate::config::edit::NewModel;
 use crate::config::layer::MAX_CONFIG;
+use crate::config::settings::ModelSettings;
 use crate::host::file::{read_regular_text, write_atomic};
 use crate::host::lock::{Lock, patience};
 use crate::host::{env, interrupt};
-use crate::model::acting::open::is_acting;
 use crate::model::acting::trial::greet_agent;
 use crate::model::discovery::server::{self, ServerAddress};
 use crate::model::discovery::{FoundModels, ProbeTargets};
 use crate::model::model_env::ModelEnv;
 use crate::model::open::open;
-use crate::model::settings::ModelConfig;
 use crate::model::{ModelError, ModelRequest};
 
 const QUESTION: &str = "Reply with the single word: ready";
@@ -75,12 +74,12 @@ fn servers() -> Vec<ServerAddress> {
 }
 
 /// One short question. An agent gets no task: it only says who it is.
-pub fn attempt(name: &str, settings: &ModelConfig) -> Result<TriedModel, ModelError> {
+pub fn attempt(name: &str, settings: &ModelSettings) -> Result<TriedModel, ModelError> {
     let environment = ModelEnv {
         stopped: Rc::new(interrupt::requested),
         ..ModelEnv::default()
     };
-    let settings = ModelConfig {
+    let settings = ModelSettings {
         timeout: Some(PATIENCE),
         ..settings.clone()
     };
@@ -90,7 +89,7 @@ pub fn attempt(name: &str, settings: &ModelConfig) -> Result<TriedModel, ModelEr
     };
 
     let start = Instant::now();
-    if is_acting(settings.kind) {
+    if settings.kind.is_acting() {
         return Ok(TriedModel {
             answer: greet_agent(name, &settings, &env::var)?,
             duration: start.elapsed(),
@@ -148,7 +147,7 @@ fn text_of(file: &Path) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::settings::ModelSettings;
+    use crate::config::settings::ModelKind;
 
     fn model() -> NewModel {
         NewModel {
@@ -188,7 +187,7 @@ mod tests {
                 let model = NewModel {
                     model: format!("m{number}"),
                     entry: Some(ModelSettings {
-                        kind: "openai".to_owned(),
+                        kind: ModelKind::Openai,
                         id: format!("id{number}"),
                         ..ModelSettings::default()
                     }),

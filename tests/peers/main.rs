@@ -14,10 +14,10 @@ mod turn;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use teddy::config::settings::{ModelKind, ModelSettings};
 use teddy::host::env;
 use teddy::model::model_env::ModelEnv;
 use teddy::model::open::open;
-use teddy::model::settings::{ModelConfig, ModelKind};
 use teddy::model::{Finish, ModelAnswer, ModelError, ModelRequest};
 use teddy::plan::parse::parse;
 
@@ -35,31 +35,31 @@ fn base(variable: &str) -> String {
     env::var(variable).expect("tests/peers/run starts the peers")
 }
 
-fn litellm(kind: ModelKind, id: &str) -> ModelConfig {
+fn litellm(kind: ModelKind, id: &str) -> ModelSettings {
     let base = base(LITELLM);
-    ModelConfig {
+    ModelSettings {
         kind,
-        id: Some(id.into()),
+        id: id.into(),
         base_url: Some(format!("{base}/v1")),
         api_key_env: Some("KEY".into()),
-        ..ModelConfig::default()
+        ..ModelSettings::default()
     }
 }
 
-fn llama(kind: ModelKind) -> ModelConfig {
+fn llama(kind: ModelKind) -> ModelSettings {
     let base = base(LLAMA);
-    ModelConfig {
+    ModelSettings {
         kind,
-        id: Some("smollm2".into()),
+        id: "smollm2".into(),
         base_url: Some(format!("{base}/v1")),
         max_tokens: Some(16),
-        ..ModelConfig::default()
+        ..ModelSettings::default()
     }
 }
 
 /// Sends a request, and prints the duration to stderr.
 fn ask(
-    settings: &ModelConfig,
+    settings: &ModelSettings,
     key: &'static str,
     message: &str,
 ) -> Result<ModelAnswer, ModelError> {
@@ -154,7 +154,7 @@ fn litellm_refuses_a_wrong_key_an_unknown_model_and_a_long_input() {
 
 #[test]
 fn litellm_is_asked_again_when_it_is_busy_or_fails() {
-    let soon = |id| ModelConfig {
+    let soon = |id| ModelSettings {
         timeout: Some(Duration::from_secs(6)),
         ..litellm(ModelKind::Openai, id)
     };
@@ -175,7 +175,7 @@ fn litellm_is_asked_again_when_it_is_busy_or_fails() {
 #[test]
 fn a_real_model_streams_both_protocols_and_says_when_it_was_cut() {
     for kind in [ModelKind::Openai, ModelKind::Anthropic] {
-        let settings = ModelConfig {
+        let settings = ModelSettings {
             max_tokens: Some(3),
             temperature: Some(0.0),
             ..llama(kind)

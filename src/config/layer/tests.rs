@@ -1,6 +1,7 @@
 //! Tests of reading, restricting and merging layers.
 
 use super::super::error::CALL;
+use super::super::settings::ModelKind;
 use super::*;
 
 fn layer(text: &str) -> Layer {
@@ -201,7 +202,7 @@ fn pairs_of_git_config_are_nested() {
     ];
     let settings = merge(&[Layer::from_git(&pairs).expect("valid pairs")]).expect("valid settings");
     assert_eq!(
-        (settings.replan.max, settings.models["x"].kind.as_str()),
-        (7, "replay")
+        (settings.replan.max, settings.models["x"].kind),
+        (7, ModelKind::Replay)
     );
 }

@@ -15,11 +15,11 @@ use super::{
     AgentFailure, AgentHost, AgentNeeds, AgentResult, AgentTask, ConversationTotals,
     EarlierConversation, UsageScope,
 };
+use crate::config::settings::{ModelKind, ModelSettings};
 use crate::host::dialogue::{Dialogue, DialogueDir, DialogueOrder, DialogueRefusal};
 use crate::host::file::{Root, read_end, read_regular};
 use crate::host::{env, process};
 use crate::model::model_env::Variable;
-use crate::model::settings::{ModelConfig, ModelKind};
 use crate::model::{ModelError, TokenUsage};
 
 const TOTAL: Duration = Duration::from_secs(3600);
@@ -73,23 +73,18 @@ impl AgentSettings {
     /// run.
     pub(super) fn of(
         name: &str,
-        settings: &ModelConfig,
+        settings: &ModelSettings,
         variable: &Variable,
     ) -> Result<AgentSettings, ModelError> {
         let wrong = |detail: String| ModelError::Settings(format!("model `{name}` {detail}"));
-        let preset = match (find_preset(settings), &settings.id, settings.kind) {
+        let preset = match (find_preset(settings), settings.id.as_str(), settings.kind) {
             (Some(preset), ..) => preset,
-            (None, Some(id), kind) => {
-                let word = if kind == ModelKind::Acp {
-                    "acp"
-                } else {
-                    "agent"
-                };
-                let why = preset::unknown(kind.presets(), word, id);
+            (None, "", ModelKind::Acp) => &preset::OTHER_ACP,
+            (None, "", _) => &preset::OTHER_COMMAND,
+            (None, id, kind) => {
+                let why = preset::unknown(kind, id);
                 return Err(wrong(format!("has an invalid `id`: {why}")));
             }
-            (None, None, ModelKind::Acp) => &preset::OTHER_ACP,
-            (None, None, _) => &preset::OTHER_COMMAND,
         };
 
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
@@ -102,10 +97,10 @@ impl AgentSettings {
         }
 
         // The known resume command might not fit a custom start command.
-        let is_usual = settings.run.is_empty() && settings.acting.resume.is_empty();
+        let is_usual = settings.run.is_empty() && settings.go_on.is_empty();
         let resume = match is_usual {
             true => words(preset.resume),
-            false => settings.acting.resume.clone(),
+            false => settings.go_on.clone(),
         };
         let needs = needs(settings, preset)?;
 
@@ -118,8 +113,8 @@ impl AgentSettings {
             needs,
             limits: limits(settings),
             resumes: preset.resumes,
-            has_mode: settings.acting.mode.is_some(),
-            modes: match &settings.acting.mode {
+            has_mode: settings.mode.is_some(),
+            modes: match &settings.mode {
                 Some(mode) => vec![mode.clone()],
                 None => owned(preset.modes),
             },
@@ -290,11 +285,11 @@ impl AgentSettings {
 }
 
 /// By name, else by program.
-fn find_preset(settings: &ModelConfig) -> Option<&'static AgentPreset> {
-    let presets = settings.kind.presets();
-    match &settings.id {
-        Some(id) => preset::find_by_name(presets, id),
-        None => preset::of_program(presets, settings.run.first()?),
+fn find_preset(settings: &ModelSettings) -> Option<&'static AgentPreset> {
+    let presets = preset::of_kind(settings.kind);
+    match settings.id.as_str() {
+        "" => preset::of_program(presets, settings.run.first()?),
+        id => preset::find_by_name(presets, id),
     }
 }
 
@@ -307,8 +302,8 @@ fn owned_pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.map(|(n, v)| ((*n).into(), (*v).into())).collect()
 }
 
-fn needs(settings: &ModelConfig, preset: &AgentPreset) -> Result<AgentNeeds, ModelError> {
-    let state = settings.acting.state.clone();
+fn needs(settings: &ModelSettings, preset: &AgentPreset) -> Result<AgentNeeds, ModelError> {
+    let state = settings.state.clone();
     let state = state.unwrap_or_else(|| owned(preset.state));
     // A configured key replaces the usual ones, so that the agent gets no other.
     let keys = match &settings.api_key_env {
@@ -364,14 +359,14 @@ fn cost_before(saved: Option<f64>, recorded: Option<f64>) -> Option<f64> {
 }
 
 /// Configured facts replace all of the known agent's.
-fn facts(settings: &ModelConfig, preset: &AgentPreset) -> Vec<(String, String)> {
-    match settings.acting.facts.is_empty() {
+fn facts(settings: &ModelSettings, preset: &AgentPreset) -> Vec<(String, String)> {
+    match settings.facts.is_empty() {
         true => owned_pairs(preset.facts),
-        false => settings.acting.facts.clone().into_iter().collect(),
+        false => settings.facts.clone().into_iter().collect(),
     }
 }
 
-fn limits(settings: &ModelConfig) -> AgentLimits {
+fn limits(settings: &ModelSettings) -> AgentLimits {
     let idle = match settings.kind {
         ModelKind::Acp => IDLE,
         _ => IDLE_COMMAND,
@@ -395,7 +390,7 @@ mod tests {
     use super::*;
 
     fn agent(spec: &str) -> AgentSettings {
-        let settings = ModelConfig::from_spec(spec).unwrap();
+        let settings = ModelSettings::from_spec(spec).unwrap();
         AgentSettings::of("m", &settings, &|_| None).unwrap()
     }
 
@@ -478,8 +473,8 @@ mod tests {
     #[test]
     fn cf8_state_is_a_place_of_its_own() {
         let check = |state: &str| {
-            let mut settings = ModelConfig::from_spec("acp:claude").unwrap();
-            settings.acting.state = Some(vec![state.to_owned()]);
+            let mut settings = ModelSettings::from_spec("acp:claude").unwrap();
+            settings.state = Some(vec![state.to_owned()]);
             AgentSettings::of("m", &settings, &|_| None).is_ok()
         };
         assert!(check("~/.mine") && check("/var/lib/mine"));
@@ -488,10 +483,10 @@ mod tests {
 
     #[test]
     fn a_name_that_is_unknown_is_an_error() {
-        let settings = ModelConfig {
+        let settings = ModelSettings {
             kind: ModelKind::Acp,
-            id: Some("cluade".into()),
-            ..ModelConfig::default()
+            id: "cluade".into(),
+            ..ModelSettings::default()
         };
         let error = AgentSettings::of("m", &settings, &|_| None).unwrap_err();
         assert_eq!(

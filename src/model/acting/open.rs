@@ -3,21 +3,17 @@
 use super::acp::AcpModel;
 use super::agent::{ActingModel, AgentSettings};
 use super::command::CommandAgent;
+use crate::config::settings::{ModelKind, ModelSettings};
 use crate::model::ModelError;
 use crate::model::model_env::ModelEnv;
-use crate::model::settings::{ModelConfig, ModelKind};
-
-pub fn is_acting(kind: ModelKind) -> bool {
-    matches!(kind, ModelKind::Acp | ModelKind::Agent)
-}
 
 /// Fails if the settings are invalid or describe another kind of model.
 pub fn open_acting(
     name: &str,
-    settings: &ModelConfig,
+    settings: &ModelSettings,
     env: &ModelEnv,
 ) -> Result<Box<dyn ActingModel>, ModelError> {
-    if !is_acting(settings.kind) {
+    if !settings.kind.is_acting() {
         return Err(ModelError::Settings(format!(
             "model `{name}` does not edit files itself"
         )));
@@ -32,7 +28,7 @@ pub fn open_acting(
 
 pub fn program_of(
     name: &str,
-    settings: &ModelConfig,
+    settings: &ModelSettings,
     env: &ModelEnv,
 ) -> Result<String, ModelError> {
     let agent = AgentSettings::of(name, settings, &*env.variable)?;
@@ -45,7 +41,7 @@ mod tests {
 
     #[track_caller]
     fn check(spec: &str, expected: Result<&str, &str>) {
-        let opened = ModelConfig::from_spec(spec)
+        let opened = ModelSettings::from_spec(spec)
             .and_then(|settings| open_acting("m", &settings, &ModelEnv::default()));
         let got = opened
             .map(|model| model.agent().name.clone())
@@ -67,8 +63,8 @@ mod tests {
 
     #[test]
     fn a_fact_that_is_none_is_found_before_anything_runs() {
-        let mut settings = ModelConfig::from_spec("agent:sh -c true").unwrap();
-        settings.acting.facts.insert("price".into(), "a".into());
+        let mut settings = ModelSettings::from_spec("agent:sh -c true").unwrap();
+        settings.facts.insert("price".into(), "a".into());
         let error = open_acting("m", &settings, &ModelEnv::default()).err();
         assert_eq!(
             error.map(|error| error.to_string()).as_deref(),

@@ -3,6 +3,7 @@
 //! It contains no code: any other agent can be configured with the same fields.
 
 use super::UsageScope;
+use crate::config::settings::ModelKind;
 use crate::text::near::nearest;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -328,6 +329,15 @@ pub const COMMANDS: [AgentPreset; 5] = [
     },
 ];
 
+/// Empty for models that aren't agents.
+pub fn of_kind(kind: ModelKind) -> &'static [AgentPreset] {
+    match kind {
+        ModelKind::Acp => &ACP,
+        ModelKind::Agent => &COMMANDS,
+        _ => &[],
+    }
+}
+
 pub fn all() -> impl Iterator<Item = &'static AgentPreset> {
     ACP.iter().chain(&COMMANDS)
 }
@@ -343,8 +353,9 @@ pub fn of_program(presets: &'static [AgentPreset], program: &str) -> Option<&'st
 }
 
 /// With a suggestion, or with the configuration that makes it an agent.
-pub fn unknown(presets: &'static [AgentPreset], kind: &str, name: &str) -> String {
-    let names = presets.iter().map(|preset| preset.name);
+pub fn unknown(kind: ModelKind, name: &str) -> String {
+    let names = of_kind(kind).iter().map(|preset| preset.name);
+    let kind = kind.name();
     if let Some(suggestion) = nearest(name, names.clone()) {
         return format!(
             "`{kind}:{name}` is not a known agent; did you mean `{kind}:{suggestion}`?"
@@ -377,11 +388,11 @@ mod tests {
     #[test]
     fn a_slip_of_the_keys_is_forgiven() {
         assert_eq!(
-            unknown(&ACP, "acp", "cluade"),
+            unknown(ModelKind::Acp, "cluade"),
             "`acp:cluade` is not a known agent; did you mean `acp:claude`?"
         );
         assert_eq!(
-            unknown(&COMMANDS, "agent", "x-y-z"),
+            unknown(ModelKind::Agent, "x-y-z"),
             "`agent:x-y-z` is not a known agent; known are `agent:claude`, `agent:codex`, \
              `agent:gemini`, `agent:opencode`, `agent:aider`; any other program is one with \
              `kind: agent` and `run: [PROGRAM, ARGUMENT]` in an entry of `models`"

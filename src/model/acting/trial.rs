@@ -11,11 +11,11 @@ use serde_json::Value;
 use super::ACP_VERSION;
 use super::acp::{initialize_params, request};
 use super::agent::AgentSettings;
+use crate::config::settings::{ModelKind, ModelSettings};
 use crate::host::interrupt;
 use crate::model::ModelError;
 use crate::model::job::{JobEnvironment, ProgramJob};
 use crate::model::model_env::Variable;
-use crate::model::settings::{ModelConfig, ModelKind};
 use crate::text::sanitize::sanitize_line;
 
 /// Agents in Node.js need some seconds to start.
@@ -25,7 +25,7 @@ const MAX_BYTES: usize = 1 << 20;
 /// Returns name and version of the agent, as it states them.
 pub fn greet_agent(
     name: &str,
-    settings: &ModelConfig,
+    settings: &ModelSettings,
     variable: &Variable,
 ) -> Result<String, ModelError> {
     let agent = AgentSettings::of(name, settings, variable)?;
@@ -119,10 +119,10 @@ mod tests {
 
     #[track_caller]
     fn check(script: &str, expected: Result<&str, &str>) {
-        let settings = ModelConfig {
+        let settings = ModelSettings {
             kind: ModelKind::Acp,
             run: ["sh", "-c", script].map(str::to_owned).to_vec(),
-            ..ModelConfig::default()
+            ..ModelSettings::default()
         };
         let greeted = greet_agent("m", &settings, &|_| None).map_err(|error| error.to_string());
         let actual = greeted.as_deref().map_err(String::as_str);

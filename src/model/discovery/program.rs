@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::FoundAgent;
+use crate::config::settings::ModelKind;
 use crate::host::{helper, process};
 use crate::model::acting::preset;
 use crate::model::known::{self, KnownProgram, PROGRAMS, ProgramUsage};
@@ -73,9 +74,8 @@ pub(super) fn on_path(repository: Option<&Path>) -> Vec<(&'static KnownProgram, 
 pub(super) fn agents_on_path(repository: Option<&Path>) -> Vec<FoundAgent> {
     let excluded: Vec<&Path> = repository.into_iter().collect();
     let mut agents: Vec<FoundAgent> = Vec::new();
-    let protocols = [("acp", &preset::ACP[..]), ("agent", &preset::COMMANDS[..])];
-    for (kind, presets) in protocols {
-        for entry in presets {
+    for kind in [ModelKind::Acp, ModelKind::Agent] {
+        for entry in preset::of_kind(kind) {
             let program = entry.program();
             let is_known = agents.iter().any(|agent| agent.name == entry.name);
             if !is_known && find_program(program, &excluded).is_some() {

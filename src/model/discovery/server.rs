@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::keys;
+use crate::config::settings::ModelKind;
 use crate::host::http::{self, Response, StatusCode, Url, redirect};
 use crate::model::known::{PROVIDERS, Provider, SERVERS};
 use crate::model::model_env::Variable;
@@ -60,7 +61,7 @@ impl Gateway {
     fn models_url(&self) -> String {
         let base = &self.base_url;
         // `ANTHROPIC_BASE_URL` lacks it by convention.
-        let version = match self.provider.kind == "anthropic" && !base.ends_with("/v1") {
+        let version = match self.provider.kind == ModelKind::Anthropic && !base.ends_with("/v1") {
             true => "/v1",
             false => "",
         };
@@ -195,7 +196,7 @@ pub(super) fn ask(address: &ServerAddress, key: Option<&str>) -> Option<FoundSer
         url = gateway.models_url();
         let key = key.filter(|_| is_confidential(&gateway.base_url));
         headers.extend(key.map(|key| key_header(gateway.provider, key.trim())));
-        if gateway.provider.kind == "anthropic" {
+        if gateway.provider.kind == ModelKind::Anthropic {
             headers.push(("anthropic-version", "2023-06-01".to_owned()));
         }
     }
@@ -215,7 +216,7 @@ pub(super) fn ask(address: &ServerAddress, key: Option<&str>) -> Option<FoundSer
 
 fn key_header(provider: &Provider, key: &str) -> (&'static str, String) {
     match provider.kind {
-        "anthropic" => ("x-api-key", key.to_owned()),
+        ModelKind::Anthropic => ("x-api-key", key.to_owned()),
         _ => ("authorization", format!("Bearer {key}")),
     }
 }

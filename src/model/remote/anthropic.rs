@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::Protocol;
 use super::adapt::Adaptation;
 use super::draft::{AnswerDraft, number, provider_message, text};
+use crate::config::settings::ModelSettings;
 use crate::model::known;
 use crate::model::remote::sse::SseEvent;
-use crate::model::settings::ModelConfig;
 use crate::model::{Finish, ModelRequest, TokenUsage, message_part};
 
 pub(super) const PROTOCOL: Protocol = Protocol {
@@ -24,7 +24,7 @@ pub const VERSION: &str = "2023-06-01";
 /// The protocol requires a limit.
 const MAX_TOKENS: u32 = 16_384;
 
-fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
+fn body(id: &str, settings: &ModelSettings, request: &ModelRequest) -> Value {
     // Cache breakpoints after the system prompt and the input, which stay the same if only the
     // message changes.
     let cached = |text: &str| json!({ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } });
@@ -208,7 +208,7 @@ mod tests {
             message: "M".into(),
             max_tokens: None,
         };
-        let body = body("claude", &ModelConfig::default(), &request);
+        let body = body("claude", &ModelSettings::default(), &request);
         let mark = json!({ "type": "ephemeral" });
         assert_eq!(
             body["system"],

@@ -5,11 +5,11 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use crate::config::settings::ModelSettings;
 use crate::host::http::Url;
 use crate::model::ModelError;
 use crate::model::job::{JobEnvironment, ProgramJob};
 use crate::model::model_env::ModelEnv;
-use crate::model::settings::ModelConfig;
 use crate::text::sanitize::sanitize_line;
 use crate::text::secret::redact_values;
 
@@ -42,7 +42,7 @@ impl ApiKey {
     /// Refuses to send a key over plain HTTP to the internet.
     pub fn fetch(
         name: &str,
-        settings: &ModelConfig,
+        settings: &ModelSettings,
         url: &Url,
         usual: &Usual<'_>,
         env: &ModelEnv,
@@ -117,7 +117,7 @@ impl ApiKey {
     }
 }
 
-fn from_command(settings: &ModelConfig, env: &ModelEnv) -> Result<String, ModelError> {
+fn from_command(settings: &ModelSettings, env: &ModelEnv) -> Result<String, ModelError> {
     let argv = &settings.api_key_command;
     let job = ProgramJob {
         argv,
@@ -203,7 +203,11 @@ mod tests {
 
     const SECRET: &str = "abcdefgh-12345678";
 
-    fn fetch(settings: &ModelConfig, url: &str, value: Option<&str>) -> Result<ApiKey, ModelError> {
+    fn fetch(
+        settings: &ModelSettings,
+        url: &str,
+        value: Option<&str>,
+    ) -> Result<ApiKey, ModelError> {
         let usual = Url::parse("https://api.openai.com/v1").unwrap();
         let value = value.map(str::to_owned);
         let env = ModelEnv {
@@ -222,16 +226,16 @@ mod tests {
         )
     }
 
-    fn with_key_env() -> ModelConfig {
-        ModelConfig {
+    fn with_key_env() -> ModelSettings {
+        ModelSettings {
             api_key_env: Some("MY_KEY".into()),
-            ..ModelConfig::default()
+            ..ModelSettings::default()
         }
     }
 
     #[test]
     fn the_usual_variable_serves_the_usual_address_only() {
-        let settings = ModelConfig::default();
+        let settings = ModelSettings::default();
         assert_eq!(
             fetch(&settings, "https://api.openai.com/v1", Some(SECRET)),
             Ok(ApiKey(Some(SECRET.into())))
@@ -304,9 +308,9 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_command_prints_the_key() {
-        let with = |script: &str| ModelConfig {
+        let with = |script: &str| ModelSettings {
             api_key_command: ["sh", "-c", script].map(str::to_owned).to_vec(),
-            ..ModelConfig::default()
+            ..ModelSettings::default()
         };
         assert_eq!(
             fetch(

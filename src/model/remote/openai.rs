@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::Protocol;
 use super::adapt::Adaptation;
 use super::draft::{AnswerDraft, number, provider_message, text};
+use crate::config::settings::ModelSettings;
 use crate::model::known;
 use crate::model::remote::sse::SseEvent;
-use crate::model::settings::ModelConfig;
 use crate::model::{Finish, ModelRequest, TokenUsage};
 
 pub(super) const PROTOCOL: Protocol = Protocol {
@@ -26,7 +26,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     ],
 };
 
-fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
+fn body(id: &str, settings: &ModelSettings, request: &ModelRequest) -> Value {
     let mut messages = Vec::new();
     if !request.system.trim().is_empty() {
         messages.push(json!({ "role": "system", "content": request.system }));
@@ -214,7 +214,7 @@ mod tests {
             message: "M".into(),
             max_tokens: Some(7),
         };
-        let body = body("gpt", &ModelConfig::default(), &request);
+        let body = body("gpt", &ModelSettings::default(), &request);
         assert_eq!(
             body["messages"],
             json!([{ "role": "system", "content": "S" }, { "role": "user", "content": "I\n\n# Message\n\nM\n" }])

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::Protocol;
 use super::adapt::Adaptation;
 use super::draft::{AnswerDraft, number, provider_message, text};
+use crate::config::settings::ModelSettings;
 use crate::model::known;
 use crate::model::remote::sse::SseEvent;
-use crate::model::settings::ModelConfig;
 use crate::model::{Finish, ModelRequest, TokenUsage};
 
 pub(super) const PROTOCOL: Protocol = Protocol {
@@ -26,7 +26,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
 };
 
 /// Builds the body of a request.
-fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
+fn body(id: &str, settings: &ModelSettings, request: &ModelRequest) -> Value {
     // The provider must not keep the conversation.
     let mut body =
         json!({ "model": id, "input": request.user_text(), "stream": true, "store": false });
@@ -211,6 +211,6 @@ mod tests {
         };
         let expected = json!({ "model": "gpt", "instructions": "S", "input": "I\n\n# Message\n\nM\n",
             "max_output_tokens": 7, "stream": true, "store": false });
-        assert_eq!(body("gpt", &ModelConfig::default(), &request), expected);
+        assert_eq!(body("gpt", &ModelSettings::default(), &request), expected);
     }
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::fake::{Act, Fake, events, response};
 use super::{Remote, Url, endpoint};
+use crate::config::settings::{Headers, ModelKind, ModelSettings};
 use crate::model::model_env::ModelEnv;
-use crate::model::settings::{Headers, ModelConfig, ModelKind};
 use crate::model::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage};
 
 /// Doesn't look like a key, so that only a search for the value can find it.
@@ -24,11 +24,11 @@ const SHORT: Duration = Duration::from_millis(80);
 
 /// A model with short limits that talks to `fake`.
 fn model(fake: &Fake, change: impl FnOnce(&mut Remote)) -> Remote {
-    let settings = ModelConfig {
-        id: Some("gpt-5".into()),
+    let settings = ModelSettings {
+        id: "gpt-5".into(),
         base_url: Some(format!("{}/v1", fake.origin)),
         api_key_env: Some("KEY".into()),
-        ..ModelConfig::default()
+        ..ModelSettings::default()
     };
     let env = ModelEnv {
         variable: Rc::new(|name| (name == "KEY").then(|| SECRET.into())),
@@ -156,12 +156,12 @@ fn anthropic_is_spoken_with_its_headers_and_events() {
         "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
     );
     let fake = Fake::answering(&[events(body)]);
-    let settings = ModelConfig {
+    let settings = ModelSettings {
         kind: ModelKind::Anthropic,
-        id: Some("claude".into()),
+        id: "claude".into(),
         base_url: Some(fake.origin.clone()),
         api_key_env: Some("KEY".into()),
-        ..ModelConfig::default()
+        ..ModelSettings::default()
     };
 
     let env = ModelEnv {

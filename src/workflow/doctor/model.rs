@@ -5,12 +5,12 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use super::{HealthCheck, Patient};
+use crate::config::settings::{ModelKind, ModelSettings};
 use crate::host::process;
 use crate::model::ModelError;
-use crate::model::acting::open::{is_acting, program_of};
+use crate::model::acting::open::program_of;
 use crate::model::model_env::ModelEnv;
 use crate::model::remote::{KeySource, ModelSource, check_reachable, model_source};
-use crate::model::settings::{ModelConfig, ModelKind};
 use crate::session::name::SessionName;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
@@ -25,7 +25,7 @@ pub(super) type ServerAnswer = Option<mpsc::Receiver<Result<(), String>>>;
 
 pub(super) fn begin(patient: &Patient) -> ServerAnswer {
     let name = patient.settings.model.as_deref()?;
-    let config = ModelConfig::resolve(name, &patient.settings).ok()?;
+    let config = ModelSettings::resolve(name, &patient.settings).ok()?;
     let is_remote = config.kind.is_remote();
     if !is_remote || !setup::is_looking() {
         return None;
@@ -111,13 +111,13 @@ impl From<ModelError> for Lack {
 }
 
 fn find(patient: &Patient, name: &str) -> Result<String, Lack> {
-    let config = ModelConfig::resolve(name, &patient.settings)?;
+    let config = ModelSettings::resolve(name, &patient.settings)?;
     let environment = ModelEnv::default();
     match config.kind {
         kind if kind.is_remote() => remote(name, model_source(name, &config, &environment)?),
         ModelKind::Replay => replay(patient, name, &config),
         ModelKind::Manual => Ok("you carry the input to a chat window".to_owned()),
-        kind if is_acting(kind) => program(name, &program_of(name, &config, &environment)?),
+        kind if kind.is_acting() => program(name, &program_of(name, &config, &environment)?),
         _ => program(name, config.run.first().map_or("", String::as_str)),
     }
 }
@@ -163,7 +163,7 @@ fn program(name: &str, program: &str) -> Result<String, Lack> {
     }
 }
 
-fn replay(patient: &Patient, name: &str, config: &ModelConfig) -> Result<String, Lack> {
+fn replay(patient: &Patient, name: &str, config: &ModelSettings) -> Result<String, Lack> {
     let path = config.path.clone().unwrap_or_default();
     let project = patient.project.as_ref().ok();
     let at_root = project.map(|project| project.repository.workdir().join(&path));

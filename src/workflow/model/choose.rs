@@ -5,15 +5,14 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::change::id::ChangeId;
-use crate::config::settings::Price;
+use crate::config::settings::{ModelKind, ModelSettings, Price};
 use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::host::interrupt;
 use crate::model::acting::agent::ActingModel;
-use crate::model::acting::open::{is_acting, open_acting};
+use crate::model::acting::open::open_acting;
 use crate::model::model_env::ModelEnv;
 use crate::model::open::open;
-use crate::model::settings::{ModelConfig, ModelKind};
 use crate::model::{Model, ModelError};
 use crate::project::Project;
 use crate::session::artifact;
@@ -126,14 +125,14 @@ pub fn model_after(project: &Project, name: &str, answered: usize) -> anyhow::Re
     open_model(project, name, settings, answered)?.writing()
 }
 
-pub fn model_settings(project: &Project, name: &str) -> anyhow::Result<ModelConfig> {
-    Ok(ModelConfig::resolve(name, &project.settings)?)
+pub fn model_settings(project: &Project, name: &str) -> anyhow::Result<ModelSettings> {
+    Ok(ModelSettings::resolve(name, &project.settings)?)
 }
 
 fn open_model(
     project: &Project,
     name: &str,
-    mut settings: ModelConfig,
+    mut settings: ModelSettings,
     answered: usize,
 ) -> anyhow::Result<PricedModel> {
     settings.path = settings
@@ -148,7 +147,7 @@ fn open_model(
         max_tokens: settings.max_tokens,
         is_free: matches!(settings.kind, ModelKind::Replay | ModelKind::Manual),
         is_program: settings.kind == ModelKind::Command,
-        model: if is_acting(settings.kind) {
+        model: if settings.kind.is_acting() {
             OpenedModel::Acts(open_acting(name, &settings, &environment)?)
         } else {
             OpenedModel::Writes(open(name, &settings, &environment)?)
@@ -174,7 +173,7 @@ impl PricedModel {
 
 fn build_environment(
     project: &Project,
-    settings: &ModelConfig,
+    settings: &ModelSettings,
     answered: usize,
     notes: &Notes,
 ) -> anyhow::Result<ModelEnv> {
@@ -226,7 +225,7 @@ fn answers(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<usize> {
 }
 
 /// If the path of a replay is a session name.
-fn recorded(project: &Project, settings: &ModelConfig) -> anyhow::Result<Option<Vec<String>>> {
+fn recorded(project: &Project, settings: &ModelSettings) -> anyhow::Result<Option<Vec<String>>> {
     let Some(path) = settings.path.as_ref().filter(|path| !path.exists()) else {
         return Ok(None);
     };

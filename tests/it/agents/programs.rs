@@ -15,7 +15,6 @@ use teddy::model::acting::{
     PermissionAnswer, PermissionDecision, PermissionGiver, PermissionQuestion, StopReason,
 };
 use teddy::model::model_env::ModelEnv;
-use teddy::model::settings::ModelConfig;
 
 use crate::scripted_agent::{scripted_agent, scripted_agent_with, scripted_command};
 use crate::worktree::shell::launcher;
@@ -137,8 +136,7 @@ impl Trial {
         let run = write(beside.path());
         let entry = format!("{{ kind: {kind}, run: {run} {} }}", self.entry);
         let entry: ModelSettings = serde_yaml::from_str(&entry).unwrap();
-        let config = ModelConfig::from_config("mine", &entry).unwrap();
-        let model = open_acting("mine", &config, &ModelEnv::default()).unwrap();
+        let model = open_acting("mine", &entry, &ModelEnv::default()).unwrap();
 
         let mut watcher = Watcher::new(&self);
         let policy = Policy {
@@ -665,7 +663,7 @@ fn a_command_reads_its_task_where_it_says() {
 #[test]
 fn a_message_that_is_too_long_for_an_argument_says_what_to_do() {
     let (folder, words) = (tempfile::tempdir().unwrap(), "x".repeat(3 << 20));
-    let config = ModelConfig::from_spec("agent:sh -c 'echo $0' '{message}'").unwrap();
+    let config = ModelSettings::from_spec("agent:sh -c 'echo $0' '{message}'").unwrap();
     let model = open_acting("mine", &config, &ModelEnv::default()).unwrap();
     let mut watcher = Watcher::new(&Trial::default());
     let task = AgentTask {

@@ -6,10 +6,9 @@ use std::path::Path;
 use std::rc::Rc;
 
 use teddy::config::settings::Settings;
-use teddy::model::acting::open::{is_acting, open_acting};
+use teddy::model::acting::open::open_acting;
 use teddy::model::model_env::ModelEnv;
 use teddy::model::open::open;
-use teddy::model::settings::ModelConfig as ModelSettings;
 
 use crate::plans::{create, execute, plan};
 use crate::support::TestRepo;
@@ -36,11 +35,11 @@ fn models(yaml: &str) -> Vec<String> {
         ..ModelEnv::default()
     };
     for (name, entry) in &settings.models {
-        let opened = ModelSettings::from_config(name, entry).and_then(|settings| {
-            if is_acting(settings.kind) {
-                return open_acting(name, &settings, &outside).map(drop);
+        let opened = entry.check(name).and_then(|()| {
+            if entry.kind.is_acting() {
+                return open_acting(name, entry, &outside).map(drop);
             }
-            open(name, &settings, &outside).map(drop)
+            open(name, entry, &outside).map(drop)
         });
         assert!(opened.is_ok(), "{name}: {:?} in\n{yaml}", opened.err());
     }
