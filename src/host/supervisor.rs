@@ -26,7 +26,6 @@ pub use serve::serve_if_asked;
 
 use super::sandbox::{Availability, Isolation, Kernel, Policy, availability};
 use super::{env, process};
-use crate::host::raw::RawText;
 
 /// First argument of the supervisor.
 const WORD: &str = "__supervise";
@@ -347,14 +346,11 @@ pub(super) fn order(launcher: &Launcher, argv: Vec<OsString>, dir: &Path) -> Ord
             namespaces: gives_private_mounts(),
             ..Kernel::running().clone()
         },
-        words: argv.into_iter().map(Into::into).collect(),
-        folder: dir.to_owned().into_os_string().into(),
+        words: argv,
+        folder: dir.into(),
         variables: Vec::new(),
         input: None,
-        lock: launcher
-            .lock
-            .as_ref()
-            .map(|path| path.clone().into_os_string().into()),
+        lock: launcher.lock.as_ref().map(Into::into),
         view: launcher.overlay_holder,
     }
 }
@@ -369,14 +365,14 @@ pub(super) struct Order {
     /// The kernel features to use for it.
     pub kernel: Kernel,
     /// Path of the program, and its arguments.
-    pub words: Vec<RawText>,
-    pub folder: RawText,
+    pub words: Vec<OsString>,
+    pub folder: OsString,
     /// Variables for the command only, not for the supervisor.
     pub variables: Vec<(String, String)>,
     /// Named pipe to use as stdin. `None` means `/dev/null`.
-    pub input: Option<RawText>,
+    pub input: Option<OsString>,
     /// File to lock until all processes have ended.
-    pub lock: Option<RawText>,
+    pub lock: Option<OsString>,
     pub view: Option<u32>,
 }
 
