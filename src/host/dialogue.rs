@@ -9,56 +9,27 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
-use super::file::make_dirs;
 use super::inherited::ChildKind;
 use super::shell::set_environment;
 use super::supervisor::{
-    self, CommandEnding, CommandState, Launcher, OutputPipes, Supervisor, SupervisorEvent,
+    self, CommandDir, CommandEnding, CommandState, Launcher, OutputPipes, PATIENCE, Supervisor,
+    SupervisorEvent,
 };
 use super::{process, sandbox};
-use crate::host::file::temporary_dir;
-
-/// How long a supervisor has to start a program, or to kill all processes.
-const PATIENCE: Duration = Duration::from_secs(15);
 
 /// How long a program has to exit after its input is closed.
 const HANG_UP: Duration = Duration::from_millis(100);
 
-/// How long output is still read after all processes have ended.
-const DRAIN: Duration = Duration::from_secs(1);
+const PIPE: &str = "input";
 
 /// In bytes. The last piece can exceed the limit.
 const MAX_STDERR: usize = 64 << 10;
-
-/// Private directory of a dialogue. Dropping it deletes the directory.
-#[derive(Debug)]
-pub struct DialogueDir {
-    dir: tempfile::TempDir,
-}
-
-impl DialogueDir {
-    pub fn new() -> io::Result<DialogueDir> {
-        let dir = temporary_dir()?;
-        let dialogue_dir = DialogueDir { dir };
-        make_dirs(&dialogue_dir.temporary())?;
-        Ok(dialogue_dir)
-    }
-
-    /// Directory for the program's temporary files (`TMPDIR`). The program can write to it.
-    pub fn temporary(&self) -> PathBuf {
-        self.dir.path().join("tmp")
-    }
-
-    fn pipe(&self) -> PathBuf {
-        self.dir.path().join("input")
-    }
-}
 
 #[derive(Debug, Clone)]
 pub struct DialogueOrder<'a> {
@@ -108,17 +79,14 @@ pub struct Dialogue {
     supervisor: Supervisor,
     /// Feeds the writer thread. `None` once the input is closed.
     input: Option<Sender<Vec<u8>>>,
-    /// Events that arrived before the supervisor reported the start.
-    early: VecDeque<DialogueEvent>,
+    /// Output that arrived before the supervisor reported the start.
+    early: VecDeque<SupervisorEvent>,
     policy: Option<sandbox::Policy>,
 }
 
 impl Dialogue {
     /// Starts a program. Nothing runs if this fails.
-    pub fn start(
-        order: &DialogueOrder<'_>,
-        dir: &DialogueDir,
-    ) -> Result<Dialogue, DialogueRefusal> {
+    pub fn start(order: &DialogueOrder<'_>, dir: &CommandDir) -> Result<Dialogue, DialogueRefusal> {
         // Read before the start: another dialogue can disable them meanwhile.
         let had_private_mounts = supervisor::gives_private_mounts();
         let mut dialogue = Dialogue::launch(order, dir)?;
@@ -150,20 +118,17 @@ impl Dialogue {
 
     /// Waits up to `limit` for the next event.
     pub fn next_event(&mut self, limit: Duration) -> DialogueEvent {
-        if let Some(event) = self.early.pop_front() {
-            return event;
-        }
-
         let deadline = Instant::now() + limit;
         loop {
             // Output can still arrive after the program has ended, so wait for both pipes.
             let state = &self.supervisor.state;
-            if state.is_over() && state.is_eof() {
+            if self.early.is_empty() && state.is_over() && state.is_eof() {
                 return DialogueEvent::Ended(state.ending());
             }
 
             let remaining = deadline.saturating_duration_since(Instant::now());
-            match self.supervisor.receive(remaining) {
+            let early = self.early.pop_front();
+            match early.unwrap_or_else(|| self.supervisor.receive(remaining)) {
                 SupervisorEvent::Stdout(bytes) => return DialogueEvent::Stdout(bytes),
                 SupervisorEvent::Stderr(bytes) => return DialogueEvent::Stderr(bytes),
                 SupervisorEvent::Timeout => return DialogueEvent::Timeout,
@@ -173,35 +138,38 @@ impl Dialogue {
     }
 
     /// Closes the input, gives the program a moment to exit, then kills what is left.
-    pub fn finish(mut self) -> EndedDialogue {
-        let mut complaints = Vec::new();
-        self.hang_up();
-        self.drain(HANG_UP, &mut complaints);
-        self.end_all(complaints)
+    pub fn finish(self) -> EndedDialogue {
+        self.end_after(HANG_UP)
     }
 
     pub fn end(self) -> EndedDialogue {
-        self.end_all(Vec::new())
+        self.end_after(Duration::ZERO)
     }
 
-    /// `stderr` is the error output that was read already.
-    fn end_all(mut self, mut stderr: Vec<u8>) -> EndedDialogue {
+    /// Discards output, but keeps error output.
+    fn end_after(mut self, patience: Duration) -> EndedDialogue {
+        let mut stderr = Vec::new();
+        let mut keep = |event| {
+            if let SupervisorEvent::Stderr(bytes) = event
+                && stderr.len() < MAX_STDERR
+            {
+                stderr.extend(bytes);
+            }
+        };
+
         self.hang_up();
+        self.early.drain(..).for_each(&mut keep);
+        let is_done = |state: &CommandState| state.is_over() && state.is_eof();
+        self.supervisor.drain(patience, &mut keep, is_done);
         if !self.supervisor.state.is_over() {
             self.supervisor.end();
-            self.drain(PATIENCE, &mut stderr);
         }
-
-        let survivors = match self.supervisor.state.survivors.take() {
-            Some(survivors) => survivors,
-            None => self.supervisor.replace(),
-        };
-        self.drain(DRAIN, &mut stderr);
+        let survivors = self.supervisor.finish(&mut keep);
         self.policy.iter().for_each(sandbox::clean_up);
         EndedDialogue { survivors, stderr }
     }
 
-    fn launch(order: &DialogueOrder<'_>, dir: &DialogueDir) -> Result<Dialogue, DialogueRefusal> {
+    fn launch(order: &DialogueOrder<'_>, dir: &CommandDir) -> Result<Dialogue, DialogueRefusal> {
         let argv = resolve_command(order.argv)?;
         let mut launcher = order.launcher.clone();
         if let Some(policy) = &mut launcher.policy {
@@ -212,8 +180,8 @@ impl Dialogue {
         request.variables = order.variables.to_vec();
         // A named pipe: the supervisor's own stdin is the socket to TeDDy, and passing another
         // descriptor would need unsafe code.
-        request.input = Some(dir.pipe().into());
-        let pipe = InputPipe::make(&dir.pipe())?;
+        request.input = Some(dir.file(PIPE).into());
+        let pipe = InputPipe::make(&dir.file(PIPE))?;
         let mut command = launcher.command()?;
         let is_confined = launcher.policy.is_some();
         let temporary = dir.temporary();
@@ -236,47 +204,21 @@ impl Dialogue {
     }
 
     fn await_start(&mut self) {
-        let deadline = Instant::now() + PATIENCE;
         let is_decided = |state: &CommandState| state.started.is_some() || state.is_over();
-        while !is_decided(&self.supervisor.state) {
-            let remaining = deadline.saturating_duration_since(Instant::now());
-            match self.supervisor.receive(remaining) {
-                SupervisorEvent::Stdout(bytes) => {
-                    self.early.push_back(DialogueEvent::Stdout(bytes))
-                }
-                SupervisorEvent::Stderr(bytes) => {
-                    self.early.push_back(DialogueEvent::Stderr(bytes))
-                }
-                SupervisorEvent::Timeout => return,
-                SupervisorEvent::State => {}
-            }
-        }
+        let mut keep = |event| self.early.push_back(event);
+        self.supervisor.drain(PATIENCE, &mut keep, is_decided);
     }
 
     /// Error output of a supervisor that started nothing.
     fn last_stderr(&self) -> String {
         let text = self.early.iter().map(|event| match event {
-            DialogueEvent::Stderr(bytes) => String::from_utf8_lossy(bytes),
+            SupervisorEvent::Stderr(bytes) => String::from_utf8_lossy(bytes),
             _ => "".into(),
         });
         let text: String = text.collect();
         match text.trim() {
             "" => "its supervisor did not start it".to_owned(),
             text => text.to_owned(),
-        }
-    }
-
-    /// Discards output until everything has ended or the time is up, but keeps error output.
-    fn drain(&mut self, limit: Duration, stderr: &mut Vec<u8>) {
-        let deadline = Instant::now() + limit;
-        while let Some(remaining) = deadline.checked_duration_since(Instant::now()) {
-            match self.next_event(remaining) {
-                DialogueEvent::Stderr(bytes) if stderr.len() < MAX_STDERR => {
-                    stderr.extend(bytes);
-                }
-                DialogueEvent::Ended(_) => return,
-                _ => {}
-            }
         }
     }
 }

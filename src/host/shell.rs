@@ -9,7 +9,7 @@ mod interpreter;
 mod leftovers;
 
 use std::collections::VecDeque;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -23,24 +23,17 @@ pub use interpreter::{
 pub use leftovers::end_orphans;
 use leftovers::{RunMarker, VARIABLE};
 
-use super::file::{PRIVATE_FILE, Root, make_dirs, remove_below};
+use super::file::PRIVATE_FILE;
 use super::inherited::ChildKind;
 pub use super::supervisor::GRACE;
 use super::supervisor::{
-    self, CommandEnding, CommandState, Launcher, OutputPipes, Supervisor, SupervisorEvent,
+    self, CommandDir, CommandEnding, Launcher, OutputPipes, Supervisor, SupervisorEvent,
 };
 use super::{interrupt, overlay, sandbox};
 use crate::host::clock::PauseClock;
-use crate::host::file::temporary_dir;
 use crate::host::inherited::give_listed;
 use crate::host::sandbox::Isolation;
 use crate::text::path_alias::{PathAliasStream, PathAliases};
-
-/// How long the supervisor has to kill all processes.
-const PATIENCE: Duration = Duration::from_secs(15);
-
-/// How long output is still read after everything was killed.
-const DRAIN: Duration = Duration::from_secs(1);
 
 /// Poll interval for the interrupt flag.
 const TICK: Duration = Duration::from_millis(50);
@@ -52,7 +45,6 @@ pub const EXIT_TIMED_OUT: i32 = 124;
 pub const EXIT_NOT_STARTED: i32 = 127;
 
 const SCRIPT: &str = "execute.sh";
-const TEMPORARY: &str = "tmp";
 
 #[derive(Debug, Clone)]
 pub struct Script {
@@ -173,12 +165,13 @@ pub fn run_until(
         Some(launcher) => launcher.clone(),
         None => Launcher::new(None)?,
     };
-    let scratch = ScriptFiles::new(&script.text)?;
+    let dir = CommandDir::new()?;
+    write_script(&script.text, &dir)?;
     let mut capture = Capture::new(script.capture);
-    let running = start(script, launcher, argv, &scratch)?;
+    let running = start(script, launcher, argv, &dir)?;
     let mut aliases = script.aliases.clone();
-    aliases.add(&scratch.temporary(), "$TMPDIR");
-    aliases.add(&scratch.script(), SCRIPT);
+    aliases.add(&dir.temporary(), "$TMPDIR");
+    aliases.add(&dir.file(SCRIPT), SCRIPT);
     let mut aliased = PathAliasStream::new(&aliases);
     let mut keep = |bytes: &[u8]| {
         capture.add(bytes);
@@ -219,55 +212,28 @@ fn visible_cwd(script: &Script) -> PathBuf {
     )
 }
 
-/// The files that a script needs while it runs; removed afterwards.
-struct ScriptFiles {
-    dir: tempfile::TempDir,
-}
-
-impl ScriptFiles {
-    fn new(text: &str) -> io::Result<ScriptFiles> {
-        let dir = temporary_dir()?;
-        let scratch = ScriptFiles { dir };
-        let mut file = std::fs::File::options()
-            .write(true)
-            .create_new(true)
-            .mode(PRIVATE_FILE)
-            .open(scratch.script())?;
-        // A file and not `sh -c`: Linux limits a single argument to 128 KiB.
-        file.write_all(text.as_bytes())?;
-        make_dirs(&scratch.temporary())?;
-        Ok(scratch)
-    }
-
-    fn script(&self) -> PathBuf {
-        self.dir.path().join(SCRIPT)
-    }
-
-    fn temporary(&self) -> PathBuf {
-        self.dir.path().join(TEMPORARY)
-    }
-}
-
-impl Drop for ScriptFiles {
-    /// Also removes directories that a command closed.
-    fn drop(&mut self) {
-        let _ =
-            Root::open(self.dir.path()).and_then(|root| remove_below(&root, OsStr::new(TEMPORARY)));
-    }
+/// A file and not `sh -c`: Linux limits a single argument to 128 KiB.
+fn write_script(text: &str, dir: &CommandDir) -> io::Result<()> {
+    let mut file = std::fs::File::options()
+        .write(true)
+        .create_new(true)
+        .mode(PRIVATE_FILE)
+        .open(dir.file(SCRIPT))?;
+    file.write_all(text.as_bytes())
 }
 
 fn start(
     script: &Script,
     mut launcher: Launcher,
     mut argv: Vec<OsString>,
-    scratch: &ScriptFiles,
+    dir: &CommandDir,
 ) -> io::Result<Supervisor> {
-    argv.push(scratch.script().into());
-    let temporary = scratch.temporary();
+    argv.push(dir.file(SCRIPT).into());
+    let temporary = dir.temporary();
     if let Some(policy) = &mut launcher.policy {
         policy.write.push(temporary.clone());
         policy.sockets.push(temporary.clone());
-        policy.read.push(scratch.script());
+        policy.read.push(dir.file(SCRIPT));
     }
 
     let mut command = launcher.command()?;
@@ -312,20 +278,14 @@ fn watch(
         }
 
         let wait = deadline.map_or(TICK, |end| TICK.min(end - now));
-        receive(&mut running, wait, sink);
+        pass_on(running.receive(wait), sink);
     };
 
     if forced.is_some() {
         running.end();
     }
 
-    drain(&mut running, PATIENCE, sink, CommandState::is_over);
-    let survivors = match running.state.survivors.take() {
-        Some(survivors) => survivors,
-        None => running.replace(),
-    };
-    drain(&mut running, DRAIN, sink, CommandState::is_eof);
-
+    let survivors = running.finish(&mut |event| pass_on(event, sink));
     if let Some(why) = running.state.broken.take() {
         return Err(io::Error::other(why));
     }
@@ -340,23 +300,8 @@ fn watch(
     })
 }
 
-/// Handles events until `is_enough`, or for `limit`.
-fn drain(
-    running: &mut Supervisor,
-    limit: Duration,
-    sink: &mut dyn FnMut(&[u8]),
-    is_enough: impl Fn(&CommandState) -> bool,
-) {
-    let deadline = Instant::now() + limit;
-    while !is_enough(&running.state)
-        && let Some(remaining) = deadline.checked_duration_since(Instant::now())
-    {
-        receive(running, remaining, sink);
-    }
-}
-
-fn receive(running: &mut Supervisor, limit: Duration, sink: &mut dyn FnMut(&[u8])) {
-    match running.receive(limit) {
+fn pass_on(event: SupervisorEvent, sink: &mut dyn FnMut(&[u8])) {
+    match event {
         SupervisorEvent::Stdout(bytes) | SupervisorEvent::Stderr(bytes) => sink(&bytes),
         // Lets a live view show what it held back.
         SupervisorEvent::Timeout => sink(&[]),

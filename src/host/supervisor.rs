@@ -8,7 +8,7 @@
 mod process_tree;
 mod serve;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -19,16 +19,24 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
 
 use process_tree::Adoption;
 pub(super) use process_tree::{register_supervisor, unregister_supervisor};
 pub use serve::serve_if_asked;
 
+use super::file::{Root, make_dirs, remove_below, temporary_dir};
 use super::sandbox::{Availability, Isolation, Kernel, Policy, availability};
 use super::{env, process};
 
 /// First argument of the supervisor.
 const WORD: &str = "__supervise";
+
+/// How long a supervisor has to start a command, or to kill all processes.
+pub(super) const PATIENCE: Duration = Duration::from_secs(15);
+
+/// How long output is still read after all processes have ended.
+const DRAIN: Duration = Duration::from_secs(1);
 
 /// How long a command has to exit after TERM.
 pub const GRACE: Duration = Duration::from_secs(2);
@@ -90,6 +98,40 @@ impl Launcher {
     }
 }
 
+const TEMPORARY: &str = "tmp";
+
+/// Private directory of a command. Dropping it deletes the directory.
+#[derive(Debug)]
+pub struct CommandDir {
+    dir: TempDir,
+}
+
+impl CommandDir {
+    pub fn new() -> io::Result<CommandDir> {
+        let dir = temporary_dir()?;
+        let command_dir = CommandDir { dir };
+        make_dirs(&command_dir.temporary())?;
+        Ok(command_dir)
+    }
+
+    /// Directory for the command's temporary files (`TMPDIR`). The command can write to it.
+    pub fn temporary(&self) -> PathBuf {
+        self.file(TEMPORARY)
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+}
+
+impl Drop for CommandDir {
+    /// Also removes directories that a command closed.
+    fn drop(&mut self) {
+        let _ =
+            Root::open(self.dir.path()).and_then(|root| remove_below(&root, OsStr::new(TEMPORARY)));
+    }
+}
+
 /// Pipes for the output of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputPipes {
@@ -136,7 +178,7 @@ pub(super) struct CommandState {
     pub(super) broken: Option<String>,
     ended: Option<CommandEnding>,
     /// Set once all processes have ended: the ones that could not be killed.
-    pub(super) survivors: Option<Vec<String>>,
+    survivors: Option<Vec<String>>,
     is_lost: bool,
     open_outputs: usize,
 }
@@ -206,6 +248,33 @@ impl Supervisor {
         SupervisorEvent::State
     }
 
+    /// Passes on events until `is_enough`, or for `limit`.
+    pub(super) fn drain(
+        &mut self,
+        limit: Duration,
+        sink: &mut dyn FnMut(SupervisorEvent),
+        is_enough: impl Fn(&CommandState) -> bool,
+    ) {
+        let deadline = Instant::now() + limit;
+        while !is_enough(&self.state)
+            && let Some(remaining) = deadline.checked_duration_since(Instant::now())
+        {
+            sink(self.receive(remaining));
+        }
+    }
+
+    /// Waits until all processes have ended, and passes on the last events. Returns the processes
+    /// that could not be killed.
+    pub(super) fn finish(&mut self, sink: &mut dyn FnMut(SupervisorEvent)) -> Vec<String> {
+        self.drain(PATIENCE, sink, CommandState::is_over);
+        let survivors = match self.state.survivors.take() {
+            Some(survivors) => survivors,
+            None => self.replace(),
+        };
+        self.drain(DRAIN, sink, CommandState::is_eof);
+        survivors
+    }
+
     /// Sends TERM to the command's group. The supervisor kills all processes after [`GRACE`].
     pub(super) fn end(&mut self) {
         // Fails if the supervisor has died, which is reported as `Lost`.
@@ -214,7 +283,7 @@ impl Supervisor {
 
     /// Kills a supervisor that does not respond, and the orphans that it leaves. Returns those that
     /// could not be killed.
-    pub(super) fn replace(&mut self) -> Vec<String> {
+    fn replace(&mut self) -> Vec<String> {
         self.channel = None;
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -16,8 +16,9 @@ use super::{
     EarlierConversation, UsageScope,
 };
 use crate::config::settings::{ModelKind, ModelSettings};
-use crate::host::dialogue::{Dialogue, DialogueDir, DialogueOrder, DialogueRefusal};
+use crate::host::dialogue::{Dialogue, DialogueOrder, DialogueRefusal};
 use crate::host::file::{Root, read_end, read_regular};
+use crate::host::supervisor::CommandDir;
 use crate::host::{env, process};
 use crate::model::model_env::Variable;
 use crate::model::{ModelError, TokenUsage};
@@ -212,7 +213,7 @@ impl AgentSettings {
     pub(super) fn start(
         &self,
         task: &AgentTask<'_>,
-        dir: &DialogueDir,
+        dir: &CommandDir,
         argv: &[String],
     ) -> Result<Dialogue, ModelError> {
         self.make_state();
@@ -378,8 +379,8 @@ fn limits(settings: &ModelSettings) -> AgentLimits {
     }
 }
 
-pub(super) fn private_dir() -> Result<DialogueDir, ModelError> {
-    DialogueDir::new().map_err(|error| ModelError::Io {
+pub(super) fn private_dir() -> Result<CommandDir, ModelError> {
+    CommandDir::new().map_err(|error| ModelError::Io {
         action: "creating a temporary directory".to_owned(),
         detail: error.to_string(),
     })

@@ -16,8 +16,8 @@ use super::{
     AgentFailure, AgentHost, AgentIdentity, AgentProgress, AgentResult, AgentTask,
     ConversationTotals, StopReason,
 };
-use crate::host::dialogue::{Dialogue, DialogueDir, DialogueEvent};
-use crate::host::supervisor::CommandEnding;
+use crate::host::dialogue::{Dialogue, DialogueEvent};
+use crate::host::supervisor::{CommandDir, CommandEnding};
 use crate::model::acting::agent_output::{Complaints, sanitize_label};
 use crate::model::acting::json_line::updates_of;
 use crate::model::acting::transcript::{Speaker, TranscriptRecorder};
@@ -71,7 +71,7 @@ impl CommandAgent {
     }
 
     /// Fills in the placeholders. Without one for the task, the task goes to stdin.
-    fn prepare(&self, task: &AgentTask<'_>, dir: &DialogueDir) -> Result<CommandStart, ModelError> {
+    fn prepare(&self, task: &AgentTask<'_>, dir: &CommandDir) -> Result<CommandStart, ModelError> {
         let conversation = task.conversation.as_ref().map(|earlier| &*earlier.id);
         let conversation = conversation.filter(|id| is_id(id) && !self.agent.resume.is_empty());
         let resumed = conversation.is_some() && self.agent.resumes;
@@ -134,7 +134,7 @@ impl CommandAgent {
     fn start(
         &self,
         task: &AgentTask<'_>,
-        dir: &DialogueDir,
+        dir: &CommandDir,
         start: &CommandStart,
     ) -> Result<Dialogue, ModelError> {
         let mut dialogue = self.agent.start(task, dir, &start.argv)?;
