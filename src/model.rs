@@ -26,9 +26,6 @@ pub use error::ModelError;
 
 /// An API, a program, a recording or the user.
 pub trait Model {
-    /// As configured.
-    fn name(&self) -> &str;
-
     /// Fails if the model is a program that is not installed.
     fn check_installed(&self) -> Result<(), ModelError> {
         Ok(())

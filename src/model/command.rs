@@ -58,10 +58,6 @@ impl CommandModel {
 }
 
 impl Model for CommandModel {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
     fn check_installed(&self) -> Result<(), ModelError> {
         let program = &self.run[0];
         match process::find(program) {

@@ -13,26 +13,11 @@ pub type Give = dyn Fn(&str) -> io::Result<()>;
 pub type Take = dyn Fn() -> io::Result<Option<String>>;
 
 pub struct Manual {
-    name: String,
-    give: Rc<Give>,
-    take: Rc<Take>,
-}
-
-impl Manual {
-    pub fn new(name: &str, give: Rc<Give>, take: Rc<Take>) -> Manual {
-        Manual {
-            name: name.to_owned(),
-            give,
-            take,
-        }
-    }
+    pub give: Rc<Give>,
+    pub take: Rc<Take>,
 }
 
 impl Model for Manual {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
     fn answer(
         &self,
         request: &ModelRequest,
@@ -86,8 +71,8 @@ mod tests {
             text.clone_into(&mut sink.borrow_mut());
             Ok(())
         });
-        let got = Manual::new("chat", give, Rc::new(move || Ok(reply.clone())))
-            .answer(&request, &mut |_| ());
+        let take = Rc::new(move || Ok(reply.clone()));
+        let got = Manual { give, take }.answer(&request, &mut |_| ());
         assert_eq!(got.map(|answer| answer.text), expected.map(str::to_owned));
         assert_eq!(*handed_over.borrow(), "S\n\nI\n\n# Message\n\nM\n");
     }

@@ -18,7 +18,10 @@ pub fn open(
         kind if kind.is_remote() => Box::new(Remote::new(name, settings, env)?),
         ModelKind::Command => Box::new(CommandModel::new(name, settings, env.stopped.clone())?),
         ModelKind::Replay => Box::new(replay(name, settings, env)?),
-        ModelKind::Manual => Box::new(Manual::new(name, env.give.clone(), env.take.clone())),
+        ModelKind::Manual => Box::new(Manual {
+            give: env.give.clone(),
+            take: env.take.clone(),
+        }),
         _ => return Err(acts(name)),
     })
 }
@@ -43,7 +46,7 @@ fn replay(name: &str, settings: &ModelSettings, env: &ModelEnv) -> Result<Replay
         |texts| Ok(Replay::from_texts(texts)),
     )?;
 
-    Ok(replay.with_name(name).starting_at(env.replayed))
+    Ok(replay.starting_at(env.replayed))
 }
 
 #[cfg(test)]

@@ -530,10 +530,6 @@ mod run_tests {
     struct Cut;
 
     impl Model for Cut {
-        fn name(&self) -> &str {
-            "cut"
-        }
-
         fn answer(
             &self,
             _: &ModelRequest,

@@ -140,10 +140,6 @@ impl Remote {
 }
 
 impl Model for Remote {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
     fn answer(
         &self,
         request: &ModelRequest,

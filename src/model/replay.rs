@@ -12,7 +12,6 @@ use crate::host::file::read_regular_text;
 const MAX_ANSWER: u64 = 32 << 20;
 
 pub struct Replay {
-    name: String,
     source: ReplaySource,
     next: Cell<usize>,
 }
@@ -25,7 +24,6 @@ enum ReplaySource {
 impl Replay {
     pub fn from_texts(texts: Vec<String>) -> Replay {
         Replay {
-            name: "replay".into(),
             source: ReplaySource::Texts(texts),
             next: Cell::new(0),
         }
@@ -49,16 +47,9 @@ impl Replay {
         }
 
         Ok(Replay {
-            name: "replay".into(),
             source: ReplaySource::Files(files),
             next: Cell::new(0),
         })
-    }
-
-    #[must_use]
-    pub fn with_name(mut self, name: &str) -> Replay {
-        name.clone_into(&mut self.name);
-        self
     }
 
     /// A later process continues where an earlier one stopped.
@@ -88,10 +79,6 @@ impl Replay {
 }
 
 impl Model for Replay {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
     fn answer(
         &self,
         _: &ModelRequest,

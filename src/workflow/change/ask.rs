@@ -147,7 +147,7 @@ impl OpenChange<'_> {
         usage.tokens_in += answer.usage.input;
         usage.tokens_out += answer.usage.output;
         let price = model.chosen.price.as_ref();
-        report_unknown(model.name(), price, answer.usage, self.user);
+        report_unknown(&model.chosen.name, price, answer.usage, self.user);
         let (sum, dollars) = match price::cost(price, answer.usage) {
             Ok(cost) => (&mut usage.cost, cost),
             // Not all of the price is known, so the amount counts only toward the limit.

@@ -182,10 +182,6 @@ impl MeteredModel<'_> {
 }
 
 impl Model for MeteredModel<'_> {
-    fn name(&self) -> &str {
-        self.chosen.model.name()
-    }
-
     fn answer(
         &self,
         request: &ModelRequest,
@@ -219,10 +215,6 @@ impl Model for MeteredModel<'_> {
 
 /// Steps of a pipeline can share a model.
 impl Model for Rc<MeteredModel<'_>> {
-    fn name(&self) -> &str {
-        (**self).name()
-    }
-
     fn answer(
         &self,
         request: &ModelRequest,
@@ -294,6 +286,7 @@ mod tests {
         });
         let model = Box::new(Replay::from_texts(vec!["hello".to_owned()]));
         let chosen = PricedModel {
+            name: "m".to_owned(),
             model: OpenedModel::Writes(model),
             price,
             max_tokens: None,

@@ -31,14 +31,6 @@ pub enum OpenedModel {
 }
 
 impl OpenedModel {
-    /// In the configuration.
-    pub fn name(&self) -> &str {
-        match self {
-            OpenedModel::Writes(model) => model.name(),
-            OpenedModel::Acts(model) => &model.agent().name,
-        }
-    }
-
     fn check_installed(&self) -> Result<(), ModelError> {
         match self {
             OpenedModel::Writes(model) => model.check_installed(),
@@ -48,6 +40,8 @@ impl OpenedModel {
 }
 
 pub struct PricedModel {
+    /// In the configuration.
+    pub name: String,
     pub model: OpenedModel,
     pub price: Option<Price>,
     /// For an answer.
@@ -143,6 +137,7 @@ fn open_model(
     let environment = build_environment(project, &settings, answered, &notes)?;
 
     Ok(PricedModel {
+        name: name.to_owned(),
         price: settings.price,
         max_tokens: settings.max_tokens,
         is_free: matches!(settings.kind, ModelKind::Replay | ModelKind::Manual),
@@ -160,10 +155,10 @@ impl PricedModel {
     fn writing(self) -> anyhow::Result<PricedModel> {
         match &self.model {
             OpenedModel::Writes(_) => Ok(self),
-            OpenedModel::Acts(model) => Err(error_with_hint(
+            OpenedModel::Acts(_) => Err(error_with_hint(
                 format!(
                     "`{}` edits files itself, and this command needs a text answer",
-                    &model.agent().name
+                    self.name
                 ),
                 "`--model` names another one for this call; `teddy plan` and `teddy resume` take this one",
             )),

@@ -309,7 +309,7 @@ fn keep_step(draft: &mut Draft, position: usize, ran: &pipeline::StepRun, model:
 fn announce(model: &MeteredModel<'_>, request: &ModelRequest, user: &mut dyn User) {
     let (tokens, estimate) = (model.weight.of(request), model.estimate(request));
     user.report(Event::Asking {
-        model: model.name(),
+        model: &model.chosen.name,
         tokens,
         estimate,
     });
@@ -340,7 +340,7 @@ fn used(model: &MeteredModel<'_>, answer: &ModelAnswer) -> ModelUse {
     let usage = answer.usage;
     let known = |tokens: u64| usage.is_known().then_some(tokens);
     ModelUse {
-        asked: model.name().to_owned(),
+        asked: model.chosen.name.clone(),
         answered: answer.model.clone(),
         tokens_in: known(usage.input),
         tokens_out: known(usage.output),
@@ -369,7 +369,7 @@ fn note_use(
     }
 
     if answer.cost.is_none() {
-        report_unknown(model.name(), price, answer.usage, user);
+        report_unknown(&model.chosen.name, price, answer.usage, user);
     }
     let used = used(model, answer);
     draft.meta.model = Some(match draft.meta.model.take() {
@@ -461,10 +461,10 @@ fn is_acting(source: &PlanSource) -> bool {
 
 fn asked_program(source: &PlanSource) -> Option<String> {
     match source {
-        PlanSource::Model(model) => model.is_program.then(|| model.model.name().to_owned()),
+        PlanSource::Model(model) => model.is_program.then(|| model.name.clone()),
         PlanSource::Pipeline(pipeline) => {
             let mut programs = pipeline.models.values().filter(|model| model.is_program);
-            programs.next().map(|model| model.model.name().to_owned())
+            programs.next().map(|model| model.name.clone())
         }
     }
 }

@@ -76,7 +76,7 @@ pub(super) fn ask(
     }
 
     let verdict = Verdict {
-        model: model.name().to_owned(),
+        model: model.chosen.name.clone(),
         text: redact(&answer.text).into_owned(),
         cost: answer.cost.or((charged > 0.0).then_some(charged)),
     };
