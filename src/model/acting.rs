@@ -315,46 +315,18 @@ pub struct AgentResult {
     pub cost: Option<f64>,
     /// Usage of the whole conversation.
     pub totals: ConversationTotals,
-    pub stop: StopReason,
+    /// The protocol's word for why it ended. `None` if it finished its work.
+    pub stop: Option<String>,
     /// Contents of `transcript.jsonl`.
     pub transcript: Vec<u8>,
     /// Long texts that the transcript names, by artifact.
     pub texts: Vec<(String, Vec<u8>)>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum StopReason {
-    #[default]
-    Done,
-    /// The output limit.
-    MaxTokens,
-    /// The limit of requests to its model.
-    MaxRequests,
-    Refused,
-    /// Cancelled, or broke off.
-    Cancelled,
-    /// As the agent names it.
-    Other(String),
-}
-
-impl StopReason {
-    /// The protocol's word. `None` if the agent finished its work.
-    pub fn early(&self) -> Option<&str> {
-        Some(match self {
-            StopReason::Done => return None,
-            StopReason::MaxTokens => "max_tokens",
-            StopReason::MaxRequests => "max_turn_requests",
-            StopReason::Refused => "refusal",
-            StopReason::Cancelled => "cancelled",
-            StopReason::Other(word) => word,
-        })
-    }
-}
-
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentFailure {
     pub error: ModelError,
-    /// `stop` is [`StopReason::Cancelled`].
+    /// `stop` is `cancelled`.
     pub work: AgentResult,
 }
 

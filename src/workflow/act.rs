@@ -265,7 +265,7 @@ impl WorktreeEnv<'_, '_> {
             snapshot: Some(self.recorded.commit),
             conversation: result.conversation.clone(),
             resumed: result.resumed,
-            stop: result.stop.early().map(str::to_owned),
+            stop: result.stop.clone(),
             total_cost: result.totals.cost,
             counts_anew: result.totals.counts_anew,
             total_tokens: result.totals.usage.map(total_tokens),

@@ -14,8 +14,7 @@ use super::agent::{ActingModel, AgentSettings, private_dir};
 use super::clock::{AgentClock, check_survivors};
 use super::facts::is_id;
 use super::{
-    ACP_VERSION, AgentFailure, AgentHost, AgentIdentity, AgentProgress, AgentResult, AgentTask,
-    StopReason, mcp,
+    ACP_VERSION, AgentFailure, AgentHost, AgentIdentity, AgentProgress, AgentResult, AgentTask, mcp,
 };
 use crate::model::ModelError;
 use crate::model::acting::agent_output::sanitize_label;
@@ -44,12 +43,13 @@ impl AcpModel {
         AcpModel { agent }
     }
 
+    /// Returns why the agent stopped early.
     fn converse(
         &self,
         talk: &mut Talk<'_>,
         task: &AgentTask<'_>,
         agreed: &mut Agreement,
-    ) -> Result<StopReason, TalkError> {
+    ) -> Result<Option<String>, TalkError> {
         greet(talk, agreed)?;
         let session = self.open(talk, task, agreed)?;
         self.set_mode(talk, task, &session, &agreed.conversation)?;
@@ -62,14 +62,10 @@ impl AcpModel {
         talk.work.used(&end);
 
         let stop = match text_at(&end, "/stopReason") {
-            "end_turn" | "" => StopReason::Done,
-            "max_tokens" => StopReason::MaxTokens,
-            "max_turn_requests" => StopReason::MaxRequests,
-            "refusal" => StopReason::Refused,
-            "cancelled" => StopReason::Cancelled,
-            other => StopReason::Other(sanitize_label(other)),
+            "end_turn" | "" => None,
+            reason => Some(sanitize_label(reason)),
         };
-        if let Some(reason) = stop.early() {
+        if let Some(reason) = &stop {
             talk.stopped_early(reason);
         }
         Ok(stop)
@@ -369,7 +365,7 @@ impl OpeningParams {
 fn finish(
     talk: Talk<'_>,
     agreed: Agreement,
-    outcome: Result<StopReason, ModelError>,
+    outcome: Result<Option<String>, ModelError>,
 ) -> Result<AgentResult, Box<AgentFailure>> {
     let (usage, cost, totals) = talk.work.usage_of_call();
     let work = AgentResult {

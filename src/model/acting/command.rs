@@ -14,7 +14,7 @@ use super::facts::{AgentFacts, FactRule, bound, is_id};
 use super::work_state::WorkState;
 use super::{
     AgentFailure, AgentHost, AgentIdentity, AgentProgress, AgentResult, AgentTask,
-    ConversationTotals, StopReason,
+    ConversationTotals,
 };
 use crate::host::dialogue::{Dialogue, DialogueEvent};
 use crate::host::supervisor::{CommandDir, CommandEnding};
@@ -202,7 +202,7 @@ impl ActingModel for CommandAgent {
                 if let Some(answer) = self.agent.answer_in_history(&dir.temporary()) {
                     running.output = running.record.redact_text(&answer);
                 }
-                Ok(StopReason::Done)
+                Ok(None)
             }
             Ok(ending) => Err(self.failed(&ending, &running.complaints)),
             Err(stop) => Err(stop.error(&running.message())),
@@ -298,7 +298,7 @@ impl RunningCommand<'_> {
     fn finish(
         self,
         resumed: bool,
-        outcome: Result<StopReason, ModelError>,
+        outcome: Result<Option<String>, ModelError>,
     ) -> Result<AgentResult, Box<AgentFailure>> {
         let version = self.facts.version.as_deref();
         let (usage, cost, totals) = self.usage_of_call();

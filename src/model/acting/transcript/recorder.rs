@@ -10,7 +10,7 @@ use crate::host::clock;
 use crate::model::ModelError;
 use crate::model::acting::json_line::text_at;
 use crate::model::acting::{
-    AgentFailure, AgentResult, PermissionDecision, PermissionGiver, PermissionQuestion, StopReason,
+    AgentFailure, AgentResult, PermissionDecision, PermissionGiver, PermissionQuestion,
 };
 use crate::text::digest;
 use crate::text::secret::{redact_values, replace_values};
@@ -155,7 +155,7 @@ impl TranscriptRecorder {
     pub(in crate::model::acting) fn finish(
         mut self,
         mut work: AgentResult,
-        outcome: Result<StopReason, ModelError>,
+        outcome: Result<Option<String>, ModelError>,
     ) -> Result<AgentResult, Box<AgentFailure>> {
         self.flush();
         if self.left_out > 0 {
@@ -180,7 +180,7 @@ impl TranscriptRecorder {
         match outcome {
             Ok(stop) => Ok(AgentResult { stop, ..work }),
             Err(error) => {
-                work.stop = StopReason::Cancelled;
+                work.stop = Some("cancelled".to_owned());
                 Err(Box::new(AgentFailure { error, work }))
             }
         }
@@ -370,7 +370,7 @@ mod tests {
         for message in messages {
             record.message(Speaker::Agent, message);
         }
-        let finished = record.finish(AgentResult::default(), Ok(StopReason::Done));
+        let finished = record.finish(AgentResult::default(), Ok(None));
         finished.unwrap()
     }
 
@@ -486,7 +486,7 @@ mod tests {
         let long = "x".repeat(1 << 19);
         (0..100).for_each(|_| recorder.text(&long));
         assert!(recorder.lines.len() < MAX_RECORD_BYTES + MAX_RECORD_LINE);
-        let work = recorder.finish(AgentResult::default(), Ok(StopReason::Done));
+        let work = recorder.finish(AgentResult::default(), Ok(None));
         let work = work.unwrap();
         let text = String::from_utf8(work.transcript).unwrap();
         assert!(text.contains("lines were left out"));
