@@ -8,6 +8,8 @@ use std::marker::PhantomData;
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::model::TokenUsage;
+
 /// Limit for a list in `meta.yaml`.
 pub const MOST_ENTRIES: usize = 100_000;
 // Total size of the texts in a list, because YAML aliases can repeat a long one.
@@ -93,6 +95,17 @@ pub fn known_tokens<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
 /// Deserializes a number of tokens, clamped to a maximum.
 pub fn tokens<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     u64::deserialize(deserializer).map(|tokens| tokens.min(MOST_TOKENS))
+}
+
+/// Like [`tokens`], for each number.
+pub fn usage<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TokenUsage>, D::Error> {
+    let usage = Option::<TokenUsage>::deserialize(deserializer)?;
+    Ok(usage.map(|usage| TokenUsage {
+        input: usage.input.min(MOST_TOKENS),
+        output: usage.output.min(MOST_TOKENS),
+        cached: usage.cached.min(MOST_TOKENS),
+        cache_written: usage.cache_written.min(MOST_TOKENS),
+    }))
 }
 
 struct LimitedList<T> {

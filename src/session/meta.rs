@@ -7,6 +7,7 @@ use super::limited::{self, LimitedEntry};
 use super::publication::Delta;
 use crate::git::object::CommitId;
 use crate::git::refs;
+use crate::model::TokenUsage;
 use crate::text::yaml::guard;
 
 pub const SCHEMA: u32 = 1;
@@ -423,25 +424,12 @@ pub struct Acted {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counts_anew: bool,
     /// Tokens of the whole conversation, if the program reports them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub total_tokens: Option<TotalTokens>,
-}
-
-/// Tokens of a conversation.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TotalTokens {
-    /// Input tokens.
-    #[serde(deserialize_with = "limited::tokens")]
-    pub input: u64,
-    /// Output tokens.
-    #[serde(deserialize_with = "limited::tokens")]
-    pub output: u64,
-    /// Input tokens that were read from a cache.
-    #[serde(deserialize_with = "limited::tokens")]
-    pub cached: u64,
-    /// Input tokens that were written to a cache.
-    #[serde(deserialize_with = "limited::tokens")]
-    pub cache_written: u64,
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "limited::usage"
+    )]
+    pub total_tokens: Option<TokenUsage>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -25,11 +25,11 @@ use crate::model::acting::{
     EarlierConversation, PermissionAnswer, PermissionDecision, PermissionGiver, PermissionQuestion,
 };
 use crate::model::prompt::ACTING;
-use crate::model::{Finish, ModelAnswer, ModelError, ModelRequest, TokenUsage};
+use crate::model::{Finish, ModelAnswer, ModelError, ModelRequest};
 use crate::project::Project;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::draft::Draft;
-use crate::session::meta::{Acted, Status, TotalTokens};
+use crate::session::meta::{Acted, Status};
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::fence::fence_for;
@@ -268,7 +268,7 @@ impl WorktreeEnv<'_, '_> {
             stop: result.stop.clone(),
             total_cost: result.totals.cost,
             counts_anew: result.totals.counts_anew,
-            total_tokens: result.totals.usage.map(total_tokens),
+            total_tokens: result.totals.usage,
         }
     }
 
@@ -356,25 +356,11 @@ const MAX_EARLIER_REPORT: usize = 64 << 10;
 
 const MAX_NAMED_FILES: usize = 100;
 
-fn total_tokens(usage: TokenUsage) -> TotalTokens {
-    TotalTokens {
-        input: usage.input,
-        output: usage.output,
-        cached: usage.cached,
-        cache_written: usage.cache_written,
-    }
-}
-
 fn totals_of(acted: &Acted) -> ConversationTotals {
     ConversationTotals {
         cost: acted.total_cost,
         counts_anew: acted.counts_anew,
-        usage: acted.total_tokens.map(|total| TokenUsage {
-            input: total.input,
-            output: total.output,
-            cached: total.cached,
-            cache_written: total.cache_written,
-        }),
+        usage: acted.total_tokens,
     }
 }
 
