@@ -72,26 +72,54 @@ const PLAIN: AgentPreset = AgentPreset {
     login: "",
 };
 
-const CLAUDE_STATE: &[&str] = &["~/.claude", "~/.claude.json", "~/.cache/claude-cli-nodejs"];
-const CLAUDE_COST_FILE: &str = ".claude.json";
-const CLAUDE_KEYS: &[&str] = &[
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-];
-// Claude Code refuses to skip permissions as root unless `IS_SANDBOX` is set.
-const CLAUDE_VARIABLES: &[(&str, &str)] = &[("IS_SANDBOX", "1")];
-const CLAUDE_LOGIN: &str = "run `claude` once and log in there, or set ANTHROPIC_API_KEY";
-const CODEX_KEYS: &[&str] = &["OPENAI_API_KEY", "CODEX_API_KEY"];
-const CODEX_LOGIN: &str = "run `codex login`, or set OPENAI_API_KEY";
-const GEMINI_KEYS: &[&str] = &["GEMINI_API_KEY", "GOOGLE_API_KEY"];
-const GEMINI_LOGIN: &str = "run `gemini` once and sign in there, or set GEMINI_API_KEY";
-const OPENCODE_STATE: &[&str] = &[
-    "~/.local/share/opencode",
-    "~/.local/state/opencode",
-    "~/.config/opencode",
-    "~/.cache/opencode",
-];
+const CLAUDE: AgentPreset = AgentPreset {
+    name: "claude",
+    state: &["~/.claude", "~/.claude.json", "~/.cache/claude-cli-nodejs"],
+    keys: &[
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+    ],
+    // Claude Code refuses to skip permissions as root unless `IS_SANDBOX` is set.
+    variables: &[("IS_SANDBOX", "1")],
+    cost: UsageScope::Conversation,
+    cost_file: ".claude.json",
+    dir_variable: "CLAUDE_CONFIG_DIR",
+    login: "run `claude` once and log in there, or set ANTHROPIC_API_KEY",
+    ..PLAIN
+};
+
+const CODEX: AgentPreset = AgentPreset {
+    name: "codex",
+    state: &["~/.codex"],
+    keys: &["OPENAI_API_KEY", "CODEX_API_KEY"],
+    login: "run `codex login`, or set OPENAI_API_KEY",
+    ..PLAIN
+};
+
+const GEMINI: AgentPreset = AgentPreset {
+    name: "gemini",
+    state: &["~/.gemini"],
+    keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    install: "npm install -g @google/gemini-cli",
+    login: "run `gemini` once and sign in there, or set GEMINI_API_KEY",
+    ..PLAIN
+};
+
+const OPENCODE: AgentPreset = AgentPreset {
+    name: "opencode",
+    state: &[
+        "~/.local/share/opencode",
+        "~/.local/state/opencode",
+        "~/.config/opencode",
+        "~/.cache/opencode",
+    ],
+    keys: PROVIDER_KEYS,
+    install: "npm install -g opencode-ai",
+    login: "run `opencode auth login`",
+    ..PLAIN
+};
+
 /// Of OpenCode and aider.
 const PROVIDER_KEYS: &[&str] = &[
     "ANTHROPIC_API_KEY",
@@ -99,12 +127,13 @@ const PROVIDER_KEYS: &[&str] = &[
     "GEMINI_API_KEY",
     "OPENROUTER_API_KEY",
 ];
-const OPENCODE_LOGIN: &str = "run `opencode auth login`";
+
+/// What the cost of an agent covers that speaks the Agent Client Protocol.
+const ACP_COST: UsageScope = UsageScope::Conversation;
 
 /// Defaults for agents that speak the Agent Client Protocol.
 const OVER_ACP: AgentPreset = AgentPreset {
-    // The protocol defines it so.
-    cost: UsageScope::Conversation,
+    cost: ACP_COST,
     ..PLAIN
 };
 
@@ -127,52 +156,34 @@ pub const OTHER_ACP: AgentPreset = AgentPreset {
 /// Known agents that speak the Agent Client Protocol, as in `acp:claude`.
 pub const ACP: [AgentPreset; 7] = [
     AgentPreset {
-        name: "claude",
         run: "claude-agent-acp",
         modes: &["bypassPermissions"],
         unconfined_mode: "default",
-        state: CLAUDE_STATE,
-        keys: CLAUDE_KEYS,
-        variables: CLAUDE_VARIABLES,
-        cost_file: CLAUDE_COST_FILE,
-        dir_variable: "CLAUDE_CONFIG_DIR",
         install: "npm install -g @agentclientprotocol/claude-agent-acp",
-        login: CLAUDE_LOGIN,
-        ..OVER_ACP
+        ..CLAUDE
     },
     AgentPreset {
-        name: "codex",
         run: "codex-acp",
         modes: &["agent-full-access", "full-access"],
         unconfined_mode: "agent",
-        state: &["~/.codex"],
-        keys: CODEX_KEYS,
         install: "npm install -g @agentclientprotocol/codex-acp",
-        login: CODEX_LOGIN,
-        ..OVER_ACP
+        cost: ACP_COST,
+        ..CODEX
     },
     AgentPreset {
-        name: "gemini",
         run: "gemini --acp",
         // In a directory that isn't trusted, it has no mode without questions.
         always_asks: true,
-        state: &["~/.gemini"],
-        keys: GEMINI_KEYS,
         // Its `session/load` erases the conversation that it loads.
         resumes: false,
-        install: "npm install -g @google/gemini-cli",
-        login: GEMINI_LOGIN,
-        ..OVER_ACP
+        cost: ACP_COST,
+        ..GEMINI
     },
     AgentPreset {
-        name: "opencode",
         run: "opencode acp",
-        state: OPENCODE_STATE,
-        keys: PROVIDER_KEYS,
         tokens: UsageScope::LastStep,
-        install: "npm install -g opencode-ai",
-        login: OPENCODE_LOGIN,
-        ..OVER_ACP
+        cost: ACP_COST,
+        ..OPENCODE
     },
     AgentPreset {
         name: "qwen",
@@ -215,15 +226,11 @@ pub const ACP: [AgentPreset; 7] = [
 /// As in `agent:claude`.
 pub const COMMANDS: [AgentPreset; 5] = [
     AgentPreset {
-        name: "claude",
         run: "claude -p --output-format stream-json --verbose --permission-mode {mode}",
         resume: "claude -p --output-format stream-json --verbose --permission-mode {mode} \
                  --resume {conversation}",
         modes: &["bypassPermissions"],
         unconfined_mode: "acceptEdits",
-        state: CLAUDE_STATE,
-        keys: CLAUDE_KEYS,
-        variables: CLAUDE_VARIABLES,
         facts: &[
             ("conversation", "session_id"),
             ("message", "type=result result"),
@@ -236,22 +243,15 @@ pub const COMMANDS: [AgentPreset; 5] = [
             ("cached", "type=result usage.cache_read_input_tokens"),
             ("version", "claude_code_version"),
         ],
-        cost: UsageScope::Conversation,
-        cost_file: CLAUDE_COST_FILE,
-        dir_variable: "CLAUDE_CONFIG_DIR",
         install: "npm install -g @anthropic-ai/claude-code",
-        login: CLAUDE_LOGIN,
-        ..PLAIN
+        ..CLAUDE
     },
     AgentPreset {
-        name: "codex",
         // By default, Codex refuses to run outside of a repository.
         run: "codex exec --json --skip-git-repo-check -s {mode} -",
         resume: "codex exec --skip-git-repo-check -s {mode} resume --json {conversation} -",
         modes: &["danger-full-access"],
         unconfined_mode: "workspace-write",
-        state: &["~/.codex"],
-        keys: CODEX_KEYS,
         facts: &[
             ("conversation", "type=thread.started thread_id"),
             ("message", "item.type=agent_message item.text"),
@@ -261,17 +261,13 @@ pub const COMMANDS: [AgentPreset; 5] = [
         ],
         tokens: UsageScope::Conversation,
         install: "npm install -g @openai/codex",
-        login: CODEX_LOGIN,
-        ..PLAIN
+        ..CODEX
     },
     AgentPreset {
-        name: "gemini",
         run: "gemini --approval-mode {mode} -o stream-json",
         resume: "gemini --approval-mode {mode} -o stream-json --resume {conversation}",
         modes: &["yolo"],
         unconfined_mode: "auto_edit",
-        state: &["~/.gemini"],
-        keys: GEMINI_KEYS,
         // Without this variable it refuses to edit anything, in every mode.
         variables: &[("GEMINI_CLI_TRUST_WORKSPACE", "true")],
         facts: &[
@@ -281,16 +277,11 @@ pub const COMMANDS: [AgentPreset; 5] = [
             ("tokens_out", "type=result stats.output_tokens"),
             ("cached", "type=result stats.cached"),
         ],
-        install: "npm install -g @google/gemini-cli",
-        login: GEMINI_LOGIN,
-        ..PLAIN
+        ..GEMINI
     },
     AgentPreset {
-        name: "opencode",
         run: "opencode run --auto --format json",
         resume: "opencode run --auto --format json -s {conversation}",
-        state: OPENCODE_STATE,
-        keys: PROVIDER_KEYS,
         facts: &[
             ("conversation", "sessionID"),
             ("message", "type=text part.text"),
@@ -302,9 +293,7 @@ pub const COMMANDS: [AgentPreset; 5] = [
             ("tokens_out", "sum type=step_finish part.tokens.output"),
             ("cached", "sum type=step_finish part.tokens.cache.read"),
         ],
-        install: "npm install -g opencode-ai",
-        login: OPENCODE_LOGIN,
-        ..PLAIN
+        ..OPENCODE
     },
     AgentPreset {
         name: "aider",
