@@ -509,65 +509,52 @@ const MAX_TIMEOUT_SECONDS: u64 = 86_400;
 
 const ROLE_NAMES: [&str; 4] = ["author", "challenger", "implementer", "reviewer"];
 
-pub(super) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    let amount = f64::deserialize(deserializer)?;
-    // With NaN as a price or a limit, the cost would never reach the limit.
-    if amount.is_finite() && amount >= 0.0 {
-        return Ok(amount);
-    }
-    Err(D::Error::invalid_value(
-        Unexpected::Float(amount),
-        &"an amount that is not negative",
-    ))
-}
-
-pub(super) fn some_amount<'de, D: Deserializer<'de>>(
+fn checked<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
-) -> Result<Option<f64>, D::Error> {
-    let amount = Option::<f64>::deserialize(deserializer)?;
-    let wrong = amount.filter(|amount| !amount.is_finite() || *amount < 0.0);
-    match wrong {
-        None => Ok(amount),
-        Some(wrong) => Err(D::Error::invalid_value(
-            Unexpected::Float(wrong),
-            &"an amount that is not negative",
-        )),
+    wrong: fn(&T) -> Option<Unexpected<'_>>,
+    expected: &'static str,
+) -> Result<T, D::Error> {
+    let value = T::deserialize(deserializer)?;
+    match wrong(&value) {
+        None => Ok(value),
+        Some(wrong) => Err(D::Error::invalid_value(wrong, &expected)),
     }
 }
 
-pub(super) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    let seconds = u64::deserialize(deserializer)?;
-    if (1..=MAX_TIMEOUT_SECONDS).contains(&seconds) {
-        return Ok(seconds);
-    }
-    Err(D::Error::invalid_value(
-        Unexpected::Unsigned(seconds),
-        &"a number of seconds from 1 to 86400",
-    ))
+const AMOUNT: &str = "an amount that is not negative";
+
+/// With NaN as a price or a limit, the cost would never reach the limit.
+fn wrong_amount(amount: f64) -> Option<Unexpected<'static>> {
+    let is_right = amount.is_finite() && amount >= 0.0;
+    (!is_right).then_some(Unexpected::Float(amount))
 }
 
-pub(super) fn turns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    let turns = u32::deserialize(deserializer)?;
-    if turns > 0 {
-        return Ok(turns);
-    }
-    Err(D::Error::invalid_value(
-        Unexpected::Unsigned(0),
-        &"1 or more",
-    ))
+fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    checked(deserializer, |amount: &f64| wrong_amount(*amount), AMOUNT)
 }
 
-pub(super) fn parallel<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<usize>, D::Error> {
-    let parallel = Option::<usize>::deserialize(deserializer)?;
-    if parallel != Some(0) {
-        return Ok(parallel);
-    }
-    Err(D::Error::invalid_value(
-        Unexpected::Unsigned(0),
-        &"1 or more",
-    ))
+fn some_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let wrong = |amount: &Option<f64>| amount.and_then(wrong_amount);
+    checked(deserializer, wrong, AMOUNT)
+}
+
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let wrong = |seconds: &u64| {
+        let is_right = (1..=MAX_TIMEOUT_SECONDS).contains(seconds);
+        (!is_right).then_some(Unexpected::Unsigned(*seconds))
+    };
+    checked(deserializer, wrong, "a number of seconds from 1 to 86400")
+}
+
+fn turns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let wrong = |turns: &u32| (*turns == 0).then_some(Unexpected::Unsigned(0));
+    checked(deserializer, wrong, "1 or more")
+}
+
+fn parallel<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    let wrong =
+        |parallel: &Option<usize>| (*parallel == Some(0)).then_some(Unexpected::Unsigned(0));
+    checked(deserializer, wrong, "1 or more")
 }
 
 fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ModelKind, D::Error> {
@@ -595,29 +582,25 @@ fn json_fields<'de, D: Deserializer<'de>>(
     fields.collect()
 }
 
-pub(super) fn address<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<String>, D::Error> {
-    let address = Option::<String>::deserialize(deserializer)?;
-    let is_one = |text: &String| {
-        let text = text.trim().to_ascii_lowercase();
-        let suffix = ["http://", "https://"]
-            .iter()
-            .find_map(|start| text.strip_prefix(start));
-        suffix.is_some_and(|rest| !rest.is_empty())
-    };
-    match address {
-        Some(wrong) if !is_one(&wrong) => Err(D::Error::invalid_value(
-            Unexpected::Str(&wrong),
-            &"an address that begins with `http://` or `https://`",
-        )),
-        address => Ok(address),
-    }
+fn is_address(text: &str) -> bool {
+    let text = text.trim().to_ascii_lowercase();
+    let rest = ["http://", "https://"]
+        .iter()
+        .find_map(|start| text.strip_prefix(start));
+    rest.is_some_and(|rest| !rest.is_empty())
 }
 
-pub(super) fn roles<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<BTreeMap<String, String>, D::Error> {
+fn wrong_address(address: &Option<String>) -> Option<Unexpected<'_>> {
+    let wrong = address.as_deref().filter(|text| !is_address(text));
+    wrong.map(Unexpected::Str)
+}
+
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let expected = "an address that begins with `http://` or `https://`";
+    checked(deserializer, wrong_address, expected)
+}
+
+fn roles<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
     let roles = BTreeMap::<String, String>::deserialize(deserializer)?;
     match roles
         .keys()
