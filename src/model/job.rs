@@ -17,7 +17,7 @@ use super::ModelError;
 use crate::host::inherited::{self, ChildKind};
 use crate::host::process;
 use crate::text::sanitize::{sanitize_block, strip_ansi};
-use crate::text::secret::redact;
+use crate::text::secret::redact_values;
 
 const TICK: Duration = Duration::from_millis(20);
 
@@ -64,7 +64,7 @@ impl ProgramJob<'_> {
         };
         let pieces = connect(&mut group.child, self.stdin.clone());
         let (status, output) = self.follow(&mut group, &pieces, watch)?;
-        let stderr = output.stderr();
+        let stderr = output.stderr.text();
 
         if status.success() {
             Ok(FinishedJob {
@@ -279,7 +279,53 @@ fn signal(child: &Child, signal: Signal) {
     let _ = rustix::process::kill_process_group(Pid::from_child(child), signal);
 }
 
-const STDERR_TAIL: usize = 4096;
+const MAX_STDERR_TAIL: usize = 4096;
+
+/// In characters.
+const MAX_IN_ERROR: usize = 1000;
+
+/// The end of what a program prints on stderr.
+#[derive(Debug, Default)]
+pub struct Complaints {
+    tail: Vec<u8>,
+    /// Values to redact.
+    secrets: Vec<String>,
+}
+
+impl Complaints {
+    pub fn new(secrets: Vec<String>) -> Complaints {
+        Complaints {
+            secrets,
+            ..Complaints::default()
+        }
+    }
+
+    pub fn add(&mut self, piece: &[u8]) {
+        self.tail
+            .extend(&piece[piece.len().saturating_sub(MAX_STDERR_TAIL)..]);
+        let surplus = self.tail.len().saturating_sub(MAX_STDERR_TAIL);
+        self.tail.drain(..surplus);
+    }
+
+    /// Without ANSI sequences, keys or control characters.
+    pub fn text(&self) -> String {
+        let text = String::from_utf8_lossy(&self.tail);
+        let secrets: Vec<&str> = self.secrets.iter().map(String::as_str).collect();
+        let plain = strip_ansi(text.trim());
+        sanitize_block(&redact_values(&plain, &secrets).text).into_owned()
+    }
+
+    pub fn behind_colon(&self) -> String {
+        let text = self.text();
+        if text.is_empty() {
+            return text;
+        }
+
+        let skipped = text.chars().count().saturating_sub(MAX_IN_ERROR);
+        let end: String = text.chars().skip(skipped).collect();
+        format!(": {end}")
+    }
+}
 
 enum OutputPiece {
     Out(Vec<u8>),
@@ -292,8 +338,7 @@ struct JobOutput {
     text: String,
     /// A truncated character at the end of stdout.
     partial: Vec<u8>,
-    /// The last `STDERR_TAIL` bytes.
-    stderr: Vec<u8>,
+    stderr: Complaints,
 }
 
 impl JobOutput {
@@ -305,11 +350,7 @@ impl JobOutput {
                 self.take_characters();
                 watch(&self.text);
             }
-            OutputPiece::Err(bytes) => {
-                self.stderr.extend(bytes);
-                let surplus = self.stderr.len().saturating_sub(STDERR_TAIL);
-                self.stderr.drain(..surplus);
-            }
+            OutputPiece::Err(bytes) => self.stderr.add(&bytes),
         }
     }
 
@@ -325,12 +366,6 @@ impl JobOutput {
     pub fn into_text(mut self) -> String {
         self.text.push_str(&String::from_utf8_lossy(&self.partial));
         self.text
-    }
-
-    /// Without ANSI sequences, keys or control characters.
-    pub fn stderr(&self) -> String {
-        let text = String::from_utf8_lossy(&self.stderr);
-        sanitize_block(&redact(&strip_ansi(text.trim()))).into_owned()
     }
 
     fn take_characters(&mut self) {
@@ -510,6 +545,16 @@ mod tests {
 #[cfg(test)]
 mod output_tests {
     use super::*;
+
+    #[test]
+    fn the_end_is_kept_and_made_harmless() {
+        let mut complaints = Complaints::default();
+        assert_eq!(complaints.behind_colon(), "");
+        complaints.add(&vec![b'x'; 1 << 20]);
+        complaints.add(b"\n\x1b[31mno\x07 key\x1b[0m\n");
+        assert!(complaints.text().len() < MAX_STDERR_TAIL + 20);
+        assert!(complaints.behind_colon().ends_with("x\nno\\u{7} key"));
+    }
 
     fn check(pieces: &[&[u8]], updates: &[&str], expected: &str) {
         let (mut output, mut received) = (JobOutput::default(), Vec::new());

@@ -1,8 +1,8 @@
 //! Splits output into lines of bounded length, and sanitizes parts of it for display.
 
 use super::clock::AgentStop;
-use crate::text::sanitize::{excerpt_at_word, sanitize_block, sanitize_line, strip_ansi};
-use crate::text::secret::{redact, redact_values};
+use crate::text::sanitize::{excerpt_at_word, sanitize_block, sanitize_line};
+use crate::text::secret::redact;
 
 /// In bytes.
 const MAX_LINE: usize = 64 << 20;
@@ -110,53 +110,6 @@ pub(super) fn sanitize_command(text: &str) -> String {
     }
 }
 
-const MAX_STDERR_TAIL: usize = 4096;
-
-/// In characters.
-const MAX_IN_ERROR: usize = 1000;
-
-#[derive(Debug, Default)]
-pub(super) struct Complaints {
-    tail: Vec<u8>,
-    /// Values to redact.
-    secrets: Vec<String>,
-}
-
-impl Complaints {
-    pub(super) fn new(secrets: Vec<String>) -> Complaints {
-        Complaints {
-            secrets,
-            ..Complaints::default()
-        }
-    }
-
-    pub(super) fn add(&mut self, piece: &[u8]) {
-        self.tail
-            .extend(&piece[piece.len().saturating_sub(MAX_STDERR_TAIL)..]);
-        let surplus = self.tail.len().saturating_sub(MAX_STDERR_TAIL);
-        self.tail.drain(..surplus);
-    }
-
-    /// Without ANSI sequences, keys or control characters.
-    pub(super) fn text(&self) -> String {
-        let text = String::from_utf8_lossy(&self.tail);
-        let secrets: Vec<&str> = self.secrets.iter().map(String::as_str).collect();
-        let plain = strip_ansi(text.trim());
-        sanitize_block(&redact_values(&plain, &secrets).text).into_owned()
-    }
-
-    pub(super) fn behind_colon(&self) -> String {
-        let text = self.text();
-        if text.is_empty() {
-            return text;
-        }
-
-        let skipped = text.chars().count().saturating_sub(MAX_IN_ERROR);
-        let end: String = text.chars().skip(skipped).collect();
-        format!(": {end}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,20 +170,5 @@ mod label_tests {
             MAX_LABEL + 1
         );
         assert!(sanitize_label(&"word ".repeat(100)).ends_with(" word…"));
-    }
-}
-
-#[cfg(test)]
-mod complaint_tests {
-    use super::*;
-
-    #[test]
-    fn the_end_is_kept_and_made_harmless() {
-        let mut complaints = Complaints::default();
-        assert_eq!(complaints.behind_colon(), "");
-        complaints.add(&vec![b'x'; 1 << 20]);
-        complaints.add(b"\n\x1b[31mno\x07 key\x1b[0m\n");
-        assert!(complaints.text().len() < MAX_STDERR_TAIL + 20);
-        assert!(complaints.behind_colon().ends_with("x\nno\\u{7} key"));
     }
 }

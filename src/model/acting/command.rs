@@ -18,9 +18,10 @@ use super::{
 };
 use crate::host::dialogue::{Dialogue, DialogueEvent};
 use crate::host::supervisor::{CommandDir, CommandEnding};
-use crate::model::acting::agent_output::{Complaints, sanitize_label};
+use crate::model::acting::agent_output::sanitize_label;
 use crate::model::acting::json_line::updates_of;
 use crate::model::acting::transcript::{Speaker, TranscriptRecorder};
+use crate::model::job::Complaints;
 use crate::model::{ModelError, TokenUsage};
 use crate::text::sanitize::strip_ansi;
 

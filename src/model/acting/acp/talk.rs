@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::OpeningParams;
 use crate::host::dialogue::{Dialogue, DialogueEvent};
 use crate::host::supervisor::CommandEnding;
-use crate::model::acting::agent_output::{Complaints, LineSplitter};
+use crate::model::acting::agent_output::LineSplitter;
 use crate::model::acting::clock::{AgentClock, AgentStop};
 use crate::model::acting::json_line::text_at;
 use crate::model::acting::transcript::{Speaker, TranscriptRecorder};
@@ -20,6 +20,7 @@ use crate::model::acting::work_state::WorkState;
 use crate::model::acting::{
     ACP_VERSION, AgentHost, AgentProgress, PermissionDecision, PermissionGiver, PermissionQuestion,
 };
+use crate::model::job::Complaints;
 
 const TICK: Duration = Duration::from_millis(50);
 
