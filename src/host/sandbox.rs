@@ -19,6 +19,9 @@ mod system_calls;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+#[cfg(all(target_os = "linux", feature = "sandbox"))]
+pub use namespaces::{enter_namespaces, mount_overlay};
+
 use serde::{Deserialize, Serialize};
 
 use crate::host::fault;
@@ -247,18 +250,6 @@ pub fn enforce(
 /// Makes the connections of a command, from its start to its end. Local sockets must be below one of
 /// the directories.
 pub type ConnectionServer = Box<dyn FnOnce(&[PathBuf]) + Send>;
-
-/// Mounts an overlay in a new mount namespace of this process, which must have a single thread.
-#[cfg(all(target_os = "linux", feature = "sandbox"))]
-pub fn mount_overlay(dirs: &OverlayDirs) -> Result<(), String> {
-    namespaces::mount_overlay(dirs)
-}
-
-/// Enters the namespaces of another process. This process must have a single thread.
-#[cfg(all(target_os = "linux", feature = "sandbox"))]
-pub fn enter_namespaces(process: u32) -> Result<(), String> {
-    namespaces::enter(process)
-}
 
 /// Fails: not available on this system or in this build.
 #[cfg(not(all(target_os = "linux", feature = "sandbox")))]

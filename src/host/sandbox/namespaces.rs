@@ -310,8 +310,8 @@ fn protect_all_but(mut writable: Vec<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-/// The process must have a single thread.
-pub(super) fn mount_overlay(dirs: &OverlayDirs) -> Result<(), String> {
+/// Mounts an overlay in a new mount namespace of this process, which must have a single thread.
+pub fn mount_overlay(dirs: &OverlayDirs) -> Result<(), String> {
     if !enter_new(UnshareFlags::NEWNS)? {
         return Err("no namespace of mounts".to_owned());
     }
@@ -351,7 +351,7 @@ pub(super) fn mount_overlay(dirs: &OverlayDirs) -> Result<(), String> {
 
 /// Enters the user and mount namespaces of another process of the same user. This process must have
 /// a single thread.
-pub(super) fn enter(process: u32) -> Result<(), String> {
+pub fn enter_namespaces(process: u32) -> Result<(), String> {
     let kinds = [
         ("user", LinkNameSpaceType::User),
         ("mnt", LinkNameSpaceType::Mount),
