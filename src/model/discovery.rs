@@ -57,25 +57,21 @@ pub struct FoundAgent {
     pub program: &'static str,
 }
 
-#[derive(Debug, Clone, Default)]
-pub struct ProbeTargets<'a> {
-    /// Programs inside it are never run.
-    pub repository: Option<&'a Path>,
-    pub servers: Vec<ServerAddress>,
-    /// Otherwise no program is started and no gateway is asked.
-    pub programs: bool,
-}
-
 impl FoundModels {
-    pub fn discover(targets: &ProbeTargets<'_>, variable: &Variable) -> FoundModels {
-        let installed = if targets.programs {
-            program::on_path(targets.repository)
-        } else {
-            Vec::new()
-        };
-        let agents = match targets.programs {
-            true => program::agents_on_path(targets.repository),
-            false => Vec::new(),
+    /// Programs inside `repository` are never run. If not `is_looking`, no program is started and no
+    /// gateway is asked.
+    pub fn discover(
+        repository: Option<&Path>,
+        servers: Vec<ServerAddress>,
+        is_looking: bool,
+        variable: &Variable,
+    ) -> FoundModels {
+        let (installed, agents) = match is_looking {
+            true => (
+                program::on_path(repository),
+                program::agents_on_path(repository),
+            ),
+            false => Default::default(),
         };
         let keys = keys(variable);
         let gateways = server::gateways(variable);
@@ -88,7 +84,7 @@ impl FoundModels {
             let Some(gateway) = &address.gateway else {
                 return server::ask(address, None);
             };
-            if !targets.programs {
+            if !is_looking {
                 return FoundServer::unlisted(address);
             }
             let mut values = key_values.iter();
@@ -96,10 +92,7 @@ impl FoundModels {
             server::ask(address, key.map(|(_, value)| value.as_str()))
         };
 
-        let addresses: Vec<ServerAddress> = gateways
-            .into_iter()
-            .chain(targets.servers.iter().cloned())
-            .collect();
+        let addresses: Vec<ServerAddress> = gateways.into_iter().chain(servers).collect();
         let (programs, servers) = join_both(
             || parallel_map(&installed, |(entry, path)| program::ask(entry, path)),
             || parallel_map(&addresses, ask),

@@ -14,8 +14,8 @@ use crate::host::file::{read_regular_text, write_atomic};
 use crate::host::lock::{Lock, patience};
 use crate::host::{env, interrupt};
 use crate::model::acting::trial::greet_agent;
+use crate::model::discovery::FoundModels;
 use crate::model::discovery::server::{self, ServerAddress};
-use crate::model::discovery::{FoundModels, ProbeTargets};
 use crate::model::model_env::ModelEnv;
 use crate::model::open::open;
 use crate::model::{ModelError, ModelRequest};
@@ -54,12 +54,8 @@ pub fn scan_models(repository: Option<&Path>, addresses: &[ServerAddress]) -> Fo
     let home = env::home().and_then(|home| home.canonicalize().ok());
     let is_home = |dir: &&Path| home.as_ref().is_some_and(|home| home.starts_with(dir));
     let repository = repository.filter(|dir| !is_home(dir));
-    let sources = ProbeTargets {
-        repository,
-        servers: addresses.iter().cloned().chain(usual).collect(),
-        programs: is_looking,
-    };
-    FoundModels::discover(&sources, &env::var)
+    let servers = addresses.iter().cloned().chain(usual).collect();
+    FoundModels::discover(repository, servers, is_looking, &env::var)
 }
 
 fn servers() -> Vec<ServerAddress> {
