@@ -28,13 +28,24 @@ pub enum Adaptation {
     NoStream,
 }
 
-const ALL: [(&str, Adaptation); 6] = [
-    ("stream_options", Adaptation::NoStreamOptions),
-    ("max_completion_tokens", Adaptation::NewLimitName),
-    ("max_tokens", Adaptation::NoLimit),
-    ("temperature", Adaptation::NoTemperature),
-    ("system", Adaptation::NoSystem),
-    ("stream", Adaptation::NoStream),
+const LIMITS: [&str; 3] = ["max_tokens", "max_output_tokens", "max_completion_tokens"];
+
+/// In the order in which they are tried: the name, and the words for it in a server's message.
+const ALL: [(&str, Adaptation, &[&str]); 6] = [
+    (
+        "stream_options",
+        Adaptation::NoStreamOptions,
+        &["stream_options"],
+    ),
+    (
+        "max_completion_tokens",
+        Adaptation::NewLimitName,
+        &["max_completion_tokens"],
+    ),
+    ("max_tokens", Adaptation::NoLimit, &LIMITS),
+    ("temperature", Adaptation::NoTemperature, &["temperature"]),
+    ("system", Adaptation::NoSystem, &["system", "developer"]),
+    ("stream", Adaptation::NoStream, &["stream"]),
 ];
 
 /// Phrases for a field that a server does not take, in lower case.
@@ -60,8 +71,8 @@ const REJECTED: [&str; 16] = [
 impl Adaptation {
     /// Name of the field that is not sent.
     pub fn name(self) -> &'static str {
-        let row = ALL.iter().find(|(_, adaptation)| *adaptation == self);
-        row.map_or("", |(name, _)| name)
+        let row = ALL.iter().find(|(_, adaptation, _)| *adaptation == self);
+        row.map_or("", |(name, ..)| name)
     }
 
     /// Chooses the change for a server's message and applies it. `own` are fields of the user, which
@@ -78,18 +89,9 @@ impl Adaptation {
             return None;
         }
 
-        let limit = ["max_tokens", "max_output_tokens", "max_completion_tokens"];
-        let candidates = [
-            (names(&["stream_options"]), Adaptation::NoStreamOptions),
-            (names(&["max_completion_tokens"]), Adaptation::NewLimitName),
-            (names(&limit), Adaptation::NoLimit),
-            (names(&["temperature"]), Adaptation::NoTemperature),
-            (names(&["system", "developer"]), Adaptation::NoSystem),
-            (names(&["stream"]), Adaptation::NoStream),
-        ];
-        let fitting = candidates.into_iter().filter(|(is_named, _)| *is_named);
+        let fitting = ALL.iter().filter(|(_, _, words)| names(words));
         fitting
-            .map(|(_, adaptation)| adaptation)
+            .map(|(_, adaptation, _)| *adaptation)
             .filter(|adaptation| possible.contains(adaptation))
             .find(|adaptation| adaptation.apply(body, own))
     }
@@ -111,9 +113,7 @@ impl Adaptation {
                 fields.extend(limit.map(|limit| ("max_completion_tokens".to_owned(), limit)));
                 is_there
             }
-            Adaptation::NoLimit => ["max_tokens", "max_output_tokens", "max_completion_tokens"]
-                .iter()
-                .any(|name| remove(fields, name).is_some()),
+            Adaptation::NoLimit => LIMITS.iter().any(|name| remove(fields, name).is_some()),
             Adaptation::NoTemperature => remove(fields, "temperature").is_some(),
             Adaptation::NoSystem => merge_system(fields),
             Adaptation::NoStream => {
@@ -180,7 +180,7 @@ impl Remembered {
         let names: Vec<String> = bytes
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .unwrap_or_default();
-        let known = |name: &String| ALL.iter().find(|(known, _)| known == name);
+        let known = |name: &String| ALL.iter().find(|(known, ..)| known == name);
         names.iter().filter_map(known).map(|row| row.1).collect()
     }
 
