@@ -8,6 +8,7 @@
 mod acp;
 pub mod agent;
 mod agent_output;
+mod call;
 pub mod clock;
 mod command;
 

@@ -11,7 +11,7 @@ use talk::{NO_METHOD, NOT_LOGGED_IN, RpcFailure, Talk, TalkError};
 pub(super) use talk::{initialize_params, request};
 
 use super::agent::{ActingModel, AgentSettings, private_dir};
-use super::clock::{AgentClock, check_survivors};
+use super::call::AgentCall;
 use super::facts::is_id;
 use super::{
     ACP_VERSION, AgentFailure, AgentHost, AgentIdentity, AgentProgress, AgentResult, AgentTask, mcp,
@@ -19,7 +19,6 @@ use super::{
 use crate::model::ModelError;
 use crate::model::acting::agent_output::sanitize_label;
 use crate::model::acting::json_line::text_at;
-use crate::model::acting::transcript::TranscriptRecorder;
 
 pub(super) struct AcpModel {
     agent: AgentSettings,
@@ -53,13 +52,11 @@ impl AcpModel {
         greet(talk, agreed)?;
         let session = self.open(talk, task, agreed)?;
         self.set_mode(talk, task, &session, &agreed.conversation)?;
-        talk.work.earlier = task
-            .conversation
-            .as_ref()
-            .filter(|_| agreed.resumed)
-            .map(|earlier| self.agent.totals_before(earlier));
+        if agreed.resumed {
+            talk.call.work.count_on(task);
+        }
         let end = talk.prompt(&agreed.conversation, task.prompt(agreed.resumed))?;
-        talk.work.used(&end);
+        talk.call.work.used(&end);
 
         let stop = match text_at(&end, "/stopReason") {
             "end_turn" | "" => None,
@@ -250,7 +247,7 @@ impl AcpModel {
     fn to_model_error(&self, error: TalkError, talk: &Talk<'_>, agreed: &Agreement) -> ModelError {
         let program = &self.agent.run[0];
         match error {
-            TalkError::Stop(stop) => stop.error(&talk.work.message),
+            TalkError::Stop(stop) => stop.error(&talk.call.work.message),
             TalkError::Version(version) => {
                 let version = version.map_or_else(|| "none".to_owned(), |it| it.to_string());
                 ModelError::Agent {
@@ -262,7 +259,7 @@ impl AcpModel {
             }
             TalkError::Failed(failure) => self.failed(&failure, agreed),
             TalkError::Over(ending) => {
-                let why = talk.complaints.behind_colon();
+                let why = talk.call.complaints.behind_colon();
                 let when = match &agreed.conversation {
                     id if id.is_empty() => "before it began to work",
                     _ => "before its work was done",
@@ -291,7 +288,7 @@ fn greet(talk: &mut Talk<'_>, agreed: &mut Agreement) -> Result<(), TalkError> {
         version: field("/agentInfo/version"),
     };
     if !identity.name.is_empty() {
-        talk.host.progress(AgentProgress::Started(&identity));
+        talk.call.host.progress(AgentProgress::Started(&identity));
         agreed.identity = Some(identity);
     }
 
@@ -318,13 +315,9 @@ impl ActingModel for AcpModel {
         let dialogue = self.agent.start(task, &dir, &self.agent.run)?;
         let mut secrets = self.agent.secrets.clone();
         secrets.extend(mcp::secrets(task.mcp_servers));
-        let mut record = TranscriptRecorder::new(secrets);
-        record.start(&self.agent.run, task.is_confined);
-        let mut talk = Talk::new(dialogue, host, AgentClock::new(task.limits), record);
-
-        talk.is_confined = task.is_confined;
-        talk.asks_host = self.agent.asks_host(task.is_confined);
-        talk.work.agent = Some(&self.agent);
+        let call = AgentCall::new(&self.agent, task, dialogue, host, secrets);
+        let asks_host = self.agent.asks_host(task.is_confined);
+        let mut talk = Talk::new(call, asks_host, task.is_confined);
         let mut agreed = Agreement::default();
         let outcome = self.converse(&mut talk, task, &mut agreed);
         // The agent still runs. Ask it to stop before killing it.
@@ -335,7 +328,14 @@ impl ActingModel for AcpModel {
         }
 
         let outcome = outcome.map_err(|error| self.to_model_error(error, &talk, &agreed));
-        finish(talk, agreed, outcome)
+        let result = AgentResult {
+            message: talk.call.record.redact_text(&talk.call.work.message),
+            conversation: Some(agreed.conversation).filter(|id| is_id(id)),
+            resumed: agreed.resumed,
+            agent: agreed.identity,
+            ..AgentResult::default()
+        };
+        talk.call.end(outcome, result)
     }
 }
 
@@ -360,27 +360,6 @@ impl OpeningParams {
             recorded: with(mcp::recorded(task.mcp_servers, &agreed.abilities)),
         }
     }
-}
-
-fn finish(
-    talk: Talk<'_>,
-    agreed: Agreement,
-    outcome: Result<Option<String>, ModelError>,
-) -> Result<AgentResult, Box<AgentFailure>> {
-    let (usage, cost, totals) = talk.work.usage_of_call();
-    let work = AgentResult {
-        message: talk.record.redact_text(&talk.work.message),
-        conversation: Some(agreed.conversation).filter(|id| is_id(id)),
-        resumed: agreed.resumed,
-        agent: agreed.identity,
-        usage,
-        cost,
-        totals,
-        ..AgentResult::default()
-    };
-    let (survivors, record) = talk.end(outcome.is_ok());
-    // A survivor can still change files, which spoils even a successful run.
-    record.finish(work, check_survivors(&survivors).and(outcome))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,29 +3,21 @@
 //! Its output is its message, unless the settings define facts: then JSON lines are searched for
 //! them.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use super::agent::{ActingModel, AgentSettings, private_dir};
-use super::agent_output::LineSplitter;
-use super::clock::{AgentClock, AgentStop, check_survivors};
+use super::call::{AgentCall, AgentOutput, TICK};
+use super::clock::AgentStop;
 use super::facts::{AgentFacts, FactRule, bound, is_id};
-use super::work_state::WorkState;
-use super::{
-    AgentFailure, AgentHost, AgentIdentity, AgentProgress, AgentResult, AgentTask,
-    ConversationTotals,
-};
-use crate::host::dialogue::{Dialogue, DialogueEvent};
+use super::{AgentFailure, AgentHost, AgentIdentity, AgentProgress, AgentResult, AgentTask};
+use crate::host::dialogue::Dialogue;
 use crate::host::supervisor::{CommandDir, CommandEnding};
+use crate::model::ModelError;
 use crate::model::acting::agent_output::sanitize_label;
 use crate::model::acting::json_line::updates_of;
-use crate::model::acting::transcript::{Speaker, TranscriptRecorder};
+use crate::model::acting::transcript::Speaker;
 use crate::model::job::Complaints;
-use crate::model::{ModelError, TokenUsage};
 use crate::text::sanitize::strip_ansi;
-
-const TICK: Duration = Duration::from_millis(50);
 
 pub(super) struct CommandAgent {
     agent: AgentSettings,
@@ -40,24 +32,14 @@ struct CommandStart {
 }
 
 struct RunningCommand<'a> {
-    dialogue: Dialogue,
-    host: &'a mut dyn AgentHost,
-    clock: AgentClock,
-    record: TranscriptRecorder,
+    call: AgentCall<'a>,
     facts: AgentFacts,
     /// Output that isn't JSON, or all output if there are no rules for facts. At the end, what the
     /// agent's history has instead.
     output: String,
     has_facts: bool,
-    /// Tools that it uses, of a known command.
-    work: WorkState<'a>,
     /// One of its lines was known.
     is_known: bool,
-    lines: LineSplitter,
-    complaints: Complaints,
-    agent: &'a AgentSettings,
-    /// Totals of the resumed conversation before this call. `None` in a new one.
-    earlier: Option<ConversationTotals>,
 }
 
 impl CommandAgent {
@@ -175,37 +157,28 @@ impl ActingModel for CommandAgent {
         let start = self.prepare(task, &dir)?;
         let dialogue = self.start(task, &dir, &start)?;
 
-        let mut record = TranscriptRecorder::new(self.agent.secrets.clone());
-        record.start(&self.agent.run, task.is_confined);
+        let secrets = self.agent.secrets.clone();
+        let mut call = AgentCall::new(&self.agent, task, dialogue, host, secrets);
+        if start.resumed {
+            call.work.count_on(task);
+        }
         let mut running = RunningCommand {
-            dialogue,
-            host,
-            clock: AgentClock::new(task.limits),
-            record,
+            call,
             facts: AgentFacts::new(&self.rules),
             output: String::new(),
             has_facts: !self.rules.is_empty(),
-            work: WorkState::default(),
             is_known: false,
-            lines: LineSplitter::default(),
-            complaints: Complaints::new(self.agent.secrets.clone()),
-            agent: &self.agent,
-            earlier: task
-                .conversation
-                .as_ref()
-                .filter(|_| start.resumed)
-                .map(|earlier| self.agent.totals_before(earlier)),
         };
 
         let ending = running.watch();
         let outcome = match ending {
             Ok(CommandEnding::Exited(0)) => {
                 if let Some(answer) = self.agent.answer_in_history(&dir.temporary()) {
-                    running.output = running.record.redact_text(&answer);
+                    running.output = running.call.record.redact_text(&answer);
                 }
                 Ok(None)
             }
-            Ok(ending) => Err(self.failed(&ending, &running.complaints)),
+            Ok(ending) => Err(self.failed(&ending, &running.call.complaints)),
             Err(stop) => Err(stop.error(&running.message())),
         };
         running.finish(start.resumed, outcome)
@@ -215,79 +188,52 @@ impl ActingModel for CommandAgent {
 impl RunningCommand<'_> {
     fn watch(&mut self) -> Result<CommandEnding, AgentStop> {
         loop {
-            if self.host.stopped() {
-                return Err(AgentStop::Cancelled);
-            }
-            if let Some(stop) = self.clock.exceeded() {
-                return Err(stop);
-            }
-
-            match self.dialogue.next_event(TICK) {
-                DialogueEvent::Stdout(bytes) => {
-                    self.clock.record_output(bytes.len());
-                    self.clock.record_activity();
-                    let lines = self.lines.add(&bytes)?;
+            self.call.check()?;
+            match self.call.next_output(TICK)? {
+                AgentOutput::Lines(lines) => {
+                    self.call.clock.record_activity();
                     lines.iter().for_each(|line| self.read(line));
                 }
                 // Unlike for ACP agents, stderr counts: commands can report progress there.
-                DialogueEvent::Stderr(bytes) => {
-                    self.clock.record_output(bytes.len());
-                    self.clock.record_activity();
-                    self.complaints.add(&bytes);
-                }
-                DialogueEvent::Timeout => {
-                    let idle = self.clock.idle_time();
-                    self.host.progress(AgentProgress::Idle(idle));
-                }
-                DialogueEvent::Ended(ending) => {
-                    let last_line = self.lines.take();
-                    last_line.iter().for_each(|line| self.read(line));
-                    return Ok(ending);
-                }
+                AgentOutput::Stderr => self.call.clock.record_activity(),
+                AgentOutput::Timeout => self.call.report_idle(),
+                AgentOutput::Ended(ending) => return Ok(ending),
             }
         }
     }
 
     fn read(&mut self, line: &[u8]) {
         let line = String::from_utf8_lossy(line);
-        let text = self.record.redact_text(&line);
+        let text = self.call.record.redact_text(&line);
         let object = serde_json::from_str(&text).ok().filter(Value::is_object);
         let Some(object) = object.filter(|_| self.has_facts) else {
             let text = strip_ansi(&text);
-            self.record.text(&text);
-            self.host.progress(AgentProgress::Says(&text));
-            self.host.progress(AgentProgress::Says("\n"));
+            self.call.record.text(&text);
+            self.call.host.progress(AgentProgress::Says(&text));
+            self.call.host.progress(AgentProgress::Says("\n"));
             self.output.push_str(&text);
             self.output.push('\n');
             bound(&mut self.output);
             return;
         };
 
-        self.record.message(Speaker::Agent, &object);
+        self.call.record.message(Speaker::Agent, &object);
         let before = (self.facts.usage, self.facts.cost);
         let message = self.facts.read(&object);
         let updates = updates_of(&object);
         if let Some(message) = message.filter(|_| updates.is_empty() && !self.is_known) {
-            self.host.progress(AgentProgress::Says(message));
+            self.call.host.progress(AgentProgress::Says(message));
         }
         for update in &updates {
             self.is_known = true;
-            self.work.update(update, self.host);
+            self.call.work.update(update, self.call.host);
         }
 
         if before != (self.facts.usage, self.facts.cost) {
-            let (usage, cost, _) = self.usage_of_call();
-            self.host.progress(AgentProgress::Used {
-                usage,
-                cost,
-                context: None,
-            });
+            self.call.work.usage = self.facts.usage;
+            self.call.work.cost = self.facts.cost;
+            self.call.work.report_usage(None, self.call.host);
         }
-    }
-
-    fn usage_of_call(&self) -> (TokenUsage, Option<f64>, ConversationTotals) {
-        let (usage, cost) = (self.facts.usage, self.facts.cost);
-        self.agent.usage_of_call(usage, cost, self.earlier.as_ref())
     }
 
     /// The message from the facts, else everything it printed.
@@ -302,8 +248,7 @@ impl RunningCommand<'_> {
         outcome: Result<Option<String>, ModelError>,
     ) -> Result<AgentResult, Box<AgentFailure>> {
         let version = self.facts.version.as_deref();
-        let (usage, cost, totals) = self.usage_of_call();
-        let work = AgentResult {
+        let result = AgentResult {
             message: self.message(),
             conversation: self.facts.conversation.clone(),
             resumed,
@@ -311,16 +256,10 @@ impl RunningCommand<'_> {
                 name: String::new(),
                 version: sanitize_label(version),
             }),
-            usage,
-            cost,
-            totals,
             ..AgentResult::default()
         };
         // The command has exited, but its children might still run.
-        let ended = self.dialogue.end();
-        let mut record = self.record;
-        record.complaint(&self.complaints.text());
-        record.finish(work, check_survivors(&ended.survivors).and(outcome))
+        self.call.end(outcome, result)
     }
 }
 

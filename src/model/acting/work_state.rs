@@ -11,8 +11,8 @@ use super::facts::{MAX_MESSAGE, bound};
 use super::json_line::text_at;
 use super::transcript::{exit_code, output_of};
 use super::{
-    AgentHost, AgentPlanEntry, AgentProgress, ContextUse, ConversationTotals, PermissionQuestion,
-    ProposedText, ToolStatus, ToolUse,
+    AgentHost, AgentPlanEntry, AgentProgress, AgentTask, ContextUse, ConversationTotals,
+    PermissionQuestion, ProposedText, ToolStatus, ToolUse,
 };
 use crate::model::TokenUsage;
 use crate::text::sanitize::strip_ansi;
@@ -37,11 +37,11 @@ pub(super) struct WorkState<'a> {
     pub(super) has_tool: bool,
     pub(super) usage: TokenUsage,
     /// Cost in US dollars, as reported.
-    cost: Option<f64>,
+    pub(super) cost: Option<f64>,
     /// Totals of the resumed conversation before this call. `None` in a new one.
-    pub(super) earlier: Option<ConversationTotals>,
+    earlier: Option<ConversationTotals>,
     /// Determines what reported numbers cover.
-    pub(super) agent: Option<&'a AgentSettings>,
+    agent: Option<&'a AgentSettings>,
 }
 
 /// A tool call, as reported so far.
@@ -57,7 +57,20 @@ struct ReportedTool {
     unshown: Vec<String>,
 }
 
-impl WorkState<'_> {
+impl<'a> WorkState<'a> {
+    pub(super) fn new(agent: &'a AgentSettings) -> WorkState<'a> {
+        WorkState {
+            agent: Some(agent),
+            ..WorkState::default()
+        }
+    }
+
+    /// The task's conversation is resumed.
+    pub(super) fn count_on(&mut self, task: &AgentTask<'_>) {
+        let earlier = task.conversation.as_ref().zip(self.agent);
+        self.earlier = earlier.map(|(earlier, agent)| agent.totals_before(earlier));
+    }
+
     pub(super) fn begin_prompt(&mut self) {
         *self = WorkState {
             earlier: self.earlier,
@@ -101,18 +114,22 @@ impl WorkState<'_> {
                 // A negative or infinite cost would break the budget.
                 let cost = cost.filter(|cost| cost.is_finite() && *cost >= 0.0);
                 self.cost = cost.or(self.cost);
-                let (usage, cost, _) = self.usage_of_call();
                 let number = |key: &str| update[key].as_u64();
                 let context = number("used").zip(number("size"));
                 let context = context.map(|(used, size)| ContextUse { used, size });
-                host.progress(AgentProgress::Used {
-                    usage,
-                    cost,
-                    context,
-                });
+                self.report_usage(context, host);
             }
             _ => {}
         }
+    }
+
+    pub(super) fn report_usage(&self, context: Option<ContextUse>, host: &mut dyn AgentHost) {
+        let (usage, cost, _) = self.usage_of_call();
+        host.progress(AgentProgress::Used {
+            usage,
+            cost,
+            context,
+        });
     }
 
     /// From the answer to `session/prompt`.

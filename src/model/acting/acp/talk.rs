@@ -10,19 +10,14 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::OpeningParams;
-use crate::host::dialogue::{Dialogue, DialogueEvent};
 use crate::host::supervisor::CommandEnding;
-use crate::model::acting::agent_output::LineSplitter;
-use crate::model::acting::clock::{AgentClock, AgentStop};
+use crate::model::acting::call::{AgentCall, AgentOutput, TICK};
+use crate::model::acting::clock::AgentStop;
 use crate::model::acting::json_line::text_at;
-use crate::model::acting::transcript::{Speaker, TranscriptRecorder};
-use crate::model::acting::work_state::WorkState;
+use crate::model::acting::transcript::Speaker;
 use crate::model::acting::{
-    ACP_VERSION, AgentHost, AgentProgress, PermissionDecision, PermissionGiver, PermissionQuestion,
+    ACP_VERSION, AgentProgress, PermissionDecision, PermissionGiver, PermissionQuestion,
 };
-use crate::model::job::Complaints;
-
-const TICK: Duration = Duration::from_millis(50);
 
 /// For the agent to stop after `session/cancel`.
 const CANCEL: Duration = Duration::from_secs(3);
@@ -52,42 +47,25 @@ enum TalkPhase {
 }
 
 pub(super) struct Talk<'a> {
-    dialogue: Dialogue,
-    pub(super) host: &'a mut dyn AgentHost,
-    pub(super) record: TranscriptRecorder,
-    clock: AgentClock,
-    pub(super) work: WorkState<'a>,
-    pub(super) complaints: Complaints,
-    lines: LineSplitter,
+    pub(super) call: AgentCall<'a>,
     waiting: VecDeque<Incoming>,
     /// Kinds of tools that the user allowed for the rest of this call.
     allowed: BTreeSet<String>,
     /// `false` if the sandbox makes questions unnecessary; then TeDDy approves them all.
-    pub(super) asks_host: bool,
-    pub(super) is_confined: bool,
+    asks_host: bool,
+    is_confined: bool,
     next: u64,
     phase: TalkPhase,
 }
 
 impl<'a> Talk<'a> {
-    pub(super) fn new(
-        dialogue: Dialogue,
-        host: &'a mut dyn AgentHost,
-        clock: AgentClock,
-        record: TranscriptRecorder,
-    ) -> Talk<'a> {
+    pub(super) fn new(call: AgentCall<'a>, asks_host: bool, is_confined: bool) -> Talk<'a> {
         Talk {
-            complaints: Complaints::new(record.secrets.clone()),
-            dialogue,
-            host,
-            record,
-            clock,
-            work: WorkState::default(),
-            lines: LineSplitter::default(),
+            call,
             waiting: VecDeque::new(),
             allowed: BTreeSet::new(),
-            asks_host: true,
-            is_confined: false,
+            asks_host,
+            is_confined,
             next: 0,
             phase: TalkPhase::Work,
         }
@@ -95,7 +73,7 @@ impl<'a> Talk<'a> {
 
     pub(super) fn ask(&mut self, method: &str, params: Value) -> Result<Value, TalkError> {
         let request = request(self.next, method, params);
-        self.record.message(Speaker::Teddy, &request);
+        self.call.record.message(Speaker::Teddy, &request);
         self.ask_unrecorded(&request)
     }
 
@@ -106,7 +84,7 @@ impl<'a> Talk<'a> {
         params: OpeningParams,
     ) -> Result<Value, TalkError> {
         let recorded = request(self.next, method, params.recorded);
-        self.record.message(Speaker::Teddy, &recorded);
+        self.call.record.message(Speaker::Teddy, &recorded);
         self.ask_unrecorded(&request(self.next, method, params.sent))
     }
 
@@ -124,11 +102,11 @@ impl<'a> Talk<'a> {
 
     /// Waits until the agent is done.
     pub(super) fn prompt(&mut self, conversation: &str, text: &str) -> Result<Value, TalkError> {
-        self.work.begin_prompt();
+        self.call.work.begin_prompt();
         // The turn already stores the text.
         let recorded = json!({ "sessionId": conversation, "prompt": "the text of the turn" });
         let recorded = request(self.next, "session/prompt", recorded);
-        self.record.message(Speaker::Teddy, &recorded);
+        self.call.record.message(Speaker::Teddy, &recorded);
 
         let parts = json!([{ "type": "text", "text": text }]);
         let params = json!({ "sessionId": conversation, "prompt": parts });
@@ -137,15 +115,16 @@ impl<'a> Talk<'a> {
 
     /// For the transcript and the user.
     pub(super) fn note(&mut self, note: &str) {
-        self.record.note(note);
-        self.host.progress(AgentProgress::Note(note));
+        self.call.record.note(note);
+        self.call.host.progress(AgentProgress::Note(note));
     }
 
     /// For the transcript and the user.
     pub(super) fn stopped_early(&mut self, reason: &str) {
-        self.record
+        self.call
+            .record
             .note(&format!("the agent stopped early: {reason}"));
-        self.host.progress(AgentProgress::StoppedEarly(reason));
+        self.call.host.progress(AgentProgress::StoppedEarly(reason));
     }
 
     /// Waits up to `CANCEL`, ignoring everything that the agent sends.
@@ -169,22 +148,10 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Ends all processes. Returns those that survived, and the transcript.
-    pub(super) fn end(mut self, is_well: bool) -> (Vec<String>, TranscriptRecorder) {
-        let ended = if is_well {
-            self.dialogue.finish()
-        } else {
-            self.dialogue.end()
-        };
-        self.complaints.add(&ended.stderr);
-        self.record.complaint(&self.complaints.text());
-        (ended.survivors, self.record)
-    }
-
     fn ask_unrecorded(&mut self, request: &Value) -> Result<Value, TalkError> {
         let own = self.next;
         self.next += 1;
-        self.dialogue.send(line(request));
+        self.call.dialogue.send(line(request));
 
         loop {
             self.check()?;
@@ -193,23 +160,14 @@ impl<'a> Talk<'a> {
                     return outcome.map_err(TalkError::Failed);
                 }
                 Some(incoming) => self.take(incoming),
-                None => {
-                    let idle = self.clock.idle_time();
-                    self.host.progress(AgentProgress::Idle(idle));
-                }
+                None => self.call.report_idle(),
             }
         }
     }
 
     fn check(&mut self) -> Result<(), TalkError> {
-        if self.host.stopped() {
-            return Err(TalkError::Stop(AgentStop::Cancelled));
-        }
-
-        self.clock.has_tool = self.work.has_tool;
-        self.clock
-            .exceeded()
-            .map_or(Ok(()), |stop| Err(TalkError::Stop(stop)))
+        self.call.clock.has_tool = self.call.work.has_tool;
+        self.call.check().map_err(TalkError::Stop)
     }
 
     fn recv(&mut self, limit: Duration) -> Result<Option<Incoming>, TalkError> {
@@ -217,29 +175,16 @@ impl<'a> Talk<'a> {
             return Ok(Some(incoming));
         }
 
-        match self.dialogue.next_event(limit) {
-            DialogueEvent::Stdout(bytes) => {
-                self.clock.record_output(bytes.len());
-                let lines = self.lines.add(&bytes).map_err(TalkError::Stop)?;
+        match self.call.next_output(limit).map_err(TalkError::Stop)? {
+            AgentOutput::Lines(lines) => {
                 if lines.is_empty() {
-                    self.clock.record_activity();
+                    self.call.clock.record_activity();
                 }
                 lines.iter().for_each(|line| self.read(line));
             }
-            DialogueEvent::Stderr(bytes) => {
-                // Output on stderr doesn't prove progress.
-                self.clock.record_output(bytes.len());
-                self.complaints.add(&bytes);
-            }
-            DialogueEvent::Timeout => {}
-            DialogueEvent::Ended(ending) => {
-                // Handle the agent's last messages before its exit.
-                let last_line = self.lines.take();
-                last_line.iter().for_each(|line| self.read(line));
-                if self.waiting.is_empty() {
-                    return Err(TalkError::Over(ending));
-                }
-            }
+            // Output on stderr doesn't prove progress.
+            AgentOutput::Stderr | AgentOutput::Timeout => {}
+            AgentOutput::Ended(ending) => return Err(TalkError::Over(ending)),
         }
 
         Ok(self.waiting.pop_front())
@@ -249,25 +194,25 @@ impl<'a> Talk<'a> {
     fn read(&mut self, line: &[u8]) {
         let mut message: Option<Value> = serde_json::from_slice(line).ok();
         if let Some(message) = &mut message {
-            self.record.redact(message);
+            self.call.record.redact(message);
         }
         // Codex sends this each minute while it cannot reach its server.
         let kind = "/params/update/sessionUpdate";
         if message.as_ref().map(|it| text_at(it, kind)) != Some("session_info_update") {
-            self.clock.record_activity();
+            self.call.clock.record_activity();
         }
         let incoming = message.as_ref().and_then(Incoming::read);
         match (message, incoming) {
             (Some(message), Some(incoming)) => {
                 if self.phase == TalkPhase::Work {
-                    self.record.message(Speaker::Agent, &message);
+                    self.call.record.message(Speaker::Agent, &message);
                 }
                 self.waiting.push_back(incoming);
             }
             _ if self.phase == TalkPhase::Work => {
                 let line = String::from_utf8_lossy(line);
                 let start: String = line.chars().take(MAX_JUNK).collect();
-                self.record.text(&start);
+                self.call.record.text(&start);
             }
             _ => {}
         }
@@ -282,7 +227,7 @@ impl<'a> Talk<'a> {
             Incoming::Request { id, method, .. } => self.send(&no_method(&id, &method)),
             Incoming::Notification { method, params } if method == "session/update" => {
                 if let (TalkPhase::Work, Some(update)) = (self.phase, params.get("update")) {
-                    self.work.update(update, self.host);
+                    self.call.work.update(update, self.call.host);
                 }
             }
             Incoming::Notification { .. } | Incoming::Answer { .. } => {}
@@ -290,9 +235,9 @@ impl<'a> Talk<'a> {
     }
 
     fn permit(&mut self, id: &Value, params: &Value) {
-        let question = self.work.question(params, self.is_confined);
+        let question = self.call.work.question(params, self.is_confined);
         let (decision, by) = self.decide(&question);
-        self.record.permission(&question, decision, by);
+        self.call.record.permission(&question, decision, by);
 
         let options = params.get("options").and_then(Value::as_array);
         let option = options.and_then(|options| choose(options, decision));
@@ -308,7 +253,7 @@ impl<'a> Talk<'a> {
         &mut self,
         question: &PermissionQuestion,
     ) -> (PermissionDecision, Option<PermissionGiver>) {
-        if self.phase == TalkPhase::Cancelled || self.host.stopped() {
+        if self.phase == TalkPhase::Cancelled || self.call.host.stopped() {
             return (PermissionDecision::Cancelled, None);
         }
 
@@ -320,10 +265,10 @@ impl<'a> Talk<'a> {
             return (PermissionDecision::Once, None);
         }
 
-        let host = &mut *self.host;
-        let answer = self.clock.waiting(|| host.permission(question));
+        let host = &mut *self.call.host;
+        let answer = self.call.clock.waiting(|| host.permission(question));
         // The user cancelled everything while the question was open, which approves nothing.
-        if self.host.stopped() {
+        if self.call.host.stopped() {
             return (PermissionDecision::Cancelled, Some(answer.by));
         }
 
@@ -334,8 +279,8 @@ impl<'a> Talk<'a> {
     }
 
     fn send(&mut self, message: &Value) {
-        self.record.message(Speaker::Teddy, message);
-        self.dialogue.send(line(message));
+        self.call.record.message(Speaker::Teddy, message);
+        self.call.dialogue.send(line(message));
     }
 }
 
