@@ -301,9 +301,10 @@ impl Complaints {
     }
 
     pub fn add(&mut self, piece: &[u8]) {
-        self.tail
-            .extend(&piece[piece.len().saturating_sub(MAX_STDERR_TAIL)..]);
-        let surplus = self.tail.len().saturating_sub(MAX_STDERR_TAIL);
+        // More than is shown: of a key that is cut in two, the rest would not be recognized.
+        let kept = 2 * MAX_STDERR_TAIL;
+        self.tail.extend(&piece[piece.len().saturating_sub(kept)..]);
+        let surplus = self.tail.len().saturating_sub(kept);
         self.tail.drain(..surplus);
     }
 
@@ -312,7 +313,8 @@ impl Complaints {
         let text = String::from_utf8_lossy(&self.tail);
         let secrets: Vec<&str> = self.secrets.iter().map(String::as_str).collect();
         let plain = strip_ansi(text.trim());
-        sanitize_block(&redact_values(&plain, &secrets).text).into_owned()
+        let clean = redact_values(&plain, &secrets).text;
+        sanitize_block(last_characters(&clean, MAX_STDERR_TAIL)).into_owned()
     }
 
     pub fn behind_colon(&self) -> String {
@@ -321,10 +323,13 @@ impl Complaints {
             return text;
         }
 
-        let skipped = text.chars().count().saturating_sub(MAX_IN_ERROR);
-        let end: String = text.chars().skip(skipped).collect();
-        format!(": {end}")
+        format!(": {}", last_characters(&text, MAX_IN_ERROR))
     }
+}
+
+fn last_characters(text: &str, count: usize) -> &str {
+    let start = text.char_indices().rev().nth(count - 1);
+    &text[start.map_or(0, |(at, _)| at)..]
 }
 
 enum OutputPiece {
@@ -554,6 +559,19 @@ mod output_tests {
         complaints.add(b"\n\x1b[31mno\x07 key\x1b[0m\n");
         assert!(complaints.text().len() < MAX_STDERR_TAIL + 20);
         assert!(complaints.behind_colon().ends_with("x\nno\\u{7} key"));
+    }
+
+    #[test]
+    fn no_part_of_a_key_is_left_at_the_beginning_of_stderr() {
+        let mut complaints = Complaints::new(vec!["hunter2-hunter2-hunter2".to_owned()]);
+        complaints.add(b"hunter2-hunter2-hunter2");
+        complaints.add("\u{e9}".repeat(MAX_STDERR_TAIL / 2 - 8).as_bytes());
+        complaints.add(b"end");
+        let text = complaints.text();
+        assert!(!text.contains("ter2") && text.ends_with("end"), "{text}");
+
+        complaints.add(&[b'x'; 3 * MAX_STDERR_TAIL]);
+        assert_eq!(complaints.text(), "x".repeat(MAX_STDERR_TAIL));
     }
 
     fn check(pieces: &[&[u8]], updates: &[&str], expected: &str) {

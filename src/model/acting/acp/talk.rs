@@ -210,7 +210,8 @@ impl<'a> Talk<'a> {
                 self.waiting.push_back(incoming);
             }
             _ if self.phase == TalkPhase::Work => {
-                let line = String::from_utf8_lossy(line);
+                // Before it is cut: a part of a key would not be recognized.
+                let line = self.call.record.redact_text(&String::from_utf8_lossy(line));
                 let start: String = line.chars().take(MAX_JUNK).collect();
                 self.call.record.text(&start);
             }
