@@ -63,6 +63,9 @@ pub struct ModelAnswer {
     pub finish: Finish,
 }
 
+/// More than any model reports. Sums of numbers up to this cannot overflow.
+pub const MOST_TOKENS: u64 = 1 << 40;
+
 /// Of one exchange. All zero if the model doesn't report usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct TokenUsage {

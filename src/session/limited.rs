@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::model::TokenUsage;
+use crate::model::{MOST_TOKENS, TokenUsage};
 
 /// Limit for a list in `meta.yaml`.
 pub const MOST_ENTRIES: usize = 100_000;
@@ -17,8 +17,6 @@ const MOST_BYTES: usize = 8 << 20;
 // Size at which lists that a command can make long are truncated on writing.
 const MOST_WRITTEN: usize = 256 << 10;
 const MOST_DOLLARS: f64 = 1_000_000.0;
-// Low enough that the sum over all turns cannot overflow.
-const MOST_TOKENS: u64 = 1 << 40;
 
 pub trait LimitedEntry {
     fn text_bytes(&self) -> usize;

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::model::TokenUsage;
+use crate::model::{MOST_TOKENS, TokenUsage};
 use crate::text::floor_char_boundary;
 
 /// In bytes.
@@ -215,7 +215,7 @@ fn add(sum: &mut f64, rule: &FactRule, line: &Value) -> bool {
 fn add_tokens(tokens: &mut u64, rule: &FactRule, line: &Value) {
     let mut sum = *tokens as f64;
     if add(&mut sum, rule, line) {
-        *tokens = sum as u64;
+        *tokens = (sum as u64).min(MOST_TOKENS);
     }
 }
 

@@ -14,7 +14,7 @@ use super::{
     AgentHost, AgentPlanEntry, AgentProgress, AgentTask, ContextUse, ConversationTotals,
     PermissionQuestion, ProposedText, ToolStatus, ToolUse,
 };
-use crate::model::TokenUsage;
+use crate::model::{MOST_TOKENS, TokenUsage};
 use crate::text::sanitize::strip_ansi;
 
 const MAX_TOOLS: usize = 10_000;
@@ -332,7 +332,10 @@ fn plan_entries(update: &Value) -> Vec<AgentPlanEntry> {
 }
 
 fn token_usage(end: &Value) -> TokenUsage {
-    let number = |pointer: &str| end.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+    let number = |pointer: &str| {
+        let tokens = end.pointer(pointer).and_then(Value::as_u64);
+        tokens.map_or(0, |tokens| tokens.min(MOST_TOKENS))
+    };
     let quota = "/_meta/quota/token_count";
     let input = number("/usage/inputTokens").max(number(&format!("{quota}/input_tokens")));
     let output = number("/usage/outputTokens").max(number(&format!("{quota}/output_tokens")));
@@ -591,6 +594,8 @@ mod tests {
         assert_eq!(used(separate), (110, 5));
         let included = json!({ "inputTokens": 110, "outputTokens": 5, "cachedReadTokens": 100, "totalTokens": 115 });
         assert_eq!(used(included), (110, 5));
+        let huge = json!({ "inputTokens": 1, "outputTokens": u64::MAX, "thoughtTokens": u64::MAX, "totalTokens": u64::MAX });
+        assert_eq!(used(huge), (1, MOST_TOKENS));
         let quota = json!({ "_meta": { "quota": { "token_count": { "input_tokens": 7, "output_tokens": 2 } } } });
         assert_eq!(super::token_usage(&quota).input, 7);
     }

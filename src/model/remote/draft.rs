@@ -3,7 +3,7 @@
 //! An answer is complete once the model reported its end. A truncated one must never look complete,
 //! because its plan would be executed.
 
-use crate::model::{Finish, ModelAnswer, ModelError, TokenUsage};
+use crate::model::{Finish, MOST_TOKENS, ModelAnswer, ModelError, TokenUsage};
 use crate::text::sanitize::sanitize_line;
 
 /// Maximum length of a name, a reason or a refusal from the server, in characters.
@@ -89,12 +89,12 @@ fn word(text: &str) -> String {
     sanitize_line(&text.chars().take(MAX_WORD).collect::<String>()).into_owned()
 }
 
-/// 0 if it is missing.
+/// A number of tokens. 0 if it is missing.
 pub fn number(value: &serde_json::Value, pointer: &str) -> u64 {
     value
         .pointer(pointer)
         .and_then(serde_json::Value::as_u64)
-        .unwrap_or(0)
+        .map_or(0, |tokens| tokens.min(MOST_TOKENS))
 }
 
 /// `None` if it is empty.
