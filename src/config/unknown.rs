@@ -3,6 +3,8 @@
 //! serde has the list of settings: deserializing a name that doesn't exist fails with an error that
 //! lists all valid names. So there is no second list to keep up to date.
 
+use std::borrow::Cow;
+
 use serde_yaml::{Mapping, Value};
 
 use super::settings::Settings;
@@ -59,7 +61,8 @@ pub fn spelled(written: &str) -> String {
 fn find_unknown(section: &[&str], values: &Mapping) -> Option<(String, Option<String>)> {
     let valid = names(section);
     values.iter().find_map(|(key, value)| {
-        let key = key.as_str().unwrap_or_default();
+        let key = key_text(key);
+        let key = key.as_ref();
         let path = [section, &[key]].concat();
         // The user chooses the names of models.
         let is_free = section == [MODELS];
@@ -72,6 +75,14 @@ fn find_unknown(section: &[&str], values: &Mapping) -> Option<(String, Option<St
             .then(|| find_unknown(&path, inner))
             .flatten()
     })
+}
+
+/// Keys can have any type, and all settings are named by texts.
+fn key_text(key: &Value) -> Cow<'_, str> {
+    match key.as_str() {
+        Some(text) => text.into(),
+        None => serde_json::to_string(key).unwrap_or_default().into(),
+    }
 }
 
 /// Prefers the same section, then the same name in another section.

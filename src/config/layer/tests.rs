@@ -37,6 +37,12 @@ fn cf2_an_unknown_key_is_named_with_its_file_and_line() {
         "test.yaml, line 4: unknown setting `execute.timout`",
         "did you mean `execute.timeout`?",
     );
+    // Bug: the name was empty.
+    check(
+        "replan: {5: 1}",
+        "test.yaml, line 1: unknown setting `replan.5`",
+        "correct the file; `TEDDY_CONFIG=/dev/null teddy <command>` runs without it",
+    );
 }
 
 #[test]
