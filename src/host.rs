@@ -23,6 +23,7 @@ pub mod overlay;
 pub mod panic;
 
 pub mod process;
+pub mod raw;
 pub mod sandbox;
 pub mod screen;
 pub mod search;

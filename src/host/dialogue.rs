@@ -180,7 +180,7 @@ impl Dialogue {
         request.variables = order.variables.to_vec();
         // A named pipe: the supervisor's own stdin is the socket to TeDDy, and passing another
         // descriptor would need unsafe code.
-        request.input = Some(dir.file(PIPE).into());
+        request.input = Some(dir.file(PIPE).into_os_string().into());
         let pipe = InputPipe::make(&dir.file(PIPE))?;
         let mut command = launcher.command()?;
         let is_confined = launcher.policy.is_some();

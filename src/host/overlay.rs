@@ -15,6 +15,7 @@ use std::process::{Child, ExitCode, Stdio};
 use serde::{Deserialize, Serialize};
 
 use super::file::{Root, make_dirs, reason, remove_below};
+use super::raw::RawText;
 use super::sandbox::OverlayDirs;
 use super::{descriptors, env, fault, process, sandbox, supervisor};
 
@@ -31,12 +32,12 @@ const MAX_ANSWER: u64 = 64 << 10;
 #[derive(Serialize, Deserialize)]
 struct OverlayOrder {
     /// `lower`, `upper`, `work` and `at` of [`OverlayDirs`].
-    folders: [OsString; 4],
+    folders: [RawText; 4],
     /// `shared` of [`OverlayDirs`].
-    shared: Vec<(OsString, OsString)>,
+    shared: Vec<(RawText, RawText)>,
     /// Name of an opaque directory in the upper layer. The holder checks that it hides the one
     /// below.
-    opaque: String,
+    opaque: RawText,
 }
 
 /// A process that can hold a mount. Dropping it ends the process, and with it the mount.
@@ -83,15 +84,15 @@ impl OverlayHolder {
     /// Mounts an overlay. The directory `opaque` of the upper layer must hide the one below. On
     /// failure nothing stays mounted.
     pub fn mount(mut self, dirs: &OverlayDirs, opaque: &str) -> Result<Overlay, String> {
-        let raw = |path: &PathBuf| path.clone().into_os_string();
+        let raw = |path: &Path| RawText::from(path.to_owned().into_os_string());
         self.ask(&OverlayOrder {
-            folders: [&dirs.lower, &dirs.upper, &dirs.work, &dirs.at].map(raw),
+            folders: [&dirs.lower, &dirs.upper, &dirs.work, &dirs.at].map(|path| raw(path)),
             shared: dirs
                 .shared
                 .iter()
                 .map(|(from, to)| (raw(from), raw(to)))
                 .collect(),
-            opaque: opaque.to_owned(),
+            opaque: OsString::from(opaque).into(),
         })?;
         let overlay = Overlay {
             holder: self,
@@ -247,9 +248,10 @@ fn serve() -> io::Result<()> {
     let mut line = String::new();
     BufReader::new(channel.try_clone()?).read_line(&mut line)?;
     let order: OverlayOrder = serde_json::from_str(&line)?;
-    let [lower, upper, work, at] = order.folders.map(PathBuf::from);
-    let shared = order.shared.into_iter();
-    let shared = shared.map(|(from, to)| (from.into(), to.into())).collect();
+    let [lower, upper, work, at] = order.folders.map(|dir| PathBuf::from(dir.as_os_str()));
+    let path = |text: &RawText| PathBuf::from(text.as_os_str());
+    let shared = order.shared.iter();
+    let shared = shared.map(|(from, to)| (path(from), path(to))).collect();
 
     let dirs = OverlayDirs {
         lower,
@@ -258,7 +260,8 @@ fn serve() -> io::Result<()> {
         at,
         shared,
     };
-    let mounted = sandbox::mount_overlay(&dirs).and_then(|()| check(&dirs, &order.opaque));
+    let mounted = sandbox::mount_overlay(&dirs)
+        .and_then(|()| check(&dirs, Path::new(order.opaque.as_os_str())));
     let mut answer = serde_json::to_vec(&mounted)?;
     answer.push(b'\n');
     channel.write_all(&answer)?;
@@ -270,7 +273,7 @@ fn serve() -> io::Result<()> {
     Ok(())
 }
 
-fn check(dirs: &OverlayDirs, opaque: &str) -> Result<(), String> {
+fn check(dirs: &OverlayDirs, opaque: &Path) -> Result<(), String> {
     // Commands must not see the user's `.git`, so check that the opaque directory hides it.
     let names = |dir: &Path| {
         let root = Root::open(&dir.join(opaque)).and_then(|root| root.names());

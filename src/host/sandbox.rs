@@ -24,51 +24,33 @@ pub use namespaces::{enter_namespaces, mount_overlay};
 
 use serde::{Deserialize, Serialize};
 
+use super::raw;
 use crate::host::fault;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// Files and directory trees with full access. Paths that do not exist are ignored.
-    #[serde(with = "paths")]
+    #[serde(with = "raw::paths")]
     pub write: Vec<PathBuf>,
     /// Trees in which files can be created and written, but not removed or renamed. Created if
     /// missing.
-    #[serde(with = "paths")]
+    #[serde(with = "raw::paths")]
     pub add: Vec<PathBuf>,
     /// Files and trees that are readable although `hidden` covers them.
-    #[serde(with = "paths")]
+    #[serde(with = "raw::paths")]
     pub read: Vec<PathBuf>,
     /// Files and trees that cannot be opened. Everything else on the machine is readable.
-    #[serde(with = "paths")]
+    #[serde(with = "raw::paths")]
     pub hidden: Vec<PathBuf>,
     /// Directories replaced by an empty, writable one in a private mount namespace. Hidden if the
     /// kernel offers no namespaces.
-    #[serde(with = "paths")]
+    #[serde(with = "raw::paths")]
     pub private: Vec<PathBuf>,
     /// Trees with local sockets to which a command without network access can connect.
-    #[serde(with = "paths")]
+    #[serde(with = "raw::paths")]
     pub sockets: Vec<PathBuf>,
     /// Network access.
     pub network: Network,
-}
-
-/// Lists of paths. serde itself writes a path only if it is UTF-8.
-mod paths {
-    use std::ffi::OsString;
-    use std::path::PathBuf;
-
-    use serde::{Deserialize as _, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(list: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(list.iter().map(|path| path.as_os_str()))
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<PathBuf>, D::Error> {
-        let list = Vec::<OsString>::deserialize(deserializer)?;
-        Ok(list.into_iter().map(PathBuf::from).collect())
-    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -340,30 +322,5 @@ impl Kernel {
             unfiltered: Some("no filter of system calls".to_owned()),
             namespaces: false,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::ffi::OsString;
-    use std::os::unix::ffi::OsStringExt as _;
-
-    use super::*;
-
-    #[test]
-    fn paths_of_any_bytes_come_back() {
-        let paths = [&b"/a b"[..], b"/\xff\n\"", b""];
-        let policy = Policy {
-            write: paths
-                .map(|bytes| OsString::from_vec(bytes.to_vec()).into())
-                .to_vec(),
-            ..Policy::default()
-        };
-        let text = serde_json::to_string(&policy).unwrap();
-        assert_eq!(
-            serde_json::from_str::<Policy>(&text).unwrap(),
-            policy,
-            "{text}"
-        );
     }
 }

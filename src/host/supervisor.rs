@@ -28,6 +28,7 @@ pub use serve::serve_if_asked;
 use super::file::{Root, make_dirs, remove_below, temporary_dir};
 use super::sandbox::{Availability, Isolation, Kernel, Policy, availability};
 use super::{env, process};
+use crate::host::raw::RawText;
 
 /// First argument of the supervisor.
 const WORD: &str = "__supervise";
@@ -415,11 +416,14 @@ pub(super) fn order(launcher: &Launcher, argv: Vec<OsString>, dir: &Path) -> Ord
             namespaces: gives_private_mounts(),
             ..Kernel::running().clone()
         },
-        words: argv,
-        folder: dir.into(),
+        words: argv.into_iter().map(Into::into).collect(),
+        folder: dir.to_owned().into_os_string().into(),
         variables: Vec::new(),
         input: None,
-        lock: launcher.lock.as_ref().map(Into::into),
+        lock: launcher
+            .lock
+            .as_ref()
+            .map(|path| path.clone().into_os_string().into()),
         view: launcher.overlay_holder,
     }
 }
@@ -434,14 +438,14 @@ pub(super) struct Order {
     /// The kernel features to use for it.
     pub kernel: Kernel,
     /// Path of the program, and its arguments.
-    pub words: Vec<OsString>,
-    pub folder: OsString,
+    pub words: Vec<RawText>,
+    pub folder: RawText,
     /// Variables for the command only, not for the supervisor.
     pub variables: Vec<(String, String)>,
     /// Named pipe to use as stdin. `None` means `/dev/null`.
-    pub input: Option<OsString>,
+    pub input: Option<RawText>,
     /// File to lock until all processes have ended.
-    pub lock: Option<OsString>,
+    pub lock: Option<RawText>,
     pub view: Option<u32>,
 }
 

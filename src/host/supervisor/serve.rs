@@ -25,6 +25,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use super::Adoption;
 use super::{GRACE, WORD, encode_line};
 use crate::host::file::{PRIVATE_FILE, reason};
+use crate::host::raw::RawText;
 use crate::host::sandbox::{ConnectionServer, Isolation};
 use crate::host::supervisor::process_tree;
 use crate::host::supervisor::{CommandEnding, Order, SupervisorMessage};
@@ -150,7 +151,7 @@ impl Supervised {
     /// The result holds the lock of the order.
     fn start(&mut self, order: &mut Order) -> Result<(Option<File>, Isolation), SupervisorMessage> {
         let lock = match &order.lock {
-            Some(path) => Some(lock_shared(path).map_err(SupervisorMessage::Broken)?),
+            Some(path) => Some(lock_shared(path.as_os_str()).map_err(SupervisorMessage::Broken)?),
             None => None,
         };
         // Check this only with the lock: while TeDDy lives no other process takes it. If TeDDy has
@@ -458,7 +459,7 @@ fn input(order: &Order) -> io::Result<File> {
     let pipe = File::options()
         .read(true)
         .custom_flags(waits_not)
-        .open(path)?;
+        .open(path.as_os_str())?;
     // The command expects reads that block.
     fcntl_setfl(&pipe, OFlags::empty())?;
 
@@ -477,11 +478,11 @@ fn command(order: &Order, input: Stdio) -> Result<Command, String> {
         .words
         .split_first()
         .ok_or("the supervisor needs a command")?;
-    let mut command = process::command(program);
+    let mut command = process::command(program.as_os_str());
     command
-        .args(arguments)
+        .args(arguments.iter().map(RawText::as_os_str))
         .envs(order.variables.iter().map(|(name, value)| (name, value)))
-        .current_dir(&order.folder)
+        .current_dir(order.folder.as_os_str())
         .stdin(input)
         // A signal to the command must not reach the supervisor.
         .process_group(0);
