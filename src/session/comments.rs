@@ -341,7 +341,10 @@ mod tests {
         assert_eq!(comment.quoted, ["\treturn 1"]);
         assert_eq!(comment.text, "not\t1\\u{7}");
         assert!(!comment.is_on(&text.replace('\t', "        ")));
-        assert_eq!(parse(&render(&[comment.clone()])), Some(vec![comment]));
+        assert_eq!(
+            parse(&render(std::slice::from_ref(&comment))),
+            Some(vec![comment])
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::change::state::StepUsage;
 use crate::change::{proposal, review, spec};
 use crate::git::object::BlobId;
 use crate::host::file::write_atomic;
-use crate::model::{Finish, Model as _, ModelAnswer, ModelRequest, price};
+use crate::model::{Finish, ModelAnswer, ModelRequest, price};
 use crate::session::input::{self, language, write_block};
 use crate::text::sanitize::sanitize_line;
 use crate::text::secret::redact;

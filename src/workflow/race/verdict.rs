@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use serde::Serialize;
 
 use super::{FinishedLane, FinishedRace};
-use crate::model::{Model as _, ModelRequest};
+use crate::model::ModelRequest;
 use crate::project::Project;
 use crate::session::artifact;
 use crate::session::name::SessionName;

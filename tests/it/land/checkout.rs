@@ -272,7 +272,7 @@ fn what_the_user_took_back_is_noticed_beside_other_changes_of_the_file() {
     };
     let start = || {
         let repo = TestRepo::new()
-            .file("a.txt", &lines(""))
+            .file("a.txt", lines(""))
             .file("b.txt", "b\n");
         repo.commit("init");
         repo.workflow().new_session("demo").done();
@@ -285,7 +285,7 @@ fn what_the_user_took_back_is_noticed_beside_other_changes_of_the_file() {
     let repo = start();
     repo.workflow().run_plan(&edit_5);
     repo.git(&["checkout", "-q", "a.txt"]);
-    repo.write("a.txt", &lines("").replace("18", "mine 18"));
+    repo.write("a.txt", lines("").replace("18", "mine 18"));
     assert_eq!(lacking(&repo), json!([{"path": "a.txt", "turn": 1}]));
 
     let repo = start();
@@ -310,7 +310,7 @@ fn what_the_user_took_back_is_noticed_beside_other_changes_of_the_file() {
         &[edit_pairs("a.txt", &[("t1 5", "5"), ("15", "t2 15")])],
     );
     repo.workflow().run_plan(&back);
-    repo.write("a.txt", &repo.read("a.txt").replace("18", "mine 18"));
+    repo.write("a.txt", repo.read("a.txt").replace("18", "mine 18"));
     repo.done(&["land", "1", "-m", "Land"]);
     assert_eq!(changed(&repo), "M\ta.txt");
 }
