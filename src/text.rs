@@ -39,7 +39,6 @@ pub fn digest(text: &str) -> String {
     hex(&Sha256::digest(text.as_bytes())[..6])
 }
 
-/// Returns bytes in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -139,7 +138,6 @@ fn percent_decoded(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Compiles a pattern that is a constant.
 fn constant_regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is a constant that the tests compile")
 }

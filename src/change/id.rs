@@ -13,7 +13,6 @@ pub const MAX_ID: usize = 80;
 #[serde(transparent)]
 pub struct ChangeId(String);
 
-/// Error for an invalid id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a valid change id: use lower-case letters, digits and single hyphens, such as `add-auth`"

@@ -25,7 +25,6 @@ pub struct ChangeReview {
     pub status: String,
     /// Between the tags.
     pub body: String,
-    /// Whether it has a closing tag.
     pub closed: bool,
 }
 

@@ -145,7 +145,6 @@ mod tests {
     use crate::change::id::ChangeId;
     use crate::change::shape::DocumentKind;
 
-    /// A valid spec.
     const GOOD: &str = "# Spec: Greeting\n\n## Overview\nThe program greets the person that you name, and the world otherwise.\n\n\
         ## Requirements\n\n### R1: Name\nIt takes a name.\n\n### R2: World\nWithout one it greets the world.\n\n\
         ## Acceptance Criteria\n\n### Scenario: Ada\n- **WHEN** `greet.sh Ada` runs\n- **THEN** it prints `Hello, Ada!`\n";

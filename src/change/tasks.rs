@@ -229,7 +229,6 @@ mod tests {
     use crate::change::id::ChangeId;
     use crate::change::shape::DocumentKind;
 
-    /// Valid tasks.
     const GOOD: &str = "# Tasks: greet\n\n## 1. Data Layer\n- [x] 1.1 Say what is wanted\n  - File: `test.sh` (CREATE)\n  - Do: Write a test.\n\n\
         ## 2. Logic Layer\n- [ ] 2.1 Take a name\n  - File: `greet.sh` (MODIFY)\n  - Spec: `greeting` R1\n  - Do: Use `$1`.\n  - Depends: 1.1\n";
 

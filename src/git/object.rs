@@ -59,7 +59,6 @@ use crate::git::repository::Repository;
 /// In characters. The first line of a foreign commit can have megabytes.
 const MAX_SUBJECT: usize = 500;
 
-/// A parsed commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
     pub id: CommitId,

@@ -18,7 +18,6 @@ pub(super) fn repository() -> (tempfile::TempDir, Repository) {
     (dir, repository)
 }
 
-/// Returns a first commit of a tree.
 pub(super) fn new_commit(tree: TreeId, time: &jiff::Zoned) -> NewCommit<'_> {
     NewCommit {
         tree,

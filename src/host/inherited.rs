@@ -287,7 +287,6 @@ const SECRET_STARTS: &[&str] = &["BW_SESSION", "OP_SESSION"];
 const HARMLESS: &[&str] = &["OLDPWD", "PWD", "SSH_AUTH_SOCK"];
 const HARMLESS_STARTS: &[&str] = &["GIT_CONFIG_KEY_", "GNOME_KEYRING_", "XDG_SESSION_"];
 
-/// Returns whether a variable is a secret, by its name or its value.
 fn is_secret(name: &str, value: &str) -> bool {
     is_secret_name(&name.to_ascii_uppercase())
         || has_password(value)

@@ -49,7 +49,6 @@ pub struct Policy {
     /// Trees with local sockets to which a command without network access can connect.
     #[serde(with = "raw::paths")]
     pub sockets: Vec<PathBuf>,
-    /// Network access.
     pub network: Network,
 }
 
@@ -274,7 +273,6 @@ const TRUNCATE_ABI: u8 = 3;
 /// First Landlock ABI that restricts signals (Linux 6.12).
 const SCOPE_ABI: u8 = 6;
 
-/// Features of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kernel {
     /// Newest Landlock ABI that the kernel and we support, or 0 without Landlock.

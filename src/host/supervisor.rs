@@ -133,7 +133,6 @@ impl Drop for CommandDir {
     }
 }
 
-/// Pipes for the output of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputPipes {
     /// Output and error output stay in order, and arrive as output.

@@ -333,13 +333,11 @@ pub enum BodyShape {
 /// Group of an action in the summary, in display order: file changes and commands come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SummaryGroup {
-    /// Writes files.
     Files,
     /// Runs commands; the summary always shows them in full.
     Commands,
     /// Changes the context of the next turn.
     Context,
-    /// Uses the web.
     Web,
     /// Sends a message to the user or an agent.
     Messages,

@@ -51,7 +51,6 @@ pub struct AgentText<'a> {
     pub rationale: &'a str,
 }
 
-/// A generated plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WrittenPlan {
     pub text: String,
@@ -245,7 +244,6 @@ const MAX_SEARCHED: usize = 2 << 30;
 /// Attempts before every change becomes a TAKE.
 const MAX_TRIES: usize = 4;
 
-/// A change with its chosen action.
 struct ChosenAction<'a> {
     path: RepoPath,
     change: &'a MadeChange,

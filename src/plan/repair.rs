@@ -95,7 +95,6 @@ impl Note {
         Note { aside, ..self }
     }
 
-    /// Makes a note of a spelling.
     pub fn of_spelling(line: usize, message: impl Into<String>) -> Note {
         Note {
             spelling: true,

@@ -46,7 +46,6 @@ pub trait Tools {
     /// Runs one web query and returns the results as text. The error is a message.
     fn search(&mut self, query: &str) -> Result<String, String>;
 
-    /// Returns whether a turn has the artifact.
     fn has_artifact(&self, artifact: &Artifact) -> bool;
 
     /// Returns the content of an artifact of this turn, for TAKE.
@@ -232,7 +231,6 @@ impl Outcome {
         Outcome::of(Ending::Failure, detail)
     }
 
-    /// Returns a success with an effect.
     pub fn with(detail: impl Into<String>, effect: Effect) -> Outcome {
         Outcome {
             effect: Some(effect),

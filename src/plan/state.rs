@@ -15,7 +15,6 @@ pub enum StateMode {
     Plain,
     /// A file that its owner can execute.
     Executable,
-    /// A symbolic link.
     Link,
 }
 

@@ -38,7 +38,6 @@ const MAX_LABEL: usize = 80;
 pub enum Entry {
     /// Does not exist.
     Absent,
-    /// A regular file.
     File {
         /// Content as on disk, line endings included.
         bytes: Vec<u8>,
@@ -347,7 +346,6 @@ pub struct Validator<'a> {
 }
 
 impl<'a> Validator<'a> {
-    /// Returns the current action.
     pub fn action(&self) -> &'a Action {
         &self.plan.actions[self.simulation.steps.len() - 1]
     }

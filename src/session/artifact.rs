@@ -16,7 +16,6 @@ pub const APPROVED: &str = "approved.md";
 pub const DECLINED: &str = "declined.txt";
 /// Comments on lines of a plan's result, if it was declined or rejected.
 pub const COMMENTS: &str = "comments.md";
-/// The execution report.
 pub const REPORT: &str = "report.md";
 /// The working set, managed by the model.
 pub const TURN_CONTEXT: &str = "turn.context";

@@ -21,7 +21,6 @@ const MAX_LINE: usize = 400;
 
 const TITLE: &str = "# Comments";
 
-/// A comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineComment {
     pub path: RepoPath,
@@ -93,7 +92,6 @@ impl LineComment {
         })
     }
 
-    /// Returns the comment with another text.
     #[must_use]
     pub fn with_text(self, text: &str) -> LineComment {
         LineComment {
@@ -251,7 +249,6 @@ pub fn parse(text: &str) -> Option<Vec<LineComment>> {
 const INTRODUCTION: &str =
     "Please change the plan as these comments on its result say. The rest of it can stay.\n";
 
-/// Returns the message to the model.
 pub fn message(comments: &[LineComment]) -> String {
     let mut text = INTRODUCTION.to_owned();
     for comment in comments {

@@ -440,7 +440,6 @@ pub struct ModelUse {
     /// Input tokens. `None` if the model did not report them, as programs don't.
     #[serde(default, deserialize_with = "limited::known_tokens")]
     pub tokens_in: Option<u64>,
-    /// Output tokens.
     #[serde(default, deserialize_with = "limited::known_tokens")]
     pub tokens_out: Option<u64>,
     /// Input tokens that were read from the provider's cache.

@@ -126,7 +126,6 @@ pub struct Publication {
     /// The turn's own patch, on top of `below`. `None` for a restore.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<Delta>,
-    /// The stack before it.
     #[serde(default)]
     pub below: Stack<CommitId>,
     /// For a restore.

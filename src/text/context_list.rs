@@ -17,7 +17,6 @@ const WILD: [char; 3] = ['*', '?', '['];
 /// Characters trimmed from a line.
 const BLANKS: [char; 5] = ['\u{feff}', ' ', '\t', '\r', '\n'];
 
-/// What a list holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ContextList {
     /// The entries, in order and without duplicates.

@@ -37,7 +37,6 @@ pub enum Tier {
     Inline,
 }
 
-/// A match of a FIND.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MatchPlace {
     /// The rule that found it.

@@ -2,7 +2,6 @@
 //!
 //! Line ends are those of CommonMark: `\n`, `\r\n` and `\r`.
 
-/// A line and its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextLine<'a> {
     /// The line without its end.

@@ -61,7 +61,6 @@ fn refused_setting(setting: &Setting) -> Option<String> {
     })
 }
 
-/// Returns whether a name has a component `..`.
 fn climbs(name: &[u8]) -> bool {
     let mut parts = name.split(|byte| matches!(byte, b'/' | b'\\'));
     parts.any(|part| part == b"..")

@@ -159,7 +159,6 @@ struct JsonLayout<'t> {
 }
 
 impl JsonLayout<'_> {
-    /// Detects the layout of a text.
     fn of(text: &str) -> JsonLayout<'_> {
         let indents = text.lines().map(indent);
         let unit = indents.into_iter().find(|indent| !indent.is_empty());

@@ -486,7 +486,6 @@ const fn any(
     }
 }
 
-/// Finds all marks.
 struct Marks {
     // An automaton of all states takes ten times as long to build as most texts take to search.
     automaton: AhoCorasick,

@@ -38,7 +38,6 @@ impl LeakKind {
     }
 }
 
-/// A set of kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeakKinds {
     /// Contains [`LeakKind::Keys`].
@@ -48,7 +47,6 @@ pub struct LeakKinds {
 }
 
 impl LeakKinds {
-    /// Both kinds.
     pub const ALL: LeakKinds = LeakKinds {
         keys: true,
         paths: true,
@@ -292,7 +290,6 @@ const FAR: usize = 512;
 pub(super) struct HomePath {
     /// From its beginning to the end of the name.
     pub range: Range<usize>,
-    /// Beginning of the name.
     pub name: usize,
 }
 

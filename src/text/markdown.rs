@@ -40,7 +40,6 @@ pub struct MarkdownBlock {
     pub first: usize,
     /// Last line, from 1, inclusive.
     pub last: usize,
-    /// Its kind and content.
     pub node: BlockKind,
 }
 
@@ -73,7 +72,6 @@ pub enum BlockKind {
     List {
         /// `true` for a numbered list.
         ordered: bool,
-        /// The items, in order.
         items: Vec<Item>,
     },
     Paragraph,
@@ -103,7 +101,6 @@ pub struct MarkdownCode {
 }
 
 impl MarkdownCode {
-    /// Returns its opening fence.
     pub fn fence(&self) -> String {
         std::iter::repeat_n(self.fence_char.unwrap_or('`'), self.fence_len).collect()
     }

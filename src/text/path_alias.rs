@@ -90,7 +90,6 @@ pub struct PathAliasStream<'a> {
 }
 
 impl<'a> PathAliasStream<'a> {
-    /// Starts a stream.
     pub fn new(aliases: &'a PathAliases) -> PathAliasStream<'a> {
         PathAliasStream {
             aliases,

@@ -186,7 +186,6 @@ fn is_example(value: &str) -> bool {
 /// Minimum length of an exact value. Shorter ones could match ordinary words.
 pub const MIN_REDACTED: usize = 8;
 
-/// A redacted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted<'a> {
     /// The text. Borrowed if nothing was redacted.

@@ -66,7 +66,6 @@ pub struct AcpUser<'a> {
 }
 
 impl<'a> AcpUser<'a> {
-    /// Returns the user of one ACP session.
     pub fn new(wire: &'a mut AcpWire, session: &str, root: PathBuf) -> AcpUser<'a> {
         AcpUser {
             wire,

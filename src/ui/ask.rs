@@ -90,7 +90,6 @@ fn put(lines: &[StyledLine], paint: Paint) -> usize {
 pub struct KeyQuestion<'a> {
     /// Text above the question for a given screen size. Drawn again after a resize.
     pub about: &'a dyn Fn(TextArea) -> Vec<StyledLine>,
-    /// The question itself.
     pub question: &'a str,
     /// Answer keys and what they do. Ctrl-c and ctrl-d choose the last one.
     pub keys: &'a [(char, &'a str)],

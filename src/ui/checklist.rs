@@ -51,7 +51,6 @@ pub struct EditPair {
     pub problem: Option<String>,
 }
 
-/// A row of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChecklistRow {
     /// Heading above the memos.
@@ -89,7 +88,6 @@ pub enum ChecklistCommand {
     Network(usize),
     /// Keep the bytes that an item did not mean to change, or take it back.
     KeepBytes(usize),
-    /// Keep the bytes of all files.
     KeepAllBytes,
     /// Show the differences, for comments.
     Comment,

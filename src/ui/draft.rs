@@ -35,7 +35,6 @@ struct BeforeKeeping {
     kept: Action,
 }
 
-/// The plan as edited by the user.
 #[derive(Debug, Clone)]
 pub struct EditedPlan {
     /// The edited plan, including everything that is switched off.
@@ -43,7 +42,6 @@ pub struct EditedPlan {
     proposed: Plan,
     /// Effect of each action, from the last validation that included it.
     pub steps: Vec<Step>,
-    /// Items that the user edited.
     pub edited: BTreeSet<ItemPart>,
     /// EDITs whose bytes the user keeps, by index. CREATE and TAKE have a field for it.
     before_keeping: BTreeMap<usize, BeforeKeeping>,
@@ -56,7 +54,6 @@ pub struct EditedPlan {
 }
 
 impl EditedPlan {
-    /// Returns the proposal without edits.
     pub fn new(proposal: &ReviewRequest<'_>) -> EditedPlan {
         let mut steps = proposal.simulation.steps.clone();
         steps.resize(proposal.plan.actions.len(), Step::default());

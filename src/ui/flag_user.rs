@@ -183,7 +183,6 @@ mod tests {
         assert!(String::from_utf8(user.out).unwrap().contains("poetry lock"));
     }
 
-    /// An error with its hint.
     fn error_text(error: &anyhow::Error) -> String {
         let NobodyToAsk {
             what: problem,

@@ -177,7 +177,6 @@ impl List {
     }
 }
 
-/// A text to search for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Search {
     /// The user is typing it.

@@ -23,7 +23,6 @@ pub struct Pager {
     help: Option<Box<Pager>>,
 }
 
-/// Returns keys and their descriptions as lines.
 pub fn key_lines(keys: &[(&str, &str)]) -> Vec<StyledLine> {
     let line = |(keys, meaning): &(&str, &str)| {
         StyledLine::of(Tone::Accent, &format!("{keys:<16}")).with(Tone::Plain, meaning)
@@ -59,7 +58,6 @@ impl Pager {
         }
     }
 
-    /// Returns a pager with the keys of a screen.
     pub fn keys(keys: &[(&str, &str)]) -> Pager {
         Pager::new("Keys", key_lines(keys))
     }

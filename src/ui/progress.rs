@@ -325,7 +325,6 @@ const LINES: usize = 1000;
 /// Bytes shown in an interval, and bytes kept for the next one.
 const BYTES: usize = 64 << 10;
 
-/// Output of one command.
 #[derive(Debug, Default)]
 pub struct OutputLines {
     /// Bytes that are not shown yet.
@@ -437,7 +436,6 @@ fn render_output_line(bytes: &[u8]) -> StyledLine {
 /// Rough average; the exact number arrives with the reply.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// State of the scan.
 #[derive(Debug, Default)]
 pub struct PlanScan {
     /// Bytes of complete lines that were scanned.

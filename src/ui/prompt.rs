@@ -121,7 +121,6 @@ fn texts(mut sent: Vec<String>, typed: &[String]) -> Vec<String> {
 const PROMPT_MARK: &str = "› ";
 const PROMPT_INDENT: &str = "  ";
 
-/// Text and cursor.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TextInput {
     text: String,
@@ -136,7 +135,6 @@ pub enum InputCommand {
     Send,
     /// Leave without an answer.
     Quit,
-    /// Continue in an editor.
     Editor,
     Suspend,
     /// Replace the text by the previous one in the history.
@@ -312,7 +310,6 @@ impl TextInput {
         true
     }
 
-    /// Returns the text before the cursor.
     pub fn before_cursor(&self) -> &str {
         &self.text[..self.cursor]
     }

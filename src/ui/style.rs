@@ -107,7 +107,6 @@ impl Tone {
 }
 
 impl StyledLine {
-    /// Returns a line of one tone.
     pub fn of(tone: Tone, text: &str) -> StyledLine {
         StyledLine::default().with(tone, text)
     }
@@ -146,7 +145,6 @@ impl StyledLine {
         self
     }
 
-    /// Appends another line.
     #[must_use]
     pub fn append(mut self, other: StyledLine) -> StyledLine {
         self.columns += other.columns;
@@ -277,7 +275,6 @@ pub fn block(tone: Tone, text: &str) -> Vec<StyledLine> {
         .collect()
 }
 
-/// Folds all lines to a width.
 pub fn wrap_all(lines: Vec<StyledLine>, width: usize) -> Vec<StyledLine> {
     lines
         .into_iter()

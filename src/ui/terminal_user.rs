@@ -203,7 +203,6 @@ impl TerminalUser {
         }
     }
 
-    /// Shows a part of a proposal.
     fn read_part(&self, key: char, proposal: &ReviewRequest<'_>) -> anyhow::Result<()> {
         match key {
             'd' => {

@@ -34,7 +34,6 @@ use crate::workspace::file_move::PathChange;
 // Opens the project for each page, so no state becomes stale, and a repository that is temporarily
 // missing affects only requests made meanwhile.
 
-/// Prefix of all refs of TeDDy.
 const TEDDY_REFS: &str = "refs/teddy/";
 
 /// Configuration of the web server.

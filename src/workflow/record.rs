@@ -97,7 +97,6 @@ impl RecordStart {
     }
 }
 
-/// There is nothing to record.
 #[derive(Debug, thiserror::Error)]
 #[error("nothing changed since turn {turn} of session `{session}`")]
 pub struct NothingToRecord {

@@ -101,7 +101,6 @@ impl User for WithoutActions<'_> {
     }
 }
 
-/// A choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice<'a> {
     pub key: char,

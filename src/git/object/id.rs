@@ -93,7 +93,6 @@ impl TreeChange {
 }
 
 impl TreeEntry {
-    /// Returns whether it is a regular file.
     pub fn is_file(&self) -> bool {
         matches!(self.mode, EntryMode::Blob | EntryMode::BlobExecutable)
     }

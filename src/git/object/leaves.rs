@@ -24,7 +24,6 @@ pub struct Leaf {
 }
 
 impl Leaf {
-    /// Returns whether it is a regular file.
     pub fn is_file(&self) -> bool {
         matches!(self.mode, EntryMode::Blob | EntryMode::BlobExecutable)
     }

@@ -222,7 +222,6 @@ const BACKUP_SEPARATOR: &str = "..";
 
 const BACKUP_LOG: &str = "log";
 
-/// Returns a free path for the backup of a ref.
 pub(super) fn free_backup_file(dir: &Path, name: &str) -> PathBuf {
     free_numbered(dir, name.replace('/', ":"))
 }

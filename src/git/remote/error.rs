@@ -109,7 +109,6 @@ impl RemoteTrouble {
 #[error("{message}")]
 pub struct RemoteError {
     pub trouble: RemoteTrouble,
-    /// The remote, if one was selected.
     pub remote: Option<RemoteName>,
     message: String,
     /// Help that is more specific than the kind of failure.

@@ -83,7 +83,6 @@ struct SearchedDir {
     times: Option<Times>,
     writable: bool,
     dirs: Vec<Vec<u8>>,
-    /// Names of its secrets.
     secrets: Vec<Vec<u8>>,
     /// [`OUTPUT`] and the number of files.
     marks: u32,

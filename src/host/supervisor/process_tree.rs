@@ -114,7 +114,6 @@ fn find_orphans(children: Vec<Process>) -> Vec<Process> {
         .collect()
 }
 
-/// A snapshot of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Process {
     pub pid: Pid,

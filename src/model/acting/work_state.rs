@@ -48,7 +48,6 @@ pub(super) struct WorkState<'a> {
 #[derive(Debug, Default)]
 struct ReportedTool {
     shown: ToolUse,
-    /// The complete title.
     title: String,
     command: Option<String>,
     paths: Vec<String>,

@@ -20,7 +20,6 @@ pub enum Adaptation {
     NewLimitName,
     /// Send no limit of the answer.
     NoLimit,
-    /// Send no temperature.
     NoTemperature,
     /// Put the system prompt into the message.
     NoSystem,

@@ -25,7 +25,6 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     ],
 };
 
-/// Builds the body of a request.
 fn body(id: &str, settings: &ModelSettings, request: &ModelRequest) -> Value {
     // The provider must not keep the conversation.
     let mut body =

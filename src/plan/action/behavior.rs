@@ -220,11 +220,9 @@ pub enum PreviewPart<'a> {
     Replacement(&'a Pair),
     /// The full command with its expected outcome.
     Command(&'a Execute),
-    /// A web query.
     Query(&'a str),
     /// A resource, and a description of the change.
     Resource(&'a Resource, &'static str),
-    /// A message to the user.
     Message(&'a str),
     /// A message to an agent, with the resources it receives.
     HandOver {

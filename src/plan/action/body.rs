@@ -21,7 +21,6 @@ pub struct Body<'a> {
     pub(in crate::plan::action) lines: &'a Lines<'a>,
     /// The action's entry in the table.
     pub(in crate::plan::action) row: &'static ActionRow,
-    /// Line of the heading.
     pub line: usize,
     /// The list below the heading.
     pub fields: Vec<Field>,

@@ -33,7 +33,6 @@ const CONDITIONS: [&str; 14] = [
 /// Keys with descriptive text only; an extra one is harmless.
 const DESCRIPTIVE_KEYS: [&str; 4] = ["Status", "Plan Type", "Description", "Expected Outcome"];
 
-/// A parsed item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldItem {
     pub field: Field,

@@ -543,7 +543,6 @@ pub(super) fn is_nearly_fence(line: &str) -> bool {
         || glued("~~~")
 }
 
-/// Returns whether a character has no width.
 fn is_zero_width(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}')
 }

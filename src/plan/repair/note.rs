@@ -156,7 +156,6 @@ fn swallowed_by(lines: &[ReplyLine<'_>], span: &BlockSpan) -> Option<usize> {
     swallowed_action(lines, &span.body).or_else(label)
 }
 
-/// Returns the label above a block.
 pub(super) fn label_above(lines: &[ReplyLine<'_>], open: usize) -> Option<Label> {
     let mut above = lines[..open].iter().rev();
     match above.find(|line| line.kind != LineKind::Blank)?.kind {

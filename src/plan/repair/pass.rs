@@ -31,7 +31,6 @@ pub(super) struct RepairReading {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ReadingStep {
-    /// Index of the line.
     pub line: usize,
     pub event: RepairEvent,
     /// Cost since the previous step.

@@ -47,7 +47,6 @@ pub(super) enum GrammarPosition {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct OpenBlock {
-    /// Its opening fence.
     pub fence: Fence,
     /// Whether the content is prose, which can contain fences.
     pub document: bool,
@@ -141,7 +140,6 @@ impl GrammarState {
         }
     }
 
-    /// Returns the state after the block.
     pub fn after_block(self, block: &OpenBlock) -> Self {
         let position = match self.position {
             GrammarPosition::Head(section) => GrammarPosition::After(section),

@@ -30,7 +30,6 @@ pub(super) struct Token {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FencePairs {
     pub shortest: Fence,
-    /// Line of the last one.
     pub last: usize,
 }
 

@@ -23,7 +23,6 @@ pub struct ReportField {
     /// In bold, without the colon.
     pub key: String,
     pub value: String,
-    /// Nested items.
     pub items: Vec<String>,
 }
 

@@ -21,7 +21,6 @@ const MAX_SHEETS: usize = 24;
 /// Pane that receives keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BrowseSide {
-    /// The tree of sessions.
     #[default]
     Tree,
     /// The selected turn.

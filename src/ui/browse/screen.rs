@@ -119,9 +119,7 @@ const KEY_HELP: [(&str, &str); 27] = [
 pub enum BrowseCommand {
     /// Leave the browser.
     Quit,
-    /// Read data.
     Read(BrowseRequest),
-    /// Run an action.
     Do(BrowseAction),
 }
 

@@ -12,7 +12,6 @@ use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::ui::list::List;
 
-/// A row of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeRow {
     /// Contents of the row.
@@ -26,7 +25,6 @@ pub struct TreeRow {
 /// Contents of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TreeItem {
-    /// The session itself.
     Session,
     /// A warning that the session is damaged.
     Damaged,

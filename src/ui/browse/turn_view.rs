@@ -214,12 +214,10 @@ pub enum BrowseTab {
     Difference,
     /// Output of commands, and the report.
     Outputs,
-    /// Input of the model.
     Input,
     Meta,
 }
 
-/// A line of a tab.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TabLine {
     pub line: StyledLine,
@@ -239,7 +237,6 @@ impl BrowseTab {
         BrowseTab::Meta,
     ];
 
-    /// Returns the displayed name.
     pub fn name(self) -> &'static str {
         match self {
             BrowseTab::Conversation => "turn",

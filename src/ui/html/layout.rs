@@ -57,7 +57,6 @@ impl PageLocation {
         PageLocation { depth, mode }
     }
 
-    /// Returns the place of the first page.
     pub fn first(mode: PageMode) -> PageLocation {
         PageLocation { depth: 0, mode }
     }

@@ -21,7 +21,6 @@ pub const PARTS: [(TurnPart, &str); 6] = [
     (TurnPart::Code, "code"),
 ];
 
-/// What the user searches for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebSearch {
     pub text: String,

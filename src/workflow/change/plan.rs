@@ -30,7 +30,6 @@ const REVISION: &str = include_str!("../../../prompts/change/revision.md");
 #[serde(rename_all = "snake_case")]
 pub enum PlanningStep {
     Planned,
-    /// Planning was already complete.
     AlreadyComplete,
     /// The change is past planning.
     BeyondPlanning,

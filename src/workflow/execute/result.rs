@@ -139,7 +139,6 @@ pub struct ModelQuestion {
 pub enum AnswerStatus {
     /// Not asked, or no user was available.
     Open,
-    /// The user left the prompt.
     UserLeft,
     /// The answer is the message of the next turn.
     Answered,

@@ -144,7 +144,6 @@ fn touched_files(arguments: &Value, dir: Option<&Path>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Files in a patch of Codex.
 fn patched_files(patch: &str) -> impl Iterator<Item = &str> {
     let markers = [
         "*** Add File: ",

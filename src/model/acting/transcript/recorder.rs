@@ -48,7 +48,6 @@ pub(in crate::model::acting) struct TranscriptRecorder {
     names: BTreeMap<String, String>,
     /// Artifacts with the complete texts.
     texts: Vec<(String, Vec<u8>)>,
-    /// Size of `texts` in bytes.
     texts_size: usize,
 }
 
