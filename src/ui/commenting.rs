@@ -551,7 +551,10 @@ fn whole_file(text: &str, difference: &[NumberedLine]) -> Vec<NumberedLine> {
     }
     let omitted = text.lines().count().saturating_sub(MAX_WHOLE);
     if omitted > 0 {
-        let more = format!("… {} more", counted(omitted, "line"));
+        let more = format!(
+            "… {} more: w shows the changed ones",
+            counted(omitted, "line")
+        );
         lines.push((StyledLine::of(Tone::Warning, &more), None));
     }
     lines

@@ -1,6 +1,6 @@
 //! Changed files of a plan with the first lines of their diffs.
 //!
-//! Omitted lines are counted. The key `d` shows all.
+//! Omitted lines are counted, with the key that shows them.
 
 use crate::plan::Plan;
 use crate::plan::action::behavior::PreviewPart;
@@ -23,11 +23,13 @@ const INDENT: &str = "    ";
 const LEAD: usize = 12;
 /// Wider lines are cut, because wrapping them would only cost time.
 const MAX_COLUMNS: usize = 2000;
-/// Lines of the full diff. Larger changes have to be read in the files.
+/// Lines of one file in the full diff.
 const MAX_WHOLE: usize = 20_000;
 
 /// Appended to counts of omitted lines: the key that shows all.
 pub(super) const KEY: &str = ": d";
+/// The same in the full diff.
+const WHOLE_KEY: &str = ": v in (m)odify";
 
 /// Summary of the changes to one file.
 #[derive(Debug, Clone)]
@@ -87,15 +89,13 @@ pub(super) fn files(plan: &Plan, simulation: &Simulation) -> Vec<FileDifference>
 
 /// Returns the differences of all files, for comments.
 pub fn reviewed_files(plan: &Plan, simulation: &Simulation) -> Vec<ReviewedFile> {
-    let mut count = 0;
     let mut files = Vec::new();
     for file in steps(plan, simulation) {
-        let rendered = file.render(MAX_WHOLE.saturating_sub(count));
-        count += rendered.lines.len();
+        let rendered = file.render(MAX_WHOLE);
         let heading = rendered.header();
         let mut rows: Vec<_> = rendered.lines.into_iter().zip(rendered.numbers).collect();
         if rendered.left_out > 0 {
-            rows.push((more(rendered.left_out, "", ""), None));
+            rows.push((more(rendered.left_out, "", WHOLE_KEY), None));
         }
         let after = file.ends.and_then(|ends| ends.after);
         files.push(ReviewedFile {
@@ -114,12 +114,11 @@ pub fn reviewed_files(plan: &Plan, simulation: &Simulation) -> Vec<ReviewedFile>
 pub(super) fn full_diff(plan: &Plan, simulation: &Simulation) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for file in steps(plan, simulation) {
-        let remaining = MAX_WHOLE.saturating_sub(lines.len());
-        let rendered = file.render(remaining);
+        let rendered = file.render(MAX_WHOLE);
         lines.extend(file.names());
         lines.extend(rendered.lines);
         if rendered.left_out > 0 {
-            lines.push(more(rendered.left_out, "", ""));
+            lines.push(more(rendered.left_out, "", WHOLE_KEY));
         }
     }
 

@@ -312,7 +312,42 @@ fn a_long_line_and_a_huge_file_stay_bounded() {
     let proposal = sample.proposal();
     let all = differences(&proposal);
     assert_eq!(all.len(), 2 + 20_000 + 1);
-    assert_eq!(all.last().unwrap().text(), "… 30001 more lines");
+    assert_eq!(
+        all.last().unwrap().text(),
+        "… 30001 more lines: v in (m)odify"
+    );
+}
+
+/// Regression: the files after 20,000 lines were left out whole.
+#[test]
+fn a_file_after_a_huge_one_is_shown() {
+    let actions = [
+        create("a.txt", &numbered(25_001)),
+        create("b.txt", "b\n"),
+        create("c.txt", "c\n"),
+    ];
+    let sample = sample::Sample::new(&of_actions(&actions), &[]);
+    let all: Vec<String> = differences(&sample.proposal())
+        .iter()
+        .map(StyledLine::text)
+        .collect();
+    insta::assert_snapshot!(all[20_000..].join("\n"), @"
+    +line 19999
+    +line 20000
+    … 5001 more lines: v in (m)odify
+    --- /dev/null
+    +++ b/b.txt
+    +b
+    --- /dev/null
+    +++ b/c.txt
+    +c
+    ");
+    let proposal = sample.proposal();
+    let files = reviewed_files(proposal.plan, proposal.simulation);
+    let rows = files.iter().map(|file| file.rows.len());
+    assert_eq!(rows.collect::<Vec<_>>(), [20_001, 1, 1]);
+    let more = files[0].rows.last().map(|(line, _)| line.text());
+    assert_eq!(more.as_deref(), Some("… 5001 more lines: v in (m)odify"));
 }
 
 #[test]
