@@ -288,6 +288,9 @@ const MAX_MARKED: usize = 128 << 10;
 /// Pieces of a line. `true` marks a difference.
 type LinePieces<'t> = Vec<(bool, &'t str)>;
 
+/// In bytes. A common beginning this long can fill the screen, so that two lines look the same.
+const LONG_START: usize = 60;
+
 struct WordPieces<'t> {
     lines: &'t [&'t str],
     tokens: Vec<&'t str>,
@@ -296,18 +299,17 @@ struct WordPieces<'t> {
     pieces: Vec<LinePieces<'t>>,
 }
 
-/// Splits the lines on both sides into pieces. Leaves dissimilar lines unmarked, and sides larger
-/// than [`MAX_MARKED`].
+/// Splits the lines on both sides into pieces. In dissimilar lines, and in sides larger than
+/// [`MAX_MARKED`], only what follows a long common beginning is marked.
 fn mark_words<'t>(
     old: &'t [&'t str],
     new: &'t [&'t str],
     deadline: Option<Instant>,
 ) -> [Vec<LinePieces<'t>>; 2] {
-    let unmarked = |lines: &[&'t str]| lines.iter().map(|&line| vec![(false, line)]).collect();
     let size = |lines: &[&str]| lines.iter().map(|line| line.len()).sum::<usize>();
     let is_large = size(old).max(size(new)) > MAX_MARKED;
     if is_large || similarity(old.len().min(new.len()), (old.len(), new.len())) < MIN_SIMILARITY {
-        return [unmarked(old), unmarked(new)];
+        return mark_ends(old, new);
     }
 
     let (mut old_words, mut new_words) = (WordPieces::of(old), WordPieces::of(new));
@@ -321,7 +323,7 @@ fn mark_words<'t>(
         .sum();
     // Almost everything would be marked.
     if similarity(same, (both.0.len(), both.1.len())) < MIN_SIMILARITY {
-        return [unmarked(old), unmarked(new)];
+        return mark_ends(old, new);
     }
 
     for step in &steps {
@@ -330,6 +332,47 @@ fn mark_words<'t>(
         new_words.add(step.new_range(), differs);
     }
     [old_words.pieces, new_words.pieces]
+}
+
+/// Marks what is between the common beginning and end of two lines in the same place, if that
+/// beginning is long. Other lines are one piece.
+fn mark_ends<'t>(old: &[&'t str], new: &[&'t str]) -> [Vec<LinePieces<'t>>; 2] {
+    let mut sides = [old, new].map(|lines| {
+        let whole = |&line: &&'t str| vec![(false, line)];
+        lines.iter().map(whole).collect::<Vec<_>>()
+    });
+    for (at, (one, other)) in old.iter().zip(new).enumerate() {
+        let start = common(one.char_indices(), other.char_indices());
+        if start < LONG_START {
+            continue;
+        }
+        let [one, other] = [one, other].map(|line| line.split_at(start));
+        let backwards = |text: &'t str| {
+            let length = text.len();
+            text.char_indices()
+                .rev()
+                .map(move |(at, c)| (length - at - c.len_utf8(), c))
+        };
+        let end = common(backwards(one.1), backwards(other.1));
+        for (side, (start, rest)) in sides.iter_mut().zip([one, other]) {
+            let (part, end) = rest.split_at(rest.len() - end);
+            let pieces = [(false, start), (true, part), (false, end)];
+            side[at] = pieces
+                .into_iter()
+                .filter(|(_, text)| !text.is_empty())
+                .collect();
+        }
+    }
+    sides
+}
+
+/// Returns the bytes at which two texts have the same characters.
+fn common(
+    one: impl Iterator<Item = (usize, char)>,
+    other: impl Iterator<Item = (usize, char)>,
+) -> usize {
+    let same = one.zip(other).take_while(|(one, other)| one == other);
+    same.last().map_or(0, |((at, c), _)| at + c.len_utf8())
 }
 
 /// Returns the similarity of two sequences, from 0 to 1.

@@ -5,7 +5,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::diff::is_hunk_header;
+use super::diff::{MAX_COLUMNS, cut_to_change, is_hunk_header};
 use super::key::Key;
 use super::list::List;
 use super::style::{StyledLine, Tone};
@@ -20,9 +20,6 @@ const MAX_OPEN: usize = 1000;
 
 /// Longer files are shown up to this line.
 const MAX_WHOLE: usize = 20_000;
-
-/// Wider lines of a whole file are cut.
-const MAX_COLUMNS: usize = 2000;
 
 /// On a narrow terminal, the last ones are cut.
 const KEYS: &str = "c comment · s decline · q back · ? help · V range · w whole file · ] [ hunk · } { file · tab fold";
@@ -495,8 +492,9 @@ impl Commenting {
         }
     }
 
-    /// Returns the lines of the screen between title and keys, each with a mark.
-    pub fn visible_lines(&self) -> Vec<StyledLine> {
+    /// Returns the lines of the screen between title and keys, each with a mark. A line that is
+    /// wider than the screen is cut around its first change.
+    pub fn visible_lines(&self, width: usize) -> Vec<StyledLine> {
         let range = self.range();
         let line = |at: usize| {
             let mark = match at {
@@ -504,7 +502,8 @@ impl Commenting {
                 _ if range.contains(&at) => "┃",
                 _ => " ",
             };
-            StyledLine::of(Tone::Accent, mark).append(self.line(self.rows[at]))
+            let line = cut_to_change(self.line(self.rows[at]), width.saturating_sub(1));
+            StyledLine::of(Tone::Accent, mark).append(line)
         };
         self.list.visible().map(line).collect()
     }
@@ -537,17 +536,18 @@ fn whole_file(text: &str, difference: &[NumberedLine]) -> Vec<NumberedLine> {
     let mut added = difference
         .iter()
         .filter(|(line, _)| is_added(line))
-        .filter_map(|(_, number)| *number)
+        .filter_map(|(line, number)| Some((line, (*number)?)))
         .peekable();
     let mut lines: Vec<NumberedLine> = Vec::new();
     for (at, line) in text.lines().enumerate().take(MAX_WHOLE) {
         let number = at + 1;
-        let (sign, tone) = match added.next_if_eq(&number) {
-            Some(_) => ("+", Tone::Added),
-            None => (" ", Tone::Plain),
+        let line = match added.next_if(|(_, added)| *added == number) {
+            Some((line, _)) => line.clone(),
+            None => StyledLine::plain(" ")
+                .with(Tone::Plain, line)
+                .cut(MAX_COLUMNS),
         };
-        let line = StyledLine::of(tone, sign).with(tone, line);
-        lines.push((line.cut(MAX_COLUMNS), Some(number)));
+        lines.push((line, Some(number)));
     }
     let omitted = text.lines().count().saturating_sub(MAX_WHOLE);
     if omitted > 0 {

@@ -1,9 +1,18 @@
 //! Renders the diff of a file as styled lines, for the review and `teddy diff`.
 
-use super::style::{StyledLine, Tone};
+use super::style::{StyledLine, StyledSpan, Tone};
 use crate::plan::action::edit::Pair;
 use crate::text::diff::{self, Counts};
 use crate::text::encoding::{DisplayText, display_text};
+
+/// Wider lines are cut or get gaps, because wrapping them would only cost time.
+pub const MAX_COLUMNS: usize = 2000;
+
+/// Columns that are shown before a changed part, and at least of it.
+const LEAD: usize = 12;
+
+/// Columns on both sides of a changed part in a line with gaps.
+const AROUND: usize = 40;
 
 /// Two versions of a file. `None` if it does not exist.
 #[derive(Debug, Clone, Copy)]
@@ -172,6 +181,60 @@ pub fn counted(counts: Counts) -> StyledLine {
         .with(Tone::Added, &added)
         .with(Tone::Plain, gap)
         .with(Tone::Removed, &removed)
+}
+
+fn is_changed_part(span: &StyledSpan) -> bool {
+    matches!(span.tone, Tone::AddedPart | Tone::RemovedPart)
+}
+
+/// Cuts a line to the width. Omits text before the first changed part if the end of the line would
+/// otherwise be cut off with that part: two such lines would look the same.
+pub fn cut_to_change(line: StyledLine, width: usize) -> StyledLine {
+    if line.width() <= width {
+        return line;
+    }
+    let spans = line.spans();
+    let at = spans.iter().position(is_changed_part);
+    let start = at.map_or(0, |at| spans[..at].iter().map(StyledSpan::width).sum());
+    let end = start + at.map_or(0, |at| spans[at].width().min(LEAD));
+    if end < width || width <= 2 * LEAD {
+        return line.cut(width);
+    }
+
+    let sign = line.text().chars().take(1).collect::<String>();
+    StyledLine::of(spans[0].tone, &sign)
+        .with(Tone::Faint, "…")
+        .append(line.skip(start - LEAD))
+        .cut(width)
+}
+
+/// Returns a wide line with gaps instead of what is the same on both sides. A line that is added or
+/// removed as a whole stays whole.
+pub fn with_gaps(line: StyledLine) -> StyledLine {
+    let spans = line.spans();
+    let is_changed = |span: &StyledSpan| matches!(span.tone, Tone::Added | Tone::Removed);
+    if line.width() <= MAX_COLUMNS || spans.iter().all(is_changed) {
+        return line;
+    }
+    if !spans.iter().any(is_changed_part) {
+        return line.cut(MAX_COLUMNS);
+    }
+
+    let last = spans.len() - 1;
+    let pieces = spans.iter().enumerate().map(|(at, span)| {
+        let piece = StyledLine::of(span.tone, span.text());
+        if is_changed_part(span) || span.width() <= 2 * AROUND {
+            return piece;
+        }
+        let end = || piece.clone().skip(span.width() - AROUND);
+        match at {
+            // After the sign.
+            1 => StyledLine::of(Tone::Faint, "…").append(end()),
+            at if at == last => piece.cut(AROUND + 1),
+            _ => piece.clone().cut(AROUND + 1).append(end()),
+        }
+    });
+    pieces.fold(StyledLine::default(), StyledLine::append)
 }
 
 /// `None` if the contents are binary. A missing file is empty text.

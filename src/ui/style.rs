@@ -72,6 +72,10 @@ impl StyledSpan {
         &self.text
     }
 
+    pub fn width(&self) -> usize {
+        width(&self.text)
+    }
+
     fn paint(&self, paint: Paint) -> String {
         let (weight, color) = self.tone.codes();
         let codes = match paint {

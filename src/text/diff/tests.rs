@@ -209,3 +209,28 @@ fn words_of_a_line_of_megabytes_are_not_marked() {
     assert!(differs(1_000));
     assert!(!differs(100_000));
 }
+
+#[test]
+fn lines_with_a_long_common_beginning_are_marked_behind_it() {
+    let check = |old: &str, new: &str, expected: &str| {
+        assert_eq!(preview(old, new).replace(&"é ".repeat(50), "..."), expected);
+    };
+    let start = "é ".repeat(50);
+    // Dissimilar, and too large for words.
+    for middle in ["a b c ".repeat(100), "a ".repeat(100_000)] {
+        let (old, new) = (format!("{start}{middle}end\n"), format!("{start}new end\n"));
+        check(
+            &old,
+            &new,
+            &format!(
+                "Removed 1 - ...[{}] end\nAdded - 1 ...[new] end\n",
+                middle.trim_end()
+            ),
+        );
+    }
+    check(
+        "a b c d\n",
+        "a x y z\n",
+        "Removed 1 - a b c d\nAdded - 1 a x y z\n",
+    );
+}

@@ -55,7 +55,7 @@ fn press(mut screen: Commenting, keys: &str, text: &str) -> Commenting {
 
 fn shown(screen: &Commenting) -> String {
     let lines: Vec<String> = screen
-        .visible_lines()
+        .visible_lines(80)
         .iter()
         .map(StyledLine::text)
         .collect();
@@ -317,4 +317,16 @@ fn deleted_and_binary_files_have_no_lines_to_comment_on() {
         screen.list.notice.as_deref(),
         Some("this file has no text after the plan")
     );
+}
+
+/// Regression: a line was cut at the width of the screen, with its change.
+#[test]
+fn a_long_line_is_cut_around_its_change() {
+    let line = |end: &str| format!("{} {end} end\n", "word ".repeat(600));
+    let files = vec![file("a.rs", &line("old"), &line("new"))];
+    let screen = fitted(files, Vec::new());
+    let difference = " @@ -1 +1 @@\n -… word word  old end\n +… word word  new end";
+    assert_eq!(shown(&screen), format!("›a.rs\n{difference}"));
+    let whole = press(screen, "w", "");
+    assert_eq!(shown(&whole), "›a.rs  whole file\n +… word word  new end");
 }

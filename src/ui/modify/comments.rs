@@ -51,10 +51,10 @@ impl Modify {
         };
         let mut screen = Commenting::new(files, self.comments.clone(), proposal.comments, path);
         loop {
-            let height = stage.full.area()?.height.saturating_sub(FRAME);
-            screen.fit(usize::from(height));
+            let area = stage.full.area()?;
+            screen.fit(usize::from(area.height.saturating_sub(FRAME)));
             let (title, paint) = (&self.draft.plan.title, stage.prompts.paint);
-            let body = screen.visible_lines();
+            let body = screen.visible_lines(usize::from(area.width));
             let footer = screen.footer();
             stage
                 .full

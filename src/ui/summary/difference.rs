@@ -11,7 +11,7 @@ use crate::text::diff::Counts;
 use crate::text::encoding::display_text;
 use crate::text::path::RepoPath;
 use crate::ui::diff::{self, FileVersions, is_hunk_header, replaced};
-use crate::ui::style::{StyledLine, StyledSpan, TextArea, Tone};
+use crate::ui::style::{StyledLine, TextArea, Tone};
 
 /// Diff lines in a summary, for all files together.
 pub(super) const MAX_LINES: usize = 40;
@@ -19,10 +19,6 @@ pub(super) const MAX_LINES: usize = 40;
 const MIN_CHUNK: usize = 8;
 /// Of the lines of a difference.
 const INDENT: &str = "    ";
-/// Columns that are shown before a changed part, and at least of it.
-const LEAD: usize = 12;
-/// Wider lines are cut, because wrapping them would only cost time.
-const MAX_COLUMNS: usize = 2000;
 /// Lines of one file in the full diff.
 const MAX_WHOLE: usize = 20_000;
 
@@ -84,14 +80,20 @@ struct FileSteps<'a> {
 /// Returns the changed files: code, then tests, then generated files, each in the order of the plan.
 pub(super) fn files(plan: &Plan, simulation: &Simulation) -> Vec<FileDifference> {
     let steps = steps(plan, simulation);
-    steps.iter().map(|file| file.render(MAX_LINES)).collect()
+    let render = |file: &FileSteps<'_>| file.render(MAX_LINES, narrow);
+    steps.iter().map(render).collect()
+}
+
+/// For a screen that shows a line in one row.
+fn narrow(line: StyledLine) -> StyledLine {
+    diff::cut_to_change(line, diff::MAX_COLUMNS)
 }
 
 /// Returns the differences of all files, for comments.
 pub fn reviewed_files(plan: &Plan, simulation: &Simulation) -> Vec<ReviewedFile> {
     let mut files = Vec::new();
     for file in steps(plan, simulation) {
-        let rendered = file.render(MAX_WHOLE);
+        let rendered = file.render(MAX_WHOLE, narrow);
         let heading = rendered.header();
         let mut rows: Vec<_> = rendered.lines.into_iter().zip(rendered.numbers).collect();
         if rendered.left_out > 0 {
@@ -114,7 +116,7 @@ pub fn reviewed_files(plan: &Plan, simulation: &Simulation) -> Vec<ReviewedFile>
 pub(super) fn full_diff(plan: &Plan, simulation: &Simulation) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for file in steps(plan, simulation) {
-        let rendered = file.render(MAX_WHOLE);
+        let rendered = file.render(MAX_WHOLE, diff::with_gaps);
         lines.extend(file.names());
         lines.extend(rendered.lines);
         if rendered.left_out > 0 {
@@ -193,7 +195,8 @@ impl<'a> FileSteps<'a> {
         }
     }
 
-    fn render(&self, most: usize) -> FileDifference {
+    /// `fitted` fits a line to the screen.
+    fn render(&self, most: usize, fitted: fn(StyledLine) -> StyledLine) -> FileDifference {
         let is_new = self.ends.is_some_and(|ends| ends.before.is_none());
         let ends = self.ends.as_ref();
         let mut difference = ends.map_or_else(Default::default, |ends| diff::render(ends, most));
@@ -206,7 +209,6 @@ impl<'a> FileSteps<'a> {
             .lines
             .extend(self.pairs.iter().copied().flat_map(replaced));
         difference.numbers.resize(difference.lines.len(), None);
-        let cut = |line: StyledLine| line.cut(MAX_COLUMNS);
         let excess = difference.lines.len().saturating_sub(most);
         difference.lines.truncate(most);
         difference.numbers.truncate(most);
@@ -216,7 +218,7 @@ impl<'a> FileSteps<'a> {
             is_new,
             note: self.note.clone(),
             counts: difference.counts,
-            lines: difference.lines.into_iter().map(cut).collect(),
+            lines: difference.lines.into_iter().map(fitted).collect(),
             numbers: difference.numbers,
             left_out: difference.left_out + excess,
         }
@@ -262,26 +264,6 @@ fn is_test(path: &str) -> bool {
         || [".test.", ".spec."].iter().any(|part| name.contains(part))
 }
 
-/// Cuts a line to the width. Omits text before the first changed part if the end of the line would
-/// otherwise be cut off with that part: two such lines would look the same.
-fn cut_to_change(line: &StyledLine, width: usize) -> StyledLine {
-    let is_change = |tone| matches!(tone, Tone::AddedPart | Tone::RemovedPart);
-    let spans = line.spans();
-    let at = spans.iter().position(|span| is_change(span.tone));
-    let columns = |span: &StyledSpan| StyledLine::plain(span.text()).width();
-    let start = at.map_or(0, |at| spans[..at].iter().map(columns).sum());
-    let end = start + at.map_or(0, |at| columns(&spans[at]).min(LEAD));
-    if line.width() <= width || end < width || width <= 2 * LEAD {
-        return line.clone().cut(width);
-    }
-
-    let sign = line.text().chars().take(1).collect::<String>();
-    StyledLine::of(spans[0].tone, &sign)
-        .with(Tone::Faint, "…")
-        .append(line.clone().skip(start - LEAD))
-        .cut(width)
-}
-
 impl FileDifference {
     fn length(&self) -> usize {
         self.lines.len() + self.left_out
@@ -312,7 +294,8 @@ impl FileDifference {
         let mut rows = vec![self.header()];
         let lines = self.lines.iter().take(visible);
         let inner = width.saturating_sub(INDENT.len());
-        let indented = |line| StyledLine::plain(INDENT).append(cut_to_change(line, inner));
+        let fitted = |line: &StyledLine| diff::cut_to_change(line.clone(), inner);
+        let indented = |line| StyledLine::plain(INDENT).append(fitted(line));
         rows.extend(lines.map(|line| indented(line).cut(width)));
         if length > visible {
             rows.push(more(length - visible, INDENT, key));

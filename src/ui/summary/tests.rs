@@ -350,6 +350,52 @@ fn a_file_after_a_huge_one_is_shown() {
     assert_eq!(more.as_deref(), Some("… 5001 more lines: v in (m)odify"));
 }
 
+/// Regression: only the first 2,000 columns of the lines were compared and shown.
+#[test]
+fn a_change_far_behind_in_a_line_is_shown() {
+    let words: Vec<String> = (0..1200).map(|n| format!("w{n}")).collect();
+    let pair = |find: &str, replace: &str| {
+        format!("FIND:\n````\n {find} \n````\nREPLACE:\n````\n {replace} \n````\n")
+    };
+    let action = format!(
+        "\n### EDIT\n- File Path: a.txt\n- Description: d\n\n{}{}",
+        pair("w900", "NEW"),
+        pair("w1100", "LAST")
+    );
+    let before = format!("{}\n", words.join(" "));
+    let sample = sample::Sample::new(&of_actions(&[action]), &[("a.txt", &before)]);
+    insta::assert_snapshot!(changes(&sample, 60, 24).join("\n"), @"
+    Changes: 1 file  +1 -1
+     a.txt  +1 -1
+       @@ -1 +1 @@
+       -…7 w898 w899 w900 w901 w902 w903 w904 w905 w906 w907 w…
+       +…7 w898 w899 NEW w901 w902 w903 w904 w905 w906 w907 w9…
+    ");
+    let all: Vec<String> = differences(&sample.proposal())
+        .iter()
+        .map(StyledLine::text)
+        .collect();
+    let before = "…w892 w893 w894 w895 w896 w897 w898 w899";
+    let between = "w901 w902 w903 w904 w905 w906 w907 w908\
+                   …093 w1094 w1095 w1096 w1097 w1098 w1099";
+    let after = "w1101 w1102 w1103 w1104 w1105 w1106 w11…";
+    assert_eq!(
+        all[3..],
+        [
+            format!("-{before} w900 {between} w1100 {after}"),
+            format!("+{before} NEW {between} LAST {after}"),
+        ]
+    );
+}
+
+#[test]
+fn the_end_of_a_long_new_line_is_in_the_differences() {
+    let line = format!("{} last", "x".repeat(5000));
+    let sample = sample::Sample::new(&of_actions(&[create("a.txt", &format!("{line}\n"))]), &[]);
+    let all = differences(&sample.proposal());
+    assert_eq!(all[2].text(), format!("+{line}"));
+}
+
 #[test]
 fn two_edits_of_a_file_are_one_difference() {
     let edit = |find: &str, replace: &str| {
