@@ -344,7 +344,7 @@ fn report_end(ended: &Ended, user: &mut AcpUser<'_>) -> &'static str {
 struct AcpConsole;
 
 impl Console for AcpConsole {
-    fn recorded(&mut self, _turn: &RecordedTurn) -> anyhow::Result<()> {
+    fn recorded(&mut self, _project: &Project, _turn: &RecordedTurn) -> anyhow::Result<()> {
         Ok(())
     }
 

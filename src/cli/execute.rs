@@ -4,6 +4,7 @@ use super::app::App;
 use super::exit::{self, ExitStatus};
 use super::failure::{ANSWER, Unfinished};
 use super::plan::{json as plan_json, keep_answer, report_prose, show_answer};
+use super::prompt::message;
 use super::record::warn_of_damage;
 use super::{complete, source};
 use crate::host::{interrupt, screen};
@@ -107,7 +108,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         screen::take_keys_from_terminal();
     }
 
-    let mut user = app.user(&project, args.yes);
+    let mut user = app.helped_user(&project, args.yes, message::help(app));
     let plan_path = plan_path.filter(|&name| name != source::STDIN);
     let file = plan_path.zip(plan.as_deref()).map(|(name, text)| PlanFile {
         name: name.to_owned(),
@@ -123,7 +124,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     };
 
     let is_asked = app.is_attended() && !args.yes && options.comments.is_empty();
-    let mut result = execute_or_plan(&mut project, plan.as_deref(), &options, user.as_mut());
+    let mention = |project: &Project, text: &str| message::add_or_warn(app, project, text);
+    let mut execute = |project: &mut Project, plan: Option<&str>, options: &ExecuteOptions| {
+        execute_or_plan(project, plan, options, user.as_mut(), &mention)
+    };
+    let mut result = execute(&mut project, plan.as_deref(), &options);
     // The user is there, so the next plan is reviewed at once.
     while let Ok(done) = &result
         && is_asked
@@ -131,7 +136,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     {
         show(app, recorded, false)?;
         options.recorded = Some(files);
-        result = execute_or_plan(&mut project, None, &options, user.as_mut());
+        result = execute(&mut project, None, &options);
     }
     let result = result.map_err(unapproved)?;
     drop(user);
@@ -145,7 +150,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
             show(app, recorded, false)?;
             show_replanned(app, recorded);
             show_next(app, &project, recorded, plan_path.is_some())?;
-            report_answer(app, recorded)?;
+            report_answer(app, &project, recorded)?;
         }
     }
 
@@ -214,12 +219,16 @@ fn waits(project: &Project, number: &str) -> anyhow::Result<bool> {
 }
 
 /// Explains what happened to the model's question.
-fn report_answer(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
+fn report_answer(app: &App, project: &Project, recorded: &RecordedTurn) -> anyhow::Result<()> {
     let Some(question) = recorded.question.as_ref().filter(|_| !app.global.json) else {
         return Ok(());
     };
     match question.answer {
         AnswerStatus::Answered => {
+            let (_, draft) = project.in_progress(&recorded.session)?;
+            if let Some((answer, _)) = draft.waiting_message() {
+                message::add_or_warn(app, project, &answer);
+            }
             app.note("Your answer is kept for the next turn. Next: `teddy resume`");
             Ok(())
         }

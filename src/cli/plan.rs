@@ -3,6 +3,7 @@
 use super::app::App;
 use super::begin::begin_session_or_hand_to;
 use super::exit::{self, ExitStatus};
+use super::prompt::message;
 use super::request::RequestFlags;
 use super::{complete, number, source};
 use crate::plan;
@@ -118,7 +119,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         depth: args.wanted.context_depth,
         ..PlanOptions::default()
     };
-    let mut user = app.user(&project, false);
+    let mut user = app.helped_user(&project, false, message::rules(app));
     let planned = planning::plan_next_turn(&project, &options, user.as_mut())?;
     if planned.answer.is_some() {
         keep_answer(&project, user.as_mut())?;

@@ -1,26 +1,22 @@
 //! The prompt of a loop: `/` for commands, `!` for the shell, `@` for files.
 
 mod line;
+pub(super) mod message;
 
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::rc::Rc;
 
 use rustix::process::Signal;
 
-use line::{COMMANDS, PromptAct, PromptCommand, PromptLine, mentions};
+use line::{COMMANDS, PromptAct, PromptCommand, PromptLine};
+use message::{add_mentioned, add_or_warn, help, is_meant_for_shell};
 
 use super::app::App;
 use super::execute::{json, show};
-use super::global::Global;
-use super::request::{add_files, is_file};
-use super::source;
 use crate::host::shell::{Capture, Shell};
 use crate::host::{foreground, interrupt, process};
 use crate::project::Project;
-use crate::query::history;
 use crate::session::artifact;
-use crate::session::input::ListScope;
 use crate::text::fence::fence_for;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::ask::{self, Reply};
@@ -33,8 +29,6 @@ use crate::workflow::lifecycle::hand_to_agent;
 use crate::workflow::model::{agents, choose};
 use crate::workflow::resume::{Console, Typed};
 use crate::workflow::user::{EmptyInput, Question};
-
-const MAX_HISTORY: usize = 100;
 
 pub(super) struct LoopConsole<'a> {
     app: &'a App,
@@ -182,42 +176,6 @@ impl LoopConsole<'_> {
     }
 }
 
-/// Adds the files that a message mentions to the context of the turn.
-pub(super) fn add_mentioned(app: &App, project: &Project, text: &str) -> anyhow::Result<()> {
-    let (files, others): (Vec<String>, Vec<String>) = mentions(text)
-        .map(str::to_owned)
-        .partition(|name| is_file(app, project, name));
-    for name in others {
-        let near = near_mention(app, project, &name);
-        let name = sanitize_line(&name);
-        match near {
-            Some(near) => app.warn(&format!(
-                "there is no file `{name}`; did you mean `@{near}`?"
-            )),
-            // As in `@lru_cache(maxsize=9)`.
-            None if name.contains(['(', '<', '"', '\'', '`', '=']) => {}
-            None => app.note(&format!(
-                "`@{name}` names no file of the project, so it is sent as text."
-            )),
-        }
-    }
-    match files.is_empty() {
-        true => Ok(()),
-        false => add_files(app, project, &files, ListScope::Turn),
-    }
-}
-
-/// As [`is_file`] reads the name.
-fn near_mention(app: &App, project: &Project, name: &str) -> Option<String> {
-    match name.strip_prefix('/') {
-        Some(path) => {
-            let near = source::near_in(project.repository.workdir(), path)?;
-            Some(format!("/{near}"))
-        }
-        None => source::near(app, name),
-    }
-}
-
 fn with_output(text: String, attached: Vec<String>) -> String {
     let parts = [text].into_iter().chain(attached);
     parts.collect::<Vec<_>>().join("\n\n")
@@ -236,7 +194,12 @@ pub(super) fn first_message(app: &App, project: &Project) -> anyhow::Result<Opti
         let text = match typed.take() {
             Some(text) => text,
             None => {
-                let mut user = app.helped_user(project, false, help(&app.global));
+                let rules = PromptHelp {
+                    // They are below: this prompt runs `!COMMAND`.
+                    check: PromptHelp::default().check,
+                    ..help(app)
+                };
+                let mut user = app.helped_user(project, false, rules);
                 match user.ask(&question)? {
                     Some(text) => text,
                     None => return Ok(None),
@@ -253,19 +216,23 @@ pub(super) fn first_message(app: &App, project: &Project) -> anyhow::Result<Opti
             PromptLine::Command(..) | PromptLine::Unknown(..) => {
                 ask::show(&[ask::misplaced_command()], app.paint(true));
             }
-            _ if is_meant_for_shell(&text)? => {}
+            _ if is_meant_for_shell(&text, true)? => {}
             _ => return Ok(Some(with_output(text, attached))),
         }
     }
 }
 
 impl Console for LoopConsole<'_> {
-    fn recorded(&mut self, turn: &RecordedTurn) -> anyhow::Result<()> {
-        if self.app.global.json {
-            self.turns.push(json(turn));
-            return Ok(());
+    fn recorded(&mut self, project: &Project, turn: &RecordedTurn) -> anyhow::Result<()> {
+        match self.app.global.json {
+            true => self.turns.push(json(turn)),
+            false => show(self.app, turn, self.has_prompt)?,
         }
-        show(self.app, turn, self.has_prompt)
+        // Only now is there a turn for them.
+        if let Some(text) = turn.typed_instead() {
+            add_or_warn(self.app, project, text);
+        }
+        Ok(())
     }
 
     fn failed(&mut self, error: anyhow::Error) {
@@ -286,7 +253,7 @@ impl Console for LoopConsole<'_> {
 impl LoopConsole<'_> {
     fn take(&mut self, project: &Project, text: String) -> anyhow::Result<Typed> {
         match PromptLine::read(&text) {
-            PromptLine::Message(_) => match is_meant_for_shell(&text)? {
+            PromptLine::Message(_) => match is_meant_for_shell(&text, true)? {
                 true => Ok(Typed::Done),
                 false => Ok(self.message(project, text)),
             },
@@ -325,68 +292,6 @@ fn at_prompt(hint: String) -> String {
     AT_PROMPT
         .iter()
         .fold(hint, |hint, (command, key)| hint.replace(command, key))
-}
-
-/// Returns whether a text is a shell command that the user does not want to send to the model.
-fn is_meant_for_shell(text: &str) -> anyhow::Result<bool> {
-    let Some(command) = shell_command(text) else {
-        return Ok(false);
-    };
-    let command = sanitize_line(command);
-    let question = format!(
-        "`{command}` looks like a shell command; `!{command}` runs it. Send it to the model?"
-    );
-    Ok(!ask::yes(&question)?)
-}
-
-/// Shell commands that users type at this prompt by habit.
-const SHELL_COMMANDS: [&str; 18] = [
-    "cat", "cd", "clear", "df", "fg", "grep", "history", "htop", "jobs", "ll", "ls", "ps", "pwd",
-    "rm", "sudo", "top", "vi", "vim",
-];
-
-/// Those of them that mostly have one file as their argument.
-const WITH_FILE: [&str; 7] = ["cat", "cd", "ll", "ls", "rm", "vi", "vim"];
-
-/// Programs whose first argument is a word.
-const WITH_SUBCOMMAND: [&str; 3] = ["cargo", "git", "npm"];
-
-/// Returns a text that looks like a shell command: its name, with options or one file at most, a
-/// name and its subcommand, or a command of ours. Only the first of several commands counts. A space
-/// in front makes it a message.
-fn shell_command(text: &str) -> Option<&str> {
-    let first = text.split([';', '|', '&']).next()?;
-    let words: Vec<&str> = first.split_whitespace().collect();
-    let (name, arguments) = words.split_first()?;
-    let is_command = match arguments {
-        [_] | [] if WITH_SUBCOMMAND.contains(name) => true,
-        [_] if WITH_FILE.contains(name) => true,
-        [command, ..] if *name == "teddy" => super::parser().find_subcommand(command).is_some(),
-        arguments => {
-            SHELL_COMMANDS.contains(name) && arguments.iter().all(|word| word.starts_with('-'))
-        }
-    };
-    (is_command && !text.starts_with(' ')).then(|| text.trim())
-}
-
-/// Returns history and completion for writing messages. The project is opened only when they are
-/// used.
-pub(super) fn help(global: &Global) -> PromptHelp {
-    let (one, other) = (App::new(global.clone()), App::new(global.clone()));
-    PromptHelp {
-        history: Rc::new(move || {
-            let project = one.open().ok();
-            project
-                .and_then(|project| history::messages(&project, MAX_HISTORY).ok())
-                .unwrap_or_default()
-        }),
-        candidates: Rc::new(move |before| {
-            let (Ok(project), Ok(dir)) = (other.open(), other.dir()) else {
-                return Vec::new();
-            };
-            line::candidates(&project, &dir, before)
-        }),
-    }
 }
 
 /// Bytes of output sent to the model.
@@ -497,29 +402,6 @@ mod tests {
             "press enter, or use another model with `/model`",
         );
         check("raise `limits.cost`", "raise `limits.cost`");
-    }
-
-    #[test]
-    fn a_command_alone_or_with_options_is_no_message() {
-        let check = |text: &str, expected: Option<&str>| {
-            assert_eq!(shell_command(text), expected, "{text}");
-        };
-        check("ls", Some("ls"));
-        check("clear", Some("clear"));
-        check("ls -la", Some("ls -la"));
-        check("git status", Some("git status"));
-        check("cd src", Some("cd src"));
-        check("clear; ls", Some("clear; ls"));
-        check("git status && make", Some("git status && make"));
-        check("teddy undo", Some("teddy undo"));
-        check("teddy diff 3 --stat", Some("teddy diff 3 --stat"));
-        check("teddy should undo this", None);
-        check("rm the duplicates", None);
-        check("git should ignore target", None);
-        check("clear the cache", None);
-        check(" ls", None);
-        check("yes", None);
-        check("", None);
     }
 
     #[test]

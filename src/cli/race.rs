@@ -6,6 +6,7 @@ use super::app::App;
 use super::begin::begin_session_or_hand_to;
 use super::exit::{self, ExitStatus};
 use super::failure::InvalidArgument;
+use super::prompt::message;
 use super::request::RequestFlags;
 use super::{complete, gc, number, run_nested};
 use crate::host::env;
@@ -116,7 +117,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     };
     let program = program(app)?;
     let mut table = RaceTable::new(std::io::stderr(), app.output_style());
-    let mut user = app.user(&project, args.yes);
+    let mut user = app.helped_user(&project, args.yes, message::rules(app));
     let finished = race(&project, &options, &program, user.as_mut(), &mut table);
     table.clear();
     drop(user);

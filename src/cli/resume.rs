@@ -7,7 +7,7 @@ use super::exit::{self, ExitStatus};
 use super::failure::{ANSWER, Unfinished};
 use super::number;
 use super::plan::{PlanFlags, json as plan_json};
-use super::prompt::{self, LoopConsole};
+use super::prompt::{LoopConsole, message};
 use super::request::RequestFlags;
 use crate::host::interrupt;
 use crate::project::{NoSession, Project};
@@ -93,7 +93,7 @@ pub(super) fn run_loop(
         pipeline: how.wanted.pipeline,
     };
 
-    let mut user = app.helped_user(&project, how.yes || how.yolo, prompt::help(&app.global));
+    let mut user = app.helped_user(&project, how.yes || how.yolo, message::help(app));
     let mut console = LoopConsole::new(app, !is_alone);
     let resumed = resume(&mut project, options, user.as_mut(), &mut console);
 

@@ -2,6 +2,7 @@
 
 use super::app::App;
 use super::exit::ExitStatus;
+use super::prompt::message;
 use super::{complete, plan};
 use crate::workflow::retry::{RetryOptions, retry};
 
@@ -25,7 +26,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut project = app.project()?;
     app.ensure_model_to_retry(&mut project, &args.turn, args.model.as_deref())?;
-    let mut user = app.user(&project, false);
+    let mut user = app.helped_user(&project, false, message::rules(app));
     let planned = retry(
         &mut project,
         &RetryOptions {

@@ -79,7 +79,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     begin_session(app, &mut project, &name, how.wanted.agent.as_deref())?;
     request.show_files(app, &project)?;
     if let Some(message) = request.message.as_deref().filter(|_| is_asked) {
-        prompt::add_mentioned(app, &project, message)?;
+        prompt::message::add_mentioned(app, &project, message)?;
     }
     run_loop(app, project, request.message, how)
 }

@@ -357,7 +357,7 @@ fn listed(candidates: &[String]) -> StyledLine {
 pub fn misplaced_command() -> StyledLine {
     StyledLine::of(
         Tone::Warning,
-        "Commands such as /help are for the prompt of `teddy resume`.",
+        "Commands such as /help and !ls are for the prompt of `teddy resume`.",
     )
 }
 

@@ -11,13 +11,27 @@ pub type History = dyn Fn() -> Vec<String>;
 /// Returns completions for the last word of a text.
 pub type Candidates = dyn Fn(&str) -> Vec<String>;
 
-/// Sources of history and completion.
+/// Returns how a text is used that was typed as a message. Says why if it is not sent.
+pub type TextCheck = dyn Fn(&str) -> anyhow::Result<TextUse>;
+
+/// How a text that was typed as a message is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextUse {
+    Sent,
+    /// It is something else: the prompt asks again.
+    IsAskedAgain,
+    Leaves,
+}
+
+/// Sources of history and completion, and the rules of messages.
 #[derive(Clone)]
 pub struct PromptHelp {
     /// Messages of the session. Called only when the user goes back.
     pub history: Rc<History>,
     /// Names to complete.
     pub candidates: Rc<Candidates>,
+    /// For prompts that take no commands.
+    pub check: Rc<TextCheck>,
 }
 
 impl Default for PromptHelp {
@@ -25,6 +39,7 @@ impl Default for PromptHelp {
         PromptHelp {
             history: Rc::new(Vec::new),
             candidates: Rc::new(|_| Vec::new()),
+            check: Rc::new(|_| Ok(TextUse::Sent)),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::flag_user::APPROVE_ALL;
 use super::modify::Modify;
 use super::pager::Pager;
 use super::progress::{OutputStyle, Progress};
-use super::prompt::{PromptHelp, PromptText, TextKeys};
+use super::prompt::{PromptHelp, PromptText, TextKeys, TextUse};
 use super::style::{self, Paint, StyledLine, Tone, block};
 use super::summary::{self, Audience, Summary};
 use super::terminal::{self, Full, RawMode};
@@ -90,7 +90,7 @@ pub struct UserOptions {
     pub approve_all: bool,
     /// Programs that open files.
     pub choices: Choices,
-    /// History and completion for messages.
+    /// History, completion and rules for messages.
     pub prompt: PromptHelp,
 }
 
@@ -221,7 +221,7 @@ impl TerminalUser {
     fn declines(&mut self, title: &str) -> anyhow::Result<bool> {
         let question = Question::Instead { title };
         ask::show(&question_lines(&question, true), self.paint);
-        let (reply, by) = self.write(BlankText::IsAskedAgain, TextKeys::Declining)?;
+        let (reply, by) = self.write_message(BlankText::IsAskedAgain, TextKeys::Declining)?;
         self.typed.extend(reply.clone());
         self.reply = (by == LeaveKey::Choice).then_some(reply);
         Ok(self.reply.is_some())
@@ -246,7 +246,9 @@ impl TerminalUser {
         lines.push(StyledLine::of(Tone::Strong, "Your answer:"));
         lines.push(ask::hint());
         ask::show(&lines, self.paint);
-        self.reply = self.write_or_end(BlankText::Leaves)?.map(Some);
+        let (answer, by) = self.write_message(BlankText::Leaves, TextKeys::Sending)?;
+        by.end();
+        self.reply = answer.map(Some);
         Ok(match self.reply {
             Some(_) => Decision::Run(Approved::all(proposal.plan)),
             None => Decision::Quit,
@@ -307,11 +309,28 @@ impl TerminalUser {
         Ok(())
     }
 
-    /// Like `write`, but ctrl-c also interrupts the program.
-    fn write_or_end(&self, blank: BlankText) -> anyhow::Result<Option<String>> {
-        let (text, by) = self.write(blank, TextKeys::Sending)?;
-        by.end();
-        Ok(text)
+    /// Like `write`, for a message at a prompt that takes no commands.
+    fn write_message(
+        &self,
+        blank: BlankText,
+        keys: TextKeys,
+    ) -> anyhow::Result<(Option<String>, LeaveKey)> {
+        loop {
+            let (text, by) = self.write(blank, keys)?;
+            let used = match &text {
+                Some(text) if !text.trim().is_empty() => (self.options.prompt.check)(text)?,
+                _ => TextUse::Sent,
+            };
+            match used {
+                TextUse::Sent => return Ok((text, by)),
+                TextUse::IsAskedAgain => {}
+                // Leaving this prompt declines nothing: ctrl-c goes back.
+                TextUse::Leaves if keys == TextKeys::Declining => {
+                    return Ok((None, LeaveKey::CtrlC));
+                }
+                TextUse::Leaves => return Ok((None, LeaveKey::Choice)),
+            }
+        }
     }
 
     /// `None` if the user leaves, with the key that did it.
@@ -423,13 +442,11 @@ impl User for TerminalUser {
             | Question::Prose { .. } => BlankText::Counts,
             _ => BlankText::IsAskedAgain,
         };
-        let written = loop {
-            let written = self.write_or_end(blank)?;
-            if !is_misplaced_command(question, written.as_deref()) {
-                break written;
-            }
-            ask::show(&[ask::misplaced_command()], self.paint);
+        let (written, by) = match is_message_alone(question) {
+            true => self.write_message(blank, TextKeys::Sending)?,
+            false => self.write(blank, TextKeys::Sending)?,
         };
+        by.end();
         let text = written.iter().filter(|text| !text.trim().is_empty());
         self.typed.extend(text.cloned());
         Ok(written)
@@ -557,23 +574,14 @@ fn with_changes(changed: usize, off: usize) -> String {
     }
 }
 
-/// Returns whether a text looks like a slash command at a prompt that takes none. No user means it
-/// as a message for the model.
-fn is_misplaced_command(question: &Question<'_>, written: Option<&str>) -> bool {
-    let takes_none = matches!(
-        question,
-        Question::NextTurn {
-            takes_commands: false,
-            ..
-        }
-    );
-    let name = written.and_then(|text| text.strip_prefix('/'));
-    takes_none
-        && name.is_some_and(|name| {
-            let word = name.split_whitespace().next().unwrap_or_default();
-            let is_of_word = |byte: u8| byte.is_ascii_alphabetic() || byte == b'-';
-            !word.is_empty() && word.bytes().all(is_of_word)
-        })
+/// Returns whether the text becomes a message for the model, at a prompt that takes no commands.
+fn is_message_alone(question: &Question<'_>) -> bool {
+    match question {
+        Question::NextTurn { takes_commands, .. } => !takes_commands,
+        Question::Answer { turn_of_loop, .. } => turn_of_loop.is_none(),
+        Question::Instead { .. } => true,
+        Question::Prose { .. } | Question::Reason { .. } => false,
+    }
 }
 
 /// Prompts of a loop at which its keys are shown.

@@ -163,12 +163,14 @@ fn ask_for_answer(
     Ok(())
 }
 
-/// If the user declines and says what they want instead, makes a new plan.
+/// If the user declines and says what they want instead, makes a new plan. `mention` adds the files
+/// that this message names.
 pub fn execute_or_plan(
     project: &mut Project,
     text: Option<&str>,
     options: &ExecuteOptions,
     user: &mut dyn User,
+    mention: &dyn Fn(&Project, &str),
 ) -> anyhow::Result<ExecuteResult> {
     let mut result = match text {
         Some(text) => execute_text(project, text, options, user)?,
@@ -177,6 +179,9 @@ pub fn execute_or_plan(
     let ExecuteResult::Reviewed(ReviewedPlan::Recorded(recorded)) = &mut result else {
         return Ok(result);
     };
+    if let Some(text) = recorded.typed_instead() {
+        mention(project, text);
+    }
     let TurnEnding::Declined {
         reply: DeclineReply::Instead { replanned, .. },
         ..

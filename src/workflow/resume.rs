@@ -84,7 +84,7 @@ pub enum Ended {
 
 /// Shows turns, and handles commands typed at the prompt.
 pub trait Console {
-    fn recorded(&mut self, turn: &RecordedTurn) -> anyhow::Result<()>;
+    fn recorded(&mut self, project: &Project, turn: &RecordedTurn) -> anyhow::Result<()>;
 
     /// Shows why the model failed. The loop stays at its prompt.
     fn failed(&mut self, error: anyhow::Error);
@@ -521,7 +521,7 @@ impl ResumeLoop<'_> {
                 ReviewedPlan::Undecided(plan) => return Ok(Ended::Undecided(plan.turn)),
                 ReviewedPlan::Recorded(recorded) => recorded,
             };
-            console.recorded(&recorded)?;
+            console.recorded(self.project, &recorded)?;
 
             let ended = self.why_stop(&recorded)?;
             self.last = Some(recorded);

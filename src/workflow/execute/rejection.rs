@@ -63,6 +63,7 @@ impl<'p> PlannedTurn<'p> {
         reason: Option<String>,
         user: &mut dyn User,
     ) -> anyhow::Result<RecordedTurn> {
+        let is_typed = reason.is_none();
         let reason = match reason {
             Some(reason) => Some(reason),
             None => user.ask(&Question::Instead {
@@ -78,6 +79,7 @@ impl<'p> PlannedTurn<'p> {
             Some(reason) if reason.trim().is_empty() => DeclineReply::Nothing,
             Some(message) => DeclineReply::Instead {
                 message,
+                is_typed,
                 replanned: None,
             },
         };

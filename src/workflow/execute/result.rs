@@ -123,6 +123,8 @@ pub enum DeclineReply {
     /// For the next turn.
     Instead {
         message: String,
+        /// Otherwise it is made of comments.
+        is_typed: bool,
         /// Made from the message.
         replanned: Option<Box<WaitingPlan>>,
     },
@@ -203,6 +205,22 @@ impl RecordedTurn {
         match &self.ending {
             TurnEnding::Declined {
                 reply: DeclineReply::Instead { message, .. },
+                ..
+            } => Some(message),
+            _ => None,
+        }
+    }
+
+    /// Returns what the user typed instead of the plan.
+    pub fn typed_instead(&self) -> Option<&str> {
+        match &self.ending {
+            TurnEnding::Declined {
+                reply:
+                    DeclineReply::Instead {
+                        message,
+                        is_typed: true,
+                        ..
+                    },
                 ..
             } => Some(message),
             _ => None,

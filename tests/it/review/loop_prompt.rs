@@ -641,3 +641,43 @@ fn the_keys_of_the_prompt_are_shown_three_times() {
     screen.press("\x04");
     screen.end();
 }
+
+/// Regression: these texts were sent as what should be done instead, and no file was added.
+#[test]
+fn the_message_that_declines_a_plan_follows_the_rules_of_messages() {
+    let repo = project();
+    repo.reply(&make("b")).reply(&make("c"));
+    let mut screen = open(&repo);
+    screen.press("make b\r");
+    screen.wait_for_prompt("(q)uit ›");
+    screen.press("s");
+    ready(&mut screen, "What should be done instead?");
+    for text in ["/undo\r", "!ls\r", "/nonsense\r"] {
+        let count = screen.written().matches("Commands such as /help").count();
+        screen.press(text);
+        while screen.written().matches("Commands such as /help").count() == count {
+            screen.read();
+        }
+        ready(&mut screen, "Commands such as /help");
+    }
+    screen.press("git status\r");
+    screen.wait_for("`git status` looks like a shell command. Send it to the model?");
+    screen.settled();
+    screen.press("n");
+    ready(&mut screen, "Send it to the model? (y/n) › n");
+    screen.press("/quit\r");
+    screen.wait_for_prompt("(q)uit ›");
+    screen.press("s");
+    ready(&mut screen, "What should be done instead?");
+    screen.press("look at @a.t\t and @nofile\r");
+    screen.wait_for("Added a.txt (turn)");
+    screen.wait_for("`@nofile` names no file of the project");
+    approve(&mut screen, "Make c");
+    ready(&mut screen, "turn 3: what should be done?");
+    assert_eq!(
+        leave(screen, &repo),
+        ["make b", "look at @a.txt  and @nofile"]
+    );
+    let input = repo.workflow().artifact("2", "input.md");
+    assert!(input.contains("one\n"), "{input}");
+}

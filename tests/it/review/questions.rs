@@ -54,6 +54,38 @@ fn an_empty_answer_leaves_and_the_question_waits() {
     }
 }
 
+/// Regression: a command became the answer, and no file was added.
+#[test]
+fn an_answer_follows_the_rules_of_messages() {
+    for actions in [
+        vec![chat("Which one?")],
+        vec![create("b.txt", "b\n"), chat("Which one?")],
+    ] {
+        let repo = project(&actions);
+        let mut screen = Screen::open(&repo, (100, 40), &["execute"]);
+        if actions.len() > 1 {
+            screen.wait_for_prompt("(q)uit ›");
+            screen.press("a");
+        }
+        screen.wait_for("enter sends");
+        screen.settled();
+        screen.press("/undo\r");
+        screen.wait_for("Commands such as /help");
+        screen.settled();
+        screen.press("see @a.txt\r");
+        assert_eq!(screen.end(), 0, "{}", screen.shown());
+        assert!(
+            screen.shown().contains("Added a.txt (turn)"),
+            "{}",
+            screen.shown()
+        );
+        assert_eq!(
+            repo.git(&["show", "teddy/drafts/demo:user_prompt.txt"]),
+            "see @a.txt"
+        );
+    }
+}
+
 #[test]
 fn a_question_that_deceives_says_so() {
     let repo = project(&[chat("Delete \u{202e}it?")]);

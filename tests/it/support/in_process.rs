@@ -387,8 +387,8 @@ impl Workflow<'_> {
 
     /// Executes a plan from elsewhere or the one that waits.
     pub fn execute_by(&self, text: Option<&str>, options: &ExecuteOptions) -> Reply {
-        self.call(
-            |project, user, out| match execute_or_plan(project, text, options, user)? {
+        self.call(|project, user, out| {
+            match execute_or_plan(project, text, options, user, &|_, _| {})? {
                 ExecuteResult::Refused(refused) => {
                     let session = refused.session.map(|session| format!(" in {session}"));
                     writeln!(out, "not a plan{}", session.unwrap_or_default())?;
@@ -404,8 +404,8 @@ impl Workflow<'_> {
                     show_turn(out, &recorded)?;
                     Ok(is_done(&recorded))
                 }
-            },
-        )
+            }
+        })
     }
 
     /// Goes on as long as the model has something to do, as `resume -y` without a terminal.
@@ -717,7 +717,7 @@ fn is_done(recorded: &RecordedTurn) -> bool {
 struct TurnLog<'a>(&'a mut dyn Write);
 
 impl Console for TurnLog<'_> {
-    fn recorded(&mut self, turn: &RecordedTurn) -> anyhow::Result<()> {
+    fn recorded(&mut self, _project: &Project, turn: &RecordedTurn) -> anyhow::Result<()> {
         show_turn(self.0, turn)
     }
 
