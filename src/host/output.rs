@@ -6,8 +6,11 @@ use std::process::Stdio;
 
 use super::{env, interrupt, process};
 
-/// Shows text in the pager if stdout is a terminal, else prints it. Quitting the pager early is not
-/// an error.
+/// Exit codes of a shell that did not start its program.
+const NOT_STARTED: [i32; 2] = [126, 127];
+
+/// Shows text in the pager if stdout is a terminal, else prints it. Without a pager that starts, it
+/// is printed as well. Quitting the pager early is not an error.
 pub fn page(text: &str, core_pager: Option<&str>) -> io::Result<()> {
     let candidates = [
         variable("GIT_PAGER"),
@@ -56,7 +59,13 @@ fn through(pager: &str, text: &str) -> io::Result<()> {
         (written, child.wait())
     });
 
-    ended?;
+    // The shell has said why.
+    if ended?
+        .code()
+        .is_some_and(|code| NOT_STARTED.contains(&code))
+    {
+        return write_stdout(text);
+    }
     ignore_closed_pipe(written)
 }
 

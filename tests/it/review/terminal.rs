@@ -834,6 +834,18 @@ fn long_results_go_through_the_pager_and_one_that_is_left_early_is_no_error() {
     );
     repo.git(&["config", "core.pager", "echo configured; cat > /dev/null"]);
     check(&count, &["diff"], "configured");
+    // Regression: the result was lost.
+    let mut missing = Screen::open_with(
+        &repo,
+        (80, 24),
+        (&["diff"], &[("GIT_PAGER", "no-such-pager")]),
+    );
+    assert_eq!(missing.end(), 0);
+    let shown = missing.shown();
+    assert!(
+        shown.contains("no-such-pager") && shown.ends_with("+++ b/more.txt\n@@ -0,0 +1 @@\n+more"),
+        "{shown}"
+    );
     assert!(
         repo.done(&["show", "1", "report.md"])
             .starts_with("# Execution Report: Make it\n"),
