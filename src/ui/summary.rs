@@ -589,12 +589,26 @@ fn action_group(proposal: &ReviewRequest<'_>, actions: Vec<usize>) -> Option<Act
         row,
         number: format!("{number} {}", if number == 1 { one } else { many }),
         how: match row.group {
-            SummaryGroup::Commands => format!(" ({})", (proposal.confinement)()),
+            SummaryGroup::Commands => format!(" ({})", confinement(proposal)),
             _ => String::new(),
         },
         actions,
         targets,
     })
+}
+
+/// Returns how commands are confined. A command with the network of its own says so below.
+fn confinement(proposal: &ReviewRequest<'_>) -> String {
+    let confinement = (proposal.confinement)();
+    let mut commands = proposal
+        .plan
+        .actions
+        .iter()
+        .filter_map(|action| action.kind.command());
+    match commands.any(|execute| execute.network) {
+        true => confinement.replace(", no network", ""),
+        false => confinement,
+    }
 }
 
 /// Two actions on the same file count once.

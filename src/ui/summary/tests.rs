@@ -236,6 +236,19 @@ fn commands_and_risks_stand_in_the_order_in_which_they_run() {
     ");
 }
 
+/// Regression: above a command with the network, it said that there is none.
+#[test]
+fn a_granted_network_is_not_denied_above() {
+    let mut sample = sample::Sample::new(&of_actions(&[execute("make one")]), &[]);
+    let command = sample.plan.actions[0].kind.command_mut().unwrap();
+    command.network = true;
+    for height in [8, 50] {
+        let text = render(&sample, 80, height);
+        assert!(text.contains("command (sandboxed)"), "{text}");
+        assert!(!text.contains("no network"), "{text}");
+    }
+}
+
 #[test]
 fn the_first_forty_lines_are_shown_and_the_rest_is_said() {
     let sample = sample::Sample::new(&of_actions(&[create("long.txt", &numbered(160))]), &[]);
