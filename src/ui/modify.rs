@@ -154,14 +154,17 @@ impl Modify {
         self.list.problem()
     }
 
-    /// Returns the number of edited actions, and of actions that are switched off.
+    /// Returns the number of actions that are edited or of which a pair is switched off, and of actions
+    /// that are switched off.
     pub fn count_changed_and_off(&self) -> (usize, usize) {
-        let is_action = |part: &&ItemPart| matches!(part, ItemPart::Action(_));
-        let changed = self.draft.edited.iter().filter(is_action);
-        let off = self.list.items.iter().filter(|item| !item.on);
+        let items = self.list.items.iter();
+        let actions = items.filter(|item| matches!(item.part, ItemPart::Action(_)));
+        let (on, off): (Vec<&Item>, Vec<&Item>) = actions.partition(|item| item.on);
+        let is_edited = |item: &&&Item| self.draft.edited.contains(&item.part);
+        let changed = on.iter().filter(|item| is_edited(item) || !item.is_whole());
         (
-            changed.count(),
-            off.filter(|item| is_action(&&item.part)).count(),
+            changed.count() + off.iter().filter(is_edited).count(),
+            off.len(),
         )
     }
 

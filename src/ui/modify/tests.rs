@@ -314,6 +314,31 @@ fn promise_a6_what_fits_is_switched_as_it_was_and_what_does_not_is_named() {
     );
 }
 
+/// Regression: an EDIT that runs without one of its pairs was not counted.
+#[test]
+fn an_edit_without_one_of_its_pairs_is_changed() {
+    let head = "# T\n\n## Rationale\n````\nr\n````\n\n## Action Plan\n";
+    let pair =
+        |find: &str| format!("`FIND:`\n````\n{find}\n````\n`REPLACE:`\n````\nx{find}\n````\n");
+    let edit = "### `EDIT`\n- **File Path:** [a](/a)\n- **Description:** d\n\n";
+    let text = [head, edit, &pair("one"), &pair("two")].concat();
+    let sample = sample::Sample::new(&text, &[("a", "one\ntwo\n")]);
+    let proposal = sample.proposal();
+    let mut modify = Modify::new(&proposal);
+    for key in [Key::Down, Key::Char('l'), Key::Down, Key::Char(' ')] {
+        modify.take(&key, &proposal).unwrap();
+    }
+    assert_eq!(
+        modify.approved().plan.actions[0]
+            .kind
+            .pairs()
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(modify.count_changed_and_off(), (1, 0));
+}
+
 #[test]
 fn the_help_and_the_page_of_the_review_name_the_same_keys() {
     let page = include_str!("../../../docs/review.md");
