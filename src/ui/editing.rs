@@ -19,6 +19,7 @@ use crate::plan::action::behavior::{Editable, UserEdit};
 use crate::plan::action::{Action, ActionKind};
 use crate::plan::memo;
 use crate::plan::validate::Step;
+use crate::text::link;
 use crate::text::path::RepoPath;
 use crate::workflow::user::NobodyToAsk;
 
@@ -130,7 +131,7 @@ pub fn edit_path(
         .iter_mut()
         .filter(|field| field.key == "File Path")
     {
-        field.value = field.value.replace(path.as_str(), new.as_str());
+        field.value = link::write_path(new.as_str());
     }
 
     let edit = UserEdit::NewFile {

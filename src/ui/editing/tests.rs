@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::*;
+use crate::plan::Field;
 use crate::plan::action::research::Research;
 use crate::plan::samples::actions::{self, create, execute};
 use crate::text::edit::apply;
@@ -148,6 +149,19 @@ fn a_new_file_gets_another_path_by_its_own_key() {
         ..Script::default()
     };
     assert_eq!(edit_path(&mut script, &action).unwrap(), None);
+}
+
+/// Regression: a percent-encoded destination stayed as it was.
+#[test]
+fn both_sides_of_the_link_name_the_new_path() {
+    let mut script = Script {
+        texts: [Some("a b/日.txt")].into(),
+        ..Script::default()
+    };
+    let mut action = sample::action(1, create("a b/ü.txt", "theirs\n"));
+    action.fields = vec![Field::new("File Path", "[a b/ü.txt](/a%20b/%C3%BC.txt)")];
+    let edited = edit_path(&mut script, &action).unwrap().unwrap();
+    assert_eq!(edited.fields[0].value, "[a b/日.txt](</a b/日.txt>)");
 }
 
 #[test]
