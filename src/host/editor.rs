@@ -69,9 +69,10 @@ pub enum EditorOutcome {
     Window(Child),
 }
 
-/// Returns the configured previewer, else Visual Studio Code. `None` means to use the terminal.
+/// Returns the configured previewer, else Visual Studio Code. `None` means to use the terminal. An
+/// empty command counts as none.
 pub fn previewer(configured: Option<&str>) -> io::Result<Option<Editor>> {
-    match configured {
+    match configured.filter(|command| !command.trim().is_empty()) {
         Some(command) => split(command).map(Some),
         None => Ok(process::find("code").map(|_| Editor::Argv(vec!["code".to_owned()]))),
     }

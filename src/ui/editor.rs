@@ -138,6 +138,18 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_command_is_none() {
+        let reader = |command: Option<&str>| {
+            let choices = Choices {
+                preview_command: command.map(str::to_owned),
+                core_editor: None,
+            };
+            choices.reader().unwrap()
+        };
+        assert_eq!(reader(Some(" ")), reader(None));
+    }
+
+    #[test]
     fn a_command_that_cannot_be_split_is_an_error() {
         assert!(
             Choices {
