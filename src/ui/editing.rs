@@ -385,6 +385,8 @@ pub struct TerminalPrompts {
     pub choices: Choices,
     /// Whether to use colors.
     pub paint: Paint,
+    /// Warnings so far, for a screen that comes next and would hide them.
+    pub warnings: Vec<StyledLine>,
 }
 
 impl TerminalPrompts {
@@ -408,6 +410,12 @@ impl TerminalPrompts {
 impl EditingPrompts for TerminalPrompts {
     fn show(&mut self, lines: &[StyledLine]) {
         ask::show(lines, self.paint);
+    }
+
+    fn warn(&mut self, text: &str) {
+        let line = StyledLine::of(Tone::Warning, text);
+        self.show(std::slice::from_ref(&line));
+        self.warnings.push(line);
     }
 
     fn key(&mut self, question: &str, keys: &[(char, &str)]) -> io::Result<char> {

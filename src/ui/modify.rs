@@ -491,7 +491,7 @@ const NEW_MEMO: &str = "memos can be changed or taken out here, but not added";
 
 impl Modify {
     /// Edits the plan that would run in the user's editor, until the result is accepted or the user
-    /// leaves.
+    /// leaves. What is said about that is in the warnings of the prompts.
     pub fn edit_plan(
         &mut self,
         proposal: &ReviewRequest<'_>,
@@ -509,7 +509,7 @@ impl Modify {
             };
             match self.take_plan(&written, proposal)? {
                 Ok(notes) => {
-                    prompts.show(&notes);
+                    prompts.warnings.extend(notes);
                     return Ok(());
                 }
                 Err(message) => prompts.show(&message),

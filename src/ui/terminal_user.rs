@@ -147,6 +147,8 @@ impl TerminalUser {
         let misfits = modify.leave_out_misfits(proposal)?;
         let initial = modify.approved();
         let _raw = RawMode::enter()?;
+        // They are shown below the summary, which can fill the screen.
+        let mut warnings: Vec<StyledLine> = Vec::new();
         loop {
             // Keys typed before the summary was visible, or in an editor or pager, must not approve
             // the plan.
@@ -158,7 +160,8 @@ impl TerminalUser {
 
             let fits = proposal.simulation.diagnostics.is_empty();
             let running = modify.running(proposal)?;
-            let notes = notes(&modify, (!fits).then_some(&misfits));
+            let mut notes = notes(&modify, (!fits).then_some(&misfits));
+            notes.append(&mut warnings);
             let current = match &running {
                 Some((plan, simulation)) => proposal.with(plan, simulation),
                 None => proposal.with(proposal.plan, proposal.simulation),
@@ -175,14 +178,15 @@ impl TerminalUser {
                 'q' => Some(Decision::Quit),
                 'm' => modify.run(proposal, &mut self.prompts())?,
                 'e' => {
-                    modify.edit_plan(proposal, &mut self.prompts())?;
+                    let mut prompts = self.prompts();
+                    modify.edit_plan(proposal, &mut prompts)?;
+                    warnings = prompts.warnings;
                     None
                 }
                 BYTES_KEY => {
-                    if let Some(why) = modify.keep_all_bytes(proposal)? {
-                        let line = StyledLine::of(Tone::Warning, &format!("{why}."));
-                        ask::show(&[line], self.paint);
-                    }
+                    let why = modify.keep_all_bytes(proposal)?;
+                    let line = |why| StyledLine::of(Tone::Warning, &format!("{why}."));
+                    warnings.extend(why.map(line));
                     None
                 }
                 key => {
@@ -360,6 +364,7 @@ impl TerminalUser {
         TerminalPrompts {
             choices: self.options.choices.clone(),
             paint: self.paint,
+            warnings: Vec::new(),
         }
     }
 

@@ -410,6 +410,35 @@ fn r7_a_plan_edited_as_a_whole_is_shown_and_runs_as_it_is_shown() {
     );
 }
 
+/// Regression: it was above a summary that fills the screen.
+#[test]
+fn what_is_said_about_the_editor_is_below_the_summary() {
+    let lines: String = (0..60).map(|n| format!("line {n}\n")).collect();
+    let repo = project(&plan("Make", &[create("b.txt", &lines)]));
+    let plan = repo.beside("plan.md");
+    let args = ["execute", plan.to_str().unwrap()];
+    for (editor, warning) in [
+        (
+            "sed -i 's/^# Make/# Other/'",
+            "Title, header and rationale stay",
+        ),
+        ("false", "`false` ended with exit status: 1"),
+    ] {
+        let mut screen = Screen::open_with(&repo, (100, 24), (&args, &[("GIT_EDITOR", editor)]));
+        screen.wait_for_prompt("(q)uit ›");
+        screen.press("e");
+        loop {
+            let shown = screen.settled();
+            if shown.contains(warning) && shown.trim_end().ends_with("(q)uit ›") {
+                break;
+            }
+            screen.read();
+        }
+        screen.press("q");
+        screen.end();
+    }
+}
+
 #[test]
 fn a_plan_that_gets_another_action_is_refused_and_can_be_edited_again() {
     let repo = project(&plan("Make", &[create("b.txt", "theirs\n")]));
