@@ -314,7 +314,7 @@ fn resource_list(resources: &[Resource]) -> Option<Field> {
 // Parser, repair and respelling depend on the shape and never on an action's name.
 
 /// What follows the heading and field list of an action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyShape {
     /// Nothing.
     ListAlone,

@@ -232,7 +232,7 @@ pub enum LineKind {
 }
 
 /// A fence, reduced to what the grammar needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fence {
     /// Backtick or tilde.
     pub mark: u8,

@@ -219,16 +219,17 @@ pub(super) struct Frontier {
     costs: Vec<Cost>,
 }
 
-/// Mixes the fields of a state, of which most are one byte. Collisions are harmless: the beam bounds
-/// the table.
+/// Mixes the words of a state. Collisions are harmless: the beam bounds the table.
 #[derive(Default)]
 struct StateHasher(u64);
 
 impl Hasher for StateHasher {
     fn write(&mut self, bytes: &[u8]) {
-        let word = bytes
-            .iter()
-            .fold(0, |word, byte| word << 8 | u64::from(*byte));
+        let word = |word, byte: &u8| word << 8 | u64::from(*byte);
+        self.write_u64(bytes.iter().fold(0, word));
+    }
+
+    fn write_u64(&mut self, word: u64) {
         self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 

@@ -1,5 +1,7 @@
 //! State of a reading within the plan grammar.
 
+use std::hash::{Hash, Hasher};
+
 use super::cost::{self, Cost};
 use super::token::{FenceRule, FileContent};
 use crate::plan::action::BodyShape;
@@ -7,7 +9,7 @@ use crate::plan::line::{Fence, Info, Label, Section};
 
 /// A state of the pass. The possible next steps depend on nothing else. The default is the state before
 /// the first line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct GrammarState {
     pub position: GrammarPosition,
     pub block: Option<OpenBlock>,
@@ -25,7 +27,7 @@ pub(super) struct GrammarState {
     pub find_open: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum GrammarPosition {
     /// Before the title.
     #[default]
@@ -45,7 +47,7 @@ pub(super) enum GrammarPosition {
     End,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OpenBlock {
     pub fence: Fence,
     /// Whether the content is prose, which can contain fences.
@@ -65,7 +67,7 @@ pub(super) struct OpenBlock {
 }
 
 /// Where lines of a content can be fences.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Nesting {
     /// Anywhere, as in Markdown, or irrelevant.
     Anywhere,
@@ -179,6 +181,23 @@ impl GrammarState {
             block: Some(block),
             ..self
         }
+    }
+}
+
+impl Hash for GrammarState {
+    /// Hashes what tells most states apart, in few words: every step of the pass looks a state up.
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let block = self.block.map_or(0, |block| {
+            u64::from(block.fence.len) << 32
+                | u64::from(block.lookalikes) << 24
+                | u64::from(block.depth) << 16
+                | u64::from(block.sure) << 9
+                | u64::from(block.solid) << 8
+        });
+        let flags = [self.listed, self.prose, self.fresh, self.find_open];
+        let flags = flags.map(u64::from).into_iter();
+        hasher.write_u64(flags.fold(block, |word, flag| word << 1 | flag));
+        std::mem::discriminant(&self.position).hash(hasher);
     }
 }
 

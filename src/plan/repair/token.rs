@@ -92,7 +92,7 @@ pub(super) struct Gap {
 }
 
 /// Content type of a file, judging by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum FileContent {
     /// No name, or no extension.
     #[default]
