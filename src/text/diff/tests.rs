@@ -229,8 +229,8 @@ fn lines_with_a_long_common_beginning_are_marked_behind_it() {
         );
     }
     check(
-        "a b c d\n",
-        "a x y z\n",
-        "Removed 1 - a b c d\nAdded - 1 a x y z\n",
+        "a b\n",
+        "a c d e f g h i\n",
+        "Removed 1 - a b\nAdded - 1 a c d e f g h i\n",
     );
 }
