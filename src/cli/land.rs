@@ -173,13 +173,17 @@ fn report(app: &App, result: &LandResult) -> anyhow::Result<()> {
     }
 
     if !result.lacking.is_empty() {
-        for TakenBackFile { path, turn } in &result.lacking {
+        for TakenBackFile { path, turn, .. } in &result.lacking {
             app.print(format!("lacks turn {turn}: {}\n", sanitize_line(path)))?;
         }
         app.warn("these files no longer have what would be committed; nothing was changed");
-        app.note(
-            "hint: `teddy land --anyway` commits it anyway; `teddy status` says what restores it",
-        );
+        let way_back = match result.lacking.iter().all(|file| file.is_whole) {
+            true => "`teddy status` says what restores it",
+            false => "`teddy restore <turn> --exact <file>` takes the turn's version of a file",
+        };
+        app.note(&format!(
+            "hint: `teddy land --anyway` commits it anyway; {way_back}"
+        ));
         return Ok(());
     }
 

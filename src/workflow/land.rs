@@ -233,7 +233,7 @@ fn check_markers(
 
 fn confirm_lacking(lacking: &[TakenBackFile], user: &mut dyn User) -> anyhow::Result<bool> {
     let name = |file: &TakenBackFile| {
-        let TakenBackFile { path, turn } = file;
+        let TakenBackFile { path, turn, .. } = file;
         format!("{} no longer has turn {turn}", sanitize_line(path))
     };
     let mut names: Vec<String> = lacking.iter().take(MAX_NAMED).map(name).collect();

@@ -18,6 +18,9 @@ pub struct TakenBackFile {
     pub path: String,
     /// Newest missing turn.
     pub turn: u64,
+    /// Whether the file is as it was before a turn, without other changes. `status` names only those.
+    #[serde(skip)]
+    pub is_whole: bool,
 }
 
 /// Files that lack what a landing commits: after it, they would differ from HEAD by the reverse of
@@ -67,6 +70,7 @@ pub(super) fn find_lacking(
             taken_back.push(TakenBackFile {
                 path: lossy(&change.path),
                 turn,
+                is_whole: is_back,
             });
         }
     }

@@ -287,6 +287,8 @@ fn what_the_user_took_back_is_noticed_beside_other_changes_of_the_file() {
     repo.git(&["checkout", "-q", "a.txt"]);
     repo.write("a.txt", lines("").replace("18", "mine 18"));
     assert_eq!(lacking(&repo), json!([{"path": "a.txt", "turn": 1}]));
+    let hint = "`teddy restore <turn> --exact <file>` takes the turn's version";
+    repo.teddy(&["land", "-m", "Land"]).check(4, &[hint]);
 
     let repo = start();
     repo.workflow().run_plan(&edit_5);
