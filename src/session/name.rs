@@ -203,7 +203,7 @@ pub const SESSIONS: &str = "refs/teddy/sessions/";
 pub const REMOTES: &str = "refs/teddy/remotes/";
 pub const DRAFTS: &str = "refs/teddy/drafts/";
 
-/// `base`, cut to leave room for `suffix`.
+/// `base`, cut so that `suffix` fits.
 pub fn fitting(base: &str, suffix: &str) -> String {
     let room = MAX_NAME.saturating_sub(suffix.len());
     let end = floor_char_boundary(base, room);

@@ -63,7 +63,7 @@ fn near_mention(app: &App, project: &Project, name: &str) -> Option<String> {
     }
 }
 
-/// Returns what a text is at a prompt that takes no commands. Says so if it is no message.
+/// Returns what a text is at a prompt that takes no commands. Tells the user if it cannot be sent.
 fn check(text: &str, paint: Paint) -> anyhow::Result<TextUse> {
     match PromptLine::read(text) {
         PromptLine::Command(command, _) if command.act == PromptAct::Quit => Ok(TextUse::Leaves),
