@@ -40,8 +40,8 @@ const MAX_PLAN: usize = 16 << 20;
 /// square of their number.
 const MAX_LINES: usize = 10_000;
 
-/// After this time, the remaining pairs of plans are counted, not compared.
-const TIME_LIMIT: Duration = Duration::from_secs(3);
+/// After this time, the remaining pairs of plans are counted, not compared. A debug build is slower.
+const TIME_LIMIT: Duration = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 3 });
 
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Overlaps {

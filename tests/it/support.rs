@@ -55,6 +55,9 @@ use teddy::host::process;
 /// Time limit for a process.
 const HANGS: Duration = Duration::from_secs(if crate::WORLDS { 900 } else { 120 });
 
+/// How long a test waits for what must come. Long, because a busy machine takes its time.
+pub const PATIENCE: Duration = Duration::from_secs(100);
+
 /// Stands above the text of stderr in [`Output::shown`].
 pub const STDERR: &str = "--- stderr\n";
 

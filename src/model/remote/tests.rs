@@ -255,7 +255,7 @@ fn a_tool_call_and_a_refusal_are_no_whole_answers() {
 fn whoever_watches_hears_that_nothing_comes() {
     let fake = Fake::start(vec![vec![Act::Stall]]);
     let beats = RefCell::new(Vec::new());
-    let remote = model(&fake, |remote| remote.limits.first = SHORT);
+    let remote = model(&fake, |remote| remote.limits.first = 10 * SHORT);
     assert!(
         remote
             .answer(&ModelRequest::default(), &mut |text| beats

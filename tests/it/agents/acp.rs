@@ -6,9 +6,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::plans::{chat, create, execute, plan};
-use crate::support::TestRepo;
 use crate::support::landing::project;
 use crate::support::overlay::overlays;
+use crate::support::{PATIENCE, TestRepo};
 
 struct Editor {
     child: Child,
@@ -762,7 +762,7 @@ fn a_signal_ends_it_while_no_prompt_runs() {
     rustix::process::kill_process(child, rustix::process::Signal::TERM).unwrap();
     let begun = std::time::Instant::now();
     while editor.child.try_wait().unwrap().is_none() {
-        let is_slow = begun.elapsed() > std::time::Duration::from_secs(30);
+        let is_slow = begun.elapsed() > PATIENCE;
         if is_slow {
             editor.child.kill().unwrap();
         }

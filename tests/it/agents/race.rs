@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::plans::{create, edit, plan, replace};
 use crate::screen::Screen;
 use crate::scripted_agent::scripted_agent;
-use crate::support::TestRepo;
+use crate::support::{PATIENCE, TestRepo};
 
 /// Returns the configuration of a model that runs a script.
 fn model(name: &str, script: &str) -> String {
@@ -348,7 +348,7 @@ fn interrupted(repo: &TestRepo, args: &[&str], is_time: &dyn Fn() -> bool) -> se
         .stdout(std::process::Stdio::piped());
     let child = command.spawn().unwrap();
     let begin = Instant::now();
-    while !is_time() && begin.elapsed() < Duration::from_secs(60) {
+    while !is_time() && begin.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(50));
     }
     let id = child.id();

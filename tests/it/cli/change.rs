@@ -11,7 +11,7 @@ use crate::fake::{Fake, stream};
 use crate::plans::{chat, create, plan, read};
 use crate::support::in_process::{Reply, Workflow};
 use crate::support::scripted_user::{Scripted, ScriptedUser};
-use crate::support::{Output, TestRepo};
+use crate::support::{Output, PATIENCE, TestRepo};
 
 const ANSWERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/change");
 const ID: &str = "greet-by-name";
@@ -2202,5 +2202,5 @@ fn a_change_that_another_process_works_on_is_waited_for_as_long_as_the_user_says
     hint: try again once it has ended; `TEDDY_LOCK_TIMEOUT=<seconds>` waits longer
     exit code 75
     ");
-    assert!(started.elapsed() < Duration::from_secs(15));
+    assert!(started.elapsed() < PATIENCE);
 }

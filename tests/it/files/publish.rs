@@ -4,8 +4,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::time::Instant;
 
-use crate::screen::PATIENCE;
-use crate::support::TestRepo;
+use crate::support::{PATIENCE, TestRepo};
 use teddy::git::object::TreeId;
 use teddy::git::publish;
 use teddy::git::publish::{Conflict, Guard, OverlapRule, Published};

@@ -2,14 +2,12 @@
 //!
 //! CI also runs this module as root.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::ground::{Ground, plan, run};
-use crate::support::sample;
-
-pub const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::{PATIENCE, sample};
 
 /// Creates `$1`, then appends to a file of the worktree until it is killed.
 const LIFE: &str = ": > \"$1\"\nwhile :; do echo x >> late.txt; sleep 0.05; done\n";

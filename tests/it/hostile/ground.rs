@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::TestRepo;
+use crate::support::{PATIENCE, TestRepo};
 
 /// Far above the second that a command here takes.
-const PATIENCE: Duration = Duration::from_secs(60);
 const HEAD: &str = "# Hostile\n- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Developer\n\n## Rationale\n````text\nx\n````\n\n## Action Plan\n\n";
 
 /// A repository with a session, a directory with secrets next to it, and a home directory.

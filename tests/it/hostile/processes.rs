@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::escapes::{ESCAPES, PATIENCE, Token, escape, ground};
+use crate::support::PATIENCE;
+
+use super::escapes::{ESCAPES, Token, escape, ground};
 use super::ground::{Ground, plan, run};
 
 /// Waits until a condition is true.

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process};
 
 use crate::support::container::{containers, without};
 use crate::support::source::files;
-use crate::support::{Output, TestRepo, skip_reporter, skipped, watchdog};
+use crate::support::{Output, PATIENCE, TestRepo, skip_reporter, skipped, watchdog};
 
 /// Tests that read git configuration, attributes, the environment or the temporary directory, or that
 /// interrupt a program.
@@ -154,7 +154,12 @@ fn the_suite_passes_whatever_the_machine_is_like() {
     }
 
     command.arg(std::env::current_exe().unwrap()).args(PART);
-    let output = Output::of(command.current_dir(env!("CARGO_MANIFEST_DIR")));
+    command
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // As long as several tests.
+    let output = Output::wait_for(command.spawn().unwrap(), &command, 8 * PATIENCE);
     let mut failed = String::new();
     for line in output
         .stdout
@@ -372,14 +377,14 @@ fn a_run_that_is_stopped_leaves_no_process_and_no_mount() {
     let begun = Instant::now();
     // More than the test program itself.
     while remains(&temporary).len() < 4 {
-        assert!(begun.elapsed() < Duration::from_secs(60), "no test started");
+        assert!(begun.elapsed() < PATIENCE, "no test started");
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
     kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();
     child.wait().unwrap();
     let stopped = Instant::now();
     while !remains(&temporary).is_empty() {
-        let left = stopped.elapsed() < Duration::from_secs(60);
+        let left = stopped.elapsed() < PATIENCE;
         assert!(left, "{:#?}", remains(&temporary));
         std::thread::sleep(std::time::Duration::from_millis(2));
     }

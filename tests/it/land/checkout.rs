@@ -9,7 +9,7 @@ use crate::screen::Screen;
 use crate::support::landing::{
     changed, check_clean, everything, hook, project, status, three_turns,
 };
-use crate::support::{Output, TestRepo};
+use crate::support::{Output, PATIENCE, TestRepo};
 
 /// Edits a file that a turn changed, so that git cannot commit it from the user's checkout.
 fn edit_landed(repo: &TestRepo) {
@@ -507,7 +507,7 @@ fn teddy_in_a_hook_does_not_wait_for_the_landing() {
         .current_dir(repo.path())
         .env("OUT", repo.beside("out"));
     Output::of(&mut command).check(0, &[]);
-    assert!(start.elapsed().as_secs() < 20);
+    assert!(start.elapsed() < PATIENCE);
     let said = std::fs::read_to_string(repo.beside("out")).unwrap();
     assert!(
         said.contains("(land) is at work in this repository"),

@@ -4,11 +4,11 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::plans::{create, edit, execute, plan};
-use crate::support::TestRepo;
 use crate::support::web::{HOSTILE, Web, ask, project};
+use crate::support::{PATIENCE, TestRepo};
 
 #[test]
 fn pages_show_sessions_and_turns() {
@@ -473,7 +473,7 @@ fn the_file_for_the_browser_is_private() {
     let web = Web::start_with(&repo, &["--open"], &[("PATH", &path)]);
 
     let patience = Instant::now();
-    while !note.exists() && patience.elapsed() < Duration::from_secs(30) {
+    while !note.exists() && patience.elapsed() < PATIENCE {
         thread::yield_now();
     }
     let given = std::fs::read_to_string(&note).unwrap();

@@ -3,8 +3,8 @@
 use std::io::Read as _;
 use std::sync::mpsc::channel;
 
-use crate::screen::{PATIENCE, Screen, start};
-use crate::support::TestRepo;
+use crate::screen::{Screen, start};
+use crate::support::{PATIENCE, TestRepo};
 
 /// A memo, a CREATE and a command.
 const PLAN: &str = "# Greet\n- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Pathfinder\n\n## Rationale\n````text\nNobody greets.\n````\n\n## Memos\n````text\n[+] Greet everybody.\n````\n\n## Action Plan\n\n### `CREATE`\n- **File Path:** [hello.txt](/hello.txt)\n- **Description:** Say hello.\n````text\nhello\n````\n\n### `EXECUTE`\n- **Description:** Say more.\n- **Expected Outcome:** More is said.\n````shell\necho more > more.txt\n````\n";
@@ -183,8 +183,8 @@ fn keys_typed_at_an_editor_do_not_approve_what_it_changed() {
     screen.wait_for_prompt("(q)uit ›");
     screen.press("exa");
     screen.wait_for("(q)uit › e");
-    screen.settled();
-    screen.settled();
+    // It asks again after the editor.
+    screen.wait_for_prompt("(q)uit ›");
     screen.settled();
     assert!(!repo.path().join("hello.txt").exists());
     screen.press("q");

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::plans::{create, edit, execute, plan};
-use crate::screen::{PATIENCE, Screen};
-use crate::support::TestRepo;
+use crate::screen::Screen;
+use crate::support::{PATIENCE, TestRepo};
 
 /// A project whose session has a waiting plan.
 fn project() -> TestRepo {

@@ -6,10 +6,7 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-use crate::support::TestRepo;
-
-/// Time limit for text to appear on the screen.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+use crate::support::{PATIENCE, TestRepo};
 
 /// A frame is complete if no output follows for this time.
 const SILENCE: Duration = Duration::from_millis(200);

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::fake::{Act, Fake, stream};
 use crate::plans::{create, edit, execute, with_memos};
 use crate::random_kills::Dice;
-use crate::support::{Output, TestRepo, Users};
+use crate::support::{Output, PATIENCE, TestRepo, Users};
 use crate::turn::models;
 
 /// Runs that are stopped at a random moment.
@@ -202,7 +202,7 @@ fn a_second_signal_ends_at_once_and_brings_nothing() {
     let (mut child, _said) = started(&repo);
     send(&child, Signal::INT);
     let begun = Instant::now();
-    while child.try_wait().unwrap().is_none() && begun.elapsed() < Duration::from_secs(20) {
+    while child.try_wait().unwrap().is_none() && begun.elapsed() < PATIENCE {
         send(&child, Signal::INT);
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -227,7 +227,7 @@ fn a_signal_while_a_huge_file_is_read_brings_nothing() {
     std::thread::sleep(Duration::from_millis(500));
     let begun = Instant::now();
     send(&child, Signal::TERM);
-    while child.try_wait().unwrap().is_none() && begun.elapsed() < Duration::from_secs(20) {
+    while child.try_wait().unwrap().is_none() && begun.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(20));
     }
     let _ = child.kill();

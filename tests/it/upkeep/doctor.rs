@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::fake::{Fake, response};
 use crate::plans::{create, execute, plan};
 use crate::support::landing::project;
-use crate::support::{Output, TestRepo};
+use crate::support::{Output, PATIENCE, TestRepo};
 
 /// A session of one turn, without any finding.
 fn healthy() -> TestRepo {
@@ -423,7 +423,7 @@ fn the_models_server_is_asked_whether_it_is_there_and_nothing_else() {
         &findings_named(&asked("on"), "model"),
         ("warning", "no answer within 2 s"),
     );
-    assert!(start.elapsed() < Duration::from_secs(30));
+    assert!(start.elapsed() < PATIENCE);
 }
 
 #[test]
