@@ -15,7 +15,7 @@ use crate::session::turn::Turn;
 use crate::text::hint::error_with_hint;
 use crate::text::path::lossy;
 use crate::workflow::context::requests::asked_with;
-use crate::workflow::trial::{Trials, cannot_test};
+use crate::workflow::trial::{Trial, Trials, cannot_test};
 use crate::workflow::user::{Event, Notice, User};
 use crate::workspace::file_move::changes_of;
 
@@ -84,6 +84,25 @@ impl TestedState {
             number => format!("after turn {number}"),
         }
     }
+
+    /// Fails if the command could not run, or was ended by a signal.
+    fn verdict(&self, trial: &Trial) -> anyhow::Result<TestVerdict> {
+        let (code, position) = (trial.exit_code, self.position());
+        let output = trial.tail.last().map_or("no output", String::as_str);
+        anyhow::ensure!(
+            !cannot_test(code),
+            "the command cannot be run {position} (exit code {code}), so it says nothing about the files: {output}"
+        );
+        anyhow::ensure!(
+            code < STOP,
+            "the command ended with exit code {code} {position}, which stops the search: {output}"
+        );
+        Ok(match code {
+            0 => TestVerdict::Good,
+            SKIP => TestVerdict::Skip,
+            _ => TestVerdict::Bad,
+        })
+    }
 }
 
 /// Searches the session of the bad turn, else that of the good turn, else the current session.
@@ -104,7 +123,6 @@ pub fn bisect(
         let at = states.iter().rposition(|state| state.number <= number);
         Ok(at.unwrap_or(default))
     };
-
     let good = position(options.good, 0)?;
     let bad = position(options.bad, states.len() - 1)?;
     anyhow::ensure!(
@@ -125,24 +143,7 @@ pub fn bisect(
 
         let trial = trials.run(&state.turn, state.commit, options.command, user)?;
         let code = trial.exit_code;
-        anyhow::ensure!(
-            !cannot_test(code),
-            "the command cannot be run {} (exit code {code}), so it says nothing about the files: {}",
-            state.position(),
-            trial.tail.last().map_or("no output", String::as_str)
-        );
-        anyhow::ensure!(
-            code < STOP,
-            "the command ended with exit code {code} {}, which stops the search: {}",
-            state.position(),
-            trial.tail.last().map_or("no output", String::as_str)
-        );
-        let verdict = match code {
-            0 => TestVerdict::Good,
-            SKIP => TestVerdict::Skip,
-            _ => TestVerdict::Bad,
-        };
-
+        let verdict = state.verdict(&trial)?;
         user.report(Event::Notice(Notice::TurnTried {
             turn: (state.number > 0).then(|| (state.number, state.turn.title.clone())),
             exit_code: code,

@@ -19,10 +19,11 @@ use crate::host::interrupt;
 use crate::project::Project;
 use crate::query::history::{NotCompared, PlanOverlap};
 use crate::session::draft::Draft;
+use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::lossy_paths;
 use crate::text::sized;
-use crate::workflow::dry_run::{dry_run_at, reading_of};
+use crate::workflow::dry_run::{Rewrite, dry_run_at, reading_of};
 use crate::workflow::execute::planned::forced;
 use crate::workflow::validation::Beside;
 use crate::workspace::snapshot::snapshot;
@@ -98,74 +99,47 @@ pub fn overlap_in_use(project: &Project) -> Option<PlanOverlap> {
 
 /// Of all sessions with a waiting plan, among them the lanes of a race.
 pub fn overlaps(project: &Project) -> anyhow::Result<Overlaps> {
-    let (mut waiting, mut force) = (Vec::new(), Vec::new());
-    let (mut omitted, mut unreadable) = (0, Vec::new());
+    let mut overlaps = Overlaps::default();
+    let mut waiting = Vec::new();
     let store = project.store();
     for row in store.newest(store.sessions()?)? {
-        // Reads no turn of a session without a draft.
-        if refs::read(&project.repository, &row.session.draft_reference())?.is_none() {
-            continue;
-        }
-        let read = || {
-            let (tip, draft) = project.in_progress(&row.session)?;
-            let paths = match draft.is_planned() {
-                true => forced(&reading_of(&tip, &draft)?.plan),
-                false => Default::default(),
-            };
-            anyhow::Ok((tip, draft, paths))
-        };
-        match read() {
-            Ok((_, draft, _)) if !draft.is_planned() => continue,
-            Ok(_) if waiting.len() == MAX_PLANS => omitted += 1,
-            Ok((tip, draft, paths)) => {
-                force.extend(paths);
-                waiting.push((tip, draft));
-            }
+        match WaitingPlan::read(project, &row.session) {
+            Ok(None) => {}
+            Ok(Some(_)) if waiting.len() == MAX_PLANS => overlaps.omitted += 1,
+            Ok(Some(plan)) => waiting.push(plan),
             // A damaged session must not hide the others. `doctor` says what is wrong with it.
-            Err(_) => unreadable.push(row.session.to_string()),
+            Err(_) => overlaps.unreadable.push(row.session.to_string()),
         }
+    }
+    if waiting.is_empty() {
+        return Ok(overlaps);
     }
 
-    if waiting.is_empty() {
-        return Ok(Overlaps {
-            unreadable,
-            ..Overlaps::default()
-        });
-    }
+    let force: Vec<_> = waiting.iter().flat_map(|plan| plan.paths.clone()).collect();
     let now = snapshot(&project.checkout(), &force)?.tree;
     let (mut changes, began) = (Vec::new(), Instant::now());
-    for (tip, draft) in &waiting {
+    for plan in &waiting {
         anyhow::ensure!(!interrupt::requested(), "interrupted");
-        if began.elapsed() > TIME_LIMIT {
-            changes.push(PlanChange {
-                overlap: not_compared("the comparison took too long".to_owned()),
-                ..PlanChange::empty(now)
-            });
-            continue;
-        }
-        let change = PlanChange::of(project, tip, draft, now);
-        // A plan whose objects are missing must not hide the others.
-        changes.push(change.unwrap_or_else(|error| PlanChange {
-            overlap: not_compared(format!("{error:#}")),
-            ..PlanChange::empty(now)
-        }));
+        changes.push(match began.elapsed() > TIME_LIMIT {
+            true => PlanChange::unknown(now, "the comparison took too long".to_owned()),
+            // A plan whose objects are missing must not hide the others.
+            false => PlanChange::of(project, &plan.tip, &plan.draft, now)
+                .unwrap_or_else(|error| PlanChange::unknown(now, format!("{error:#}"))),
+        });
     }
 
-    let mut late_pairs = 0;
-    let name = |index: usize| waiting[index].0.session.to_string();
-    let mut pairs = Vec::new();
     for (index, change) in changes.iter().enumerate() {
         for (other_index, other) in changes.iter().enumerate().skip(index + 1) {
             anyhow::ensure!(!interrupt::requested(), "interrupted");
             if began.elapsed() > TIME_LIMIT {
-                late_pairs += 1;
+                overlaps.late_pairs += 1;
                 continue;
             }
             let paths = change.conflicts_with(other, &project.repository, now)?;
             if !paths.is_empty() {
-                pairs.push(PlanPair {
-                    session: name(index),
-                    other: name(other_index),
+                overlaps.pairs.push(PlanPair {
+                    session: waiting[index].tip.session.to_string(),
+                    other: waiting[other_index].tip.session.to_string(),
                     paths: lossy_paths(&paths),
                 });
             }
@@ -173,19 +147,69 @@ pub fn overlaps(project: &Project) -> anyhow::Result<Overlaps> {
     }
 
     let plans = waiting.iter().zip(changes);
-    let plans = plans.map(|((tip, draft), change)| ComparedPlan {
-        session: tip.session.to_string(),
-        turn: draft.meta.number,
+    let plans = plans.map(|(plan, change)| ComparedPlan {
+        session: plan.tip.session.to_string(),
+        turn: plan.draft.meta.number,
         commands: change.commands,
         overlap: change.overlap,
     });
-    Ok(Overlaps {
-        plans: plans.collect(),
-        pairs,
-        omitted,
-        unreadable,
-        late_pairs,
-    })
+    overlaps.plans = plans.collect();
+    Ok(overlaps)
+}
+
+struct WaitingPlan {
+    tip: Turn,
+    draft: Draft,
+    /// Of the files that it changes.
+    paths: Vec<Vec<u8>>,
+}
+
+impl WaitingPlan {
+    fn read(project: &Project, session: &SessionName) -> anyhow::Result<Option<WaitingPlan>> {
+        // Reads no turn of a session without a draft.
+        if refs::read(&project.repository, &session.draft_reference())?.is_none() {
+            return Ok(None);
+        }
+        let (tip, draft) = project.in_progress(session)?;
+        if !draft.is_planned() {
+            return Ok(None);
+        }
+        let paths = forced(&reading_of(&tip, &draft)?.plan);
+        Ok(Some(WaitingPlan { tip, draft, paths }))
+    }
+}
+
+/// What can still be compared of one plan.
+struct PlanLimits {
+    bytes: usize,
+    lines: usize,
+}
+
+impl PlanLimits {
+    /// Returns why a file cannot be compared.
+    fn take(&mut self, file: &Rewrite) -> Result<(), String> {
+        let versions = [file.before.as_deref(), file.after.as_deref()];
+        let [before, after] = versions.map(|bytes| bytes.map_or(0, <[u8]>::len));
+        let size = before.max(after);
+        let [before, after] = versions.map(count_lines);
+        let lines = before.max(after);
+        if size > MAX_FILE {
+            return Err(format!("larger than {}", sized(MAX_FILE as u64)));
+        }
+        if size > self.bytes {
+            return Err(format!(
+                "beyond {} of the plan's files",
+                sized(MAX_PLAN as u64)
+            ));
+        }
+        if lines > self.lines {
+            return Err(format!("beyond {MAX_LINES} lines of the plan's files"));
+        }
+
+        self.bytes -= size;
+        self.lines -= lines;
+        Ok(())
+    }
 }
 
 fn count_lines(bytes: Option<&[u8]>) -> usize {
@@ -212,13 +236,14 @@ pub(in crate::workflow) struct PlanChange {
 }
 
 impl PlanChange {
-    fn empty(tree: TreeId) -> PlanChange {
+    /// Of a plan that was not compared.
+    fn unknown(now: TreeId, reason: String) -> PlanChange {
         PlanChange {
-            base: tree,
-            after: tree,
-            on_now: tree,
+            base: now,
+            after: now,
+            on_now: now,
             commands: 0,
-            overlap: PlanOverlap::default(),
+            overlap: not_compared(reason),
         }
     }
 
@@ -240,27 +265,16 @@ impl PlanChange {
         let mut stored = tree_version(repository, base, paths)?;
         let batch = begin_memory_batch(repository);
         let (mut edits, mut skipped) = (BTreeMap::new(), Vec::new());
-        let (mut remaining, mut lines) = (MAX_PLAN, MAX_LINES);
+        let mut limits = PlanLimits {
+            bytes: MAX_PLAN,
+            lines: MAX_LINES,
+        };
         for (path, file) in &run.files {
-            let sizes = [&file.before, &file.after].map(|bytes| bytes.as_ref().map_or(0, Vec::len));
-            let size = sizes[0].max(sizes[1]);
-            let count = [&file.before, &file.after].map(|bytes| count_lines(bytes.as_deref()));
-            let count = count[0].max(count[1]);
-            let reason = match () {
-                () if size > MAX_FILE => format!("larger than {}", sized(MAX_FILE as u64)),
-                () if size > remaining => {
-                    format!("beyond {} of the plan's files", sized(MAX_PLAN as u64))
-                }
-                () if count > lines => format!("beyond {MAX_LINES} lines of the plan's files"),
-                () => String::new(),
-            };
-            if !reason.is_empty() {
+            if let Err(reason) = limits.take(file) {
                 let path = Some(path.clone());
                 skipped.push(NotCompared { path, reason });
                 continue;
             }
-
-            (remaining, lines) = (remaining - size, lines - count);
             let entry = match &file.after {
                 None => None,
                 Some(bytes) => Some(TreeEntry {
