@@ -1,7 +1,9 @@
 //! Worktrees on file systems with reflinks: they share blocks with the user's files, and never
 //! content that a checkout would not write.
 //!
-//! The tests mount a file system image. If that is not possible, they print why and pass.
+//! The tests mount a file system image. If that is not possible, they are skipped.
+//!
+//! CI also runs this module as root.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
