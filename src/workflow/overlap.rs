@@ -103,7 +103,7 @@ pub fn overlaps(project: &Project) -> anyhow::Result<Overlaps> {
     let mut waiting = Vec::new();
     let store = project.store();
     for row in store.newest(store.sessions()?)? {
-        match WaitingPlan::read(project, &row.session) {
+        match PlannedSession::read(project, &row.session) {
             Ok(None) => {}
             Ok(Some(_)) if waiting.len() == MAX_PLANS => overlaps.omitted += 1,
             Ok(Some(plan)) => waiting.push(plan),
@@ -157,15 +157,15 @@ pub fn overlaps(project: &Project) -> anyhow::Result<Overlaps> {
     Ok(overlaps)
 }
 
-struct WaitingPlan {
+struct PlannedSession {
     tip: Turn,
     draft: Draft,
     /// Of the files that it changes.
     paths: Vec<Vec<u8>>,
 }
 
-impl WaitingPlan {
-    fn read(project: &Project, session: &SessionName) -> anyhow::Result<Option<WaitingPlan>> {
+impl PlannedSession {
+    fn read(project: &Project, session: &SessionName) -> anyhow::Result<Option<PlannedSession>> {
         // Reads no turn of a session without a draft.
         if refs::read(&project.repository, &session.draft_reference())?.is_none() {
             return Ok(None);
@@ -175,7 +175,7 @@ impl WaitingPlan {
             return Ok(None);
         }
         let paths = forced(&reading_of(&tip, &draft)?.plan);
-        Ok(Some(WaitingPlan { tip, draft, paths }))
+        Ok(Some(PlannedSession { tip, draft, paths }))
     }
 }
 

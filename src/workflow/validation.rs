@@ -237,8 +237,21 @@ impl<'a> Snapshotted<'a> {
             {
                 Entry::Dir
             }
+            // A file system that ignores case finds a file of the snapshot by another spelling.
+            Ok(Some(_)) if !self.has_spelling(path) => Entry::Absent,
             _ => Entry::LeftOut,
         }
+    }
+
+    /// Returns whether the directories list a path exactly as it is spelled.
+    fn has_spelling(&self, path: &Path) -> bool {
+        path.ancestors().all(|path| {
+            let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+                return true;
+            };
+            let names = self.workspace.open_dir(dir).and_then(|dir| dir.names());
+            names.is_ok_and(|names| names.iter().any(|listed| listed == name))
+        })
     }
 }
 

@@ -5,6 +5,7 @@ mod container;
 mod dependencies;
 mod described;
 mod every_run;
+mod file_systems;
 mod filling;
 mod included;
 mod kernels;
@@ -17,7 +18,7 @@ mod partial_random;
 mod registered;
 mod same_view;
 mod sandbox;
-mod shared_blocks;
+
 pub mod shell;
 mod switching;
 mod walkthroughs;

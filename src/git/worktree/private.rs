@@ -72,7 +72,12 @@ impl SessionWorktree {
             true => self.root.remove_git_dir_of(&self.session, &self.top()?)?,
             false => self.root.remove_git_dir(&self.session)?,
         }
-        Ok(remove_at_path(&self.record.visible())?)
+        match remove_at_path(&self.record.visible()) {
+            // NFS and FUSE keep a name for each file that is still open, here of packs. The next
+            // store replaces them.
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
+            removed => Ok(removed?),
+        }
     }
 
     /// Returns the paths outside the worktree that git needs in the commands' git directory.

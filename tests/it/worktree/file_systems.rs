@@ -1,5 +1,5 @@
-//! Worktrees on file systems with reflinks: they share blocks with the user's files, and never
-//! content that a checkout would not write.
+//! Turns on other file systems. With reflinks, worktrees share blocks with the user's files, and
+//! never content that a checkout would not write. Others ignore case, or keep open files.
 //!
 //! The tests mount a file system image. If that is not possible, they are skipped.
 //!
@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::plans::{create, execute, plan};
 use crate::support::{TestRepo, skipped};
 use teddy::git::worktree;
 use teddy::git::worktree::{Extent, WorktreeTarget};
@@ -22,6 +23,10 @@ struct Disk {
 impl Disk {
     /// Runs `mkfs.<kind>` and mounts the result. `None` if that is not possible.
     fn new(kind: &str) -> Option<Disk> {
+        Disk::with(kind, &[], &["-o", "loop"])
+    }
+
+    fn with(kind: &str, format: &[&str], options: &[&str]) -> Option<Disk> {
         let disk = Disk {
             folder: tempfile::tempdir().unwrap(),
         };
@@ -32,8 +37,13 @@ impl Disk {
             .set_len(320 << 20)
             .unwrap();
         let (image, point) = (image.to_str().unwrap(), disk.mount_point());
-        let made = run(&format!("mkfs.{kind}"), &["-q", image])
-            && run("mount", &["-o", "loop", image, point.to_str().unwrap()]);
+        let made = run(
+            &format!("mkfs.{kind}"),
+            &[&["-q"], format, &[image]].concat(),
+        ) && run(
+            "mount",
+            &[options, &[image, point.to_str().unwrap()]].concat(),
+        );
         if !made {
             skipped(&format!("no {kind} can be made and mounted here"));
         }
@@ -175,4 +185,49 @@ fn promise_d8_a_worktree_on_xfs_costs_no_second_copy() {
 fn promise_d8_a_shared_file_is_what_a_checkout_writes() {
     check_what_a_checkout_writes("btrfs");
     check_what_a_checkout_writes("xfs");
+}
+
+/// Bug: with NFS and FUSE, a file that is still open keeps its directory from being removed, and
+/// the turn failed. A spelling in another case was said to be a secret or too large.
+#[test]
+fn a_file_system_that_keeps_open_files_and_ignores_case_has_turns() {
+    let options = ["-t", "lowntfs-3g", "-o", "loop,ignore_case"];
+    let Some(disk) = Disk::with("ntfs", &["-F", "-Q"], &options) else {
+        return;
+    };
+    let repo = TestRepo::below(&disk.mount_point(), &["--quiet"]);
+    repo.write("readme.txt", "a\n");
+    repo.commit("one");
+
+    let twin = plan("Twin", &[create("README.txt", "b\n")]);
+    let out = repo.reads(repo.teddy_command(&["execute", "-", "-y"]), &twin);
+    insta::assert_snapshot!(out.shown(&repo), @"
+    turn 1 rejected [id]
+    --- stderr
+    Started session twin.
+    The plan was not accepted: 1 mistake
+    plan.md:13: CREATE README.txt: `README.txt` is the same name as `readme.txt` for some file systems
+        hint: choose another name
+    `teddy show 1 report.md` says what is wrong.
+    exit code 3
+    ");
+    let work = plan(
+        "Work",
+        &[
+            create("d/b.txt", "b\n"),
+            execute("echo c > c.txt; rm readme.txt"),
+        ],
+    );
+    repo.reads(repo.teddy_command(&["execute", "-", "-y"]), &work)
+        .check(0, &[]);
+    assert_eq!(
+        repo.git(&["status", "--short"]),
+        " D readme.txt\n?? c.txt\n?? d/"
+    );
+    repo.done(&["undo"]);
+    assert_eq!(repo.git(&["status", "--short"]), "");
+    repo.done(&["redo"]);
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(repo.git(&["status", "--short"]), "");
+    repo.done(&["doctor"]);
 }
