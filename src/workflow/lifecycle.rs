@@ -116,7 +116,12 @@ pub fn rename_session(
     let is_own_draft = draft.is_some_and(|id| project.journal().own_drafts(old).contains(&id));
 
     // Every step before the last one leaves the old session whole.
-    let log = rename_log(old, new);
+    let messages = refs::log_messages(repository, old.reference().as_str())?;
+    let earlier = messages
+        .iter()
+        .find_map(|message| earlier_names(message, old));
+    let earlier = earlier.map_or(String::new(), |names| format!("{names}{THEN}"));
+    let log = format!("{RENAME}{earlier}{old}{THEN}{new}");
     let (new_ref, new_draft) = (new.reference(), new.draft_reference());
     let absent = |name, to| refs::RefMove {
         name,
@@ -144,8 +149,14 @@ pub fn rename_session(
     Ok(RenamedSession { was_signed })
 }
 
-fn rename_log(old: &SessionName, new: &SessionName) -> String {
-    format!("teddy: rename {old} to {new}")
+/// Begins a rename in the log of a ref. All names that the session had follow.
+const RENAME: &str = "teddy: rename ";
+const THEN: &str = " to ";
+
+/// Returns the names in the log of a rename to `name`.
+fn earlier_names<'a>(message: &'a str, name: &SessionName) -> Option<&'a str> {
+    let names = message.strip_prefix(RENAME)?.strip_suffix(name.as_str())?;
+    names.strip_suffix(THEN)
 }
 
 /// Goes on with the name that another process gave the session of `tip` meanwhile. Fails if the
@@ -176,8 +187,9 @@ fn renamed_to(project: &Project, tip: &Turn) -> anyhow::Result<Option<SessionNam
     for (name, newest) in project.store().sessions()? {
         // Another session can have had the name earlier.
         if history::is_ancestor(repository, tip.commit, newest).unwrap_or(false)
-            && refs::log_messages(repository, &name.reference())?
-                .contains(&rename_log(&tip.session, &name))
+            && (refs::log_messages(repository, &name.reference())?.iter())
+                .filter_map(|message| earlier_names(message, &name))
+                .any(|names| names.split(THEN).any(|old| old == tip.session.as_str()))
         {
             found.push(name);
         }

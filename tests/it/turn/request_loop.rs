@@ -475,6 +475,39 @@ fn a_session_that_is_renamed_meanwhile_goes_on_under_its_new_name() {
     "#);
 }
 
+/// Bug: only the last name was in the log.
+#[test]
+fn a_session_that_is_renamed_twice_meanwhile_goes_on() {
+    let repo = project();
+    repo.reply(&make("b"));
+    let renames = [["demo", "better"], ["better", "best"]].map(|[old, new]| {
+        let mut command = repo.teddy_command(&["branch", "-m", old, new]);
+        command.current_dir(repo.path());
+        command
+    });
+    let user = ScriptedUser::deciding([Scripted::Approve])
+        .acting_when_asked(move || {
+            for mut rename in renames {
+                assert!(rename.output().unwrap().status.success());
+            }
+        })
+        .answering(Some("make b"))
+        .answering(None);
+    let workflow = repo.workflow().session("demo").with(user);
+    insta::assert_snapshot!(workflow.resume_with(ResumeOptions::default()), @r#"
+    asked message of turn 1 of `demo`: Some("make b")
+    Session demo is now best.
+    Asking replay:[dir]/answers with about [n] tokens
+    review "Make b": Approve
+    ▶ 1. CREATE b.txt
+      ✓ created, 1 line
+    turn 1 executed
+      added b.txt
+    asked message of turn 2 of `best`: None
+    ended: Left
+    "#);
+}
+
 #[test]
 fn a_session_that_is_gone_meanwhile_ends_the_loop_with_a_reason() {
     let repo = project();
