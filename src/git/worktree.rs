@@ -126,6 +126,8 @@ pub struct SessionWorktree {
 
 struct LowerDir {
     files: PathBuf,
+    /// Of a snapshot of them.
+    tree: TreeId,
     /// Where commands find the object store, if the overlay is mounted over the checkout itself and
     /// covers the user's git directory. An empty directory outside of it.
     store_at: Option<PathBuf>,

@@ -88,6 +88,7 @@ pub fn session_layer(
         files,
         lower: Some(LowerDir {
             files: user.workdir().to_owned(),
+            tree: lower.tree,
             store_at: Some(path.clone()),
             index_bytes: index::encode(&index)?,
             index: Arc::new(index),

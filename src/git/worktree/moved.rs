@@ -2,7 +2,7 @@
 //! there, and nested repositories in which they worked.
 //!
 //! A moved file keeps its size, mtime and content. Only files with the size and mtime of a missing
-//! file are opened and compared.
+//! file are opened and compared, or with its size if its mtime is unknown.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -13,8 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gix::bstr::ByteSlice as _;
-use gix::index::State;
 use gix::index::entry::Mode as IndexMode;
+use gix::index::entry::stat::Time;
+use gix::index::{Entry, State};
 
 use super::{SessionWorktree, index};
 use crate::git::diff::{self, TreeChange};
@@ -33,7 +34,7 @@ const MAX_NAMES: usize = 1_000_000;
 const MAX_LINK: u64 = 64 << 10;
 
 /// Missing files by size and mtime.
-type MissingFiles<'a> = BTreeMap<(u32, u32, u32), Vec<(&'a [u8], &'a TreeEntry)>>;
+type MissingFiles<'a> = BTreeMap<(u32, Option<Time>), Vec<(&'a [u8], &'a TreeEntry)>>;
 
 /// Files of a worktree before commands run: its index.
 pub struct Before(Arc<State>);
@@ -86,9 +87,8 @@ impl Before {
         for change in deleted {
             let indexed = self.0.entry_by_path(change.path.as_bstr());
             if let (Some(indexed), Some(entry)) = (indexed, &change.old) {
-                let (time, size) = (indexed.stat.mtime, indexed.stat.size);
-                let same = missing.entry((size, time.secs, time.nsecs)).or_default();
-                same.push((&change.path, entry));
+                let key = key_of(&worktree.repository, indexed, entry);
+                missing.entry(key).or_default().push((&change.path, entry));
             }
         }
 
@@ -98,23 +98,27 @@ impl Before {
         }
 
         for candidate in worktree.names_in(vec![(Vec::new(), false)], false)? {
-            let Some(same) = missing.get_mut(&key(&candidate.metadata)) else {
+            let (size, time) = key(&candidate.metadata);
+            let keys = [(size, Some(time)), (size, None)];
+            if !keys.iter().any(|key| missing.contains_key(key)) {
                 continue;
-            };
+            }
             // Files in a nested repository are not in the tree.
             if !candidate.opaque && worktree.repository.entry(tree, &candidate.path)?.is_some() {
                 continue;
             }
 
-            for at in 0..same.len() {
-                let (from, entry) = same[at];
-                if worktree.has_same_content(old, from, entry, &candidate)? {
+            for key in keys {
+                let Some(same) = missing.get_mut(&key) else {
+                    continue;
+                };
+                if let Some(at) = worktree.position(same, old, &candidate)? {
+                    let (from, _) = same.remove(at);
                     moved.push(Moved {
                         from: from.to_vec(),
                         to: candidate.path,
                         opaque: candidate.opaque,
                     });
-                    same.remove(at);
                     break;
                 }
             }
@@ -169,6 +173,21 @@ impl SessionWorktree {
         let metadata = looked_at.flat_map(std::fs::symlink_metadata);
 
         metadata.map(|metadata| FsTime::of(&metadata)).collect()
+    }
+
+    /// Returns the position of the missing file that has the content of the candidate.
+    fn position(
+        &self,
+        missing: &[(&[u8], &TreeEntry)],
+        old: TreeId,
+        candidate: &WorktreeName,
+    ) -> anyhow::Result<Option<usize>> {
+        for (at, (from, entry)) in missing.iter().enumerate() {
+            if self.has_same_content(old, from, entry, candidate)? {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns whether a file equals the tree's entry of another path.
@@ -260,12 +279,24 @@ impl SessionWorktree {
     clippy::cast_sign_loss,
     reason = "the index keeps the low bits"
 )]
-fn key(metadata: &Metadata) -> (u32, u32, u32) {
-    (
-        metadata.len() as u32,
-        metadata.mtime() as u32,
-        metadata.mtime_nsec() as u32,
-    )
+fn key(metadata: &Metadata) -> (u32, Time) {
+    let time = Time {
+        secs: metadata.mtime() as u32,
+        nsecs: metadata.mtime_nsec() as u32,
+    };
+    (metadata.len() as u32, time)
+}
+
+/// The time is unknown if the user's files have another version, or if the file was written at the
+/// time of the snapshot.
+fn key_of(repository: &Repository, indexed: &Entry, entry: &TreeEntry) -> (u32, Option<Time>) {
+    if indexed.stat.mtime.secs != 0 {
+        return (indexed.stat.size, Some(indexed.stat.mtime));
+    }
+    // If a filter changes the size, the file is not found.
+    let header = repository.gix.find_header(entry.id);
+    let size = header.map(|header| header.size()).unwrap_or_default();
+    (u32::try_from(size).unwrap_or(u32::MAX), None)
 }
 
 // Keeps bytes that commands wrote and that git does not store, such as the output of a notebook

@@ -470,6 +470,25 @@ fn a_plan_that_does_something_else_each_time_is_found_out() {
     ");
 }
 
+/// Bug: over the user's files, which lacked them by then, the files were said to be still there.
+#[test]
+fn what_a_command_deleted_or_moved_is_gone_in_a_replay() {
+    let repo = TestRepo::new()
+        .file(".gitignore", "dist/\n")
+        .file("a.txt", "a\n")
+        .file("d/b.txt", "b\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    let script = "rm -r d; mkdir dist; mv a.txt dist";
+    repo.run_plan(&plan("Clear", &[execute(script)]));
+    repo.remove("dist/a.txt");
+    for backend in ["auto", "checkout"] {
+        repo.configure(&format!("worktree: {{backend: {backend}}}\n"));
+        let rerun = repo.json(&["verify", "--rerun", "1", "-y"], 0);
+        assert_eq!(rerun["same"], serde_json::json!(true), "{backend}: {rerun}");
+    }
+}
+
 #[test]
 fn a_replay_compares_exit_codes() {
     let repo = project();

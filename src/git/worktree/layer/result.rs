@@ -52,7 +52,7 @@ struct LayerNames {
 pub struct LayerScan<'a> {
     pub worktree: &'a SessionWorktree,
     pub user: &'a Repository,
-    /// Tree of the lower directory.
+    /// Tree from which the commands started.
     pub base: TreeId,
 }
 
@@ -318,6 +318,21 @@ impl LayerScan<'_> {
             let entry = recorded.get(path.as_slice());
             if entry.is_some_and(|it| !matches!(it.mode, EntryMode::Tree | EntryMode::Commit)) {
                 edits.insert(path.clone(), None);
+            }
+        }
+
+        // No whiteout tells that a file is gone that only the earlier state of the files has.
+        let repository = &self.worktree.repository;
+        let lower = self.worktree.lower.as_ref().map(|lower| lower.tree);
+        let leaves: BTreeSet<_> = names.leaves.iter().collect();
+        for change in diff::changes(repository, lower.unwrap_or(self.base), self.base)? {
+            let is_file = (change.new.as_ref()).is_some_and(|new| new.mode != EntryMode::Commit);
+            if change.old.is_none()
+                && is_file
+                && !left_out.has(&change.path)
+                && !leaves.contains(&change.path)
+            {
+                edits.insert(change.path, None);
             }
         }
         Ok(edits)
