@@ -71,29 +71,14 @@ pub fn protect_commits(
     }
 
     let mut keeps = reuse_keeps(repository, &mut objects);
-    let mut entries = Vec::with_capacity(objects.len());
     // All staged objects, also those that are not reachable from `commits`: another tree refers to
     // them, and they are not on disk yet.
     let base = newest_large_tree(repository, &new);
-    for object in staged {
-        entries.push((
-            object.0,
-            encode_for_pack(repository, &object, base.as_deref())?,
-        ));
-    }
+    let mut content = PackContent::of_staged(repository, staged, base.as_deref())?;
     objects.retain(|id| !new.contains(id));
     let mut is_whole = missing_trees.is_empty();
-    let mut large = Vec::new();
     for id in objects {
-        if let Some(stored) = large::find_large(repository, id) {
-            large.push(stored);
-            continue;
-        }
-
-        match absent::find(|| repository.gix.find_object(id)) {
-            Ok(object) => entries.push((id, deflated(object.kind, &object.data)?)),
-            Err(_) => is_whole = false,
-        }
+        is_whole &= content.add_stored(repository, id)?;
     }
 
     if !is_whole {
@@ -101,7 +86,7 @@ pub fn protect_commits(
         if repository.is_partial()
             && let Some(keep) = write_staged(repository)?
         {
-            entries.retain(|(id, _)| !new.contains(id));
+            content.entries.retain(|(id, _)| !new.contains(id));
             keeps.push(keep);
         }
         if !lacks_only_promised(repository, commits)? {
@@ -115,30 +100,87 @@ pub fn protect_commits(
         return Ok(None);
     }
 
-    let size = entries
-        .iter()
-        .map(|(_, entry)| entry.len() as u64)
-        .sum::<u64>()
-        + large.iter().map(|stored| stored.size).sum::<u64>()
-        + keeps.iter().map(|keep| pack_size(keep)).sum::<u64>();
-    let is_alone = entries.is_empty() && large.is_empty();
+    let size = content.size() + keeps.iter().map(|keep| pack_size(keep)).sum::<u64>();
+    let is_alone = content.is_empty();
     let mut replaced = match policy {
         MergePolicy::Separate => Vec::new(),
-        MergePolicy::Merge => merge_packs(repository, &mut entries, &large, size),
+        MergePolicy::Merge => merge_packs(repository, &mut content, size),
     };
 
     if is_alone && replaced.len() == 1 {
         // It would be replaced by an identical pack.
-        (entries, replaced) = (Vec::new(), Vec::new());
+        (content, replaced) = (PackContent::default(), Vec::new());
     }
 
-    if !entries.is_empty() || !large.is_empty() {
+    if !content.is_empty() {
+        let Some(keep) = content.write(repository)? else {
+            return Ok(None);
+        };
+        keeps.push(keep);
+    }
+
+    Ok(Some(ProtectedObjects { keeps, replaced }))
+}
+
+#[derive(Default)]
+struct PackContent {
+    entries: Vec<PackedBytes>,
+    /// Blobs that are copied in parts, because they do not fit into memory.
+    large: Vec<Stored>,
+}
+
+impl PackContent {
+    fn of_staged(
+        repository: &Repository,
+        staged: Vec<NewObject>,
+        base: Option<&StoredTree>,
+    ) -> anyhow::Result<Self> {
+        let mut content = Self::default();
+        for object in staged {
+            let entry = encode_for_pack(repository, &object, base)?;
+            content.entries.push((object.0, entry));
+        }
+        Ok(content)
+    }
+
+    /// Adds an object that is on disk. Returns whether it is there.
+    fn add_stored(&mut self, repository: &Repository, id: ObjectId) -> anyhow::Result<bool> {
+        if let Some(stored) = large::find_large(repository, id) {
+            self.large.push(stored);
+            return Ok(true);
+        }
+        let Ok(object) = absent::find(|| repository.gix.find_object(id)) else {
+            return Ok(false);
+        };
+        let entry = deflated(object.kind, &object.data)?;
+        self.entries.push((id, entry));
+        Ok(true)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.large.is_empty()
+    }
+
+    fn size(&self) -> u64 {
+        let entries = self.entries.iter().map(|(_, entry)| entry.len() as u64);
+        let large = self.large.iter().map(|stored| stored.size);
+        entries.chain(large).sum()
+    }
+
+    fn ids(&self) -> HashSet<ObjectId> {
+        let entries = self.entries.iter().map(|(id, _)| *id);
+        let large = self.large.iter().map(|stored| stored.id);
+        entries.chain(large).collect()
+    }
+
+    /// Writes the pack and returns its `.keep` file. The staged objects are in it, so they are
+    /// discarded. `None` if an object is damaged, which counts as missing.
+    fn write(self, repository: &Repository) -> anyhow::Result<Option<PathBuf>> {
         let mut pack = Pack::new(&keep::pack_dir(repository))?;
-        entries
-            .iter()
-            .try_for_each(|(id, entry)| pack.push(*id, entry))?;
-        for stored in large {
-            // Damaged objects count as missing.
+        for (id, entry) in &self.entries {
+            pack.push(*id, entry)?;
+        }
+        for stored in self.large {
             if !pack.push_blob(stored.id, stored.size, &mut stored.reader())? {
                 return Ok(None);
             }
@@ -146,10 +188,8 @@ pub fn protect_commits(
 
         let keep = pack.finish(repository)?;
         writer::discard_staged(repository);
-        keeps.push(keep);
+        Ok(Some(keep))
     }
-
-    Ok(Some(ProtectedObjects { keeps, replaced }))
 }
 
 /// Protects a new tag, given as the content of the object.
@@ -284,32 +324,19 @@ const STALE_GC: Duration = Duration::from_secs(12 * 60 * 60);
 /// Small packs are absorbed smallest first, while each is at most twice the size so far. A large
 /// one is absorbed if one of its large trees becomes a delta of a new one. Only trees that this
 /// process has read become deltas.
-fn merge_packs(
-    repository: &Repository,
-    entries: &mut Vec<PackedBytes>,
-    large: &[Stored],
-    mut size: u64,
-) -> Vec<PathBuf> {
+fn merge_packs(repository: &Repository, content: &mut PackContent, mut size: u64) -> Vec<PathBuf> {
     if is_git_packing(repository) {
         return Vec::new();
     }
 
-    // A pack with a `.keep` file is in use.
-    let packs = own_packs(repository).into_iter();
-    let packs = packs.filter(|pack| !pack.with_extension("keep").exists());
-    let private = private_packs(repository);
-    // Blobs of private packs would become readable for others.
-    let packs = packs.filter(|pack| !private.contains(pack));
+    let packs = mergeable_packs(repository).into_iter();
     let packs = packs.map(|pack| (pack_size(&pack), pack));
-    let (mut small, large_ones): (Vec<_>, Vec<_>) = packs.partition(|(size, _)| *size < LARGE_PACK);
+    let (mut small, large): (Vec<_>, Vec<_>) = packs.partition(|(size, _)| *size < LARGE_PACK);
     small.sort();
 
-    let mut inside: HashSet<ObjectId> = entries.iter().map(|(id, _)| *id).collect();
-    inside.extend(large.iter().map(|stored| stored.id));
-    let trees = repository.memory.trees.all();
-    let (new, old): (Vec<_>, Vec<_>) = trees
-        .into_iter()
-        .partition(|tree| entries.iter().any(|(id, _)| *id == tree.id()));
+    let mut inside = content.ids();
+    let trees = repository.memory.trees.all().into_iter();
+    let (new, old): (Vec<_>, Vec<_>) = trees.partition(|tree| inside.contains(&tree.id()));
 
     let (mut absorbed, hash) = (Vec::new(), repository.gix.object_hash());
     for (length, pack) in small {
@@ -323,7 +350,9 @@ fn merge_packs(
         let Some(objects) = objects else {
             continue;
         };
-        entries.extend(objects.into_iter().filter(|(id, _)| inside.insert(*id)));
+        let objects = objects.into_iter();
+        let further = objects.filter(|(id, _)| inside.insert(*id));
+        content.entries.extend(further);
         size += length;
         absorbed.push(pack);
     }
@@ -331,14 +360,25 @@ fn merge_packs(
     if new.is_empty() || old.is_empty() {
         return absorbed;
     }
-    for (_, pack) in large_ones.into_iter().rev().take(MAX_LARGE_PACKS) {
+    for (_, pack) in large.into_iter().rev().take(MAX_LARGE_PACKS) {
         let opened = OldPack::open(&pack, hash);
         if let Some(objects) = opened.and_then(|pack| entries_with_deltas(&pack, &old, &new)) {
-            entries.extend(objects.into_iter().filter(|(id, _)| inside.insert(*id)));
+            let objects = objects.into_iter();
+            let further = objects.filter(|(id, _)| inside.insert(*id));
+            content.entries.extend(further);
             absorbed.push(pack);
         }
     }
     absorbed
+}
+
+fn mergeable_packs(repository: &Repository) -> Vec<PathBuf> {
+    let private = private_packs(repository);
+    let mut packs = own_packs(repository);
+    // A pack with a `.keep` file is in use. Blobs of private packs would become readable for
+    // others.
+    packs.retain(|pack| !pack.with_extension("keep").exists() && !private.contains(pack));
+    packs
 }
 
 /// Returns the objects of a pack, with its large trees as deltas of new ones. `None` if it has no
@@ -470,23 +510,42 @@ pub fn find_new_objects(
     complete: &[TreeId],
     new: &HashSet<ObjectId>,
 ) -> anyhow::Result<NewObjects> {
-    let mut new_objects = NewObjects::default();
-    let mut pairs = vec![(
-        tree.0,
-        complete.iter().map(|tree| tree.0).collect::<Vec<_>>(),
-    )];
-    while let Some((tree, complete)) = pairs.pop() {
+    let mut search = NewObjectSearch {
+        repository,
+        new,
+        found: NewObjects::default(),
+        pending: vec![(tree.0, complete.iter().map(|tree| tree.0).collect())],
+    };
+    while let Some((tree, complete)) = search.pending.pop() {
         if complete.contains(&tree) {
             continue;
         }
 
-        let Some(entries) = repository.stored_tree_if_present(tree)? else {
-            new_objects.missing.push(tree);
-            continue;
-        };
+        match repository.stored_tree_if_present(tree)? {
+            Some(entries) => {
+                search.found.present.push(tree);
+                search.compare(&entries, complete)?;
+            }
+            None => search.found.missing.push(tree),
+        }
+    }
 
-        new_objects.present.push(tree);
+    Ok(search.found)
+}
+
+struct NewObjectSearch<'a> {
+    repository: &'a Repository,
+    new: &'a HashSet<ObjectId>,
+    found: NewObjects,
+    /// Directories, each with those that the complete trees have at its path.
+    pending: Vec<(ObjectId, Vec<ObjectId>)>,
+}
+
+impl NewObjectSearch<'_> {
+    /// Adds the new entries of one directory.
+    fn compare(&mut self, tree: &StoredTree, complete: Vec<ObjectId>) -> anyhow::Result<()> {
         // Read on first use. One that cannot be read, as in a partial clone, counts as empty.
+        let repository = self.repository;
         let read = |id| move || repository.stored_tree_if_present(id).ok().flatten();
         let others: Vec<_> = complete
             .into_iter()
@@ -495,7 +554,7 @@ pub fn find_new_objects(
         let first = others.first().and_then(|other| other.as_ref());
         let mut next = first.map(|first| first.entries());
 
-        let mut entries = entries.entries();
+        let mut entries = tree.entries();
         while let Some(raw) = entries.peek()? {
             entries.pass(Some(raw));
             // Nearly all entries of a large directory equal those of the first other tree.
@@ -504,7 +563,7 @@ pub fn find_new_objects(
             }
             let entry = entries.decoded(raw)?;
             let (oid, is_tree) = (entry.oid.to_owned(), entry.mode.is_tree());
-            let is_new_file = !is_tree && new.contains(&oid);
+            let is_new_file = !is_tree && self.new.contains(&oid);
             let searched = if is_new_file { 1 } else { others.len() };
             let mut before = Vec::new();
             for (number, other) in others.iter().take(searched).enumerate() {
@@ -524,14 +583,13 @@ pub fn find_new_objects(
             }
 
             if is_tree {
-                pairs.push((oid, before));
+                self.pending.push((oid, before));
             } else {
-                new_objects.present.push(oid);
+                self.found.present.push(oid);
             }
         }
+        Ok(())
     }
-
-    Ok(new_objects)
 }
 
 #[cfg(test)]
