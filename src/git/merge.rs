@@ -132,12 +132,8 @@ fn merge_into(
         let mut clean = edits.clone();
         clean.retain(|path, _| !overlap.contains(path));
         let their_side = overlap.iter().map(|path| {
-            let before = || ours_did.get(path)?.old.clone();
-            let their = theirs_did.get(path);
-            (
-                path.clone(),
-                their.map_or_else(before, |their| their.new.clone()),
-            )
+            let entry = their_entry(path, &ours_did, &theirs_did);
+            (path.clone(), entry)
         });
         let theirs = clean.clone().into_iter().chain(their_side);
         // Ours stays if the other side has a directory: writing the file would delete its contents.
@@ -153,6 +149,13 @@ fn merge_into(
 
     sink.finish(repository)?;
     Ok(merged)
+}
+
+fn their_entry(path: &[u8], ours_did: &SideChanges, theirs_did: &SideChanges) -> Option<TreeEntry> {
+    match theirs_did.get(path) {
+        Some(their) => their.new.clone(),
+        None => ours_did.get(path)?.old.clone(),
+    }
 }
 
 fn merge_common(
@@ -270,6 +273,12 @@ fn merge_files(
     })
 }
 
+const VERSIONS: [ResourceKind; 3] = [
+    ResourceKind::CommonAncestorOrBase,
+    ResourceKind::CurrentOrOurs,
+    ResourceKind::OtherOrTheirs,
+];
+
 /// Merges one file by line and writes the result. Returns whether there is no conflict.
 fn merge_lines(
     repository: &Repository,
@@ -278,24 +287,14 @@ fn merge_lines(
     path: &[u8],
     versions: [Option<&TreeEntry>; 3],
 ) -> anyhow::Result<(gix::ObjectId, bool)> {
-    let kinds = [
-        ResourceKind::CommonAncestorOrBase,
-        ResourceKind::CurrentOrOurs,
-        ResourceKind::OtherOrTheirs,
-    ];
     let null = repository.gix.object_hash().null();
     let during = || format!("merging `{}`", String::from_utf8_lossy(path));
 
-    for (version, kind) in versions.into_iter().zip(kinds) {
+    for (version, kind) in versions.into_iter().zip(VERSIONS) {
         let id = version.map_or(null, |entry| entry.id);
+        let (path, objects) = (BStr::new(path), &repository.gix.objects);
         platform
-            .set_resource(
-                id,
-                EntryKind::Blob,
-                BStr::new(path),
-                kind,
-                &repository.gix.objects,
-            )
+            .set_resource(id, EntryKind::Blob, path, kind, objects)
             .during(during())?;
     }
 

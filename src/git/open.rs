@@ -178,13 +178,8 @@ impl Repository {
         purpose: Purpose,
     ) -> Result<Repository, OpenError> {
         let git_dir = gix.git_dir().to_owned();
-        let elsewhere = |workdir: &Path| OpenError::Elsewhere {
-            git_dir: git_dir.clone(),
-            workdir: workdir.to_owned(),
-            file: file_that_sets(&gix, "worktree").unwrap_or_else(|| git_dir.join("config")),
-        };
         if let Some(workdir) = gix.workdir().filter(|workdir| !workdir.exists()) {
-            return Err(elsewhere(workdir));
+            return Err(elsewhere(&gix, workdir));
         }
 
         if gix.git_dir_trust() != gix::sec::Trust::Full {
@@ -198,12 +193,7 @@ impl Repository {
         }
 
         let wrongly_bare = explain_wrongly_bare(&gix);
-        if gix.workdir().is_none() && git_dir.ends_with(".git") && !is_configured_bare(&gix) {
-            // gix does not read `config.worktree`.
-            let top = git_dir.parent().map(Path::to_owned);
-            let set = top.map(|top| gix.set_workdir(top)).transpose();
-            set.map_err(|error| OpenError::Damaged(git_dir.clone(), error.to_string()))?;
-        }
+        set_unread_workdir(&mut gix)?;
         let is_bare = gix.workdir().is_none() || is_bare(&gix);
         if purpose == Purpose::Files {
             if let Some(error) = wrongly_bare {
@@ -221,23 +211,14 @@ impl Repository {
         let workdir = gix.workdir().unwrap_or(&git_dir);
         let workdir = workdir.canonicalize().unwrap_or(workdir.to_owned());
         if is_worktree_elsewhere(&gix, &workdir) {
-            return Err(OpenError::Elsewhere {
-                file: file_that_sets(&gix, "worktree").unwrap_or_else(|| git_dir.join("config")),
-                git_dir,
-                workdir,
-            });
+            return Err(elsewhere(&gix, &workdir));
         }
 
         if let Some(scope) = too_wide(&workdir, home) {
             return Err(OpenError::TooWide(workdir, scope));
         }
 
-        let index = gix.index_path();
-        if index.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-            let why = format!("`{}` is not a file", index.display());
-            return Err(OpenError::Damaged(git_dir, why));
-        }
-
+        check_index_file(&gix)?;
         gix.object_cache_size_if_unset(CACHE);
         let read_only =
             rustix::fs::access(gix.objects.store_ref().path(), rustix::fs::Access::WRITE_OK)
@@ -579,6 +560,37 @@ fn explain_wrongly_bare(gix: &gix::Repository) -> Option<OpenError> {
 
     let has_files = git_dir.ends_with(".git") && git_dir.join("index").exists();
     has_files.then(|| OpenError::ConfiguredBare(git_dir.to_owned(), file))
+}
+
+/// gix does not read `config.worktree`, so a repository can look bare that is not.
+fn set_unread_workdir(gix: &mut gix::Repository) -> Result<(), OpenError> {
+    let git_dir = gix.git_dir().to_owned();
+    if gix.workdir().is_some() || !git_dir.ends_with(".git") || is_configured_bare(gix) {
+        return Ok(());
+    }
+
+    let top = git_dir.parent().map(Path::to_owned);
+    let set = top.map(|top| gix.set_workdir(top)).transpose();
+    set.map_err(|error| OpenError::Damaged(git_dir, error.to_string()))?;
+    Ok(())
+}
+
+fn check_index_file(gix: &gix::Repository) -> Result<(), OpenError> {
+    let index = gix.index_path();
+    if index.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        let why = format!("`{}` is not a file", index.display());
+        return Err(OpenError::Damaged(gix.git_dir().to_owned(), why));
+    }
+    Ok(())
+}
+
+fn elsewhere(gix: &gix::Repository, workdir: &Path) -> OpenError {
+    let git_dir = gix.git_dir().to_owned();
+    OpenError::Elsewhere {
+        file: file_that_sets(gix, "worktree").unwrap_or_else(|| git_dir.join("config")),
+        git_dir,
+        workdir: workdir.to_owned(),
+    }
 }
 
 /// Returns whether `core.worktree` names a directory whose `.git` does not point back, as that of a

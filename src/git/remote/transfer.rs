@@ -13,6 +13,25 @@ const FETCH_LOCK: &str = "_fetch";
 
 const MAX_FETCH_MEMORY: u64 = 4 << 30;
 
+const FETCH: &[&str] = &[
+    "-c",
+    "fetch.fsckObjects=true",
+    "-c",
+    "fetch.pruneTags=false",
+    // With `always`, git writes a reflog for each of the temporary refs.
+    "-c",
+    "core.logAllRefUpdates=false",
+    "fetch",
+    "--quiet",
+    "--no-tags",
+    "--no-prune",
+    "--no-write-fetch-head",
+    // An empty refmap: git must not update remote-tracking refs.
+    "--refmap=",
+    "--no-recurse-submodules",
+    "--no-auto-maintenance",
+];
+
 /// All characters that can continue the name of a session.
 const NAME_CHARS: &str = "-abcdefghijklmnopqrstuvwxyz0123456789";
 
@@ -59,27 +78,7 @@ pub fn receive_refs<'r>(
     delete_incoming(repository)?;
 
     let mut command = transport(silent_git(repository.workdir())?, repository);
-    command.args([
-        "-c",
-        "fetch.fsckObjects=true",
-        "-c",
-        "fetch.pruneTags=false",
-    ]);
-    // With `always`, git writes a reflog for each of these temporary refs.
-    command.args(["-c", "core.logAllRefUpdates=false"]);
-    command.args([
-        "fetch",
-        "--quiet",
-        "--no-tags",
-        "--no-prune",
-        "--no-write-fetch-head",
-    ]);
-    // An empty refmap: git must not update remote-tracking refs.
-    command.args([
-        "--refmap=",
-        "--no-recurse-submodules",
-        "--no-auto-maintenance",
-    ]);
+    command.args(FETCH);
     // Recorded data must be readable offline, even in a partial clone. A filter that leaves nothing
     // out tells git that the server has objects that are missing here: without one, its check fails.
     command.arg(match is_promised_by(repository, remote) {

@@ -99,18 +99,7 @@ fn each_in(
         return is_empty.then_some(());
     }
 
-    let skip = dir.path.len() + usize::from(!dir.path.is_empty());
-    let children = cache.children(number).iter().map(|&number| {
-        let child = cache.dir(number as usize);
-        ChildDir {
-            name: &child.path[skip..],
-            embedded: child.marks & mark::EMBEDDED != 0,
-            number: number as usize,
-        }
-    });
-    let mut children: Vec<ChildDir<'_>> = children.collect();
-    children.sort_unstable_by(|a, b| a.in_index().cmp(b.in_index()));
-
+    let children = sorted_children(cache, number);
     let mut next = children.iter().peekable();
     for at in dir.entries.clone() {
         let entry = cache.entry(at);
@@ -141,6 +130,23 @@ fn each_in(
     }
 
     next.try_for_each(|child| each_in(cache, child.number, path, add))
+}
+
+/// In the order of the index.
+fn sorted_children(cache: &Cache, number: usize) -> Vec<ChildDir<'_>> {
+    let dir = cache.dir(number);
+    let skip = dir.path.len() + usize::from(!dir.path.is_empty());
+    let children = cache.children(number).iter().map(|&number| {
+        let child = cache.dir(number as usize);
+        ChildDir {
+            name: &child.path[skip..],
+            embedded: child.marks & mark::EMBEDDED != 0,
+            number: number as usize,
+        }
+    });
+    let mut children: Vec<ChildDir<'_>> = children.collect();
+    children.sort_unstable_by(|a, b| a.in_index().cmp(b.in_index()));
+    children
 }
 
 impl ChildDir<'_> {

@@ -49,20 +49,24 @@ pub fn register_worktree(
     }
 
     let record = records.make_dir(Path::new(&name))?;
-    let lock = format!("{LOCK}{session}\n");
-    let gitdir = [path.as_os_str().as_bytes(), b"/.git\n"].concat();
+    write_record(&record, session, &path, at)?;
+    root.remove_git_dir(session)?;
+    let link = git_file(&repository.common_dir(), session);
+    root.worktree(session)?
+        .create_new(Path::new(GIT), &link, FileMode::Plain)?;
+    Ok(())
+}
+
+fn write_record(record: &Root, session: &str, path: &Path, at: CommitId) -> anyhow::Result<()> {
     // git does not prune a locked record.
+    let lock = format!("{LOCK}{session}\n");
     record.create_aside(Path::new("locked"), lock.as_bytes())?;
     // Detached, so no branch counts as checked out.
     record.create_aside(Path::new("HEAD"), format!("{at}\n").as_bytes())?;
     record.create_aside(Path::new("commondir"), b"../..\n")?;
     // Last: git ignores the record without it.
+    let gitdir = [path.as_os_str().as_bytes(), b"/.git\n"].concat();
     record.create_new(Path::new(GITDIR), &gitdir, FileMode::Plain)?;
-
-    root.remove_git_dir(session)?;
-    let link = git_file(&repository.common_dir(), session);
-    root.worktree(session)?
-        .create_new(Path::new(GIT), &link, FileMode::Plain)?;
     Ok(())
 }
 
