@@ -105,18 +105,24 @@ pub fn session_layer(
         // command flushed them.
         worktree.replace_layer().with_context(during)?;
     }
-    if let Err(error) = worktree.prune_layer(user, lower) {
-        if interrupt::requested() || !error.chain().any(|cause| cause.is::<std::io::Error>()) {
-            return Err(error).with_context(during);
-        }
-        // A file that resists removal must not block the session. Only ignored files are lost, and
-        // the next command makes them again.
-        worktree
-            .replace_layer()
-            .context(error)
-            .with_context(during)?;
-    }
+    prune_or_replace(&mut worktree, user, lower).with_context(during)?;
     Ok(worktree)
+}
+
+/// A file that resists removal must not block the session. Only ignored files are lost then, and
+/// the next command makes them again.
+fn prune_or_replace(
+    worktree: &mut SessionWorktree,
+    user: &Repository,
+    lower: &LowerFiles<'_>,
+) -> anyhow::Result<()> {
+    let Err(error) = worktree.prune_layer(user, lower) else {
+        return Ok(());
+    };
+    if interrupt::requested() || !error.chain().any(|cause| cause.is::<std::io::Error>()) {
+        return Err(error);
+    }
+    worktree.replace_layer().context(error)
 }
 
 impl SessionWorktree {
@@ -425,7 +431,7 @@ fn prune_files(
 
         let paths = dir.paths();
         let path_set: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
-        // Skip trees that a power cut damaged: nothing in the layer is precious.
+        // Trees that a power cut damaged are skipped: nothing in the layer is precious.
         let earlier = recorded
             .iter()
             .map(|tree| user.entries_at(*tree, &path_set));
@@ -454,15 +460,19 @@ fn prune_files(
         entered.push(path);
     }
 
-    // Deepest first. A directory that is not empty becomes transparent again.
+    remove_empty_dirs(files, &entered);
+    remove_outdated(user, top, files, ignored_dirs)
+}
+
+/// `entered` has each directory before those in it. One that is not empty becomes transparent
+/// again.
+fn remove_empty_dirs(files: &Path, entered: &[Vec<u8>]) {
     for path in entered.iter().rev().filter(|path| !path.is_empty()) {
         let at = path_in(files, path);
         if std::fs::remove_dir(&at).is_err() {
             clear_opaque(&at);
         }
     }
-
-    remove_outdated(user, top, files, ignored_dirs)
 }
 
 /// Removes files in ignored directories that the user has changed since a command did. A directory

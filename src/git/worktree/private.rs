@@ -197,6 +197,16 @@ impl SessionWorktree {
             git.create_aside(Path::new(OsStr::from_bytes(&name)), &target)?;
         }
 
+        self.copy_rules(git, user)?;
+        match self.index() {
+            Ok(index) => put("index", &index).map_err(Into::into),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Copies what hides or cuts off a part of the repository.
+    fn copy_rules(&self, git: &Root, user: &Repository) -> anyhow::Result<()> {
         let common = user.common_dir();
         let rules = RULES.map(|name| (name, common.join(name)));
         let sparse = (
@@ -218,15 +228,10 @@ impl SessionWorktree {
                 bytes.get_or_insert_default().extend(rules);
             }
             if let Some(bytes) = bytes {
-                put(name, &bytes)?;
+                git.create_aside(Path::new(name), &bytes)?;
             }
         }
-
-        match self.index() {
-            Ok(index) => put("index", &index).map_err(Into::into),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        Ok(())
     }
 }
 

@@ -251,15 +251,18 @@ impl<'a> Walker<'a> {
 
         self.copy_selected()?;
         for dir in outermost {
-            let is_below =
-                |path: &Vec<u8>| path.starts_with(&[&dir.path, b"/".as_slice()].concat());
-            let mut paths = self.selected.iter().chain(&self.provisioned.linked);
             let is_there = self.to.is_none() && is_tracked(&dir.path);
-            if !is_there && !paths.any(is_below) {
+            if !is_there && !self.has_below(&dir) {
                 self.link_or_miss(&dir)?;
             }
         }
         Ok(())
+    }
+
+    fn has_below(&self, dir: &WorkspaceName) -> bool {
+        let prefix = [&dir.path, b"/".as_slice()].concat();
+        let mut paths = self.selected.iter().chain(&self.provisioned.linked);
+        paths.any(|path| path.starts_with(&prefix))
     }
 
     /// Links to an ignored directory with dependencies. Notes others as missing.
