@@ -1,11 +1,13 @@
 //! Replaces or removes a file that another program can save at the same time, only if it still has
 //! the expected bytes.
 
+use std::ffi::OsStr;
 use std::io::{self, Read as _};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, RenameFlags};
+use rustix::fs::{AtFlags, RenameFlags, Stat};
 
 use super::write::{Permissions, is_unsupported_call, write_file};
 use super::{FileInfo, Root};
@@ -37,47 +39,62 @@ pub fn replace_if(
     write_file(&dir, &temporary, new.unwrap_or_default(), permissions)
         .map_err(|e| failure("write", path, e))?;
     // The exchange keeps the old file: it is checked again and can be swapped back.
-    let exchange =
-        || rustix::fs::renameat_with(&dir, name, &dir, &temporary, RenameFlags::EXCHANGE);
-    let is_read = |name: &std::ffi::OsStr| {
-        let at = rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW);
-        at.is_ok_and(|at| (at.st_dev, at.st_ino) == (stat.st_dev, stat.st_ino))
-    };
-    match exchange() {
+    match exchange(&dir, name, &temporary) {
         Ok(()) => {}
         Err(errno) if is_unsupported_call(errno) => {
             let replaced = match new {
                 Some(_) => rustix::fs::renameat(&dir, &temporary, &dir, name),
-                None => rustix::fs::unlinkat(&dir, name, AtFlags::empty())
-                    .and_then(|()| rustix::fs::unlinkat(&dir, &temporary, AtFlags::empty())),
+                None => remove(&dir, name).and_then(|()| remove(&dir, &temporary)),
             };
             replaced.map_err(|e| root.fail("write", path, e))?;
             return Ok(true);
         }
         Err(errno) => {
-            let _ = rustix::fs::unlinkat(&dir, &temporary, AtFlags::empty());
+            let _ = remove(&dir, &temporary);
             return Err(root.fail("write", path, errno));
         }
     }
 
     // The program renamed another file to the name, or is about to write to the one we read.
-    if !is_read(&temporary) || writers.are_present() {
-        let new_stat = rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        exchange()?;
-        let came_back = rustix::fs::statat(&dir, &temporary, AtFlags::SYMLINK_NOFOLLOW)?;
-        if (new_stat.st_dev, new_stat.st_ino) != (came_back.st_dev, came_back.st_ino) {
-            // The program saved once more meanwhile. Its newest version gets the name.
-            exchange()?;
-        }
-        rustix::fs::unlinkat(&dir, &temporary, AtFlags::empty())?;
+    let moved = stat_at(&dir, &temporary);
+    let is_read = moved.is_ok_and(|moved| are_same(&moved, &stat));
+    if !is_read || writers.are_present() {
+        swap_back(&dir, name, &temporary)?;
         return Ok(false);
     }
 
     if new.is_none() {
-        rustix::fs::unlinkat(&dir, name, AtFlags::empty())?;
+        remove(&dir, name)?;
     }
-    rustix::fs::unlinkat(&dir, &temporary, AtFlags::empty())?;
+    remove(&dir, &temporary)?;
     Ok(true)
+}
+
+/// Gives the name back to the file of the other program, and removes ours.
+fn swap_back(dir: &OwnedFd, name: &OsStr, temporary: &OsStr) -> rustix::io::Result<()> {
+    let own = stat_at(dir, name)?;
+    exchange(dir, name, temporary)?;
+    if !are_same(&stat_at(dir, temporary)?, &own) {
+        // The program saved once more meanwhile. Its newest version gets the name.
+        exchange(dir, name, temporary)?;
+    }
+    remove(dir, temporary)
+}
+
+fn exchange(dir: &OwnedFd, one: &OsStr, other: &OsStr) -> rustix::io::Result<()> {
+    rustix::fs::renameat_with(dir, one, dir, other, RenameFlags::EXCHANGE)
+}
+
+fn remove(dir: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
+    rustix::fs::unlinkat(dir, name, AtFlags::empty())
+}
+
+fn stat_at(dir: &OwnedFd, name: &OsStr) -> rustix::io::Result<Stat> {
+    rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+fn are_same(one: &Stat, other: &Stat) -> bool {
+    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }
 
 fn has(file: &std::fs::File, expected: &[u8]) -> io::Result<bool> {
