@@ -120,11 +120,8 @@ pub fn land(
         ..LandResult::default()
     };
 
-    let numbers: BTreeSet<u64> = selected
-        .landings
-        .iter()
-        .map(|landing| landing.turn.number())
-        .collect();
+    let landings = selected.landings.iter();
+    let numbers: BTreeSet<u64> = landings.map(|landing| landing.turn.number()).collect();
     let planned = match landing_plan::plan_landing(project, &tip, selected, &target, options)? {
         LandPlan::Commits(planned) => planned,
         LandPlan::Overlap(overlap) => {
@@ -144,23 +141,12 @@ pub fn land(
 
     // Hooks run in the user's files and can lose edits, so the files are recorded before.
     let files = transaction.record(&project.checkout(), &tip, &[])?;
-    let lacking = match target.is_current {
-        true => find_lacking(project, &tip, &planned, target.tree, files.tree)?,
-        false => Vec::new(),
-    };
+    let lacking = find_lacking(project, &tip, &planned, &target, files.tree)?;
     if !lacking.is_empty() && !options.anyway && !confirm_lacking(&lacking, user)? {
         outcome.lacking = lacking;
         return Ok(outcome);
     }
-    if !outcome.by_commands.is_empty() {
-        let files = outcome.by_commands.clone();
-        user.report(Event::Notice(Notice::MadeByCommands(files)));
-    }
-
-    let missing = project.repository.missing_hooks_dir();
-    if let Some((dir, file)) = missing.filter(|_| !options.no_verify) {
-        user.report(Event::Notice(Notice::NoHooks { dir, file }));
-    }
+    report_before_commit(project, &outcome, options, user);
 
     let landing = landing(project, &tip, &target, &planned, &files);
     let dirs = landing::landings_dir(&project.checkout());
@@ -181,6 +167,23 @@ pub fn land(
     };
     let result = landing_run.run(&planned, user);
     finish(landing_run, result, outcome, user)
+}
+
+fn report_before_commit(
+    project: &Project,
+    outcome: &LandResult,
+    options: &LandOptions,
+    user: &mut dyn User,
+) {
+    if !outcome.by_commands.is_empty() {
+        let files = outcome.by_commands.clone();
+        user.report(Event::Notice(Notice::MadeByCommands(files)));
+    }
+
+    let missing = project.repository.missing_hooks_dir();
+    if let Some((dir, file)) = missing.filter(|_| !options.no_verify) {
+        user.report(Event::Notice(Notice::NoHooks { dir, file }));
+    }
 }
 
 /// Returns the turns before the one that overlaps that changed the same files, are in effect and
@@ -334,13 +337,7 @@ fn finish(
     }
 
     // Commits exist from here on. An error must name the command that records them.
-    let (branch, newest) = (&landing_run.landing.branch, landing_run.created.last());
-    let newest = newest
-        .map(|made| made.commit.to_string())
-        .unwrap_or_default();
-    let unfinished = format!(
-        "`{branch}` is at {newest} now, but that is not recorded yet; `teddy doctor --fix` does it"
-    );
+    let unfinished = not_recorded(&landing_run);
     if landing_run.is_unfinished {
         return result.context(unfinished).map(|()| outcome);
     }
@@ -356,30 +353,43 @@ fn finish(
     landing_run.dir.keep(false);
     drop(transaction);
 
+    let branch = &landing_run.landing.branch;
     outcome.branch = branch.trim_start_matches("refs/heads/").to_owned();
     outcome.commits = committed(project, &landing_run.created)?;
     outcome.staged = lossy_paths(&landing_run.staged);
     landing_run.report_changed(recording.files, refused, user)?;
     apply_recording(recording, &mut outcome, user);
-    for made in &landing_run.created {
-        let intended = made.intended.tree;
-        let formatted = files(project, intended, made.tree)?;
-        outcome.formatted.extend(
-            formatted
-                .into_iter()
-                .filter(|path| !outcome.overlaps.contains(path)),
-        );
-    }
-    outcome.formatted.sort();
-    outcome.formatted.dedup();
     // On another branch, hooks did not change the user's files.
-    if !landing_run.target.is_current {
-        outcome.formatted.clear();
+    if landing_run.target.is_current {
+        outcome.formatted = formatted_files(project, &landing_run.created)?;
+        let overlaps = &outcome.overlaps;
+        outcome.formatted.retain(|path| !overlaps.contains(path));
     }
+    match result {
+        Ok(()) => Ok(outcome),
+        Err(error) => Err(error.context(partly_landed(&outcome))),
+    }
+}
 
-    let Err(error) = result else {
-        return Ok(outcome);
-    };
+fn not_recorded(landing_run: &LandingRun<'_>) -> String {
+    let (branch, newest) = (&landing_run.landing.branch, landing_run.created.last());
+    let newest = newest.map(|made| made.commit.to_string());
+    let newest = newest.unwrap_or_default();
+    format!(
+        "`{branch}` is at {newest} now, but that is not recorded yet; `teddy doctor --fix` does it"
+    )
+}
+
+/// Files that differ from what was to be committed.
+fn formatted_files(project: &Project, created: &[MadeCommit]) -> anyhow::Result<Vec<String>> {
+    let mut formatted = BTreeSet::new();
+    for made in created {
+        formatted.extend(files(project, made.intended.tree, made.tree)?);
+    }
+    Ok(formatted.into_iter().collect())
+}
+
+fn partly_landed(outcome: &LandResult) -> String {
     let landed = outcome.commits.iter().map(|commit| {
         let id = commit.commit.map(|id| id.to_string()).unwrap_or_default();
         format!(
@@ -389,11 +399,11 @@ fn finish(
         )
     });
     let landed: Vec<String> = landed.collect();
-    Err(error.context(format!(
+    format!(
         "{} landed on {}; the next commit failed",
         landed.join(", "),
         sanitize_line(&outcome.branch)
-    )))
+    )
 }
 
 fn apply_recording(recording: Recording, outcome: &mut LandResult, user: &mut dyn User) {

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::landing_plan::{Landing, PlannedCommit};
 use crate::git::diff;
+use crate::git::land::branch::Target;
 use crate::git::merge::keeps_ours;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
@@ -24,20 +25,20 @@ pub struct TakenBackFile {
 }
 
 /// Files that lack what a landing commits: after it, they would differ from HEAD by the reverse of
-/// the landing, and the next commit would revert it. `head` is its tree, `files` that of the user.
+/// the landing, and the next commit would revert it. None if the landing is to another branch.
 pub(super) fn find_lacking(
     project: &Project,
     tip: &Turn,
     planned: &[PlannedCommit],
-    head: TreeId,
+    target: &Target,
     files: TreeId,
 ) -> anyhow::Result<Vec<TakenBackFile>> {
     let repository = &project.repository;
-    let Some(last) = planned.last() else {
+    let Some(last) = planned.last().filter(|_| target.is_current) else {
         return Ok(Vec::new());
     };
     let mut taken_back = Vec::new();
-    for change in diff::changes(repository, head, last.tree)? {
+    for change in diff::changes(repository, target.tree, last.tree)? {
         let now = repository.entry(files, &change.path)?;
         if now == change.new {
             continue;

@@ -323,17 +323,15 @@ pub(super) fn select_turns(
     }
 
     if selected.landings.is_empty() && selected.ignored.is_empty() {
-        return Err(match selected.repositories.is_empty() {
-            true => LandError::Nothing {
-                session: tip.session.to_string(),
-                removed: match range {
-                    Some(_) => RemovedLandings::default(),
-                    None => find_removed(project, tip, target, &in_effect)?,
-                },
-            },
-            false => LandError::Repositories,
+        if !selected.repositories.is_empty() {
+            return Err(LandError::Repositories.into());
         }
-        .into());
+        let removed = match range {
+            Some(_) => RemovedLandings::default(),
+            None => find_removed(project, tip, target, &in_effect)?,
+        };
+        let session = tip.session.to_string();
+        return Err(LandError::Nothing { session, removed }.into());
     }
 
     for paths in [&mut selected.ignored, &mut selected.repositories] {

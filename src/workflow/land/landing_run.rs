@@ -3,13 +3,16 @@
 //! The note of the landing is saved before each run, so that recovery can find the commit.
 
 use std::collections::HashMap;
+use std::process::ExitStatus;
 
 use crate::git::diff;
 use crate::git::land::branch::Target;
-use crate::git::land::commit::{CommitRequest, CommitSite, LandingDir, Verify, moved, take_back};
+use crate::git::land::commit::{
+    CommitMessage, CommitRequest, CommitSite, LandingDir, Verify, moved, take_back,
+};
 use crate::git::land::shared::{SharedChanges, SharedState, restore_branch, restore_stash};
 use crate::git::object::{CommitId, TreeId};
-use crate::git::refs;
+use crate::git::refs::{self, MoveError};
 use crate::git::repository::Repository;
 use crate::host::{fault, interrupt};
 use crate::project::Project;
@@ -87,9 +90,9 @@ impl LandingRun<'_> {
         let intended_tree = apply_commit(repository, at.tree, planned)?;
         let mut tree = intended_tree;
         for attempt in 0.. {
-            // Hooks of an earlier commit or attempt can have changed files.
             let files = match (number, attempt) {
                 (0, 0) => self.files.tree,
+                // Hooks of an earlier commit or attempt can have changed files.
                 _ => snapshot::snapshot(&self.project.checkout(), &[])?.tree,
             };
             let intended = IntendedCommit {
@@ -104,34 +107,13 @@ impl LandingRun<'_> {
 
             // From here on, recovery needs the directory if TeDDy is killed.
             fault::point("before-branch")?;
-            let status = self.dir.commit(&CommitRequest {
-                site,
-                branch: &self.landing.branch,
-                parent: at.head,
-                tree,
-                message: &planned.message,
-                verify: match self.options.no_verify {
-                    true => Verify::No,
-                    false => Verify::Yes,
-                },
-            });
-            let status = status.inspect_err(|_| self.dir.keep(false))?;
-            let now = match self.target.is_current {
-                true => refs::head(repository)?,
-                false => refs::read(repository, &self.landing.branch)?,
-            };
+            let to_commit = Position { tree, ..at };
+            let status = self.run_git(site, to_commit, &planned.message)?;
+            let now = self.branch_tip()?;
             let created =
                 LandingNote::find_created(repository, &intended, at.head, now, status.success())?;
             if let Some((new_commit, newest)) = created {
-                let tree = repository.commit(newest)?.tree;
-                self.created.push(new_commit);
-                self.is_unfinished = true;
-                self.follow(at.tree, tree, user)?;
-                self.is_unfinished = false;
-                return Ok(Position {
-                    head: Some(newest),
-                    tree,
-                });
+                return self.accept(new_commit, newest, at.tree, user);
             }
 
             self.dir.keep(false);
@@ -139,12 +121,7 @@ impl LandingRun<'_> {
                 !interrupt::requested(),
                 "interrupted before git made the commit"
             );
-            // A refused commit does not move the branch: a hook or another process did.
-            let is_moved = refs::read(repository, &self.landing.branch)? != at.head;
-            if self.target.is_current
-                && (is_moved || status.success())
-                && let Some(error) = moved(repository, &self.landing.branch, at.head)?
-            {
+            if let Some(error) = self.moved_branch(at.head, status)? {
                 if let Some(newest) = now.filter(|_| status.success()) {
                     self.take_back(&intended, tree, newest)?;
                 }
@@ -157,19 +134,66 @@ impl LandingRun<'_> {
             match self.repair([at.tree, tree], attempt, site, user)? {
                 Ok(repaired) => tree = repaired,
                 Err(repair) => {
-                    let files_changed = site == CommitSite::Checkout
-                        && self.dir.has_hooks
-                        && snapshot::snapshot(&self.project.checkout(), &[])?.tree != files;
-                    return Err(CommitRefused {
+                    let refused = CommitRefused {
                         status,
                         repair,
-                        files_changed,
-                    }
-                    .into());
+                        files_changed: self.has_hook_changed(files, site)?,
+                    };
+                    return Err(refused.into());
                 }
             }
         }
         unreachable!("every round commits, repairs or fails")
+    }
+
+    /// Commits the tree on top of the head.
+    fn run_git(
+        &mut self,
+        site: CommitSite,
+        to_commit: Position,
+        message: &CommitMessage,
+    ) -> anyhow::Result<ExitStatus> {
+        let status = self.dir.commit(&CommitRequest {
+            site,
+            branch: &self.landing.branch,
+            parent: to_commit.head,
+            tree: to_commit.tree,
+            message,
+            verify: match self.options.no_verify {
+                true => Verify::No,
+                false => Verify::Yes,
+            },
+        });
+        status.inspect_err(|_| self.dir.keep(false))
+    }
+
+    fn branch_tip(&self) -> anyhow::Result<Option<CommitId>> {
+        let repository = &self.project.repository;
+        match self.target.is_current {
+            true => refs::head(repository),
+            false => refs::read(repository, &self.landing.branch),
+        }
+    }
+
+    /// Returns an error if git made no commit and the branch is no longer at `head`.
+    fn moved_branch(
+        &self,
+        head: Option<CommitId>,
+        status: ExitStatus,
+    ) -> anyhow::Result<Option<MoveError>> {
+        let repository = &self.project.repository;
+        // A refused commit does not move the branch: a hook or another process did.
+        let is_moved = refs::read(repository, &self.landing.branch)? != head;
+        if !self.target.is_current || !(is_moved || status.success()) {
+            return Ok(None);
+        }
+        moved(repository, &self.landing.branch, head)
+    }
+
+    fn has_hook_changed(&self, files: TreeId, site: CommitSite) -> anyhow::Result<bool> {
+        Ok(site == CommitSite::Checkout
+            && self.dir.has_hooks
+            && snapshot::snapshot(&self.project.checkout(), &[])?.tree != files)
     }
 
     /// Takes a commit of this tree back if git made it on top of another process's commit, whose changes
@@ -191,14 +215,28 @@ impl LandingRun<'_> {
         }
     }
 
-    fn follow(&mut self, old: TreeId, new: TreeId, user: &mut dyn User) -> anyhow::Result<()> {
-        if !self.target.is_current {
-            return Ok(());
+    /// Updates the index for a new commit. `newest` is a later one if a hook committed, too.
+    fn accept(
+        &mut self,
+        created: MadeCommit,
+        newest: CommitId,
+        old: TreeId,
+        user: &mut dyn User,
+    ) -> anyhow::Result<Position> {
+        let repository = &self.project.repository;
+        let tree = repository.commit(newest)?.tree;
+        self.created.push(created);
+        if self.target.is_current {
+            self.is_unfinished = true;
+            let _transaction = self.project.enter("land", user)?;
+            let staged_paths = landing::follow(repository, old, tree)?;
+            self.staged.extend(staged_paths);
+            self.is_unfinished = false;
         }
-        let _transaction = self.project.enter("land", user)?;
-        let staged_paths = landing::follow(&self.project.repository, old, new)?;
-        self.staged.extend(staged_paths);
-        Ok(())
+        Ok(Position {
+            head: Some(newest),
+            tree,
+        })
     }
 
     /// The tree with the changes of a refusing hook if the user wants to commit it, otherwise the
