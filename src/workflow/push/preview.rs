@@ -72,6 +72,15 @@ impl SessionPreview {
     pub fn is_sent(&self) -> bool {
         matches!(self.state, PushState::New | PushState::Ahead)
     }
+
+    fn name_files(&mut self, paths: &[&[u8]]) {
+        self.more_files = paths.len().saturating_sub(MOST_FILES);
+        self.files = paths
+            .iter()
+            .take(MOST_FILES)
+            .map(|path| lossy(path))
+            .collect();
+    }
 }
 
 pub struct PreparedSession<'a> {
@@ -91,6 +100,17 @@ impl PreparedSession<'_> {
             self.updates.push(RefUpdate { name, to });
         }
         self.preview.reference = reference;
+    }
+
+    fn add_signature(&mut self, signature: SignatureAtHand) {
+        match signature {
+            SignatureAtHand::Goes(update) => {
+                self.preview.signed = true;
+                self.updates.push(update);
+            }
+            SignatureAtHand::Stays(why) => self.preview.notes.push(why.to_owned()),
+            SignatureAtHand::Nothing => {}
+        }
     }
 }
 
@@ -195,9 +215,7 @@ impl<'a> Sender<'a, '_> {
         let mut prepared = self.begin(session, turns, state, remote_state.code, base)?;
         let base_commits: Vec<String> =
             base.map(|base| own[base].to_string()).into_iter().collect();
-        let of = |turn: &Turn| [turn.workspace, turn.publication];
-        let code = new.iter().flat_map(of).flatten().map(|id| id.to_string());
-        let code: Vec<String> = code.collect();
+        let code = commits_of_code(new);
         let files = list_missing_files(repository, self.remote, &code, &base_commits)?;
         // The remote has the content of the bare session already.
         let common = replaced.as_ref().and_then(|(_, number)| *number);
@@ -205,20 +223,12 @@ impl<'a> Sender<'a, '_> {
         prepared.preview.to = sent.last().copied().unwrap_or(prepared.preview.to);
         self.search(&mut prepared, turns, base.max(common), redacted, &files)?;
 
-        prepared.preview.lacking = match state {
-            PushState::New | PushState::Ahead => {
-                count_missing(repository, self.remote, &tip, &base_commits)?
-            }
-            PushState::Current | PushState::Behind => MissingOnRemote::default(),
-        };
+        if prepared.preview.is_sent() {
+            prepared.preview.lacking = count_missing(repository, self.remote, &tip, &base_commits)?;
+        }
         let paths = files.iter().map(|file| file.path.as_slice());
-        let alone = paths_in_no_branch(repository, self.remote, paths)?;
-        prepared.preview.more_files = alone.len().saturating_sub(MOST_FILES);
-        prepared.preview.files = alone
-            .iter()
-            .take(MOST_FILES)
-            .map(|path| lossy(path))
-            .collect();
+        let unpublished = paths_in_no_branch(repository, self.remote, paths)?;
+        prepared.preview.name_files(&unpublished);
 
         prepared.send_as(reference);
         let signature = match &chosen {
@@ -231,14 +241,7 @@ impl<'a> Sender<'a, '_> {
             prepared.preview.notes.push(note.to_owned());
         }
         prepared.copy = chosen.map(|chosen| (chosen.copy, chosen.batch));
-        match signature {
-            SignatureAtHand::Goes(update) => {
-                prepared.preview.signed = true;
-                prepared.updates.push(update);
-            }
-            SignatureAtHand::Stays(why) => prepared.preview.notes.push(why.to_owned()),
-            SignatureAtHand::Nothing => {}
-        }
+        prepared.add_signature(signature);
         if let Some((update, _)) = replaced {
             prepared.preview.replaces = Some(update.name.clone());
             prepared.updates.push(update);
@@ -387,6 +390,13 @@ impl<'a> Sender<'a, '_> {
         }
         Ok(())
     }
+}
+
+/// The commits of the turns with files: those of the worktree and of the user.
+fn commits_of_code(turns: &[Turn]) -> Vec<String> {
+    let of = |turn: &Turn| [turn.workspace, turn.publication];
+    let commits = turns.iter().flat_map(of).flatten();
+    commits.map(|id| id.to_string()).collect()
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
