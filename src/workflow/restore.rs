@@ -115,43 +115,34 @@ impl Restore<'_> {
         let target = turn_tree(&project.checkout(), &self.turn)?;
         let (mut recorded, hidden) = self.record(target)?;
         check_paths(repository, &self.turn, options, [target, recorded.tree])?;
-        let stopped = |overlaps, note: Option<RestoreNote>| {
-            Ok(Fitting::Stopped(Box::new(RestoreResult {
-                overlaps,
-                notes: note.into_iter().collect(),
-                ..self.begin_result(&recorded)
-            })))
-        };
 
         let (target, outside_paths) =
             restrict_to_paths(repository, recorded.tree, target, &options.paths)?;
         if options.on_overlap == OnOverlap::Exact && !outside_paths.is_empty() {
             let overlaps = lossy_paths(&outside_paths);
-            return stopped(overlaps, Some(RestoreNote::OutsidePaths(outside_paths)));
+            let note = RestoreNote::OutsidePaths(outside_paths);
+            return Ok(self.stopped(&recorded, overlaps, Some(note)));
         }
 
-        let apply_with = |unwritable: &BTreeSet<Vec<u8>>| match options.on_overlap {
-            OnOverlap::Exact => Ok(RestoredFiles::exactly(target)),
-            on_overlap => apply_plan(project, recorded.tree, &self.plan, on_overlap, unwritable),
-        };
-        let mut restored = apply_with(&BTreeSet::new())?;
+        let mut restored = self.apply(recorded.tree, target, &BTreeSet::new())?;
         if options.on_overlap == OnOverlap::Stop && !restored.overlaps.is_empty() {
             let overlaps = restored.overlaps.iter().map(|path| lossy(path)).collect();
-            return stopped(overlaps, None);
+            return Ok(self.stopped(&recorded, overlaps, None));
         }
 
         // A file that no snapshot has cannot be replaced: its bytes would be lost.
         let mut in_the_way = find_blocked(project, recorded.tree, restored.tree)?;
         // `--ours` keeps the file in the way, so the steps conflict there.
         if options.on_overlap == OnOverlap::Ours && !in_the_way.is_empty() {
-            restored = apply_with(&in_the_way.into_keys().collect())?;
+            let unwritable = in_the_way.into_keys().collect();
+            restored = self.apply(recorded.tree, target, &unwritable)?;
             in_the_way = find_blocked(project, recorded.tree, restored.tree)?;
         }
         if !in_the_way.is_empty() {
             let overlaps = in_the_way.keys().map(|path| lossy(path)).collect();
             let files: BTreeSet<Vec<u8>> = in_the_way.into_values().collect();
             let note = RestoreNote::NotInSnapshot(files.into_iter().collect());
-            return stopped(overlaps, Some(note));
+            return Ok(self.stopped(&recorded, overlaps, Some(note)));
         }
 
         // The next snapshot lacks these files, so the turn must not have them.
@@ -174,6 +165,34 @@ impl Restore<'_> {
             restored,
             target,
         })))
+    }
+
+    fn apply(
+        &self,
+        files: TreeId,
+        target: TreeId,
+        unwritable: &BTreeSet<Vec<u8>>,
+    ) -> anyhow::Result<RestoredFiles> {
+        match self.options.on_overlap {
+            OnOverlap::Exact => Ok(RestoredFiles::exactly(target)),
+            on_overlap => {
+                let project = self.session.project;
+                apply_plan(project, files, &self.plan, on_overlap, unwritable)
+            }
+        }
+    }
+
+    fn stopped(
+        &self,
+        recorded: &RecordedFiles,
+        overlaps: Vec<String>,
+        note: Option<RestoreNote>,
+    ) -> Fitting<'_> {
+        Fitting::Stopped(Box::new(RestoreResult {
+            overlaps,
+            notes: note.into_iter().collect(),
+            ..self.begin_result(recorded)
+        }))
     }
 
     fn begin_result(&self, recorded: &RecordedFiles) -> RestoreResult {
