@@ -222,13 +222,13 @@ fn left_by(
         return Ok(None);
     };
 
-    let is_brought = match stacks.own(turn)? {
+    let is_applied = match stacks.own(turn)? {
         Some((_, own)) => own.applied && own.left.is_empty(),
         None => workspace.is_whole(),
     };
     // The plan of an interrupted turn becomes the next draft; its result is not meant to be
     // applied.
-    if is_brought || turn.meta.status == Status::Interrupted {
+    if is_applied || turn.meta.status == Status::Interrupted {
         return Ok(None);
     }
 

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
-use crate::git::diff;
+use crate::git::diff::{self, TreeChange};
 use crate::git::ignore;
 use crate::git::object::{BlobId, EntryMode, TreeId};
 use crate::git::publish::Published;
@@ -96,19 +96,8 @@ pub fn record_applied(
 
         stored.remove(&change.path);
         made_files.remove(&change.path);
-        let is_file = |mode: EntryMode| {
-            matches!(
-                mode,
-                EntryMode::Blob | EntryMode::BlobExecutable | EntryMode::Link
-            )
-        };
-        let Some(entry) = change.new.filter(|entry| is_file(entry.mode)) else {
-            continue;
-        };
-
-        if let Some(size) = on_disk(checkout, &change.path) {
-            let id = BlobId::of(entry.id);
-            applied.push((change.path, CreatedFile { id, size }));
+        if let Some(file) = created_file(checkout, &change) {
+            applied.push((change.path, file));
         }
     }
 
@@ -137,6 +126,21 @@ pub fn record_applied(
     }
 
     Ok(())
+}
+
+/// `None` for a deletion, a directory or a submodule.
+fn created_file(checkout: &Repository, change: &TreeChange) -> Option<CreatedFile> {
+    let is_file = |mode: EntryMode| {
+        matches!(
+            mode,
+            EntryMode::Blob | EntryMode::BlobExecutable | EntryMode::Link
+        )
+    };
+    let entry = change.new.as_ref();
+    let entry = entry.filter(|entry| is_file(entry.mode))?;
+    let size = on_disk(checkout, &change.path)?;
+    let id = BlobId::of(entry.id);
+    Some(CreatedFile { id, size })
 }
 
 /// Notes unchanged files that the turn's new rules ignore, which would otherwise look deleted.

@@ -300,14 +300,7 @@ fn resume_publishing(
     };
 
     let repository = elsewhere.as_deref().unwrap_or(checkout.repository);
-    let is_published_lost = match pending.published {
-        Some(id) => is_lost(checkout.repository, id)?,
-        None => false,
-    };
-    if is_published_lost
-        || is_lost(checkout.repository, pending.from)?
-        || is_lost(checkout.repository, pending.to)?
-    {
+    if lacks_objects(checkout.repository, pending)? {
         notify(FilesNotice::ObjectsGone(session.clone()));
         return Ok(false);
     }
@@ -351,6 +344,14 @@ fn resume_publishing(
     )?;
     checkout.store().discard_draft(session);
     Ok(true)
+}
+
+fn lacks_objects(repository: &Repository, pending: &Pending) -> anyhow::Result<bool> {
+    let is_published_lost = match pending.published {
+        Some(id) => is_lost(repository, id)?,
+        None => false,
+    };
+    Ok(is_published_lost || is_lost(repository, pending.from)? || is_lost(repository, pending.to)?)
 }
 
 fn record_late_overlaps(
