@@ -31,6 +31,18 @@ pub enum HookTrigger {
     Whole,
 }
 
+impl HookTrigger {
+    fn of_kind(kind: &str) -> Option<HookTrigger> {
+        match kind {
+            "UserPromptSubmit" | "BeforeAgent" => Some(HookTrigger::Prompt),
+            "PostToolUse" | "AfterTool" => Some(HookTrigger::Tool),
+            "Stop" | "AfterAgent" => Some(HookTrigger::Stop),
+            "agent-turn-complete" => Some(HookTrigger::Whole),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookEvent {
     pub agent: HookedAgent,
@@ -72,12 +84,8 @@ pub fn parse_event(agent: HookedAgent, text: &str) -> anyhow::Result<Option<Hook
         true => (field("type"), field("thread-id")),
         false => (field("hook_event_name"), field("session_id")),
     };
-    let trigger = match kind {
-        "UserPromptSubmit" | "BeforeAgent" => HookTrigger::Prompt,
-        "PostToolUse" | "AfterTool" => HookTrigger::Tool,
-        "Stop" | "AfterAgent" => HookTrigger::Stop,
-        "agent-turn-complete" => HookTrigger::Whole,
-        _ => return Ok(None),
+    let Some(trigger) = HookTrigger::of_kind(kind) else {
+        return Ok(None);
     };
 
     anyhow::ensure!(

@@ -184,21 +184,11 @@ fn finish(
             continue;
         };
         other.work_on(&session);
-        let start = match prompt.elsewhere.get(&dir) {
-            Some(start) => *start,
-            // The agent created it.
-            None if !prompt.is_cut => RecordStart::at_head(&other)?,
-            None => anyhow::bail!("the files in `{}` were not recorded before", dir.display()),
-        };
+        let start = prompt.start_in(&dir, &other)?;
         let mut options = describe_turn(&other, event, conversation, prompt)?;
-        options.work.notes.insert(
-            0,
-            format!(
-                "done in `{}`; the prompt was given in `{}`",
-                dir.display(),
-                prompt.folder.display()
-            ),
-        );
+        let (there, home) = (dir.display(), prompt.folder.display());
+        let note = format!("done in `{there}`; the prompt was given in `{home}`");
+        options.work.notes.insert(0, note);
         let turn = recorded(record_since(&other, start, &options, user))?;
         note_for_others(&other, event, conversation, prompt, turn.as_ref())?;
         is_recorded |= turn.is_some();
@@ -587,6 +577,18 @@ struct OpenPrompt {
     /// What the turn has to say about agents that ended before.
     #[serde(default)]
     notes: Vec<String>,
+}
+
+impl OpenPrompt {
+    /// The files of another checkout when the prompt arrived.
+    fn start_in(&self, dir: &Path, checkout: &Project) -> anyhow::Result<RecordStart> {
+        match self.elsewhere.get(dir) {
+            Some(start) => Ok(*start),
+            // The agent created it.
+            None if !self.is_cut => RecordStart::at_head(checkout),
+            None => anyhow::bail!("the files in `{}` were not recorded before", dir.display()),
+        }
+    }
 }
 
 /// Other conversations in which a prompt is open, with their files.
