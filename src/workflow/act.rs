@@ -16,7 +16,9 @@ use anyhow::Context as _;
 
 use crate::git::diff;
 use crate::git::object::TreeId;
+use crate::git::worktree::SessionWorktree;
 use crate::host::interrupt;
+use crate::host::sandbox::Policy;
 use crate::host::supervisor::Launcher;
 use crate::model::acting::agent::ActingModel;
 use crate::model::acting::transcript::{printed_failures, render_transcript};
@@ -150,16 +152,7 @@ impl WorktreeEnv<'_, '_> {
             .launcher(model, opened)
             .map_err(|error| self.trouble(error))?;
         let is_confined = launcher.policy.is_some();
-        let mut variables = confine::variables(self.project, worktree, launcher.policy.as_ref());
-        // A `sitecustomize.py` of the project would run in the agent itself, with its keys. Without a
-        // sandbox, the agent asks before it runs anything, but starts servers in Python without asking.
-        if !is_confined || model.agent().needs.can_be_python {
-            let count = variables.len();
-            variables.retain(|(name, _)| name != confine::PYTHON_PATH);
-            if variables.len() < count {
-                self.report_denied([NO_MODULES.to_owned()]);
-            }
-        }
+        let variables = self.variables(model, worktree, launcher.policy.as_ref());
         let conversation = earlier_conversation(self, &model.agent().name, &worktree.path)
             .map_err(|error| self.trouble(error))?;
         let further = conversation.as_ref().map(|_| further(self, request));
@@ -216,6 +209,25 @@ impl WorktreeEnv<'_, '_> {
                 Err(self.keep_failure(*failure, exceeded, budget))
             }
         }
+    }
+
+    fn variables(
+        &self,
+        model: &dyn ActingModel,
+        worktree: &SessionWorktree,
+        policy: Option<&Policy>,
+    ) -> Vec<(String, String)> {
+        let mut variables = confine::variables(self.project, worktree, policy);
+        // A `sitecustomize.py` of the project would run in the agent itself, with its keys. Without a
+        // sandbox, the agent asks before it runs anything, but starts servers in Python without asking.
+        if policy.is_none() || model.agent().needs.can_be_python {
+            let count = variables.len();
+            variables.retain(|(name, _)| name != confine::PYTHON_PATH);
+            if variables.len() < count {
+                self.report_denied([NO_MODULES.to_owned()]);
+            }
+        }
+        variables
     }
 
     fn report_denied(&self, hints: impl IntoIterator<Item = String>) {

@@ -7,8 +7,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::git::diff;
+use crate::git::diff::{self, TreeChange};
 use crate::git::object::{CommitId, TreeId};
+use crate::git::repository::Repository;
 use crate::project::Project;
 use crate::query::sum::sum;
 use crate::query::summary;
@@ -202,17 +203,7 @@ fn measure(
         Some(sum) => diff::changes(repository, sum.before, sum.after)?,
         None => Vec::new(),
     };
-    let mut lines = Some((0, 0));
-
-    for change in &changes {
-        let counted = summary::lines(repository, change)?;
-        // One unknown file makes the sum unknown.
-        lines = lines
-            .zip(counted)
-            .map(|(sum, one)| (sum.0 + one.0, sum.1 + one.1));
-    }
-
-    let (added, removed) = lines.unzip();
+    let (added, removed) = count_lines(repository, &changes)?.unzip();
     let own = chosen.own();
     let (tokens_in, tokens_out) = summary::tokens(own).unzip();
     let uses = own.iter().filter_map(|turn| turn.meta.model.as_ref());
@@ -236,6 +227,21 @@ fn measure(
         tree: after,
         check: None,
     })
+}
+
+/// Added and removed lines. One unknown file makes the sum unknown.
+fn count_lines(
+    repository: &Repository,
+    changes: &[TreeChange],
+) -> anyhow::Result<Option<(usize, usize)>> {
+    let mut lines = Some((0, 0));
+    for change in changes {
+        let counted = summary::lines(repository, change)?;
+        lines = lines
+            .zip(counted)
+            .map(|(sum, one)| (sum.0 + one.0, sum.1 + one.1));
+    }
+    Ok(lines)
 }
 
 fn last(chosen: &ComparedSide) -> anyhow::Result<(&Turn, &Workspace)> {

@@ -30,23 +30,9 @@ pub fn find_damage(
     let paths = changes.iter().map(|change| change.path.as_slice());
     // The attributes from before: a program can have changed them, too.
     let marked = read::marked_generated(repository, from, paths)?;
-    let mut deleted: BTreeMap<_, &TreeChange> = BTreeMap::new();
-    for change in &changes {
-        // All empty files have the same bytes.
-        if let (Some(old), None) = (&change.old, &change.new)
-            && !old.id.is_empty_blob()
-        {
-            deleted.insert(old.id, change);
-        }
-    }
-
+    let deleted = deleted_contents(&changes);
     let facts = changes.iter().map(|change| FileFacts {
-        other_links: match (disk, &change.old, &change.new) {
-            (Some(disk), Some(_), Some(_)) => {
-                disk.other_links(Path::new(OsStr::from_bytes(&change.path)))
-            }
-            _ => 0,
-        },
+        other_links: disk.map_or(0, |disk| other_links(disk, change)),
         is_marked_generated: marked.contains(&change.path),
     });
     let compared = map_parallel(
@@ -70,7 +56,7 @@ pub fn find_damage(
                 content.into_iter().for_each(add);
             }
             (None, Some(new)) if new.mode != EntryMode::Commit => {
-                if let Some(old) = deleted.get(&new.id) {
+                if let Some(old) = deleted.get(&BlobId::of(new.id)) {
                     let from = lossy(&old.path);
                     add(Damage::Renamed { from });
                 }
@@ -79,6 +65,27 @@ pub fn find_damage(
         }
     }
     Ok(found)
+}
+
+/// Of a file that is replaced.
+fn other_links(disk: &Root, change: &TreeChange) -> u64 {
+    match (&change.old, &change.new) {
+        (Some(_), Some(_)) => disk.other_links(Path::new(OsStr::from_bytes(&change.path))),
+        _ => 0,
+    }
+}
+
+fn deleted_contents(changes: &[TreeChange]) -> BTreeMap<BlobId, &TreeChange> {
+    let mut deleted = BTreeMap::new();
+    for change in changes {
+        // All empty files have the same bytes.
+        if let (Some(old), None) = (&change.old, &change.new)
+            && !old.id.is_empty_blob()
+        {
+            deleted.insert(BlobId::of(old.id), change);
+        }
+    }
+    deleted
 }
 
 fn content_damage(

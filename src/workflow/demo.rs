@@ -4,7 +4,7 @@
 //! only below the given directory. Needs no key and no network.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 
@@ -71,27 +71,7 @@ fn run(dir: &Path, line: &str, expected: i32, stage: &mut dyn DemoStage) -> anyh
         other => process::command(other),
     };
 
-    for (name, _) in env::all().filter(|(name, _)| {
-        name.to_string_lossy().starts_with("GIT_") || name.to_string_lossy().starts_with("TEDDY_")
-    }) {
-        // The demo must not depend on the user's environment.
-        command.env_remove(name);
-    }
-
-    for role in ["AUTHOR", "COMMITTER"] {
-        command
-            .env(format!("GIT_{role}_NAME"), "Demo")
-            .env(format!("GIT_{role}_EMAIL"), "demo@localhost");
-    }
-
-    command
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_PAGER", "cat");
-    command
-        .env("TEDDY_CONFIG", dir.join("teddy.yaml"))
-        .env("XDG_CACHE_HOME", dir.join("cache"))
-        .env("NO_COLOR", "1");
+    set_environment(&mut command, dir);
     command
         .current_dir(dir.join("greet"))
         .args(arguments)
@@ -119,6 +99,30 @@ fn run(dir: &Path, line: &str, expected: i32, stage: &mut dyn DemoStage) -> anyh
     );
 
     Ok(())
+}
+
+/// The demo must not depend on the user's environment.
+fn set_environment(command: &mut Command, dir: &Path) {
+    for (name, _) in env::all() {
+        let text = name.to_string_lossy();
+        if text.starts_with("GIT_") || text.starts_with("TEDDY_") {
+            command.env_remove(&name);
+        }
+    }
+
+    for role in ["AUTHOR", "COMMITTER"] {
+        command
+            .env(format!("GIT_{role}_NAME"), "Demo")
+            .env(format!("GIT_{role}_EMAIL"), "demo@localhost");
+    }
+
+    command
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_PAGER", "cat")
+        .env("TEDDY_CONFIG", dir.join("teddy.yaml"))
+        .env("XDG_CACHE_HOME", dir.join("cache"))
+        .env("NO_COLOR", "1");
 }
 
 enum DemoStep {

@@ -73,20 +73,12 @@ pub fn rerun(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Resu
     let turn = project.store().turn(&project.session_of(turn)?, turn)?;
     turn.session.writable()?;
     if !project.checkout().is_own_turn(&turn)? {
-        let (session, number) = (&turn.session, turn.number());
-        return Err(error_with_hint(
-            format!(
-                "turn {number} of session `{session}` is not recorded as yours; its plan does not run"
-            ),
-            format!("`teddy switch --adopt {session}` accepts the session"),
-        ));
+        return Err(not_own(&turn));
     }
     let (plan, workspace) = recorded(&project.repository, &turn)?;
-    let runs = plan
-        .actions
-        .iter()
-        .filter(|action| action.kind.command().is_some())
-        .count();
+    let commands = plan.actions.iter();
+    let commands = commands.filter(|action| action.kind.command().is_some());
+    let runs = commands.count();
 
     if runs > 0 && !is_confined(project) {
         let question = format!(
@@ -120,6 +112,16 @@ pub fn rerun(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Resu
             _ => unseen(project, &turn),
         },
     })
+}
+
+fn not_own(turn: &Turn) -> anyhow::Error {
+    let (session, number) = (&turn.session, turn.number());
+    error_with_hint(
+        format!(
+            "turn {number} of session `{session}` is not recorded as yours; its plan does not run"
+        ),
+        format!("`teddy switch --adopt {session}` accepts the session"),
+    )
 }
 
 /// With the report of the turn.

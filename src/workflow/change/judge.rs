@@ -110,11 +110,6 @@ fn judge(
     let text = review::append(documents.text(path), &review);
     documents.insert(path, text.as_str());
 
-    let (name, word) = match (is_challenge, verdict) {
-        (true, _) => ("Challenge", verdict.word().to_lowercase().replace('_', " ")),
-        (false, ReviewVerdict::NeedsRevision) => ("Review", "needs fix".to_owned()),
-        (false, _) => ("Review", verdict.word().to_lowercase()),
-    };
     if is_challenge {
         // The verdict covers exactly these documents. Later edits show up as stale.
         state.seal(documents, &now());
@@ -128,6 +123,7 @@ fn judge(
         usage: Some(usage),
         ..ChangeEntry::default()
     };
+    let (name, word) = name_verdict(step, verdict);
     let title = format!("{name} {iteration}: {word} ({})", issues.summary());
     open.save(step, entry, &title, &review::issue_titles(&body))?;
     Ok(Judgement {
@@ -138,6 +134,16 @@ fn judge(
         issues,
         only_minor_issues: issues.only_minor(),
     })
+}
+
+/// The kind of the judgement and its result.
+fn name_verdict(step: ChangeStep, verdict: ReviewVerdict) -> (&'static str, String) {
+    let word = verdict.word().to_lowercase();
+    match (step, verdict) {
+        (ChangeStep::Challenge, _) => ("Challenge", word.replace('_', " ")),
+        (_, ReviewVerdict::NeedsRevision) => ("Review", "needs fix".to_owned()),
+        (_, _) => ("Review", word),
+    }
 }
 
 fn parse_review(text: &str) -> Result<(String, ReviewVerdict), Vec<String>> {

@@ -123,25 +123,12 @@ pub fn edit_context(
                 sanitize_line(text)
             )
         };
-        // A name can end with a space, if there is a file of that name.
-        let exact = ListEntry::read(text)
-            .ok()
-            .filter(|entry| is_there(entry, &exists));
-        let entry = exact.map_or_else(|| ListEntry::read(text.trim()).map_err(refused), Ok)?;
-        let entry = entry.among(&exists);
+        let entry = read_entry(text, &exists).map_err(refused)?;
         if let ListEntry::Resource(Resource::File(path)) = &entry
             && !exists(path)
             && matches!(edit, ListEdit::Add)
         {
-            if let Some(link) = link_above(&root, path) {
-                let why = format!(
-                    "it is below `{}`, which is a symbolic link",
-                    sanitize_line(link)
-                );
-                return Err(refused(why));
-            }
-            path.fit_for_new(0)
-                .map_err(|why| refused(why.to_string()))?;
+            check_new(&root, path).map_err(refused)?;
         }
         if !parsed.contains(&entry) {
             parsed.push(entry);
@@ -187,6 +174,23 @@ pub fn edit_context(
 }
 
 /// Nothing of the project is reached through a link.
+fn read_entry(text: &str, exists: &dyn Fn(&RepoPath) -> bool) -> Result<ListEntry, String> {
+    // A name can end with a space, if there is a file of that name.
+    let exact = ListEntry::read(text).ok();
+    let exact = exact.filter(|entry| is_there(entry, exists));
+    let entry = exact.map_or_else(|| ListEntry::read(text.trim()), Ok)?;
+    Ok(entry.among(exists))
+}
+
+/// Returns why a file cannot be created at a path.
+fn check_new(root: &Root, path: &RepoPath) -> Result<(), String> {
+    if let Some(link) = link_above(root, path) {
+        let link = sanitize_line(link);
+        return Err(format!("it is below `{link}`, which is a symbolic link"));
+    }
+    path.fit_for_new(0).map_err(|why| why.to_string())
+}
+
 fn link_above<'a>(root: &Root, path: &'a RepoPath) -> Option<&'a str> {
     let is_link = |above: &&str| matches!(root.kind(Path::new(above)), Ok(Some(FileKind::Link)));
     path.ancestors().find(is_link)

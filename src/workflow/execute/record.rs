@@ -140,17 +140,11 @@ impl RanTurn<'_> {
         };
 
         let after = self.commit(base, tree)?;
-        // Only paths that the plan changed matter. Other edits of the user's do not require a new
-        // snapshot.
-        let now = match self.is_unchanged(tree)? {
-            true => planned.recorded.clone(),
-            false => transaction.record(&project.checkout(), tip, &forced(&approved.plan))?,
-        };
-
+        let now = self.files_now(tree, transaction)?;
         // Merged into the files as they are now: the user and other turns can have changed them.
-        let merged = merge_trees(repository, planned.recorded.tree, now.tree, tree)?;
+        let merged = merge_trees(repository, planned.recorded.tree, now, tree)?;
         let (files, overlaps) = match merged {
-            Merged::Clean(to) => (Some(FileMove { from: now.tree, to }), Vec::new()),
+            Merged::Clean(to) => (Some(FileMove { from: now, to }), Vec::new()),
             Merged::Overlap { paths, .. } => (None, lossy_paths(&paths)),
         };
 
@@ -192,6 +186,18 @@ impl RanTurn<'_> {
             .worktree
             .unreported(&planned.recorded.not_captured, &tip.meta.not_captured);
         Ok(recorded)
+    }
+
+    fn files_now(&self, result: TreeId, transaction: &Transaction) -> anyhow::Result<TreeId> {
+        let (planned, approved) = (&self.planned, &self.approved);
+        // Only paths that the plan changed matter. Other edits of the user's do not require a new
+        // snapshot.
+        if self.is_unchanged(result)? {
+            return Ok(planned.recorded.tree);
+        }
+        let OpenSession { project, tip, .. } = &planned.session;
+        let forced = forced(&approved.plan);
+        Ok(transaction.record(&project.checkout(), tip, &forced)?.tree)
     }
 
     /// Compares only the paths in which `tree` differs from the reviewed files.

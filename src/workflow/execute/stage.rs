@@ -463,10 +463,10 @@ impl CommandTools {
 
 impl Tools for PlanTools<'_> {
     fn execute(&mut self, execute: &Execute) -> io::Result<Executed> {
-        let cwd = execute.cwd.as_ref().map_or_else(
-            || self.worktree.to_owned(),
-            |cwd| self.worktree.join(cwd.as_str()),
-        );
+        let cwd = match &execute.cwd {
+            Some(cwd) => self.worktree.join(cwd.as_str()),
+            None => self.worktree.to_owned(),
+        };
         let commands = self.commands.as_ref();
         let commands =
             commands.ok_or_else(|| io::Error::other("nothing was prepared for commands"))?;
@@ -479,12 +479,7 @@ impl Tools for PlanTools<'_> {
             policy.network = Network::On;
         }
         let script = Script {
-            env: commands
-                .variables
-                .iter()
-                .chain(&execute.env)
-                .cloned()
-                .collect(),
+            env: [commands.variables.as_slice(), &execute.env].concat(),
             shell: Shell::new(settings.shell.as_deref(), &execute.language),
             timeout: Some(execute.timeout.unwrap_or(settings.timeout())),
             capture: MAX_CAPTURED,

@@ -114,12 +114,7 @@ impl EndedTurn<'_> {
             plan: self.plan.clone(),
             ending: self.ending,
             question: self.next.question.map(ModelQuestion::open),
-            only_read: meta.approved_by == Some(Approver::Reads)
-                && self
-                    .plan
-                    .actions
-                    .iter()
-                    .all(|action| action.kind.message().is_none()),
+            only_read: meta.approved_by == Some(Approver::Reads) && !has_message(self.plan),
             answer: message_of(self.plan).filter(|_| planned.validated.prose.is_some()),
             applied,
             overlaps,
@@ -351,4 +346,9 @@ fn summary(repository: &Repository, ended: &EndedTurn<'_>) -> anyhow::Result<Vec
     }
 
     Ok(lines)
+}
+
+fn has_message(plan: &Plan) -> bool {
+    let mut actions = plan.actions.iter();
+    actions.any(|action| action.kind.message().is_some())
 }

@@ -1,6 +1,8 @@
 //! Two plans of a race together: their changes merged, and the commands of both, as the plan of a
 //! session of its own.
 
+use std::ops::Range;
+
 use super::FinishedLane;
 use crate::git::merge::{Merged, merge_in_memory};
 use crate::git::object::{BlobId, CommitId, TreeId};
@@ -156,12 +158,17 @@ fn combined_text(
         rationale: &rationale,
     };
     let written = plan_between(repository, tree, merged, &author)?;
-    // A plan that comes from text has no artifacts.
     if let Some((path, why)) = written.left_out.first() {
         let problem = format!("{}: {why}", sanitize_line(&lossy(path)));
         return Err(refused(one, other, &problem));
     }
-    let (mut plan, _) = crate::plan::parse(&written.text);
+    with_commands(&written.text, one, other)
+}
+
+/// Adds the commands of both plans to a plan that has the changes of both.
+fn with_commands(changes: &str, one: &LaneChange, other: &LaneChange) -> anyhow::Result<String> {
+    let (mut plan, _) = crate::plan::parse(changes);
+    // A plan that comes from text has no artifacts.
     let plans = [&one.plan, &other.plan, &plan];
     let taken = plans
         .iter()
@@ -224,16 +231,18 @@ fn place(
         let theirs = theirs.filter(|other| old.start <= other.end && other.start <= old.end);
         theirs.map(|other| old.start.min(other.start)..old.end.max(other.end))
     });
-    let places: Vec<String> = meeting
-        .map(|range| match range.len() {
-            0 => format!("{name}, after line {}", range.start),
-            1 => format!("{name}, line {}", range.start + 1),
-            _ => format!("{name}, lines {} to {}", range.start + 1, range.end),
-        })
-        .take(MAX_PLACES)
-        .collect();
+    let places = meeting.map(|lines| name_lines(&name, &lines));
+    let places: Vec<String> = places.take(MAX_PLACES).collect();
     Ok(match places.is_empty() {
         true => format!("both change `{name}`"),
         false => format!("both change {}", places.join("; ")),
     })
+}
+
+fn name_lines(file: &str, lines: &Range<usize>) -> String {
+    match lines.len() {
+        0 => format!("{file}, after line {}", lines.start),
+        1 => format!("{file}, line {}", lines.start + 1),
+        _ => format!("{file}, lines {} to {}", lines.start + 1, lines.end),
+    }
 }
