@@ -256,54 +256,51 @@ fn session(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         let hint = "`--from` takes a file with a model's answer; `teddy execute` runs the plan that is waiting";
         (FailureKind::NotAPlan, hint.to_owned())
     } else {
-        match cause.downcast_ref()? {
-            StoreError::NoSession {
-                fetched: Some(fetched),
-                ..
-            } => (
-                FailureKind::SessionNotFound,
-                format!(
-                    "it was fetched as `{fetched}`, which can be shown; `teddy switch {fetched}` makes it yours"
-                ),
-            ),
-            StoreError::NoSession { name, near, .. } => {
-                let near = near.as_ref().map(|name| format!("did you mean `{name}`? "));
-                let hint = match name.remote() {
-                    None => "`teddy sessions` lists the sessions",
-                    Some(_) => {
-                        "`teddy sessions -r` lists those of remotes, as they were last fetched"
-                    }
-                };
-                (
-                    FailureKind::SessionNotFound,
-                    near.unwrap_or_default() + hint,
-                )
-            }
-            StoreError::Taken(name) => (
-                FailureKind::SessionTaken,
-                format!("`teddy switch {name}` continues it; or choose another name"),
-            ),
-            StoreError::NoTurn {
-                turn, has_session, ..
-            } => (
-                FailureKind::TurnNotFound,
-                match has_session {
-                    true => format!("`{turn}:@` is the newest turn of session `{turn}`"),
-                    false => "`teddy log` lists the turns".to_owned(),
-                },
-            ),
-            StoreError::NoDraft(_) => (
-                FailureKind::TurnNotFound,
-                "`teddy plan -m <message>` begins one".to_owned(),
-            ),
-            StoreError::InProgress { .. } => (
-                FailureKind::TurnInProgress,
-                "`teddy show draft` and `teddy diff draft` show it; `teddy execute` runs it"
-                    .to_owned(),
-            ),
-        }
+        let error: &StoreError = cause.downcast_ref()?;
+        (store_failure(error), store_hint(error))
     };
     Some(Diagnosis::of(kind, Some(hint)))
+}
+
+fn store_failure(error: &StoreError) -> FailureKind {
+    match error {
+        StoreError::NoSession { .. } => FailureKind::SessionNotFound,
+        StoreError::Taken(_) => FailureKind::SessionTaken,
+        StoreError::NoTurn { .. } | StoreError::NoDraft(_) => FailureKind::TurnNotFound,
+        StoreError::InProgress { .. } => FailureKind::TurnInProgress,
+    }
+}
+
+fn store_hint(error: &StoreError) -> String {
+    match error {
+        StoreError::NoSession {
+            fetched: Some(fetched),
+            ..
+        } => format!(
+            "it was fetched as `{fetched}`, which can be shown; `teddy switch {fetched}` makes it yours"
+        ),
+        StoreError::NoSession { name, near, .. } => {
+            let near = near.as_ref().map(|name| format!("did you mean `{name}`? "));
+            let hint = match name.remote() {
+                None => "`teddy sessions` lists the sessions",
+                Some(_) => "`teddy sessions -r` lists those of remotes, as they were last fetched",
+            };
+            near.unwrap_or_default() + hint
+        }
+        StoreError::Taken(name) => {
+            format!("`teddy switch {name}` continues it; or choose another name")
+        }
+        StoreError::NoTurn {
+            turn,
+            has_session: true,
+            ..
+        } => format!("`{turn}:@` is the newest turn of session `{turn}`"),
+        StoreError::NoTurn { .. } => "`teddy log` lists the turns".to_owned(),
+        StoreError::NoDraft(_) => "`teddy plan -m <message>` begins one".to_owned(),
+        StoreError::InProgress { .. } => {
+            "`teddy show draft` and `teddy diff draft` show it; `teddy execute` runs it".to_owned()
+        }
+    }
 }
 
 /// Classifies an error of one type, which has its own hint.
@@ -366,15 +363,6 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
 
     let read_only =
         |_: &ReadOnly| "`teddy preprocess - < <file>` prints the repaired plan".to_owned();
-    let agent = |error: &UnknownAgent| match error {
-        UnknownAgent::Untrusted { .. } => "`teddy trust` shows it and remembers it".to_owned(),
-        UnknownAgent::Missing {
-            near: Some(near), ..
-        } => format!("did you mean `{near}`?"),
-        UnknownAgent::Missing { near: None, .. } => {
-            "`teddy get-prompt` lists the agents".to_owned()
-        }
-    };
     by_hint(cause, FailureKind::Failed, |error: &Unfit| {
         error.hint().to_owned()
     })
@@ -388,9 +376,21 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     })
     .or_else(|| by_hint(cause, FailureKind::Configuration, ConfigError::hint))
     .or_else(|| by_hint(cause, FailureKind::SnapshotTooLarge, OverBudget::hint))
-    .or_else(|| by_hint(cause, FailureKind::AgentNotFound, agent))
+    .or_else(|| by_hint(cause, FailureKind::AgentNotFound, agent_hint))
     .or_else(|| by_hint(cause, FailureKind::Failed, MissingObject::hint))
     .or_else(|| by_hint(cause, FailureKind::Failed, UnreadableStore::hint))
+}
+
+fn agent_hint(error: &UnknownAgent) -> String {
+    match error {
+        UnknownAgent::Untrusted { .. } => "`teddy trust` shows it and remembers it".to_owned(),
+        UnknownAgent::Missing {
+            near: Some(near), ..
+        } => format!("did you mean `{near}`?"),
+        UnknownAgent::Missing { near: None, .. } => {
+            "`teddy get-prompt` lists the agents".to_owned()
+        }
+    }
 }
 
 /// Classifies errors of changes.
@@ -445,7 +445,11 @@ fn classify_model(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     }
 
     let error: &ModelError = cause.downcast_ref()?;
-    let kind = match error {
+    Some(Diagnosis::of(model_failure(error), Some(error.remedy())))
+}
+
+fn model_failure(error: &ModelError) -> FailureKind {
+    match error {
         ModelError::Settings(_) | ModelError::Unknown(_) | ModelError::NoSuchModel { .. } => {
             FailureKind::ModelSettings
         }
@@ -478,8 +482,7 @@ fn classify_model(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         ModelError::Io { .. } | ModelError::NotTaken | ModelError::Interrupted { .. } => {
             FailureKind::Failed
         }
-    };
-    Some(Diagnosis::of(kind, Some(error.remedy())))
+    }
 }
 
 fn classify_remote(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
