@@ -184,35 +184,35 @@ fn report(app: &App, edit: ListEdit, scope: ListScope, edited: &[Edited]) -> any
     }
 
     for entry in edited {
-        let name = sanitize_line(&entry.name);
-        let near = entry.near.as_deref().map_or_else(String::new, |near| {
-            format!("; did you mean `{}`?", sanitize_line(near))
-        });
-        if entry.changed && entry.is_ignored {
-            app.warn(&format!(
-                "git ignores every file in `{name}`, so the model sees none of them; add the files that it should see ({list})"
-            ));
-            continue;
-        }
-        if entry.is_hidden {
-            warn_hidden(app, &entry.name);
-            continue;
-        }
-        if edit == ListEdit::Add && entry.changed && entry.is_missing {
-            app.warn(&format!(
-                "there is no `{name}` yet; it is in the list now ({list}){near}"
-            ));
-            continue;
-        }
-        app.note(&match (edit, entry.changed) {
-            (ListEdit::Add, true) => format!("Added {name} ({list})"),
-            (ListEdit::Add, false) => format!("{name} is there already ({list})"),
-            (ListEdit::Remove, true) => format!("Removed {name} ({list})"),
-            (ListEdit::Remove, false) => format!("`{name}` is not in the list ({list}){near}"),
-        });
+        report_entry(app, edit, &list, entry);
     }
-
     Ok(())
+}
+
+fn report_entry(app: &App, edit: ListEdit, list: &str, entry: &Edited) {
+    let name = sanitize_line(&entry.name);
+    let near = entry.near.as_deref().map_or_else(String::new, |near| {
+        format!("; did you mean `{}`?", sanitize_line(near))
+    });
+    if entry.changed && entry.is_ignored {
+        return app.warn(&format!(
+            "git ignores every file in `{name}`, so the model sees none of them; add the files that it should see ({list})"
+        ));
+    }
+    if entry.is_hidden {
+        return warn_hidden(app, &entry.name);
+    }
+    if edit == ListEdit::Add && entry.changed && entry.is_missing {
+        return app.warn(&format!(
+            "there is no `{name}` yet; it is in the list now ({list}){near}"
+        ));
+    }
+    app.note(&match (edit, entry.changed) {
+        (ListEdit::Add, true) => format!("Added {name} ({list})"),
+        (ListEdit::Add, false) => format!("{name} is there already ({list})"),
+        (ListEdit::Remove, true) => format!("Removed {name} ({list})"),
+        (ListEdit::Remove, false) => format!("`{name}` is not in the list ({list}){near}"),
+    });
 }
 
 /// Says that the turn's list does not show a file.

@@ -87,22 +87,17 @@ fn comment(argument: &str) -> Result<CommentRequest, String> {
     })
 }
 
+const PLAN_SOURCES: &str =
+    "`teddy execute` runs the plan that waits; `-` reads one from standard input";
+
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut project = app.project()?;
-    let plan_path = args.plan.as_deref();
-    let plan_path = match plan_path {
+    let plan_path = match args.plan.as_deref() {
         Some(word) if is_number(app, word) && waits(&project, word)? => None,
         plan_path => plan_path,
     };
-    let plan = plan_path
-        .map(|path| {
-            source::read(
-                app,
-                path,
-                "`teddy execute` runs the plan that waits; `-` reads one from standard input",
-            )
-        })
-        .transpose()?;
+    let plan = plan_path.map(|path| source::read(app, path, PLAN_SOURCES));
+    let plan = plan.transpose()?;
     // With `-y` there is no review, and a script must not block on anything else.
     if args.plan.as_deref() == Some(source::STDIN) && !args.yes {
         screen::take_keys_from_terminal();
@@ -117,7 +112,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut options = ExecuteOptions {
         file,
         // The file is the user's, so no model is asked to correct it.
-        replan: !args.no_replan && plan_path.is_none() && plan.is_none(),
+        replan: !args.no_replan && plan.is_none(),
         model: args.model,
         comments: args.comment,
         ..ExecuteOptions::default()
@@ -125,36 +120,43 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
 
     let is_asked = app.is_attended() && !args.yes && options.comments.is_empty();
     let mention = |project: &Project, text: &str| message::add_or_warn(app, project, text);
-    let mut execute = |project: &mut Project, plan: Option<&str>, options: &ExecuteOptions| {
-        execute_or_plan(project, plan, options, user.as_mut(), &mention)
-    };
-    let mut result = execute(&mut project, plan.as_deref(), &options);
-    // The user is there, so the next plan is reviewed at once.
-    while let Ok(done) = &result
-        && is_asked
-        && let Some((recorded, files)) = replaced(done)
-    {
+    let mut plan = plan;
+    let result = loop {
+        let given = plan.take();
+        let user = user.as_mut();
+        let done = execute_or_plan(&mut project, given.as_deref(), &options, user, &mention)
+            .map_err(unapproved)?;
+        // The user is there, so the next plan is reviewed at once.
+        let Some((recorded, files)) = replaced(&done).filter(|_| is_asked) else {
+            break done;
+        };
         show(app, recorded, false)?;
         options.recorded = Some(files);
-        result = execute(&mut project, None, &options);
-    }
-    let result = result.map_err(unapproved)?;
+    };
     drop(user);
 
-    match &result {
-        ExecuteResult::Refused(refused) => show_refused(app, plan_path, refused)?,
+    show_result(app, &project, &result, plan_path)?;
+    Ok(result_code(&result))
+}
+
+fn show_result(
+    app: &App,
+    project: &Project,
+    result: &ExecuteResult,
+    plan_path: Option<&str>,
+) -> anyhow::Result<()> {
+    match result {
+        ExecuteResult::Refused(refused) => show_refused(app, plan_path, refused),
         ExecuteResult::Reviewed(ReviewedPlan::Undecided(undecided)) => {
-            show_undecided(app, undecided)?;
+            show_undecided(app, undecided)
         }
         ExecuteResult::Reviewed(ReviewedPlan::Recorded(recorded)) => {
             show(app, recorded, false)?;
             show_replanned(app, recorded);
-            show_next(app, &project, recorded, plan_path.is_some())?;
-            report_answer(app, &project, recorded)?;
+            show_next(app, project, recorded, plan_path.is_some())?;
+            report_answer(app, project, recorded)
         }
     }
-
-    Ok(result_code(&result))
 }
 
 /// Returns a turn whose plan was declined or rejected, with the snapshot for the plan that the model
@@ -300,18 +302,7 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn, at_prompt: bool) -> anyho
 
     notes(recorded).iter().for_each(|note| app.warn(note));
     warn_of_damage(app, &recorded.damage);
-    if let Some(cause) = recorded.interruption() {
-        app.warn(&format!(
-            "the plan was interrupted: {cause}; your files are unchanged"
-        ));
-        app.note(&match recorded.before == recorded.after {
-            true => "`teddy execute` runs it again; nothing that it did is recorded.".to_owned(),
-            false => format!(
-                "`teddy execute` runs it again, `teddy diff {turn}` shows what it did, `teddy restore {turn}` applies that."
-            ),
-        });
-    }
-
+    show_interruption(app, recorded);
     if !recorded.is_synced() && !recorded.edited_by_user().is_empty() {
         app.note("The result is in the turn: `teddy restore @ --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side.");
     }
@@ -332,6 +323,22 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn, at_prompt: bool) -> anyho
     }
 
     Ok(())
+}
+
+fn show_interruption(app: &App, recorded: &RecordedTurn) {
+    let Some(cause) = recorded.interruption() else {
+        return;
+    };
+    app.warn(&format!(
+        "the plan was interrupted: {cause}; your files are unchanged"
+    ));
+    app.note(&match recorded.before == recorded.after {
+        true => "`teddy execute` runs it again; nothing that it did is recorded.".to_owned(),
+        false => format!(
+            "`teddy execute` runs it again, `teddy diff {0}` shows what it did, `teddy restore {0}` applies that.",
+            recorded.turn
+        ),
+    });
 }
 
 /// Names the plan that the model made instead of one that was declined or rejected, if it waits.

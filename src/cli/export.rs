@@ -181,6 +181,28 @@ fn bundle_to_stdout(project: &Project, bundle: &SessionBundle, app: &App) -> any
 /// Characters shown of a name that was not written.
 const MAX_EXCERPT: usize = 200;
 
+fn session_for_directory(name: &str, session: &SessionName) -> anyhow::Error {
+    let name = sanitize_line(name);
+    InvalidArgument::error(
+        format!("`{name}` is a session, and its turns need a directory"),
+        format!(
+            "`teddy -s {name} export` exports it; `teddy export ./{name}` makes a directory for \
+             session `{session}`"
+        ),
+    )
+}
+
+fn warn_left_out(app: &App, left_out: &[String]) {
+    if let [first, ..] = left_out {
+        let first = sanitize_line(first);
+        app.warn(&format!(
+            "left out {} that a turn of TeDDy cannot have, such as `{}`",
+            counted(left_out.len(), "file"),
+            excerpt(&first, MAX_EXCERPT)
+        ));
+    }
+}
+
 fn export_dir(names: &[String], app: &App) -> anyhow::Result<()> {
     if names.len() > 1 {
         let message = "the turns of a session are written to one directory";
@@ -197,14 +219,7 @@ fn export_dir(names: &[String], app: &App) -> anyhow::Result<()> {
         check_reachable(&here, name)?;
     }
     if !target.is_dir() && is_another_session(&project, &session, name) {
-        let name = sanitize_line(name);
-        return Err(InvalidArgument::error(
-            format!("`{name}` is a session, and its turns need a directory"),
-            format!(
-                "`teddy -s {name} export` exports it; `teddy export ./{name}` makes a directory for \
-                 session `{session}`"
-            ),
-        ));
+        return Err(session_for_directory(name, &session));
     }
 
     let turns: Vec<_> = project
@@ -216,14 +231,7 @@ fn export_dir(names: &[String], app: &App) -> anyhow::Result<()> {
     let left_out = write_turns(&project, &turns, &mut dir)?;
     dir.finish().map_err(elsewhere)?;
 
-    if let [first, ..] = left_out.as_slice() {
-        let first = sanitize_line(first);
-        app.warn(&format!(
-            "left out {} that a turn of TeDDy cannot have, such as `{}`",
-            counted(left_out.len(), "file"),
-            excerpt(&first, MAX_EXCERPT)
-        ));
-    }
+    warn_left_out(app, &left_out);
     if app.global.json {
         app.print_json(&serde_json::json!({ "folder": target, "turns": turns.len() }))
     } else {

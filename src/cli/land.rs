@@ -144,47 +144,54 @@ fn preview(project: &Project, result: &LandResult) -> anyhow::Result<String> {
     Ok(text)
 }
 
+fn report_overlap(app: &App, result: &LandResult, turn: u64) -> anyhow::Result<()> {
+    let paths = result.overlaps.iter();
+    app.print(lines("overlap", paths))?;
+    if let [.., last] = result.builds_on.as_slice() {
+        let below = turns(&result.builds_on);
+        app.warn(&format!(
+            "turn {turn} overlaps with what HEAD has there, and builds on {below}, not landed \
+             yet; nothing was changed"
+        ));
+        let range = if result.builds_on.len() == 1 {
+            format!("{last}..{turn}")
+        } else {
+            format!("..{turn}")
+        };
+        app.note(&format!("hint: `teddy land {range}` lands them together"));
+        return Ok(());
+    }
+    app.warn(&format!(
+        "turn {turn} overlaps with what HEAD has there, or builds on edits of yours that are \
+         not committed; nothing was changed"
+    ));
+    app.note(&format!("hint: {}", way_out(turn, result.has_others)));
+    Ok(())
+}
+
+/// Reports the files that no longer have what would be committed.
+fn report_lacking(app: &App, lacking: &[TakenBackFile]) -> anyhow::Result<()> {
+    for TakenBackFile { path, turn, .. } in lacking {
+        app.print(format!("lacks turn {turn}: {}\n", sanitize_line(path)))?;
+    }
+    app.warn("these files no longer have what would be committed; nothing was changed");
+    let way_back = match lacking.iter().all(|file| file.is_whole) {
+        true => "`teddy status` says what restores it",
+        false => "`teddy restore <turn> --exact <file>` takes the turn's version of a file",
+    };
+    app.note(&format!(
+        "hint: `teddy land --anyway` commits it anyway; {way_back}"
+    ));
+    Ok(())
+}
+
 /// Reports the commits, or why there are none.
 fn report(app: &App, result: &LandResult) -> anyhow::Result<()> {
     if let Some(turn) = result.overlapping {
-        let paths = result.overlaps.iter();
-        app.print(lines("overlap", paths))?;
-        if let [.., last] = result.builds_on.as_slice() {
-            let below = turns(&result.builds_on);
-            app.warn(&format!(
-                "turn {turn} overlaps with what HEAD has there, and builds on {below}, not landed \
-                 yet; nothing was changed"
-            ));
-            let range = if result.builds_on.len() == 1 {
-                format!("{last}..{turn}")
-            } else {
-                format!("..{turn}")
-            };
-            app.note(&format!("hint: `teddy land {range}` lands them together"));
-            return Ok(());
-        }
-        app.warn(&format!(
-            "turn {turn} overlaps with what HEAD has there, or builds on edits of yours that are \
-             not committed; nothing was changed"
-        ));
-        app.note(&format!("hint: {}", way_out(turn, result.has_others)));
-
-        return Ok(());
+        return report_overlap(app, result, turn);
     }
-
     if !result.lacking.is_empty() {
-        for TakenBackFile { path, turn, .. } in &result.lacking {
-            app.print(format!("lacks turn {turn}: {}\n", sanitize_line(path)))?;
-        }
-        app.warn("these files no longer have what would be committed; nothing was changed");
-        let way_back = match result.lacking.iter().all(|file| file.is_whole) {
-            true => "`teddy status` says what restores it",
-            false => "`teddy restore <turn> --exact <file>` takes the turn's version of a file",
-        };
-        app.note(&format!(
-            "hint: `teddy land --anyway` commits it anyway; {way_back}"
-        ));
-        return Ok(());
+        return report_lacking(app, &result.lacking);
     }
 
     for commit in &result.commits {

@@ -226,37 +226,11 @@ fn lines(preview: &PushResult) -> Vec<StyledLine> {
 }
 
 fn session(one: &SessionPreview, remote: &str) -> Vec<StyledLine> {
-    let mut text = match one.state {
-        PushState::Current => format!(": {remote} has all of it"),
-        // An address is not a name under which sessions are fetched.
-        PushState::Behind if one.mode == PushMode::NoCode || remote.contains('/') => {
-            format!(": {remote} has all of it, and more turns")
-        }
-        PushState::Behind => format!(
-            ": {remote} has all of it, and more turns; `teddy fetch` and `teddy switch {remote}/{}` get them",
-            one.target
-        ),
-        PushState::New | PushState::Ahead => {
-            let turns = match one.new_turns == one.turns {
-                true => counted(one.turns, "turn"),
-                false => format!("{} of {}", one.new_turns, counted(one.turns, "turn")),
-            };
-            let objects = counted(one.lacking.objects, "object");
-            let bytes = sized(one.lacking.bytes);
-            let scope = match one.mode {
-                PushMode::NoCode => "without the code",
-                PushMode::Code => "with the code",
-            };
-            format!(
-                ": {turns} {scope}, {objects}, {bytes}, to {} of {remote}",
-                one.reference
-            )
-        }
+    let signature = match one.signed {
+        true => ", with the signature",
+        false => "",
     };
-    if one.signed {
-        text.push_str(", with the signature");
-    }
-
+    let text = format!(": {}{signature}", what_is_sent(one, remote));
     let head = StyledLine::of(Tone::Strong, one.session.as_str());
     let mut lines = vec![head.with(Tone::Plain, &text)];
     let mut note = |text: &str| lines.push(StyledLine::plain(&format!("  {text}")));
@@ -284,6 +258,36 @@ fn session(one: &SessionPreview, remote: &str) -> Vec<StyledLine> {
         note(&format!("  and {} more", one.more_files));
     }
     lines
+}
+
+fn what_is_sent(one: &SessionPreview, remote: &str) -> String {
+    match one.state {
+        PushState::Current => format!("{remote} has all of it"),
+        // An address is not a name under which sessions are fetched.
+        PushState::Behind if one.mode == PushMode::NoCode || remote.contains('/') => {
+            format!("{remote} has all of it, and more turns")
+        }
+        PushState::Behind => format!(
+            "{remote} has all of it, and more turns; `teddy fetch` and `teddy switch {remote}/{}` get them",
+            one.target
+        ),
+        PushState::New | PushState::Ahead => {
+            let turns = match one.new_turns == one.turns {
+                true => counted(one.turns, "turn"),
+                false => format!("{} of {}", one.new_turns, counted(one.turns, "turn")),
+            };
+            let objects = counted(one.lacking.objects, "object");
+            let bytes = sized(one.lacking.bytes);
+            let scope = match one.mode {
+                PushMode::NoCode => "without the code",
+                PushMode::Code => "with the code",
+            };
+            format!(
+                "{turns} {scope}, {objects}, {bytes}, to {} of {remote}",
+                one.reference
+            )
+        }
+    }
 }
 
 fn finding(finding: &LeakFinding) -> StyledLine {

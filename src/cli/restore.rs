@@ -204,10 +204,7 @@ fn show(
     dir: &Path,
 ) -> anyhow::Result<ExitStatus> {
     if app.global.json {
-        let mut value = serde_json::to_value(result)?;
-        let notes: Vec<String> = result.notes.iter().map(restore_note).collect();
-        value["notes"] = serde_json::json!(notes);
-        app.print_json(&value)?;
+        print_json(app, result)?;
     } else {
         app.print(changes(result))?;
         let notes = result.notes.iter().map(restore_note);
@@ -221,12 +218,7 @@ fn show(
         }
         if result.overlaps.is_empty() {
             app.note(&outcome(result, name, options));
-            let compared = match (name.rsplit_once(':'), result.compared == result.turn) {
-                (_, true) => name.to_owned(),
-                (Some((session, _)), false) => format!("{session}:{}", result.compared),
-                (None, false) => result.compared.to_string(),
-            };
-            describe_missing(&result.missing, &compared, dir)
+            describe_missing(&result.missing, &name_compared(result, name), dir)
                 .iter()
                 .for_each(|line| app.note(line));
         } else if result.commit.is_some() {
@@ -246,6 +238,22 @@ fn show(
     }
 
     Ok(exit::success_or(result.overlaps.is_empty(), exit::OVERLAP))
+}
+
+fn print_json(app: &App, result: &RestoreResult) -> anyhow::Result<()> {
+    let mut value = serde_json::to_value(result)?;
+    let notes: Vec<String> = result.notes.iter().map(restore_note).collect();
+    value["notes"] = serde_json::json!(notes);
+    app.print_json(&value)
+}
+
+/// Names the turn that the files were compared with as the user named the restored one.
+fn name_compared(result: &RestoreResult, name: &str) -> String {
+    match (name.rsplit_once(':'), result.compared == result.turn) {
+        (_, true) => name.to_owned(),
+        (Some((session, _)), false) => format!("{session}:{}", result.compared),
+        (None, false) => result.compared.to_string(),
+    }
 }
 
 fn changes(result: &RestoreResult) -> String {
@@ -303,42 +311,42 @@ fn changes(result: &RestoreResult) -> String {
 
 /// Describes the state of the files after the restore.
 fn outcome(result: &RestoreResult, name: &str, options: &RestoreOptions) -> String {
-    let subject = if options.paths.is_empty() {
-        "Your files".to_owned()
-    } else {
-        options.paths.join(", ")
-    };
-
-    let matches = match options.dry_run {
-        true => "would match",
-        false if options.paths.len() != 1 => "match",
-        false => "matches",
-    };
     let changed = counted(result.written.len() + result.deleted.len(), "file");
     let preserved = match result.kept.len() {
         count if count > 0 && !options.dry_run => format!(", {count} of your own kept"),
         _ => String::new(),
     };
+    let effect = match result.same_turns || result.over.is_empty() {
+        true => matching(result, name, options),
+        false => moved(result, options.dry_run),
+    };
+    format!("{effect}: {changed} changed{preserved}.")
+}
 
-    if result.same_turns && result.missing.is_empty() {
-        return format!("{subject} {matches} turn {name}: {changed} changed{preserved}.");
-    }
+/// Says which turn the files match now.
+fn matching(result: &RestoreResult, name: &str, options: &RestoreOptions) -> String {
+    let subject = if options.paths.is_empty() {
+        "Your files".to_owned()
+    } else {
+        options.paths.join(", ")
+    };
+    let matches = match options.dry_run {
+        true => "would match",
+        false if options.paths.len() != 1 => "match",
+        false => "matches",
+    };
+    let except = match result.same_turns {
+        true if result.missing.is_empty() => String::new(),
+        true => format!(" except for {}", counted(result.missing.len(), "file")),
+        false => " except where your side was kept".to_owned(),
+    };
+    format!("{subject} {matches} turn {name}{except}")
+}
 
-    if result.same_turns {
-        let missing = counted(result.missing.len(), "file");
-        return format!(
-            "{subject} {matches} turn {name} except for {missing}: {changed} changed{preserved}."
-        );
-    }
-
-    if result.over.is_empty() {
-        return format!(
-            "{subject} {matches} turn {name} except where your side was kept: {changed} changed{preserved}."
-        );
-    }
-
+/// Says which turns are undone or redone.
+fn moved(result: &RestoreResult, is_dry_run: bool) -> String {
     let turns: Vec<String> = result.over.iter().map(u64::to_string).collect();
-    let (noun, are) = match (turns.len(), options.dry_run) {
+    let (noun, are) = match (turns.len(), is_dry_run) {
         (1, true) => ("Turn", "would be"),
         (1, false) => ("Turn", "is"),
         (_, true) => ("Turns", "would be"),
@@ -355,10 +363,7 @@ fn outcome(result: &RestoreResult, name: &str, options: &RestoreOptions) -> Stri
         "undone"
     };
 
-    format!(
-        "{noun} {} {are} {how}{except}: {changed} changed{preserved}.",
-        turns.join(", ")
-    )
+    format!("{noun} {} {are} {how}{except}", turns.join(", "))
 }
 
 /// Explains why turns were skipped: a line for each reason.

@@ -126,28 +126,48 @@ fn heading(project: &Project, session: &str, turn: u64) -> StyledLine {
 
 fn state_lines(status: &SessionStatus, turn: u64, dir: &Path) -> Vec<StyledLine> {
     let mut lines = Vec::new();
-    let mut add = |tone: Tone, text: &str| lines.push(StyledLine::of(tone, text));
     if let Some(holder) = &status.at_work {
-        add(Tone::Warning, &at_work(holder));
+        lines.push(StyledLine::of(Tone::Warning, &at_work(holder)));
     }
-    let next = turn + 1;
+    // A draft is not waiting while it runs.
+    if status.draft.is_none() || !status.at_work.as_ref().is_some_and(is_running) {
+        lines.push(next_turn(status, turn + 1));
+    }
+    lines.extend(status.overlap.iter().flat_map(status_lines));
+    lines.extend(messages(status));
+    if let Some(landed) = &status.landed {
+        lines.push(StyledLine::plain(&landing(landed)));
+    }
+    if let Some(why) = &status.workspace.unknown {
+        let text = format!("Your files cannot be compared: {}", sanitize_line(why));
+        lines.push(StyledLine::plain(&text));
+        return lines;
+    }
+
+    lines.extend(files(&status.workspace, turn, dir));
+    lines.extend(left_out(&status.workspace.not_captured));
+    lines
+}
+
+/// Returns what waits for the next turn.
+fn next_turn(status: &SessionStatus, next: u64) -> StyledLine {
     match &status.draft {
-        // It is not waiting while it runs.
-        Some(_) if status.at_work.as_ref().is_some_and(is_running) => {}
-        Some(draft) if draft.title.is_empty() => {
-            let text = format!("An answer that is not a plan is waiting for turn {next}");
-            add(Tone::Plain, &text);
-        }
+        Some(draft) if draft.title.is_empty() => StyledLine::plain(&format!(
+            "An answer that is not a plan is waiting for turn {next}"
+        )),
         Some(draft) => {
             let title = sanitize_line(&draft.title);
             let actions = counted(draft.actions, "action");
             let text = format!("A plan is waiting for turn {next}: {title} ({actions})");
-            add(Tone::Added, &text);
+            StyledLine::of(Tone::Added, &text)
         }
-        None => add(Tone::Plain, &format!("Ready for turn {next}")),
+        None => StyledLine::plain(&format!("Ready for turn {next}")),
     }
+}
 
-    lines.extend(status.overlap.iter().flat_map(status_lines));
+/// Returns the user's waiting message, and what the model said last.
+fn messages(status: &SessionStatus) -> Vec<StyledLine> {
+    let mut lines = Vec::new();
     let mut add = |tone: Tone, text: &str| lines.push(StyledLine::of(tone, text));
     if let Some(message) = &status.message {
         let first = message.trim().lines().next().unwrap_or_default();
@@ -166,17 +186,6 @@ fn state_lines(status: &SessionStatus, turn: u64, dir: &Path) -> Vec<StyledLine>
         let text = format!("No plan from the model: {}", sanitize_line(failure));
         add(Tone::Removed, &text);
     }
-    if let Some(landed) = &status.landed {
-        add(Tone::Plain, &landing(landed));
-    }
-    if let Some(why) = &status.workspace.unknown {
-        let text = format!("Your files cannot be compared: {}", sanitize_line(why));
-        add(Tone::Plain, &text);
-        return lines;
-    }
-
-    lines.extend(files(&status.workspace, turn, dir));
-    lines.extend(left_out(&status.workspace.not_captured));
     lines
 }
 
