@@ -272,8 +272,7 @@ impl AcpServer<'_> {
         user.set_spent(budget::session_spending(&project, &tip, &draft)?);
         let is_first = tip.number() == 0;
         let model = self.model.clone().or_else(|| project.model_of(&name));
-        let settings = model.map(|model| choose::model_settings(&project, &model));
-        let is_protocol = settings.is_some_and(|it| it.is_ok_and(|it| it.kind == ModelKind::Acp));
+        let is_protocol = model.is_some_and(|model| speaks_protocol(&project, &model));
         if let Some(session) = self.sessions.get_mut(id) {
             session.name = Some(name);
         }
@@ -353,6 +352,12 @@ impl Console for AcpConsole {
     fn typed(&mut self, _project: &mut Project, text: String) -> anyhow::Result<Typed> {
         Ok(Typed::Message(text))
     }
+}
+
+/// Returns whether a model is an agent of the protocol, to which the editor's MCP servers are passed.
+fn speaks_protocol(project: &Project, model: &str) -> bool {
+    let settings = choose::model_settings(project, model);
+    settings.is_ok_and(|settings| settings.kind == ModelKind::Acp)
 }
 
 /// Reads the directory that a request names.

@@ -7,6 +7,7 @@ use super::app::App;
 use super::exit::{self, ExitStatus};
 use super::failure::InvalidPattern;
 use super::number;
+use crate::project::Project;
 use crate::query::find::{LinePattern, Match, Query, TurnPart, find};
 use crate::text::context_list;
 use crate::text::sanitize::sanitize_line;
@@ -76,6 +77,16 @@ impl From<SearchIn> for TurnPart {
 /// Columns for the text of a match, however long the name of its file is.
 const MIN_TEXT: usize = 20;
 
+/// Says that sessions of remotes were not searched, if there are any.
+fn note_remote_sessions(app: &App, project: &Project) -> anyhow::Result<()> {
+    if let Some((fetched, _)) = project.store().remote_sessions(None)?.first() {
+        app.note(&format!(
+            "Sessions of remotes were not searched; `-s {fetched}` searches one."
+        ));
+    }
+    Ok(())
+}
+
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let project = app.record()?;
     let pattern = LinePattern::new(&args.pattern, args.ignore_case, args.fixed_strings)
@@ -103,14 +114,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     for skipped in &results.skipped {
         app.warn(&format!("not searched: {skipped}"));
     }
-
-    if results.matches.is_empty()
-        && query.session.is_none()
-        && let Some((fetched, _)) = project.store().remote_sessions(None)?.first()
-    {
-        app.note(&format!(
-            "Sessions of remotes were not searched; `-s {fetched}` searches one."
-        ));
+    if results.matches.is_empty() && query.session.is_none() {
+        note_remote_sessions(app, &project)?;
     }
 
     if app.global.json {

@@ -5,6 +5,7 @@ pub(super) mod message;
 
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
 
 use rustix::process::Signal;
 
@@ -309,6 +310,16 @@ struct ShellEnd {
     pub next: Option<String>,
 }
 
+fn describe_failure(command: &str, status: ExitStatus) -> String {
+    match status.code() {
+        Some(code) => format!("`{command}` exited with {code}."),
+        None if status.signal() == Some(Signal::INT.as_raw()) => {
+            format!("`{command}` was interrupted (SIGINT).")
+        }
+        None => format!("`{command}` was ended: {status}."),
+    }
+}
+
 /// Runs a command in the current directory, shows its output, and returns it if the user wants to
 /// send it with the next message.
 fn run_shell(app: &App, project: &Project, text: &str) -> anyhow::Result<ShellEnd> {
@@ -333,13 +344,7 @@ fn run_shell(app: &App, project: &Project, text: &str) -> anyhow::Result<ShellEn
     };
 
     if !status.success() {
-        app.note(&match status.code() {
-            Some(code) => format!("`{text}` exited with {code}."),
-            None if status.signal() == Some(Signal::INT.as_raw()) => {
-                format!("`{text}` was interrupted (SIGINT).")
-            }
-            None => format!("`{text}` was ended: {status}."),
-        });
+        app.note(&describe_failure(text, status));
     }
     let output = capture.finish().joined();
     // Our next line must not continue the command's last one.

@@ -88,17 +88,8 @@ fn picked(argument: &str) -> Result<PickedLanes, String> {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut project = app.project()?;
     let request = args.request.read(app, &project, args.words)?;
-    let Some(message) = request.message.clone() else {
-        let reason = "a race needs a message";
-        let hint = "`teddy race '<message>' --with <models>` gives it";
-        return Err(InvalidArgument::error(reason, hint));
-    };
-    if args.with.iter().any(|model| model.trim().is_empty()) {
-        let reason = "`--with` has an empty name";
-        let hint = "`--with sonnet,gpt` names models, separated by commas";
-        return Err(InvalidArgument::error(reason, hint));
-    }
-
+    let message = request.message.clone().ok_or_else(needs_message)?;
+    check_names(&args.with)?;
     if let Some(lanes) = args.pick {
         check_picked(lanes, args.with.len())?;
     }
@@ -130,15 +121,39 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let name = pick(app, &project, &options, &finished, lanes);
     finished.picked = name.as_ref().ok().map(ToString::to_string);
     show(app, &finished)?;
-    let name = name?;
-    project.use_session(&name)?;
+    use_picked(app, project, &finished, &name?)
+}
+
+/// Uses the session of a plan that was named in advance, and reviews the plan if a user is there.
+fn use_picked(
+    app: &App,
+    mut project: Project,
+    finished: &FinishedRace,
+    name: &SessionName,
+) -> anyhow::Result<ExitStatus> {
+    project.use_session(name)?;
     if app.is_attended() && !app.global.json {
-        return review(app, project, &finished, &name);
+        return review(app, project, finished, name);
     }
     app.note(&format!(
         "Session {name} is in use now. Next: `teddy execute`"
     ));
     Ok(exit::SUCCESS)
+}
+
+fn needs_message() -> anyhow::Error {
+    let reason = "a race needs a message";
+    let hint = "`teddy race '<message>' --with <models>` gives it";
+    InvalidArgument::error(reason, hint)
+}
+
+fn check_names(models: &[String]) -> anyhow::Result<()> {
+    if models.iter().any(|model| model.trim().is_empty()) {
+        let reason = "`--with` has an empty name";
+        let hint = "`--with sonnet,gpt` names models, separated by commas";
+        return Err(InvalidArgument::error(reason, hint));
+    }
+    Ok(())
 }
 
 /// Checks that the lanes to pick exist.
@@ -230,34 +245,12 @@ fn choose(
         .filter(|lane| lane.is_ready())
         .collect();
     if ready_lanes.is_empty() {
-        let error = error_with_hint(
-            "no model made a plan that can be executed",
-            "what each of them said is in the draft of its session: `teddy --session <session> show draft`",
-        );
-        return if app.global.json {
-            Ok(exit::FAILED)
-        } else {
-            Err(error)
-        };
+        return no_plan(app);
     }
 
     let labels = labels(&finished.lanes);
-    let mut choices: Vec<Choice<'_>> = labels
-        .iter()
-        .map(|(key, label)| Choice { key: *key, label })
-        .collect();
-    let lane_count = choices.len();
-    if lane_count > 1 {
-        choices.push(Choice {
-            key: 't',
-            label: "(t)wo together",
-        });
-    }
-    choices.push(Choice {
-        key: 'l',
-        label: "(l)eave them",
-    });
-
+    let choices = choices(&labels);
+    let lane_count = labels.len();
     while app.is_attended() {
         let mut user = app.user(&project, false);
         let chosen = user.choose("Review the plan of which model?", &choices)?;
@@ -288,6 +281,35 @@ fn choose(
         ready_lanes[0].session
     ));
     Ok(exit::SUCCESS)
+}
+
+fn no_plan(app: &App) -> anyhow::Result<ExitStatus> {
+    if app.global.json {
+        return Ok(exit::FAILED);
+    }
+    Err(error_with_hint(
+        "no model made a plan that can be executed",
+        "what each of them said is in the draft of its session: `teddy --session <session> show draft`",
+    ))
+}
+
+/// Returns the lanes, then two of them together if there are several, and last none of them.
+fn choices(labels: &[(char, String)]) -> Vec<Choice<'_>> {
+    let mut choices: Vec<Choice<'_>> = labels
+        .iter()
+        .map(|(key, label)| Choice { key: *key, label })
+        .collect();
+    if choices.len() > 1 {
+        choices.push(Choice {
+            key: 't',
+            label: "(t)wo together",
+        });
+    }
+    choices.push(Choice {
+        key: 'l',
+        label: "(l)eave them",
+    });
+    choices
 }
 
 /// Returns key and label of each lane that has a plan.

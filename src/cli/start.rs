@@ -8,6 +8,7 @@ use super::request::RequestFlags;
 use super::resume::{LoopFlags, run_loop};
 use super::{new, prompt};
 use crate::host::screen::why_no_prompt;
+use crate::project::Project;
 use crate::session::name::SessionName;
 use crate::workflow::user::NobodyToAsk;
 
@@ -39,15 +40,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let name = name.transpose()?;
     let mut request = args.request.read(app, &project, args.words)?;
     if args.no_run {
-        let name = match (name, &request.message) {
-            (Some(name), _) => name,
-            (None, Some(message)) => project.free_name(SessionName::from_title(message))?,
-            (None, None) => {
-                let reason = "the session needs a name";
-                let hint = "`teddy start --no-run --name <name>` gives it";
-                return Err(InvalidArgument::error(reason, hint));
-            }
-        };
+        let name = name_session(&project, name, request.message.as_deref())?;
         new::start(app, &mut project, &name, how.wanted.agent.as_deref())?;
         request.show_files(app, &project)?;
         return Ok(exit::SUCCESS);
@@ -69,17 +62,28 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         }
     }
 
-    let name = match name {
-        Some(name) => name,
-        None => {
-            let title = request.message.as_deref().unwrap_or_default();
-            project.free_name(SessionName::from_title(title))?
-        }
-    };
+    let name = name_session(&project, name, request.message.as_deref())?;
     begin_session(app, &mut project, &name, how.wanted.agent.as_deref())?;
     request.show_files(app, &project)?;
     if let Some(message) = request.message.as_deref().filter(|_| is_asked) {
         prompt::message::add_mentioned(app, &project, message)?;
     }
     run_loop(app, project, request.message, how)
+}
+
+/// Names the session as the user does, or after the message.
+fn name_session(
+    project: &Project,
+    name: Option<SessionName>,
+    message: Option<&str>,
+) -> anyhow::Result<SessionName> {
+    match (name, message) {
+        (Some(name), _) => Ok(name),
+        (None, Some(message)) => project.free_name(SessionName::from_title(message)),
+        (None, None) => {
+            let reason = "the session needs a name";
+            let hint = "`teddy start --no-run --name <name>` gives it";
+            Err(InvalidArgument::error(reason, hint))
+        }
+    }
 }

@@ -68,6 +68,12 @@ pub(in crate::cli) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Reads the directory in which the open prompt of a conversation was given.
+fn read_home(open_prompt: &Path) -> Option<PathBuf> {
+    let bytes = read_regular(open_prompt, MAX_PATH).ok()?;
+    Some(PathBuf::from(OsString::from_vec(bytes)))
+}
+
 fn queue_event(app: &App, name: &str, payload: &str) -> anyhow::Result<()> {
     let Some(agent) = HookedAgent::from_name(name) else {
         anyhow::bail!("there is no hook for `{name}`");
@@ -83,9 +89,7 @@ fn queue_event(app: &App, name: &str, payload: &str) -> anyhow::Result<()> {
     };
     let open_prompts = app.user_dirs()?.cache.join("hooks");
     let open_prompt = open_prompts.join(event.conversation_file());
-    let home = read_regular(&open_prompt, MAX_PATH).ok();
-    let home = home.map(|bytes| PathBuf::from(OsString::from_vec(bytes)));
-    let home = home.filter(|dir| hooks(app, dir).is_some());
+    let home = read_home(&open_prompt).filter(|dir| hooks(app, dir).is_some());
 
     match event.moment {
         HookTrigger::Prompt => {
