@@ -74,64 +74,32 @@ pub enum LineSource {
 /// `path` is relative to the project's root.
 pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Result<Vec<Blamed>> {
     let repository = &project.repository;
-    let file = repository.workdir().join(path);
-    // Through no link: it could lead out of the project.
-    let root = Root::open(repository.workdir())?;
-    let kind = root.kind(Path::new(path)).ok().flatten();
-    let display_path = if path.is_empty() { "." } else { path };
-    anyhow::ensure!(
-        matches!(kind, Some(FileKind::File(_))),
-        "`{display_path}` is not a file of the project"
-    );
+    ensure_file(repository, path)?;
     let session = project.session().ok();
     let tip = session
         .as_ref()
         .and_then(|name| project.store().tip(name).ok());
     let code = tip.and_then(|tip| tip.workspace);
-    let has_file = |commit: &CommitId| {
-        let tree = repository.commit(*commit).map(|commit| commit.tree);
-        tree.and_then(|tree| repository.entry(tree, path.as_bytes()))
-            .is_ok_and(|entry| entry.is_some())
-    };
-
-    let blame_at = |commit: Option<CommitId>| match commit.filter(has_file) {
-        Some(commit) => {
-            let request = BlameRequest {
-                commit,
-                path,
-                contents: &file,
-                range,
-                since: None,
-            };
-            blame_file(repository, &request).map(Some)
-        }
-        None => Ok(None),
-    };
-    // The user's history wins: a line that landed is shown with its commit.
-    let (history, code) = (blame_at(refs::head(repository)?)?, blame_at(code)?);
+    let history = blame_at(repository, refs::head(repository)?, path, range)?;
+    let code = blame_at(repository, code, path, range)?;
     let lines = match (&history, &code) {
         (Some(attribution), _) | (None, Some(attribution)) => attribution.lines.clone(),
         (None, None) => {
             anyhow::ensure!(
                 range.is_none(),
-                "no commit and no turn has `{display_path}` yet, so it has no range to blame"
+                "no commit and no turn has `{path}` yet, so it has no range to blame"
             );
-            read_unattributed(&file)?
+            read_unattributed(&repository.workdir().join(path))?
         }
     };
 
-    let mut tracer = Tracer {
-        project,
-        rows: HashMap::new(),
-        turns: HashMap::new(),
-        landed: HashMap::new(),
-        named: HashMap::new(),
-    };
+    let mut tracer = Tracer::new(project);
     let of_code = code.as_ref().zip(session.as_ref());
     let sources = lines.iter().enumerate().map(|(at, line)| {
         let committed = history
             .as_ref()
             .and_then(|attribution| Some((attribution, attribution.lines.get(at)?.commit?)));
+        // The user's history wins: a line that landed is shown with its commit.
         let source = match committed {
             Some((attribution, commit)) => tracer.committed(attribution, commit, line)?,
             None => match of_code {
@@ -147,6 +115,43 @@ pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Res
     });
 
     sources.collect()
+}
+
+fn ensure_file(repository: &Repository, path: &str) -> anyhow::Result<()> {
+    // Through no link: it could lead out of the project.
+    let root = Root::open(repository.workdir())?;
+    let kind = root.kind(Path::new(path)).ok().flatten();
+    anyhow::ensure!(
+        matches!(kind, Some(FileKind::File(_))),
+        "`{}` is not a file of the project",
+        if path.is_empty() { "." } else { path }
+    );
+    Ok(())
+}
+
+/// Blames the user's file from a commit on. `None` if the commit does not have the file.
+fn blame_at(
+    repository: &Repository,
+    commit: Option<CommitId>,
+    path: &str,
+    range: Option<&str>,
+) -> anyhow::Result<Option<Blame>> {
+    let has_file = |commit: &CommitId| {
+        let tree = repository.commit(*commit).map(|commit| commit.tree);
+        tree.and_then(|tree| repository.entry(tree, path.as_bytes()))
+            .is_ok_and(|entry| entry.is_some())
+    };
+    let Some(commit) = commit.filter(has_file) else {
+        return Ok(None);
+    };
+    let request = BlameRequest {
+        commit,
+        path,
+        contents: &repository.workdir().join(path),
+        range,
+        since: None,
+    };
+    blame_file(repository, &request).map(Some)
 }
 
 /// The turn's own message, or the last one before it.
@@ -204,7 +209,17 @@ struct NamedTurns {
     numbers: Vec<u64>,
 }
 
-impl Tracer<'_> {
+impl<'p> Tracer<'p> {
+    fn new(project: &'p Project) -> Tracer<'p> {
+        Tracer {
+            project,
+            rows: HashMap::new(),
+            turns: HashMap::new(),
+            landed: HashMap::new(),
+            named: HashMap::new(),
+        }
+    }
+
     fn committed(
         &mut self,
         attribution: &Blame,

@@ -205,22 +205,7 @@ pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
     })?;
     let files: Vec<SearchedFile> = files.into_iter().flatten().flatten().collect();
 
-    // Search each object once, however many turns contain it.
-    let mut visited = HashSet::new();
-    let blobs = files.iter().map(|file| file.blob);
-    let blobs: Vec<BlobId> = blobs.filter(|blob| visited.insert(*blob)).collect();
-    let searched = map_parallel(&project.repository, blobs, |repository, blobs| {
-        let searched = blobs.into_iter().map(|blob| {
-            let result = match repository.blob_size(blob)? > MAX_BYTES {
-                true => Searched::Skipped("it is larger than 64 MiB"),
-                false => query.pattern.search(&repository.blob(blob)?),
-            };
-            Ok((blob, result))
-        });
-        searched.collect::<anyhow::Result<Vec<_>>>()
-    })?;
-
-    let searched: HashMap<BlobId, Searched> = searched.into_iter().flatten().collect();
+    let searched = search_blobs(&project.repository, &query.pattern, &files)?;
     // The same line is in several files of a turn: a plan is in the reply, too, and output in the
     // report.
     let mut seen = RecordedLines::new();
@@ -237,6 +222,28 @@ pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
     }
 
     Ok(results)
+}
+
+/// Searches each object once, however many turns contain it.
+fn search_blobs(
+    repository: &Repository,
+    pattern: &LinePattern,
+    files: &[SearchedFile],
+) -> anyhow::Result<HashMap<BlobId, Searched>> {
+    let mut visited = HashSet::new();
+    let blobs = files.iter().map(|file| file.blob);
+    let blobs: Vec<BlobId> = blobs.filter(|blob| visited.insert(*blob)).collect();
+    let searched = map_parallel(repository, blobs, |repository, blobs| {
+        let searched = blobs.into_iter().map(|blob| {
+            let result = match repository.blob_size(blob)? > MAX_BYTES {
+                true => Searched::Skipped("it is larger than 64 MiB"),
+                false => pattern.search(&repository.blob(blob)?),
+            };
+            Ok((blob, result))
+        });
+        searched.collect::<anyhow::Result<Vec<_>>>()
+    })?;
+    Ok(searched.into_iter().flatten().collect())
 }
 
 /// Names the sessions with turns that were fetched without their files.

@@ -57,11 +57,7 @@ fn sum_to<'a>(
 ) -> anyhow::Result<Option<TurnsSum>> {
     let turns: Vec<&Turn> = turns.into_iter().collect();
     let oldest = turns.first().map_or(0, |turn| turn.number());
-    // A landing only records what hooks changed in files that are the user's by then.
-    let turns = turns.into_iter().filter(|turn| turn.meta.landed.is_none());
-    let turns: Vec<(&Turn, &Workspace)> = turns
-        .filter_map(|turn| Some((turn, turn.meta.workspace.as_ref()?)))
-        .collect();
+    let turns = with_files(turns);
     let tree = |commit| repository.commit(commit).map(|commit| commit.tree);
     let Some((_, first)) = turns.first() else {
         return Ok(None);
@@ -84,20 +80,13 @@ fn sum_to<'a>(
         };
         match stack_after_restore(&stacks, turn, oldest)? {
             Some(stack) => {
-                let mut undone = UndoneTurns::default();
-                let newest_first = turns[..=at].iter().rev();
-                newest_first.for_each(|(turn, _)| undone.add_restore(turn));
+                let undone = undone_by(&turns[..=at]);
                 let paths = changed_paths(repository, before, applied)?;
                 adding.restore(turn, paths, &InEffect::new(&stacks, stack), &undone)?;
             }
             None => {
                 if turn.meta.restored.is_none() {
-                    adding.counted.push(CountedTurn {
-                        number: turn.number(),
-                        workspace,
-                        before,
-                        users: adding.users,
-                    });
+                    adding.count(turn.number(), workspace, before);
                 }
                 adding.turn(before, applied)?;
             }
@@ -126,6 +115,21 @@ fn stack_after_restore(
     }
     let own = stacks.own(turn)?;
     Ok(own.map(|(id, publication)| publication.stack(id)))
+}
+
+fn with_files(turns: Vec<&Turn>) -> Vec<(&Turn, &Workspace)> {
+    // A landing only records what hooks changed in files that are the user's by then.
+    let turns = turns.into_iter().filter(|turn| turn.meta.landed.is_none());
+    turns
+        .filter_map(|turn| Some((turn, turn.meta.workspace.as_ref()?)))
+        .collect()
+}
+
+fn undone_by(turns: &[(&Turn, &Workspace)]) -> UndoneTurns {
+    let mut undone = UndoneTurns::default();
+    let newest_first = turns.iter().rev();
+    newest_first.for_each(|(turn, _)| undone.add_restore(turn));
+    undone
 }
 
 fn changed_paths(
@@ -186,6 +190,15 @@ impl<'a> Adding<'a> {
             users,
             counted: Vec::new(),
         }
+    }
+
+    fn count(&mut self, number: u64, workspace: &'a Workspace, before: TreeId) {
+        self.counted.push(CountedTurn {
+            number,
+            workspace,
+            before,
+            users: self.users,
+        });
     }
 
     /// Takes the files that a restore changed from the turns that are in effect after it. The rest
