@@ -3,6 +3,9 @@
 //! A comment quotes the lines that it is about, with a line or two around them, so that the next
 //! review can say whether they were addressed. The text is read strictly: it may come from a fetched turn.
 
+use std::iter::Peekable;
+use std::str::Lines;
+
 use crate::text::fence::fence_for;
 use crate::text::path::RepoPath;
 use crate::text::sanitize::sanitize_tabbed;
@@ -198,52 +201,68 @@ pub fn parse(text: &str) -> Option<Vec<LineComment>> {
         if line.is_empty() {
             continue;
         }
-        let (path, range) = line.strip_prefix("## ")?.rsplit_once(':')?;
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let [first, last] = [number(first)?, number(last)?];
-        lines.next().filter(|line| line.is_empty())?;
-        let counts = lines.next()?.strip_prefix("Quoted from line ")?;
-        let (_, counts) = counts.split_once(": ")?;
-        let (before, meant) = counts.split_once(" in front, ")?;
-        let [before, meant] = [number(before)?, number(meant.strip_suffix(" meant")?)?];
-        lines.next().filter(|line| line.is_empty())?;
-
-        let fence = lines.next()?.strip_suffix("text")?;
-        let is_fence = fence.len() >= 4 && fence.bytes().all(|byte| byte == b'`');
-        is_fence.then_some(())?;
-        let mut quoted = Vec::new();
-        loop {
-            match lines.next()? {
-                line if line == fence => break,
-                line => quoted.push(line.to_owned()),
-            }
-        }
-        lines.next().filter(|line| line.is_empty())?;
-        let mut text = Vec::new();
-        while let Some(line) = lines.next_if(|line| line.starts_with('>')) {
-            text.push(line.strip_prefix("> ").unwrap_or(&line[1..]));
-        }
-
-        let is_valid = before <= AROUND
-            && (1..=MAX_QUOTED).contains(&meant)
-            && (before + meant..=before + meant + AROUND).contains(&quoted.len())
-            && first > before
-            && first <= last
-            && comments.len() < MAX_COMMENTS;
-        is_valid.then_some(())?;
-        let after = quoted.split_off(before + meant);
-        let meant = quoted.split_off(before);
-        comments.push(LineComment {
-            path: RepoPath::parse(path).ok()?,
-            first,
-            last,
-            before: quoted,
-            quoted: meant,
-            after,
-            text: text.join("\n"),
-        });
+        let comment = parse_comment(line, &mut lines)?;
+        (comments.len() < MAX_COMMENTS).then_some(())?;
+        comments.push(comment);
     }
     Some(comments)
+}
+
+/// Reads the comment below a heading.
+fn parse_comment(heading: &str, lines: &mut Peekable<Lines<'_>>) -> Option<LineComment> {
+    let (path, range) = heading.strip_prefix("## ")?.rsplit_once(':')?;
+    let (first, last) = range.split_once('-').unwrap_or((range, range));
+    let [first, last] = [number(first)?, number(last)?];
+    lines.next().filter(|line| line.is_empty())?;
+    let (before, meant) = parse_counts(lines.next()?)?;
+    lines.next().filter(|line| line.is_empty())?;
+    let mut quoted = parse_quoted(lines)?;
+    lines.next().filter(|line| line.is_empty())?;
+    let mut text = Vec::new();
+    while let Some(line) = lines.next_if(|line| line.starts_with('>')) {
+        text.push(line.strip_prefix("> ").unwrap_or(&line[1..]));
+    }
+
+    let is_valid = before <= AROUND
+        && (1..=MAX_QUOTED).contains(&meant)
+        && (before + meant..=before + meant + AROUND).contains(&quoted.len())
+        && first > before
+        && first <= last;
+    is_valid.then_some(())?;
+    let after = quoted.split_off(before + meant);
+    let meant = quoted.split_off(before);
+    Some(LineComment {
+        path: RepoPath::parse(path).ok()?,
+        first,
+        last,
+        before: quoted,
+        quoted: meant,
+        after,
+        text: text.join("\n"),
+    })
+}
+
+/// Returns how many of the quoted lines are in front of the commented ones, and how many are
+/// commented.
+fn parse_counts(line: &str) -> Option<(usize, usize)> {
+    let counts = line.strip_prefix("Quoted from line ")?;
+    let (_, counts) = counts.split_once(": ")?;
+    let (before, meant) = counts.split_once(" in front, ")?;
+    Some((number(before)?, number(meant.strip_suffix(" meant")?)?))
+}
+
+/// Reads a code block. `None` if it does not end.
+fn parse_quoted(lines: &mut Peekable<Lines<'_>>) -> Option<Vec<String>> {
+    let fence = lines.next()?.strip_suffix("text")?;
+    let is_fence = fence.len() >= 4 && fence.bytes().all(|byte| byte == b'`');
+    is_fence.then_some(())?;
+    let mut quoted = Vec::new();
+    loop {
+        match lines.next()? {
+            line if line == fence => return Some(quoted),
+            line => quoted.push(line.to_owned()),
+        }
+    }
 }
 
 const INTRODUCTION: &str =

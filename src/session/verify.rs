@@ -355,13 +355,17 @@ impl TurnCheck<'_> {
             Err(error) => self.fault("T9", format!("{error:#}")),
         }
 
+        self.files_of_status(workspace, old != new);
+    }
+
+    fn files_of_status(&mut self, workspace: &Workspace, has_changes: bool) {
         let word = self.turn.meta.status.word();
         match self.turn.meta.status {
             // Nothing ran in these turns.
-            Status::Rejected | Status::Declined if old != new => {
+            Status::Rejected | Status::Declined if has_changes => {
                 self.fault("T10", format!("it is {word}, and files changed"));
             }
-            Status::Interrupted if workspace.synced && old != new => {
+            Status::Interrupted if workspace.synced && has_changes => {
                 self.fault(
                     "T13",
                     "it was interrupted, and its result is said to be in the files",
@@ -370,7 +374,7 @@ impl TurnCheck<'_> {
             Status::Recorded if !workspace.is_whole() => {
                 self.fault("T21", "it records files, and says that they are missing");
             }
-            _ if self.turn.meta.question && old != new => {
+            _ if self.turn.meta.question && has_changes => {
                 self.fault("T20", "it answers a question, and files changed");
             }
             _ => {}
