@@ -53,38 +53,8 @@ pub fn keep_bytes(old: &[u8], new: &[u8]) -> Vec<u8> {
     if old_lines.len() + new_lines.len() > MAX_LINES {
         return new.to_vec();
     }
-    let is_collapsed = before.encoding == Encoding::Unknown;
-    let (old_keys, new_keys) = line_keys(&old_lines, &new_lines, is_collapsed);
-    let [old_keys, new_keys] =
-        [&old_keys, &new_keys].map(|keys| keys.iter().map(String::as_str).collect::<Vec<_>>());
-    let rewriter = Rewriter {
-        is_collapsed,
-        // In a file with several encodings, a character has several.
-        proven: match is_collapsed && !runs(&before.text).any(is_utf8_run) {
-            true => characters_read(&old_lines, &new_lines),
-            false => HashSet::new(),
-        },
-        common_end: common_end(&old_lines),
-    };
-
-    let mut kept = Vec::with_capacity(new.len());
-    let (mut at_old, mut at_new) = (0, 0);
-    for (gone, made) in diff::changed_without_deadline(&old_keys, &new_keys) {
-        push_alike(
-            &mut kept,
-            &old_lines[at_old..gone.start],
-            &new_lines[at_new..made.start],
-        );
-        let replaced = &old_lines[gone.clone()];
-        let is_paired = gone.len() == made.len();
-        for (at, line) in new_lines[made.clone()].iter().enumerate() {
-            rewriter.push(&mut kept, is_paired.then(|| replaced[at]), line);
-        }
-        (at_old, at_new) = (gone.end, made.end);
-    }
-    debug_assert_eq!(old_lines.len() - at_old, new_lines.len() - at_new);
-    push_alike(&mut kept, &old_lines[at_old..], &new_lines[at_new..]);
-
+    let rewriter = Rewriter::new(&before, &old_lines, &new_lines);
+    let kept = rewriter.rewrite(&old_lines, &new_lines);
     let ended = old_lines.last().is_some_and(|line| !line.end.is_empty());
     finish(
         kept,
@@ -113,7 +83,45 @@ struct Rewriter<'a> {
     common_end: Option<&'a [u8]>,
 }
 
-impl Rewriter<'_> {
+impl<'a> Rewriter<'a> {
+    fn new(before: &DecodedFile<'_>, old: &[Line<'a>], new: &[Line<'_>]) -> Rewriter<'a> {
+        let is_collapsed = before.encoding == Encoding::Unknown;
+        Rewriter {
+            is_collapsed,
+            // In a file with several encodings, a character has several.
+            proven: match is_collapsed && !runs(&before.text).any(is_utf8_run) {
+                true => characters_read(old, new),
+                false => HashSet::new(),
+            },
+            common_end: common_end(old),
+        }
+    }
+
+    /// Returns the new lines: those that stay as they were, the others in the old encoding.
+    fn rewrite(&self, old: &[Line<'_>], new: &[Line<'_>]) -> Vec<u8> {
+        let (old_keys, new_keys) = line_keys(old, new, self.is_collapsed);
+        let [old_keys, new_keys] =
+            [&old_keys, &new_keys].map(|keys| keys.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut kept = Vec::new();
+        let (mut at_old, mut at_new) = (0, 0);
+        for (gone, made) in diff::changed_without_deadline(&old_keys, &new_keys) {
+            push_alike(
+                &mut kept,
+                &old[at_old..gone.start],
+                &new[at_new..made.start],
+            );
+            let replaced = &old[gone.clone()];
+            let is_paired = gone.len() == made.len();
+            for (at, line) in new[made.clone()].iter().enumerate() {
+                self.push(&mut kept, is_paired.then(|| replaced[at]), line);
+            }
+            (at_old, at_new) = (gone.end, made.end);
+        }
+        debug_assert_eq!(old.len() - at_old, new.len() - at_new);
+        push_alike(&mut kept, &old[at_old..], &new[at_new..]);
+        kept
+    }
+
     /// Writes a line. `old` is the line that it replaces, if there is one for each.
     fn push(&self, kept: &mut Vec<u8>, old: Option<Line<'_>>, line: &Line<'_>) {
         let text = match old {

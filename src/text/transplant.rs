@@ -46,40 +46,47 @@ pub fn transplant_changes(
 
         copy(&mut output, &disk[next..start]);
         let end = replaced.last().map_or(start, |last| last + 1);
-        let mut written = 0;
-        let mut write_to = |output: &mut Vec<u8>, until: usize| {
-            for at in written..until {
-                // The line that is replaced, or the one in front, tells the line end.
-                let like = replaced.get(at).or(replaced.last()).copied();
-                let like = like.or(start.checked_sub(1)).unwrap_or(start);
-                let base_like = base.get(old.start + at.min(old.len().saturating_sub(1)));
-                let line = target[new.start + at];
-                output.extend(line.text);
-                output.extend(end_like(
-                    line.end,
-                    disk.get(like),
-                    base_like.or(base.last()),
-                ));
-            }
-            written = written.max(until);
-        };
+        let written = target[new].iter().enumerate().map(|(at, line)| {
+            // The line that is replaced, or the one in front, tells the line end.
+            let like = replaced.get(at).or(replaced.last()).copied();
+            let like = like.or(start.checked_sub(1)).unwrap_or(start);
+            let base_like = base.get(old.start + at.min(old.len().saturating_sub(1)));
+            let end = end_like(line.end, disk.get(like), base_like.or(base.last()));
+            Line { end, ..*line }
+        });
+        let written: Vec<Line<'_>> = written.collect();
 
-        // Own lines among those that are replaced keep their place in proportion.
-        let mut passed = 0;
-        for (at, own) in disk.iter().enumerate().take(end).skip(start) {
-            if replaced.get(passed) == Some(&at) {
-                passed += 1;
-                continue;
-            }
-            write_to(&mut output, (passed * new.len()).div_ceil(old.len()));
-            copy(&mut output, &[*own]);
-        }
-        write_to(&mut output, new.len());
+        copy(&mut output, &with_own_lines(&written, &disk, &replaced));
         next = end;
     }
 
     copy(&mut output, &disk[next..]);
     Some(output)
+}
+
+/// Returns lines that are written over those at `replaced`, with the own lines of the disk between
+/// these, which keep their place in proportion.
+fn with_own_lines<'a>(
+    written: &[Line<'a>],
+    disk: &[Line<'a>],
+    replaced: &[usize],
+) -> Vec<Line<'a>> {
+    let [first, .., last] = *replaced else {
+        return written.to_vec();
+    };
+    let mut lines = Vec::new();
+    let mut copied = 0;
+    for (at, own) in disk.iter().enumerate().take(last).skip(first) {
+        let Err(passed) = replaced.binary_search(&at) else {
+            continue;
+        };
+        let until = (passed * written.len()).div_ceil(replaced.len());
+        lines.extend(&written[copied..until]);
+        lines.push(*own);
+        copied = until;
+    }
+    lines.extend(&written[copied..]);
+    lines
 }
 
 /// Returns whether every line of `disk` that `base` does not have is in `target`, so that

@@ -145,22 +145,18 @@ fn describe_contents(find: &str, file: &str) -> String {
     )
 }
 
+/// Returns a text with every line changed that is not blank. `None` if one of them cannot be.
+fn change_lines(text: &str, change: impl Fn(&str) -> Option<&str>) -> Option<String> {
+    let lines = text.lines().map(|line| match line.trim().is_empty() {
+        true => Some(line),
+        false => change(line),
+    });
+    let lines: Vec<&str> = lines.collect::<Option<_>>()?;
+    Some(lines.join("\n") + "\n")
+}
+
 /// Returns variants of a FIND without a likely mistake, each with the name of that mistake.
 pub(super) fn cures(find: &str) -> Vec<(&'static str, String)> {
-    let each = |cure: &dyn Fn(&str) -> Option<&str>| -> Option<String> {
-        let lines: Option<Vec<&str>> = find
-            .lines()
-            .map(|line| {
-                if line.trim().is_empty() {
-                    Some(line)
-                } else {
-                    cure(line)
-                }
-            })
-            .collect();
-        lines.map(|lines| lines.join("\n") + "\n")
-    };
-
     let has_marks = find.lines().any(|l| l.starts_with(['+', '-']));
     let mark = |line: &str| line.starts_with(['+', '-', ' ']).then_some(1);
     let removed: String = find
@@ -168,11 +164,12 @@ pub(super) fn cures(find: &str) -> Vec<(&'static str, String)> {
         .filter(|l| !l.starts_with('+'))
         .map(|l| format!("{}\n", l.get(1..).unwrap_or_default()))
         .collect();
-    let unmarked = each(&|line| mark(line).map(|n| &line[n..])).filter(|_| has_marks);
+    let unmarked = change_lines(find, |line| mark(line).map(|n| &line[n..]));
+    let unmarked = unmarked.filter(|_| has_marks);
     let cured = [
         (
             "line numbers in front of its lines",
-            each(&|line| without_number(line)),
+            change_lines(find, without_number),
         ),
         (
             "marks of a diff in front of its lines",
@@ -181,7 +178,9 @@ pub(super) fn cures(find: &str) -> Vec<(&'static str, String)> {
         ("marks of a diff in front of its lines", unmarked),
         (
             "marks of a quotation in front of its lines",
-            each(&|line| line.strip_prefix("> ").or_else(|| line.strip_prefix('>'))),
+            change_lines(find, |line| {
+                line.strip_prefix("> ").or_else(|| line.strip_prefix('>'))
+            }),
         ),
         ("a fence around its lines", unfenced(find)),
         ("escapes that the file does not have", Some(unescape(find))),

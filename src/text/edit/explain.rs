@@ -141,6 +141,14 @@ fn several(case: &FailedPair<'_>, matches: &[MatchPlace]) -> String {
     message
 }
 
+/// Returns another file that has the text of FIND, and its line there.
+fn elsewhere<'a>(case: &FailedPair<'a>) -> Option<(&'a str, usize)> {
+    let others = case.others.iter().filter(|(name, _)| name != case.path);
+    others
+        .filter(|(_, text)| text.len() <= MAX_OTHER)
+        .find_map(|(name, text)| Some((name.as_str(), at(text, case.find)?)))
+}
+
 fn absent(case: &FailedPair<'_>) -> Explanation {
     let mut lines = vec![format!(
         "{} is not in `{}`",
@@ -173,14 +181,7 @@ fn absent(case: &FailedPair<'_>) -> Explanation {
         lines.extend(nearest(case).or(nowhere).unwrap_or_default());
     }
 
-    let elsewhere = case
-        .others
-        .iter()
-        .filter(|(_, text)| text.len() <= MAX_OTHER);
-    if let Some((name, line)) = elsewhere
-        .filter(|(name, _)| name != case.path)
-        .find_map(|(name, text)| Some((name, at(text, case.find)?)))
-    {
+    if let Some((name, line)) = elsewhere(case) {
         lines.push(format!(
             "the text is in `{}`, at line {line}",
             sanitize_tabbed(name)
