@@ -55,12 +55,7 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
     let lines = Lines::new(&text);
     let limit = over_structure_limit(&document);
     let regions = split_regions(&lines, &document.blocks);
-    let actions = regions
-        .iter()
-        .filter(|r| matches!(r.border, Some(Border::Action(_))))
-        .count();
-
-    if let Some(wrong) = limit.or(too_many_actions(actions)) {
+    if let Some(wrong) = limit.or(too_many_actions(count_actions(&regions))) {
         return (plan, vec![wrong]);
     }
 
@@ -600,6 +595,11 @@ pub fn over_limit(text: &str) -> Option<Diagnostic> {
     } else {
         None
     }
+}
+
+fn count_actions(regions: &[Region]) -> usize {
+    let is_action = |region: &&Region| matches!(region.border, Some(Border::Action(_)));
+    regions.iter().filter(is_action).count()
 }
 
 fn too_many_actions(number: usize) -> Option<Diagnostic> {

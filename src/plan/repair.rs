@@ -179,15 +179,14 @@ pub(super) fn thoughts(reply: &str) -> usize {
     reply::thought_lines(&reply::read_lines(text, Spelling::Exact))
 }
 
+fn is_of_plan(kind: LineKind) -> bool {
+    matches!(kind, LineKind::Action(_) | LineKind::Section(Section::Plan))
+}
+
 /// Returns the best reading of a text, written out.
 fn segment(text: &str, spelling: Spelling) -> Repaired {
     let lines = reply::read_lines(text, spelling);
-    if !lines.iter().any(|l| {
-        matches!(
-            l.kind,
-            LineKind::Action(_) | LineKind::Section(Section::Plan)
-        )
-    }) {
+    if !lines.iter().any(|line| is_of_plan(line.kind)) {
         let why = "there is no `## Action Plan` and no action";
         return hopeless(text, 0, why).doubted(doubt::truncation_without_plan(&lines));
     }

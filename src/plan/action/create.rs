@@ -105,17 +105,7 @@ impl Behavior for Create {
         if validator.files.facts.is_from_agent() {
             validator.step().case_collision = collision.map(|(_, other)| other);
         } else if let Some((name, other)) = collision {
-            let message = format!(
-                "`{}` is the same name as `{}` for some file systems",
-                sanitize_line(&name),
-                sanitize_line(&other)
-            );
-            let hint = if self.path.as_str() == name {
-                "choose another name"
-            } else {
-                "spell the directory as it is"
-            };
-            validator.refuse_unless_fixable(Mistake::new(message, hint));
+            validator.refuse_unless_fixable(self.case_mistake(&name, &other));
         }
 
         if !matches!(entry, Lookup::Absent | Lookup::File(_)) {
@@ -155,15 +145,7 @@ impl Behavior for Create {
         let path = Path::new(self.path.as_str());
         run::no_repository_above(root, &self.path)?;
         let existing = root.entry(path).map_err(ActionError::reading)?;
-        let shown = sanitize_line(self.path.as_str());
-        let verb = match existing.map(|entry| (entry.kind, entry.size)) {
-            None => "created",
-            // EDIT has nothing to find in an empty file, so CREATE can fill it without `Overwrite`.
-            Some((FileKind::File(_), 0)) => "filled the empty file",
-            Some((FileKind::File(_), _)) if self.overwrite => "replaced as a whole",
-            Some((FileKind::File(_), _)) => return Err(format!("`{shown}` already exists").into()),
-            Some(_) => return Err(format!("`{shown}` already exists and is not a file").into()),
-        };
+        let verb = self.verb(existing.map(|entry| (entry.kind, entry.size)))?;
 
         let before = existing.map(|_| root.read(path, MAX_COMPARED_TEXT as u64));
         let before = match before.transpose() {
@@ -251,6 +233,33 @@ impl Create {
         match before.filter(|_| self.keep_bytes) {
             Some(before) => Cow::Owned(keep_bytes(before, self.text.as_bytes())),
             None => Cow::Borrowed(self.text.as_bytes()),
+        }
+    }
+
+    fn case_mistake(&self, name: &str, other: &str) -> Mistake {
+        let message = format!(
+            "`{}` is the same name as `{}` for some file systems",
+            sanitize_line(name),
+            sanitize_line(other)
+        );
+        let hint = if self.path.as_str() == name {
+            "choose another name"
+        } else {
+            "spell the directory as it is"
+        };
+        Mistake::new(message, hint)
+    }
+
+    /// Says what becomes of the file that exists, given by kind and size.
+    fn verb(&self, existing: Option<(FileKind, u64)>) -> Result<&'static str, ActionError> {
+        let shown = sanitize_line(self.path.as_str());
+        match existing {
+            None => Ok("created"),
+            // EDIT has nothing to find in an empty file, so CREATE can fill it without `Overwrite`.
+            Some((FileKind::File(_), 0)) => Ok("filled the empty file"),
+            Some((FileKind::File(_), _)) if self.overwrite => Ok("replaced as a whole"),
+            Some((FileKind::File(_), _)) => Err(format!("`{shown}` already exists").into()),
+            Some(_) => Err(format!("`{shown}` already exists and is not a file").into()),
         }
     }
 

@@ -211,13 +211,24 @@ fn whole_file(edit: &Edit, before: &str, after: String) -> ActionKind {
     }
 }
 
+/// Returns the line of a block that has a change in another format, and what it means.
+fn foreign_change(part: &BodyPart) -> Option<(usize, String)> {
+    let BodyPart::Code {
+        line,
+        text,
+        language,
+    } = part
+    else {
+        return None;
+    };
+    Some((*line, foreign::change(text, language)?))
+}
+
 fn parse_edit(body: &mut Body<'_>) -> Option<Edit> {
     let path = body.path();
     let parts = std::mem::take(&mut body.parts);
-    if !parts
-        .iter()
-        .any(|part| !matches!(part, BodyPart::Unexpected { .. }))
-    {
+    let is_unexpected = |part: &BodyPart| matches!(part, BodyPart::Unexpected { .. });
+    if parts.iter().all(is_unexpected) {
         let hint = "add `FIND:` with a code block and `REPLACE:` with a code block";
         body.report(body.line, "EDIT has no pair of FIND and REPLACE", hint);
     }
@@ -232,11 +243,10 @@ fn parse_edit(body: &mut Body<'_>) -> Option<Edit> {
                 label = Some((line, next));
             }
             (BodyPart::Code { text, language, .. }, Some((line, Label::Find))) => {
-                let replace = String::new();
                 pending = Some(Pair {
                     line,
                     find: text,
-                    replace,
+                    replace: String::new(),
                     language,
                 });
                 label = None;
@@ -248,18 +258,12 @@ fn parse_edit(body: &mut Body<'_>) -> Option<Edit> {
                 }));
                 label = None;
             }
-            (part, _) => match &part {
+            (part, _) => match foreign_change(&part).filter(|_| pending.is_none()) {
                 // More helpful than "no label": the message shows the equivalent pairs.
-                BodyPart::Code {
-                    line,
-                    text,
-                    language,
-                } if pending.is_none()
-                    && let Some(message) = foreign::change(text, language) =>
-                {
-                    body.report(*line, message, "copy FIND from the current file");
+                Some((line, message)) => {
+                    body.report(line, message, "copy FIND from the current file");
                 }
-                _ => body.misplaced(&part),
+                None => body.misplaced(&part),
             },
         }
     }

@@ -149,26 +149,19 @@ impl Texts<'_> {
         let applied = self.new[..run.new.start].concat();
         let suffix = self.old[run.old.end..].concat();
         let text = [&*applied, &removed, &suffix].concat();
+        let target = [&*applied, &added, &suffix].concat();
         let is_right = |find: &str, replace: &str| {
-            apply(&text, find, replace).is_ok_and(|(after, _)| {
-                after
-                    .strip_prefix(&*applied)
-                    .and_then(|after| after.strip_prefix(&*added))
-                    == Some(&*suffix)
-            })
+            apply(&text, find, replace).is_ok_and(|(after, _)| after == target)
         };
         budget.0 = budget.0.saturating_sub(text.len());
 
         // The matcher accepts LF in the plan for CRLF in the file. LF is easier to review, so it is
         // used if the result is the same.
-        let unix = |text: &str| text.replace("\r\n", "\n");
-        let plain = (unix(&find), unix(&replace));
-        let has_cr = plain.0.contains('\r') || plain.1.contains('\r');
-        let is_plain = plain.0 != find && !has_cr && is_right(&plain.0, &plain.1);
-        let (find, replace) = match is_plain {
-            true => plain,
-            false if is_right(&find, &replace) => (find, replace),
-            false => return None,
+        let plain = with_lf(&find, &replace).filter(|(find, replace)| is_right(find, replace));
+        let (find, replace) = match plain {
+            Some(plain) => plain,
+            None if is_right(&find, &replace) => (find, replace),
+            None => return None,
         };
         Some(Pair {
             line: 0,
@@ -187,6 +180,14 @@ impl ChangedRun {
             new: self.new.start..lower.new.end,
         }
     }
+}
+
+/// Returns FIND and REPLACE with LF. `None` if FIND has no CRLF, or a CR is left.
+fn with_lf(find: &str, replace: &str) -> Option<(String, String)> {
+    let lf = |text: &str| text.replace("\r\n", "\n");
+    let plain = (lf(find), lf(replace));
+    let has_cr = plain.0.contains('\r') || plain.1.contains('\r');
+    (plain.0 != find && !has_cr).then_some(plain)
 }
 
 /// Adds a final newline unless the text is empty: the content of a block always has one.

@@ -158,6 +158,19 @@ fn looks_like_plan(block: &OpenBlock) -> bool {
     block.lookalikes & !(lookalike::LABEL | lookalike::DOCUMENT) != 0
 }
 
+/// Returns the cost if a fence closes an inner one.
+fn closing_inner(block: &OpenBlock, inner: Fence, fence: Fence) -> Cost {
+    let askew = cost::when(fence.indent != inner.indent, cost::INNER_ASKEW);
+    let longer = match () {
+        () if fence.len == inner.len => 0,
+        () if inner.len < block.fence.len && fence.len >= block.fence.len => {
+            cost::INNER_CLOSED_BY_RIVAL
+        }
+        () => cost::INNER_LONGER,
+    };
+    askew + longer
+}
+
 /// Emits the steps that keep a fence as content.
 fn keep_as_content(
     state: GrammarState,
@@ -185,17 +198,9 @@ fn keep_as_content(
         return emit(GrammarStep::to(filled, 0));
     }
     if fence.info == Info::Bare {
-        let askew = cost::when(fence.indent != inner.indent, cost::INNER_ASKEW);
-        let longer = match () {
-            () if fence.len == inner.len => 0,
-            () if inner.len < block.fence.len && fence.len >= block.fence.len => {
-                cost::INNER_CLOSED_BY_RIVAL
-            }
-            () => cost::INNER_LONGER,
-        };
         return emit(GrammarStep::to(
             state.with(block.unnested()),
-            askew + longer,
+            closing_inner(&block, inner, fence),
         ));
     }
     let as_text = if inner.info == Info::Bare {

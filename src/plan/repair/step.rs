@@ -328,21 +328,9 @@ fn end_wrapper(state: GrammarState, fence: Fence, emit: &mut impl FnMut(GrammarS
     }
 }
 
-/// Emits the steps in which a fence opens a block or belongs to nothing. A fence that certainly
-/// follows the rule opens its block.
-fn open(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl FnMut(GrammarStep)) {
-    let in_list = matches!(
-        state.position,
-        GrammarPosition::Action(_)
-            | GrammarPosition::Message
-            | GrammarPosition::Tail(BodyShape::Queries)
-    );
-    // Markdown treats such a fence as text, except inside a list item.
-    if fence.indent > 3 && !(in_list && fence.indent <= 9) {
-        return emit(GrammarStep::to(state, 0));
-    }
-
-    let price = match state.position {
+/// Returns the cost if a block opens here.
+fn opening(state: GrammarState) -> Cost {
+    match state.position {
         GrammarPosition::Head(_) if state.prose => cost::MISPLACED_BLOCK_AFTER_PROSE,
         GrammarPosition::Head(_)
         | GrammarPosition::Label(_)
@@ -358,7 +346,24 @@ fn open(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl FnMut(
         }
         _ if state.prose => cost::MISPLACED_BLOCK_AFTER_PROSE,
         _ => cost::MISPLACED_BLOCK,
-    };
+    }
+}
+
+/// Emits the steps in which a fence opens a block or belongs to nothing. A fence that certainly
+/// follows the rule opens its block.
+fn open(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl FnMut(GrammarStep)) {
+    let in_list = matches!(
+        state.position,
+        GrammarPosition::Action(_)
+            | GrammarPosition::Message
+            | GrammarPosition::Tail(BodyShape::Queries)
+    );
+    // Markdown treats such a fence as text, except inside a list item.
+    if fence.indent > 3 && !(in_list && fence.indent <= 9) {
+        return emit(GrammarStep::to(state, 0));
+    }
+
+    let price = opening(state);
     let odd = cost::when(fence.info == Info::Odd, cost::MISPLACED_BLOCK_AFTER_PROSE);
 
     let inside = state.opened(fence);

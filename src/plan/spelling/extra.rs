@@ -158,6 +158,24 @@ impl ExtraBlocks<'_, '_> {
         (is_printed && self.is_over(script, block.first)).then_some(start..end)
     }
 
+    /// Returns whether blocks of code, each of them over one of `next` except for the last, are parts of
+    /// one script.
+    fn is_one_script(&self, codes: &[&MarkdownCode], next: &[MarkdownBlock]) -> bool {
+        let info = codes[0].info.trim().to_lowercase();
+        let is_alike = codes.iter().all(|code| {
+            let same = code.info.trim().eq_ignore_ascii_case(&info);
+            same && code.is_closed && code.indent == 0
+        });
+        let is_over =
+            |(code, next): (&&MarkdownCode, &MarkdownBlock)| self.is_over(code, next.first);
+        let starts_anew =
+            |code: &&MarkdownCode| self.lines.span(code.line_range.clone()).starts_with("#!");
+        SHELLS.contains(&&*info)
+            && is_alike
+            && codes.iter().zip(next).all(is_over)
+            && !codes[1..].iter().any(starts_anew)
+    }
+
     /// Joins blocks of one shell that follow each other directly. Returns how many of the first blocks
     /// are left.
     fn merge_blocks(&self, passage: &Passage, end: usize, edits: &mut LineEdits<'_>) -> usize {
@@ -171,21 +189,13 @@ impl ExtraBlocks<'_, '_> {
             .iter()
             .filter_map(MarkdownBlock::fenced)
             .collect();
-        let info = codes[0].info.trim().to_lowercase();
-        let alike = codes.iter().all(|code| {
-            let same = code.info.trim().eq_ignore_ascii_case(&info);
-            same && code.is_closed && code.indent == 0
-        });
-        let is_script = SHELLS.contains(&&*info) && codes.len() == end - first;
         let more = &self.blocks[first + 1..end];
-        let own = |(code, next): (&&MarkdownCode, &MarkdownBlock)| self.is_over(code, next.first);
-        let begins =
-            |code: &&MarkdownCode| !self.lines.span(code.line_range.clone()).starts_with("#!");
-        let is_one_script = is_script && alike && codes.iter().zip(more).all(own);
-        if !is_one_script || !codes[1..].iter().all(begins) {
+        // With something else among them, there are fewer blocks of code than blocks.
+        if codes.len() <= more.len() || !self.is_one_script(&codes, more) {
             return end;
         }
 
+        let info = codes[0].info.trim().to_lowercase();
         let last = &self.blocks[end - 1];
         let text = self.lines.span(self.blocks[first].first..last.last + 1);
         let fence = fence_for(text, 4);

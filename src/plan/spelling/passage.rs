@@ -48,6 +48,15 @@ impl Passage {
         matches!(self.role, PassageRole::Action(_))
     }
 
+    fn can_hold_actions(&self) -> bool {
+        match &self.role {
+            PassageRole::Section(section) => *section == Section::Plan,
+            PassageRole::Action(heading) => !heading.row.is_message(),
+            PassageRole::Unknown(level) => *level > 2,
+            PassageRole::Start | PassageRole::Title => false,
+        }
+    }
+
     pub fn is(&self, section: Section) -> bool {
         self.role == PassageRole::Section(section)
     }
@@ -129,14 +138,10 @@ pub(super) fn with_headings(text: &str) -> (String, Vec<Note>) {
     let blocks = markdown::blocks(text);
     let mut edits = LineEdits::new(&lines);
     for passage in cut(&lines, &blocks) {
-        let holds = match &passage.role {
-            PassageRole::Section(section) => *section == Section::Plan,
-            PassageRole::Action(heading) => !heading.row.is_message(),
-            PassageRole::Unknown(level) => *level > 2,
-            PassageRole::Start | PassageRole::Title => false,
-        };
+        let holds = passage.can_hold_actions();
         let unknown = matches!(passage.role, PassageRole::Unknown(_));
-        for (index, block) in blocks[passage.blocks.clone()].iter().enumerate() {
+        let own_blocks = &blocks[passage.blocks.clone()];
+        for (index, block) in own_blocks.iter().enumerate() {
             let listed = matches!(block.node, BlockKind::List { .. });
             let Some(row) = named_action(lines.get(block.first)).filter(|_| holds && listed) else {
                 continue;
@@ -149,7 +154,7 @@ pub(super) fn with_headings(text: &str) -> (String, Vec<Note>) {
                 None if unknown => Some(passage.line),
                 None => None,
                 Some(above) => {
-                    let above = &blocks[passage.blocks.start + above];
+                    let above = &own_blocks[above];
                     let heading = matches!(above.node, BlockKind::Heading { setext: false, .. });
                     heading.then_some(above.first)
                 }
@@ -194,6 +199,18 @@ fn exact_sections(blocks: &[MarkdownBlock]) -> BTreeSet<Section> {
     blocks.iter().filter_map(section).collect()
 }
 
+fn role_in_message(line: &str, next_text: &str, level: usize) -> Option<PassageRole> {
+    let action = name::action(line, next_text).filter(|action| action.exact);
+    let action = action.map(PassageRole::Action);
+    action.or((level == 1).then_some(PassageRole::Unknown(1)))
+}
+
+/// Below a part of the rationale a block shows something, unless it is surely an action.
+fn is_action_below(action: &ActionHeading, next_text: &str, open: &Passage) -> bool {
+    let sure = action.exact || action.sure;
+    sure || !open.is(Section::Rationale) || key::field(next_text, Some(action.row)).is_some()
+}
+
 /// Returns the role of a block that starts a new passage after `open`. `exact` lists the sections
 /// that already have an exact heading.
 fn role(
@@ -211,10 +228,9 @@ fn role(
         free.then_some(PassageRole::Section(named_section))
     };
 
-    // Below a part of the rationale a block shows something.
-    let keyed = |action: &ActionHeading| {
-        let sure = action.exact || action.sure;
-        sure || !open.is(Section::Rationale) || key::field(next_text, Some(action.row)).is_some()
+    let action = || {
+        let action = name::action(line, next_text)?;
+        is_action_below(&action, next_text, open).then_some(PassageRole::Action(action))
     };
 
     match &block.node {
@@ -230,13 +246,11 @@ fn role(
             }
 
             if open.is_message() {
-                let action = name::action(line, next_text).filter(|action| action.exact);
-                let action = action.map(PassageRole::Action);
-                return action.or((level == 1).then_some(PassageRole::Unknown(1)));
+                return role_in_message(line, next_text, level);
             }
 
-            if let Some(action) = name::action(line, next_text).filter(keyed) {
-                return Some(PassageRole::Action(action));
+            if let Some(action) = action() {
+                return Some(action);
             }
 
             match level {
@@ -251,8 +265,7 @@ fn role(
         // A bold line, or marks of a heading without their blank. In a message it is text.
         BlockKind::Paragraph if block.first == block.last && !open.is_message() => {
             heading_of(line)?;
-            let action = name::action(line, next_text).filter(keyed);
-            action.map(PassageRole::Action).or_else(|| section(0))
+            action().or_else(|| section(0))
         }
         _ => None,
     }
