@@ -273,8 +273,15 @@ fn model_advice(word: &str, configured: &[String]) -> String {
 /// A shorter word resembles too many names.
 const MIN_TYPO: usize = 4;
 
+fn did_you_mean(suggestion: &str) -> String {
+    format!("did you mean `{suggestion}`?")
+}
+
+fn sets_up(model: &str) -> String {
+    format!("`teddy setup --model {model}` sets it up")
+}
+
 fn suggest_model(word: &str, configured: &[String]) -> Option<String> {
-    let did_you_mean = |suggestion: &str| format!("did you mean `{suggestion}`?");
     if let Some(name) = nearest(word, configured.iter().map(String::as_str)) {
         return Some(did_you_mean(name));
     }
@@ -282,18 +289,10 @@ fn suggest_model(word: &str, configured: &[String]) -> Option<String> {
     let is_offered = Provider::find(word).is_some()
         || KnownProgram::find(word).is_some_and(KnownProgram::answers);
     if is_offered {
-        return Some(format!("`teddy setup --model {word}` sets it up"));
+        return Some(sets_up(word));
     }
-
-    let programs = PROGRAMS.iter().filter(|program| program.answers());
-    let offered = programs.map(|program| program.name);
-    let offered = offered.chain(PROVIDERS.iter().map(|provider| provider.name));
-    let is_similar = |name: &&str| name.len().min(word.len()) >= MIN_TYPO && !word.contains(':');
-    let offered = offered.filter(is_similar);
-    if let Some(name) = nearest(word, offered) {
-        return Some(format!(
-            "did you mean `{name}`? `teddy setup --model {name}` sets it up"
-        ));
+    if let Some(name) = nearest_offer(word) {
+        return Some(format!("{} {}", did_you_mean(name), sets_up(name)));
     }
     if nearest(word, ["manual"]).is_some() {
         return Some(did_you_mean("manual"));
@@ -301,12 +300,25 @@ fn suggest_model(word: &str, configured: &[String]) -> Option<String> {
 
     if let Some((kind, id)) = word.split_once(':').filter(|(_, id)| !id.is_empty()) {
         if Provider::find(kind).is_some() {
-            return Some(format!("`teddy setup --model {word}` sets it up"));
+            return Some(sets_up(word));
         }
         let kind = nearest(kind, ModelKind::names())?;
         return Some(did_you_mean(&format!("{kind}:{id}")));
     }
+    suggest_provider(word)
+}
 
+/// Returns the program or provider with the most similar name.
+fn nearest_offer(word: &str) -> Option<&'static str> {
+    let programs = PROGRAMS.iter().filter(|program| program.answers());
+    let offered = programs.map(|program| program.name);
+    let offered = offered.chain(PROVIDERS.iter().map(|provider| provider.name));
+    let is_similar = |name: &&str| name.len().min(word.len()) >= MIN_TYPO && !word.contains(':');
+    nearest(word, offered.filter(is_similar))
+}
+
+/// Suggests a provider for the id of one of its models, such as `gpt-5`.
+fn suggest_provider(word: &str) -> Option<String> {
     let lower = word.to_ascii_lowercase();
     let provider = PROVIDERS.iter().find(|provider| {
         let mut families = provider.families.iter();
@@ -315,7 +327,7 @@ fn suggest_model(word: &str, configured: &[String]) -> Option<String> {
     let (name, is_kind) = (provider.name, provider.name == provider.kind.name());
     Some(match is_kind {
         true => did_you_mean(&format!("{name}:{word}")),
-        false => format!("`teddy setup --model {name}:{word}` sets it up"),
+        false => sets_up(&format!("{name}:{word}")),
     })
 }
 

@@ -3,6 +3,8 @@
 //! Its output is its message, unless the settings define facts: then JSON lines are searched for
 //! them.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::agent::{ActingModel, AgentSettings, private_dir};
@@ -69,28 +71,18 @@ impl CommandAgent {
 
         let file = dir.temporary().join("input.md");
         if has("{input}") {
-            std::fs::write(&file, text).map_err(|error| ModelError::Io {
-                action: "writing the input to a file".to_owned(),
-                detail: error.to_string(),
-            })?;
+            write_input(&file, text)?;
         }
 
         let modes = self.agent.modes(task.is_confined);
         if has("{mode}") && modes.is_empty() {
-            let name = &self.agent.name;
-            let why = format!("model `{name}` has `{{mode}}` in `run` and no `mode`");
-            return Err(ModelError::Settings(why));
+            return Err(self.no_mode());
         }
 
-        // A message that starts with a dash would be parsed as an option.
         let message = if resumed { text } else { task.message };
-        let message = match message {
-            message if message.starts_with('-') => format!(" {message}"),
-            message => message.to_owned(),
-        };
         let values = [
             ("{input}", file.to_string_lossy().into_owned()),
-            ("{message}", message),
+            ("{message}", as_argument(message)),
             ("{mode}", modes.first().map_or("", |mode| mode).to_owned()),
             (
                 "{conversation}",
@@ -128,6 +120,13 @@ impl CommandAgent {
         dialogue.hang_up();
 
         Ok(dialogue)
+    }
+
+    fn no_mode(&self) -> ModelError {
+        let name = &self.agent.name;
+        ModelError::Settings(format!(
+            "model `{name}` has `{{mode}}` in `run` and no `mode`"
+        ))
     }
 
     fn failed(&self, ending: &CommandEnding, complaints: &Complaints) -> ModelError {
@@ -260,6 +259,21 @@ impl RunningCommand<'_> {
         };
         // The command has exited, but its children might still run.
         self.call.end(outcome, result)
+    }
+}
+
+fn write_input(file: &Path, text: &str) -> Result<(), ModelError> {
+    std::fs::write(file, text).map_err(|error| ModelError::Io {
+        action: "writing the input to a file".to_owned(),
+        detail: error.to_string(),
+    })
+}
+
+fn as_argument(message: &str) -> String {
+    match message {
+        // It would be parsed as an option.
+        message if message.starts_with('-') => format!(" {message}"),
+        message => message.to_owned(),
     }
 }
 
