@@ -17,6 +17,7 @@ use super::summary::{Audience, Summary};
 use crate::model::acting::{
     AgentProgress, ContextUse, PermissionDecision, PermissionQuestion, ToolStatus, ToolUse,
 };
+use crate::plan::action::Action;
 use crate::plan::run::Ending;
 use crate::text::fence::fence_for;
 use crate::text::sanitize::sanitize_block;
@@ -235,13 +236,8 @@ impl User for AcpUser<'_> {
     fn review(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
         let plan = proposal.plan;
         self.send_text(&plan.rationale);
-        let entries = plan.actions.iter();
-        self.entries = entries
-            .map(|action| {
-                let label = format!("{} {}", action.kind.name(), action.kind.target());
-                (label.trim_end().to_owned(), "pending")
-            })
-            .collect();
+        let labels = plan.actions.iter().map(label);
+        self.entries = labels.map(|label| (label, "pending")).collect();
         self.send_entries();
 
         let summary = Summary::new(proposal, Audience::Informed);
@@ -257,17 +253,16 @@ impl User for AcpUser<'_> {
             "title": title, "status": "pending", "content": blocks,
         }));
 
-        let options = json!([
-            { "optionId": RUN, "name": "Run this plan", "kind": "allow_once" },
-            { "optionId": "reject", "name": "Don't run it", "kind": "reject_once" },
-        ]);
         // Complete, because some editors show the request without the call before it.
         let tool_call = json!({
             "toolCallId": call, "kind": "execute", "title": title, "status": "pending",
             "content": blocks,
         });
         Ok(
-            match self.request_permission(&options, &tool_call).as_deref() {
+            match self
+                .request_permission(&review_options(), &tool_call)
+                .as_deref()
+            {
                 Some(RUN) => {
                     self.send_status("in_progress");
                     Decision::Run(Approved::all(plan))
@@ -386,6 +381,18 @@ fn tool_status(status: ToolStatus) -> &'static str {
         ToolStatus::Completed => "completed",
         ToolStatus::Failed => "failed",
     }
+}
+
+fn label(action: &Action) -> String {
+    let label = format!("{} {}", action.kind.name(), action.kind.target());
+    label.trim_end().to_owned()
+}
+
+fn review_options() -> Value {
+    json!([
+        { "optionId": RUN, "name": "Run this plan", "kind": "allow_once" },
+        { "optionId": "reject", "name": "Don't run it", "kind": "reject_once" },
+    ])
 }
 
 fn text_block(text: &str) -> Value {

@@ -146,11 +146,7 @@ impl KeyQuestion<'_> {
 
             let key = terminal::next_key()?;
             if let Some(answer) = self.answer_alone(&key) {
-                let is_alone = match self.approving {
-                    Some(_) => burst.is_alone()?,
-                    None => burst.is_alone_or_line()?,
-                };
-                if is_alone {
+                if self.is_alone(&mut burst)? {
                     break (answer, LeaveKey::Choice);
                 }
                 write!(out, "\r\n")?;
@@ -199,6 +195,13 @@ impl KeyQuestion<'_> {
         match self.approving {
             Some(approving) => approves(approving, key).then_some(approving),
             None => self.answer(key).filter(|answer| *answer != self.quit_key()),
+        }
+    }
+
+    fn is_alone(&self, burst: &mut BurstGuard) -> io::Result<bool> {
+        match self.approving {
+            Some(_) => burst.is_alone(),
+            None => burst.is_alone_or_line(),
         }
     }
 
@@ -286,6 +289,15 @@ pub fn yes_or_end(question: &str) -> io::Result<bool> {
     Ok(key_or_end(&format!("{question} (y/n) › "), &YES_OR_NO)? == 'y')
 }
 
+/// Completes the word in front of the cursor. Returns the candidates to list if it cannot.
+fn complete(input: &mut TextInput, help: &PromptText<'_>) -> Vec<String> {
+    let candidates = help.candidates(input.before_cursor());
+    match input.complete(&candidates) {
+        true => Vec::new(),
+        false => candidates,
+    }
+}
+
 /// Asks for text, starting with `start`. `help` has history and completion. With it, the text is a
 /// message, which ctrl-c drops as a shell does; without it, ctrl-c goes back at once.
 pub fn text(start: &str, mut help: Option<&mut PromptText<'_>>, paint: Paint) -> io::Result<Reply> {
@@ -297,27 +309,26 @@ pub fn text(start: &str, mut help: Option<&mut PromptText<'_>>, paint: Paint) ->
         drawn = redraw(&drawn, &input, paint)?;
         let key = terminal::next_key()?;
         let command = input.press(&key);
-        let other = match (command, &mut help) {
+        let help = help.as_deref_mut();
+        match command {
             // The shell has written below the text: draw it again there.
-            (None, _) if key == Key::Continued => None,
-            (None, _) => continue,
-            (Some(InputCommand::Earlier), Some(help)) => help.earlier(input.text()),
-            (Some(InputCommand::Later), Some(help)) => help.later(),
-            (Some(InputCommand::Complete), Some(help)) => {
-                let candidates = help.candidates(input.before_cursor());
-                if !input.complete(&candidates) && !candidates.is_empty() {
+            None if key == Key::Continued => {}
+            None => continue,
+            Some(command @ (InputCommand::Earlier | InputCommand::Later)) => {
+                let recalled = help.and_then(|help| help.recall(command, input.text()));
+                input = recalled.map_or(input, |text| TextInput::new(&text));
+                continue;
+            }
+            Some(InputCommand::Complete) => {
+                let candidates = help.map(|help| complete(&mut input, help));
+                if let Some(candidates) = candidates.filter(|it| !it.is_empty()) {
                     move_below(&drawn)?;
                     show(&[listed(&candidates)], paint);
                     drawn = Layout::default();
                 }
                 continue;
             }
-            _ => None,
-        };
-        if let Some(InputCommand::Earlier | InputCommand::Later | InputCommand::Complete) = command
-        {
-            input = other.map_or(input, |other| TextInput::new(&other));
-            continue;
+            Some(_) => {}
         }
 
         move_below(&drawn)?;

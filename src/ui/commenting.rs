@@ -308,8 +308,6 @@ impl Commenting {
         earlier.chain(written).collect()
     }
 
-    /// Lists the rows anew. A comment is below its last line, or below the heading of its file if
-    /// that line is not shown.
     fn list_rows(&mut self) {
         let mut rows = Vec::new();
         let comments = self.all_comments();
@@ -319,36 +317,41 @@ impl Commenting {
         });
         rows.extend(foreign.map(|(.., row)| *row));
         for (at, file) in self.files.iter().enumerate() {
-            rows.push(DiffRow::File(at));
             let of_file = comments.iter().filter(|(path, ..)| *path == file.path);
             let mut of_file: Vec<(usize, DiffRow)> = of_file
                 .map(|(_, line, row)| (line.unwrap_or(0), *row))
                 .collect();
             of_file.sort_by_key(|(last, _)| *last);
-            let numbers: Vec<usize> = match self.is_open[at] {
-                true => self.lines_of(at).iter().filter_map(|row| row.1).collect(),
-                false => Vec::new(),
-            };
-            let is_shown = |last: &usize| numbers.binary_search(last).is_ok();
-            let hidden = of_file.iter().filter(|(last, _)| !is_shown(last));
-            rows.extend(hidden.map(|(_, row)| *row));
-            if !self.is_open[at] {
-                continue;
-            }
-            for (line, (_, number)) in self.lines_of(at).iter().enumerate() {
-                rows.push(DiffRow::Line(at, line));
-                let Some(number) = number else { continue };
-                let start = of_file.partition_point(|(last, _)| last < number);
-                let here = of_file[start..]
-                    .iter()
-                    .take_while(|(last, _)| last == number);
-                rows.extend(here.map(|(_, row)| *row));
-            }
+            rows.extend(self.rows_of(at, &of_file));
         }
         let last = rows.len().saturating_sub(1);
         self.anchor = self.anchor.map(|anchor| anchor.min(last));
         self.list.resize(rows.len());
         self.rows = rows;
+    }
+
+    /// Returns the rows of a file. A comment is below its last line, by which `comments` are sorted,
+    /// or below the heading of the file if that line is not shown.
+    fn rows_of(&self, at: usize, comments: &[(usize, DiffRow)]) -> Vec<DiffRow> {
+        let lines = match self.is_open[at] {
+            true => self.lines_of(at),
+            false => &[],
+        };
+        let numbers: Vec<usize> = lines.iter().filter_map(|row| row.1).collect();
+        let is_shown = |last: &usize| numbers.binary_search(last).is_ok();
+        let hidden = comments.iter().filter(|(last, _)| !is_shown(last));
+        let mut rows = vec![DiffRow::File(at)];
+        rows.extend(hidden.map(|(_, row)| *row));
+        for (line, (_, number)) in lines.iter().enumerate() {
+            rows.push(DiffRow::Line(at, line));
+            let Some(number) = number else { continue };
+            let start = comments.partition_point(|(last, _)| last < number);
+            let here = comments[start..]
+                .iter()
+                .take_while(|(last, _)| last == number);
+            rows.extend(here.map(|(_, row)| *row));
+        }
+        rows
     }
 
     fn file_under_cursor(&self) -> Option<usize> {
@@ -459,26 +462,7 @@ impl Commenting {
                 }
             }
             DiffRow::Line(file, at) => self.lines_of(file)[at].0.clone(),
-            DiffRow::Comment(index) => {
-                let comment = &self.comments[index];
-                let range = match comment.last - comment.first {
-                    0 => format!("line {}", comment.first),
-                    _ => format!("lines {} to {}", comment.first, comment.last),
-                };
-                let path = comment.path.as_str();
-                let file = self.files.iter().find(|file| file.path == path);
-                let (place, note) = match file.map(|file| file.after.as_deref()) {
-                    None => (
-                        comment.place(),
-                        "  (the plan does not change this file now)",
-                    ),
-                    Some(Some(text)) if comment.is_on(text) => (range, ""),
-                    Some(_) => (range, "  (its lines changed since)"),
-                };
-                StyledLine::of(Tone::Accent, &format!("  » {place}: "))
-                    .with(Tone::Question, &on_one_line(comment))
-                    .with(Tone::Faint, note)
-            }
+            DiffRow::Comment(index) => self.comment_line(&self.comments[index]),
             DiffRow::Earlier(index) => {
                 let followed = &self.earlier[index];
                 let place = match followed.line {
@@ -490,6 +474,26 @@ impl Commenting {
                     .with(Tone::Faint, &format!("  ({})", followed.status.word()))
             }
         }
+    }
+
+    fn comment_line(&self, comment: &LineComment) -> StyledLine {
+        let range = match comment.last - comment.first {
+            0 => format!("line {}", comment.first),
+            _ => format!("lines {} to {}", comment.first, comment.last),
+        };
+        let path = comment.path.as_str();
+        let file = self.files.iter().find(|file| file.path == path);
+        let (place, note) = match file.map(|file| file.after.as_deref()) {
+            None => (
+                comment.place(),
+                "  (the plan does not change this file now)",
+            ),
+            Some(Some(text)) if comment.is_on(text) => (range, ""),
+            Some(_) => (range, "  (its lines changed since)"),
+        };
+        StyledLine::of(Tone::Accent, &format!("  » {place}: "))
+            .with(Tone::Question, &on_one_line(comment))
+            .with(Tone::Faint, note)
     }
 
     /// Returns the lines of the screen between title and keys, each with a mark. A line that is

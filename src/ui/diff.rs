@@ -67,6 +67,17 @@ pub fn body(change: &FileVersions<'_>) -> Vec<StyledLine> {
     render(change, usize::MAX).lines
 }
 
+fn encoding_notes(before: Option<&str>, after: Option<&str>) -> Vec<String> {
+    if before == after {
+        return before.map(str::to_owned).into_iter().collect();
+    }
+    let name = |note: Option<&str>| note.unwrap_or("the encoding is UTF-8").to_owned();
+    vec![
+        format!("before: {}", name(before)),
+        format!("after: {}", name(after)),
+    ]
+}
+
 /// Like [`body`], up to `most` lines.
 pub fn render(change: &FileVersions<'_>, most: usize) -> RenderedDifference {
     let sentence = |text: &str| RenderedDifference {
@@ -82,18 +93,11 @@ pub fn render(change: &FileVersions<'_>, most: usize) -> RenderedDifference {
         return sentence("binary content differs");
     };
     let (before, after) = (&*old.text, &*new.text);
-    let mut notes: Vec<String> = Vec::new();
-    match (old.note, new.note) {
-        _ if change.before.is_none() => notes.extend(new.note.map(str::to_owned)),
-        _ if change.after.is_none() => notes.extend(old.note.map(str::to_owned)),
-        (None, None) => {}
-        (one, other) if one == other => notes.extend(one.map(str::to_owned)),
-        (one, other) => {
-            let name = |note: Option<&str>| note.unwrap_or("the encoding is UTF-8").to_owned();
-            notes.push(format!("before: {}", name(one)));
-            notes.push(format!("after: {}", name(other)));
-        }
-    }
+    let mut notes = match (change.before, change.after) {
+        (None, _) => encoding_notes(new.note, new.note),
+        (_, None) => encoding_notes(old.note, old.note),
+        _ => encoding_notes(old.note, new.note),
+    };
     // `is_crlf` is also true for text without line ends.
     let crlf = (before.contains('\r') || after.contains('\r')) && is_crlf(before) && is_crlf(after);
     let mut rendered = match crlf {

@@ -26,6 +26,8 @@ const MAX_LABEL: usize = 500;
 
 const NOTHING_TO_KEEP: &str = "the plan changes no encoding, line ends or mode that can be kept";
 
+const ONLY_FILES_KEEP_BYTES: &str = "only a file has bytes to keep";
+
 /// An action without and with the bytes that the user keeps.
 #[derive(Debug, Clone)]
 struct BeforeKeeping {
@@ -132,7 +134,7 @@ impl EditedPlan {
     /// why it can't.
     pub fn keep_bytes(&mut self, item: &mut Item) -> Result<(), String> {
         let ItemPart::Action(index) = item.part else {
-            return Err("only a file has bytes to keep".to_owned());
+            return Err(ONLY_FILES_KEEP_BYTES.to_owned());
         };
         if let Some(before) = self.before_keeping.remove(&index)
             && before.kept == self.plan.actions[index]
@@ -151,10 +153,8 @@ impl EditedPlan {
         let mode_damage = action.kind.mode_change().damage();
         let is_same = kept == *after && !mode_damage.is_some_and(|mode| mode.is_of_bytes());
         if let Some(keeps) = action.kind.keeps_bytes_mut() {
-            if !*keeps && let Some(character) = unknown_character(before, &kept) {
-                return Err(format!(
-                    "the encoding of the file is unknown, and no line that stays shows how it writes `{character}`"
-                ));
+            if !*keeps {
+                check_encoding(before, &kept)?;
             }
             if !*keeps && is_same {
                 return Err(NOTHING_TO_KEEP.to_owned());
@@ -171,18 +171,7 @@ impl EditedPlan {
         if is_same {
             return Err(NOTHING_TO_KEEP.to_owned());
         }
-        let versions = std::str::from_utf8(before)
-            .ok()
-            .zip(String::from_utf8(kept).ok());
-        let edited = versions.and_then(|(before, after)| {
-            let edit = UserEdit::FinalVersion { before, after };
-            action.kind.edited(edit)
-        });
-        let kind = edited.ok_or("only a file has bytes to keep")?;
-        let kept = Action {
-            kind,
-            ..action.clone()
-        };
+        let kept = with_result(&action, before, kept).ok_or(ONLY_FILES_KEEP_BYTES)?;
         let before = BeforeKeeping {
             action,
             pairs: std::mem::take(&mut item.pairs),
@@ -305,6 +294,27 @@ impl EditedPlan {
         approved.modified = modified.into_iter().collect();
         approved
     }
+}
+
+/// Fails if the result has a character of which it is unknown how the old version writes it.
+fn check_encoding(before: &[u8], kept: &[u8]) -> Result<(), String> {
+    match unknown_character(before, kept) {
+        None => Ok(()),
+        Some(character) => Err(format!(
+            "the encoding of the file is unknown, and no line that stays shows how it writes `{character}`"
+        )),
+    }
+}
+
+/// Returns the action with another result. `None` if it has no file, or one that is not text.
+fn with_result(action: &Action, before: &[u8], after: Vec<u8>) -> Option<Action> {
+    let before = std::str::from_utf8(before).ok()?;
+    let after = String::from_utf8(after).ok()?;
+    let edit = UserEdit::FinalVersion { before, after };
+    Some(Action {
+        kind: action.kind.edited(edit)?,
+        ..action.clone()
+    })
 }
 
 /// Sets a field that is `true` or missing.

@@ -128,6 +128,13 @@ impl Modify {
         self.draft.approved(&self.list)
     }
 
+    /// Returns the decision to run what is switched on. `None` if it has a problem, or is nothing.
+    pub fn run_if_possible(&self) -> Option<Decision> {
+        let approved = self.approved();
+        let is_possible = self.problem().is_none() && !approved.is_empty();
+        is_possible.then_some(Decision::Run(approved))
+    }
+
     /// Returns whether the user changed anything.
     pub fn is_changed(&self) -> bool {
         !self.draft.edited.is_empty() || !self.list.items.iter().all(Item::is_whole)

@@ -85,7 +85,7 @@ impl PromptText<'_> {
     }
 
     /// Returns the previous text in the history. `text` is the current one, to return to.
-    pub fn earlier(&mut self, text: &str) -> Option<String> {
+    fn earlier(&mut self, text: &str) -> Option<String> {
         if self.texts.is_none() {
             let texts = texts((self.help.history)(), self.typed);
             self.at = texts.len();
@@ -103,7 +103,7 @@ impl PromptText<'_> {
     }
 
     /// Returns the next text in the history.
-    pub fn later(&mut self) -> Option<String> {
+    fn later(&mut self) -> Option<String> {
         let texts = self.texts.as_deref().unwrap_or_default();
         if self.at >= texts.len() {
             return None;
@@ -115,6 +115,15 @@ impl PromptText<'_> {
     }
 
     /// Returns completions for the last word of a text.
+    /// Returns the message that a key for the history asks for. `None` if there is none.
+    pub fn recall(&mut self, command: InputCommand, text: &str) -> Option<String> {
+        match command {
+            InputCommand::Earlier => self.earlier(text),
+            InputCommand::Later => self.later(),
+            _ => None,
+        }
+    }
+
     pub fn candidates(&self, before: &str) -> Vec<String> {
         (self.help.candidates)(before)
     }

@@ -54,6 +54,16 @@ pub fn risks(proposal: &ReviewRequest<'_>, damage: &[PlanDamage]) -> Vec<Risk> {
     risks
 }
 
+fn read_only_risk(what: ReadOnlyTarget, is_removed: bool) -> &'static str {
+    match what {
+        ReadOnlyTarget::File if is_removed => "is read-only, and is deleted",
+        ReadOnlyTarget::File => "is read-only, and is replaced",
+        ReadOnlyTarget::Dir => {
+            "is in a read-only directory: the result might stay in the turn until it is writable"
+        }
+    }
+}
+
 /// Returns the risks of one action, with the damage that it does.
 pub fn of_action(action: &Action, step: &Step, damage: &[Damage]) -> Vec<String> {
     let target = action.kind.target();
@@ -78,12 +88,9 @@ pub fn of_action(action: &Action, step: &Step, damage: &[Damage]) -> Vec<String>
         ));
     }
 
-    texts.extend(step.read_only.map(|what| match what {
-        ReadOnlyTarget::File if step.removed => format!("{target} is read-only, and is deleted"),
-        ReadOnlyTarget::File => format!("{target} is read-only, and is replaced"),
-        ReadOnlyTarget::Dir => format!(
-            "{target} is in a read-only directory: the result might stay in the turn until it is writable"
-        ),
+    texts.extend(step.read_only.map(|what| {
+        let risk = read_only_risk(what, step.removed);
+        format!("{target} {risk}")
     }));
     texts.extend(action.kind.risks(step));
     // The action itself says where a link points.

@@ -145,6 +145,7 @@ impl TerminalUser {
     fn decide(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
         let mut modify = Modify::new(proposal);
         let misfits = modify.leave_out_misfits(proposal)?;
+        let misfits = Some(misfits).filter(|_| !proposal.simulation.diagnostics.is_empty());
         let initial = modify.approved();
         let _raw = RawMode::enter()?;
         // They are shown below the summary, which can fill the screen.
@@ -158,9 +159,8 @@ impl TerminalUser {
                 return Ok(Decision::Quit);
             }
 
-            let fits = proposal.simulation.diagnostics.is_empty();
             let running = modify.running(proposal)?;
-            let mut notes = notes(&modify, (!fits).then_some(&misfits));
+            let mut notes = notes(&modify, misfits.as_ref());
             notes.append(&mut warnings);
             let current = match &running {
                 Some((plan, simulation)) => proposal.with(plan, simulation),
@@ -168,25 +168,17 @@ impl TerminalUser {
             };
             let chosen = self.ask_what(&Summary::new(&current, Audience::Asked), &notes)?;
             let decision = match chosen {
-                'a' => {
-                    let approved = modify.approved();
-                    let is_possible = modify.problem().is_none() && !approved.is_empty();
-                    is_possible.then_some(Decision::Run(approved))
-                }
+                'a' => modify.run_if_possible(),
                 's' => Some(modify.declined()),
                 'c' => modify.comment(proposal, &mut self.prompts())?,
                 'q' => Some(Decision::Quit),
                 'm' => modify.run(proposal, &mut self.prompts())?,
                 'e' => {
-                    let mut prompts = self.prompts();
-                    modify.edit_plan(proposal, &mut prompts)?;
-                    warnings = prompts.warnings;
+                    warnings = self.edit_plan(&mut modify, proposal)?;
                     None
                 }
                 BYTES_KEY => {
-                    let why = modify.keep_all_bytes(proposal)?;
-                    let line = |why| StyledLine::of(Tone::Warning, &format!("{why}."));
-                    warnings.extend(why.map(line));
+                    warnings.extend(modify.keep_all_bytes(proposal)?.map(bytes_warning));
                     None
                 }
                 key => {
@@ -194,14 +186,14 @@ impl TerminalUser {
                     None
                 }
             };
-            let is_final = match &decision {
-                None => false,
-                Some(Decision::Quit) => quits(&modify, &initial)?,
-                Some(Decision::Run(_)) => runs_without_comments(&modify)?,
-                Some(Decision::Skip(None)) => self.declines(&proposal.plan.title)?,
-                Some(_) => true,
+            let Some(decision) = decision else { continue };
+            let is_confirmed = match &decision {
+                Decision::Quit => quits(&modify, &initial)?,
+                Decision::Run(_) => runs_without_comments(&modify)?,
+                Decision::Skip(None) => self.declines(&proposal.plan.title)?,
+                _ => true,
             };
-            if let Some(decision) = decision.filter(|_| is_final) {
+            if is_confirmed {
                 return Ok(decision);
             }
         }
@@ -219,6 +211,17 @@ impl TerminalUser {
             }
             _ => self.read("plan.md", proposal.text, markdown::lines(proposal.text)),
         }
+    }
+
+    /// Lets the user edit the plan as text. Returns the warnings of the editor.
+    fn edit_plan(
+        &self,
+        modify: &mut Modify,
+        proposal: &ReviewRequest<'_>,
+    ) -> anyhow::Result<Vec<StyledLine>> {
+        let mut prompts = self.prompts();
+        modify.edit_plan(proposal, &mut prompts)?;
+        Ok(prompts.warnings)
     }
 
     /// Asks what to do instead of a plan. Returns false if the user goes back to the review.
@@ -492,6 +495,10 @@ impl User for TerminalUser {
     fn report(&mut self, event: Event<'_>) {
         self.progress.report(&event);
     }
+}
+
+fn bytes_warning(why: String) -> StyledLine {
+    StyledLine::of(Tone::Warning, &format!("{why}."))
 }
 
 /// Returns whether the user leaves although their changes to the plan are lost then.

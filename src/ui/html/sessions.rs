@@ -180,17 +180,13 @@ fn draw_lane(
     );
     let every = own.len().div_ceil(MOST_DOTS).max(1);
     let dots = own.iter().rev().step_by(every);
-    let name: String = lane.name.as_str().chars().take(MAX_NAME_LETTERS).collect();
     let branch = from.map(|(px, py)| {
         let end = first.map_or(px + TURN_STEP / 2.0, x);
         let bend = px + 14.0;
         format!("M{px:.1} {py:.1} C{bend:.1} {py:.1} {px:.1} {y:.1} {end:.1} {y:.1}")
     });
     html! {
-        a href=(location.to(&session_page(&lane.name))) {
-            text class=[lane.in_use.then_some("current")] x=(MARGIN_LEFT - 16.0) y=(y + 4.0)
-                text-anchor="end" { (sanitize_line(&name)) @if name.len() < lane.name.as_str().len() { "…" } }
-        }
+        (draw_name(location, lane, y))
         @if let Some(branch) = branch { path.fork d=(branch) {} }
         @if let (None, Some((px, _))) = (first, from) {
             circle.fork cx=(format!("{:.1}", px + TURN_STEP / 2.0)) cy=(y) r="3" {}
@@ -200,11 +196,26 @@ fn draw_lane(
         }
         @for row in dots {
             a href=(location.to(&turn_page(&lane.name, row.number))) tabindex="-1" {
-                circle class={ "dot " (status_class(row.shown_status())) } cx=(format!("{:.1}", x(row.number)))
-                    cy=(y) r="5" {
-                    title { "Turn " (row.number) ": " (sanitize_line(&row.title)) }
-                }
+                (draw_turn(row, x(row.number), y))
             }
+        }
+    }
+}
+
+fn draw_name(location: PageLocation, lane: &SessionLane, y: f64) -> Markup {
+    let name: String = lane.name.as_str().chars().take(MAX_NAME_LETTERS).collect();
+    html! {
+        a href=(location.to(&session_page(&lane.name))) {
+            text class=[lane.in_use.then_some("current")] x=(MARGIN_LEFT - 16.0) y=(y + 4.0)
+                text-anchor="end" { (sanitize_line(&name)) @if name.len() < lane.name.as_str().len() { "…" } }
+        }
+    }
+}
+
+fn draw_turn(row: &LogRow, x: f64, y: f64) -> Markup {
+    html! {
+        circle class={ "dot " (status_class(row.shown_status())) } cx=(format!("{x:.1}")) cy=(y) r="5" {
+            title { "Turn " (row.number) ": " (sanitize_line(&row.title)) }
         }
     }
 }

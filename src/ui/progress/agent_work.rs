@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use crate::model::TokenUsage;
-use crate::model::acting::{AgentProgress, ToolStatus, ToolUse};
+use crate::model::acting::{AgentPlanEntry, AgentProgress, ToolStatus, ToolUse};
 use crate::text::grouped;
 use crate::text::sanitize::{sanitize_line, strip_ansi};
 use crate::text::secret::redact;
@@ -18,6 +18,14 @@ const MAX_TOOLS: usize = 10_000;
 
 /// In bytes, of a line that the agent writes. A longer one is shown in parts.
 const MAX_PART: usize = 4096;
+
+/// Returns the step of the plan that the agent works on, and how many are done.
+fn current_step(entries: &[AgentPlanEntry]) -> Option<String> {
+    let current = entries.iter().find(|entry| entry.status == "in_progress")?;
+    let completed = entries.iter().filter(|entry| entry.status == "completed");
+    let (completed, all) = (completed.count(), entries.len());
+    Some(format!("{} ({completed} of {all} done)", current.text))
+}
 
 /// State of a model at work.
 pub struct AgentWork {
@@ -82,11 +90,8 @@ impl AgentWork {
             AgentProgress::Thinks(_) => self.doing = "thinking".to_owned(),
             AgentProgress::Tool(tool) => lines.extend(self.tool(tool)),
             AgentProgress::Plan(entries) => {
-                let current = entries.iter().find(|entry| entry.status == "in_progress");
-                let completed = entries.iter().filter(|entry| entry.status == "completed");
-                if let Some(entry) = current {
-                    let (completed, all) = (completed.count(), entries.len());
-                    self.doing = format!("{} ({completed} of {all} done)", entry.text);
+                if let Some(step) = current_step(entries) {
+                    self.doing = step;
                 }
             }
             AgentProgress::Used { usage, cost, .. } => {
@@ -206,7 +211,6 @@ impl AgentWork {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::acting::AgentPlanEntry;
 
     fn check(progress: &[AgentProgress<'_>], lines: &[&str], status: &str) {
         let mut work = AgentWork::default();

@@ -152,19 +152,11 @@ fn steps<'a>(plan: &'a Plan, simulation: &'a Simulation) -> Vec<FileSteps<'a>> {
                     note: texts.into_iter().next(),
                     ..FileSteps::of(path, None)
                 }),
-                (PreviewPart::Difference { before, after, .. }, Some(file))
-                    if file.note.is_some() && file.ends.is_none() =>
-                {
-                    file.ends = Some(versions(before, after));
-                }
-                // This action continues from the result of the last one: show one diff for both.
-                (PreviewPart::Difference { before, after, .. }, Some(file))
-                    if file.ends.is_some_and(|ends| ends.after == before) =>
-                {
-                    file.ends = file.ends.map(|ends| FileVersions { after, ..ends });
-                }
-                (PreviewPart::Difference { before, after, .. }, _) => {
-                    files.push(FileSteps::of(path, Some(versions(before, after))));
+                (PreviewPart::Difference { before, after, .. }, existing) => {
+                    let versions = versions(before, after);
+                    if !existing.is_some_and(|file| file.continue_with(versions)) {
+                        files.push(FileSteps::of(path, Some(versions)));
+                    }
                 }
                 (PreviewPart::Replacement(pair), Some(file)) => file.pairs.push(pair),
                 (PreviewPart::Replacement(pair), None) => files.push(FileSteps {
@@ -193,6 +185,21 @@ impl<'a> FileSteps<'a> {
             note: None,
             is_marked_generated: false,
         }
+    }
+
+    /// Continues from the result of the last action, so that one diff is shown for both. Returns
+    /// `false` if the difference starts from another version.
+    fn continue_with(&mut self, versions: FileVersions<'a>) -> bool {
+        let start = match self.ends {
+            None if self.note.is_some() => versions.before,
+            Some(ends) if ends.after == versions.before => ends.before,
+            _ => return false,
+        };
+        self.ends = Some(FileVersions {
+            before: start,
+            ..versions
+        });
+        true
     }
 
     /// `fitted` fits a line to the screen.
