@@ -486,25 +486,49 @@ pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
     let width = terminal::terminal_size()
         .width
         .saturating_sub(CHOICE_MARGIN);
-    let rows = rows
+    let rows: Vec<String> = rows
         .iter()
-        .map(|row| StyledLine::plain(row).cut(width).text());
+        .map(|row| StyledLine::plain(row).cut(width).text())
+        .collect();
     let select = Select::new()
         .with_prompt(question)
-        .items(rows)
+        .items(&rows)
         .default(0)
         // The caller reports the choice.
         .report(false);
     loop {
-        let chosen = select.clone().interact_on_opt(&screen);
+        // dialoguer takes any signal for ctrl-c, also that of a resize, and sends SIGINT.
+        let chosen = interrupt::without_handling(|| select.clone().interact_on_opt(&screen));
         // dialoguer leaves the cursor hidden if it is interrupted.
         screen.show_cursor()?;
-        let chosen = chosen.map_err(|dialoguer::Error::IO(error)| error)?;
+        let chosen = match chosen {
+            Err(dialoguer::Error::IO(error)) if error.kind() == io::ErrorKind::Interrupted => {
+                let is_signal = error.raw_os_error().is_some();
+                if is_signal && !interrupt::requested() {
+                    erase_list(question, &rows)?;
+                    continue;
+                }
+                interrupt::raise();
+                return Err(error);
+            }
+            chosen => chosen.map_err(|dialoguer::Error::IO(error)| error)?,
+        };
         // An enter key in pasted text must not choose.
         if !terminal::discard_input()? {
             return Ok(chosen);
         }
     }
+}
+
+/// Erases a list whose rows the window can have wrapped anew.
+fn erase_list(question: &str, rows: &[String]) -> io::Result<()> {
+    let size = terminal::terminal_size();
+    let lines = std::iter::once(question).chain(rows.iter().map(String::as_str));
+    let widths = lines.map(|line| StyledLine::plain(line).width() + CHOICE_MARGIN);
+    let count: usize = widths.map(|width| width.div_ceil(size.width.max(1))).sum();
+    let mut out = Screen;
+    above(&mut out, count.min(size.height.saturating_sub(1)))?;
+    out.flush()
 }
 
 /// Returns the rows of a question. A question that does not fit has its keys on separate rows.

@@ -17,7 +17,6 @@ const AROUND: usize = 40;
 /// Two versions of a file. `None` if it does not exist.
 #[derive(Debug, Clone, Copy)]
 pub struct FileVersions<'a> {
-    /// Path in the repository.
     pub path: &'a str,
     /// Contents before the change.
     pub before: Option<&'a [u8]>,

@@ -186,7 +186,6 @@ fn style(tone: Tone, paint: Paint) -> Style {
     }
 }
 
-/// Returns the visible rows, and whether each is selected.
 fn visible_rows(list: &Checklist, width: usize) -> Vec<(StyledLine, bool)> {
     let rows = list.rows();
     let render_row = |at: usize| {

@@ -18,7 +18,6 @@ const NOT_FOUND: i32 = 127;
 /// Configuration that determines the editor, besides the environment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Choices {
-    /// The setting `preview_command`.
     pub preview_command: Option<String>,
     /// Git's `core.editor`.
     pub core_editor: Option<String>,

@@ -15,7 +15,6 @@ pub enum Key {
     AltEnter,
     Esc,
     Tab,
-    /// Tab with shift.
     BackTab,
     Up,
     Down,

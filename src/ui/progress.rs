@@ -331,7 +331,6 @@ pub struct OutputLines {
     partial: Vec<u8>,
     /// Number of bytes dropped in front of `rest`.
     dropped: usize,
-    /// Start of the current interval.
     interval_start: Option<Instant>,
     lines_shown: usize,
     bytes_shown: usize,

@@ -172,7 +172,6 @@ pub enum InputCommand {
 /// A text wrapped for a screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Layout {
-    /// Wrapped lines.
     pub lines: Vec<StyledLine>,
     /// Line of the cursor, from 0.
     pub row: usize,

@@ -272,7 +272,6 @@ pub fn long_text(
     }
 }
 
-/// Returns every line of a text in one tone.
 pub fn block(tone: Tone, text: &str) -> Vec<StyledLine> {
     text.lines()
         .map(|line| StyledLine::of(tone, line))
@@ -370,9 +369,7 @@ const DEFAULT_WIDTH: usize = 100;
 /// Space available to a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextArea {
-    /// Columns.
     pub width: usize,
-    /// Lines.
     pub height: usize,
 }
 

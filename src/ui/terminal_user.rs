@@ -599,7 +599,6 @@ fn is_message_alone(question: &Question<'_>) -> bool {
 /// Prompts of a loop at which its keys are shown.
 const MAX_HINTS: u32 = 3;
 
-/// Returns the turn of a question at the prompt of a loop.
 fn turn_of_loop(question: &Question<'_>) -> Option<u64> {
     match question {
         Question::NextTurn {

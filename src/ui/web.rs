@@ -364,7 +364,6 @@ pub enum WebPage {
     Sessions,
     Session(SessionName),
     Turn(SessionName, u64),
-    /// The plan that waits.
     Plan(SessionName),
     /// Comparison of turns.
     Compare(Vec<String>),

@@ -24,9 +24,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// Interval at which a server without a prompt checks for a signal.
 const IDLE_TICK: Duration = Duration::from_millis(250);
 
-/// A notification.
 const CANCEL: &str = "session/cancel";
-/// A request.
 pub const PROMPT: &str = "session/prompt";
 
 enum ClientLine {

@@ -189,7 +189,6 @@ fn render_markdown(text: &str) -> Markup {
     }
 }
 
-/// Renders a text verbatim.
 fn render_plain(text: &str) -> Markup {
     html! { pre.plain tabindex="0" { code { (sanitize_text(text)) } } }
 }

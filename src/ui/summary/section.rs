@@ -8,7 +8,6 @@ const WEIGHT_OF_CHANGES: usize = 4;
 
 /// Contents below a heading.
 pub(super) enum SectionContent<'a> {
-    /// Plain lines.
     Listed(Vec<StyledLine>),
     /// Files with diffs, and the text appended to counts of omitted lines.
     Files(&'a [FileDifference], &'static str),

@@ -386,3 +386,22 @@ fn a_session_is_chosen_from_a_list_and_leaving_changes_nothing() {
         screen.shown()
     );
 }
+
+/// Bug: a resize ended the command as ctrl-c does.
+#[test]
+fn a_list_is_drawn_again_when_the_window_is_resized() {
+    let repo = project();
+    repo.workflow().new_session("first").done();
+    repo.workflow().new_session("second").done();
+    let mut screen = Screen::open(&repo, (80, 24), &["switch"]);
+    screen.wait_for("first: Start session first");
+    screen.settled();
+    for size in [(40, 10), (70, 20)] {
+        screen.resize(size);
+        screen.settled();
+        let shown = screen.shown();
+        assert_eq!(shown.matches("Start session first").count(), 1, "{shown}");
+    }
+    screen.press("\r");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+}
