@@ -20,7 +20,6 @@ use crate::workspace::transaction::Transaction;
 
 pub struct OpenSession<'p> {
     pub project: &'p Project,
-    /// The newest turn.
     pub tip: Turn,
     /// Of the next turn.
     pub draft: Draft,

@@ -292,7 +292,6 @@ struct RecordedWork {
     before: CommitId,
     /// Those files with the work, and without the user's edits since.
     made: TreeId,
-    /// The files now.
     files: RecordedFiles,
 }
 

@@ -290,7 +290,6 @@ pub enum Event<'a> {
         label: &'a str,
     },
     Output {
-        /// Raw bytes.
         bytes: &'a [u8],
     },
     Finished {
@@ -413,7 +412,6 @@ pub enum Notice {
     ChangedSincePlan(Vec<String>),
     /// The first input of the session holds the whole project.
     WholeProject {
-        /// Number of files.
         files: usize,
         /// Their tokens, estimated.
         tokens: usize,

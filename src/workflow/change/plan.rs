@@ -245,7 +245,6 @@ fn by_author(path: &str, text: String) -> String {
     }
 }
 
-/// Returns all mistakes.
 fn read_documents(
     id: &ChangeId,
     files: Vec<(String, String)>,

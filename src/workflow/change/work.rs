@@ -41,7 +41,6 @@ pub(super) struct Work {
     pub step: ChangeStep,
     /// In the history: `1.2`, or `review 1`.
     pub about: String,
-    /// Title of the step.
     pub title: String,
     pub notice: Notice,
     /// First line of the message. Identifies the turns.

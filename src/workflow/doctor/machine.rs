@@ -169,6 +169,10 @@ fn command_files(project: &Project) -> HealthCheck {
                 Backend::Checkout => note.remedy("teddy -c worktree.backend=auto ..."),
                 // No change of the machine helps.
                 _ if backend::chosen_copy(project).is_some() => note,
+                _ if is_overlay(&project.worktrees()) => note.remedy(format!(
+                    "docker run --volume teddy:{} ...  # no overlay can be on another one",
+                    shell_word(project.worktrees().display().to_string())
+                )),
                 _ => note.remedy(namespace_remedy()),
             }
         }
@@ -177,6 +181,13 @@ fn command_files(project: &Project) -> HealthCheck {
 
 /// All runs that see the user's files in the same way.
 const KINDS: &str = "commands, agents, the lanes and checks of races, `bisect run`, `compare --check`, `verify --rerun` and `worktree.setup`";
+
+/// Returns whether a directory is, or would be made, on an overlay, such as the own files of a
+/// container. No other overlay can be on it.
+fn is_overlay(dir: &Path) -> bool {
+    let known = dir.ancestors().find_map(|dir| rustix::fs::statfs(dir).ok());
+    known.is_some_and(|stat| stat.f_type == libc::OVERLAYFS_SUPER_MAGIC)
+}
 
 /// What forbids namespaces on this machine, as a command that allows them.
 fn namespace_remedy() -> String {

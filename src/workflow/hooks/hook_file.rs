@@ -51,7 +51,6 @@ pub struct HookChange {
 }
 
 impl HookFile {
-    /// Settings file in a project.
     pub fn of_project(agent: HookedAgent, project: &Path) -> HookFile {
         HookFile {
             agent,
@@ -355,7 +354,6 @@ fn hook_events(agent: HookedAgent) -> [&'static str; 3] {
     }
 }
 
-/// The entry for one event.
 fn entry_group(agent: HookedAgent, event: &str) -> Value {
     // Silent and always successful: a missing or failing TeDDy must not disturb the agent.
     let command = format!("teddy hook {} 2>/dev/null || true", agent.name());

@@ -51,7 +51,6 @@ fn time_of(entry: &Value) -> Option<i64> {
     times.max()
 }
 
-/// Returns whether a text is somewhere in a value.
 fn has_text(value: &Value, text: &str) -> bool {
     match value {
         Value::String(string) => string == text && !text.is_empty(),

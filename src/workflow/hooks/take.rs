@@ -531,7 +531,6 @@ fn beneath(project: &Project, agent: HookedAgent, path: &Path) -> Option<(Root, 
 
 const MAX_CONVERSATION: u64 = 4 << 20;
 
-/// A conversation with an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Conversation {
     session: String,

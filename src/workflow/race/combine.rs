@@ -30,7 +30,6 @@ use crate::workflow::user::User;
 /// Places that a refusal lists.
 const MAX_PLACES: usize = 10;
 
-/// A lane with its plan.
 struct LaneChange {
     model: String,
     tip: Turn,

@@ -26,7 +26,6 @@ const MAX_PLAN: usize = 200 << 10;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Verdict {
-    /// The judge.
     pub model: String,
     /// Markdown. Lanes are called `A`, `B`, ... in order.
     pub text: String,

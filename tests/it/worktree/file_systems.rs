@@ -50,6 +50,28 @@ impl Disk {
         made.then_some(disk)
     }
 
+    /// Mounts an overlay, as the own files of a container are one. `None` if that is not possible.
+    fn overlay() -> Option<Disk> {
+        let disk = Disk {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        let make = |name: &str| {
+            let dir = disk.folder.path().join(name);
+            std::fs::create_dir(&dir).unwrap();
+            dir.display().to_string()
+        };
+        let [lower, upper, work, mount] = ["lower", "upper", "work", "mount"].map(make);
+        let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+        let made = run(
+            "mount",
+            &["-t", "overlay", "overlay", "-o", &options, &mount],
+        );
+        if !made {
+            skipped("no overlay can be mounted here");
+        }
+        made.then_some(disk)
+    }
+
     /// Returns the used space after a sync.
     fn used(&self) -> u64 {
         assert!(run("sync", &["-f", self.mount_point().to_str().unwrap()]));
@@ -230,4 +252,26 @@ fn a_file_system_that_keeps_open_files_and_ignores_case_has_turns() {
     repo.done(&["land", "-m", "Land"]);
     assert_eq!(repo.git(&["status", "--short"]), "");
     repo.done(&["doctor"]);
+}
+
+/// Bug: the remedy was about namespaces, which are allowed here.
+#[test]
+fn in_a_container_a_volume_is_the_remedy_for_overlays() {
+    let Some(disk) = Disk::overlay() else {
+        return;
+    };
+    let repo = TestRepo::below(&disk.mount_point(), &[]).file("a.txt", "a\n");
+    repo.commit("one");
+    let plan = plan("Work", &[execute("echo b > a.txt")]);
+    let out = repo.reads(repo.teddy_command(&["execute", "-", "-y"]), &plan);
+    out.check(0, &[]);
+    assert_eq!(repo.read("a.txt"), "b\n");
+    let found = repo.teddy(&["doctor"]);
+    found.check(
+        0,
+        &[
+            "no overlay can be on another one",
+            "docker run --volume teddy:",
+        ],
+    );
 }
