@@ -36,7 +36,6 @@ pub struct ChangeStore<'a> {
     pub repository: &'a Repository,
 }
 
-/// A change at one of its steps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     pub id: ChangeId,

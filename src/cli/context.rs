@@ -107,7 +107,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Changes a list and reports the changes.
 fn change(app: &App, project: &Project, edit: ListEdit, entries: &Entries) -> anyhow::Result<()> {
     if edit == ListEdit::Remove && !entries.scope.is_given() {
         return remove(app, project, entries);

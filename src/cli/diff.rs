@@ -199,7 +199,6 @@ fn trees(project: &Project, args: &Args) -> anyhow::Result<(TreeId, TreeId)> {
     }
 }
 
-/// Returns the error for a turn without its files.
 fn without_code(turn: &Turn) -> anyhow::Error {
     let message = format!(
         "the files of turn {} of `{}` were not pushed",

@@ -43,7 +43,6 @@ struct DoctorReport<'a> {
     problems: usize,
     warnings: usize,
     notes: usize,
-    /// Attempts of `--fix`.
     fixed: Vec<FixReport<'a>>,
     checks: &'a [HealthCheck],
     /// `None` without `--fix`, or if there is nothing to recover in: no repository, or a bare one.

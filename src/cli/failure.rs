@@ -393,7 +393,6 @@ fn agent_hint(error: &UnknownAgent) -> String {
     }
 }
 
-/// Classifies errors of changes.
 fn change(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     let error: &ChangeError = cause.downcast_ref()?;
     let kind = match error {

@@ -208,7 +208,6 @@ impl App {
     }
 }
 
-/// Tests a model with its settings.
 pub(super) fn try_model(name: &str, config: &ModelSettings) -> Result<TriedModel, ModelError> {
     // Outside a project, nothing has withheld these variables from child processes yet.
     process::withhold_env(usual_keys());

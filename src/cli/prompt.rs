@@ -288,7 +288,6 @@ const AT_PROMPT: [(&str, &str); 3] = [
     ("`teddy context list`", "`/context`"),
 ];
 
-/// Returns a hint for a user at the prompt.
 fn at_prompt(hint: String) -> String {
     AT_PROMPT
         .iter()

@@ -156,7 +156,6 @@ fn check_names(models: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Checks that the lanes to pick exist.
 fn check_picked(lanes: PickedLanes, models: usize) -> anyhow::Result<()> {
     let highest = match lanes {
         PickedLanes::One(one) => one + 1,

@@ -120,7 +120,6 @@ impl UndoArgs {
     }
 }
 
-/// An undo or a redo.
 type UndoOperation =
     fn(&Project, u64, &RestoreOptions, &mut dyn User) -> anyhow::Result<RestoreResult>;
 

@@ -264,7 +264,6 @@ impl Repaired {
     }
 }
 
-/// Returns a text unchanged, as hopeless.
 fn hopeless(text: &str, at: usize, why: &str) -> Repaired {
     Repaired {
         text: text.to_owned(),

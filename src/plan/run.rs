@@ -211,7 +211,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns an outcome with only an ending and a detail.
     pub fn of(ending: Ending, detail: impl Into<String>) -> Outcome {
         Outcome {
             ending,

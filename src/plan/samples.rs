@@ -111,7 +111,6 @@ pub fn path() -> impl Strategy<Value = RepoPath> {
     .prop_filter_map("a path", |text| RepoPath::parse(&text).ok())
 }
 
-/// Resources of every kind.
 pub fn resource() -> impl Strategy<Value = Resource> {
     prop_oneof![
         path().prop_map(Resource::File),

@@ -49,7 +49,6 @@ pub struct ModeChange {
 }
 
 impl ModeChange {
-    /// Returns both changes as one.
     #[must_use]
     pub fn then(self, next: ModeChange) -> ModeChange {
         ModeChange {
@@ -64,7 +63,6 @@ impl ModeChange {
 }
 
 impl StateMode {
-    /// Every kind.
     pub const ALL: [StateMode; 3] = [StateMode::Plain, StateMode::Executable, StateMode::Link];
 
     /// Returns its name in a plan.

@@ -33,7 +33,6 @@ use crate::text::sanitize::{excerpt, sanitize_line};
 /// Characters of the target in a diagnostic's label.
 const MAX_LABEL: usize = 80;
 
-/// Entry of the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     /// Does not exist.
@@ -443,7 +442,6 @@ fn check_name(validator: &mut Validator<'_>) -> anyhow::Result<bool> {
     Ok(false)
 }
 
-/// Returns the length of the existing prefix of a path.
 fn existing_prefix(validator: &Validator<'_>, path: &RepoPath) -> anyhow::Result<usize> {
     for name in std::iter::once(path.clone()).chain(path.parents()) {
         if validator.files.look_up(&name)? != Lookup::Absent {

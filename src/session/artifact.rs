@@ -139,7 +139,6 @@ impl Artifacts {
         self.0.insert(name.to_owned(), bytes.into());
     }
 
-    /// Removes a file.
     pub fn remove(&mut self, name: &str) {
         self.0.remove(name);
     }

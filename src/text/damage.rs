@@ -250,7 +250,6 @@ pub fn renames<'a>(
     changes.enumerate().filter_map(renamed).collect()
 }
 
-/// Returns the damage to each file of a change, by its index.
 pub fn damage_to_files(files: &[FileChange<'_>]) -> Vec<(usize, Damage)> {
     let renames = renames(files.iter().map(|file| (file.before, file.after)));
     let renamed = renames.into_iter().map(|(old, new)| {

@@ -133,7 +133,6 @@ pub struct Hunk {
 pub struct Difference {
     /// Numbers of all added and removed lines.
     pub counts: Counts,
-    /// The first hunks.
     pub hunks: Vec<Hunk>,
     /// Number of lines in hunks that were omitted or truncated.
     pub left_out: usize,

@@ -43,7 +43,6 @@ pub fn display_text(bytes: &[u8]) -> Option<DisplayText<'_>> {
     })
 }
 
-/// Byte order of UTF-16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ByteOrder {
     Little,

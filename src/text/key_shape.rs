@@ -15,7 +15,6 @@ use regex::Regex;
 
 use super::constant_regex;
 
-/// A format of keys.
 pub(super) struct KeyShape {
     pub name: &'static str,
     /// Every key of this format has one of these nearby.

@@ -23,7 +23,6 @@ const CONTEXT_BYTES: usize = 40;
 )]
 #[serde(rename_all = "lowercase")]
 pub enum LeakKind {
-    /// A likely key.
     Keys,
     /// A path with the name of a user.
     Paths,

@@ -44,7 +44,6 @@ pub struct MarkdownBlock {
 }
 
 impl MarkdownBlock {
-    /// Returns its line numbers.
     pub fn lines(&self) -> RangeInclusive<usize> {
         self.first..=self.last
     }
@@ -77,7 +76,6 @@ pub enum BlockKind {
     Paragraph,
     /// A thematic break.
     Rule,
-    /// Raw HTML.
     Html,
     Quote,
     /// Another kind, or a block that is nested too deep.

@@ -32,7 +32,6 @@ impl PathAliases {
         }
     }
 
-    /// Replaces the paths in a text.
     pub fn replace<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let is_there =
             |(path, _): &(Vec<u8>, String)| memchr::memmem::find(text.as_bytes(), path).is_some();
@@ -43,7 +42,6 @@ impl PathAliases {
         String::from_utf8(replaced).map_or(Cow::Borrowed(text), Cow::Owned)
     }
 
-    /// Replaces the paths in bytes.
     pub fn replace_bytes(&self, bytes: &[u8]) -> Vec<u8> {
         let mut replaced = Vec::with_capacity(bytes.len());
         self.pass(bytes, true, &mut replaced);

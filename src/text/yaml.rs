@@ -10,12 +10,7 @@ pub const MAX_DEPTH: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum YamlError {
     #[error("the file has {size} bytes; at most {limit} are read")]
-    TooLarge {
-        /// Its size in bytes.
-        size: usize,
-        /// The limit in bytes.
-        limit: usize,
-    },
+    TooLarge { size: usize, limit: usize },
     #[error("line {line} is nested more than {MAX_DEPTH} deep")]
     TooDeep {
         /// Line number, from 1.

@@ -61,7 +61,6 @@ pub fn trees_of(repository: &Repository, turn: Delta) -> anyhow::Result<[TreeId;
     Ok([before?.tree, after?.tree])
 }
 
-/// What a turn changed.
 pub fn changes_of(repository: &Repository, turn: Delta) -> anyhow::Result<Vec<TreeChange>> {
     let [before, after] = trees_of(repository, turn)?;
     diff::changes(repository, before, after)

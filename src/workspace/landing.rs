@@ -54,7 +54,6 @@ const MAX_SEARCHED: usize = 1000;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LandingNote {
-    /// Id of the process.
     pub process: i32,
     pub session: String,
     pub tip: CommitId,

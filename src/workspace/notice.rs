@@ -76,11 +76,7 @@ pub enum ReferenceRepair {
     /// Deleted: none of its commits is left.
     Removed,
     /// Points at the commit of an earlier turn.
-    Turn {
-        /// Turn number.
-        number: u64,
-        commit: CommitId,
-    },
+    Turn { number: u64, commit: CommitId },
     /// Points at this commit, which is not a turn.
     Commit(CommitId),
 }

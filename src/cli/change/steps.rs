@@ -305,7 +305,6 @@ pub(super) fn propose(args: ProposalArgs, app: &mut App) -> anyhow::Result<ExitS
     report_change(app, &change)
 }
 
-/// Revises the documents.
 pub(super) fn revise(args: ReproposalArgs, app: &mut App) -> anyhow::Result<ExitStatus> {
     let mut request = args.models.request(&args.id)?;
     request.message = args.message;

@@ -78,7 +78,6 @@ pub fn quarantine_damaged_objects(repository: &Repository) -> anyhow::Result<Vec
     Ok(damaged)
 }
 
-/// Returns whether a commit and its tree are readable.
 pub fn is_readable(repository: &Repository, id: CommitId) -> bool {
     repository
         .commit(id)

@@ -95,7 +95,6 @@ impl Index {
         })
     }
 
-    /// Groups the `entries` of `dir` by name.
     pub(super) fn names(&self, dir: &[u8], entries: Range<usize>) -> Names<'_> {
         let skip = if dir.is_empty() { 0 } else { dir.len() + 1 };
 

@@ -521,7 +521,6 @@ fn is_outdated(user: &Repository, files: &Path, path: &[u8]) -> bool {
 enum PruneAction {
     /// Keep it, recursively.
     Retained,
-    /// Remove it, recursively.
     Removed,
     /// Descend into the directory.
     Entered,

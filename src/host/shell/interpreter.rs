@@ -250,7 +250,6 @@ fn missing_link_target(link: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Returns the missing program in the `#!` line of a script.
 fn missing_script_program(script: &Path) -> Option<PathBuf> {
     let text = read_regular_text(script, MAX_SCRIPT).ok()?;
     let program = PathBuf::from(requested_interpreter(text.lines().next()?)?.program);

@@ -217,7 +217,6 @@ fn is_still_descendant(process: &Process, processes: &[Process]) -> bool {
     }
 }
 
-/// Returns the name and pid of a process for messages.
 pub fn process_name(pid: Pid) -> String {
     let number = pid.as_raw_nonzero();
     let name = std::fs::read_to_string(format!("/proc/{number}/comm")).unwrap_or_default();

@@ -70,7 +70,6 @@ pub fn printed_failures(jsonl: &[u8]) -> String {
     printed
 }
 
-/// Updates of the tools in a line of a transcript.
 fn tool_updates(line: &Value) -> Vec<Value> {
     let mut updates = match line.pointer("/message/params/update") {
         Some(update) => vec![update.clone()],

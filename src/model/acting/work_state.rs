@@ -78,7 +78,6 @@ impl<'a> WorkState<'a> {
         };
     }
 
-    /// Usage of this call and of the whole conversation.
     pub(super) fn usage_of_call(&self) -> (TokenUsage, Option<f64>, ConversationTotals) {
         match self.agent {
             Some(agent) => agent.usage_of_call(self.usage, self.cost, self.earlier.as_ref()),

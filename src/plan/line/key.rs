@@ -12,7 +12,6 @@ pub const COMMAND: &str = "Command";
 /// Key of a field with a query. Not in the format; its value becomes a block.
 pub const QUERY: &str = "Query";
 
-/// Other keys for a path.
 pub const PATH_KEYS: OtherKeys = (
     "File Path",
     &[
@@ -29,7 +28,6 @@ pub const PATH_KEYS: OtherKeys = (
     ],
 );
 
-/// Other keys for a resource.
 pub const RESOURCE_KEYS: OtherKeys = (
     "Resource",
     &[

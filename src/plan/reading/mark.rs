@@ -91,7 +91,6 @@ fn end(reply: &str) -> usize {
     text.len() + line.map_or(0, |line| line.len())
 }
 
-/// Returns a text without the mark at its end.
 fn without_mark(text: &str) -> Option<&str> {
     let last = text.rsplit('\n').next().unwrap_or_default();
     // The end of an element that the reply opens is not a mark.

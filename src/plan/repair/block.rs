@@ -22,7 +22,6 @@ mod lookalike {
     pub(super) const BARE: u8 = 8;
     /// An action in an inner fence of another language.
     pub(super) const CODE: u8 = 16;
-    /// A label.
     pub(super) const LABEL: u8 = 32;
 }
 
@@ -158,7 +157,6 @@ fn looks_like_plan(block: &OpenBlock) -> bool {
     block.lookalikes & !(lookalike::LABEL | lookalike::DOCUMENT) != 0
 }
 
-/// Returns the cost if a fence closes an inner one.
 fn closing_inner(block: &OpenBlock, inner: Fence, fence: Fence) -> Cost {
     let askew = cost::when(fence.indent != inner.indent, cost::INNER_ASKEW);
     let longer = match () {

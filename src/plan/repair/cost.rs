@@ -6,7 +6,6 @@
 /// Sum of the costs of a reading, in millionths.
 pub(super) type Cost = u64;
 
-/// Returns the cost of a deviation, if it occurs.
 pub(super) fn when(occurs: bool, cost: Cost) -> Cost {
     if occurs { cost } else { 0 }
 }

@@ -60,7 +60,6 @@ pub(super) struct OpenBlock {
     pub sure: bool,
     /// Number of open inner fences.
     pub depth: u8,
-    /// The outermost inner fence.
     pub inner: Option<Fence>,
     /// Kinds of plan structure taken as content (see `block::looks_like_plan`).
     pub lookalikes: u8,

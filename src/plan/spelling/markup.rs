@@ -157,7 +157,6 @@ fn remove_closing_tag(
     }
 }
 
-/// Blanks a line with a tag.
 fn blank_line(lines: &Lines<'_>, line: usize, edits: &mut LineEdits<'_>) {
     // A blank line keeps the text around it separate.
     edits.replace(line, "");

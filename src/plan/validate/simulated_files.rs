@@ -226,7 +226,6 @@ impl<'a> SimulatedFiles<'a> {
         Ok(())
     }
 
-    /// Sets or removes the state of a path.
     pub fn set_state(&mut self, path: &RepoPath, state: Option<FileState>) {
         self.written.insert(path.clone(), state);
     }

@@ -85,11 +85,8 @@ pub enum FileView {
     TooLarge {
         bytes: u64,
     },
-    /// The target.
     Link(String),
-    /// The commit.
     Submodule(String),
-    /// The error.
     Unreadable(String),
 }
 

@@ -867,7 +867,7 @@ static FILTERS: LazyLock<[(regex::Regex, &str); 12]> = LazyLock::new(|| {
         (filter(r" +[0-9]+\.[0-9] s\b"), " [time]"),
         (filter(r"\bgit [0-9]+(?:\.[0-9]+)+"), "git [version]"),
         // The directory of a test has a random name, which is in the input.
-        (filter(r"\$[0-9.]+ and the answer"), "$$[n] and the answer"),
+        (filter(r"\$[0-9.]+ (and the answer|at most)"), "$$[n] $1"),
         // git decides what a remote lacks.
         (filter(r"\b[0-9]+ objects, "), "[n] objects, "),
         (filter(r"\b[0-9]+\.[0-9] KiB"), "[n] KiB"),

@@ -82,7 +82,7 @@ fn a_plan_comes_over_the_wire_and_its_use_is_recorded() {
     let answer = stream(&make_b(), "stop", (2000, 30));
     let (repo, reply) = planned(vec![Act::Send(answer)], more);
     insta::assert_snapshot!(reply.done(), @r#"
-    Asking fake with about [n] tokens, $[n] and the answer, $0.1350 at most
+    Asking fake with about [n] tokens, $[n] and the answer, $[n] at most
     planned turn 1: "Make b"
     "#);
     repo.workflow().execute().done();

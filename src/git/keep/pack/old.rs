@@ -33,7 +33,6 @@ struct OldEntry {
     crc: u32,
 }
 
-/// An encoded object.
 pub(in crate::git) type PackedBytes = (ObjectId, Vec<u8>);
 
 impl OldPack {
