@@ -81,11 +81,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     } else if options.dry_run && result.overlapping.is_none() {
         app.print(preview(&project, &result)?)?;
         remarks(app, &result);
+        report_lacking(app, &result.lacking)?;
     } else {
         report(app, &result)?;
     }
 
-    let is_landed = result.overlaps.is_empty() && result.lacking.is_empty();
+    // At a terminal, `land` asks about what is lacking.
+    let asks = options.dry_run && app.is_attended();
+    let is_landed = result.overlaps.is_empty() && (result.lacking.is_empty() || asks);
     Ok(exit::success_or(is_landed, exit::OVERLAP))
 }
 
@@ -208,6 +211,24 @@ fn report(app: &App, result: &LandResult) -> anyhow::Result<()> {
     app.note(&format!("Landed {turns} on {branch}: {commits}."));
     remarks(app, result);
 
+    Ok(())
+}
+
+fn report_lacking(app: &App, lacking: &[TakenBackFile]) -> anyhow::Result<()> {
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    for TakenBackFile { path, turn, .. } in lacking {
+        app.print(format!("lacks turn {turn}: {}\n", sanitize_line(path)))?;
+    }
+    app.warn("these files no longer have what would be committed; nothing was changed");
+    let way_back = match lacking.iter().all(|file| file.is_whole) {
+        true => "`teddy status` says what restores it",
+        false => "`teddy restore <turn> --exact <file>` takes the turn's version of a file",
+    };
+    app.note(&format!(
+        "hint: `teddy land --anyway` commits it anyway; {way_back}"
+    ));
     Ok(())
 }
 

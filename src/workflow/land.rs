@@ -134,15 +134,20 @@ pub fn land(
     };
     check_markers(project, &planned, &target)?;
     outcome.by_commands = by_commands(project, &planned)?;
+    let lacking = |files: TreeId| match options.anyway {
+        true => Ok(Vec::new()),
+        false => find_lacking(project, &tip, &planned, &target, files),
+    };
     if options.dry_run {
         outcome.commits = describe_planned(project, &planned)?;
+        outcome.lacking = lacking(snapshot::snapshot(&project.checkout(), &[])?.tree)?;
         return Ok(outcome);
     }
 
     // Hooks run in the user's files and can lose edits, so the files are recorded before.
     let files = transaction.record(&project.checkout(), &tip, &[])?;
-    let lacking = find_lacking(project, &tip, &planned, &target, files.tree)?;
-    if !lacking.is_empty() && !options.anyway && !confirm_lacking(&lacking, user)? {
+    let lacking = lacking(files.tree)?;
+    if !lacking.is_empty() && !confirm_lacking(&lacking, user)? {
         outcome.lacking = lacking;
         return Ok(outcome);
     }

@@ -241,6 +241,8 @@ fn what_the_user_took_back_lands_only_if_they_say_so() {
         let lacks = format!("lacks turn {turn}: {path}\n");
         out.check(4, &[&lacks, "nothing was changed", "`teddy land --anyway`"]);
         assert_eq!(everything(&repo), before);
+        repo.teddy(&["land", "-n"]).check(4, &[&lacks]);
+        repo.done(&["land", "-n", "--anyway"]);
         let value = repo.workflow().landed(&land_as("Land"));
         assert_eq!(value["lacking"], json!([{"path": path, "turn": turn}]));
 
