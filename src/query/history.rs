@@ -1,10 +1,11 @@
 //! Data for `sessions`, `status` and `diff`. Read-only, without a lock.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use anyhow::Context as _;
 use serde::Serialize;
 
+use crate::git::diff::{self, TreeChange};
 use crate::git::history::is_on_branch;
 use crate::git::merge::{Merged, merge_in_memory};
 use crate::git::object::{CommitId, TreeId};
@@ -25,6 +26,7 @@ use crate::session::turn::{Turn, in_next};
 use crate::workspace::changed::{Changed, changed_since};
 use crate::workspace::file_move::trees_of;
 use crate::workspace::landing::{LandingClaims, landed_as, landed_on_remote};
+use crate::workspace::snapshot;
 use crate::workspace::stack::{Stacks, is_patch};
 
 pub const REWRITTEN: &str = "another tool, such as `git filter-branch` or `git filter-repo`, has rewritten this session; its turns are shown with the commits that exist now";
@@ -314,55 +316,61 @@ pub struct LatestLanding {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
     pub turns: Vec<u64>,
-    /// Applied since, not landed, and not in HEAD.
+    /// Applied, not landed, and not in HEAD.
     pub waiting: Vec<u64>,
 }
 
 /// Among the last turns.
 pub fn latest_landing(project: &Project, tip: &Turn) -> anyhow::Result<Option<LatestLanding>> {
-    let mut since = Vec::new();
+    let (mut latest, mut landed_ids, mut others) = (None, HashSet::new(), Vec::new());
     let mut claims = LandingClaims::new(&project.repository, &tip.session);
     for turn in project.store().history(tip.clone()).take(MAX_TURNS_BACK) {
         let turn = turn?;
         let Some(landed) = claims.of(&turn) else {
-            since.push(turn);
+            others.push(turn);
             continue;
         };
-
-        let newest = landed.commits.last();
-        let on_branch = newest
-            .is_some_and(|newest| is_on_branch(&project.repository, newest.commit, &landed.branch));
-        let mut now = Vec::new();
-        if !on_branch {
-            for commit in &landed.commits {
-                now.extend(landed_as(&project.repository, &landed.branch, commit)?);
-            }
-            if now.len() < landed.commits.len() {
-                now.clear();
-            }
-        }
-        let remote = match newest.filter(|_| !on_branch && now.is_empty()) {
-            Some(newest) => landed_on_remote(&project.repository, &landed.branch, newest)?,
-            None => None,
-        };
         let turns = landed.commits.iter().flat_map(|commit| &commit.turns);
-        return Ok(Some(LatestLanding {
-            turn: turn.number(),
-            on_branch,
-            now,
-            remote,
-            branch: landed.branch,
-            turns: turns.map(|turn| turn.number).collect(),
-            commits: landed.commits.iter().map(|landed| landed.commit).collect(),
-            waiting: turns_to_land(project, tip, &since)?,
-        }));
+        landed_ids.extend(turns.map(|turn| turn.turn_id));
+        latest.get_or_insert((turn.number(), landed));
     }
+    let Some((turn, landed)) = latest else {
+        return Ok(None);
+    };
 
-    Ok(None)
+    let newest = landed.commits.last();
+    let on_branch = newest
+        .is_some_and(|newest| is_on_branch(&project.repository, newest.commit, &landed.branch));
+    let mut now = Vec::new();
+    if !on_branch {
+        for commit in &landed.commits {
+            now.extend(landed_as(&project.repository, &landed.branch, commit)?);
+        }
+        if now.len() < landed.commits.len() {
+            now.clear();
+        }
+    }
+    let remote = match newest.filter(|_| !on_branch && now.is_empty()) {
+        Some(newest) => landed_on_remote(&project.repository, &landed.branch, newest)?,
+        None => None,
+    };
+    // A landing of some turns leaves others before it.
+    others.retain(|turn| !landed_ids.contains(&turn.meta.turn_id));
+    let turns = landed.commits.iter().flat_map(|commit| &commit.turns);
+    Ok(Some(LatestLanding {
+        turn,
+        on_branch,
+        now,
+        remote,
+        turns: turns.map(|turn| turn.number).collect(),
+        commits: landed.commits.iter().map(|landed| landed.commit).collect(),
+        waiting: turns_to_land(project, tip, &others)?,
+        branch: landed.branch,
+    }))
 }
 
-/// `since` is newest first, the result oldest first.
-fn turns_to_land(project: &Project, tip: &Turn, since: &[Turn]) -> anyhow::Result<Vec<u64>> {
+/// `unlanded` is newest first, the result oldest first.
+fn turns_to_land(project: &Project, tip: &Turn, unlanded: &[Turn]) -> anyhow::Result<Vec<u64>> {
     let stacks = Stacks::new(&project.repository);
     let (mut next, mut applied) = (stacks.after(tip)?.top, HashSet::new());
     while let Some(id) = next.filter(|_| applied.len() < MAX_TURNS_BACK) {
@@ -377,35 +385,82 @@ fn turns_to_land(project: &Project, tip: &Turn, since: &[Turn]) -> anyhow::Resul
         let is_own = turn.meta.restored.is_none() && turn.meta.landed.is_none();
         is_there && is_patch(turn) && is_own
     };
-    let waiting: Vec<&Turn> = since.iter().filter(is_waiting).rev().collect();
+    let waiting: Vec<&Turn> = unlanded.iter().filter(is_waiting).rev().collect();
     let numbers = || waiting.iter().map(|turn| turn.number()).collect();
     // Each is merged, and `status` must stay fast.
     if waiting.len() > MAX_MERGED {
         return Ok(numbers());
     }
     // A commit that cannot be read leaves the turns listed.
-    Ok(not_in_head(&project.repository, &waiting).unwrap_or_else(|_| numbers()))
+    Ok(not_in_head(project, tip, &waiting).unwrap_or_else(|_| numbers()))
 }
 
 /// Turns that are compared with HEAD.
 const MAX_MERGED: usize = 20;
 
 /// Turns that HEAD does not have already, such as from a landing of another session. Oldest first.
-fn not_in_head(repository: &Repository, turns: &[&Turn]) -> anyhow::Result<Vec<u64>> {
+fn not_in_head(project: &Project, tip: &Turn, turns: &[&Turn]) -> anyhow::Result<Vec<u64>> {
+    let repository = &project.repository;
     let head = refs::head(repository)?.context("there is no commit yet")?;
     let (mut tree, mut numbers) = (repository.commit(head)?.tree, Vec::new());
     for turn in turns {
         let files = turn.meta.workspace.as_ref().context("it has files")?;
         let [before, after] = trees_of(repository, files.change())?;
-        let merged = merge_in_memory(repository, before, tree, after)?;
-        if merged == Merged::Clean(tree) {
-            continue;
+        let (number, changes) = (turn.number(), diff::changes(repository, before, after)?);
+        match merge_in_memory(repository, before, tree, after)? {
+            Merged::Clean(next) if next == tree => continue,
+            Merged::Clean(next) => tree = next,
+            Merged::Overlap { .. } if is_contained(project, tip, number, &changes, tree, true)? => {
+                continue;
+            }
+            Merged::Overlap { .. } => {}
         }
-        numbers.push(turn.number());
-        if let Merged::Clean(next) = merged {
-            tree = next;
-        }
+        numbers.push(number);
     }
 
     Ok(numbers)
+}
+
+/// Returns whether a tree has what a turn did, with edits of the user's on top: each file of the turn
+/// is the same there as in a later turn that no restore separates from it, or in the user's files.
+pub fn is_contained(
+    project: &Project,
+    tip: &Turn,
+    number: u64,
+    changes: &[TreeChange],
+    tree: TreeId,
+    compares_files: bool,
+) -> anyhow::Result<bool> {
+    let repository = &project.repository;
+    let mut missing: BTreeSet<&[u8]> = changes.iter().map(|change| &*change.path).collect();
+    let entries = repository.entries_at(tree, &missing)?;
+    let mut compare = |state: TreeId| {
+        let state = repository.entries_at(state, &missing)?;
+        missing.retain(|path| state.get(path) != entries.get(path));
+        anyhow::Ok(missing.is_empty())
+    };
+    if compares_files && compare(snapshot::snapshot(&project.checkout(), &[])?.tree)? {
+        return Ok(true);
+    }
+
+    let mut later = Vec::new();
+    for turn in project.store().history(tip.clone()) {
+        let turn = turn?;
+        if turn.number() <= number {
+            break;
+        }
+        later.push(turn);
+    }
+    let later = later.iter().rev();
+    for turn in later.take_while(|turn| turn.meta.restored.is_none()) {
+        let Some(workspace) = &turn.meta.workspace else {
+            continue;
+        };
+        for commit in [workspace.before, workspace.after] {
+            if compare(repository.commit(commit)?.tree)? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }

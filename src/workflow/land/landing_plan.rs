@@ -14,6 +14,7 @@ use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::git::{history, ignore, submodules};
 use crate::project::Project;
+use crate::query::history::is_contained;
 use crate::session::meta::{LandedTurn, Workspace};
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
@@ -95,7 +96,7 @@ pub(super) fn plan_landing(
     for landing in selected.landings {
         let next = match apply_turn(&project.repository, tree, &landing)? {
             Ok(next) => next,
-            Err(_) if is_contained(project, tip, target, tree, &landing)? => tree,
+            Err(_) if is_in_tree(project, tip, target, tree, &landing)? => tree,
             Err(overlap) => return Ok(LandPlan::Overlap(overlap)),
         };
         // HEAD already has the change.
@@ -155,49 +156,17 @@ fn apply_turn(
     )
 }
 
-/// Returns whether a tree has what a turn did, with edits of the user's on top: each file of the turn
-/// is the same there as in the user's files, or as in a later turn that no restore separates from it.
-fn is_contained(
+fn is_in_tree(
     project: &Project,
     tip: &Turn,
     target: &Target,
     tree: TreeId,
     landing: &Landing,
 ) -> anyhow::Result<bool> {
-    let repository = &project.repository;
-    let changes = diff::changes(repository, landing.before, landing.after)?;
-    let mut missing: BTreeSet<&[u8]> = changes.iter().map(|change| &*change.path).collect();
-    let entries = repository.entries_at(tree, &missing)?;
-    let mut compare = |state: TreeId| {
-        let state = repository.entries_at(state, &missing)?;
-        missing.retain(|path| state.get(path) != entries.get(path));
-        anyhow::Ok(missing.is_empty())
-    };
+    let changes = diff::changes(&project.repository, landing.before, landing.after)?;
+    let number = landing.turn.number();
     // `select_turns` has checked that the turn is in the files.
-    if target.is_current && compare(snapshot::snapshot(&project.checkout(), &[])?.tree)? {
-        return Ok(true);
-    }
-
-    let mut later = Vec::new();
-    for turn in project.store().history(tip.clone()) {
-        let turn = turn?;
-        if turn.number() <= landing.turn.number() {
-            break;
-        }
-        later.push(turn);
-    }
-    let later = later.iter().rev();
-    for turn in later.take_while(|turn| turn.meta.restored.is_none()) {
-        let Some(workspace) = &turn.meta.workspace else {
-            continue;
-        };
-        for commit in [workspace.before, workspace.after] {
-            if compare(repository.commit(commit)?.tree)? {
-                return Ok(true);
-            }
-        }
-    }
-    Ok(false)
+    is_contained(project, tip, number, &changes, tree, target.is_current)
 }
 
 fn draft_message(

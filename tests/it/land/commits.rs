@@ -4,7 +4,7 @@ use crate::support::landing::land_as;
 use serde_json::json;
 use teddy::workflow::land::LandOptions;
 
-use crate::plans::{create, edit, plan};
+use crate::plans::{create, edit, execute, plan};
 use crate::support::landing::{
     changed, check_clean, everything, hook, project, status, three_turns,
 };
@@ -100,6 +100,32 @@ fn t16_a_landing_is_a_turn_that_names_its_commits_and_turns() {
     assert_eq!(changed(&repo), "A\td.txt");
     assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "Make d");
     assert_eq!(status(&repo), "");
+}
+
+#[test]
+fn status_lists_the_turns_that_land_would_take() {
+    let repo = three_turns();
+    let waiting = || repo.workflow().status()["landed"]["waiting"].clone();
+    repo.done(&["land", "2", "--no-edit"]);
+    assert_eq!(waiting(), json!([1, 3]));
+    let landed = repo.json(&["land", "--no-edit"], 0);
+    assert_eq!(landed["commits"][0]["turns"], json!([1, 3]));
+    assert_eq!(waiting(), json!([]));
+
+    // A turn on a file that is not committed, which a later turn deletes.
+    repo.write("own.txt", "one\n");
+    repo.workflow().add(&["own.txt"]);
+    repo.workflow()
+        .run_plan(&plan("Edit own", &[edit("own.txt", "one", "two")]));
+    assert_eq!(waiting(), json!([6]));
+    repo.run_plan(&plan(
+        "Delete own",
+        &[execute("rm own.txt; echo e > e.txt")],
+    ));
+    assert_eq!(waiting(), json!([7]));
+    let landed = repo.json(&["land", "--no-edit"], 0);
+    assert_eq!(landed["commits"][0]["turns"], json!([7]));
+    assert_eq!(waiting(), json!([]));
 }
 
 #[test]
