@@ -4,8 +4,9 @@ use super::app::App;
 use crate::git::diff::{self, TreeChange, render_diffstat};
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId, read};
 use crate::project::Project;
+use crate::query::view::turn_page::ChangedFile;
 use crate::text::path::lossy;
-use crate::ui::diff::{FileVersions, unified};
+use crate::ui::diff::{FileVersions, body, headers, kind_note};
 use crate::ui::style::{StyledLine, Tone};
 use crate::ui::terminal;
 use crate::workspace::file_move::PathChange;
@@ -127,18 +128,21 @@ fn patch(
 ) -> anyhow::Result<Vec<StyledLine>> {
     let mut lines = Vec::new();
     for change in changes {
-        let path = lossy(&change.path);
-
         let (before, after) = (
             read_content(project, change.old.as_ref())?,
             read_content(project, change.new.as_ref())?,
         );
+        let file = ChangedFile::of(change);
         let versions = FileVersions {
-            path: &path,
+            path: &file.path,
             before: before.as_deref(),
             after: after.as_deref(),
         };
-        lines.extend(unified(&versions));
+        lines.extend(headers(&versions, ""));
+        lines.extend(kind_note(&file));
+        if before != after {
+            lines.extend(body(&versions));
+        }
     }
 
     Ok(lines)

@@ -2,11 +2,16 @@
 
 use super::style::{StyledLine, StyledSpan, Tone};
 use crate::plan::action::edit::Pair;
+use crate::query::view::turn_page::ChangedFile;
 use crate::text::diff::{self, Counts};
 use crate::text::encoding::{DisplayText, display_text};
 
 /// Wider lines are cut or get gaps, because wrapping them would only cost time.
 pub const MAX_COLUMNS: usize = 2000;
+
+/// Said of a changed file whose versions look the same: a key is taken out of both, or only the
+/// encoding differs.
+pub const NOT_SHOWN: &str = "what differs is not shown here";
 
 /// Columns that are shown before a changed part, and at least of it.
 const LEAD: usize = 12;
@@ -42,6 +47,13 @@ pub fn headers(change: &FileVersions<'_>, note: &str) -> [StyledLine; 2] {
         format!("+++ {}{note}", name("b", change.after)),
     ]
     .map(|header| StyledLine::of(Tone::Strong, &header))
+}
+
+/// Says which kind a file had and has, as after a change of its mode. `None` if it is the same.
+pub fn kind_note(file: &ChangedFile) -> Option<StyledLine> {
+    let (old, new) = file.kinds()?;
+    let text = format!("({old} became {new})");
+    Some(StyledLine::of(Tone::Faint, &text))
 }
 
 pub fn is_hunk_header(line: &StyledLine) -> bool {

@@ -15,6 +15,7 @@ use crate::session::bare::Redaction;
 use crate::session::input::{self, ResourceTokens};
 use crate::session::meta::MessageOrigin;
 use crate::session::turn::{Turn, in_next};
+use crate::text::encoding::display_text;
 use crate::text::path::lossy;
 use crate::workspace::file_move::{PathChange, changes_of};
 
@@ -28,8 +29,6 @@ const MAX_FILE: u64 = 1 << 20;
 /// In bytes. The list of resources comes before their contents.
 const MAX_INPUT: u64 = 16 << 20;
 const MAX_FILES: usize = 1000;
-/// In bytes. A NUL within makes a file binary, as in git.
-const FIRST: usize = 8_000;
 
 #[derive(Debug, Clone)]
 pub struct TurnPage {
@@ -77,7 +76,7 @@ pub struct ChangedFile {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileView {
     Absent,
-    /// Lossily decoded.
+    /// As it is displayed.
     Text(String),
     Binary {
         bytes: u64,
@@ -309,12 +308,12 @@ impl FileView {
     }
 
     fn of(bytes: &[u8]) -> FileView {
-        if bytes[..bytes.len().min(FIRST)].contains(&0) {
-            let bytes = bytes.len() as u64;
-            return FileView::Binary { bytes };
+        match display_text(bytes) {
+            Some(text) => FileView::Text(text.text.into_owned()),
+            None => FileView::Binary {
+                bytes: bytes.len() as u64,
+            },
         }
-
-        FileView::Text(lossy(bytes))
     }
 }
 
@@ -359,10 +358,10 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_text_unless_a_nul_is_near_the_beginning() {
+    fn bytes_without_a_nul_are_text() {
         let check = |bytes: &[u8], expected: FileView| assert_eq!(FileView::of(bytes), expected);
         check(b"a\n", FileView::Text("a\n".to_owned()));
-        check(b"caf\xe9", FileView::Text("caf\u{fffd}".to_owned()));
+        check(b"caf\xe9", FileView::Text("caf\\xe9".to_owned()));
         check(b"a\0b", FileView::Binary { bytes: 3 });
         check(b"", FileView::Text(String::new()));
     }

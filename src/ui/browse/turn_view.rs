@@ -14,7 +14,9 @@ use crate::session::turn::Turn;
 use crate::text::diff::Counts;
 use crate::text::secret::redact;
 use crate::text::{counted, grouped};
-use crate::ui::diff::{FileVersions, RenderedDifference, counted as counted_lines, render};
+use crate::ui::diff::{
+    FileVersions, NOT_SHOWN, RenderedDifference, counted as counted_lines, kind_note, render,
+};
 use crate::ui::style::{StyledLine, Tone, block, wrap_all};
 use crate::ui::turn_text::message_label;
 use crate::ui::{markdown, turn_text};
@@ -146,7 +148,9 @@ pub fn difference(
     file: &ChangedFile,
     remaining: &mut usize,
 ) -> RenderedDifference {
-    let sides = [file.before(repository), file.after(repository)].map(side);
+    let views = [file.before(repository), file.after(repository)];
+    let is_same = views[0] == views[1];
+    let sides = views.map(side);
     let [Ok(before), Ok(after)] = sides else {
         let why = sides.into_iter().find_map(Result::err);
         return note(&why.unwrap_or_default());
@@ -154,16 +158,20 @@ pub fn difference(
     let size = |side: &Option<String>| side.as_ref().map_or(0, String::len);
     *remaining = remaining.saturating_sub(size(&before) + size(&after));
 
-    let mut rendered = render(
-        &FileVersions {
-            path: &file.path,
-            before: before.as_deref().map(str::as_bytes),
-            after: after.as_deref().map(str::as_bytes),
-        },
-        MAX_LINES,
-    );
-    if let Some((old_kind, is)) = file.kinds() {
-        let line = StyledLine::of(Tone::Faint, &format!("({old_kind} became {is})"));
+    let mut rendered = match before == after {
+        // Only the kind differs.
+        true if is_same => RenderedDifference::default(),
+        true => note(NOT_SHOWN),
+        false => render(
+            &FileVersions {
+                path: &file.path,
+                before: before.as_deref().map(str::as_bytes),
+                after: after.as_deref().map(str::as_bytes),
+            },
+            MAX_LINES,
+        ),
+    };
+    if let Some(line) = kind_note(file) {
         rendered.lines.insert(0, line);
     }
     if rendered.left_out > 0 {

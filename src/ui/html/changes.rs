@@ -8,6 +8,7 @@ use crate::text::sanitize::{sanitize_line, sanitize_tabbed};
 use crate::text::{counted, sized};
 use crate::workspace::file_move::PathChange;
 
+use crate::ui::diff::NOT_SHOWN;
 /// Per file.
 const MAX_LINES: usize = 2_000;
 /// For all files. Files beyond it are listed without their lines.
@@ -105,6 +106,11 @@ fn read<'a>(file: &'a ChangedFile, load: &Loading<'_>, max_lines: usize) -> Draw
     DrawnFile {
         file,
         notes,
+    if file.kinds().is_none() && matches!(before, FileView::Text(_)) && before == after {
+        notes.push(NOT_SHOWN.to_owned());
+    }
+    let is_binary = |view: &FileView| matches!(view, FileView::Binary { .. });
+    let is_counted = texts.iter().all(Option::is_some) || is_binary(&before) || is_binary(&after);
         difference,
     }
 }

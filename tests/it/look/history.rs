@@ -1,6 +1,6 @@
 //! `log`, `show`, `diff`, `status` and `export`.
 
-use crate::plans::{create, edit, plan};
+use crate::plans::{create, edit, execute, plan};
 use crate::support::TestRepo;
 
 fn two_turns() -> TestRepo {
@@ -299,6 +299,64 @@ fn diff_shows_a_turn_or_what_is_between_two() {
         repo.json(&["diff"], 0),
         serde_json::json!([{ "path": "b.txt", "change": "added" }])
     );
+}
+
+#[test]
+fn a_change_of_the_mode_is_shown_as_one() {
+    let repo = TestRepo::new().file("a.sh", "a\n").file("b.sh", "b\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo.run_plan(&plan(
+        "Run",
+        &[execute("chmod +x a.sh b.sh; echo c >> b.sh")],
+    ));
+    let expected = "\
+--- a/a.sh
++++ b/a.sh
+(file became executable)
+--- a/b.sh
++++ b/b.sh
+(file became executable)
+@@ -1 +1,2 @@
+ b
++c
+";
+    assert_eq!(repo.done(&["diff"]), expected);
+    let browsed = repo.teddy_reads(&["browse", "--linear"], "1\ndiff\n");
+    assert!(
+        browsed.stdout.contains("(file became executable)\n"),
+        "{browsed}"
+    );
+    assert!(!browsed.stdout.contains("no difference"), "{browsed}");
+}
+
+#[test]
+fn bytes_that_are_no_text_are_told_apart() {
+    let repo = TestRepo::new().file("a.txt", b"caf\xe9\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo.write("a.txt", b"caf\xe8\n");
+    repo.workflow().record("Change").done();
+    let browsed = repo.teddy_reads(&["browse", "--linear"], "1\ndiff\n");
+    let lines = "-caf\\xe9\n+caf\\xe8\n";
+    assert!(browsed.stdout.contains(lines), "{browsed}");
+}
+
+#[test]
+fn the_table_has_repositories_within_whatever_git_is_told() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo.write("sub/x.txt", "x\n");
+    let inside = repo.path().join("sub");
+    repo.git_in(&inside, &["init", "-q"]);
+    repo.git_in(&inside, &["add", "."]);
+    repo.git_in(&inside, &["commit", "-qm", "one"]);
+    repo.git(&["config", "diff.ignoreSubmodules", "all"]);
+    repo.write("a.txt", "b\n");
+    repo.workflow().record("Change").done();
+    let table = repo.done(&["diff", "--stat"]);
+    assert!(table.contains(" sub   | 1 +\n"), "{table}");
 }
 
 #[test]
