@@ -247,7 +247,7 @@ pub fn render_diffstat(
     // Show letters of all languages as they are. Control characters are still quoted.
     git.args(["-c", "core.quotePath=false"]);
     git.args(["--literal-pathspecs", "diff", &format!("--stat={width}")])
-        .args(["--no-ext-diff", "--no-textconv"])
+        .args(["--no-ext-diff", "--no-textconv", "--ignore-submodules=none"])
         .args(["--no-color", "--no-renames", "--end-of-options"])
         .args([old.to_string(), new.to_string()]);
     // Paths that don't fit into a command line are nearly all paths, so compare all.
