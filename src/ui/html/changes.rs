@@ -1,14 +1,16 @@
 //! Renders the diffs of a page: a table of lines for each file, with changed words marked.
 
+use std::ops::Range;
+
 use maud::{Markup, html};
 
 use crate::query::view::turn_page::{ChangedFile, FileView};
 use crate::text::diff::{self, DiffLine, Difference, Hunk, LineChange};
 use crate::text::sanitize::{sanitize_line, sanitize_tabbed};
 use crate::text::{counted, sized};
+use crate::ui::diff::NOT_SHOWN;
 use crate::workspace::file_move::PathChange;
 
-use crate::ui::diff::NOT_SHOWN;
 /// Per file.
 const MAX_LINES: usize = 2_000;
 /// For all files. Files beyond it are listed without their lines.
@@ -36,6 +38,8 @@ struct DrawnFile<'a> {
     /// Shown above the lines, for example a change of mode.
     notes: Vec<String>,
     difference: Difference,
+    /// Whether its lines are in the total. A binary file has none.
+    is_counted: bool,
 }
 
 /// Renders the list of files, then the diff of each.
@@ -55,10 +59,13 @@ pub fn changes(changes: &Changes<'_>) -> Markup {
         (added + counts.added, removed + counts.removed)
     });
 
+    let uncounted = drawn.iter().filter(|file| !file.is_counted).count() + changes.left_out;
+
     html! {
         p.facts {
             span { (counted(changes.files.len() + changes.left_out, "file")) }
             (counts(added, removed))
+            @if uncounted > 0 { " " span { "without the lines of " (counted(uncounted, "file")) } }
         }
         @if drawn.len() > 1 {
             ul.files {
@@ -89,6 +96,7 @@ fn read<'a>(file: &'a ChangedFile, load: &Loading<'_>, max_lines: usize) -> Draw
             file,
             notes,
             difference: Difference::default(),
+            is_counted: false,
         };
     }
 
@@ -98,6 +106,11 @@ fn read<'a>(file: &'a ChangedFile, load: &Loading<'_>, max_lines: usize) -> Draw
         [Some(before), Some(after)] => diff::difference(before, after, MAX_LINES.min(max_lines)),
         _ => Difference::default(),
     };
+    if file.kinds().is_none() && matches!(before, FileView::Text(_)) && before == after {
+        notes.push(NOT_SHOWN.to_owned());
+    }
+    let is_binary = |view: &FileView| matches!(view, FileView::Binary { .. });
+    let is_counted = texts.iter().all(Option::is_some) || is_binary(&before) || is_binary(&after);
     notes.extend(
         [("before", &before), ("after", &after)]
             .into_iter()
@@ -106,12 +119,8 @@ fn read<'a>(file: &'a ChangedFile, load: &Loading<'_>, max_lines: usize) -> Draw
     DrawnFile {
         file,
         notes,
-    if file.kinds().is_none() && matches!(before, FileView::Text(_)) && before == after {
-        notes.push(NOT_SHOWN.to_owned());
-    }
-    let is_binary = |view: &FileView| matches!(view, FileView::Binary { .. });
-    let is_counted = texts.iter().all(Option::is_some) || is_binary(&before) || is_binary(&after);
         difference,
+        is_counted,
     }
 }
 
@@ -177,14 +186,16 @@ impl DrawnFile<'_> {
 }
 
 fn part(hunk: &Hunk, change: PathChange) -> Markup {
+    // As in git: of an empty range, the line before it.
+    let first = |lines: &Range<usize>| lines.start + usize::from(!lines.is_empty());
     html! {
         tbody {
             // In an added or deleted file, the only hunk covers all lines.
             @if change == PathChange::Modified {
                 tr.hunk {
                     td colspan="4" {
-                        "@@ −" (hunk.old.start + 1) "," (hunk.old.len())
-                        " +" (hunk.new.start + 1) "," (hunk.new.len()) " @@"
+                        "@@ −" (first(&hunk.old)) "," (hunk.old.len())
+                        " +" (first(&hunk.new)) "," (hunk.new.len()) " @@"
                     }
                 }
             }

@@ -224,3 +224,19 @@ fn a_list_that_a_plan_wrote_has_no_file_deleted() {
     ");
     assert_eq!(repo.read("public/notes.txt"), "only copy\n");
 }
+
+#[test]
+fn the_total_of_a_turn_says_whose_lines_it_lacks() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo.write("a.txt", "b\nc\n");
+    repo.write("large.txt", "x\n".repeat(600_000));
+    repo.workflow().record("Change").done();
+    let folder = repo.beside("pages");
+    repo.done(&["export", "--html", folder.to_str().unwrap()]);
+    let page = std::fs::read_to_string(folder.join("s/demo/1.html")).unwrap();
+    let total = "<span>2 files</span><span class=\"added\">+2</span> <span class=\"removed\">−1</span> \
+                 <span>without the lines of 1 file</span>";
+    assert!(page.contains(total), "{page}");
+}
