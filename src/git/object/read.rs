@@ -7,14 +7,15 @@ use crate::git::object::batch::read_blob_within;
 use crate::git::object::large::LARGE;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
+use crate::text::encoding::display_text;
 
 /// Reads a blob for display or a line diff; `None` if it is too large.
 pub fn small_blob(repository: &Repository, id: BlobId) -> anyhow::Result<Option<Vec<u8>>> {
     read_blob_within(repository, id, LARGE)
 }
 
-/// Returns the text of one side of a diff: empty if there is no file, `None` if it is not text or
-/// too large.
+/// Returns the text of one side of a diff, as it is displayed: empty if there is no file, `None` if
+/// it is binary or too large.
 pub fn text_of(
     repository: &Repository,
     entry: Option<&TreeEntry>,
@@ -26,7 +27,8 @@ pub fn text_of(
             id,
         }) => {
             let bytes = small_blob(repository, BlobId::of(*id))?;
-            Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
+            let text = |bytes: Vec<u8>| Some(display_text(&bytes)?.text.into_owned());
+            Ok(bytes.and_then(text))
         }
         Some(_) => Ok(None),
     }

@@ -226,6 +226,11 @@ fn done_so_far(project: &Project, id: &ChangeId) -> anyhow::Result<String> {
             read::text_of(&project.repository, change.new.as_ref())?,
         );
         match (old, new) {
+            (Some(old), Some(new)) if old == new => {
+                text.push_str(&format!(
+                    "(`{display_path}` changed, but not in its lines)\n"
+                ));
+            }
             (Some(old), Some(new)) => text.push_str(&unified(
                 &old,
                 &new,

@@ -1,5 +1,7 @@
 //! `export --format`: a summary of a session for reviewers.
 
+use serde_json::json;
+
 use crate::plans::{chat, create, edit, execute, plan};
 use crate::support::TestRepo;
 
@@ -124,4 +126,21 @@ fn ex1_a_session_without_turns_has_a_summary_too() {
     repo.git(&["clone", "-q", "--mirror", ".", clone.to_str().unwrap()]);
     let bare = repo.teddy_in(&clone, &["export", "--format", "md", "-s", "demo"]);
     assert_eq!(bare.stdout, text);
+}
+
+#[test]
+fn lines_are_counted_as_diff_shows_them() {
+    let repo = TestRepo::new().file("nul.bin", "a\0b\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo.write("nul.bin", "a\0b\nc\n");
+    repo.write("latin.txt", b"caf\xe9\n");
+    repo.workflow().record("Change").done();
+    let told = repo.json(&["export", "--format", "json"], 0);
+    let lines = |at: usize| {
+        let file = &told["files"][at];
+        json!([file["path"], file["added"], file["removed"]])
+    };
+    assert_eq!(lines(0), json!(["latin.txt", 1, 0]));
+    assert_eq!(lines(1), json!(["nul.bin", null, null]));
 }
