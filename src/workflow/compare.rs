@@ -20,6 +20,7 @@ use crate::session::turn::Turn;
 use crate::text::hint::error_with_hint;
 use crate::workflow::trial::{Trials, cannot_test};
 use crate::workflow::user::User;
+use crate::workspace::file_move::changes_of;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Side {
@@ -199,9 +200,13 @@ fn measure(
     let tree = |commit| repository.commit(commit).map(|commit| commit.tree);
     let (turn, workspace) = last(chosen)?;
     let (base, after) = (base.map(tree).transpose()?, tree(workspace.after)?);
-    let changes = match sum(repository, base, chosen.own().iter().rev())? {
-        Some(sum) => diff::changes(repository, sum.before, sum.after)?,
-        None => Vec::new(),
+    let changes = match chosen.is_session {
+        // As `log` and `diff` show it.
+        false => changes_of(repository, workspace.change())?,
+        true => match sum(repository, base, chosen.own().iter().rev())? {
+            Some(sum) => diff::changes(repository, sum.before, sum.after)?,
+            None => Vec::new(),
+        },
     };
     let (added, removed) = count_lines(repository, &changes)?.unzip();
     let own = chosen.own();

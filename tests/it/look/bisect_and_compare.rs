@@ -395,3 +395,24 @@ fn a_trial_is_confined_and_keeps_nothing() {
     let run = plan("Run", &[execute("ls")]);
     repo.run_plan(&run);
 }
+
+#[test]
+fn compare_counts_what_a_restore_changed_as_log_does() {
+    let repo = history();
+    repo.workflow().new_session("other").done();
+    repo.workflow()
+        .run_plan(&plan("Make new", &[create("new.txt", "1\n2\n")]));
+    repo.workflow().switch("demo").done();
+    repo.workflow()
+        .run_plan(&plan("Step 9", &[create("9.txt", "x\n")]));
+    repo.workflow().switch("other").done();
+    // Takes the turn of the other session out.
+    repo.workflow().restore("1").done();
+    assert_eq!(repo.workflow().log()[0]["files"], json!(["9.txt"]));
+    let sides = repo.json(&["compare", "@", "1"], 0);
+    let lines = [&sides[0]["added"], &sides[0]["removed"]];
+    assert_eq!(
+        (&sides[0]["files"], lines),
+        (&json!(1), [&json!(0), &json!(1)])
+    );
+}
