@@ -474,7 +474,9 @@ fn repair_words(repair: ReferenceRepair) -> String {
     match repair {
         ReferenceRepair::Removed => "was taken away: no commit of it is left".to_owned(),
         ReferenceRepair::Turn { number, commit } => {
-            format!("is at turn {number} ({commit}) again; what came after it is lost")
+            format!(
+                "is at turn {number} ({commit}) again; turns after it, if there were any, are lost"
+            )
         }
         ReferenceRepair::Commit(commit) => format!("is at {commit} again"),
     }

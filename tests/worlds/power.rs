@@ -468,7 +468,7 @@ fn a_tip_without_its_bytes_gives_way_to_the_turn_before() {
         &[
             "damaged objects",
             "is at turn 1 (",
-            "what came after it is lost",
+            "turns after it, if there were any, are lost",
         ],
     );
     assert_eq!(repo.json(&["status"], 0)["turn"], 2);
