@@ -7,16 +7,20 @@ use super::worktrees::owned_by_another;
 use super::{HealthCheck, Patient};
 use crate::change::id::CHANGES;
 use crate::git::keep::store_access::{self, ReadExtent};
-use crate::git::object::CommitId;
+use crate::git::object::{BlobId, CommitId, EntryMode};
 use crate::git::refs::repair::RefScan;
 use crate::git::refs::{self, INCOMING_PREFIX, REMOTES_SIGNED_PREFIX, Reference, SIGNED_PREFIX};
+use crate::git::repository::Repository;
 use crate::project::Project;
 use crate::session::bare::BARE_SESSIONS;
 use crate::session::name::{DRAFTS, REMOTES, SESSIONS, SessionName};
-use crate::session::verify::check_newest;
+use crate::session::publication::Delta;
+use crate::session::verify::{CheckedTurn, Fault, check_newest};
+use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
 use crate::text::{counted, first_names};
+use crate::workspace::file_move::changes_of;
 use crate::workspace::set_aside::{SetAside, set_aside};
 
 const OURS: &str = "refs/teddy/";
@@ -33,6 +37,8 @@ const OTHERS: [&str; 7] = [
 const PATIENCE: Duration = Duration::from_secs(1);
 const TURNS: usize = 3;
 const MOST: usize = 5;
+/// Per turn.
+const MOST_FILES: usize = 1000;
 
 pub(super) fn run_checks(patient: &Patient) -> Vec<HealthCheck> {
     let Ok(project) = &patient.project else {
@@ -188,7 +194,12 @@ fn report_verified(read: usize, all: usize) -> HealthCheck {
 }
 
 fn faults(project: &Project, session: &SessionName, tip: CommitId) -> Option<HealthCheck> {
-    let checked = check_newest(&project.repository, session, tip, TURNS);
+    let mut checked = check_newest(&project.repository, session, tip, TURNS);
+    if checked.faults.is_empty() {
+        let newest = checked.turns.iter().take(TURNS);
+        let missing = newest.filter_map(|turn| missing_file(&project.repository, turn));
+        checked.faults.extend(missing);
+    }
     let fault = checked.faults.first()?;
     if let Err(error) = store_access::ensure_readable(&project.repository, ReadExtent::Start) {
         return Some(
@@ -209,6 +220,30 @@ fn faults(project: &Project, session: &SessionName, tip: CommitId) -> Option<Hea
         HealthCheck::problem("turns", reason)
             .remedy(format!("teddy verify {}", shell_word(session.as_str()))),
     )
+}
+
+/// The first file that a turn changed and whose content is gone. A partial clone can lack any.
+fn missing_file(repository: &Repository, turn: &CheckedTurn) -> Option<Fault> {
+    let [before, after] = turn.code.filter(|_| !turn.without_code)?;
+    if repository.is_partial() {
+        return None;
+    }
+    let fault = |what: String| Fault {
+        turn: Some(turn.number),
+        commit: turn.commit,
+        rule: "objects",
+        what,
+    };
+    let changes = match changes_of(repository, Delta { before, after }) {
+        Ok(changes) => changes,
+        Err(error) => return Some(fault(format!("{error:#}"))),
+    };
+    changes.iter().take(MOST_FILES).find_map(|change| {
+        let entry = change.new.as_ref();
+        let entry = entry.filter(|entry| entry.mode != EntryMode::Commit)?;
+        let error = repository.blob_size(BlobId::of(entry.id)).err()?;
+        Some(fault(format!("`{}`: {error:#}", lossy(&change.path))))
+    })
 }
 
 #[cfg(test)]

@@ -165,13 +165,10 @@ fn what_ran_is_compared_with_what_was_approved() {
     assert_eq!(told, ["R2: the command of action 2 in"]);
 }
 
-#[test]
-fn an_object_that_is_missing_or_damaged_is_named() {
-    let repo = history();
+/// Unpacks all objects, so that a single one can be deleted.
+fn unpack(repo: &TestRepo) {
     repo.git(&["repack", "-adq"]);
     repo.git(&["pack-refs", "--all"]);
-    let blob = repo.git(&["rev-parse", "teddy/sessions/demo~3:plan.md"]);
-    // Unpack all objects, so that a single one can be deleted.
     let packs = repo.path().join(".git/objects/pack");
     let aside = repo.beside("packs");
     std::fs::rename(&packs, &aside).unwrap();
@@ -188,8 +185,21 @@ fn an_object_that_is_missing_or_damaged_is_named() {
             assert!(out.unwrap().success());
         }
     }
+}
+
+/// Deletes a loose object and returns its id.
+fn lose(repo: &TestRepo, name: &str) -> String {
+    let id = repo.git(&["rev-parse", name]);
+    repo.remove(&format!(".git/objects/{}/{}", &id[..2], &id[2..]));
+    id
+}
+
+#[test]
+fn an_object_that_is_missing_or_damaged_is_named() {
+    let repo = history();
+    unpack(&repo);
     assert_eq!(repo.teddy(&["verify"]).code, 0);
-    repo.remove(&format!(".git/objects/{}/{}", &blob[..2], &blob[2..]));
+    let blob = lose(&repo, "teddy/sessions/demo~3:plan.md");
     let out = repo.teddy(&["verify", "demo"]);
     assert!(out.stdout.contains(&blob), "{out}");
     insta::assert_snapshot!(out.shown(&repo), @"
@@ -198,4 +208,30 @@ fn an_object_that_is_missing_or_damaged_is_named() {
       [id]: object [id]: blob is missing (objects)
     exit code 1
     ");
+}
+
+/// Returns the problems that `doctor` finds, each as its reason.
+fn problems(repo: &TestRepo, args: &[&str]) -> Vec<String> {
+    let report = repo.json(&[&["doctor"], args].concat(), 1);
+    let checks = report["checks"].as_array().unwrap().iter();
+    let found = checks.filter(|check| check["state"] == "problem");
+    let reasons = found.map(|check| repo.plain(check["reason"].as_str().unwrap()));
+    let reasons: Vec<String> = reasons.collect();
+    assert_eq!(report["problems"], reasons.len());
+    reasons
+}
+
+#[test]
+fn doctor_names_a_missing_file_of_a_new_turn() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo.workflow()
+        .run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
+    unpack(&repo);
+    repo.json(&["doctor"], 0);
+    lose(&repo, "teddy/sessions/demo^2:b.txt");
+    let found = problems(&repo, &[]);
+    let expected = "turn 1 of `demo`: `b.txt`: reading blob [id]: object [id] is missing";
+    assert_eq!(found, [expected]);
 }
