@@ -68,13 +68,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         recovery = recover(app, &patient, args.put_back)?;
         patient = admit(app)?;
     }
-    let mut checks = patient.examine();
+    let mut checks = patient.examine(recovery.as_ref());
     let mut repaired = Vec::new();
     if args.fix {
         repaired = patient.repair(&checks);
     }
     if !repaired.is_empty() {
-        checks = admit(app)?.examine();
+        checks = admit(app)?.examine(recovery.as_ref());
     }
 
     if app.global.json {

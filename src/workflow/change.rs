@@ -28,7 +28,7 @@ use crate::host::clock;
 use crate::host::lock::{Lock, patience};
 use crate::project::Project;
 use crate::text::secret::redact;
-use crate::workflow::user::{Event, Notice, User};
+use crate::workflow::user::{Event, Notice, User, telling};
 use crate::workspace::recover::Depth;
 use crate::workspace::snapshot;
 
@@ -102,7 +102,7 @@ impl<'a> OpenChange<'a> {
         read: &dyn Fn(&Project) -> anyhow::Result<Change>,
     ) -> anyhow::Result<OpenChange<'a>> {
         let lock = Lock::take(&change_dir(project, &request.id), command, patience())?;
-        project.recover(Depth::Tips, user)?;
+        project.recover(Depth::Tips, &mut telling(user))?;
         project.work_on(&request.id.session());
         Ok(OpenChange {
             change: read(project)?,

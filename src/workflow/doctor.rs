@@ -28,7 +28,8 @@ use crate::host::file::open_regular;
 use crate::project::{Project, ProjectOptions, UserDirs};
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
-use crate::workflow::user::User;
+use crate::workflow::user::{User, telling};
+use crate::workspace::notice::FilesNotice;
 use crate::workspace::recover::{Depth, try_lock_worktree};
 use crate::workspace::set_aside::PutBackResult;
 
@@ -143,15 +144,18 @@ impl Patient {
         }
     }
 
-    pub fn examine(&self) -> Vec<HealthCheck> {
+    /// With what an earlier recovery found.
+    pub fn examine(&self, recovery: Option<&RecoveryResult>) -> Vec<HealthCheck> {
         // The network request runs in the background during the other checks.
         let server_answer = model::begin(self);
+        let mut sessions = sessions::run_checks(self);
+        sessions.extend(recovery.into_iter().flat_map(RecoveryResult::damage));
         let groups: [(&'static str, Vec<HealthCheck>); 6] = [
             ("machine", machine::run_checks(self)),
             ("settings", settings::run_checks(self)),
             ("git", refs::run_checks(self)),
             ("worktrees", worktrees::run_checks(self)),
-            ("sessions", sessions::run_checks(self)),
+            ("sessions", sessions),
             ("agents", settings::check_agents(self)),
         ];
         let mut checks = Vec::new();
@@ -214,9 +218,22 @@ enum Repair {
 pub struct RecoveryResult {
     /// Whether there was anything to do.
     pub recovered: bool,
+    /// Refs that reach something that is gone, and have no earlier state that is whole. They are
+    /// among the checks.
+    #[serde(skip)]
+    incomplete: Vec<String>,
     pub put_back: Vec<PutBackResult>,
     /// Of git's own. Reported only: a git process might still hold them.
     pub foreign_locks: Vec<ForeignLock>,
+}
+
+impl RecoveryResult {
+    fn damage(&self) -> impl Iterator<Item = HealthCheck> {
+        self.incomplete.iter().map(|name| {
+            let reason = format!("some of what `{}` reaches is gone", sanitize_line(name));
+            HealthCheck::problem("objects", reason).remedy("git fsck")
+        })
+    }
 }
 
 #[derive(Debug)]
@@ -235,8 +252,17 @@ pub fn recover(
         true => project.put_back()?,
         false => Vec::new(),
     };
+    let mut incomplete = Vec::new();
+    let mut tell = telling(user);
+    let recovered = project.recover(Depth::Everything, &mut |notice| {
+        if let FilesNotice::ReferenceIncomplete(name) = &notice {
+            incomplete.push(name.clone());
+        }
+        tell(notice);
+    })?;
     Ok(RecoveryResult {
-        recovered: project.recover(Depth::Everything, user)?,
+        recovered,
+        incomplete,
         put_back,
         foreign_locks: foreign_locks(&project.repository),
     })

@@ -13,6 +13,7 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workflow::user::{Event, Notice, User, telling};
 use crate::workspace::draft_transfer::{self, TransferScope};
+use crate::workspace::notice::Notify;
 use crate::workspace::recover::{self, Depth};
 use crate::workspace::set_aside::{self, PutBackResult};
 use crate::workspace::snapshot::RecordedFiles;
@@ -35,7 +36,7 @@ impl<'p> OpenSession<'p> {
         user: &mut dyn User,
     ) -> anyhow::Result<OpenSession<'p>> {
         let lock = project.lock_session(name, command)?;
-        project.recover(Depth::Tips, user)?;
+        project.recover(Depth::Tips, &mut telling(user))?;
         let (tip, draft) = project.in_progress(name)?;
         Ok(OpenSession {
             project,
@@ -138,11 +139,11 @@ impl Project {
     }
 
     /// Under the repository lock. Returns whether there was anything to do.
-    pub fn recover(&self, depth: Depth, user: &mut dyn User) -> anyhow::Result<bool> {
+    pub fn recover(&self, depth: Depth, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
         let checkout = self.checkout();
         let lock = checkout.lock("recover")?;
         fault::point("after-lock")?;
-        let recovered = recover::recover(&checkout, depth, &mut telling(user))?;
+        let recovered = recover::recover(&checkout, depth, notify)?;
         Ok(recovered | lock.holder_crashed)
     }
 

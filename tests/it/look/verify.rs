@@ -235,3 +235,17 @@ fn doctor_names_a_missing_file_of_a_new_turn() {
     let expected = "turn 1 of `demo`: `b.txt`: reading blob [id]: object [id] is missing";
     assert_eq!(found, [expected]);
 }
+
+#[test]
+fn what_recovery_cannot_repair_is_a_problem() {
+    let repo = history();
+    unpack(&repo);
+    let demo = "refs/teddy/sessions/demo";
+    let first = repo.git(&["rev-list", "--first-parent", "--max-parents=0", demo]);
+    lose(&repo, &format!("{first}:next/meta.yaml"));
+    let found = problems(&repo, &["--fix"]);
+    assert!(
+        found.contains(&format!("some of what `{demo}` reaches is gone")),
+        "{found:?}"
+    );
+}

@@ -47,7 +47,7 @@ use teddy::workflow::restore::{OnOverlap, RestoreOptions, RestoreResult, restore
 use teddy::workflow::resume::{Console, Ended, ResumeOptions, Typed, resume};
 use teddy::workflow::retry::{RetryOptions, retry};
 use teddy::workflow::trust::adopt_session;
-use teddy::workflow::user::User;
+use teddy::workflow::user::{User, telling};
 use teddy::workflow::verify::verify_sessions;
 use teddy::workspace::recover::Depth;
 
@@ -205,7 +205,7 @@ impl Workflow<'_> {
     pub fn examine(&self) -> Value {
         let options = self.project_options().unwrap();
         let patient = Patient::admit(&self.folder, self.user_dirs(), options).unwrap();
-        serde_json::to_value(patient.examine()).unwrap()
+        serde_json::to_value(patient.examine(None)).unwrap()
     }
 
     /// Makes the call: `act` returns what it came to, as text, and whether that is all that was
@@ -607,7 +607,7 @@ impl Workflow<'_> {
     /// Finishes what a crash left, and repairs what is damaged.
     pub fn recover(&self) -> Reply {
         self.call(|project, user, out| {
-            let did = project.recover(Depth::Everything, user)?;
+            let did = project.recover(Depth::Everything, &mut telling(user))?;
             writeln!(out, "recovered: {did}")?;
             Ok(true)
         })
