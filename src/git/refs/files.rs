@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use gix::objs::Kind;
 use gix::refs::transaction::{Change, PreviousValue, RefEdit, RefLog};
-use gix::refs::{FullName, Target};
+use gix::refs::{FullName, Target, TargetRef};
 
 use self::direct::Direct;
 pub(in crate::git) use self::direct::FileRefs;
@@ -37,6 +37,9 @@ use crate::host::file::{
 /// Upper bound for reading a ref until two results agree.
 const MAX_READS: u32 = 5;
 
+/// As in git.
+const MAX_SYMBOLIC: u32 = 5;
+
 /// Larger than the log of a million updates.
 const MAX_LOG: u64 = 256 << 20;
 
@@ -44,6 +47,13 @@ const MOST_LINES: usize = 50;
 
 /// Up to this number of refs are flushed one by one; one `syncfs` for more.
 const FLUSHED_ALONE: usize = 8;
+
+/// The branch if HEAD is a symbolic link (`core.preferSymlinkRefs`).
+fn linked_branch(git_dir: &Path) -> Option<FullName> {
+    let target = std::fs::read_link(git_dir.join("HEAD")).ok()?;
+    let name = target.to_str().filter(|name| name.starts_with("refs/"))?;
+    name.try_into().ok()
+}
 
 impl FileRefs {
     fn find(&self, name: &str) -> anyhow::Result<Option<gix::Reference<'_>>> {
@@ -199,10 +209,28 @@ impl RefStore for FileRefs {
 
     fn head(&self) -> anyhow::Result<HeadTarget> {
         let head = self.gix.head().during("reading HEAD")?;
-        Ok(HeadTarget {
+        let mut target = HeadTarget {
             branch: head.referent_name().map(ToOwned::to_owned),
             commit: head.id().map(|id| CommitId(id.detach())),
-        })
+        };
+        if target.branch.is_none() {
+            target.branch = linked_branch(self.gix.git_dir());
+        }
+        // A branch that is a symbolic ref is the other branch for git.
+        for _ in 0..MAX_SYMBOLIC {
+            let Some(name) = target.branch.as_ref().filter(|_| target.commit.is_none()) else {
+                break;
+            };
+            let found = self.gix.try_find_reference(name.as_ref());
+            let Some(reference) = found.during("reading HEAD")? else {
+                break;
+            };
+            match reference.target() {
+                TargetRef::Symbolic(next) => target.branch = Some(next.to_owned()),
+                TargetRef::Object(id) => target.commit = Some(CommitId(id.to_owned())),
+            }
+        }
+        Ok(target)
     }
 
     fn resolve(&self, expression: &str) -> anyhow::Result<CommitId> {

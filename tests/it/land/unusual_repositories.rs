@@ -371,3 +371,37 @@ fn what_a_clean_filter_drops_stays_in_the_files_and_out_of_the_commit() {
         assert_eq!(status(&repo), own);
     }
 }
+
+/// Bug: HEAD counted as unborn, so that the commit deleted all other files.
+#[test]
+fn a_branch_that_stands_for_another_one_is_that_one() {
+    for kind in [&["--ref-format=files"][..], &["--ref-format=reftable"]] {
+        let repo = TestRepo::with(kind).file("a.txt", "a\n");
+        repo.commit("init");
+        repo.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/main"]);
+        repo.git(&["symbolic-ref", "HEAD", "refs/heads/alias"]);
+        repo.workflow().new_session("demo").done();
+        let status = repo.done(&["status"]);
+        assert!(status.contains("on branch main\n"), "{status}");
+        assert!(status.contains("No file changed since HEAD"), "{status}");
+        repo.write("a.txt", "b\n");
+        repo.git(&["add", "a.txt"]);
+        lands(&repo);
+        assert_eq!(repo.git(&["log", "--format=%s", "main"]), "Land\ninit");
+    }
+}
+
+/// Bug: HEAD counted as detached.
+#[test]
+fn a_head_that_is_a_symbolic_link_is_on_its_branch() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.git(&["config", "core.preferSymlinkRefs", "true"]);
+    repo.git(&["switch", "-q", "-c", "side"]);
+    assert!(repo.path().join(".git/HEAD").is_symlink());
+    repo.workflow().new_session("demo").done();
+    repo.write("a.txt", "b\n");
+    repo.git(&["add", "a.txt"]);
+    lands(&repo);
+    assert_eq!(repo.git(&["log", "--format=%s", "side"]), "Land\ninit");
+}
