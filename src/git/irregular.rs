@@ -154,9 +154,14 @@ fn git_dir(start: &Path) -> Result<Option<PathBuf>, Irregular> {
     }
 
     file(&candidate, LINE)?;
-    let text = read_regular_text(&candidate, LINE).unwrap_or_default();
-    let target = text.trim_end().strip_prefix("gitdir: ");
-    Ok(target.map(|target| candidate.with_file_name(target)))
+    Ok(link_target(&candidate))
+}
+
+/// Returns the git directory to which a `.git` leads, if it is a file.
+pub(super) fn link_target(git_file: &Path) -> Option<PathBuf> {
+    let text = read_regular_text(git_file, LINE).ok()?;
+    let target = text.trim_end().strip_prefix("gitdir: ")?;
+    Some(git_file.with_file_name(target))
 }
 
 /// Checks the loose refs by their type in the directory listing, without a stat of each.

@@ -7,6 +7,7 @@
 
 mod pinning;
 mod result;
+mod stub;
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};

@@ -19,6 +19,7 @@ use gix::index::{Entry, State};
 
 use super::{SessionWorktree, index};
 use crate::git::diff::{self, TreeChange};
+use crate::git::irregular::link_target;
 use crate::git::keep::damaged::FsTime;
 use crate::git::object::large::{self, LARGE};
 use crate::git::object::{BlobId, TreeEntry, TreeId};
@@ -27,11 +28,10 @@ use crate::git::paths;
 use crate::git::publish;
 use crate::git::repository::Repository;
 use crate::git::version::{self, TreeVersion};
-use crate::host::file::{Root, open_regular, read_regular_text};
+use crate::host::file::{Root, open_regular};
 use crate::text::transplant::without_ids;
 
 const MAX_NAMES: usize = 1_000_000;
-const MAX_LINK: u64 = 64 << 10;
 
 /// Missing files by size and mtime.
 type MissingFiles<'a> = BTreeMap<(u32, Option<Time>), Vec<(&'a [u8], &'a TreeEntry)>>;
@@ -162,12 +162,7 @@ impl SessionWorktree {
     fn moves_of(&self, path: &[u8]) -> Vec<FsTime> {
         let top = self.full_path(path);
         let git = top.join(".git");
-        let elsewhere = read_regular_text(&git, MAX_LINK).ok();
-        let elsewhere = elsewhere.as_deref().and_then(|text| {
-            let target = text.trim_end().strip_prefix("gitdir: ")?;
-            Some(top.join(target))
-        });
-        let git = elsewhere.unwrap_or(git);
+        let git = link_target(&git).unwrap_or(git);
         let moves = ["HEAD", "logs/HEAD", "reftable/tables.list"].map(|name| git.join(name));
         let looked_at = std::iter::once(&top).chain(&moves);
         let metadata = looked_at.flat_map(std::fs::symlink_metadata);

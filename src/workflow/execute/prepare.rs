@@ -449,6 +449,7 @@ fn mount_layer(
         for name in foreign {
             remove_below(&root, OsStr::new(name))?;
         }
+        worktree.stub_repositories(repository, &root)?;
     }
     Ok(mounted)
 }

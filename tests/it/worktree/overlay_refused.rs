@@ -741,3 +741,38 @@ fn doctor_tells_what_a_command_really_gets() {
     without("no-terminals=return").check(0, &["with loopback, no pseudo-terminals"]);
     without("no-network-namespace=return").check(0, &["not even loopback, pseudo-terminals"]);
 }
+
+/// Bug: git failed in every command, because it followed the `.git` file to what commands do not see.
+#[test]
+fn git_works_beside_a_submodule_and_a_linked_worktree_among_the_files() {
+    for backend in [OVERLAY, CHECKOUT] {
+        if backend == OVERLAY && !overlays() {
+            continue;
+        }
+        let repo = project();
+        let library = repo.beside("library");
+        let name = library.to_str().unwrap();
+        repo.git(&["init", "-q", "-b", "main", name]);
+        repo.git_in(&library, &["commit", "-q", "--allow-empty", "-m", "lib"]);
+        let allowed = "protocol.file.allow=always";
+        repo.git(&["-c", allowed, "submodule", "--quiet", "add", name, "sub"]);
+        repo.commit("sub");
+        repo.git(&["worktree", "add", "-q", "linked"]);
+
+        let script = "git status --short && echo n > n && git add -A && git commit -qm own && \
+                      git log --format=%s -1 && git diff HEAD";
+        let out = run(&repo, backend, script);
+        out.check(0, &[]);
+        assert!(!out.stderr.contains("stays in"), "{out}");
+        assert_eq!(printed(&repo), "own\n", "{backend}");
+        assert_eq!(repo.git(&["status", "--short"]), "?? linked/\n?? n");
+        if backend == OVERLAY {
+            // In there, git does not work on the project.
+            let script = "cd sub && ! git checkout -q HEAD~1 && ! git log && ls -a";
+            run(&repo, backend, script).check(0, &[]);
+            assert!(!printed(&repo).contains("init"));
+        }
+        assert!(repo.path().join("sub/.git").is_file());
+        assert!(repo.path().join("linked/.git").is_file());
+    }
+}
