@@ -351,7 +351,9 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         let kind = match error {
             OpenError::None(_) => FailureKind::NoRepository,
             OpenError::Foreign(_) => FailureKind::ForeignRepository,
-            OpenError::Damaged(..) | OpenError::Irregular(_) => FailureKind::DamagedRepository,
+            OpenError::Lost(..) | OpenError::Damaged(..) | OpenError::Irregular(_) => {
+                FailureKind::DamagedRepository
+            }
             _ => FailureKind::UnfitRepository,
         };
         return Some(Diagnosis::of(kind, Some(error.hint())));

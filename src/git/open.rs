@@ -372,7 +372,10 @@ fn explain_failure(start: &Path, error: &gix::Error) -> OpenError {
         return OpenError::None(start.to_owned());
     };
 
-    OpenError::Damaged(git_dir, format!("{error:#}"))
+    match irregular::link_target(&git_dir).filter(|target| !target.exists()) {
+        Some(target) => OpenError::Lost(git_dir, target),
+        None => OpenError::Damaged(git_dir, format!("{error:#}")),
+    }
 }
 
 /// With `GIT_DIR` alone, git takes the current directory for the top of the files.
@@ -430,6 +433,8 @@ pub enum OpenError {
     Irregular(#[from] Irregular),
     #[error("`{0}` belongs to another user")]
     Foreign(PathBuf),
+    #[error("`{0}` leads to the git directory `{1}`, which does not exist")]
+    Lost(PathBuf, PathBuf),
     #[error("cannot open the repository at `{0}`: {1}")]
     Damaged(PathBuf, String),
 }
@@ -477,6 +482,10 @@ impl OpenError {
             OpenError::Foreign(path) => format!(
                 "if you trust it: `git config --global --add safe.directory {}`",
                 quote_path(path)
+            ),
+            OpenError::Lost(file, _) => format!(
+                "if the repository was moved: run `git worktree repair {}` in it, or write the new path into the file",
+                quote_path(file.parent().unwrap_or(file))
             ),
             OpenError::Damaged(..) => "`git fsck` reports what is wrong".to_owned(),
         }

@@ -229,6 +229,25 @@ fn what_is_no_fit_repository_is_refused_with_the_reason() {
 }
 
 #[test]
+fn a_worktree_that_leads_to_no_git_directory_says_where_it_leads() {
+    let repo = project();
+    let linked = repo.beside("linked");
+    repo.git(&["worktree", "add", "-q", linked.to_str().unwrap()]);
+    std::fs::rename(repo.path(), repo.beside("elsewhere")).unwrap();
+    let status = repo
+        .teddy_command(&["-C", linked.to_str().unwrap(), "status"])
+        .current_dir(repo.beside(""))
+        .output()
+        .unwrap();
+    std::fs::rename(repo.beside("elsewhere"), repo.path()).unwrap();
+    let message = repo.plain(&String::from_utf8_lossy(&status.stderr));
+    insta::assert_snapshot!(message, @"
+    error: `[dir]/linked/.git` leads to the git directory `[dir]/repo/.git/worktrees/linked`, which does not exist
+    hint: if the repository was moved: run `git worktree repair [dir]/linked` in it, or write the new path into the file
+    ");
+}
+
+#[test]
 fn a_repository_within_and_a_submodule_stay_as_they_are() {
     let repo = project();
     let inner = repo.path().join("inner");
