@@ -501,6 +501,10 @@ pub fn obstacle(obstacle: &FileObstacle) -> String {
             "`{}` differs from the name of another file in case only, and git ignores case here (`core.ignoreCase`); once one of them has another name, `teddy restore @ --theirs` writes the turn's version",
             String::from_utf8_lossy(path)
         ),
+        FileObstacle::Repository(path) => format!(
+            "`{}` is a repository of its own on one side, or in one; TeDDy changes nothing there",
+            String::from_utf8_lossy(path)
+        ),
         FileObstacle::Failed { why, .. } => {
             format!("{why}; once that works, `teddy restore @ --theirs` writes the turn's version")
         }

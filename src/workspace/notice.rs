@@ -92,6 +92,8 @@ pub enum FileObstacle {
     Unfit(Vec<u8>),
     /// Another file's name differs in case only, and git ignores case.
     CaseCollision(Vec<u8>),
+    /// It is a nested repository or in one.
+    Repository(Vec<u8>),
     /// The new version could not be made.
     Failed { path: Vec<u8>, why: String },
     /// Another process wrote to it during the update.
@@ -110,6 +112,7 @@ impl FileObstacle {
             | FileObstacle::ReadOnly(path)
             | FileObstacle::Unfit(path)
             | FileObstacle::CaseCollision(path)
+            | FileObstacle::Repository(path)
             | FileObstacle::Failed { path, .. } => Some(path),
             FileObstacle::SavedMeanwhile { .. } => None,
         }
@@ -128,6 +131,7 @@ pub fn obstacles(published: &Published) -> Vec<FileObstacle> {
             Conflict::Unwritable => FileObstacle::ReadOnly(path),
             Conflict::Unfit => FileObstacle::Unfit(path),
             Conflict::CaseCollision => FileObstacle::CaseCollision(path),
+            Conflict::Repository => FileObstacle::Repository(path),
             Conflict::Failed(why) => FileObstacle::Failed {
                 path,
                 why: why.clone(),

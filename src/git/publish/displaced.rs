@@ -48,6 +48,8 @@ pub enum Conflict {
     Unfit,
     /// It is new, its name differs from an existing one in case only, and git ignores case.
     CaseCollision,
+    /// It is a nested repository or in one, on either side.
+    Repository,
     /// The new version could not be made, for example by a filter.
     Failed(String),
 }

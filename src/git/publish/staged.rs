@@ -125,7 +125,7 @@ impl<'repo> PartPublisher<'repo> {
             return Ok(if entries.all(is_gitlink) {
                 PathVerdict::Nothing
             } else {
-                PathVerdict::Conflict(Conflict::Changed)
+                PathVerdict::Conflict(Conflict::Repository)
             });
         }
 
@@ -143,7 +143,8 @@ impl<'repo> PartPublisher<'repo> {
             // A file or symlink is in place of a parent directory, so the file to delete does not
             // exist.
             WalkResult::Blocked(_) if change.new.is_none() => return Ok(PathVerdict::Nothing),
-            WalkResult::Blocked(_) | WalkResult::Boundary | WalkResult::Refused => {
+            WalkResult::Boundary => return Ok(PathVerdict::Conflict(Conflict::Repository)),
+            WalkResult::Blocked(_) | WalkResult::Refused => {
                 return Ok(PathVerdict::Conflict(Conflict::Changed));
             }
         };

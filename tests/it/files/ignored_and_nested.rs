@@ -349,3 +349,21 @@ fn a_repository_within_that_is_gone_is_not_offered_to_a_restore() {
     assert_eq!(workspace["changed"], json!(["sub"]));
     assert_eq!(workspace["missing"], json!([]));
 }
+
+/// Bug: `undo` named no reason, and `status` a way that was none.
+#[test]
+fn a_file_in_place_of_a_repository_is_not_undone_and_the_reason_is_said() {
+    let repo = project();
+    with_repository(&repo);
+    std::fs::remove_dir_all(repo.path().join("sub")).unwrap();
+    repo.write("sub", "file\n");
+    repo.done(&["record", "-m", "File"]);
+    insta::assert_snapshot!(repo.printed(&["undo"]), @"
+    blocked sub
+    --- stderr
+    warning: `sub` is a repository of its own on one side, or in one; TeDDy changes nothing there
+    warning: 1 file could not be changed; so nothing was changed; `teddy status` says how to continue
+    exit code 4
+    ");
+    assert_eq!(repo.read("sub"), "file\n");
+}
