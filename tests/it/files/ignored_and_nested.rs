@@ -367,3 +367,29 @@ fn a_file_in_place_of_a_repository_is_not_undone_and_the_reason_is_said() {
     ");
     assert_eq!(repo.read("sub"), "file\n");
 }
+
+/// Bug: the change of a command was recorded as a deletion, and "overlapped with your own edits".
+#[test]
+fn a_change_of_a_tracked_file_in_a_repository_within_is_recorded_and_stays_away_from_it() {
+    for backend in ["worktree.backend=auto", overlay::CHECKOUT] {
+        let repo = project().file("src/a.txt", "a\n");
+        repo.commit("src");
+        let inside = repo.path().join("src");
+        repo.git_in(&inside, &["init", "-q"]);
+        let out = repo.teddy_reads(
+            &["-q", "execute", "-", "-y", "-c", backend],
+            plan("Try", &[execute("echo b >> src/a.txt")]),
+        );
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(out.shown(&repo), @"
+            turn 1 executed [id]
+            --- stderr
+            warning: `src/a.txt` is a repository of its own on one side, or in one; TeDDy changes nothing there
+            exit code 4
+            ");
+        }
+        let diff = repo.done(&["diff", "1"]);
+        assert!(diff.ends_with("\n a\n+b\n"), "{backend}: {diff}");
+        assert_eq!(repo.read("src/a.txt"), "a\n");
+    }
+}

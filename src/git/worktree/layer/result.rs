@@ -215,7 +215,12 @@ impl LayerScan<'_> {
     ) {
         let under = path_in(self.user.workdir(), path);
         let has = |name: &str| entries.iter().any(|(listed, _)| listed == name);
-        if !path.is_empty() && under.join(GIT).symlink_metadata().is_ok() {
+        // With tracked files in it, it is none for git.
+        let is_tree = || {
+            let entry = self.worktree.repository.entry(self.base, path);
+            matches!(entry, Ok(Some(entry)) if entry.mode == EntryMode::Tree)
+        };
+        if !path.is_empty() && under.join(GIT).symlink_metadata().is_ok() && !is_tree() {
             names.repositories.push(path.to_vec());
         }
         for name in RULES.iter().filter(|name| !has(name)) {
