@@ -264,7 +264,9 @@ fn changes(result: &RestoreResult) -> String {
         .filter(|path| preserved.contains(path))
         .collect();
     let is_merged = |path: &String| merged.contains(path);
-    let is_deleted = |missing: &&MissingChange| missing.why == WhyMissing::Deleted;
+    let is_deleted = |missing: &&MissingChange| {
+        missing.why == WhyMissing::Deleted || matches!(missing.why, WhyMissing::Blocked { .. })
+    };
     let removed: HashSet<&String> = result
         .missing
         .iter()

@@ -86,6 +86,18 @@ impl Repository {
 
     pub fn git_dir(&self) -> &Path {
         self.gix.git_dir()
+    pub fn has_file(&self, path: &[u8]) -> bool {
+        let kind = self.kind_on_disk(path);
+        kind.is_some_and(|kind| kind != FileKind::Dir)
+    }
+
+    /// Returns the file or link of the user's that is in place of a directory above a path.
+    pub fn file_above(&self, path: &[u8]) -> Option<Vec<u8>> {
+        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        let mut above = ends.map(|(end, _)| &path[..end]);
+        above.find(|dir| self.has_file(dir)).map(<[u8]>::to_vec)
+    }
+
     }
 
     pub fn common_dir(&self) -> PathBuf {

@@ -189,6 +189,11 @@ fn describe_missing_change(missing: &MissingChange, turn_name: &str, dir: &Path)
             "{path}: what turn {turn} of {} changed was taken back since; {how}",
             sanitize_line(session)
         ),
+        WhyMissing::Blocked { file } => format!(
+            "{path}: `{}` is in the way; `{}` puts the directory back",
+            sanitize_line(file),
+            exact_restore_command(turn_name, &[file.as_str()], dir)
+        ),
         WhyMissing::Committed { commit } => format!(
             "{path}: as in your commit {}, not as turn {turn_name} left it; {how}",
             &commit.to_string()[..8]

@@ -12,7 +12,6 @@ use crate::git::diff::{self, TreeChange};
 use crate::git::merge::keeps_ours;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
-use crate::host::file::FileKind;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::session::publication::Stack;
@@ -365,6 +364,10 @@ pub enum WhyMissing {
     Committed {
         commit: CommitId,
     },
+    /// A file is in place of one of its directories.
+    Blocked {
+        file: String,
+    },
 }
 
 /// Returns the changes of the stack that the user's files lack. `own` are the user's differences
@@ -399,7 +402,7 @@ pub fn find_missing_changes(
             };
             let why = match (&own.new, &change.new) {
                 (None, None) => None,
-                (None, Some(_)) => Some(why_missing(checkout, tip, &change.path)?),
+                (None, Some(_)) => Some(why_missing(checkout, tip, own)?),
                 (Some(_), _) => explain_missing(checkout, &patch, &change, own)?,
             };
             if let Some(why) = why {
@@ -423,7 +426,7 @@ pub fn find_missing_changes(
     {
         missing_changes.push(MissingChange {
             path: lossy(&change.path),
-            why: why_missing(checkout, tip, &change.path)?,
+            why: why_missing(checkout, tip, change)?,
         });
     }
 
@@ -431,10 +434,19 @@ pub fn find_missing_changes(
     Ok(missing_changes)
 }
 
-fn why_missing(checkout: &Checkout<'_>, tip: &Turn, path: &[u8]) -> anyhow::Result<WhyMissing> {
-    let kind = checkout.repository.kind_on_disk(path);
-    if kind.is_some_and(|kind| kind != FileKind::Dir) {
+/// `own` is the user's difference: the file is gone.
+fn why_missing(
+    checkout: &Checkout<'_>,
+    tip: &Turn,
+    own: &TreeChange,
+) -> anyhow::Result<WhyMissing> {
+    let path = &own.path;
+    if checkout.repository.has_file(path) {
         return Ok(WhyMissing::Ignored);
+    }
+    if let Some(file) = checkout.repository.file_above(path) {
+        let file = lossy(&file);
+        return Ok(WhyMissing::Blocked { file });
     }
     let is_committed = checkout
         .repository

@@ -395,7 +395,7 @@ pub(super) fn find_hidden(
             if !absent.contains(&change.path) {
                 continue;
             }
-            if is_file(repository, &change.path) {
+            if repository.has_file(&change.path) {
                 if !limits.is_secret(&change.path) {
                     hidden.at_paths.insert(change.path);
                 }
@@ -430,7 +430,7 @@ pub(super) fn find_blocked(
             continue;
         }
 
-        let candidates = match is_file(repository, &change.path) {
+        let candidates = match repository.has_file(&change.path) {
             true if snapshot::are_paths_unchanged(
                 repository,
                 to,
@@ -440,7 +440,7 @@ pub(super) fn find_blocked(
                 continue;
             }
             true => vec![change.path.clone()],
-            false => match file_above(repository, &change.path) {
+            false => match repository.file_above(&change.path) {
                 Some(above) => vec![above],
                 None => first_below(repository, from, &change.path)?,
             },
@@ -461,20 +461,13 @@ fn required_in_snapshot(
     limits: &SnapshotLimits,
     path: &[u8],
 ) -> Vec<Vec<u8>> {
-    let mut files: Vec<Vec<u8>> = file_above(repository, path).into_iter().collect();
+    let mut files: Vec<Vec<u8>> = repository.file_above(path).into_iter().collect();
     let is_whole = each_below(repository, path, &mut |file| {
         files.push(file);
         files.len() <= MAX_RECORDED_IN_DIR
     });
     files.retain(|path| !limits.is_secret(path));
     if is_whole { files } else { Vec::new() }
-}
-
-fn file_above(repository: &Repository, path: &[u8]) -> Option<Vec<u8>> {
-    let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-    let mut above = ends.map(|(end, _)| &path[..end]);
-    let file = above.find(|dir| is_file(repository, dir));
-    file.map(<[u8]>::to_vec)
 }
 
 fn first_below(repository: &Repository, tree: TreeId, dir: &[u8]) -> anyhow::Result<Vec<Vec<u8>>> {
@@ -523,11 +516,6 @@ fn each_below(repository: &Repository, dir: &[u8], meet: &mut dyn FnMut(Vec<u8>)
         }
     }
     true
-}
-
-fn is_file(repository: &Repository, path: &[u8]) -> bool {
-    let kind = repository.kind_on_disk(path);
-    kind.is_some_and(|kind| kind != FileKind::Dir)
 }
 
 #[cfg(test)]

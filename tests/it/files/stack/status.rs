@@ -65,6 +65,30 @@ fn promise_b2_a_reset_that_removes_a_turn_is_reported() {
     check_as_left(&repo, true);
 }
 
+/// Bug: the command that was named stopped at the file.
+#[test]
+fn promise_b2_a_file_in_place_of_a_directory_is_named_to_be_restored() {
+    let repo = project();
+    repo.workflow()
+        .run_plan(&plan("One", &[create("dir/n.txt", "n\n")]));
+    std::fs::remove_dir_all(repo.path().join("dir")).unwrap();
+    repo.write("dir", "file\n");
+    insta::assert_snapshot!(repo.printed(&["restore", "@"]), @"
+    keep dir
+    --- stderr
+    Your files match turn 1 except for 1 file: 0 files changed, 2 of your own kept.
+    dir/n.txt: `dir` is in the way; `teddy restore 1 --exact dir` puts the directory back
+    exit code 0
+    ");
+    assert_eq!(
+        workspace(&repo)["missing"],
+        json!([{ "path": "dir/n.txt", "why": "blocked", "file": "dir" }])
+    );
+    repo.done(&["restore", "1", "--exact", "dir", "-y"]);
+    check_as_left(&repo, true);
+    assert_eq!(repo.read("dir/n.txt"), "n\n");
+}
+
 /// Regression: the path was printed from the root, and the command overwrote `lib/a.txt`.
 #[test]
 fn promise_b2_the_command_that_is_printed_works_in_the_directory_of_the_user() {
