@@ -265,7 +265,10 @@ fn changes(result: &RestoreResult) -> String {
         .collect();
     let is_merged = |path: &String| merged.contains(path);
     let is_deleted = |missing: &&MissingChange| {
-        missing.why == WhyMissing::Deleted || matches!(missing.why, WhyMissing::Blocked { .. })
+        let is_gone = WhyMissing::Repository { commit: None };
+        missing.why == WhyMissing::Deleted
+            || missing.why == is_gone
+            || matches!(missing.why, WhyMissing::Blocked { .. })
     };
     let removed: HashSet<&String> = result
         .missing

@@ -189,6 +189,17 @@ fn describe_missing_change(missing: &MissingChange, turn_name: &str, dir: &Path)
             "{path}: what turn {turn} of {} changed was taken back since; {how}",
             sanitize_line(session)
         ),
+        WhyMissing::Repository { commit: None } => {
+            format!("{path}: a repository of its own, which TeDDy does not make")
+        }
+        WhyMissing::Repository {
+            commit: Some(commit),
+        } => {
+            let at = shell_word(&seen_from(dir, &missing.path));
+            format!(
+                "{path}: a repository of its own, which TeDDy does not move; `git -C {at} checkout {commit}` does"
+            )
+        }
         WhyMissing::Blocked { file } => format!(
             "{path}: `{}` is in the way; `{}` puts the directory back",
             sanitize_line(file),

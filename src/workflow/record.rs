@@ -245,7 +245,7 @@ fn complete(
             result.uncertain.push(lossy(&change.path));
         }
         match change.new {
-            _ if change.is_of_repository() => {}
+            _ if change.is_new_repository() => {}
             Some(_) => result.written.push(lossy(&change.path)),
             None => result.deleted.push(lossy(&change.path)),
         }

@@ -39,8 +39,8 @@ use crate::workflow::user::User;
 use crate::workspace::complete::{Completed, SessionMove};
 use crate::workspace::draft_transfer::{self, TransferScope};
 use crate::workspace::drift::{
-    TurnName, WhyMissing, compared_turn, find_missing_changes, find_unapplied, taken_from_others,
-    taken_of, turn_tree,
+    MissingChange, TurnName, WhyMissing, compared_turn, find_missing_changes, find_unapplied,
+    taken_from_others, taken_of, turn_tree,
 };
 use crate::workspace::file_move::{FileMove, find_conflict_markers};
 use crate::workspace::files_turn::FilesTurn;
@@ -378,6 +378,18 @@ impl FittedRestore<'_> {
         result.compared = compared.number();
         result.missing =
             find_missing_changes(&checkout, restore.tip(), stacks, &restore.stack, &own)?;
+        // What the restore would move if it could.
+        for change in diff::changes(repository, self.files.to, self.restored.tree)? {
+            let wanted = change.new.filter(TreeEntry::is_repository);
+            let path = lossy(&change.path);
+            if let Some(wanted) = wanted
+                && !result.missing.iter().any(|missing| missing.path == path)
+            {
+                let commit = change.old.is_some().then(|| wanted.id.to_string());
+                let why = WhyMissing::Repository { commit };
+                result.missing.push(MissingChange { path, why });
+            }
+        }
         for missing in &mut result.missing {
             // What this restore deletes is still on disk.
             if missing.why == WhyMissing::Ignored && result.deleted.contains(&missing.path) {

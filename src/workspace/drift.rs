@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::git::diff::{self, TreeChange};
 use crate::git::merge::keeps_ours;
-use crate::git::object::{CommitId, TreeId};
+use crate::git::object::{CommitId, TreeEntry, TreeId};
 use crate::git::refs;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
@@ -364,6 +364,11 @@ pub enum WhyMissing {
     Committed {
         commit: CommitId,
     },
+    /// A nested repository, which only the user moves: to this commit, if it is there.
+    Repository {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        commit: Option<String>,
+    },
     /// A file is in place of one of its directories.
     Blocked {
         file: String,
@@ -441,6 +446,9 @@ fn why_missing(
     own: &TreeChange,
 ) -> anyhow::Result<WhyMissing> {
     let path = &own.path;
+    if own.old.as_ref().is_some_and(TreeEntry::is_repository) {
+        return Ok(WhyMissing::Repository { commit: None });
+    }
     if checkout.repository.has_file(path) {
         return Ok(WhyMissing::Ignored);
     }
@@ -468,6 +476,10 @@ fn explain_missing(
     own: &TreeChange,
 ) -> anyhow::Result<Option<WhyMissing>> {
     if change.old == own.new {
+        if let Some(wanted) = own.old.as_ref().filter(|old| old.is_repository()) {
+            let commit = Some(wanted.id.to_string());
+            return Ok(Some(WhyMissing::Repository { commit }));
+        }
         return Ok(Some(WhyMissing::TakenBack {
             session: patch.session.clone(),
             turn: patch.turn,

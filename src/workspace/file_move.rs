@@ -49,7 +49,7 @@ impl FileMove {
         };
         Ok(diff::changes(repository, self.from, self.to)?
             .iter()
-            .filter(|change| !change.is_of_repository())
+            .filter(|change| !change.is_new_repository())
             .map(line)
             .collect())
     }

@@ -85,16 +85,19 @@ pub struct TreeChange {
 }
 
 impl TreeChange {
-    /// Returns whether this is a change of a submodule only, so no file of this repository.
-    pub fn is_of_repository(&self) -> bool {
-        let mut entries = self.old.iter().chain(&self.new);
-        entries.all(|entry| entry.mode == EntryMode::Commit)
+    /// Returns whether this is a new submodule or nested repository, so no file of this repository.
+    pub fn is_new_repository(&self) -> bool {
+        self.old.is_none() && self.new.as_ref().is_some_and(TreeEntry::is_repository)
     }
 }
 
 impl TreeEntry {
     pub fn is_file(&self) -> bool {
         matches!(self.mode, EntryMode::Blob | EntryMode::BlobExecutable)
+    }
+
+    pub fn is_repository(&self) -> bool {
+        self.mode == EntryMode::Commit
     }
 }
 

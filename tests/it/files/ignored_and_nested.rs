@@ -350,6 +350,46 @@ fn a_repository_within_that_is_gone_is_not_offered_to_a_restore() {
     assert_eq!(workspace["missing"], json!([]));
 }
 
+/// Bug: no file was changed, said `record`, and all files matched, said `undo`.
+#[test]
+fn a_submodule_that_the_user_moved_is_recorded_and_undo_says_what_moves_it_back() {
+    let repo = project();
+    let first = with_repository(&repo);
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    let inside = repo.path().join("sub");
+    repo.git_in(&inside, &["commit", "-q", "--allow-empty", "-m", "two"]);
+    insta::assert_snapshot!(repo.printed(&["record", "-m", "Move"]), @"
+    write sub
+    --- stderr
+    Recorded as turn 2: 1 file changed.
+    exit code 0
+    ");
+    let undone = repo.teddy(&["undo"]);
+    let way = format!("`git -C sub checkout {first}` does");
+    undone.check(0, &[&way]);
+    insta::assert_snapshot!(undone.shown(&repo), @"
+    keep sub
+    --- stderr
+    Your files match turn 1 except for 1 file: 0 files changed, 1 of your own kept.
+    sub: a repository of its own, which TeDDy does not move; `git -C sub checkout [id]` does
+    exit code 0
+    ");
+
+    // What `--exact` cannot make is not advised.
+    repo.done(&["redo"]);
+    repo.git_in(&inside, &["checkout", "-q", &first]);
+    repo.teddy(&["status"]).check(
+        0,
+        &["  sub: a repository of its own, which TeDDy does not move; `git -C sub checkout "],
+    );
+    std::fs::remove_dir_all(&inside).unwrap();
+    repo.teddy(&["status"]).check(
+        0,
+        &["  sub: a repository of its own, which TeDDy does not make\n"],
+    );
+}
+
 /// Bug: `undo` named no reason, and `status` a way that was none.
 #[test]
 fn a_file_in_place_of_a_repository_is_not_undone_and_the_reason_is_said() {
