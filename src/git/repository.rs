@@ -34,6 +34,8 @@ pub struct Repository {
     pub(in crate::git) _keeping: Keeping,
 }
 
+pub const MAIN_WORKTREE: &str = "main";
+
 /// Time for which a check is valid. Damage by power loss would end this process too, but another
 /// program can damage the repository while it runs.
 const CHECKED: Duration = Duration::from_secs(2);
@@ -84,8 +86,6 @@ impl Repository {
         top.kind(Path::new(OsStr::from_bytes(path))).ok()?
     }
 
-    pub fn git_dir(&self) -> &Path {
-        self.gix.git_dir()
     pub fn has_file(&self, path: &[u8]) -> bool {
         let kind = self.kind_on_disk(path);
         kind.is_some_and(|kind| kind != FileKind::Dir)
@@ -98,6 +98,8 @@ impl Repository {
         above.find(|dir| self.has_file(dir)).map(<[u8]>::to_vec)
     }
 
+    pub fn git_dir(&self) -> &Path {
+        self.gix.git_dir()
     }
 
     pub fn common_dir(&self) -> PathBuf {
@@ -132,7 +134,7 @@ impl Repository {
         format!("{plain}-{}", id.get(..12).unwrap_or("0"))
     }
 
-    /// Returns the name of this worktree: `main`, or `linked-<id>`.
+    /// Returns the name of this worktree: [`MAIN_WORKTREE`], or `linked-<id>`.
     pub fn worktree_name(&self) -> String {
         match self
             .gix
@@ -140,7 +142,7 @@ impl Repository {
             .and_then(|worktree| worktree.id().ok().flatten().map(ToString::to_string))
         {
             Some(id) => format!("linked-{id}"),
-            None => "main".to_owned(),
+            None => MAIN_WORKTREE.to_owned(),
         }
     }
 

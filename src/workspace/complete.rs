@@ -130,7 +130,7 @@ fn to_publish<'f>(
     turn: &SessionMove,
     files: Option<&'f FileMove>,
 ) -> anyhow::Result<Option<&'f FileMove>> {
-    let last = refs::read(repository, &Stacks::new(repository).reference())?;
+    let last = Stacks::new(repository).published()?;
     // A new publication needs an intent even if no file changes: recovery must move its ref.
     let is_new = turn.published.id.is_some() && turn.published.id != last;
     Ok(files.filter(|files| is_new || files.from != files.to))
@@ -275,12 +275,13 @@ pub fn note_publication(
     publication: Option<CommitId>,
     log: &str,
 ) -> anyhow::Result<()> {
-    let name = Stacks::new(checkout).reference();
+    let stacks = Stacks::new(checkout);
     let Some(id) = publication else { return Ok(()) };
     // Recovery calls this again for a finished turn.
-    if refs::read(repository, &name)? == Some(id) {
+    if stacks.published()? == Some(id) {
         return Ok(());
     }
+    stacks.note_written()?;
 
     let protected = match writer::is_staged(repository, id) {
         true => {
@@ -291,7 +292,7 @@ pub fn note_publication(
         false => None,
     };
     // `Any`: the lock is held, and the ref describes the files as they are now.
-    refs::move_to(repository, &name, Expected::Any, id, log)?;
+    refs::move_to(repository, &stacks.reference(), Expected::Any, id, log)?;
     protected.map_or(Ok(()), |protected| {
         protect::release_protected(repository, &protected)
     })

@@ -211,13 +211,8 @@ fn left_by(
     turn: &Turn,
     now: &dyn Fn() -> anyhow::Result<TreeId>,
 ) -> anyhow::Result<Option<Vec<String>>> {
-    let is_here = |worktree: &str| worktree == checkout.repository.worktree_name();
-    let Some(workspace) = turn
-        .meta
-        .workspace
-        .as_ref()
-        .filter(|workspace| is_here(&workspace.worktree))
-    else {
+    let workspace = turn.meta.workspace.as_ref();
+    let Some(workspace) = workspace.filter(|workspace| stacks.ran_here(workspace)) else {
         return Ok(None);
     };
 
@@ -515,12 +510,12 @@ pub struct OtherBranch {
 /// Compares the current branch with that of the last turn in this checkout. `None` if it is the
 /// same, or no recent turn ran here.
 pub fn other_branch(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Option<OtherBranch>> {
-    let worktree = checkout.repository.worktree_name();
+    let stacks = Stacks::new(checkout.repository);
     for turn in checkout.store().history(tip.clone()).take(MAX_BRANCH_TURNS) {
         let turn = turn?;
         let workspace = turn.meta.workspace.as_ref();
         let Some(then) = workspace
-            .filter(|workspace| workspace.worktree == worktree)
+            .filter(|workspace| stacks.ran_here(workspace))
             .and_then(|workspace| workspace.branch.clone())
         else {
             continue;

@@ -9,6 +9,7 @@ pub mod record;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use anyhow::Context as _;
@@ -16,14 +17,20 @@ use anyhow::Context as _;
 use crate::git::diff;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
-use crate::git::repository::Repository;
+use crate::git::repository::{MAIN_WORKTREE, Repository};
+use crate::host::file::write_atomic;
 use crate::session::journal::Journal;
+use crate::session::meta::Workspace;
 use crate::session::publication::{Delta, Publication, Stack};
 use crate::session::store::Store;
 use crate::session::turn::Turn;
 use crate::workspace::file_move::changes_of;
 
 const MAX_BACK: usize = 32;
+
+/// In the git directory of a linked worktree to which TeDDy has written. git removes it with the
+/// worktree: the ref of one that was made later under the same name is about other files.
+const MARK: &str = "teddy";
 
 /// The change of one turn, with the stack below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,25 +58,56 @@ impl<'a> Stacks<'a> {
         format!("refs/teddy/published/{}", self.repository.worktree_name())
     }
 
+    fn mark(&self) -> Option<PathBuf> {
+        let git_dir = self.repository.git_dir();
+        let is_linked = self.repository.worktree_name() != MAIN_WORKTREE;
+        is_linked.then(|| git_dir.join(MARK))
+    }
+
+    /// Notes that TeDDy writes to this checkout, before the ref moves.
+    pub fn note_written(&self) -> anyhow::Result<()> {
+        let Some(mark) = self.mark().filter(|mark| !mark.exists()) else {
+            return Ok(());
+        };
+        let written = write_atomic(&mark, b"");
+        written.with_context(|| format!("writing `{}`", mark.display()))
+    }
+
+    fn is_written(&self) -> bool {
+        self.mark().is_none_or(|mark| mark.exists())
+    }
+
+    /// Whether a turn that names this worktree ran in it, and not in an earlier one of its name.
+    pub fn ran_here(&self, workspace: &Workspace) -> bool {
+        workspace.worktree == self.repository.worktree_name() && self.is_written()
+    }
+
+    /// Where the ref of this checkout points.
+    pub fn published(&self) -> anyhow::Result<Option<CommitId>> {
+        match self.is_written() {
+            true => refs::read(self.repository, &self.reference()),
+            false => Ok(None),
+        }
+    }
+
     /// `None` if there is none, or the ref points at something else.
     pub fn last(&self) -> anyhow::Result<Option<(CommitId, Publication)>> {
-        let Some(id) = refs::read(self.repository, &self.reference())? else {
+        let Some(id) = self.published()? else {
             return Ok(None);
         };
         Ok(Publication::read(self.repository, id)?.map(|publication| (id, publication)))
     }
 
     pub fn is_untouched(&self) -> anyhow::Result<bool> {
-        Ok(refs::read(self.repository, &self.reference())?.is_none())
+        Ok(self.published()?.is_none())
     }
 
     /// `false` if the published ref is lost. A missing ref is normal before the first snapshot, or
     /// if no recent turn of a session ran here.
     pub fn are_known(&self) -> anyhow::Result<bool> {
         let worktree = self.repository.worktree_name();
-        let is_there =
-            |name: &str| Ok::<_, anyhow::Error>(refs::read(self.repository, name)?.is_some());
-        if is_there(&self.reference())? || !is_there(&format!("refs/teddy/snapshots/{worktree}"))? {
+        let snapshots = format!("refs/teddy/snapshots/{worktree}");
+        if !self.is_untouched()? || refs::read(self.repository, &snapshots)?.is_none() {
             return Ok(true);
         }
 
@@ -95,7 +133,7 @@ impl<'a> Stacks<'a> {
                 }
 
                 let workspace = turn.meta.workspace.as_ref();
-                if workspace.is_some_and(|ran| ran.worktree == worktree) && is_patch(&turn) {
+                if workspace.is_some_and(|ran| self.ran_here(ran)) && is_patch(&turn) {
                     return Ok(false);
                 }
             }

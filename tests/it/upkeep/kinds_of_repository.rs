@@ -228,6 +228,55 @@ fn what_is_no_fit_repository_is_refused_with_the_reason() {
     refused(&repo.beside("home"), "your home directory");
 }
 
+/// Bug: its files counted as those of the one before, from which everything was missing.
+#[test]
+fn pb8_a_linked_worktree_that_was_removed_and_made_again_is_another_one() {
+    let repo = project();
+    let linked = repo.beside("linked");
+    let name = linked.to_str().unwrap();
+    repo.git(&["worktree", "add", "-q", "-b", "side", name]);
+    repo.teddy_in(&linked, &["new", "demo"]).check(0, &[]);
+    let run = |title: &str, file: &str| {
+        let plan = plan(title, &[create(file, "1\n")]);
+        std::fs::write(repo.beside("plan.md"), plan).unwrap();
+        repo.teddy_in(&linked, &["execute", "-y", "../plan.md"])
+            .check(0, &[]);
+    };
+    run("One", "one.txt");
+
+    repo.git(&["worktree", "remove", "--force", name]);
+    repo.git(&["worktree", "add", "-q", name, "side"]);
+    for _ in 0..2 {
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(repo.teddy_in(&linked, &["status"]).shown(&repo), @"
+            Session demo, turn 1, on branch side
+            Ready for turn 2
+            TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` restores them to turn 1.
+            1 file changed since:
+              one.txt
+            --- stderr
+            Next: teddy '<what you want>'
+            exit code 0
+            ");
+        }
+        repo.done(&["gc"]);
+    }
+    repo.teddy_in(&linked, &["undo"])
+        .check(1, &["nothing to undo"]);
+    run("Two", "two.txt");
+    repo.git(&[
+        "worktree",
+        "move",
+        name,
+        repo.beside("moved").to_str().unwrap(),
+    ]);
+    let moved = repo.beside("moved");
+    repo.teddy_in(&moved, &["undo"])
+        .check(0, &["delete two.txt"]);
+    assert!(!moved.join("two.txt").exists());
+    repo.git(&["worktree", "remove", "--force", moved.to_str().unwrap()]);
+}
+
 #[test]
 fn a_worktree_that_leads_to_no_git_directory_says_where_it_leads() {
     let repo = project();
