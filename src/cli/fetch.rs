@@ -238,7 +238,7 @@ fn fetch_bundle(app: &App, file: &str, args: &Args) -> anyhow::Result<()> {
             false => SizeLimit::Usual,
         },
     };
-    let project = app.project()?;
+    let project = app.record()?;
     let path = app.global.resolve(Path::new(file));
     let result = import(
         &project,

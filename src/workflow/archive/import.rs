@@ -102,7 +102,12 @@ pub fn import(
     let new_refs: Vec<_> = arrivals.iter().flat_map(|it| it.refs.clone()).collect();
     // Everything was checked without the lock: no object is in the repository yet.
     if !options.is_trial && !new_refs.is_empty() {
-        let _transaction = project.enter("import", user)?;
+        let (_lock, _transaction);
+        // A bare repository has no files to recover.
+        match repository.is_bare() {
+            true => _lock = project.checkout().lock("import")?,
+            false => _transaction = project.enter("import", user)?,
+        }
         received.keep(&new_refs, "teddy: import")?;
     }
 

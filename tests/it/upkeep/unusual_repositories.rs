@@ -89,6 +89,18 @@ fn a_bare_repository_shows_its_sessions_and_does_no_more() {
         .check(0, &[]);
     assert!(out.join("01/plan.md").exists());
 
+    let bundle = repo.beside("all.bundle");
+    let file = bundle.to_str().unwrap();
+    repo.done(&["export", "--bundle", file]);
+    repo.teddy_in(&bare, &["fetch", file, "--as", "copy"])
+        .check(0, &["copy"]);
+    assert!(
+        repo.teddy_in(&bare, &["-s", "copy", "log"])
+            .stdout
+            .contains("Make it")
+    );
+    repo.git_in(&bare, &["update-ref", "-d", "refs/teddy/sessions/copy"]);
+
     for args in [
         &["new", "x"][..],
         &["execute", "-y"],
