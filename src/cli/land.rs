@@ -153,9 +153,16 @@ fn report_overlap(app: &App, result: &LandResult, turn: u64) -> anyhow::Result<(
     if let [.., last] = result.builds_on.as_slice() {
         let below = turns(&result.builds_on);
         app.warn(&format!(
-            "turn {turn} overlaps with what HEAD has there, and builds on {below}, not landed \
-             yet; nothing was changed"
+            "turn {turn} overlaps with what HEAD has there, and builds on {below}, which HEAD \
+             lacks; nothing was changed"
         ));
+        if let Some(remote) = &result.builds_on_remote {
+            let remote = sanitize_line(remote);
+            app.note(&format!(
+                "hint: `{remote}` has it; `git pull` takes it here"
+            ));
+            return Ok(());
+        }
         let range = if result.builds_on.len() == 1 {
             format!("{last}..{turn}")
         } else {
@@ -169,22 +176,6 @@ fn report_overlap(app: &App, result: &LandResult, turn: u64) -> anyhow::Result<(
          not committed; nothing was changed"
     ));
     app.note(&format!("hint: {}", way_out(turn, result.has_others)));
-    Ok(())
-}
-
-/// Reports the files that no longer have what would be committed.
-fn report_lacking(app: &App, lacking: &[TakenBackFile]) -> anyhow::Result<()> {
-    for TakenBackFile { path, turn, .. } in lacking {
-        app.print(format!("lacks turn {turn}: {}\n", sanitize_line(path)))?;
-    }
-    app.warn("these files no longer have what would be committed; nothing was changed");
-    let way_back = match lacking.iter().all(|file| file.is_whole) {
-        true => "`teddy status` says what restores it",
-        false => "`teddy restore <turn> --exact <file>` takes the turn's version of a file",
-    };
-    app.note(&format!(
-        "hint: `teddy land --anyway` commits it anyway; {way_back}"
-    ));
     Ok(())
 }
 

@@ -216,12 +216,13 @@ fn landing(landed: &LatestLanding) -> String {
             format!("Landed on {branch}: {landed_turns}, now {now}")
         }
         (false, None) => {
-            let place = match &landed.remote {
-                Some(remote) => format!(
+            let place = match (&landed.here, &landed.remote) {
+                (Some(here), _) => format!("on {} now", sanitize_line(here)),
+                (None, Some(remote)) => format!(
                     "on {} but not on your {branch}; `git pull` takes it there",
                     sanitize_line(remote)
                 ),
-                None => format!("which is not on {branch} any more"),
+                (None, None) => format!("which your {branch} does not have"),
             };
             format!("Landed on {branch}: {landed_turns} ({id}, {place})")
         }

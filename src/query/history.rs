@@ -315,6 +315,9 @@ pub struct LatestLanding {
     /// The remote-tracking branch that has the newest commit, if the branch has it in no form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
+    /// The current branch, if it has the newest commit and that branch does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub here: Option<String>,
     pub turns: Vec<u64>,
     /// Applied, not landed, and not in HEAD.
     pub waiting: Vec<u64>,
@@ -350,10 +353,13 @@ pub fn latest_landing(project: &Project, tip: &Turn) -> anyhow::Result<Option<La
             now.clear();
         }
     }
-    let remote = match newest.filter(|_| !on_branch && now.is_empty()) {
-        Some(newest) => landed_on_remote(&project.repository, &landed.branch, newest)?,
-        None => None,
-    };
+    let (mut remote, mut here) = (None, None);
+    if let Some(newest) = newest.filter(|_| !on_branch && now.is_empty()) {
+        let repository = &project.repository;
+        remote = landed_on_remote(repository, &landed.branch, newest)?;
+        let current = refs::branch_or_head(repository)?;
+        here = Some(current).filter(|name| is_on_branch(repository, newest.commit, name));
+    }
     // A landing of some turns leaves others before it.
     others.retain(|turn| !landed_ids.contains(&turn.meta.turn_id));
     let turns = landed.commits.iter().flat_map(|commit| &commit.turns);
@@ -362,6 +368,7 @@ pub fn latest_landing(project: &Project, tip: &Turn) -> anyhow::Result<Option<La
         on_branch,
         now,
         remote,
+        here,
         turns: turns.map(|turn| turn.number).collect(),
         commits: landed.commits.iter().map(|landed| landed.commit).collect(),
         waiting: turns_to_land(project, tip, &others)?,

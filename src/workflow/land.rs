@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use self::error::{CommitRefused, LandError};
 use self::lacking::find_lacking;
-use self::landing_plan::{LandOverlap, LandPlan, PlannedCommit};
+use self::landing_plan::{LandPlan, PlannedCommit};
 use self::landing_run::LandingRun;
 use crate::git::diff::{self, TreeChange};
 use crate::git::land::branch::{Obstacle, Target, target};
@@ -58,8 +58,11 @@ pub struct LandResult {
     pub overlaps: Vec<String>,
     /// The turn that conflicts with HEAD; nothing was changed then.
     pub overlapping: Option<u64>,
-    /// Turns before that one that changed the same files and have not landed, and were not to.
+    /// Turns before that one that changed the same files, are not in HEAD, and were not to land.
     pub builds_on: Vec<u64>,
+    /// The remote-tracking branch that has one of them.
+    #[serde(skip)]
+    pub builds_on_remote: Option<String>,
     /// Files that lack what would be committed; nothing was changed then.
     pub lacking: Vec<TakenBackFile>,
     /// New files that only commands of the turns made.
@@ -125,8 +128,10 @@ pub fn land(
     let planned = match landing_plan::plan_landing(project, &tip, selected, &target, options)? {
         LandPlan::Commits(planned) => planned,
         LandPlan::Overlap(overlap) => {
-            outcome.builds_on = not_landed_below(project, &tip, &overlap, &target)?;
+            let lacking = landing_plan::lacking_below(project, &tip, &overlap, &target)?;
+            outcome.builds_on = lacking.turns;
             outcome.builds_on.retain(|turn| !numbers.contains(turn));
+            outcome.builds_on_remote = lacking.remote;
             outcome.overlaps = lossy_paths(&overlap.paths);
             outcome.overlapping = Some(overlap.turn);
             return Ok(outcome);
@@ -189,31 +194,6 @@ fn report_before_commit(
     if let Some((dir, file)) = missing.filter(|_| !options.no_verify) {
         user.report(Event::Notice(Notice::NoHooks { dir, file }));
     }
-}
-
-/// Returns the turns before the one that overlaps that changed the same files, are in effect and
-/// have not landed.
-fn not_landed_below(
-    project: &Project,
-    tip: &Turn,
-    overlap: &LandOverlap,
-    target: &Target,
-) -> anyhow::Result<Vec<u64>> {
-    let Ok(selected) = landing_plan::select_turns(project, tip, None, target) else {
-        return Ok(Vec::new());
-    };
-    let mut below = Vec::new();
-    for landing in selected.landings {
-        let changes = diff::changes(&project.repository, landing.before, landing.after)?;
-        let is_same_file = changes
-            .iter()
-            .any(|change| overlap.paths.contains(&change.path));
-        if landing.turn.number() < overlap.turn && is_same_file {
-            below.push(landing.turn.number());
-        }
-    }
-
-    Ok(below)
 }
 
 /// The commit would have the turn's side of a conflict that the user has not resolved yet.

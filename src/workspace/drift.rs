@@ -381,10 +381,8 @@ pub fn find_missing_changes(
     own: &[TreeChange],
 ) -> anyhow::Result<Vec<MissingChange>> {
     let mut missing_changes: Vec<MissingChange> = Vec::new();
-    // A new file is the user's own, and no command restores a repository within.
-    let was_there = own
-        .iter()
-        .filter(|change| change.old.is_some() && !change.is_of_repository());
+    // A new file is the user's own.
+    let was_there = own.iter().filter(|change| change.old.is_some());
     let mut open: BTreeMap<&[u8], &TreeChange> = was_there
         .map(|change| (change.path.as_slice(), change))
         .collect();

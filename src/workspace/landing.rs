@@ -178,6 +178,16 @@ pub fn landed_as(
     }
 }
 
+/// Whether the history of a commit has a landed commit, as it was or rewritten.
+pub fn is_landed_in(
+    repository: &Repository,
+    tip: CommitId,
+    landed: &LandedCommit,
+) -> anyhow::Result<bool> {
+    let is_there = is_ancestor(repository, landed.commit, tip).unwrap_or(false);
+    Ok(is_there || find_by_trailers(repository, tip, landed)?.is_some())
+}
+
 fn find_by_trailers(
     repository: &Repository,
     tip: CommitId,
@@ -200,8 +210,7 @@ pub fn landed_on_remote(
         let Ok(Some(tip)) = refs::read(repository, &format!("refs/remotes/{name}")) else {
             continue;
         };
-        let is_there = is_ancestor(repository, landed.commit, tip).unwrap_or(false);
-        if is_there || find_by_trailers(repository, tip, landed)?.is_some() {
+        if is_landed_in(repository, tip, landed)? {
             return Ok(Some(name));
         }
     }

@@ -114,9 +114,9 @@ impl RemovedLandings {
             );
         }
         format!(
-            "the landing of {} is not on `{}` any more; `teddy land {range}` lands {what} again",
-            turns_named(&self.turns),
-            sanitize_line(&self.branch)
+            "your `{}` does not have the landing of {}; `teddy land {range}` lands {what} again",
+            sanitize_line(&self.branch),
+            turns_named(&self.turns)
         )
     }
 }

@@ -19,7 +19,9 @@ use crate::session::meta::{LandedTurn, Workspace};
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
 use crate::workspace::file_move::trees_of;
-use crate::workspace::landing::{LandingClaims, landed_as, landed_on_remote, turns_named};
+use crate::workspace::landing::{
+    LandingClaims, is_landed_in, landed_as, landed_on_remote, turns_named,
+};
 use crate::workspace::snapshot;
 use crate::workspace::stack::in_effect::{InEffect, UndoneTurns};
 use crate::workspace::stack::{Stacks, is_patch};
@@ -345,6 +347,69 @@ fn find_removed(
         removed.is_range = in_range == removed.turns;
     }
     Ok(removed)
+}
+
+/// Turns before one that overlaps with HEAD that changed the same files, are in effect and are not in
+/// HEAD, with the remote-tracking branch that has one of them.
+pub(super) fn lacking_below(
+    project: &Project,
+    tip: &Turn,
+    overlap: &LandOverlap,
+    target: &Target,
+) -> anyhow::Result<RemovedLandings> {
+    let mut lacking = RemovedLandings::default();
+    let range = format!("..{}", overlap.turn);
+    let Ok(selected) = select_turns(project, tip, Some(&range), target) else {
+        return Ok(lacking);
+    };
+    let in_head = landed_turns(project, tip, target)?;
+    let removed = removed_turns(project, tip, &target.name)?;
+    for landing in selected.landings {
+        let (number, id) = (landing.turn.number(), landing.turn.meta.turn_id);
+        let changes = diff::changes(&project.repository, landing.before, landing.after)?;
+        let is_same_file = changes
+            .iter()
+            .any(|change| overlap.paths.contains(&change.path));
+        if number >= overlap.turn || !is_same_file || in_head.contains(&id) {
+            continue;
+        }
+        // A squash merge has the change, but not the commit.
+        let is_there = match apply_turn(&project.repository, target.tree, &landing)? {
+            Ok(tree) => tree == target.tree,
+            Err(_) => is_in_tree(project, tip, target, target.tree, &landing)?,
+        };
+        if !is_there {
+            lacking.turns.push(number);
+            let remote = removed.get(&id).cloned().flatten();
+            lacking.remote = lacking.remote.or(remote);
+        }
+    }
+    Ok(lacking)
+}
+
+/// Turns whose commits are in the history of HEAD. Only the newest landings are searched for; older
+/// ones count as there.
+fn landed_turns(project: &Project, tip: &Turn, target: &Target) -> anyhow::Result<HashSet<Uuid>> {
+    let mut landed_turns = HashSet::new();
+    let Some(head) = target.base else {
+        return Ok(landed_turns);
+    };
+    let mut claims = LandingClaims::new(&project.repository, &tip.session);
+    let mut searched = 0;
+    for turn in project.store().history(tip.clone()) {
+        let turn = turn?;
+        let Some(landed) = claims.of(&turn) else {
+            continue;
+        };
+        for commit in &landed.commits {
+            let is_old = searched >= MAX_LANDINGS_BACK;
+            if is_old || is_landed_in(&project.repository, head, commit)? {
+                landed_turns.extend(commit.turns.iter().map(|turn| turn.turn_id));
+            }
+        }
+        searched += 1;
+    }
+    Ok(landed_turns)
 }
 
 /// Those of the newest landings on a branch that has none of their commits, with the

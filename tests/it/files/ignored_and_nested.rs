@@ -334,22 +334,6 @@ fn a_directory_that_is_moved_with_its_rules_takes_its_files_along() {
     }
 }
 
-#[test]
-fn a_repository_within_that_is_gone_is_not_offered_to_a_restore() {
-    let repo = project();
-    repo.write("sub/x.txt", "x\n");
-    let inside = repo.path().join("sub");
-    repo.git_in(&inside, &["init", "-q"]);
-    repo.git_in(&inside, &["add", "."]);
-    repo.git_in(&inside, &["commit", "-qm", "one"]);
-    repo.write("a.txt", "b\n");
-    repo.workflow().record("Change").done();
-    std::fs::remove_dir_all(inside).unwrap();
-    let workspace = repo.workflow().status()["workspace"].clone();
-    assert_eq!(workspace["changed"], json!(["sub"]));
-    assert_eq!(workspace["missing"], json!([]));
-}
-
 /// Bug: no file was changed, said `record`, and all files matched, said `undo`.
 #[test]
 fn a_submodule_that_the_user_moved_is_recorded_and_undo_says_what_moves_it_back() {

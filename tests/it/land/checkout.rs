@@ -578,7 +578,7 @@ fn a_landing_is_found_by_its_trailers_after_an_amendment() {
     insta::assert_snapshot!(repo.plain(&shown), @"
     Session demo, turn 5, on branch main
     Ready for turn 6
-    Landed on main: turns 1-3 ([id], which is not on main any more)
+    Landed on main: turns 1-3 ([id], which your main does not have)
     Your files match turn 5 except for 2 files:
       a.txt: what turn 1 of demo changed was taken back since; `teddy restore 2 --exact a.txt` restores it
       dir/b.txt: deleted since by you; `teddy restore 2 --exact dir/b.txt` restores it

@@ -269,7 +269,7 @@ fn a_turn_on_another_that_has_not_landed_overlaps_and_names_it() {
     insta::assert_snapshot!(repo.printed(&["land", "2", "-m", "Land"]), @"
     overlap a.txt
     --- stderr
-    warning: turn 2 overlaps with what HEAD has there, and builds on turn 1, not landed yet; nothing was changed
+    warning: turn 2 overlaps with what HEAD has there, and builds on turn 1, which HEAD lacks; nothing was changed
     hint: `teddy land 1..2` lands them together
     exit code 4
     ");
@@ -279,6 +279,44 @@ fn a_turn_on_another_that_has_not_landed_overlaps_and_names_it() {
         repo.git(&["show", "HEAD:a.txt"]),
         repo.read("a.txt").trim_end()
     );
+}
+
+/// Bug: the hint was about edits of the user's.
+#[test]
+fn a_turn_on_another_that_landed_on_another_branch_overlaps_and_names_it() {
+    let repo = project();
+    repo.workflow()
+        .run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
+    repo.done(&["land", "-m", "One", "--branch", "side"]);
+    repo.workflow()
+        .run_plan(&plan("Change it again", &[edit("a.txt", "two", "zwei")]));
+    insta::assert_snapshot!(repo.printed(&["land", "-m", "Land"]), @"
+    overlap a.txt
+    --- stderr
+    warning: turn 3 overlaps with what HEAD has there, and builds on turn 1, which HEAD lacks; nothing was changed
+    hint: `teddy land 1..3` lands them together
+    exit code 4
+    ");
+    repo.done(&["land", "1..3", "-m", "Land"]);
+    assert_eq!(
+        repo.git(&["show", "HEAD:a.txt"]),
+        repo.read("a.txt").trim_end()
+    );
+}
+
+#[test]
+fn a_landing_on_a_branch_that_was_renamed_is_found_where_the_user_is() {
+    let repo = three_turns();
+    repo.workflow().land(&land_as("All")).done();
+    repo.git(&["branch", "-m", "main", "trunk"]);
+    let commit = repo.git(&["rev-parse", "--short=8", "HEAD"]);
+    repo.teddy(&["status"]).check(
+        0,
+        &[&format!(
+            "Landed on main: turns 1-3 ({commit}, on trunk now)\n"
+        )],
+    );
+    assert_eq!(repo.json(&["status"], 0)["landed"]["here"], "trunk");
 }
 
 #[test]
@@ -528,7 +566,7 @@ fn a_range_lands_what_it_names() {
     insta::assert_snapshot!(repo.printed(&["land", "-m", "x"]), @"
     --- stderr
     error: nothing to land: no turn of session `demo` has changes that have not landed yet
-    hint: the landing of turns 1-3 is not on `main` any more; `teddy land 1..3` lands them again
+    hint: your `main` does not have the landing of turns 1-3; `teddy land 1..3` lands them again
     exit code 1
     ");
     repo.done(&["land", "1..2", "-m", "Again"]);
@@ -552,7 +590,7 @@ fn a_landing_that_is_not_on_the_branch_any_more_is_named_with_what_lands_it_agai
     repo.git(&["reset", "-q", "--soft", "HEAD~1"]);
     insta::assert_snapshot!(repo.workflow().land(&land_as("x")).refused(), @"
     error: nothing to land: no turn of session `demo` has changes that have not landed yet
-    hint: the landing of turns 1-3 is not on `main` any more; `teddy land 1..3` lands them again
+    hint: your `main` does not have the landing of turns 1-3; `teddy land 1..3` lands them again
     exit code 1
     ");
     let two = LandOptions {
@@ -562,13 +600,13 @@ fn a_landing_that_is_not_on_the_branch_any_more_is_named_with_what_lands_it_agai
     repo.workflow().land(&two).done();
     insta::assert_snapshot!(repo.workflow().land(&land_as("x")).refused(), @"
     error: nothing to land: no turn of session `demo` has changes that have not landed yet
-    hint: the landing of turns 1, 3 is not on `main` any more; `teddy land 1` lands the first of them again
+    hint: your `main` does not have the landing of turns 1, 3; `teddy land 1` lands the first of them again
     exit code 1
     ");
     repo.workflow().undo(1).done();
     insta::assert_snapshot!(repo.workflow().land(&land_as("x")).refused(), @"
     error: nothing to land: no turn of session `demo` has changes that have not landed yet
-    hint: the landing of turn 1 is not on `main` any more; `teddy land 1` lands it again
+    hint: your `main` does not have the landing of turn 1; `teddy land 1` lands it again
     exit code 1
     ");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::plans::{create, plan};
+use crate::plans::{create, edit, plan};
 use crate::support::remotes::two_people;
 use crate::support::{Output, TestRepo};
 
@@ -331,6 +331,42 @@ fn a_session_that_another_user_continued_goes_on_with_their_turns() {
     exit code 0
     ");
     ada.done(&["verify"]);
+}
+
+/// Bug: the overlap did not name the turn that is missing, and `status` said that the landing was not
+/// on main "any more".
+#[test]
+fn a_turn_on_a_landing_that_was_not_pulled_overlaps_and_names_it() {
+    let (ada, ben) = two_people();
+    ada.done(&["land", "-m", "one and two"]);
+    send(&ada);
+    ben.done(&["fetch"]);
+    ben.done(&["switch", "origin/add-auth"]);
+    ben.done(&["restore", "@"]);
+    let commit = ada.git(&["rev-parse", "--short=8", "HEAD"]);
+    let line = format!("turns 1, 2 ({commit}, which your main does not have)\n");
+    ben.teddy(&["status"]).check(0, &[&line]);
+
+    let next = plan("Three", &[edit("one.txt", "1", "one")]);
+    ben.teddy_reads(&["-q", "execute", "-", "-y"], next)
+        .check(0, &[]);
+    let land = || ben.printed(&["land", "-m", "Land"]);
+    insta::assert_snapshot!(land(), @"
+    overlap one.txt
+    --- stderr
+    warning: turn 5 overlaps with what HEAD has there, and builds on turn 1, which HEAD lacks; nothing was changed
+    hint: `teddy land 1..5` lands them together
+    exit code 4
+    ");
+    ada.git(&["push", "-q", "origin", "main"]);
+    ben.git(&["fetch", "-q", "origin"]);
+    insta::assert_snapshot!(land(), @"
+    overlap one.txt
+    --- stderr
+    warning: turn 5 overlaps with what HEAD has there, and builds on turn 1, which HEAD lacks; nothing was changed
+    hint: `origin/main` has it; `git pull` takes it here
+    exit code 4
+    ");
 }
 
 /// Bug: the landing was "not on main any more", and landing it again was advised.
