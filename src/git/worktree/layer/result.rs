@@ -221,7 +221,9 @@ impl LayerScan<'_> {
             matches!(entry, Ok(Some(entry)) if entry.mode == EntryMode::Tree)
         };
         if !path.is_empty() && under.join(GIT).symlink_metadata().is_ok() && !is_tree() {
+            // Nothing in it is recorded. Its times tell whether a command worked there.
             names.repositories.push(path.to_vec());
+            return;
         }
         for name in RULES.iter().filter(|name| !has(name)) {
             let is_file = under
