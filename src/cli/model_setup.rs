@@ -1,5 +1,6 @@
 //! Provides a model for commands that need one. If none is configured, offers to set one up.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::app::App;
@@ -9,7 +10,7 @@ use crate::config::edit::NewModel;
 use crate::config::layer::{self, Layer};
 use crate::config::settings::{ModelSettings, Settings};
 use crate::git::repository::Repository;
-use crate::host::process;
+use crate::host::{interrupt, process};
 use crate::model::ModelError;
 use crate::model::discovery::{FoundModels, ModelOffer};
 use crate::model::known::usual_keys;
@@ -169,11 +170,11 @@ impl App {
     /// Tests an offer, after a confirmation if that costs money. Returns whether it can be used.
     fn try_offer(&self, offer: &ModelOffer) -> anyhow::Result<bool> {
         if let Some(address) = offer.plain_address()
-            && !ask::yes_or_end(&words::plain(&offer.name, address))?
+            && !yes_unless_interrupted(&words::plain(&offer.name, address))?
         {
             return Ok(false);
         }
-        if offer.is_paid && !ask::yes_or_end(&words::paid(&offer.name))? {
+        if offer.is_paid && !yes_unless_interrupted(&words::paid(&offer.name))? {
             return Ok(true);
         }
 
@@ -205,6 +206,15 @@ impl App {
             }
         }
         words::note(name).iter().for_each(|note| self.note(note));
+    }
+}
+
+/// Asks yes or no. Ctrl-c is an error: a no keeps the model untested, an interrupt keeps nothing.
+pub(super) fn yes_unless_interrupted(question: &str) -> io::Result<bool> {
+    let is_yes = ask::yes_or_end(question)?;
+    match interrupt::requested() {
+        true => Err(io::ErrorKind::Interrupted.into()),
+        false => Ok(is_yes),
     }
 }
 

@@ -6,7 +6,7 @@ use super::app::App;
 use super::complete;
 use super::exit::{self, ExitStatus};
 use super::failure::InvalidArgument;
-use super::model_setup::{SetupContext, describe_models, try_model};
+use super::model_setup::{SetupContext, describe_models, try_model, yes_unless_interrupted};
 use crate::config::edit::{NewModel, flow};
 use crate::config::settings::{ModelKind, ModelSettings, Settings};
 use crate::host::screen::why_no_prompt;
@@ -14,7 +14,7 @@ use crate::model::discovery::FoundModels;
 use crate::model::discovery::server::{self, ServerAddress};
 use crate::text::hint::error_with_hint;
 use crate::ui::terminal::stdout_width;
-use crate::ui::{ask, setup as words, style};
+use crate::ui::{setup as words, style};
 use crate::workflow::setup::{self, KeptModel, TriedModel};
 use crate::workflow::user::NobodyToAsk;
 
@@ -165,7 +165,7 @@ fn set(
     let may_ask = |chosen: &ChosenModel| !chosen.is_paid || !app.is_attended();
     let is_tried = is_tried
         && chosen.config.kind != ModelKind::Manual
-        && (may_ask(&chosen) || ask::yes_or_end(&words::paid(&chosen.model.model))?);
+        && (may_ask(&chosen) || yes_unless_interrupted(&words::paid(&chosen.model.model))?);
     let tried = if is_tried {
         Some(tried(app, &chosen)?)
     } else {

@@ -462,6 +462,26 @@ fn what_costs_money_is_asked_first() {
 }
 
 #[test]
+fn ctrl_c_at_the_question_about_money_writes_nothing() {
+    let machine = Machine::new();
+    let key = [("MISTRAL_API_KEY", "abcdef123456")];
+    for args in [&["setup"][..], &["setup", "--model", "mistral"]] {
+        let mut screen = machine.screen(args, &key);
+        if args.len() == 1 {
+            screen.wait_for("manual ");
+            screen.settled();
+            screen.press("\r");
+        }
+        screen.wait_for("It may cost a fraction of a cent. (y/n)");
+        screen.settled();
+        screen.press("\u{3}");
+        assert_eq!(screen.end(), 130, "{}", screen.shown());
+        assert!(!screen.shown().contains("Wrote"), "{}", screen.shown());
+        assert_eq!(machine.config(), "", "{}", screen.shown());
+    }
+}
+
+#[test]
 fn teddy_alone_says_where_things_stand() {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
