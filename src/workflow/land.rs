@@ -30,6 +30,7 @@ use crate::git::object::{CommitId, TreeId};
 use crate::git::repository::Repository;
 use crate::plan;
 use crate::project::Project;
+use crate::project::teddy_files::MEMOS;
 use crate::session::turn::Turn;
 use crate::text::first_names;
 use crate::text::path::{lossy, lossy_paths};
@@ -239,7 +240,7 @@ fn confirm_lacking(lacking: &[TakenBackFile], user: &mut dyn User) -> anyhow::Re
     }
 }
 
-/// New files of the commits that no action names, as it ran.
+/// New files of the commits that neither an action nor a memo of the plan made, as it ran.
 fn by_commands(project: &Project, planned: &[PlannedCommit]) -> anyhow::Result<Vec<String>> {
     let repository = &project.repository;
     let mut created = BTreeSet::new();
@@ -251,8 +252,10 @@ fn by_commands(project: &Project, planned: &[PlannedCommit]) -> anyhow::Result<V
             };
             let (plan, _) = plan::parse(&text);
             let actions = plan.actions.iter();
+            let memos = (!plan.memos.is_empty()).then(|| MEMOS.to_owned());
             let named: BTreeSet<String> = actions
                 .filter_map(|action| action.kind.path().map(ToString::to_string))
+                .chain(memos)
                 .collect();
             let mut made = new_paths(repository, landing.before, landing.after)?;
             made.retain(|path| committed.contains(path) && !named.contains(path));

@@ -4,7 +4,7 @@
 use crate::support::landing::land_as;
 use serde_json::json;
 
-use crate::plans::{create, edit, edit_pairs, execute, plan};
+use crate::plans::{create, edit, edit_pairs, execute, plan, with_memos};
 use crate::screen::Screen;
 use crate::support::landing::{
     changed, check_clean, everything, hook, project, status, three_turns,
@@ -632,6 +632,20 @@ fn a_file_that_only_a_command_left_is_named() {
         repo.json(&["land", "1", "-n", "--branch", "x", "-m", "x"], 1)["error"]["kind"],
         "NothingToLand"
     );
+}
+
+/// Bug: the memos of a plan without a command were said to be a command's.
+#[test]
+fn the_memos_of_a_plan_are_no_file_of_a_command() {
+    let repo = project();
+    let remembers = with_memos("Note", "[+] Tests first.", &[create("t.txt", "t\n")]);
+    repo.run_plan(&remembers);
+    let landed = repo.json(&["land", "-m", "All"], 0);
+    assert_eq!(
+        landed["commits"][0]["files"],
+        json!([".teddy/memos.yaml", "t.txt"])
+    );
+    assert_eq!(landed["by_commands"], json!([]));
 }
 
 /// Bug: a file that a later turn removed was named, and one that the user had renamed in the review.
