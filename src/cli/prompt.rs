@@ -215,7 +215,7 @@ pub(super) fn first_message(app: &App, project: &Project) -> anyhow::Result<Opti
             }
             PromptLine::Command(command, _) if command.act == PromptAct::Quit => return Ok(None),
             PromptLine::Command(..) | PromptLine::Unknown(..) => {
-                ask::show(&[ask::misplaced_command()], app.paint(true));
+                ask::show(&[ask::misplaced_command(true)], app.paint(true));
             }
             _ if is_meant_for_shell(&text, true)? => {}
             _ => return Ok(Some(with_output(text, attached))),

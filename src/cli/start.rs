@@ -10,6 +10,7 @@ use super::{new, prompt};
 use crate::host::screen::why_no_prompt;
 use crate::project::Project;
 use crate::session::name::SessionName;
+use crate::workflow::context::message::without_output;
 use crate::workflow::user::NobodyToAsk;
 
 /// Start a session and run its first turns
@@ -79,7 +80,9 @@ fn name_session(
 ) -> anyhow::Result<SessionName> {
     match (name, message) {
         (Some(name), _) => Ok(name),
-        (None, Some(message)) => project.free_name(SessionName::from_title(message)),
+        (None, Some(message)) => {
+            project.free_name(SessionName::from_title(without_output(message)))
+        }
         (None, None) => {
             let reason = "the session needs a name";
             let hint = "`teddy start --no-run --name <name>` gives it";

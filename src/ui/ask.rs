@@ -364,11 +364,16 @@ fn listed(candidates: &[String]) -> StyledLine {
     StyledLine::of(Tone::Faint, &format!("{}{more}", some.join("  ")))
 }
 
-/// The answer to a command at a prompt that takes none.
-pub fn misplaced_command() -> StyledLine {
+/// The answer to a command at a prompt that takes none, or only those for the shell.
+pub fn misplaced_command(takes_shell: bool) -> StyledLine {
     StyledLine::of(
         Tone::Warning,
-        "Commands such as /help and !ls are for the prompt of `teddy resume`.",
+        match takes_shell {
+            true => {
+                "Commands such as /help are for the prompt of `teddy resume`; !ls works here, too."
+            }
+            false => "Commands such as /help and !ls are for the prompt of `teddy resume`.",
+        },
     )
 }
 

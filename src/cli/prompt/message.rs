@@ -72,7 +72,7 @@ fn check(text: &str, paint: Paint) -> anyhow::Result<TextUse> {
             false => TextUse::Sent,
         }),
         PromptLine::Command(..) | PromptLine::Shell(_) | PromptLine::Unknown(..) => {
-            ask::show(&[ask::misplaced_command()], paint);
+            ask::show(&[ask::misplaced_command(false)], paint);
             Ok(TextUse::IsAskedAgain)
         }
     }

@@ -14,6 +14,12 @@ const MAX_NAMED: usize = 80;
 /// Begins the output of a command that the user sends with a message.
 pub const RAN: &str = "I ran `";
 
+/// Returns a message without the output of commands that was sent with it.
+pub fn without_output(message: &str) -> &str {
+    let output = message.find(&format!("\n\n{RAN}"));
+    &message[..output.unwrap_or(message.len())]
+}
+
 /// The model waits for an answer to this question, and the user gave none.
 #[derive(Debug, thiserror::Error)]
 #[error("the model waits for your answer")]

@@ -12,7 +12,7 @@ use crate::session::meta::{MessageOrigin, Status};
 use crate::session::turn::{Turn, commit_subject};
 use crate::text::sanitize::sanitize_line;
 use crate::text::{counted, ranges};
-use crate::workflow::context::message::RAN;
+use crate::workflow::context::message::without_output;
 use crate::workflow::resume::GO_AHEAD;
 use crate::workspace::file_move::trees_of;
 
@@ -69,8 +69,7 @@ pub(super) fn summarize_turn(repository: &Repository, turn: &Turn) -> anyhow::Re
 
 /// Returns a request without what is only for the model: the output of commands, and the `@` of files.
 fn request_alone(repository: &Repository, turn: &Turn, request: &str) -> String {
-    let output = request.find(&format!("\n\n{RAN}"));
-    let request = &request[..output.unwrap_or(request.len())];
+    let request = without_output(request);
     let files = turn.meta.workspace.as_ref();
     let files = files.and_then(|files| repository.commit(files.before).ok());
     let is_file = |name: &&str| {

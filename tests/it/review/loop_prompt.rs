@@ -334,7 +334,7 @@ fn a_command_is_not_sent_from_the_offer_of_an_output_either() {
         screen.wait_for("shows this to the model");
         screen.settled();
         screen.press(&format!("{command}\r"));
-        screen.wait_for("are for the prompt of `teddy resume`");
+        screen.wait_for("are for the prompt of `teddy resume`; !ls works here, too.");
         ready(&mut screen, "turn 1: what should be done?");
         let answers = screen.written().matches("Commands such as").count();
         assert_eq!(answers, count + 1, "{}", screen.shown());
@@ -392,6 +392,12 @@ fn the_first_prompt_asks_before_it_sends_a_shell_command_and_shows_mentioned_fil
     screen.wait_for("shows this to the model");
     screen.settled();
     screen.press("\r");
+    ready(&mut screen, "turn 1: what should be done?");
+    screen.press("!echo shown\r");
+    screen.wait_for("shows this to the model");
+    screen.settled();
+    // The output is sent, but names no session.
+    screen.press("y\r");
     ready(&mut screen, "turn 1: what should be done?");
     screen.press("look at @src/lo\t\r");
     screen.wait_for("Added src/long_name.txt (turn)");
