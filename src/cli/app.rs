@@ -217,6 +217,7 @@ impl App {
         OutputStyle {
             paint: self.paint(screen::is_stderr()),
             width: terminal::stderr_width,
+            moves_cursor: screen::moves_cursor(),
             is_quiet: self.global.quiet,
         }
     }

@@ -61,6 +61,11 @@ fn is_dumb() -> bool {
     env::var("TERM").is_some_and(|term| term == "dumb")
 }
 
+/// Returns whether the terminal can rewrite what it shows.
+pub fn moves_cursor() -> bool {
+    !is_dumb()
+}
+
 /// Returns whether the terminal supports colors. As in git, an unset `TERM` means no.
 pub fn takes_colors() -> bool {
     env::var("TERM").is_some() && !is_dumb()

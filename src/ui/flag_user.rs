@@ -113,6 +113,7 @@ mod tests {
         let style = OutputStyle {
             paint: Paint::Bare,
             width: || None,
+            moves_cursor: true,
             is_quiet: false,
         };
         FlagUser {

@@ -33,6 +33,8 @@ pub struct OutputStyle {
     /// Returns the current width of the terminal. `None` if there is none; then nothing is
     /// rewritten.
     pub width: fn() -> Option<usize>,
+    /// Whether the terminal can rewrite lines. One that can only print gets each of them once.
+    pub moves_cursor: bool,
     /// `-q`: write only warnings and rejected plans.
     pub is_quiet: bool,
 }
@@ -157,7 +159,8 @@ impl<W: Write> Progress<W> {
 
     /// Returns the width of the status line. `None` if there is none.
     fn status_width(&self) -> Option<usize> {
-        let width = (self.style.width)().filter(|_| !self.style.is_quiet)?;
+        let has_status = self.style.moves_cursor && !self.style.is_quiet;
+        let width = (self.style.width)().filter(|_| has_status)?;
         Some(width.saturating_sub(1))
     }
 

@@ -90,8 +90,8 @@ impl<W: Write> Spectator for RaceTable<W> {
         }
         self.report_remarks(rows);
         match (self.style.width)() {
-            Some(width) => self.draw(rows, width),
-            None => self.report_changes(rows),
+            Some(width) if self.style.moves_cursor => self.draw(rows, width),
+            _ => self.report_changes(rows),
         }
     }
 }
@@ -168,11 +168,12 @@ mod tests {
     }
 
     #[test]
-    fn without_a_terminal_each_change_of_state_and_each_remark_is_a_line() {
+    fn where_no_line_is_rewritten_each_change_of_state_and_each_remark_is_a_line() {
         let mut out = Vec::new();
         let style = OutputStyle {
             paint: super::super::style::Paint::Bare,
-            width: || None,
+            width: || Some(80),
+            moves_cursor: false,
             is_quiet: false,
         };
         let mut table = RaceTable::new(&mut out, style);

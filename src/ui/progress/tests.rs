@@ -13,6 +13,7 @@ fn render(width: fn() -> Option<usize>, is_quiet: bool, events: &[Event<'_>]) ->
         OutputStyle {
             paint: Paint::Bare,
             width,
+            moves_cursor: true,
             is_quiet,
         },
     );
@@ -88,6 +89,7 @@ fn a_window_that_gets_another_size_is_followed() {
     let style = OutputStyle {
         paint: Paint::Bare,
         width: || Some(WIDTH.load(Ordering::SeqCst)),
+        moves_cursor: true,
         is_quiet: false,
     };
     let mut progress = Progress::new(&mut out, style);
@@ -119,6 +121,27 @@ fn elsewhere_an_answer_is_awaited_in_silence() {
         render(|| None, false, &events),
         "Asking sonnet with about 2 tokens, no price set\n"
     );
+}
+
+#[test]
+fn a_terminal_that_can_only_print_gets_no_status_line() {
+    let mut out = Vec::new();
+    let style = OutputStyle {
+        paint: Paint::Bare,
+        width: || Some(80),
+        moves_cursor: false,
+        is_quiet: false,
+    };
+    let mut progress = Progress::new(&mut out, style);
+    progress.report(&Event::Asking {
+        model: "sonnet",
+        tokens: 2,
+        estimate: Estimate::Unknown,
+    });
+    progress.report(&Event::Received { text: "# Title\n" });
+    progress.report(&Event::Answered { failed: false });
+    let text = String::from_utf8(out).unwrap();
+    assert!(!text.contains(['\r', '\u{1b}']), "{text:?}");
 }
 
 #[test]

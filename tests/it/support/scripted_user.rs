@@ -153,6 +153,7 @@ impl<'a> Attendant<'a> {
         let manner = OutputStyle {
             paint: Paint::Bare,
             width: || None,
+            moves_cursor: true,
             is_quiet: false,
         };
         Attendant {
