@@ -346,8 +346,7 @@ fn run_nested(app: &App, args: Vec<String>) -> anyhow::Result<ExitStatus> {
         Ok((_, None)) => Ok(exit::SUCCESS),
         Ok((typed, Some(command))) => command.run(&mut App::new(app.global.merge(typed))),
         Err(error) => {
-            // If stderr is closed, there is no way to report this.
-            let _ = error.print();
+            parse_error::explain_at_prompt(&error);
             Ok(exit::USAGE)
         }
     }

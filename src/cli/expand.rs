@@ -96,8 +96,9 @@ const WITH_VALUE: [&str; 15] = [
     "--max-cost",
 ];
 
-/// Returns the index of the first word that is neither an option nor the value of one.
-fn first_word(arguments: &[OsString]) -> Option<usize> {
+/// Returns the index of the first word that is neither an option nor the value of one. The program is
+/// at 0.
+pub(super) fn first_word(arguments: &[OsString]) -> Option<usize> {
     let mut at = 1;
     while let Some(word) = arguments.get(at) {
         if WITH_VALUE.iter().any(|option| word == option) {

@@ -6,7 +6,8 @@ use std::io::Write as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::exit::{self, ExitStatus};
-use super::{COMMANDS, app, failure, version};
+use super::expand::first_word;
+use super::{COMMANDS, app, failure, parser, version};
 use crate::host::output;
 use crate::text::near::nearest;
 use crate::text::sanitize::sanitize_line;
@@ -69,16 +70,45 @@ fn with_hint(error: &clap::Error, line: &[OsString]) -> String {
 fn help_hint(error: &clap::Error, line: &[OsString]) -> String {
     let excess = error.get(ContextKind::InvalidArg);
     let is_word = matches!(excess, Some(ContextValue::String(word)) if !word.starts_with('-'));
-    let mut words = line.iter().skip(1).filter_map(|word| word.to_str());
-    let command = words.find(|word| COMMANDS.iter().any(|command| command.name == *word));
-    match command {
+    match named_commands(line).as_slice() {
         // Other commands take files after their text.
-        Some("record") if is_word => {
+        ["record"] if is_word => {
             "a text of several words needs quotes, and a program comes after `--`, as in `teddy record 'format' -- black .`".to_owned()
         }
-        Some(command) => format!("`teddy {command} --help` shows its arguments, with examples"),
-        None => "`teddy help --all` lists the commands".to_owned(),
+        [] => "`teddy help --all` lists the commands".to_owned(),
+        names => format!(
+            "`teddy {} --help` shows its arguments, with examples",
+            names.join(" ")
+        ),
     }
+}
+
+/// Returns the command of a line, and its subcommand if there is one.
+fn named_commands(line: &[OsString]) -> Vec<&str> {
+    let (mut names, mut parser, mut rest) = (Vec::new(), parser(), line);
+    while let Some(at) = first_word(rest)
+        && let Some(name) = rest[at].to_str()
+        && let Some(command) = parser.find_subcommand(name).cloned()
+    {
+        names.push(name);
+        (parser, rest) = (command, &rest[at..]);
+    }
+    names
+}
+
+/// Reports what is wrong with a command at the prompt of a loop, or prints the requested help.
+pub(super) fn explain_at_prompt(error: &clap::Error) {
+    if !error.use_stderr() {
+        printed(error.print());
+        return;
+    }
+    let text = error.render().to_string();
+    let message = text.split_once(CLAP_HINT);
+    let message = message.map_or(text.as_str(), |(before, _)| before);
+    app::eprint(&format!(
+        "{}\n\nhint: `/help` lists the commands with their arguments",
+        message.trim_end()
+    ));
 }
 
 fn is_short(word: &str) -> bool {
@@ -176,7 +206,10 @@ pub(super) fn unknown_command(
     };
 
     // Subcommands are few, and clap lists them itself.
-    let mut before = line.iter().take_while(|part| *part != word.as_str());
+    let mut before = line
+        .iter()
+        .skip(1)
+        .take_while(|part| *part != word.as_str());
     let is_below = before.any(|part| names.iter().any(|name| part == name));
     let is_ours = error.kind() == ErrorKind::InvalidSubcommand && !is_below;
     let is_help = line.get(1).is_some_and(|first| first == "help");
@@ -207,7 +240,7 @@ pub(super) fn unknown_command(
 
 /// Joins the words from `word` on, if they can be a request: at least three, and no option.
 fn unquoted_message(line: &[OsString], word: &str) -> Option<String> {
-    let words = line.iter().skip_while(|part| *part != word);
+    let words = line.iter().skip(1).skip_while(|part| *part != word);
     let words: Vec<&str> = words.map(|part| part.to_str()).collect::<Option<_>>()?;
     let is_message = words.len() > 2 && words.iter().all(|word| !word.starts_with('-'));
     is_message.then(|| words.join(" "))
@@ -266,6 +299,37 @@ mod tests {
         check("exec", "did you mean `teddy execute`?");
         check("udno", "did you mean `teddy undo`?");
         check("xyzzy", "`teddy --help`");
+    }
+
+    #[test]
+    fn a_hint_names_the_command_of_the_line_and_no_word_like_it() {
+        let check = |line: &str, expected: &str| {
+            let line: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert_eq!(named_commands(&line).join(" "), expected, "{line:?}");
+        };
+        check("teddy land --nope", "land");
+        check("teddy -C show log --nope", "log");
+        check("teddy -s land status --nope", "status");
+        check("teddy --session=land status --nope", "status");
+        check("teddy change plan", "change plan");
+        check("teddy -q bisect run", "bisect run");
+        check("teddy change nope plan", "change");
+        check("teddy log plan --nope", "log");
+        check("teddy -C", "");
+        check("teddy --nope", "");
+    }
+
+    #[test]
+    fn the_name_of_the_program_is_no_word_of_a_message() {
+        let message = |line: &str| {
+            let line: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            unquoted_message(&line, "teddy")
+        };
+        assert_eq!(message("teddy teddy log"), None);
+        assert_eq!(
+            message("teddy teddy is great").as_deref(),
+            Some("teddy is great")
+        );
     }
 
     #[test]

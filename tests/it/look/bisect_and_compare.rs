@@ -109,7 +109,7 @@ fn bisect_says_what_is_wrong_with_its_ends() {
 
     Usage: teddy bisect run <COMMAND>...
 
-    hint: `teddy bisect --help` shows its arguments, with examples
+    hint: `teddy bisect run --help` shows its arguments, with examples
     exit code 2
     ");
 }

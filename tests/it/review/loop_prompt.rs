@@ -416,6 +416,21 @@ fn the_first_prompt_asks_before_it_sends_a_shell_command_and_shows_mentioned_fil
     assert!(!sessions.to_string().contains("clear"), "{sessions}");
 }
 
+/// Bug: clap's hint was shown, and the `--help` that it names would have been sent to the model.
+#[test]
+fn a_command_with_wrong_arguments_has_a_hint_for_the_prompt() {
+    let repo = project();
+    let mut screen = open(&repo);
+    for line in ["/add\r", "/status all\r"] {
+        screen.press(line);
+        screen.wait_for("hint: `/help` lists the commands with their arguments");
+        ready(&mut screen, "turn 1: what should be done?");
+    }
+    let written = screen.written();
+    assert!(!written.contains("try '--help'"), "{written}");
+    assert_eq!(leave(screen, &repo), [""; 0]);
+}
+
 #[test]
 fn a_paste_sends_nothing_and_answers_nothing() {
     let repo = project();
