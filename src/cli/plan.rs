@@ -111,15 +111,23 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     begin_session_or_hand_to(app, &mut project, &title, args.wanted.agent.as_deref())?;
     request.show_files(app, &project)?;
 
+    let mut user = app.helped_user(&project, false, message::rules(app));
+    let mut text = request.message;
+    if text.is_none() && from.is_none() {
+        text = planning::ask_next_message(&project, user.as_mut())?;
+        if let Some(typed) = &text {
+            message::add_mentioned(app, &project, typed)?;
+        }
+    }
+
     let options = PlanOptions {
-        message: request.message,
+        message: text,
         from,
         model: args.wanted.model,
         pipeline: args.wanted.pipeline,
         depth: args.wanted.context_depth,
         ..PlanOptions::default()
     };
-    let mut user = app.helped_user(&project, false, message::rules(app));
     let planned = planning::plan_next_turn(&project, &options, user.as_mut())?;
     if planned.answer.is_some() {
         keep_answer(&project, user.as_mut())?;

@@ -82,6 +82,16 @@ pub struct WaitingPlan {
     pub recorded: RecordedFiles,
 }
 
+/// Asks for the message of the next turn. `None` if one waits already.
+pub fn ask_next_message(project: &Project, user: &mut dyn User) -> anyhow::Result<Option<String>> {
+    let (tip, draft) = project.in_progress(&project.session()?)?;
+    if draft.waiting_message().is_some() {
+        return Ok(None);
+    }
+    let question = tip.question(&project.repository)?;
+    ask_for_message(&draft, &tip, question, user).map(Some)
+}
+
 /// Plans the next turn of the session in use.
 pub fn plan_next_turn(
     project: &Project,

@@ -431,6 +431,25 @@ fn a_command_with_wrong_arguments_has_a_hint_for_the_prompt() {
     assert_eq!(leave(screen, &repo), [""; 0]);
 }
 
+/// Bug: `@FILE` stayed text.
+#[test]
+fn a_file_that_a_message_for_plan_mentions_is_shown() {
+    let repo = project();
+    repo.reply(&make("b"));
+    let mut screen = Screen::open(&repo, (100, 60), &["plan"]);
+    ready(&mut screen, "turn 1: what should be done?");
+    screen.press("look at @src/long_name.txt and @nofile\r");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    let written = screen.written();
+    assert!(
+        written.contains("Added src/long_name.txt (turn)")
+            && written.contains("`@nofile` names no file"),
+        "{written}"
+    );
+    let input = repo.done(&["show", "draft", "input.md"]);
+    assert!(input.contains("](/src/long_name.txt)"), "{input}");
+}
+
 #[test]
 fn a_paste_sends_nothing_and_answers_nothing() {
     let repo = project();
