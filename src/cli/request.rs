@@ -137,7 +137,7 @@ pub(super) fn is_file(app: &App, project: &Project, word: &str) -> bool {
             Err(_) => return false,
         },
     };
-    word != source::STDIN && path.symlink_metadata().is_ok()
+    !word.is_empty() && word != source::STDIN && path.symlink_metadata().is_ok()
 }
 
 /// Returns whether a word looks like a file path: it has an extension or a directory.

@@ -54,6 +54,21 @@ fn a_file_that_is_not_there_is_a_warning_with_the_nearest_name() {
         &[
             "warning: there is no `note.txt` yet",
             "did you mean `notes.txt`?",
+/// Bug: an empty word, as of a variable that is not set, was a file.
+#[test]
+fn an_empty_message_is_named_as_one() {
+    let repo = project();
+    for line in [
+        &["plan", ""][..],
+        &["resume", ""],
+        &["start", ""],
+        &["plan", "-m", ""],
+    ] {
+        check(&repo, line, 1, &["error: the message is empty"]);
+    }
+    check(&repo, &["plan", "make it", ""], 2, &["there is no file ``"]);
+}
+
         ],
     );
 }
