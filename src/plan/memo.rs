@@ -261,7 +261,12 @@ fn is_plain_scalar(memo: &str) -> bool {
     ];
 
     let first = memo.chars().next().unwrap_or(' ');
-    let digits = first.is_ascii_digit() && !memo.contains(' ');
+    // A number, or a time with a space, such as `2024-01-01 10:00:00 +2`.
+    let is_time = || {
+        memo.chars()
+            .all(|c| c.is_ascii_digit() || " -:.+TtZz".contains(c))
+    };
+    let digits = first.is_ascii_digit() && (!memo.contains(' ') || is_time());
     let safe = first.is_alphanumeric() || !first.is_ascii();
     let marks =
         memo.contains(": ") || memo.contains(" #") || memo.ends_with(':') || memo.contains('\t');
@@ -415,6 +420,26 @@ mod file_tests {
             "- 'b: c'\n- d\n"
         );
         assert_eq!(apply_to_file("a: b\n", &changes("[+] d")), "a: b\n");
+    }
+
+    /// Our own parser reads a time as text, so others are what this is for.
+    #[test]
+    fn m7_a_time_is_quoted() {
+        for memo in [
+            "2024-01-01 10:00:00",
+            "2024-01-01 10:00:00.5 +02:00",
+            "2024-1-1 1:00:00Z",
+        ] {
+            assert_eq!(
+                apply_to_file("", &changes(&format!("[+] {memo}"))),
+                format!("- '{memo}'\n")
+            );
+        }
+        let begun = "2024-01-01 10:00:00 was the first build";
+        assert_eq!(
+            apply_to_file("", &changes(&format!("[+] {begun}"))),
+            format!("- {begun}\n")
+        );
     }
 
     #[test]
