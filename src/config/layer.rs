@@ -184,19 +184,32 @@ impl Layer {
         let key = path.join(".");
         let line = self.line_of_value(&path);
         let plain = plain_message(&self.with_variants(&path, message));
+        let has_odd_key = self.has_odd_key(&path);
         match line {
             Some(line) => ConfigError::Wrong {
                 origin: format!("{}, line {line}", self.origin),
                 message: match plain.starts_with("must ") {
+                    true if has_odd_key => format!("a key of `{key}` {plain}"),
                     true => format!("`{key}` {plain}"),
                     false => format!("`{key}`: {plain}"),
                 },
             },
             None => ConfigError::Wrong {
                 origin: format!("{} {}", self.origin, self.as_written(&key)),
-                message: plain,
+                message: match has_odd_key {
+                    true => format!("a key {plain}"),
+                    false => plain,
+                },
             },
         }
+    }
+
+    /// Returns whether a value is a mapping with a key that is not a string, such as `{1: a}`.
+    fn has_odd_key(&self, path: &[String]) -> bool {
+        let whole = Value::Mapping(self.values.clone());
+        let value = path.iter().try_fold(&whole, |value, key| value.get(key));
+        let mapping = value.and_then(Value::as_mapping);
+        mapping.is_some_and(|mapping| mapping.keys().any(|key| !key.is_string()))
     }
 
     /// serde names the variants of an enum only if the value is a text.

@@ -106,6 +106,14 @@ fn cf2_a_value_out_of_range_is_named_with_its_key_and_line() {
     );
     check("agent: a\nmodel: 5", "`model` must be a string, not `5`");
     check(
+        "agent: a\nmodels: {1: {id: x}}",
+        "a key of `models` must be a string, not `1`",
+    );
+    check(
+        "agent: a\nmodels: {m: {kind: openai, headers: {true: x}}}",
+        "a key of `models.m.headers` must be a string, not `true`",
+    );
+    check(
         "models:\n  gpt-4.1: {id: [5]}",
         "`models.gpt-4.1.id` must be a string, not a list",
     );
