@@ -184,8 +184,7 @@ fn completion_kind(before: &str) -> CompletionKind<'_> {
     let Some((name, _)) = line.split_once(char::is_whitespace) else {
         return CompletionKind::Commands(before);
     };
-    let command = COMMANDS.iter().find(|command| command.name == name);
-    match command.map(|command| command.act) {
+    match command(name).map(|command| command.act) {
         Some(PromptAct::Run(["context", "add" | "rm"])) => CompletionKind::Files("", word),
         Some(PromptAct::Model) => CompletionKind::Models(word),
         Some(PromptAct::Agent) => CompletionKind::Agents(word),
@@ -309,6 +308,7 @@ mod names_tests {
         check("/un", CompletionKind::Commands("/un"));
         check("/add src/", CompletionKind::Files("", "src/"));
         check("/drop a b", CompletionKind::Files("", "b"));
+        check("/rm a b", CompletionKind::Files("", "b"));
         check("/model so", CompletionKind::Models("so"));
         check("/agent ", CompletionKind::Agents(""));
         check("/undo ", CompletionKind::Nothing);
