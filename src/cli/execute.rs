@@ -13,6 +13,7 @@ use crate::plan::action::Action;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::run::{Ending, Interruption, Outcome};
 use crate::project::Project;
+use crate::session::artifact;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::text::counted;
@@ -213,10 +214,19 @@ fn waits(project: &Project, number: &str) -> anyhow::Result<bool> {
         return Ok(true);
     }
 
-    let word = turn.meta.status.word();
+    let status = turn.meta.status;
+    let is_run = matches!(
+        status,
+        Status::Executed | Status::Failed | Status::Interrupted
+    );
+    let what = if is_run { "ran already" } else { "is over" };
+    let has_plan = turn.text(&project.repository, artifact::PLAN)?.is_some();
     Err(error_with_hint(
-        format!("turn {number} ran already: it is `{word}`"),
-        format!("`teddy show {number} plan.md | teddy execute -` runs its plan again"),
+        format!("turn {number} {what}: it is `{}`", status.word()),
+        match has_plan {
+            true => format!("`teddy show {number} plan.md | teddy execute -` runs its plan again"),
+            false => "it has no plan; `teddy log` lists the turns".to_owned(),
+        },
     ))
 }
 

@@ -32,6 +32,16 @@ fn a_number_is_a_turn_and_no_plan() {
             "teddy show 1 plan.md | teddy execute -",
         ],
     );
+    // Bug: the hint was the same for a turn without a plan.
+    check(
+        &repo,
+        &["execute", "0"],
+        1,
+        &[
+            "turn 0 is over: it is `started`",
+            "hint: it has no plan; `teddy log` lists the turns",
+        ],
+    );
     repo.reply(&plan("Make c", &[create("c.txt", "c\n")]));
     repo.done(&["plan", "make c"]);
     // The number of the turn whose plan is waiting is accepted.
@@ -44,16 +54,6 @@ fn a_number_is_a_turn_and_no_plan() {
     );
 }
 
-#[test]
-fn a_file_that_is_not_there_is_a_warning_with_the_nearest_name() {
-    let repo = project();
-    check(
-        &repo,
-        &["-q", "context", "add", "note.txt"],
-        0,
-        &[
-            "warning: there is no `note.txt` yet",
-            "did you mean `notes.txt`?",
 /// Bug: an empty word, as of a variable that is not set, was a file.
 #[test]
 fn an_empty_message_is_named_as_one() {
@@ -69,6 +69,16 @@ fn an_empty_message_is_named_as_one() {
     check(&repo, &["plan", "make it", ""], 2, &["there is no file ``"]);
 }
 
+#[test]
+fn a_file_that_is_not_there_is_a_warning_with_the_nearest_name() {
+    let repo = project();
+    check(
+        &repo,
+        &["-q", "context", "add", "note.txt"],
+        0,
+        &[
+            "warning: there is no `note.txt` yet",
+            "did you mean `notes.txt`?",
         ],
     );
 }
