@@ -50,6 +50,7 @@ pub(super) struct InvalidPattern {
     /// What it fails to be, such as "not a regular expression".
     pub problem: &'static str,
     pub why: String,
+    pub hint: Option<&'static str>,
 }
 
 /// An invalid word on the command line.
@@ -194,8 +195,10 @@ fn usage(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         || cause.is::<Malformed>()
         || cause.is::<InvalidPattern>()
         || cause.downcast_ref().is_some_and(ConfigError::is_of_call);
-    let hint = cause.downcast_ref().and_then(ConfigError::suggestion);
-    is_usage.then(|| Diagnosis::usage(hint))
+    let suggestion = || cause.downcast_ref().and_then(ConfigError::suggestion);
+    let pattern = cause.downcast_ref::<InvalidPattern>();
+    let hint = pattern.and_then(|pattern| pattern.hint).map(str::to_owned);
+    is_usage.then(|| Diagnosis::usage(hint.or_else(suggestion)))
 }
 
 /// Classifies errors about waiting: for another process, or for the user.

@@ -89,8 +89,13 @@ fn note_remote_sessions(app: &App, project: &Project) -> anyhow::Result<()> {
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
     let project = app.record()?;
-    let pattern = LinePattern::new(&args.pattern, args.ignore_case, args.fixed_strings)
-        .map_err(|why| invalid_pattern(&args.pattern, "not a regular expression", why))?;
+    let pattern =
+        LinePattern::new(&args.pattern, args.ignore_case, args.fixed_strings).map_err(|why| {
+            InvalidPattern {
+                hint: Some("`-F` searches for it literally"),
+                ..invalid_pattern(&args.pattern, "not a regular expression", why)
+            }
+        })?;
     let parts = match (args.parts.is_empty(), &args.path) {
         (false, _) => args.parts.into_iter().map(TurnPart::from).collect(),
         (true, Some(_)) => vec![TurnPart::Code],
@@ -143,6 +148,7 @@ fn invalid_pattern(pattern: &str, problem: &'static str, why: impl ToString) -> 
         pattern: pattern.to_owned(),
         problem,
         why: last.strip_prefix("error: ").unwrap_or(last).to_owned(),
+        hint: None,
     }
 }
 

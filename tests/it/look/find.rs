@@ -118,6 +118,7 @@ fn nothing_found_is_exit_code_1_and_no_word() {
     insta::assert_snapshot!(repo.printed(&["find", "a("]), @"
     --- stderr
     error: `a(` is not a regular expression: unclosed group
+    hint: `-F` searches for it literally
     exit code 2
     ");
     insta::assert_snapshot!(repo.printed(&["find", "a", "--path", "["]), @"
