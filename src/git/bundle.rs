@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use gix::ObjectId;
 use gix::objs::FindHeader as _;
 
-use crate::git::intake::{self, MAX_OBJECT, run_check};
+use crate::git::intake::{self, CLOSED, MAX_OBJECT, run_check};
 use crate::git::keep::pack::{Sealed, keep};
 use crate::git::object::CommitId;
 use crate::git::refs::{self, Expected, RefMove};
@@ -94,6 +94,10 @@ impl BundleError {
             }
             BundleError::Filtered => Some("make it again without `--filter`"),
             BundleError::Shallow => Some("`git fetch --unshallow` gets the rest"),
+            BundleError::NotMade(why) if why == CLOSED => None,
+            BundleError::NotMade(why) if is_disk_trouble(why) => {
+                Some("free some disk space, then try again")
+            }
             BundleError::NotMade(_) => {
                 Some("in a partial clone, `git fetch --refetch --no-filter` gets what is missing")
             }
@@ -458,6 +462,7 @@ impl ReceivedBundle<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::process;
 
     const ONE: &str = "1465b844761618fe5910618bbc86deda6df5f057";
     const TWO: &str = "d5469a7a606e61c2b795d0131e4ce3a8c527500a";
@@ -497,6 +502,25 @@ mod tests {
             Ok((&[ONE], &[("a b", TWO)])),
         );
         check("# v2 git bundle\n\nPACK", Ok((&[], &[])));
+    }
+
+    /// Bug: the hint was about partial clones.
+    #[test]
+    fn a_bundle_that_cannot_be_written_says_why() {
+        let mut ended = process::command("sh");
+        ended.args(["-c", "kill -PIPE $$"]);
+        let why = run_check(ended, Stdio::null(), None).unwrap().unwrap();
+        let closed = BundleError::NotMade(why);
+        assert_eq!(
+            closed.to_string(),
+            "git made no bundle: its output was closed"
+        );
+        assert_eq!(closed.hint(), None);
+        let full = "git says: fatal: write error: No space left on device";
+        assert_eq!(
+            BundleError::NotMade(full.to_owned()).hint(),
+            Some("free some disk space, then try again")
+        );
     }
 
     #[test]

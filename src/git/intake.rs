@@ -12,11 +12,13 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use rustix::process::Signal;
 
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
@@ -95,6 +97,9 @@ fn in_list(path: &Path) -> OsString {
 
 const MAX_STDERR: u64 = 16 * 1024;
 
+/// Reason of a failure if the reader of the output has gone.
+pub(super) const CLOSED: &str = "its output was closed";
+
 /// Runs git with a timeout. Returns the reason if the check failed.
 pub(super) fn run_check(
     mut command: Command,
@@ -126,6 +131,7 @@ pub(super) fn run_check(
     let text = reader.join().unwrap_or_default();
     Ok(match ended {
         Some(status) if status.success() => None,
+        Some(status) if status.signal() == Some(Signal::PIPE.as_raw()) => Some(CLOSED.to_owned()),
         Some(_) => Some(format!("git says: {}", first_message_line(&text))),
         None => Some("git took too long to check it".to_owned()),
     })
