@@ -94,7 +94,9 @@ impl PageFiles<'_> {
             };
 
         let link = |row: &LogRow| layout::turn_page(session, row.number);
+        // Rows end at a damaged turn, and the shared ones can be further back.
         let shared = page.lane.parent.as_ref();
+        let shared = shared.filter(|(_, number)| number + 1 == row.number);
         let shared = shared.map(|(parent, number)| layout::turn_page(parent, *number));
         let shown_turn = ShownTurn {
             project: &self.name(),

@@ -240,3 +240,43 @@ fn the_total_of_a_turn_says_whose_lines_it_lacks() {
                  <span>without the lines of 1 file</span>";
     assert!(page.contains(total), "{page}");
 }
+
+/// Bug: the turn after a damaged one led to the turn of another session at which its own began, as if
+/// that were the one before.
+#[test]
+fn a_turn_after_a_damaged_one_has_no_turn_before_it() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    let make = |name: &str| {
+        let file = format!("{name}.txt");
+        repo.run_plan(&plan(&format!("Make {name}"), &[create(&file, "x\n")]));
+    };
+    make("b");
+    repo.workflow().branch("1", "other").done();
+    make("c");
+    make("d");
+    let reference = "refs/teddy/sessions/other";
+    let empty = repo.git(&["mktree"]);
+    let grandparent = format!("{reference}~2");
+    let bad = repo.git(&["commit-tree", &empty, "-p", &grandparent, "-m", "x"]);
+    let tree = format!("{reference}^{{tree}}");
+    let message = repo.git(&["log", "-1", "--format=%B", reference]);
+    let after = format!("{reference}^2");
+    let tip = repo.git(&[
+        "commit-tree",
+        &tree,
+        "-p",
+        &bad,
+        "-p",
+        &after,
+        "-m",
+        &message,
+    ]);
+    repo.git(&["update-ref", reference, &tip]);
+
+    let pages = repo.beside("pages");
+    repo.done(&["export", "--html", pages.to_str().unwrap(), "other", "demo"]);
+    let page = std::fs::read_to_string(pages.join("s/other/3.html")).unwrap();
+    assert!(!page.contains("← Turn"), "{page}");
+}
