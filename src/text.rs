@@ -77,6 +77,12 @@ pub fn counted<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &st
     format!("{number} {noun}{end}")
 }
 
+/// Like [`counted`], with a comma between thousands: `1 token`, `1,234 tokens`.
+pub fn grouped_count(number: usize, noun: &str) -> String {
+    let end = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{end}", grouped(number))
+}
+
 /// Formats ascending numbers: `2-4, 7`.
 pub fn ranges(numbers: &[u64]) -> String {
     let runs = numbers.chunk_by(|one, next| one + 1 == *next);
@@ -171,6 +177,10 @@ mod tests {
         assert_eq!(
             [counted(0, "file"), counted(1, "file"), counted(2, "file")],
             ["0 files", "1 file", "2 files"]
+        );
+        assert_eq!(
+            [1, 1234].map(|number| grouped_count(number, "token")),
+            ["1 token", "1,234 tokens"]
         );
     }
 }

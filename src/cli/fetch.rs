@@ -151,7 +151,7 @@ fn watch(app: &App, is_screen: bool) -> impl FnMut(usize, usize) {
                 checked + 1
             );
         } else if !is_screen && checked == 0 {
-            app.note(&format!("Checking {all} sessions."));
+            app.note(&format!("Checking {}.", counted(all, "session")));
         }
     }
 }

@@ -231,11 +231,14 @@ fn usage(used: &ModelUse) -> String {
         |cost| format!(", ${cost:.4}"),
     );
     let tokens = match used.tokens() {
-        Some((read, written)) => format!(
-            "{} tokens in{cached}, {} out",
-            number(read),
-            number(written)
-        ),
+        Some((read, written)) => {
+            let noun = if read == 1 { "token" } else { "tokens" };
+            format!(
+                "{} {noun} in{cached}, {} out",
+                number(read),
+                number(written)
+            )
+        }
         None => "unknown tokens".to_owned(),
     };
     format!("{}: {tokens}{cost}", used.asked)

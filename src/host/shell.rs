@@ -33,6 +33,7 @@ use super::{interrupt, overlay, sandbox};
 use crate::host::clock::PauseClock;
 use crate::host::inherited::give_listed;
 use crate::host::sandbox::Isolation;
+use crate::text::counted;
 use crate::text::path_alias::{PathAliasStream, PathAliases};
 
 /// Poll interval for the interrupt flag.
@@ -324,7 +325,9 @@ impl CapturedOutput {
     pub fn joined(&self) -> Vec<u8> {
         let mut all = self.head.clone();
         if self.lost > 0 {
-            all.extend(format!("\n[{} bytes are left out here]\n", self.lost).bytes());
+            let verb = if self.lost == 1 { "is" } else { "are" };
+            let lost = counted(self.lost, "byte");
+            all.extend(format!("\n[{lost} {verb} left out here]\n").bytes());
         }
         all.extend(&self.tail);
         all

@@ -47,7 +47,10 @@ pub fn in_order(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
         diagnostics.truncate(MAX_MISTAKES);
         diagnostics.push(Diagnostic::new(
             cut,
-            format!("there are {more} more mistakes from here on"),
+            match more {
+                1 => "there is 1 more mistake from here on".to_owned(),
+                _ => format!("there are {more} more mistakes from here on"),
+            },
         ));
     }
 

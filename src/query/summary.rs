@@ -20,10 +20,10 @@ use crate::session::meta::{MessageOrigin, Status};
 use crate::session::name::SessionName;
 use crate::session::report::reading;
 use crate::session::turn::{Turn, in_next};
-use crate::text::beginning;
 use crate::text::diff::counts;
 use crate::text::path::lossy;
 use crate::text::secret::redact;
+use crate::text::{beginning, counted};
 use crate::workspace::file_move::PathChange;
 
 const SCHEMA: u32 = 1;
@@ -325,7 +325,7 @@ fn review_changes(turn: &Turn, proposed: &str, approved: &str, report: &str) -> 
     let count = |text: &str| plan::parse(text).0.actions.len();
     let (before, after) = (count(proposed), count(approved));
     if before > after {
-        let about = format!("{} of {before} actions", before - after);
+        let about = format!("{} of {}", before - after, counted(before, "action"));
         decisions.push(decision(DecisionKind::LeftOut, about));
     }
 

@@ -182,7 +182,7 @@ fn write_summary(text: &mut String, resources: &[InputResource]) {
         *text += &format!("\n### {}\n", scope.title());
         for entry in listed {
             let note = match &entry.body {
-                ResourceBody::Text(_) => format!("{} tokens", entry.tokens),
+                ResourceBody::Text(_) => counted(entry.tokens, "token"),
                 ResourceBody::Missing => "missing".to_owned(),
                 ResourceBody::Binary { .. } => "binary".to_owned(),
                 ResourceBody::TooLarge { .. } => "too large".to_owned(),
@@ -195,8 +195,9 @@ fn write_summary(text: &mut String, resources: &[InputResource]) {
 
     let total: usize = resources.iter().map(|entry| entry.tokens).sum();
     *text += &format!(
-        "\n**Total:** {total} tokens in {} resources\n",
-        resources.len()
+        "\n**Total:** {} in {}\n",
+        counted(total, "token"),
+        counted(resources.len(), "resource")
     );
 }
 
@@ -355,9 +356,9 @@ fn write_dir(text: &mut String, dir: &StructureDir<'_>, indent: usize, depth: us
         let pad = "  ".repeat(indent);
         if depth == 0 {
             *text += &format!(
-                "{pad}{}/ ({} files)\n",
+                "{pad}{}/ ({})\n",
                 sanitize_line(name),
-                count_files(inner)
+                counted(count_files(inner), "file")
             );
         } else {
             *text += &format!("{pad}{}/\n", sanitize_line(name));
@@ -428,7 +429,9 @@ fn parse_resource(line: &str) -> Option<ResourceTokens> {
     let (link, note) = tail.rsplit_once(" (")?;
     let note = note.strip_suffix(')')?;
     let (name, _) = link.split_once("](")?;
-    let tokens = note.strip_suffix(" tokens").and_then(|n| n.parse().ok());
+    let number = note.strip_suffix(" tokens");
+    let number = number.or_else(|| note.strip_suffix(" token"));
+    let tokens = number.and_then(|number| number.parse().ok());
     Some(ResourceTokens {
         name: name.to_owned(),
         tokens,

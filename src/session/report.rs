@@ -16,6 +16,7 @@ use crate::plan::diagnostic::Diagnostic;
 use crate::plan::memo::{MemoChange, Verb};
 use crate::plan::repair::Note;
 use crate::plan::run::{Ending, Outcome};
+use crate::text::counted;
 use crate::text::edit::Tier;
 use crate::text::fence::fence_for;
 use crate::text::sanitize::{excerpt, sanitize_line, sanitize_text, strip_ansi};
@@ -387,8 +388,10 @@ impl Report<'_> {
         write_block(text, "text", &head_and_tail(&lines, self.output_limit));
         *text += &format!("\nThe whole output is `{}`.\n", output_name(index));
         if outcome.lost_output > 0 {
-            let lost = outcome.lost_output;
-            *text += &format!("{lost} bytes were over the limit and are lost.\n");
+            *text += &match outcome.lost_output {
+                1 => "1 byte was over the limit and is lost.\n".to_owned(),
+                lost => format!("{lost} bytes were over the limit and are lost.\n"),
+            };
         }
     }
 }
@@ -434,7 +437,8 @@ fn head_and_tail(lines: &[String], limit: usize) -> String {
     };
     let (first, last) = (&lines[..limit / 2], &lines[limit / 2 + omitted..]);
     let (first, last) = (first.concat(), last.concat());
-    format!("{first}... {omitted} lines left out ...\n{last}")
+    let omitted = counted(omitted, "line");
+    format!("{first}... {omitted} left out ...\n{last}")
 }
 
 fn write_ending(text: &mut String, outcome: &Outcome) {

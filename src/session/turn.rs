@@ -11,8 +11,8 @@ use super::name::SessionName;
 use super::publication::Publication;
 use crate::git::object::{Commit, CommitId, TreeId};
 use crate::git::repository::Repository;
-use crate::text::beginning;
 use crate::text::sanitize::sanitize_line;
+use crate::text::{beginning, counted};
 
 // In bytes, for a commit and its `meta.yaml`. Those from elsewhere can have any size.
 // Larger than any turn of ours.
@@ -338,7 +338,8 @@ impl TurnMessage<'_> {
         }
 
         if asked.len() > MAX_PROMPT_LINES {
-            text += &format!("> ... ({} more lines)\n", asked.len() - MAX_PROMPT_LINES);
+            let more = counted(asked.len() - MAX_PROMPT_LINES, "more line");
+            text += &format!("> ... ({more})\n");
         }
 
         if !asked.is_empty() {

@@ -19,6 +19,7 @@ use crate::model::acting::{
 };
 use crate::plan::action::Action;
 use crate::plan::run::Ending;
+use crate::text::counted;
 use crate::text::fence::fence_for;
 use crate::text::sanitize::sanitize_block;
 use crate::ui::progress::AgentWork;
@@ -333,7 +334,8 @@ impl User for AcpUser<'_> {
     fn report(&mut self, event: Event<'_>) {
         match event {
             Event::Asking { model, tokens, .. } => {
-                let text = format!("Asking {model} with about {tokens} tokens.");
+                let tokens = counted(tokens, "token");
+                let text = format!("Asking {model} with about {tokens}.");
                 self.chunk("agent_thought_chunk", &text);
             }
             Event::Working(progress) => self.working(progress),
@@ -343,8 +345,8 @@ impl User for AcpUser<'_> {
                 self.spent += self.cost.take().unwrap_or_default();
             }
             Event::Rejected { diagnostics, .. } => {
-                let count = diagnostics.len();
-                let text = format!("The plan has {count} mistakes and was not run.");
+                let mistakes = counted(diagnostics.len(), "mistake");
+                let text = format!("The plan has {mistakes} and was not run.");
                 self.chunk("agent_thought_chunk", &text);
             }
             Event::Started { index, .. } => self.stand(index, "in_progress"),

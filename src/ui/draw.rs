@@ -7,6 +7,7 @@ use ratatui::{Frame, text};
 
 use super::checklist::{Checklist, ChecklistRow, Item, ItemPart};
 use super::style::{Paint, StyledLine, StyledSpan, Tone};
+use crate::text::counted;
 
 /// Most important first: a narrow screen omits the rest.
 const KEYS: [(&str, &str); 10] = [
@@ -74,11 +75,11 @@ fn status(list: &Checklist) -> StyledLine {
             .map(|item| item.on)
             .collect();
         let on = items.iter().filter(|&&on| on).count();
-        (!items.is_empty()).then(|| format!("{on} of {} {word}", items.len()))
+        (!items.is_empty()).then(|| format!("{on} of {}", counted(items.len(), word)))
     };
     let counts = [
-        count(|part| matches!(part, ItemPart::Action(_)), "actions"),
-        count(|part| matches!(part, ItemPart::Memo(_)), "memos"),
+        count(|part| matches!(part, ItemPart::Action(_)), "action"),
+        count(|part| matches!(part, ItemPart::Memo(_)), "memo"),
     ];
     let arrows = match list.list.has_more() {
         (true, true) => "↑↓ ",

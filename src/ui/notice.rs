@@ -459,7 +459,8 @@ fn files_sentences(notice: &FilesNotice) -> Vec<String> {
             "objects of the interrupted turn of `{session}` are gone; `teddy restore @` applies it"
         ),
         FilesNotice::TurnFinished { session, files } => {
-            format!("finished an interrupted turn of `{session}`: {files} files")
+            let files = counted(*files, "file");
+            format!("finished an interrupted turn of `{session}`: {files}")
         }
         FilesNotice::ChangedMeanwhile(path) => format!(
             "`{}` was changed meanwhile and is left as it is",

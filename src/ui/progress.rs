@@ -19,7 +19,7 @@ use crate::plan::action::ROWS;
 use crate::plan::run::{Ending, Outcome};
 use crate::text::fence::FenceTracker;
 use crate::text::sanitize::strip_ansi;
-use crate::text::{counted, grouped};
+use crate::text::{counted, grouped, grouped_count};
 use crate::workflow::user::{Estimate, Event};
 
 /// Minimum interval between updates of the status line.
@@ -152,8 +152,8 @@ impl<W: Write> Progress<W> {
     }
 
     fn filling(&mut self, filled: WriteCount) {
-        let (files, of) = (grouped(filled.files), grouped(filled.total));
-        let status = format!("filling the worktree: {files} of {of} files");
+        let (files, of) = (grouped(filled.files), grouped_count(filled.total, "file"));
+        let status = format!("filling the worktree: {files} of {of}");
         self.show_status(StyledLine::of(Tone::Faint, &status));
     }
 
@@ -273,10 +273,10 @@ impl PendingAnswer {
             0 => String::new(),
             number => format!(", {}", counted(number, "action")),
         };
-        let tokens = grouped(self.scan.tokens());
+        let tokens = grouped_count(self.scan.tokens(), "token");
         StyledLine::of(
             Tone::Faint,
-            &format!("{}: ~{tokens} tokens, {seconds} s{actions}", self.model),
+            &format!("{}: ~{tokens}, {seconds} s{actions}", self.model),
         )
     }
 }
@@ -396,10 +396,12 @@ impl OutputLines {
                 None => break,
             };
             if self.dropped > 0 {
-                let bytes = grouped(std::mem::take(&mut self.dropped));
+                let bytes = std::mem::take(&mut self.dropped);
+                let verb = if bytes == 1 { "is" } else { "are" };
+                let bytes = grouped_count(bytes, "byte");
                 lines.push(StyledLine::of(
                     Tone::Faint,
-                    &format!("  │ [{bytes} bytes are not shown]"),
+                    &format!("  │ [{bytes} {verb} not shown]"),
                 ));
             }
             lines.push(render_output_line(&tail[..length]));

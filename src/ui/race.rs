@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::progress::OutputStyle;
 use super::style::{StyledLine, Tone};
-use crate::text::grouped;
+use crate::text::grouped_count;
 use crate::workflow::race::{LaneRow, LaneState, Spectator};
 
 /// Minimum interval between redraws.
@@ -113,7 +113,7 @@ fn line(row: &LaneRow, width: usize) -> StyledLine {
     let mut facts = format!("{:>4} s", row.seconds);
     if row.tokens > 0 {
         let tokens = usize::try_from(row.tokens).unwrap_or(usize::MAX);
-        facts.push_str(&format!("  {} tokens", grouped(tokens)));
+        facts.push_str(&format!("  {}", grouped_count(tokens, "token")));
     }
     if let Some(cost) = row.cost {
         facts.push_str(&format!("  ${cost:.4}"));

@@ -223,7 +223,8 @@ fn request_line(message: &str, origin: MessageOrigin) -> Option<&str> {
 fn model_usage(row: &LogRow) -> Option<String> {
     let mut text = row.model.clone()?;
     if let (Some(read), Some(written)) = (row.tokens_in, row.tokens_out) {
-        text.push_str(&format!(", {read} tokens in, {written} out"));
+        let read = counted(read, "token");
+        text.push_str(&format!(", {read} in, {written} out"));
     }
     if let Some(cost) = row.cost {
         text.push_str(&format!(", ${cost:.4}"));

@@ -227,10 +227,10 @@ fn confirm_lacking(lacking: &[TakenBackFile], user: &mut dyn User) -> anyhow::Re
     };
     let mut names: Vec<String> = lacking.iter().take(MAX_NAMED).map(name).collect();
     if lacking.len() > MAX_NAMED {
-        names.push(format!(
-            "{} more files lack turns",
-            lacking.len() - MAX_NAMED
-        ));
+        names.push(match lacking.len() - MAX_NAMED {
+            1 => "1 more file lacks turns".to_owned(),
+            more => format!("{more} more files lack turns"),
+        });
     }
     let question = format!("{}; land anyway?", names.join(", "));
     // Without a user, landing what the files lack needs the flag.

@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::host::{env, interrupt, process};
 use crate::session::name::SessionName;
+use crate::text::counted;
 use crate::text::fence::fence_for;
 use crate::ui::acp::EditorCommand;
 
@@ -208,7 +209,9 @@ impl CommandOutput {
             .trim_end()
             .to_owned();
         if printed.left > 0 {
-            text.push_str(&format!("\n({} more bytes are not shown)", printed.left));
+            let verb = if printed.left == 1 { "is" } else { "are" };
+            let more = counted(printed.left, "more byte");
+            text.push_str(&format!("\n({more} {verb} not shown)"));
         }
         if is_open {
             text.push_str("\n(a process that it started still runs; what it prints is not shown)");

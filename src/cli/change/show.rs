@@ -245,11 +245,11 @@ fn render(status: &ChangeStatus) -> String {
     let row = &status.row;
     let mut text = format!("Change {}: {}\n", row.change, sanitize_line(&row.title));
     text.push_str(&format!(
-        "Phase {}, iteration {}, {} of {} tasks done\n",
+        "Phase {}, iteration {}, {} of {} done\n",
         row.phase.word(),
         row.iteration,
         row.done,
-        row.tasks
+        counted(row.tasks, "task")
     ));
 
     if let Some(verdict) = &status.verdict {

@@ -460,8 +460,9 @@ fn report_implemented(app: &App, implemented: &Implemented) -> anyhow::Result<Ex
         app.print_json(&value)?;
     } else {
         app.print(format!(
-            "{change} {}, {done} of {tasks} tasks done\n",
-            phase.word()
+            "{change} {}, {done} of {} done\n",
+            phase.word(),
+            counted(*tasks, "task")
         ))?;
         let count = counted(implemented.reviews, "review");
         let issues = implemented.issues.summary();
@@ -515,7 +516,7 @@ fn describe_work_stop(change: &ChangeId, stop: &WorkStop) -> String {
         WorkStop::NothingPlanned => "nothing was planned".to_owned(),
         WorkStop::Question(_) => asks(change),
         WorkStop::Undecided => "nothing was run; the plan is waiting".to_owned(),
-        WorkStop::Unfinished(turns) => format!("{turns} turns did not finish it"),
+        WorkStop::Unfinished(turns) => format!("{} did not finish it", counted(*turns, "turn")),
         WorkStop::Turn(recorded) => describe_turn_stop(change, recorded),
         WorkStop::NotBrought(unapplied) => not_in_files(change, &unapplied.turn.to_string()),
     }

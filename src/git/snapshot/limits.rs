@@ -143,8 +143,10 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
 /// A snapshot would contain too many new files, so none was recorded.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
-    "{files} untracked files with {size} bytes would be recorded for the first time, most of them in `{most}`; \
+    "{} with {} would be recorded for the first time, most of them in `{most}`; \
      the limits are {} (`snapshot.max_new_files`) and {} (`snapshot.max_new_size`)",
+    counted(*files as u64, "untracked file"),
+    counted(*size, "byte"),
     counted(*max_files as u64, "file"),
     counted(*max_size, "byte")
 )]

@@ -1,6 +1,7 @@
 //! Splits output into lines of bounded length, and sanitizes parts of it for display.
 
 use super::clock::AgentStop;
+use crate::text::counted;
 use crate::text::sanitize::{excerpt_at_word, sanitize_block, sanitize_line};
 use crate::text::secret::redact;
 
@@ -105,7 +106,9 @@ pub(super) fn sanitize_command(text: &str) -> String {
         true => {
             // Without the ellipsis.
             let more = length - (short.chars().count() - 1);
-            format!("{shown} ({more} more characters are not shown)")
+            let verb = if more == 1 { "is" } else { "are" };
+            let more = counted(more, "more character");
+            format!("{shown} ({more} {verb} not shown)")
         }
     }
 }

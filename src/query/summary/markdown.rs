@@ -57,7 +57,7 @@ fn facts(summary: &SessionSummary) -> String {
     }
 
     if let (Some(read), Some(written)) = (summary.tokens_in, summary.tokens_out) {
-        facts.push(format!("{read} tokens in, {written} out"));
+        facts.push(format!("{} in, {written} out", counted(read, "token")));
     }
     facts.extend(summary.cost.map(|cost| format!("${cost:.2}")));
     facts.push(format!("commit {}", code(&summary.tip.to_string()[..12])));

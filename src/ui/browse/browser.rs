@@ -9,6 +9,7 @@ use super::source::{BrowseNews, BrowseRequest};
 use super::tree::BrowseTree;
 use super::turn_view::{FileDiffView, TurnView};
 use crate::git::object::CommitId;
+use crate::text::counted;
 use crate::ui::browse::turn_view::{BrowseTab, TabLine};
 use crate::ui::browse::{TurnAddress, turn_view};
 use crate::ui::list::{List, Search};
@@ -302,7 +303,8 @@ impl Browser {
             false => "in a session that is not shown",
         };
         self.detail.notice = Some(format!(
-            "{number} of {count} turns with `{}`: {location}",
+            "{number} of {} with `{}`: {location}",
+            counted(count, "turn"),
             results.text
         ));
     }

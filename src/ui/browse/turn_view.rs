@@ -13,7 +13,7 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::diff::Counts;
 use crate::text::secret::redact;
-use crate::text::{counted, grouped};
+use crate::text::{counted, grouped, grouped_count};
 use crate::ui::diff::{
     FileVersions, NOT_SHOWN, RenderedDifference, counted as counted_lines, kind_note, render,
 };
@@ -67,8 +67,13 @@ pub fn read_turn_view(
     let turn = Turn::read(&project.repository, session, commit)?;
     let mut page = turn_page(project, &turn)?;
     if page.files_left_out > 0 {
-        let left_out = page.files_left_out;
-        let omission = format!("{left_out} more files are not listed here");
+        let verb = if page.files_left_out == 1 {
+            "is"
+        } else {
+            "are"
+        };
+        let left_out = counted(page.files_left_out, "more file");
+        let omission = format!("{left_out} {verb} not listed here");
         page.errors.push(omission);
     }
     Ok(TurnView {
@@ -106,7 +111,7 @@ fn outputs(page: &TurnPage) -> Vec<StyledLine> {
     for output in &page.outputs {
         let cut = if output.is_cut { ", cut here" } else { "" };
         let name = StyledLine::of(Tone::Strong, &output.name);
-        let size = format!(" ({} bytes{cut})", output.bytes);
+        let size = format!(" ({}{cut})", counted(output.bytes, "byte"));
         lines.push(name.with(Tone::Faint, &size));
         lines.extend(block(Tone::Plain, &redact(&output.text)));
         lines.push(StyledLine::default());
@@ -175,7 +180,7 @@ pub fn difference(
         rendered.lines.insert(0, line);
     }
     if rendered.left_out > 0 {
-        let more = format!("… {} more lines", rendered.left_out);
+        let more = format!("… {}", counted(rendered.left_out, "more line"));
         rendered.lines.push(StyledLine::of(Tone::Faint, &more));
     }
 
@@ -189,9 +194,9 @@ fn side(version: FileView) -> Result<Option<String>, String> {
         FileView::Text(text) => redact(&text).into_owned(),
         FileView::Link(to) => format!("link to {to}\n"),
         FileView::Submodule(id) => format!("repository at {id}\n"),
-        FileView::Binary { bytes } => return Err(format!("binary, {bytes} bytes")),
+        FileView::Binary { bytes } => return Err(format!("binary, {}", counted(bytes, "byte"))),
         FileView::TooLarge { bytes } => {
-            return Err(format!("too large to be shown: {bytes} bytes"));
+            return Err(format!("too large to be shown: {}", counted(bytes, "byte")));
         }
         FileView::Unreadable(why) => return Err(format!("cannot be read: {why}")),
     }))
@@ -420,9 +425,9 @@ fn input_lines(turn_view: &TurnView, width: usize) -> Vec<StyledLine> {
     let bar = (width / 4).min(MAX_BAR_WIDTH);
 
     let title = format!(
-        "{}, {} tokens",
+        "{}, {}",
         counted(input.len(), "resource"),
-        grouped(all as usize)
+        grouped_count(all as usize, "token")
     );
     let mut lines = vec![StyledLine::of(Tone::Strong, &title)];
     for ResourceTokens { name, tokens, note } in input {

@@ -72,7 +72,7 @@ fn a_common_terminal_has_the_preview_below() {
 
 
 
-    5 of 5 actions and 1 of 1 memos will run
+    5 of 5 actions and 1 of 1 memo will run
     a approve  esc back  ? help  space toggle  e edit  s skip  q quit  * all  v view
     "#);
 }

@@ -178,7 +178,7 @@ impl DrawnFile<'_> {
                     }
                 }
                 @if self.difference.left_out > 0 {
-                    p.cut { "… and " (self.difference.left_out) " more lines." }
+                    p.cut { "… and " (counted(self.difference.left_out, "more line")) "." }
                 }
             }
         }

@@ -10,7 +10,7 @@ use crate::session::input::ResourceTokens;
 use crate::session::name::SessionName;
 use crate::text::markdown::render_html as rendered;
 use crate::text::sanitize::{sanitize_block, sanitize_line, sanitize_text, strip_ansi};
-use crate::text::sized;
+use crate::text::{counted, sized};
 use crate::ui::html::layout::{dollars, grouped_number, local_time, status_badge};
 use crate::ui::turn_text::message_label;
 
@@ -156,7 +156,10 @@ fn input(resources: &[ResourceTokens]) -> Markup {
         .filter_map(|one| one.tokens)
         .fold(0, u64::saturating_add);
     html! {
-        p.facts { span { (resources.len()) " resources" } span { (grouped_number(all)) " tokens" } }
+        p.facts {
+            span { (counted(resources.len(), "resource")) }
+            span { (grouped_number(all)) @if all == 1 { " token" } @else { " tokens" } }
+        }
         table.input {
             thead { tr { th { "Resource" } th.n { "Tokens" } th { span.hidden { "Share" } } } }
             tbody {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::model::TokenUsage;
 use crate::model::acting::{AgentPlanEntry, AgentProgress, ToolStatus, ToolUse};
-use crate::text::grouped;
+use crate::text::grouped_count;
 use crate::text::sanitize::{sanitize_line, strip_ansi};
 use crate::text::secret::redact;
 use crate::ui::style::{StyledLine, Tone};
@@ -199,7 +199,7 @@ impl AgentWork {
         let tokens = self.usage.input + self.usage.output;
         if tokens > 0 {
             let tokens = usize::try_from(tokens).unwrap_or(usize::MAX);
-            text.push_str(&format!(", {} tokens", grouped(tokens)));
+            text.push_str(&format!(", {}", grouped_count(tokens, "token")));
         }
         if let Some(cost) = self.cost {
             text.push_str(&format!(", ${cost:.4}"));

@@ -6,6 +6,7 @@ use crate::plan::Plan;
 use crate::plan::action::behavior::PreviewPart;
 use crate::plan::action::edit::Pair;
 use crate::plan::validate::Simulation;
+use crate::text::counted;
 use crate::text::damage::is_generated;
 use crate::text::diff::Counts;
 use crate::text::encoding::display_text;
@@ -347,7 +348,8 @@ pub(super) fn folded(files: &[FileDifference], key: &str, area: TextArea) -> Vec
 
     let unnamed = files.len() - named_count;
     if unnamed > 0 {
-        let text = format!("  … and {unnamed} more files{key}");
+        let unnamed = counted(unnamed, "more file");
+        let text = format!("  … and {unnamed}{key}");
         lines.push(StyledLine::of(Tone::Warning, &text));
     }
 

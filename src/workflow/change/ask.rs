@@ -14,6 +14,7 @@ use crate::git::object::BlobId;
 use crate::host::file::write_atomic;
 use crate::model::{Finish, ModelAnswer, ModelRequest, price};
 use crate::session::input::{self, language, write_block};
+use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::text::secret::redact;
 use crate::workflow::model::budget::{self, CostBudget, MeteredModel, TokenEstimate};
@@ -266,8 +267,11 @@ fn push_file(text: &mut String, path: &str, bytes: &[u8], remaining: &mut usize)
             *remaining -= bytes.len();
             write_block(text, language(path), contents);
         }
-        Ok(_) => text.push_str(&format!("({} bytes, too large to be shown)\n", bytes.len())),
-        Err(_) => text.push_str(&format!("({} bytes, no text)\n", bytes.len())),
+        Ok(_) => text.push_str(&format!(
+            "({}, too large to be shown)\n",
+            counted(bytes.len(), "byte")
+        )),
+        Err(_) => text.push_str(&format!("({}, no text)\n", counted(bytes.len(), "byte"))),
     }
 
     text.push('\n');

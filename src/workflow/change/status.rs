@@ -77,7 +77,7 @@ impl Total {
         let tokens = self
             .tokens_in
             .zip(self.tokens_out)
-            .map(|(read, written)| format!(", {read} tokens in, {written} out"));
+            .map(|(read, written)| format!(", {} in, {written} out", counted(read, "token")));
         let cost = self.cost.map(|cost| format!(", ${cost:.2}"));
 
         format!(

@@ -15,7 +15,7 @@ use crate::host::{env, helper};
 use crate::project::Project;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
-use crate::text::sized;
+use crate::text::{counted, sized};
 use crate::workflow::confine::backend::{self, CommandFiles};
 use crate::workflow::confine::{self};
 
@@ -336,7 +336,8 @@ fn check_space(space: &DiskSpace, location: &str) -> HealthCheck {
             HealthCheck::warning("room", format!("only {reason}")).remedy(shows)
         }
         Some(files) if files < LOW_FREE_INODES => {
-            let reason = format!("there is space for {files} more files only for {location}");
+            let files = counted(files, "more file");
+            let reason = format!("there is space for {files} only for {location}");
             HealthCheck::warning("room", reason).remedy("df -i")
         }
         _ => HealthCheck::ok("room", reason),

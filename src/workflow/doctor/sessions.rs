@@ -173,7 +173,10 @@ fn turns(project: &Project) -> Vec<HealthCheck> {
     if faulty == 0 {
         checks.push(report_verified(read, sessions.len()));
     } else if faulty > MOST {
-        let reason = format!("{} more sessions have faults", faulty - MOST);
+        let reason = match faulty - MOST {
+            1 => "1 more session has faults".to_owned(),
+            more => format!("{more} more sessions have faults"),
+        };
         checks.push(HealthCheck::problem("turns", reason).remedy("teddy verify"));
     }
     checks

@@ -10,6 +10,7 @@ use crate::session::comments::{FollowedComment, LineComment, parse, quotable, re
 use crate::session::draft::Draft;
 use crate::session::meta::{Approver, Status};
 use crate::session::turn::Turn;
+use crate::text::counted;
 use crate::text::encoding::display_text;
 use crate::text::hint::error_with_hint;
 use crate::text::path::RepoPath;
@@ -98,7 +99,7 @@ pub(super) fn comment(
             ),
             Some(lines) => (
                 format!("`{path}` has no lines {first} to {last} after this plan"),
-                format!("it has {lines} lines, counted from 1"),
+                format!("it has {}, counted from 1", counted(lines, "line")),
             ),
         };
         error_with_hint(problem, hint)

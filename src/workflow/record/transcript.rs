@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use crate::host::file::{FileEnd, Root, read_end};
+use crate::text::counted;
 use crate::text::secret::redact;
 
 /// In bytes. The end of a longer transcript is kept.
@@ -53,10 +54,13 @@ pub fn transcript(name: &str, end: FileEnd) -> Transcript {
     } else if is_markdown {
         (
             "transcript.md",
-            format!("*({left_out} bytes left out)*\n\n"),
+            format!("*({} left out)*\n\n", counted(left_out, "byte")),
         )
     } else {
-        ("transcript.txt", format!("({left_out} bytes left out)\n"))
+        (
+            "transcript.txt",
+            format!("({} left out)\n", counted(left_out, "byte")),
+        )
     };
 
     let mark = if left_out > 0 { mark } else { String::new() };

@@ -339,7 +339,7 @@ fn the_preview_command_opens_files_and_the_plan() {
     screen.wait_for("(q)uit › r");
     screen.settled();
     screen.press("m");
-    screen.wait_for("1 of 1 actions");
+    screen.wait_for("1 of 1 action");
     assert!(std::fs::read_to_string(&seen).unwrap().contains("# Make\n"));
     screen.press("p");
     screen.wait_for("*modified");

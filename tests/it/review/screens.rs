@@ -128,7 +128,7 @@ fn an_edit_on_a_common_terminal() {
 
 
 
-    4 of 4 actions and 1 of 1 memos will run
+    4 of 4 actions and 1 of 1 memo will run
     a approve  esc back  ? help  space toggle  e edit  s skip  q quit  * all  v view
     "#);
     screen.press("lj ");
@@ -156,7 +156,7 @@ fn an_edit_on_a_common_terminal() {
 
 
 
-    4 of 4 actions and 1 of 1 memos will run
+    4 of 4 actions and 1 of 1 memo will run
     a approve  esc back  ? help  space toggle  e edit  s skip  q quit  * all  v view
     "#);
     leave(screen);
@@ -189,7 +189,7 @@ fn a_resource_on_a_common_terminal() {
 
 
 
-    4 of 4 actions and 1 of 1 memos will run
+    4 of 4 actions and 1 of 1 memo will run
     a approve  esc back  ? help  space toggle  e edit  s skip  q quit  * all  v view
     "#);
     leave(screen);
@@ -241,7 +241,7 @@ fn summary_and_tree_on_a_wide_terminal() {
      ├─[✓] EDIT: app.toml  ▸ 2/2 pairs                                              │ @@ -0,0 +1,2 @@
      ├─[✓] READ: docs/日本語.md                                                     │ +def main():
      └─[✓] CHAT_WITH_USER: Is **this** right?                                       │ +    print("日本語 🟢 é")
-    4 of 4 actions and 1 of 1 memos will run
+    4 of 4 actions and 1 of 1 memo will run
     a approve  esc back  ? help  space toggle  e edit  s skip  q quit  * all  v view  ↑/↓ move
     "#);
     leave(screen);
@@ -277,7 +277,7 @@ fn everything_on_a_narrow_terminal() {
      └─[✓] CHAT_WITH_USER: Is **this** righ…
 
 
-    4 of 4 actions and 1 of 1 memos will run
+    4 of 4 actions and 1 of 1 memo will run
     a approve  esc back  ? help
     "#);
     screen.press("jjv");

@@ -678,7 +678,7 @@ fn promise_a6_a_plan_of_which_nothing_fits_waits_until_it_does() {
     let mut screen = Screen::open(&repo, (100, 30), &["execute"]);
     screen.wait_for_prompt("(q)uit ›");
     screen.press("m");
-    screen.wait_for("1 of 1 actions");
+    screen.wait_for("1 of 1 action");
     look_around(&mut screen);
     repo.write("b.txt", "mine\n");
     screen.press("a");

@@ -57,7 +57,7 @@ fn the_recorded_input_is_sent_again_byte_for_byte() {
     --- stderr
     Asking other with about [n] tokens, no price set
     your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back
-    other: 1 tokens in, 1 out; no price is known
+    other: 1 token in, 1 out; no price is known
     Planned turn 2: "Make d". Next: `teddy execute`
     Session demo-retry-1 is in use now.
     exit code 0

@@ -158,8 +158,11 @@ impl TranscriptRecorder {
     ) -> Result<AgentResult, Box<AgentFailure>> {
         self.flush();
         if self.left_out > 0 {
-            let left_out = self.left_out;
-            self.add("note", &format!("{left_out} lines were left out"));
+            let note = match self.left_out {
+                1 => "1 line was left out".to_owned(),
+                left_out => format!("{left_out} lines were left out"),
+            };
+            self.add("note", &note);
         }
 
         // Recorded beyond the limit as well: `transcript.md` takes the result from it.
