@@ -480,9 +480,6 @@ const MAX_NAME: usize = 200;
 /// Bytes of the file's own name in the name of a rescued file.
 const MAX_RESCUED_NAME: usize = 240;
 
-/// Maximum number of kept versions of an entry.
-const MAX_REPLACED_VERSIONS: usize = 100;
-
 /// Returns the name of a file, cut so that it fits beside two ids of a length.
 fn short_name(path: &[u8], id_length: usize) -> &[u8] {
     let (_, name) = paths::split(path);
@@ -534,16 +531,11 @@ pub(in crate::git) fn keep_replaced_bytes(
     bytes: &[u8],
 ) -> anyhow::Result<()> {
     let kept_as = KeptAs::of(repository, entry, path)?;
-    let dir = undo_dir(repository, "replaced");
-    let is_full = || {
-        dir.join(kept_as.file_name(MAX_REPLACED_VERSIONS, path))
-            .exists()
-    };
-    if newest_replaced(repository, &kept_as, path).as_deref() == Some(bytes) || is_full() {
+    if newest_replaced(repository, &kept_as, path).as_deref() == Some(bytes) {
         return Ok(());
     }
     put_in_free_name(
-        &dir,
+        &undo_dir(repository, "replaced"),
         |number| kept_as.file_name(number, path),
         |free| write_private(free, &mut &*bytes),
     )?;
@@ -556,7 +548,7 @@ pub(super) fn newest_replaced(
     path: &[u8],
 ) -> Option<Vec<u8>> {
     let dir = undo_dir(repository, "replaced");
-    let files = (1..=MAX_REPLACED_VERSIONS).map(|number| dir.join(kept_as.file_name(number, path)));
+    let files = (1..).map(|number| dir.join(kept_as.file_name(number, path)));
     let last = files.take_while(|file| file.exists()).last()?;
     read_regular(&last, LARGE).ok()
 }

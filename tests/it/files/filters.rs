@@ -190,6 +190,27 @@ fn a_file_that_a_turn_deletes_comes_back_with_all_its_bytes() {
     assert_eq!(repo.read("a.ipynb"), NOTEBOOK);
 }
 
+/// Bug: the undo wrote version 100.
+#[test]
+fn an_undo_finds_the_newest_of_more_than_100_versions() {
+    let repo = project();
+    run(&repo, "rm a.ipynb");
+    repo.workflow().undo(1).done();
+    let dir = repo.path().join(".git/teddy/undo/replaced");
+    let first = std::fs::read_dir(&dir).unwrap().next().unwrap();
+    let first = first.unwrap().file_name().into_string().unwrap();
+    for number in 2..=100 {
+        let name = first.replace(".1.", &format!(".{number}."));
+        std::fs::copy(dir.join(&first), dir.join(name)).unwrap();
+    }
+
+    let newest = NOTEBOOK.replace("42", "43");
+    repo.write("a.ipynb", &newest);
+    run(&repo, "rm a.ipynb");
+    repo.workflow().undo(1).done();
+    assert_eq!(repo.read("a.ipynb"), newest);
+}
+
 #[test]
 fn a_mode_changes_without_the_bytes() {
     let repo = project();
