@@ -24,10 +24,10 @@ use self::result::{
 use self::review::Reviewed;
 use crate::plan::reading::{self, Reading};
 use crate::project::{NoSession, Project};
-use crate::session::artifact;
 use crate::session::name::SessionName;
-use crate::workflow::context::message::without_keys;
-use crate::workflow::lifecycle::create_titled;
+use crate::session::turn::Turn;
+use crate::workflow::context::message::keep_in_draft;
+use crate::workflow::lifecycle::{create_titled, current_name};
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::{self, plan_next_turn};
 use crate::workflow::trust;
@@ -99,7 +99,7 @@ fn finish(
         Reviewed::Undecided(plan) => return Ok(ReviewedPlan::Undecided(plan)),
     };
     if !options.leaves_question {
-        ask_for_answer(project, &mut recorded, user)?;
+        ask_for_answer(project, &mut recorded, user);
     }
     Ok(ReviewedPlan::Recorded(Box::new(recorded)))
 }
@@ -132,14 +132,10 @@ fn begin(project: &mut Project, title: &str, user: &mut dyn User) -> anyhow::Res
     Ok(name)
 }
 
-fn ask_for_answer(
-    project: &Project,
-    recorded: &mut RecordedTurn,
-    user: &mut dyn User,
-) -> anyhow::Result<()> {
+fn ask_for_answer(project: &Project, recorded: &mut RecordedTurn, user: &mut dyn User) {
     let ran = matches!(recorded.ending, TurnEnding::Ran { .. });
     let Some(question) = recorded.question.as_mut().filter(|_| ran) else {
-        return Ok(());
+        return;
     };
 
     let prompt = Question::Answer {
@@ -147,20 +143,37 @@ fn ask_for_answer(
         turn_of_loop: None,
     };
     let answer = match user.ask(&prompt) {
-        Ok(Some(answer)) => without_keys(answer, user),
-        Ok(None) => {
-            question.answer = AnswerStatus::UserLeft;
-            return Ok(());
-        }
+        Ok(answer) => answer.filter(|answer| !answer.trim().is_empty()),
         // Not an error: the question stays open, and the next message answers it.
-        Err(_) => return Ok(()),
+        Err(_) => return,
+    };
+    let Some(answer) = answer else {
+        question.answer = AnswerStatus::UserLeft;
+        return;
     };
 
-    let (tip, mut draft) = project.in_progress(&recorded.session)?;
-    draft.artifacts.insert(artifact::USER_PROMPT, answer);
-    project.store().save_draft(&tip, &mut draft)?;
-    question.answer = AnswerStatus::Answered;
-    Ok(())
+    let is_kept = keep_answer(project, recorded, answer, user).unwrap_or_else(|error| {
+        // The turn is recorded, even if its session is gone.
+        user.report(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
+        false
+    });
+    if let Some(question) = recorded.question.as_mut().filter(|_| is_kept) {
+        question.answer = AnswerStatus::Answered;
+    }
+}
+
+/// Returns whether the answer is kept. Other processes can have renamed or continued the session since
+/// the question was asked.
+fn keep_answer(
+    project: &Project,
+    recorded: &mut RecordedTurn,
+    answer: String,
+    user: &mut dyn User,
+) -> anyhow::Result<bool> {
+    let turn = Turn::read(&project.repository, &recorded.session, recorded.commit)?;
+    recorded.session = current_name(project, &turn, user)?;
+    let mut session = OpenSession::open(project, &recorded.session, "execute", user)?;
+    keep_in_draft(&mut session, answer, user)
 }
 
 /// If the user declines and says what they want instead, makes a new plan. `mention` adds the files

@@ -159,13 +159,31 @@ fn earlier_names<'a>(message: &'a str, name: &SessionName) -> Option<&'a str> {
     names.strip_suffix(THEN)
 }
 
-/// Goes on with the name that another process gave the session of `tip` meanwhile. Fails if the
-/// session is gone, and no log of a session says that it was this one.
+/// Goes on with the name that another process gave the session of `tip` meanwhile.
 pub fn follow_rename(project: &mut Project, tip: &Turn, user: &mut dyn User) -> anyhow::Result<()> {
     let old = &tip.session;
     let is_in_use = project.session().map_or(true, |session| session == *old);
-    if !is_in_use || project.store().has(old)? {
+    if !is_in_use {
         return Ok(());
+    }
+
+    let new = current_name(project, tip, user)?;
+    if new != *old {
+        project.work_on(&new);
+    }
+    Ok(())
+}
+
+/// Returns the name that the session of `tip` has now. Fails if the session is gone, and no log of a
+/// session says that it was this one.
+pub(in crate::workflow) fn current_name(
+    project: &Project,
+    tip: &Turn,
+    user: &mut dyn User,
+) -> anyhow::Result<SessionName> {
+    let old = &tip.session;
+    if project.store().has(old)? {
+        return Ok(old.clone());
     }
 
     let Some(new) = renamed_to(project, tip)? else {
@@ -174,10 +192,11 @@ pub fn follow_rename(project: &mut Project, tip: &Turn, user: &mut dyn User) -> 
             "`teddy sessions` lists the sessions, and `teddy switch <session>` goes to one",
         ));
     };
-    project.work_on(&new);
-    let old = old.clone();
-    user.report(Event::Notice(Notice::SessionRenamed { old, new }));
-    Ok(())
+    user.report(Event::Notice(Notice::SessionRenamed {
+        old: old.clone(),
+        new: new.clone(),
+    }));
+    Ok(new)
 }
 
 /// `None` if it is not certain.

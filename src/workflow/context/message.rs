@@ -91,10 +91,22 @@ pub fn keep_message(
         return Ok(());
     };
     let mut session = OpenSession::current(project, "resume", user)?;
+    if keep_in_draft(&mut session, message, user)? {
+        user.report(Event::Notice(Notice::MessageKept));
+    }
+    Ok(())
+}
+
+/// Returns `false` if a plan is waiting: it has a message of its own.
+pub(in crate::workflow) fn keep_in_draft(
+    session: &mut OpenSession<'_>,
+    message: String,
+    user: &mut dyn User,
+) -> anyhow::Result<bool> {
     let draft = &mut session.draft;
     if draft.is_planned() {
         user.report(Event::Notice(Notice::MessageNotUsed));
-        return Ok(());
+        return Ok(false);
     }
 
     let message = without_keys(message, user);
@@ -106,9 +118,7 @@ pub fn keep_message(
     draft.meta.origin = MessageOrigin::User;
     draft.artifacts.insert(artifact::USER_PROMPT, message);
     session.save_draft()?;
-    user.report(Event::Notice(Notice::MessageKept));
-
-    Ok(())
+    Ok(true)
 }
 
 fn cut(line: &str) -> String {

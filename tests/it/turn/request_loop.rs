@@ -6,6 +6,7 @@ use crate::fake::{Act, Fake, begun, stream};
 use crate::plans::{chat, create, edit, execute, plan};
 use crate::screen::Screen;
 use crate::support::TestRepo;
+use crate::support::in_process::Reply;
 use crate::support::scripted_user::{Scripted, ScriptedUser};
 
 fn project() -> TestRepo {
@@ -521,6 +522,57 @@ fn a_session_that_is_gone_meanwhile_ends_the_loop_with_a_reason() {
     hint: `teddy sessions` lists the sessions, and `teddy switch <session>` goes to one
     exit code 1
     "#);
+}
+
+/// Executes a plan with a question, which gets its answer after a command of another terminal.
+fn answered_after(repo: &TestRepo, args: &[&str]) -> Reply {
+    repo.reply(&plan("Ask", &[chat("Red or blue?")]))
+        .reply(&make("c"));
+    let mut command = repo.teddy_command(args);
+    command.current_dir(repo.path());
+    let user = ScriptedUser::deciding([Scripted::Approve])
+        .acting_when_asked(move || assert!(command.output().unwrap().status.success()))
+        .answering(Some("blue"));
+    let workflow = repo.workflow().session("demo").with(user);
+    workflow.plan("ask me").done();
+    workflow.execute()
+}
+
+fn waiting_message(repo: &TestRepo, session: &str) -> String {
+    let name = format!("refs/teddy/drafts/{session}:user_prompt.txt");
+    repo.git(&["show", &name])
+}
+
+/// Bug: the answer was lost, and the turn not shown.
+#[test]
+fn an_answer_is_kept_in_a_session_that_is_renamed_meanwhile() {
+    let repo = project();
+    let said = answered_after(&repo, &["branch", "-m", "demo", "better"]).done();
+    for words in ["turn 1 executed", "Session demo is now better."] {
+        assert!(said.contains(words), "{said}");
+    }
+    assert_eq!(waiting_message(&repo, "better"), "blue");
+}
+
+/// Bug: the plan got the answer as its message, and its own was lost.
+#[test]
+fn an_answer_does_not_replace_the_message_of_a_plan_that_was_made_meanwhile() {
+    let repo = project();
+    let said = answered_after(&repo, &["-s", "demo", "plan", "rather c"]).refused();
+    let unused = "your message was not used, because a plan is still waiting";
+    assert!(said.contains(unused), "{said}");
+    assert_eq!(waiting_message(&repo, "demo"), "rather c");
+}
+
+/// Bug: the turn was not shown.
+#[test]
+fn a_turn_is_shown_although_its_session_is_deleted_before_the_answer() {
+    let repo = project();
+    repo.workflow().branch("0", "other").done();
+    let said = answered_after(&repo, &["gc", "demo", "-y"]).refused();
+    for words in ["turn 1 executed", "session `demo` is gone"] {
+        assert!(said.contains(words), "{said}");
+    }
 }
 
 #[test]
