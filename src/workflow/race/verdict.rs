@@ -15,10 +15,13 @@ use crate::text::beginning;
 use crate::text::fence::fence_for;
 use crate::text::sanitize::sanitize_line;
 use crate::text::secret::redact;
+use crate::workflow::execute::ForeignPlan;
 use crate::workflow::model::budget::{self, CostBudget, MeteredModel, TokenEstimate};
 use crate::workflow::model::choose::PricedModel;
 use crate::workflow::model::request::ask_one;
-use crate::workflow::user::User;
+use crate::workflow::open_session::OpenSession;
+use crate::workflow::trust::is_own_draft;
+use crate::workflow::user::{Event, Notice, User};
 
 const JUDGING: &str = include_str!("../../../prompts/judge.xml");
 /// In bytes. A longer plan is truncated.
@@ -58,7 +61,7 @@ pub(super) fn ask(
         max_tokens: None,
     };
 
-    let mut draft = project.store().draft(tip)?;
+    let draft = project.store().draft(tip)?;
     let session_cost = budget::session_spending(project, tip, &draft)?;
     let total_cost = session_cost + race.lanes.iter().filter_map(cost).sum::<f64>();
     let model = MeteredModel {
@@ -67,22 +70,53 @@ pub(super) fn ask(
         budget: CostBudget::new(total_cost, project.settings.limits.cost),
         weight: TokenEstimate::default(),
     };
-    let answer = ask_one(&model, &request, &RefCell::new(user))?;
+    let answer = ask_one(&model, &request, &RefCell::new(&mut *user))?;
     let charged = model.charge(&answer);
-    if charged > 0.0 {
-        draft.meta.spent = Some(draft.meta.spent.unwrap_or_default() + charged);
-        project.store().save_draft(tip, &mut draft)?;
-    }
-
     let verdict = Verdict {
         model: model.chosen.name.clone(),
         text: redact(&answer.text).into_owned(),
         cost: answer.cost.or((charged > 0.0).then_some(charged)),
     };
+    // Other processes can have changed the sessions while the judge worked. The verdict was paid for
+    // and is shown in any case.
+    let mut remarks = Vec::new();
     for lane in lanes {
-        keep(project, race, lane, &verdict)?;
+        if let Err(error) = keep(project, race, lane, &verdict) {
+            let session = &lane.session;
+            remarks.push(format!(
+                "the comparison is not kept in {session}: {error:#}"
+            ));
+        }
+    }
+    if let Err(error) = charge(project, &tip.session, charged, user) {
+        remarks.push(format!("what the judge cost is not counted: {error:#}"));
+    }
+    for remark in remarks {
+        user.report(Event::Notice(Notice::ModelRemark(remark)));
     }
     Ok(Some(verdict))
+}
+
+/// Adds dollars to the turn in progress. It can be another one than before the judge was asked.
+fn charge(
+    project: &Project,
+    name: &SessionName,
+    dollars: f64,
+    user: &mut dyn User,
+) -> anyhow::Result<()> {
+    if dollars <= 0.0 {
+        return Ok(());
+    }
+    let mut session = OpenSession::open(project, name, "race", user)?;
+    let draft = &session.draft;
+    // A saved draft counts as the user's own, and its plan could run.
+    anyhow::ensure!(
+        !draft.is_planned() || is_own_draft(project, &session.tip, draft),
+        ForeignPlan(name.clone())
+    );
+    let spent = &mut session.draft.meta.spent;
+    *spent = Some(spent.unwrap_or_default() + dollars);
+    session.save_draft()
 }
 
 fn cost(lane: &FinishedLane) -> Option<f64> {

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use crate::fake::{Act, Fake, stream};
 use crate::plans::{create, edit, plan, replace};
 use crate::screen::Screen;
 use crate::scripted_agent::scripted_agent;
-use crate::support::{PATIENCE, TestRepo};
+use crate::support::{Output, PATIENCE, TestRepo};
 
 /// Returns the configuration of a model that runs a script.
 fn model(name: &str, script: &str) -> String {
@@ -262,7 +263,7 @@ fn a_model_of_a_race_has_its_key() {
     ));
     repo.done(&["new", "demo"]);
     let mut command = repo.teddy_command(&["--json", "race", "x", "--with", "keyed"]);
-    let out = crate::support::Output::of(command.current_dir(repo.path()).env("MY_KEY", "secret"));
+    let out = Output::of(command.current_dir(repo.path()).env("MY_KEY", "secret"));
     out.check(0, &["Make b"]);
 }
 
@@ -309,6 +310,62 @@ fn a_judge_compares_without_names_and_is_kept_with_each_plan() {
             "{kept}"
         );
     }
+}
+
+/// A race with a judge whose answer costs a dollar.
+fn judged_race(repo: &TestRepo, fake: &Fake) -> std::process::Command {
+    let one = format!("cat {}", repo.beside("one.md").display());
+    repo.configure(&format!(
+        "models:\n{}  judge: {{ kind: openai, id: gpt-5, base_url: \"{}/v1\", api_key_env: FAKE_KEY, price: {{ input: 1, output: 0 }} }}\n",
+        model("one", &one),
+        fake.origin
+    ));
+    let args = ["race", "x", "--with", "one,one", "--judge", "judge"];
+    let mut command = repo.teddy_command(&args);
+    command.current_dir(repo.path()).env("FAKE_KEY", "secret");
+    command
+}
+
+/// Bug: the session got the cost of the judge in a draft that counted as the user's own.
+#[test]
+fn the_cost_of_a_judge_does_not_adopt_a_waiting_plan() {
+    let repo = project();
+    repo.done(&["new", "demo"]);
+    let theirs = plan("Theirs", &[create("theirs.txt", "x\n")]);
+    repo.workflow().plan_from("go", &theirs).done();
+    std::fs::remove_dir_all(repo.path().join(".git/teddy/own-drafts")).unwrap();
+
+    let fake = Fake::answering(&[stream("A is better.", "stop", (1_000_000, 0))]);
+    let out = Output::of(&mut judged_race(&repo, &fake));
+    let uncounted = "what the judge cost is not counted: the plan waiting in session `demo` is not recorded as yours";
+    out.check(0, &["A is better.", uncounted]);
+    repo.teddy(&["-s", "demo", "execute", "-y"])
+        .check(1, &["is not recorded as yours"]);
+}
+
+/// Bug: the plan was lost.
+#[test]
+fn a_plan_that_is_made_while_the_judge_works_waits_afterwards() {
+    let repo = project();
+    repo.done(&["new", "demo"]);
+    let answer = stream("A is better.", "stop", (1_000_000, 0));
+    let fake = Fake::start(vec![vec![Act::Drip(answer, Duration::from_millis(10))]]);
+    let mut race = judged_race(&repo, &fake);
+    let child = race.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let begin = Instant::now();
+    while fake.requests().is_empty() && begin.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+
+    let mine = plan("Mine", &[create("mine.txt", "x\n")]);
+    let workflow = || repo.workflow().session("demo");
+    workflow().plan_from("mine", &mine).done();
+    let out = child.wait_with_output().unwrap();
+    let out = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.contains("A is better."), "{out}");
+    assert_eq!(workflow().status()["draft"]["title"], "Mine");
+    let meta = repo.git(&["show", "refs/teddy/drafts/demo:meta.yaml"]);
+    assert!(meta.contains("spent: 1.0"), "{meta}");
 }
 
 #[test]
