@@ -177,7 +177,7 @@ pub(super) fn diff(args: DiffArgs, app: &mut App) -> anyhow::Result<()> {
     let project = app.project_for_reading()?;
     let change = open_change(&project, &id)?;
     let sides = match &args.from {
-        None => judge::span_of(&project, &id)?
+        None => judge::span_of(&project, &change)?
             .with_context(|| format!("nothing of `{id}` is implemented yet; `teddy change diff {id} 1` compares its documents"))?,
         Some(from) => {
             let old = project.repository.commit(resolve_step(&project, &id, from)?)?.tree;

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::judge::review;
+use super::judge::{require_session, review};
 use super::work::{Work, WorkStop, Worked, create_work_session, is_fix_due, work};
 use super::{OpenChange, now};
 use crate::change::id::ChangeId;
@@ -122,6 +122,10 @@ fn begin(open: &mut OpenChange<'_>) -> anyhow::Result<()> {
         open.save(ChangeStep::Implement, entry, "Begin to implement", &lines)?;
     }
 
+    // Open tasks can be done in a new session.
+    if open.require_done().is_ok() {
+        require_session(open.project, &open.change)?;
+    }
     create_work_session(open.project, &open.change, open.user)?;
     keep_message(open.project, open.request.message.clone(), open.user)
 }

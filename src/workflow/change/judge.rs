@@ -65,7 +65,7 @@ pub fn review(open: &mut OpenChange<'_>) -> anyhow::Result<Judgement> {
     write_block(
         &mut input,
         "diff",
-        &redact(&done_so_far(open.project, &id)?),
+        &redact(&done_so_far(open.project, &open.change)?),
     );
     let question = RoleQuestion {
         role: Role::Reviewer,
@@ -193,11 +193,30 @@ pub fn approve(open: &mut OpenChange<'_>, reason: &str) -> anyhow::Result<()> {
     open.save(ChangeStep::Approve, entry, &title, &lines)
 }
 
+/// Fails if the session with the work on the change was deleted, or is in another repository.
+pub(super) fn require_session(project: &Project, change: &Change) -> anyhow::Result<()> {
+    let session = change.id.session();
+    let mut entries = change.state.history.iter();
+    if entries.all(|entry| entry.turn.is_none()) || project.store().has(&session)? {
+        return Ok(());
+    }
+    Err(error_with_hint(
+        format!(
+            "session `{session}` with the work on `{}` is not in this repository",
+            change.id
+        ),
+        format!(
+            "`teddy fetch <remote> {session}`, then `teddy switch <remote>/{session}` takes it from a remote; `teddy fetch <file>` takes it from a bundle, such as those in .git/teddy/archive"
+        ),
+    ))
+}
+
 /// The files without and with what the turns of the session did, without the user's own edits and
 /// results that were not applied.
 /// `None` if no turn ran.
-pub fn span_of(project: &Project, id: &ChangeId) -> anyhow::Result<Option<(TreeId, TreeId)>> {
-    let session = id.session();
+pub fn span_of(project: &Project, change: &Change) -> anyhow::Result<Option<(TreeId, TreeId)>> {
+    require_session(project, change)?;
+    let session = change.id.session();
     let store = project.store();
     if !store.has(&session)? {
         return Ok(None);
@@ -206,8 +225,8 @@ pub fn span_of(project: &Project, id: &ChangeId) -> anyhow::Result<Option<(TreeI
     Ok(sum.map(|sum| (sum.before, sum.after)))
 }
 
-fn done_so_far(project: &Project, id: &ChangeId) -> anyhow::Result<String> {
-    let Some((before, after)) = span_of(project, id)? else {
+fn done_so_far(project: &Project, change: &Change) -> anyhow::Result<String> {
+    let Some((before, after)) = span_of(project, change)? else {
         return Ok("(nothing)\n".to_owned());
     };
     let mut text = String::new();

@@ -2145,6 +2145,36 @@ fn work_goes_on_after_its_session_was_deleted() {
     );
 }
 
+/// Bug: the reviewer judged that nothing was done, and the implementer did it again.
+#[test]
+fn c12_work_in_a_session_that_is_gone_is_not_reviewed() {
+    let repo = answering(&[
+        &plan("One", &[create("a.txt", "a\n")]),
+        &plan("Two", &[create("b.txt", "b\n")]),
+        &verdict("NEEDS_FIX", "High"),
+    ]);
+    put(&repo, ID, "implementing");
+    repo.done(&["change", "implement", ID, "-y"]);
+    repo.done(&["gc", "change/greet-by-name", "-y"]);
+    for args in [
+        &["change", "review", ID][..],
+        &["change", "impl", ID, "-y"],
+        &["change", "diff", ID],
+    ] {
+        let said = refused(&repo, ID, args, 1).shown(&repo);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(said, @"
+            --- stderr
+            error: session `change/greet-by-name` with the work on `greet-by-name` is not in this repository
+            hint: `teddy fetch <remote> change/greet-by-name`, then `teddy switch <remote>/change/greet-by-name` takes it from a remote; `teddy fetch <file>` takes it from a bundle, such as those in .git/teddy/archive
+            exit code 1
+            ");
+        }
+    }
+    let sessions = repo.git(&["for-each-ref", "refs/teddy/sessions"]);
+    assert_eq!(sessions, "");
+}
+
 #[test]
 fn a34_a_plan_that_waits_is_not_asked_for_again() {
     let repo = answering(&[
