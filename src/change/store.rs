@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 use super::document::Documents;
 use super::id::{CHANGES, ChangeId};
-use super::phase::ChangePhase;
+use super::phase::{self, ChangePhase, ChangeStep};
 use super::review::ReviewVerdict;
 use super::shape::DocumentKind;
 use super::state::{self, ChangeState};
@@ -279,7 +279,11 @@ pub enum ChangeError {
     #[error("the change `{id}` is {}, not complete", phase.word())]
     ChangeNotComplete { id: ChangeId, phase: ChangePhase },
     #[error("the documents of `{id}` have {}", counted(*count, "mistake"))]
-    Invalid { id: ChangeId, count: usize },
+    Invalid {
+        id: ChangeId,
+        phase: ChangePhase,
+        count: usize,
+    },
     #[error("the change `{id}` has {}", counted(*open, "open task"))]
     OpenTasks { id: ChangeId, open: usize },
 }
@@ -300,9 +304,15 @@ impl ChangeError {
             ),
             ChangeError::ChangeNotReady { id, phase, .. } => next_step(id, *phase),
             ChangeError::ChangeNotComplete { id, phase } => next_step(id, *phase),
-            ChangeError::Invalid { id, .. } => {
+            ChangeError::Invalid { id, phase, .. } if phase::allows(*phase, ChangeStep::Edit) => {
                 format!(
                     "`teddy change validate {id}` lists them; `teddy change reproposal {id} --from <file>` takes a better document"
+                )
+            }
+            ChangeError::Invalid { id, .. } => {
+                format!(
+                    "`teddy change validate {id}` lists them; a commit on `{}` corrects them",
+                    id.reference()
                 )
             }
             ChangeError::OpenTasks { id, .. } => {

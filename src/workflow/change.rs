@@ -138,10 +138,10 @@ impl<'a> OpenChange<'a> {
             return Ok(());
         }
 
-        let count = findings.len();
+        let (count, phase) = (findings.len(), self.change.state.phase);
         self.user
             .report(Event::Notice(Notice::DocumentMistakes(findings)));
-        Err(ChangeError::Invalid { id, count }.into())
+        Err(ChangeError::Invalid { id, phase, count }.into())
     }
 
     fn require_done(&self) -> Result<(), ChangeError> {

@@ -2175,6 +2175,24 @@ fn c12_work_in_a_session_that_is_gone_is_not_reviewed() {
     assert_eq!(sessions, "");
 }
 
+/// Bug: the hint named a step that the phase does not allow.
+#[test]
+fn wrong_documents_of_a_change_in_work_are_corrected_with_git() {
+    let repo = project();
+    put_with(
+        &repo,
+        (ID, "implementing"),
+        &answer("01-proposal").replace(ID, "other"),
+    );
+    insta::assert_snapshot!(repo.printed(&["change", "impl", ID]), @"
+    --- stderr
+    proposal.md:1: error: the title is `# Change: other`, not `# Change: greet-by-name`
+    error: the documents of `greet-by-name` have 1 mistake
+    hint: `teddy change validate greet-by-name` lists them; a commit on `refs/teddy/changes/greet-by-name` corrects them
+    exit code 1
+    ");
+}
+
 #[test]
 fn a34_a_plan_that_waits_is_not_asked_for_again() {
     let repo = answering(&[
