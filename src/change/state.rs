@@ -223,8 +223,8 @@ pub fn read(text: &str) -> anyhow::Result<ChangeState> {
     );
     let state: ChangeState = serde_yaml::from_str(text)?;
 
-    // The id becomes part of a ref.
-    ChangeId::parse(&state.change_id)?;
+    // The id becomes part of a ref. As text: a wrong id in a file is no mistake of the command line.
+    ChangeId::parse(&state.change_id).map_err(|error| anyhow::anyhow!("{error}"))?;
     Ok(state)
 }
 

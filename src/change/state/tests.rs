@@ -216,3 +216,14 @@ fn c9_the_limit_counts_what_is_known_in_part_and_leaves_the_turns_to_their_sessi
 fn a_deep_file_is_refused_before_it_is_read() {
     assert!(read(&format!("{SMALL}x: {}", "[".repeat(200_000))).is_err());
 }
+
+/// Bug: the exit code was that of a wrong command line.
+#[test]
+fn a_wrong_id_in_the_file_is_no_mistake_of_the_command_line() {
+    let error = read("change_id: A b\nphase: proposed\n").unwrap_err();
+    assert!(!error.is::<crate::change::id::IdError>(), "{error}");
+    assert!(
+        error.to_string().starts_with("`A b` is not a valid"),
+        "{error}"
+    );
+}
