@@ -25,6 +25,7 @@ use crate::git::history;
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
+use crate::host::file::missing_git_dir;
 use crate::host::lock::{Lock, LockError, patience};
 use crate::session::journal::{Journal, OwnTip};
 use crate::session::name::SessionName;
@@ -57,7 +58,15 @@ impl<'a> Checkout<'a> {
 
     /// Takes the lock under which refs move and the user's files change.
     pub fn lock(&self, command: &str) -> Result<Lock, LockError> {
-        Lock::take(&self.repository.teddy_dir(), command, patience())
+        let dir = self.repository.teddy_dir();
+        let lock = Lock::take(&dir, command, patience())?;
+        // The user can have removed a linked worktree while its plan ran. Its objects cannot be read
+        // without that directory, and would count as missing.
+        let git = self.repository.git_dir();
+        if !git.exists() {
+            return Err(LockError::Unusable(dir.join("lock"), missing_git_dir(git)));
+        }
+        Ok(lock)
     }
 
     /// Locked while a plan's command runs in a session's worktree. `name` is that of the session or of

@@ -271,12 +271,14 @@ fn make_with_mode(path: &Path, mode: u32) -> io::Result<()> {
     match git {
         // The user might have moved the git directory away. A new one with only our files would be
         // in the way when they move it back.
-        Some(git) if !git.exists() => {
-            let why = format!("the git directory `{}` is gone", git.display());
-            Err(io::Error::new(io::ErrorKind::NotFound, why))
-        }
+        Some(git) if !git.exists() => Err(missing_git_dir(git)),
         _ => DirBuilder::new().recursive(true).mode(mode).create(path),
     }
+}
+
+pub fn missing_git_dir(git: &Path) -> io::Error {
+    let why = format!("the git directory `{}` is gone", git.display());
+    io::Error::new(io::ErrorKind::NotFound, why)
 }
 
 /// Payload of an `io::Error` of the same kind as `why`.

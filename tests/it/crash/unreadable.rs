@@ -5,7 +5,7 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use crate::plans::{create, plan};
+use crate::plans::{create, execute, plan};
 use crate::support::TestRepo;
 
 /// Commands that start with a recovery or validate sessions.
@@ -227,6 +227,38 @@ fn an_unreadable_linked_worktree_does_not_count_as_deleted() {
     std::fs::remove_file(&records).unwrap();
     std::fs::rename(&aside, &records).unwrap();
     assert!(refs(&repo).contains(published));
+}
+
+/// Bug: the objects that could not be read any more counted as missing.
+#[test]
+fn a_linked_worktree_that_is_removed_during_its_turn_is_named() {
+    let repo = project();
+    repo.git(&["worktree", "add", "-q", "../linked"]);
+    let linked = repo.beside("linked");
+    let remove = format!(
+        "git --git-dir={}/.git worktree remove --force {}",
+        repo.path().display(),
+        linked.display()
+    );
+    let file = repo.beside("plan.md");
+    std::fs::write(&file, plan("three", &[execute(&remove)])).unwrap();
+    let args = [
+        "-s",
+        "demo",
+        "-c",
+        "execute.sandbox=off",
+        "execute",
+        "../plan.md",
+        "-y",
+    ];
+    let out = repo.teddy_in(&linked, &args);
+    let gone = format!(
+        "the git directory `{}/.git/worktrees/linked` is gone",
+        repo.path().display()
+    );
+    out.check(1, &[&gone]);
+    repo.teddy(&["-s", "demo", "status"])
+        .check(0, &["A plan is waiting for turn 3"]);
 }
 
 /// Interrupts a turn of a linked worktree, which is then moved away, so that its intent is put aside.
