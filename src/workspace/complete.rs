@@ -422,7 +422,7 @@ fn operation(commit: CommitId) -> String {
 fn not_moved(session: &SessionName, error: MoveError) -> anyhow::Error {
     match error {
         MoveError::Moved { .. } => anyhow::Error::new(error).context(format!(
-            "session `{session}` got another turn meanwhile; nothing was changed"
+            "session `{session}` was continued or deleted meanwhile; nothing was changed"
         )),
         MoveError::Store(error) => error,
     }
