@@ -195,7 +195,7 @@ fn describe_missing_change(missing: &MissingChange, turn_name: &str, dir: &Path)
         WhyMissing::Repository {
             commit: Some(commit),
         } => {
-            let at = shell_word(&seen_from(dir, &missing.path));
+            let at = shell_word(seen_from(dir, &missing.path));
             format!(
                 "{path}: a repository of its own, which TeDDy does not move; `git -C {at} checkout {commit}` does"
             )
