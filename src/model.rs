@@ -79,13 +79,15 @@ pub struct TokenUsage {
     pub cache_written: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Finish {
     Stop,
     /// Cut at the token limit.
     Length,
     /// As the provider names it.
     Other(String),
+    /// The call failed after the provider had reported tokens, which cost money.
+    Failed(Box<ModelError>),
 }
 
 impl ModelAnswer {
@@ -103,6 +105,17 @@ impl ModelAnswer {
     /// An incomplete answer is never executed.
     pub fn is_complete(&self) -> bool {
         self.finish == Finish::Stop
+    }
+
+    /// Returns the text. Fails if the answer is incomplete.
+    pub fn into_complete(self) -> Result<String, ModelError> {
+        let partial = self.text;
+        match self.finish {
+            Finish::Stop => Ok(partial),
+            Finish::Length => Err(ModelError::Truncated { partial }),
+            Finish::Other(reason) => Err(ModelError::Ended { reason, partial }),
+            Finish::Failed(error) => Err(*error),
+        }
     }
 }
 

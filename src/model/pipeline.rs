@@ -416,24 +416,23 @@ pub fn run(
             watch(PipelineEvent::Received { text })
         });
 
-        let last = position + 1 == pipeline.steps.len();
-        let answer = answer.and_then(|answer| {
-            // The caller judges the last answer, even if it is truncated.
-            if last || answer.is_complete() {
-                Ok(answer)
-            } else {
-                Err(ModelError::Truncated {
-                    partial: answer.text,
-                })
-            }
-        });
-
-        match answer {
-            Ok(answer) => ran.push(StepRun {
+        let finished = answer.and_then(|answer| {
+            let finished = StepRun {
                 name: step.name.clone(),
                 request,
                 answer,
-            }),
+            };
+            // Also if it is incomplete: it has been paid for.
+            watch(PipelineEvent::Finished(&finished));
+            // The caller judges the last answer.
+            if position + 1 < pipeline.steps.len() {
+                finished.answer.clone().into_complete()?;
+            }
+            Ok(finished)
+        });
+
+        match finished {
+            Ok(finished) => ran.push(finished),
             Err(error) => {
                 return Err(Stopped {
                     ran,
@@ -442,10 +441,6 @@ pub fn run(
                 });
             }
         }
-
-        ran.last()
-            .into_iter()
-            .for_each(|ran| watch(PipelineEvent::Finished(ran)));
     }
 
     Ok(ran)

@@ -96,6 +96,8 @@ pub struct FinishedLane {
     pub plan: Option<LanePlan>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    #[serde(skip)]
+    pub spent: Option<f64>,
 }
 
 pub trait Spectator {
@@ -452,9 +454,10 @@ impl<'a> Lane<'a> {
                 self.row.cost = plan.cost.or(self.row.cost);
                 self.plan = Some(*plan);
             }
-            Some(LaneNews::Failed(why)) => {
+            Some(LaneNews::Failed { why, cost }) => {
                 self.row.state = LaneState::Failed;
                 self.row.doing = why;
+                self.row.cost = cost.or(self.row.cost);
             }
             None => {
                 self.process = None;
@@ -487,6 +490,7 @@ impl<'a> Lane<'a> {
             seconds: (seconds * 10.0).round() / 10.0,
             error: self.plan.is_none().then_some(self.row.doing),
             plan: self.plan,
+            spent: self.row.cost,
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::model::discovery::FoundModels;
 use crate::model::discovery::server::{self, ServerAddress};
 use crate::model::model_env::ModelEnv;
 use crate::model::open::open;
-use crate::model::{ModelError, ModelRequest};
+use crate::model::{Finish, ModelError, ModelRequest};
 
 const QUESTION: &str = "Reply with the single word: ready";
 /// A local server might have to load the model first.
@@ -92,6 +92,9 @@ pub fn attempt(name: &str, settings: &ModelSettings) -> Result<TriedModel, Model
         });
     }
     let answer = open(name, &settings, &environment)?.answer(&request, &mut |_| ())?;
+    if let Finish::Failed(error) = answer.finish {
+        return Err(*error);
+    }
     Ok(TriedModel {
         answer: answer.text,
         duration: start.elapsed(),

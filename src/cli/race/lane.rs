@@ -32,7 +32,10 @@ pub(in crate::cli) fn run(_: Args, app: &mut App) -> anyhow::Result<()> {
     };
     let news = match lane::run(&project, &order, &mut teller) {
         Ok(plan) => LaneNews::Planned(Box::new(plan)),
-        Err(error) => LaneNews::Failed(redact(&format!("{error:#}")).into_owned()),
+        Err(error) => LaneNews::Failed {
+            why: redact(&format!("{error:#}")).into_owned(),
+            cost: lane::lost(&project).ok().flatten(),
+        },
     };
     lane::send_news(&mut teller.out, &news);
     Ok(())

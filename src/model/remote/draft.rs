@@ -9,7 +9,7 @@ use crate::text::sanitize::sanitize_line;
 /// Maximum length of a name, a reason or a refusal from the server, in characters.
 const MAX_WORD: usize = 200;
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct AnswerDraft {
     pub text: String,
     /// The model's words for not answering.
@@ -67,6 +67,7 @@ impl AnswerDraft {
                 Finish::Stop => String::new(),
                 Finish::Length => "the limit of tokens was reached before any text".into(),
                 Finish::Other(word) => word,
+                Finish::Failed(error) => error.to_string(),
             };
             return Err(ModelError::Empty { reason });
         }

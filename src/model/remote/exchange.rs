@@ -3,7 +3,7 @@
 //! Retries only as long as nothing of the answer has arrived, and never follows a redirect: the key
 //! belongs to one origin.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::reader::AnswerReader;
 use super::{Remote, anthropic};
 use crate::host::http::header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use crate::host::http::{self, Client, RequestBuilder, Response, StatusCode};
-use crate::model::{ModelAnswer, ModelError};
+use crate::model::{Finish, ModelAnswer, ModelError, TokenUsage};
 
 /// In bytes, of an error response.
 const MAX_REFUSAL: usize = 64 << 10;
@@ -25,6 +25,8 @@ const MAX_REFUSAL: usize = 64 << 10;
 pub struct Call<'a> {
     remote: &'a Remote,
     client: Client,
+    /// What the provider reported in the last attempt.
+    used: Cell<TokenUsage>,
 }
 
 pub struct AttemptFailure {
@@ -84,7 +86,11 @@ impl<'a> Call<'a> {
                 remote.key.scrub(&http::root_cause(&error))
             ))
         })?;
-        Ok(Call { remote, client })
+        Ok(Call {
+            remote,
+            client,
+            used: Cell::default(),
+        })
     }
 
     pub async fn run(
@@ -141,9 +147,24 @@ impl<'a> Call<'a> {
 
                     before = Some(failure.error);
                 }
-                _ => return Err(failure.error),
+                _ => return self.failed(failure.error),
             }
         }
+    }
+
+    fn failed(&self, error: ModelError) -> Result<ModelAnswer, ModelError> {
+        let usage = self.used.get();
+        // Tokens count, although the answer is not usable.
+        if !usage.is_known() {
+            return Err(error);
+        }
+        Ok(ModelAnswer {
+            text: error.partial().unwrap_or_default().to_owned(),
+            model: self.remote.id.clone(),
+            usage,
+            cost: None,
+            finish: Finish::Failed(Box::new(error)),
+        })
     }
 
     /// Changes a request that the server rejected. `None` if that can't help.
@@ -235,7 +256,7 @@ impl<'a> Call<'a> {
 
     async fn read(
         &self,
-        mut response: Response,
+        response: Response,
         clock: &CallClock<'_>,
         watch: &mut dyn FnMut(&str),
     ) -> Result<ModelAnswer, AttemptFailure> {
@@ -244,6 +265,19 @@ impl<'a> Call<'a> {
             .get(CONTENT_TYPE)
             .is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
         let mut reader = AnswerReader::new(self.remote, stream);
+        let received = self.receive(&mut reader, response, clock, watch).await;
+        let result = received.and_then(|()| Ok(reader.finish(watch)?));
+        self.used.set(reader.usage());
+        result
+    }
+
+    async fn receive(
+        &self,
+        reader: &mut AnswerReader<'_>,
+        mut response: Response,
+        clock: &CallClock<'_>,
+        watch: &mut dyn FnMut(&str),
+    ) -> Result<(), AttemptFailure> {
         while !reader.is_done() {
             let limit = if reader.is_empty() {
                 self.remote.limits.first
@@ -271,15 +305,15 @@ impl<'a> Call<'a> {
                     let detail = self.remote.key.scrub(&http::root_cause(&error));
                     return Err(ModelError::Broken {
                         detail,
-                        partial: reader.into_text(),
+                        partial: reader.take_text(),
                     }
                     .into());
                 }
-                Err(stop) => return Err(self.stopped(stop, limit, &reader.into_text()).into()),
+                Err(stop) => return Err(self.stopped(stop, limit, &reader.take_text()).into()),
             }
         }
 
-        Ok(reader.finish(watch)?)
+        Ok(())
     }
 
     /// Before any response arrived.

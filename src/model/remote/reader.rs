@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Remote;
 use super::draft::{AnswerDraft, provider_message};
 use super::sse::{EventTooLong, SseDecoder, SseEvent};
-use crate::model::{Finish, ModelAnswer, ModelError};
+use crate::model::{Finish, ModelAnswer, ModelError, TokenUsage};
 
 /// In bytes, of an unrecognized response.
 const SAMPLE: usize = 200;
@@ -40,6 +40,10 @@ impl<'a> AnswerReader<'a> {
         self.size == 0
     }
 
+    pub fn usage(&self) -> TokenUsage {
+        self.draft.usage
+    }
+
     /// After the protocol's end marker.
     pub fn is_done(&self) -> bool {
         self.draft.ended
@@ -48,10 +52,6 @@ impl<'a> AnswerReader<'a> {
     /// Even if the protocol's end marker is missing.
     pub fn has_finish(&self) -> bool {
         self.draft.finish.is_some()
-    }
-
-    pub fn into_text(mut self) -> String {
-        self.take_text()
     }
 
     /// Fails if the answer is too large or the provider reports an error.
@@ -79,7 +79,7 @@ impl<'a> AnswerReader<'a> {
     }
 
     /// At the end of the body.
-    pub fn finish(mut self, watch: &mut dyn FnMut(&str)) -> Result<ModelAnswer, ModelError> {
+    pub fn finish(&mut self, watch: &mut dyn FnMut(&str)) -> Result<ModelAnswer, ModelError> {
         if self.size == 0 {
             return Err(ModelError::Empty {
                 reason: "the server sent nothing".into(),
@@ -153,7 +153,7 @@ impl<'a> AnswerReader<'a> {
     }
 
     /// If nothing was recognized, explains what the server sent.
-    fn answer(self) -> Result<ModelAnswer, ModelError> {
+    fn answer(&mut self) -> Result<ModelAnswer, ModelError> {
         if self.draft.recognised {
             return self.complete_answer();
         }
@@ -178,10 +178,13 @@ impl<'a> AnswerReader<'a> {
         })
     }
 
-    fn complete_answer(mut self) -> Result<ModelAnswer, ModelError> {
+    fn complete_answer(&mut self) -> Result<ModelAnswer, ModelError> {
         self.draft.text = self.take_text();
         let key = &self.remote.key;
-        let answer = self.draft.into_answer(&self.remote.id)?;
+        let usage = self.draft.usage;
+        let draft = std::mem::take(&mut self.draft);
+        self.draft.usage = usage;
+        let answer = draft.into_answer(&self.remote.id)?;
         let finish = if let Finish::Other(word) = answer.finish {
             Finish::Other(key.hide(word))
         } else {
@@ -196,7 +199,7 @@ impl<'a> AnswerReader<'a> {
         })
     }
 
-    fn take_text(&mut self) -> String {
+    pub fn take_text(&mut self) -> String {
         self.remote.key.hide(std::mem::take(&mut self.draft.text))
     }
 

@@ -5,6 +5,8 @@
 
 use std::cell::RefCell;
 
+use anyhow::Context as _;
+
 use super::{OpenChange, answers_in_change, change_dir, discarded, files_now};
 use crate::change::document::Documents;
 use crate::change::id::ChangeId;
@@ -136,7 +138,7 @@ impl OpenChange<'_> {
         }
     }
 
-    /// Fails if the answer is cut off; its cost has been counted then.
+    /// Fails if the answer is incomplete; its cost has been counted then.
     fn answer(
         &mut self,
         model: &MeteredModel<'_>,
@@ -159,15 +161,16 @@ impl OpenChange<'_> {
             *sum = Some(sum.unwrap_or_default() + dollars);
         }
 
-        match answer.finish {
-            Finish::Stop => Ok(answer),
-            _ => {
-                let location = self.keep(&answer.text);
-                anyhow::bail!(
-                    "the model's answer is cut off and was not taken{location}; raise `max_tokens` of the model"
-                )
-            }
-        }
+        let Err(error) = answer.clone().into_complete() else {
+            return Ok(answer);
+        };
+        let location = error.partial().map(|text| self.keep(text));
+        let location = location.unwrap_or_default();
+        anyhow::ensure!(
+            answer.finish != Finish::Length,
+            "the model's answer is cut off and was not taken{location}; raise `max_tokens` of the model"
+        );
+        Err(error).with_context(|| format!("the model's answer was not taken{location}"))
     }
 
     /// Saves the last answer for the user, and returns the error.

@@ -12,7 +12,7 @@ use crate::git::diff;
 use crate::git::object::TreeId;
 use crate::host::fault;
 use crate::model::pipeline::{self, PipelineEvent as StepEvent, run, step_dir};
-use crate::model::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage, price};
+use crate::model::{Model, ModelAnswer, ModelError, ModelRequest, TokenUsage, price};
 use crate::project::Project;
 use crate::session::artifact;
 use crate::session::draft::Draft;
@@ -177,7 +177,7 @@ fn ask_model(
     let answer = ask_one(model, request, user)?;
     let sent = model.weight.of(request);
     note_use(draft, model, &answer, sent, *user.borrow_mut());
-    Ok(require_complete(answer)?)
+    Ok(answer.into_complete()?)
 }
 
 /// Shows the request and what the model remarks.
@@ -193,7 +193,7 @@ pub fn ask_one(
     });
     report_progress(&notes, "", *user.borrow_mut());
     user.borrow_mut().report(Event::Answered {
-        failed: answer.is_err(),
+        failed: !answer.as_ref().is_ok_and(ModelAnswer::is_complete),
     });
     answer
 }
@@ -277,9 +277,13 @@ fn ask_steps(
     let user = &mut **user.borrow_mut();
     report_progress(&notes, "", user);
     match ran {
-        Ok(mut ran) => Ok(require_complete(
-            ran.pop().expect("a pipeline has a step").answer,
-        )?),
+        Ok(mut ran) => {
+            let last = ran.pop().expect("a pipeline has a step");
+            last.answer.into_complete().map_err(|error| RequestFailure {
+                step: Some(last.name),
+                error,
+            })
+        }
         Err(stopped) => {
             user.report(Event::Answered { failed: true });
             Err(RequestFailure {
@@ -321,19 +325,6 @@ fn report_progress(notes: &[Notes], text: &str, user: &mut dyn User) {
         user.report(Event::Notice(Notice::ModelRemark(note)));
     }
     user.report(Event::Received { text });
-}
-
-fn require_complete(answer: ModelAnswer) -> Result<String, ModelError> {
-    match answer.finish {
-        Finish::Stop => Ok(answer.text),
-        Finish::Length => Err(ModelError::Truncated {
-            partial: answer.text,
-        }),
-        Finish::Other(reason) => Err(ModelError::Ended {
-            reason,
-            partial: answer.text,
-        }),
-    }
 }
 
 fn used(model: &MeteredModel<'_>, answer: &ModelAnswer) -> ModelUse {

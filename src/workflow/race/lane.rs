@@ -61,8 +61,12 @@ pub enum LaneNews {
     Remark(String),
     /// Always the last report.
     Planned(Box<LanePlan>),
-    /// The reason. Always the last report.
-    Failed(String),
+    /// Always the last report.
+    Failed {
+        why: String,
+        /// Of its calls, in dollars; `None` if unknown.
+        cost: Option<f64>,
+    },
 }
 
 /// Damage in a report.
@@ -183,6 +187,12 @@ pub fn run(project: &Project, order: &LaneOrder, user: &mut dyn User) -> anyhow:
     }
 
     Ok(lane_plan)
+}
+
+/// What the calls of a lane that failed used, in dollars.
+pub fn lost(project: &Project) -> anyhow::Result<Option<f64>> {
+    let (_, draft) = project.in_progress(&project.session()?)?;
+    Ok(draft.meta.spent)
 }
 
 /// As the plan would leave the files.

@@ -63,7 +63,7 @@ pub(super) fn ask(
 
     let draft = project.store().draft(tip)?;
     let session_cost = budget::session_spending(project, tip, &draft)?;
-    let total_cost = session_cost + race.lanes.iter().filter_map(cost).sum::<f64>();
+    let total_cost = session_cost + race.lanes.iter().filter_map(|lane| lane.spent).sum::<f64>();
     let model = MeteredModel {
         chosen: judge,
         env: None,
@@ -72,14 +72,19 @@ pub(super) fn ask(
     };
     let answer = ask_one(&model, &request, &RefCell::new(&mut *user))?;
     let charged = model.charge(&answer);
+    let mut remarks = Vec::new();
+    if let Err(error) = charge(project, &tip.session, charged, user) {
+        remarks.push(format!("what the judge cost is not counted: {error:#}"));
+    }
+
+    let cost = answer.cost.or((charged > 0.0).then_some(charged));
     let verdict = Verdict {
         model: model.chosen.name.clone(),
-        text: redact(&answer.text).into_owned(),
-        cost: answer.cost.or((charged > 0.0).then_some(charged)),
+        text: redact(&answer.into_complete()?).into_owned(),
+        cost,
     };
     // Other processes can have changed the sessions while the judge worked. The verdict was paid for
     // and is shown in any case.
-    let mut remarks = Vec::new();
     for lane in lanes {
         if let Err(error) = keep(project, race, lane, &verdict) {
             let session = &lane.session;
@@ -87,9 +92,6 @@ pub(super) fn ask(
                 "the comparison is not kept in {session}: {error:#}"
             ));
         }
-    }
-    if let Err(error) = charge(project, &tip.session, charged, user) {
-        remarks.push(format!("what the judge cost is not counted: {error:#}"));
     }
     for remark in remarks {
         user.report(Event::Notice(Notice::ModelRemark(remark)));
@@ -117,10 +119,6 @@ fn charge(
     let spent = &mut session.draft.meta.spent;
     *spent = Some(spent.unwrap_or_default() + dollars);
     session.save_draft()
-}
-
-fn cost(lane: &FinishedLane) -> Option<f64> {
-    lane.plan.as_ref()?.cost
 }
 
 fn letter(race: &FinishedRace, lane: &FinishedLane) -> char {

@@ -368,6 +368,45 @@ fn a_plan_that_is_made_while_the_judge_works_waits_afterwards() {
     assert!(meta.contains("spent: 1.0"), "{meta}");
 }
 
+/// Regression: only plans counted, so all lanes ran.
+#[test]
+fn what_a_lane_without_a_plan_used_counts_for_the_race() {
+    let repo = project();
+    let fake = Fake::answering(&[1, 2, 3].map(|_| stream("", "length", (300_000, 0))));
+    repo.configure(&format!(
+        "models: {{ m: {{ kind: openai, id: x, base_url: \"{}/v1\", price: {{ input: 10, output: 10 }} }} }}\nrace: {{ parallel: 1 }}\n",
+        fake.origin,
+    ));
+    repo.done(&["new", "demo"]);
+    let told = repo.json(&["race", "x", "--with", "m,m,m"], 1);
+    assert_eq!(told["lanes"][2]["error"], "it did not begin");
+    assert_eq!(fake.requests().len(), 2);
+}
+
+/// Regression: a comparison that was cut was shown as the whole.
+#[test]
+fn a_comparison_that_is_cut_is_none_and_counts() {
+    let repo = project();
+    let fake = Fake::answering(&[stream("A is b", "length", (1000, 0))]);
+    let cat = |name: &str| format!("cat {}", repo.beside(name).display());
+    repo.configure(&format!(
+        "models:\n{}{}  judge: {{ kind: openai, id: x, base_url: \"{}/v1\", price: {{ input: 10, output: 10 }} }}\n",
+        model("one", &cat("one.md")),
+        model("two", &cat("two.md")),
+        fake.origin,
+    ));
+    repo.done(&["new", "demo"]);
+    let race = [
+        "race", "x", "a.txt", "--with", "one,two", "--judge", "judge",
+    ];
+    let told = repo.json(&race, 0);
+    assert_eq!(told["verdict"], serde_json::Value::Null);
+    let expected = "the answer was cut at the limit of tokens";
+    assert_eq!(told["judge_error"], expected);
+    let meta = repo.git(&["show", "refs/teddy/drafts/demo:meta.yaml"]);
+    assert!(meta.contains("spent: 0.01"), "{meta}");
+}
+
 #[test]
 fn lanes_run_beside_each_other_as_many_as_the_setting_says() {
     let repo = project();

@@ -2110,6 +2110,28 @@ fn c11_what_unusable_answers_cost_is_held_against_the_limit() {
     assert_eq!((&usage["calls"], &usage["cost"]), (&3.into(), &3.0.into()));
 }
 
+/// Regression: a filtered answer was called cut off, and an empty one cost nothing.
+#[test]
+fn c11_an_answer_that_its_model_ended_has_the_reason_and_counts() {
+    let repo = project();
+    let fake = Fake::answering(&[
+        stream("No.", "content_filter", (500_000, 0)),
+        stream("", "length", (500_000, 0)),
+    ]);
+    repo.configure(&format!(
+        "model: fake\nmodels: {{ fake: {{ kind: openai, id: x, base_url: \"{}/v1\", price: {{ input: 2, output: 0 }} }} }}\nlimits: {{ cost: 2 }}\n",
+        fake.origin
+    ));
+    for words in [
+        "answer.md`): the model ended its answer before it was done: `content_filter`",
+        "the model's answer was not taken: the answer is empty",
+        "$2.00 is spent, and the limit is $2.00; nothing was sent",
+    ] {
+        repo.teddy(&["change", "plan", ID, "Greet people by name"])
+            .check(1, &[words]);
+    }
+}
+
 /// Bug: nobody carried them out.
 #[test]
 fn t8_tasks_that_the_author_ticked_are_still_to_be_done() {

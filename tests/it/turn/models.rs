@@ -3,7 +3,7 @@
 
 use teddy::workflow::plan::PlanOptions;
 
-use crate::fake::{Act, Fake, begun, messages, response, stream};
+use crate::fake::{Act, Fake, begun, events, messages, response, stream};
 use crate::machine::write_program;
 use crate::plans::{create, execute, plan};
 use crate::screen::Screen;
@@ -223,6 +223,46 @@ fn the_limit_of_the_session_is_kept_before_a_call_is_made() {
     assert!(model_use(&repo, "draft").contains("failure: the call would cost"));
     let higher = repo.workflow().setting("limits.cost", "9");
     higher.plan("two").done();
+}
+
+/// Regression: only answers with a text counted, so a model that reasoned until its limit was asked
+/// and paid again and again.
+#[test]
+fn what_an_answer_without_a_text_used_counts() {
+    let repo = project();
+    let tool = r#"data: {"choices":[{"delta":{"tool_calls":[{"function":{"name":"shell"}}]},"finish_reason":"tool_calls"}]}"#;
+    let used = r#"data: {"choices":[],"usage":{"prompt_tokens":500000,"completion_tokens":0}}"#;
+    let fake = Fake::answering(&[
+        stream("", "length", (500_000, 500_000)),
+        events(&format!("{tool}\n\n{used}\n\ndata: [DONE]\n\n")),
+    ]);
+    repo.configure(&format!(
+        "{}limits: {{ cost: 5 }}\n",
+        fake.config(", price: { input: 4, output: 2 }")
+    ));
+    repo.workflow().plan("one").refused();
+    insta::assert_snapshot!(model_use(&repo, "draft"), @r"
+    model:
+      asked: fake
+      answered: gpt-5
+      tokens_in: 500000
+      tokens_out: 500000
+      tokens_cached: 0
+      cost: 3.0
+    spent: 3.0
+    failure: 'the answer is empty: the limit of tokens was reached before any text'
+    ");
+    let refused = ["two", "three"].map(|message| repo.workflow().plan(message).refused());
+    insta::assert_snapshot!(refused.concat(), @r"
+    Asking fake with about [n] tokens, $[n] and the answer
+    error: the model called the tool `shell` instead of answering, and TeDDy offers none
+    hint: run `teddy plan` again, or use another model with `--model`
+    exit code 1
+    Asking fake with about [n] tokens, $[n] and the answer
+    error: the call would cost about $0.01, $5.00 is spent, and the limit is $5.00; nothing was sent
+    hint: raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model
+    exit code 1
+    ");
 }
 
 #[test]

@@ -142,6 +142,33 @@ fn a_step_that_fails_keeps_what_ran() {
     ");
 }
 
+/// Regression: it was reported as cut at the limit of tokens, and its cost was not counted.
+#[test]
+fn st12_a_step_that_ends_early_counts_and_has_the_reason_of_its_model() {
+    let repo = project();
+    let fake = Fake::answering(&[stream("Mind", "content_filter", (1000, 0))]);
+    configure(&repo, &fake);
+    insta::assert_snapshot!(planned(&repo, "think").refused(), @r"
+    Step 1 of 2: analysis
+    Asking one with about [n] tokens, $[n] and the answer
+    what arrived was not taken as a plan; `teddy -s demo show draft reply.md` shows it
+    error: step `analysis`: the model ended its answer before it was done: `content_filter`
+    hint: rephrase the request, or use another model with `--model`
+    exit code 1
+    ");
+    insta::assert_snapshot!(model_use(&repo, "draft"), @r"
+    model:
+      asked: one
+      answered: gpt-5-2
+      tokens_in: 1000
+      tokens_out: 0
+      tokens_cached: 0
+      cost: 0.01
+    spent: 0.01
+    failure: 'step `analysis`: the model ended its answer before it was done: `content_filter`'
+    ");
+}
+
 #[test]
 fn promise_b6_a_crash_keeps_the_steps_that_were_paid_for() {
     let repo = project();

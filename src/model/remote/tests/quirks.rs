@@ -19,6 +19,10 @@ fn outcome(kind: ModelKind, sent: &Sent) -> String {
         remote.protocol = super::super::Protocol::of(kind);
         remote.limits.retries = 0;
     });
+    let failed = |error: &ModelError| {
+        let message = error.to_string().replace(&fake.origin, "http://fake");
+        format!("error: {message}; kept {:?}", error.partial())
+    };
     match ask(&remote) {
         Ok(answer) => {
             let usage = answer.usage;
@@ -26,12 +30,12 @@ fn outcome(kind: ModelKind, sent: &Sent) -> String {
                 true => format!("{} in, {} out", usage.input, usage.output),
                 false => "tokens unknown".to_owned(),
             };
-            format!("{:?} {:?}, {tokens}", answer.text, answer.finish)
+            match &answer.finish {
+                Finish::Failed(error) => format!("{}, {tokens}", failed(error)),
+                finish => format!("{:?} {finish:?}, {tokens}", answer.text),
+            }
         }
-        Err(error) => {
-            let message = error.to_string().replace(&fake.origin, "http://fake");
-            format!("error: {message}; kept {:?}", error.partial())
-        }
+        Err(error) => failed(&error),
     }
 }
 
@@ -45,7 +49,7 @@ fn each_quirk_has_its_outcome() {
 }
 
 #[rustfmt::skip]
-const ROWS: [(&str, ModelKind, Sent); 66] = [
+const ROWS: [(&str, ModelKind, Sent); 67] = [
     ("finish stop", ModelKind::Openai, Sent::Stream(r##"data: {"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}
 
 data: [DONE]
@@ -369,6 +373,11 @@ data: {"type":"content_block_delta","delta":{"text":"a"}}
 data: {"type":"message_delta","delta":{"stop_reason":"pause_turn"},"usage":{"output_tokens":2}}
 
 data: {"type":"message_stop"}
+
+"##)),
+    ("messages, broken", ModelKind::Anthropic, Sent::Stream(r##"data: {"type":"message_start","message":{"model":"m","usage":{"input_tokens":9}}}
+
+data: {"type":"content_block_delta","delta":{"text":"a"}}
 
 "##)),
     ("messages, tool", ModelKind::Anthropic, Sent::Stream(r##"data: {"type":"message_start","message":{"model":"m","usage":{"input_tokens":9}}}
