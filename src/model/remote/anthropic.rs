@@ -56,7 +56,7 @@ fn body(id: &str, settings: &ModelSettings, request: &ModelRequest) -> Value {
 
 /// The error is the provider's message.
 fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
-    let Ok(value) = serde_json::from_str::<Value>(&event.data) else {
+    let Some(value) = draft.json(event) else {
         return Ok(());
     };
     match text(&value, "/type").unwrap_or(&event.name) {

@@ -3,6 +3,9 @@
 //! An answer is complete once the model reported its end. A truncated one must never look complete,
 //! because its plan would be executed.
 
+use serde_json::Value;
+
+use super::sse::SseEvent;
 use crate::model::{Finish, MOST_TOKENS, ModelAnswer, ModelError, TokenUsage};
 use crate::text::sanitize::sanitize_line;
 
@@ -24,9 +27,19 @@ pub struct AnswerDraft {
     pub ended: bool,
     /// Anything looked like the protocol.
     pub recognised: bool,
+    /// An event before the end could not be read, so a part of the text can be missing.
+    pub damaged: bool,
 }
 
 impl AnswerDraft {
+    pub fn json(&mut self, event: &SseEvent) -> Option<Value> {
+        let value = serde_json::from_str(&event.data).ok();
+        // Servers send pings as text, but a piece of the answer is an object.
+        let is_damaged = value.is_none() && event.data.trim_start().starts_with('{');
+        self.damaged |= is_damaged && self.finish.is_none();
+        value
+    }
+
     /// Fails with [`ModelError::Broken`] if the end is missing and with [`ModelError::Empty`] if
     /// there is no text.
     pub fn into_answer(self, id: &str) -> Result<ModelAnswer, ModelError> {
@@ -46,6 +59,12 @@ impl AnswerDraft {
             });
         };
 
+        if self.damaged {
+            return Err(ModelError::Broken {
+                detail: "a part of it arrived damaged".into(),
+                partial: self.text,
+            });
+        }
         if !self.refusal.trim().is_empty() {
             return Err(ModelError::Declined {
                 detail: word(self.refusal.trim()),
@@ -91,10 +110,10 @@ fn word(text: &str) -> String {
 }
 
 /// A number of tokens. 0 if it is missing.
-pub fn number(value: &serde_json::Value, pointer: &str) -> u64 {
+pub fn number(value: &Value, pointer: &str) -> u64 {
     value
         .pointer(pointer)
-        .and_then(serde_json::Value::as_u64)
+        .and_then(Value::as_u64)
         .map_or(0, |tokens| tokens.min(MOST_TOKENS))
 }
 
@@ -102,13 +121,13 @@ pub fn number(value: &serde_json::Value, pointer: &str) -> u64 {
 pub fn text<'a>(value: &'a serde_json::Value, pointer: &str) -> Option<&'a str> {
     value
         .pointer(pointer)
-        .and_then(serde_json::Value::as_str)
+        .and_then(Value::as_str)
         .filter(|text| !text.is_empty())
 }
 
 /// Providers use `{"error": {"message": ..}}`, `{"error": ".."}`, `{"message": ..}` or `{"detail":
 /// ..}`.
-pub fn provider_message(value: &serde_json::Value) -> Option<String> {
+pub fn provider_message(value: &Value) -> Option<String> {
     let message = [
         "/error/message",
         "/error",

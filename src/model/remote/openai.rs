@@ -54,7 +54,7 @@ fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
         return Ok(());
     }
 
-    let Ok(value) = serde_json::from_str::<Value>(&event.data) else {
+    let Some(value) = draft.json(event) else {
         return Ok(());
     };
     if event.name == "error" || value.get("error").is_some_and(|error| !error.is_null()) {

@@ -49,7 +49,7 @@ fn each_quirk_has_its_outcome() {
 }
 
 #[rustfmt::skip]
-const ROWS: [(&str, ModelKind, Sent); 67] = [
+const ROWS: [(&str, ModelKind, Sent); 71] = [
     ("finish stop", ModelKind::Openai, Sent::Stream(r##"data: {"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}
 
 data: [DONE]
@@ -272,6 +272,25 @@ data: {"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}
 data: [DONE]
 
 "##)),
+    ("damaged event", ModelKind::Openai, Sent::Stream(r##"data: {"choices":[{"delta":{"content":"a"}}]}
+
+data: {"choices":[{"delta":{"content":"b"}}
+
+data: {"choices":[{"delta":{"content":"c"},"finish_reason":"stop"}]}
+
+data: [DONE]
+
+"##)),
+    ("half a character", ModelKind::Openai, Sent::Stream(r##"data: {"choices":[{"delta":{"content":"a\ud83d"}}]}
+
+data: {"choices":[{"delta":{"content":"\ude00"},"finish_reason":"stop"}]}
+
+data: [DONE]
+
+"##)),
+    ("damaged event after the end", ModelKind::Openai, Sent::Stream(r##"data: {"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}
+
+data: {"choices":[],"usage":{"prompt_tok"##)),
     ("empty choices", ModelKind::Openai, Sent::Stream(r##"data: {"choices":[]}
 
 data: {"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}
@@ -303,6 +322,11 @@ data: {"type":"response.completed","response":{"model":"m","status":"completed",
     ("responses, incomplete", ModelKind::Responses, Sent::Stream(r##"data: {"type":"response.output_text.delta","delta":"a"}
 
 data: {"type":"response.incomplete","response":{"incomplete_details":{"reason":"max_output_tokens"}}}
+
+"##)),
+    ("responses, damaged event", ModelKind::Responses, Sent::Stream(r##"data: {"type":"response.output_text.delta","delta":"a"
+
+data: {"type":"response.completed","response":{"status":"completed","output":[],"usage":{"input_tokens":9,"output_tokens":2}}}
 
 "##)),
     ("responses, filtered", ModelKind::Responses, Sent::Stream(r##"data: {"type":"response.output_text.delta","delta":"a"}
