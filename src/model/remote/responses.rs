@@ -69,7 +69,7 @@ fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
             if draft.text.is_empty() {
                 take_output(draft, response);
             }
-            take_end(draft, response);
+            take_end(draft, response, &kind["response.".len()..]);
         }
         "response.failed" => {
             let message = provider_message(&value["response"]);
@@ -89,7 +89,7 @@ fn read_complete(draft: &mut AnswerDraft, value: &Value) -> bool {
     }
     draft.recognised = true;
     take_output(draft, value);
-    take_end(draft, value);
+    take_end(draft, value, "completed");
     true
 }
 
@@ -116,13 +116,12 @@ fn take_tool(draft: &mut AnswerDraft, item: &Value) {
     }
 }
 
-fn take_end(draft: &mut AnswerDraft, response: &Value) {
+fn take_end(draft: &mut AnswerDraft, response: &Value, usual_status: &str) {
     draft.ended = true;
     draft.model = text(response, "/model").map(str::to_owned);
-    draft.finish = Some(match text(response, "/incomplete_details/reason") {
-        None => Finish::Stop,
-        Some(reason) => Finish::of(reason),
-    });
+    // A cancelled response, or one that still runs, has no reason.
+    let reason = text(response, "/incomplete_details/reason").or(text(response, "/status"));
+    draft.finish = Some(Finish::of(reason.unwrap_or(usual_status)));
     draft.usage = TokenUsage {
         input: number(response, "/usage/input_tokens"),
         output: number(response, "/usage/output_tokens"),

@@ -49,7 +49,7 @@ fn each_quirk_has_its_outcome() {
 }
 
 #[rustfmt::skip]
-const ROWS: [(&str, ModelKind, Sent); 71] = [
+const ROWS: [(&str, ModelKind, Sent); 73] = [
     ("finish stop", ModelKind::Openai, Sent::Stream(r##"data: {"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}
 
 data: [DONE]
@@ -324,6 +324,12 @@ data: {"type":"response.completed","response":{"model":"m","status":"completed",
 data: {"type":"response.incomplete","response":{"incomplete_details":{"reason":"max_output_tokens"}}}
 
 "##)),
+    ("responses, incomplete without a reason", ModelKind::Responses, Sent::Stream(r##"data: {"type":"response.output_text.delta","delta":"a"}
+
+data: {"type":"response.incomplete","response":{}}
+
+"##)),
+    ("responses, whole, cancelled", ModelKind::Responses, Sent::Whole("200 OK", r##"{"status":"cancelled","incomplete_details":null,"output":[{"type":"message","content":[{"type":"output_text","text":"a"}]}]}"##)),
     ("responses, damaged event", ModelKind::Responses, Sent::Stream(r##"data: {"type":"response.output_text.delta","delta":"a"
 
 data: {"type":"response.completed","response":{"status":"completed","output":[],"usage":{"input_tokens":9,"output_tokens":2}}}
