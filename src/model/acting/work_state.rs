@@ -109,8 +109,9 @@ impl<'a> WorkState<'a> {
             "plan" => host.progress(AgentProgress::Plan(&plan_entries(update))),
             "usage_update" => {
                 let cost = update.pointer("/cost/amount").and_then(Value::as_f64);
-                // A negative or infinite cost would break the budget.
-                let cost = cost.filter(|cost| cost.is_finite() && *cost >= 0.0);
+                // A negative or infinite cost would break the budget, and others are not dollars.
+                let is_dollars = ["", "USD"].contains(&text_at(update, "/cost/currency"));
+                let cost = cost.filter(|cost| cost.is_finite() && *cost >= 0.0 && is_dollars);
                 self.cost = cost.or(self.cost);
                 let number = |key: &str| update[key].as_u64();
                 let context = number("used").zip(number("size"));
@@ -471,6 +472,16 @@ mod tests {
         assert!(!after(&[tool("in_progress"), piece("a")]).has_tool);
         let other = json!({ "sessionUpdate": "usage_update" });
         assert!(after(&[tool("in_progress"), other]).has_tool);
+    }
+
+    /// Regression: an amount of euros was taken for dollars.
+    #[test]
+    fn a_cost_is_in_dollars() {
+        let cost =
+            |cost: Value| after(&[json!({ "sessionUpdate": "usage_update", "cost": cost })]).cost;
+        assert_eq!(cost(json!({ "amount": 0.5, "currency": "USD" })), Some(0.5));
+        assert_eq!(cost(json!({ "amount": 0.5 })), Some(0.5));
+        assert_eq!(cost(json!({ "amount": 0.5, "currency": "EUR" })), None);
     }
 
     #[test]
