@@ -106,6 +106,7 @@ pub enum ModelError {
         status: String,
         /// The end of it.
         stderr: String,
+        partial: String,
     },
     #[error("`{program}` printed no answer{}", colon(stderr))]
     CommandSilent {
@@ -166,6 +167,7 @@ impl ModelError {
             | ModelError::Idle { partial, .. }
             | ModelError::Timeout { partial, .. }
             | ModelError::TooLarge { partial, .. }
+            | ModelError::CommandFailed { partial, .. }
             | ModelError::Truncated { partial }
             | ModelError::Interrupted { partial } => {
                 Some(partial.as_str()).filter(|text| !text.is_empty())

@@ -76,6 +76,7 @@ impl ProgramJob<'_> {
                 program,
                 status: status.to_string(),
                 stderr,
+                partial: output.into_text(),
             })
         }
     }
@@ -462,6 +463,13 @@ mod tests {
             error.to_string(),
             "`sh` failed (exit status: 1): red [redacted anthropic key]\nb\\u{7}"
         );
+    }
+
+    /// Regression: the answer was discarded.
+    #[test]
+    fn a_failure_keeps_what_was_printed() {
+        let error = sh("echo '# Title'; exit 3", |_| ()).unwrap_err();
+        assert_eq!(error.partial(), Some("# Title\n"));
     }
 
     #[test]
