@@ -15,9 +15,9 @@ use rustix::process::{Pid, Signal};
 
 use super::ModelError;
 use crate::host::inherited::{self, ChildKind};
-use crate::host::process;
+use crate::host::{env, process};
 use crate::text::sanitize::{sanitize_block, strip_ansi};
-use crate::text::secret::redact_values;
+use crate::text::secret::{redact_values, replace_values};
 
 const TICK: Duration = Duration::from_millis(20);
 
@@ -130,7 +130,10 @@ impl ProgramJob<'_> {
             start: Instant::now(),
             last: Instant::now(),
         };
-        let mut output = JobOutput::default();
+        let mut output = JobOutput {
+            stderr: Complaints::new(self.secrets()),
+            ..JobOutput::default()
+        };
         let (mut ended, mut is_closed) = (None, false);
 
         loop {
@@ -161,6 +164,13 @@ impl ProgramJob<'_> {
                 }
                 _ => self.check(&clock, &output)?,
             }
+        }
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        match self.environment {
+            JobEnvironment::Whole => Vec::new(),
+            JobEnvironment::Listed(keep) => keep.iter().filter_map(|name| env::var(name)).collect(),
         }
     }
 
@@ -318,6 +328,11 @@ impl Complaints {
         sanitize_block(last_characters(&clean, MAX_STDERR_TAIL)).into_owned()
     }
 
+    fn hide_secrets(&self, text: &str) -> String {
+        let secrets: Vec<&str> = self.secrets.iter().map(String::as_str).collect();
+        replace_values(text, &secrets).text.into_owned()
+    }
+
     pub fn behind_colon(&self) -> String {
         let text = self.text();
         if text.is_empty() {
@@ -366,12 +381,13 @@ impl JobOutput {
     }
 
     pub fn text(&self) -> String {
-        format!("{}{}", self.text, String::from_utf8_lossy(&self.partial))
+        let text = format!("{}{}", self.text, String::from_utf8_lossy(&self.partial));
+        self.stderr.hide_secrets(&text)
     }
 
     pub fn into_text(mut self) -> String {
         self.text.push_str(&String::from_utf8_lossy(&self.partial));
-        self.text
+        self.stderr.hide_secrets(&self.text)
     }
 
     fn take_characters(&mut self) {

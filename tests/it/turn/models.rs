@@ -552,6 +552,34 @@ fn a_model_that_is_a_program_gets_the_key_that_it_names_and_no_other() {
     with_keys(&repo, &["plan", "-m", "x", "--model", "own"]).check(5, &["keys: 1"]);
 }
 
+/// Regression: the key was in the plan, in the files, and in the reason of a failure.
+#[test]
+fn a_key_that_its_program_prints_is_recorded_nowhere() {
+    let repo = project();
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan("Make b", &[create("b.txt", "the key\n")]),
+    )
+    .unwrap();
+    let run = |script: &str| {
+        format!("{{ kind: command, run: [sh, -c, \"{script}\"], api_key_env: LLM_CRED }}")
+    };
+    let show = format!(
+        "sed s/the.key/$LLM_CRED/ {}",
+        repo.beside("plan.md").display()
+    );
+    repo.configure(&with_credential(&format!(
+        "  shows: {}\n  fails: {}\n",
+        run(&show),
+        run("echo wrong key $LLM_CRED >&2; exit 1")
+    )));
+    let out = with_keys(&repo, &["plan", "-m", "x", "--model", "fails"]);
+    out.check(1, &["failed (exit status: 1): wrong key [redacted key]"]);
+    assert!(draft(&repo, "meta.yaml").contains("wrong key [redacted key]"));
+    with_keys(&repo, &["plan", "-m", "x", "--model", "shows"]).check(0, &["[redacted key]"]);
+    assert!(draft(&repo, "plan.md").contains("\n[redacted key]\n"));
+}
+
 #[test]
 fn neither_commands_of_a_plan_nor_the_setup_of_a_worktree_get_a_key() {
     let repo = project();
