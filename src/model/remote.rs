@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use adapt::{Adaptation, Remembered};
 use draft::AnswerDraft;
-use key::{ApiKey, Usual, check_encryption, origin};
+use key::{ApiKey, Secrets, Usual, check_encryption, origin};
 pub use key::{is_loopback, is_near, is_placeholder};
 use sse::SseEvent;
 
@@ -44,6 +44,7 @@ pub struct Remote {
     /// What the server rejects.
     remembered: Remembered,
     key: ApiKey,
+    secrets: Secrets,
     limits: CallLimits,
     settings: ModelSettings,
     stopped: Rc<dyn Fn() -> bool>,
@@ -129,6 +130,7 @@ impl Remote {
             id,
             protocol,
             url: endpoint(&base, protocol.path),
+            secrets: Secrets::new(&key, &settings.headers, &base),
             key,
             limits: CallLimits::new(settings),
             settings: settings.clone(),
@@ -136,6 +138,13 @@ impl Remote {
             note: env.note.clone(),
             jitter: crate::host::http::retry_jitter,
         })
+    }
+
+    fn address(&self) -> String {
+        let mut address = self.url.clone();
+        // It can have a key.
+        address.set_query(None);
+        address.to_string()
     }
 }
 

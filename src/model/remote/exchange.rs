@@ -83,7 +83,7 @@ impl<'a> Call<'a> {
         let client = client.map_err(|error| {
             ModelError::Settings(format!(
                 "cannot make an HTTP client: {}",
-                remote.key.scrub(&http::root_cause(&error))
+                remote.secrets.scrub(&http::root_cause(&error))
             ))
         })?;
         Ok(Call {
@@ -220,7 +220,7 @@ impl<'a> Call<'a> {
                     .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
                 let location = self
                     .remote
-                    .key
+                    .secrets
                     .scrub(location.as_deref().unwrap_or("nowhere"));
                 Err(ModelError::Redirect {
                     origin: origin(&self.remote.url),
@@ -290,7 +290,7 @@ impl<'a> Call<'a> {
                 // Nothing of the answer has arrived, so a retry can't repeat any of it.
                 Ok(Err(error)) if reader.is_empty() => {
                     let error = ModelError::Broken {
-                        detail: self.remote.key.scrub(&http::root_cause(&error)),
+                        detail: self.remote.secrets.scrub(&http::root_cause(&error)),
                         partial: String::new(),
                     };
                     return Err(AttemptFailure {
@@ -302,7 +302,7 @@ impl<'a> Call<'a> {
                 // then falls silent or breaks.
                 _ if reader.has_finish() => break,
                 Ok(Err(error)) => {
-                    let detail = self.remote.key.scrub(&http::root_cause(&error));
+                    let detail = self.remote.secrets.scrub(&http::root_cause(&error));
                     return Err(ModelError::Broken {
                         detail,
                         partial: reader.take_text(),
@@ -318,7 +318,7 @@ impl<'a> Call<'a> {
 
     /// Before any response arrived.
     fn unsent(&self, error: &http::Error) -> AttemptFailure {
-        let detail = self.remote.key.scrub(&http::root_cause(error));
+        let detail = self.remote.secrets.scrub(&http::root_cause(error));
         if error.is_builder() {
             return ModelError::Settings(format!(
                 "cannot make a request to model `{}`: {detail}",
@@ -391,8 +391,8 @@ impl<'a> Call<'a> {
             }
         });
 
-        let detail = self.remote.key.scrub(&message);
-        let (origin, address) = (origin(&self.remote.url), self.remote.url.to_string());
+        let detail = self.remote.secrets.scrub(&message);
+        let (origin, address) = (origin(&self.remote.url), self.remote.address());
         let status = status.as_u16();
         match status {
             401 | 403 => ModelError::Unauthorized { origin, detail }.into(),

@@ -5,13 +5,14 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::config::settings::ModelSettings;
+use crate::config::settings::{Headers, ModelSettings};
 use crate::host::http::Url;
+use crate::host::inherited::is_secret_name;
 use crate::model::ModelError;
 use crate::model::job::{JobEnvironment, ProgramJob};
 use crate::model::model_env::ModelEnv;
 use crate::text::sanitize::sanitize_line;
-use crate::text::secret::redact_values;
+use crate::text::secret::{redact_values, replace_values};
 
 /// In bytes, of a server's message in an error.
 const MAX_DETAIL: usize = 600;
@@ -20,6 +21,9 @@ const COMMAND_LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
 /// `None` for servers that need none. Neither `Debug` nor any error prints it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(Option<String>);
+
+/// Secrets of a request, which a server can echo: the key, and keys in headers and in the address.
+pub struct Secrets(Vec<String>);
 
 impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,25 +82,41 @@ impl ApiKey {
     pub fn value(&self) -> Option<&str> {
         self.0.as_deref()
     }
+}
 
-    /// Servers can echo the key. Changes nothing else in the text.
-    pub fn hide(&self, text: String) -> String {
-        match &self.0 {
-            Some(key) if text.contains(key.as_str()) => {
-                text.replace(key.as_str(), "[redacted key]")
-            }
-            _ => text,
-        }
+impl Secrets {
+    pub fn new(key: &ApiKey, headers: &Headers, url: &Url) -> Secrets {
+        let query = url.query().unwrap_or_default().split('&');
+        // As sent, and decoded.
+        let sent = query.filter_map(|pair| pair.split_once('='));
+        let sent = sent.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let decoded = url.query_pairs().into_owned();
+        let headers = headers.0.iter();
+        let headers = headers.flat_map(|(name, value)| {
+            // Such as `Bearer <token>`.
+            let token = value.rsplit(' ').next().unwrap_or_default();
+            [value.as_str(), token].map(|value| (name.clone(), value.to_owned()))
+        });
+        let named = sent.chain(decoded).chain(headers);
+        let named = named
+            .filter(|(name, _)| is_secret(name))
+            .map(|named| named.1);
+        Secrets(key.0.iter().cloned().chain(named).collect())
     }
 
-    /// For an error: one line of limited length without this key, other keys or control characters.
+    fn values(&self) -> Vec<&str> {
+        self.0.iter().map(String::as_str).collect()
+    }
+
+    /// Changes nothing else in the text.
+    pub fn hide(&self, text: &str) -> String {
+        replace_values(text, &self.values()).text.into_owned()
+    }
+
+    /// For an error: one line of limited length without these, other keys or control characters.
     pub fn scrub(&self, text: &str) -> String {
         // Redact before truncating: a truncated key can't be recognized.
-        let clean = redact_values(
-            text.trim(),
-            &self.0.as_deref().into_iter().collect::<Vec<_>>(),
-        )
-        .text;
+        let clean = redact_values(text.trim(), &self.values()).text;
         let end = clean
             .char_indices()
             .map(|(at, c)| at + c.len_utf8())
@@ -115,6 +135,11 @@ impl ApiKey {
             )
         )
     }
+}
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase().replace('-', "_");
+    name.contains("AUTHORIZATION") || is_secret_name(&name)
 }
 
 fn from_command(settings: &ModelSettings, env: &ModelEnv) -> Result<String, ModelError> {
@@ -342,10 +367,32 @@ mod tests {
     fn no_text_of_ours_shows_the_key() {
         let key = ApiKey(Some(SECRET.into()));
         assert_eq!(format!("{key:?}"), "Key(***)");
+        let url = Url::parse("https://a.example/v1").unwrap();
+        let secrets = Secrets::new(&key, &Headers::default(), &url);
         assert_eq!(
-            key.scrub(&format!("bad key {SECRET}\nat \u{1b}[31mhost")),
+            secrets.scrub(&format!("bad key {SECRET}\nat \u{1b}[31mhost")),
             "bad key [redacted key] at \\u{1b}[31mhost"
         );
-        assert!(key.scrub(&"long ".repeat(1000)).len() < MAX_DETAIL + 10);
+        assert!(secrets.scrub(&"long ".repeat(1000)).len() < MAX_DETAIL + 10);
+    }
+
+    /// Regression: a server that echoed a request put them into the error and into the draft.
+    #[test]
+    fn no_text_of_ours_shows_a_key_in_a_header_or_in_the_address() {
+        let headers = [
+            ("Authorization", format!("Bearer {SECRET}")),
+            ("Api-Key", "azure-12345678".to_owned()),
+            ("X-Title", "my project".to_owned()),
+        ];
+        let headers = headers.map(|(name, value)| (name.to_owned(), value));
+        let url = Url::parse("https://a.example/v1?key=url%2D12345678&version=2026-11-28").unwrap();
+        let secrets = Secrets::new(&ApiKey(None), &Headers(headers.into()), &url);
+        let echo = format!(
+            "{SECRET} Bearer {SECRET} azure-12345678 url%2D12345678 url-12345678 my project 2026-11-28"
+        );
+        assert_eq!(
+            secrets.hide(&echo),
+            "[redacted key] [redacted key] [redacted key] [redacted key] [redacted key] my project 2026-11-28"
+        );
     }
 }

@@ -169,30 +169,30 @@ impl<'a> AnswerReader<'a> {
             });
         }
 
-        let sample = self.remote.key.scrub(&String::from_utf8_lossy(
+        let sample = self.remote.secrets.scrub(&String::from_utf8_lossy(
             &self.raw[..self.raw.len().min(SAMPLE)],
         ));
         Err(ModelError::NotJson {
-            address: self.remote.url.to_string(),
+            address: self.remote.address(),
             sample,
         })
     }
 
     fn complete_answer(&mut self) -> Result<ModelAnswer, ModelError> {
         self.draft.text = self.take_text();
-        let key = &self.remote.key;
+        let secrets = &self.remote.secrets;
         let usage = self.draft.usage;
         let draft = std::mem::take(&mut self.draft);
         self.draft.usage = usage;
         let answer = draft.into_answer(&self.remote.id)?;
         let finish = if let Finish::Other(word) = answer.finish {
-            Finish::Other(key.hide(word))
+            Finish::Other(secrets.hide(&word))
         } else {
             answer.finish
         };
 
         Ok(ModelAnswer {
-            model: key.hide(answer.model),
+            model: secrets.hide(&answer.model),
             cost: None,
             finish,
             ..answer
@@ -200,12 +200,14 @@ impl<'a> AnswerReader<'a> {
     }
 
     pub fn take_text(&mut self) -> String {
-        self.remote.key.hide(std::mem::take(&mut self.draft.text))
+        self.remote
+            .secrets
+            .hide(&std::mem::take(&mut self.draft.text))
     }
 
     fn provider(&mut self, message: &str) -> ModelError {
         ModelError::Provider {
-            detail: self.remote.key.scrub(message),
+            detail: self.remote.secrets.scrub(message),
             partial: self.take_text(),
         }
     }

@@ -70,6 +70,24 @@ fn an_error_with_a_good_status_is_an_error() {
     );
 }
 
+/// Regression: the address was shown with the key in it, and so was what the server echoed.
+#[test]
+fn a_key_in_the_address_is_in_no_error() {
+    let fake = Fake::answering(&[response("404 Not Found", "", "no address-1234")]);
+    let settings = ModelSettings {
+        id: "m".into(),
+        base_url: Some(format!("{}/v1?key=address-1234", fake.origin)),
+        ..ModelSettings::default()
+    };
+    let remote = Remote::new("mine", &settings, &ModelEnv::default()).unwrap();
+    let error = ask(&remote).unwrap_err().to_string();
+    assert_eq!(
+        error.replace(&fake.origin, "http://fake"),
+        "http://fake/v1/chat/completions knows no model `m`: no [redacted key]"
+    );
+    assert!(fake.requests()[0].contains("?key=address-1234"));
+}
+
 #[test]
 fn a_redirect_is_not_followed() {
     let trap = Fake::answering(&[events(HELLO)]);
