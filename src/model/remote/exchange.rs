@@ -73,11 +73,15 @@ impl<'a> Call<'a> {
                 .connect_timeout(remote.limits.connect)
                 .referer(false)
         };
-        let client = match (is_loopback(&remote.url), remote.url.scheme()) {
+        let (is_here, is_plain) = (is_loopback(&remote.url), remote.url.scheme() == "http");
+        let has_key = remote.key.value().is_some();
+        let client = match is_here {
             // Loading the system's certificates takes longer than a local server takes to answer.
-            (true, "http") => http::plain_client(configure),
-            (true, _) => http::client(|builder| configure(builder).no_proxy()),
-            (false, _) => http::client(configure),
+            true if is_plain => http::plain_client(configure),
+            true => http::client(|builder| configure(builder).no_proxy()),
+            // A proxy can be anywhere, and an unencrypted key stays in the local network.
+            false if is_plain && has_key => http::client(|builder| configure(builder).no_proxy()),
+            false => http::client(configure),
         };
 
         let client = client.map_err(|error| {

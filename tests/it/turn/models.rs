@@ -580,6 +580,20 @@ fn a_key_that_its_program_prints_is_recorded_nowhere() {
     assert!(draft(&repo, "plan.md").contains("\n[redacted key]\n"));
 }
 
+/// Regression: the proxy of the environment, which can be anywhere, got the key unencrypted.
+#[test]
+fn a_key_for_the_local_network_goes_through_no_proxy() {
+    let repo = project();
+    let proxy = Fake::answering(&[stream(&make_b(), "stop", (1, 1))]);
+    repo.configure(
+        "model: near\nmodels:\n  near: { kind: openai, id: x, base_url: 'http://10.255.255.1:9/v1', api_key_env: FAKE_KEY, timeout: 1 }\n",
+    );
+    let mut command = repo.teddy_command(&["plan", "-m", "x"]);
+    command.current_dir(repo.path()).env("FAKE_KEY", SECRET);
+    let out = Output::of(command.env("http_proxy", &proxy.origin).env("no_proxy", ""));
+    assert_eq!((out.code, proxy.requests().len()), (1, 0), "{out}");
+}
+
 #[test]
 fn neither_commands_of_a_plan_nor_the_setup_of_a_worktree_get_a_key() {
     let repo = project();
