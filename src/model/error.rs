@@ -155,6 +155,8 @@ pub enum ModelError {
     Interrupted { partial: String },
 }
 
+pub(super) const WEB_PAGE: &str = "an HTML page";
+
 impl ModelError {
     /// What arrived before the failure.
     pub fn partial(&self) -> Option<&str> {
@@ -186,6 +188,9 @@ impl ModelError {
                 format!("set {variable}, or give the model `api_key_env` or `api_key_command` in your own configuration")
             }
             ModelError::KeyCommand { .. } => "run the `api_key_command` by hand; it must print the key and nothing else".into(),
+            ModelError::Unauthorized { detail, .. } if detail == WEB_PAGE => {
+                "check `base_url` and the proxy: a web page answered, and not the API; else check that the key is current and belongs to this address".into()
+            }
             ModelError::Unauthorized { .. } => "check that the key is current and belongs to this address; `api_key_env` names its variable".into(),
             ModelError::NotFound { detail, .. } if detail.contains("/responses") => {
                 "this model speaks another protocol: give it `kind: responses`, or use `--model responses:<id>`".into()
@@ -193,6 +198,10 @@ impl ModelError {
             ModelError::NotFound { .. } => "check the model's `id`, and that `base_url` ends where the API begins (mostly `/v1`)".into(),
             ModelError::Quota { .. } => "wait a while, raise the limit at the provider, or use another model with `--model`".into(),
             ModelError::Credit { .. } => "add credit at the provider, or use another model with `--model`".into(),
+            ModelError::Refused { status: 407, .. } => "the proxy asks for a login: put it into `http_proxy`, as in `http://name:password@host`".into(),
+            ModelError::Refused { status, .. } if ![400, 413, 422].contains(status) => {
+                "check `base_url` and the model's settings, and whether a proxy is in between".into()
+            }
             ModelError::Refused { .. } => {
                 "if the input is too long, take resources out of the context (`teddy context list` shows the largest); else check the model's settings".into()
             }

@@ -17,6 +17,7 @@ use super::reader::AnswerReader;
 use super::{Remote, anthropic};
 use crate::host::http::header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use crate::host::http::{self, Client, RequestBuilder, Response, StatusCode};
+use crate::model::error::WEB_PAGE;
 use crate::model::{Finish, ModelAnswer, ModelError, TokenUsage};
 
 /// In bytes, of an error response.
@@ -389,7 +390,7 @@ impl<'a> Call<'a> {
         let page = body.trim_start().starts_with('<');
         let message = provider_message(&value).unwrap_or_else(|| {
             if page {
-                "an HTML page".into()
+                WEB_PAGE.into()
             } else {
                 body.to_owned()
             }
@@ -407,6 +408,10 @@ impl<'a> Call<'a> {
             }
             .into(),
             402 => ModelError::Credit { detail }.into(),
+            // Gemini's way to refuse a key.
+            400 if body.contains("API_KEY_INVALID") || message.starts_with("API key not valid") => {
+                ModelError::Unauthorized { origin, detail }.into()
+            }
             400 | 429 if is_out_of_credit => ModelError::Credit { detail }.into(),
             429 => AttemptFailure {
                 error: ModelError::Quota { detail },

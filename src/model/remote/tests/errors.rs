@@ -70,6 +70,38 @@ fn an_error_with_a_good_status_is_an_error() {
     );
 }
 
+/// Regression: the hints were about a long input and a wrong key.
+#[test]
+fn a_proxy_in_between_is_named() {
+    for (status, body, expected) in [
+        (
+            "407 Proxy Authentication Required",
+            "<html>",
+            "the proxy asks for a login",
+        ),
+        ("405 Method Not Allowed", "", "check `base_url`"),
+        (
+            "403 Forbidden",
+            "<html>blocked</html>",
+            "check `base_url` and the proxy",
+        ),
+        ("413 Payload Too Large", "", "if the input is too long"),
+        (
+            "400 Bad Request",
+            r#"[{"error":{"message":"API key not valid. Pass a valid one."}}]"#,
+            "check that the key is current",
+        ),
+    ] {
+        let fake = Fake::answering(&[response(status, "", body)]);
+        let error = ask(&model(&fake, |_| ())).unwrap_err();
+        assert!(
+            error.remedy().starts_with(expected),
+            "{status}: {}",
+            error.remedy()
+        );
+    }
+}
+
 /// Regression: the address was shown with the key in it, and so was what the server echoed.
 #[test]
 fn a_key_in_the_address_is_in_no_error() {
