@@ -449,7 +449,6 @@ fn mount_layer(
         for name in foreign {
             remove_below(&root, OsStr::new(name))?;
         }
-        worktree.stub_repositories(repository, &root)?;
     }
     Ok(mounted)
 }
@@ -483,6 +482,7 @@ fn hide_secrets_in_overlay(
         worktree.remove_git_dir()?;
         return Ok(Err(format!("your secrets cannot be hidden: {error:#}")));
     }
+    worktree.stub_repositories(repository, &root)?;
     if lower.start != lower.tree {
         let switched = switch_view(repository, lower.tree, lower.start, &overlay.path());
         switched.context("preparing an earlier state of the files")?;
