@@ -151,13 +151,15 @@ impl Repository {
     /// Its worktree is set to the git directory: git would look for attributes in the user's files,
     /// and block on a pipe.
     pub fn git(&self) -> anyhow::Result<Command> {
+        // Hooks of `git commit` have a relative `GIT_DIR`.
+        let git_dir = std::path::absolute(self.git_dir())?;
         let mut command = git_in(self.workdir())?;
         command
-            .current_dir(self.git_dir())
+            .current_dir(&git_dir)
             .arg("--git-dir")
-            .arg(self.git_dir())
+            .arg(&git_dir)
             .arg("--work-tree")
-            .arg(self.git_dir());
+            .arg(&git_dir);
         Ok(command)
     }
 

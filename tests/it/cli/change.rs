@@ -1828,7 +1828,7 @@ fn a_link_in_the_place_of_a_spec_is_none() {
     insta::assert_snapshot!(refused, @r"
     specs/greeting.md:1: error: is missing, and the proposal names it
     error: the documents of `greet-by-name` have 1 mistake
-    hint: `teddy change validate greet-by-name` lists them; `teddy change reproposal greet-by-name --from <file>` takes a better document
+    hint: `teddy change validate greet-by-name` lists them; a commit on `refs/teddy/changes/greet-by-name` corrects them
     exit code 1
     ");
 }

@@ -121,7 +121,7 @@ fn a_directory_that_became_a_link_has_no_files() {
     Session demo, turn 1, on branch main
     Ready for turn 2
     Your files match turn 1 except for 1 file:
-      d/f.txt: deleted since by you; `teddy restore 1 --exact d/f.txt` restores it
+      d/f.txt: `d` is in the way; `teddy restore 1 --exact d` puts the directory back
     2 files changed since:
       d
       dd/f.txt
