@@ -420,6 +420,7 @@ fn the_first_prompt_asks_before_it_sends_a_shell_command_and_shows_mentioned_fil
 #[test]
 fn a_command_with_wrong_arguments_has_a_hint_for_the_prompt() {
     let repo = project();
+    repo.reply(&make("b"));
     let mut screen = open(&repo);
     for line in ["/add\r", "/status all\r"] {
         screen.press(line);

@@ -530,12 +530,11 @@ fn answered_after(repo: &TestRepo, args: &[&str]) -> Reply {
         .reply(&make("c"));
     let mut command = repo.teddy_command(args);
     command.current_dir(repo.path());
-    let user = ScriptedUser::deciding([Scripted::Approve])
+    let user = ScriptedUser::default()
         .acting_when_asked(move || assert!(command.output().unwrap().status.success()))
         .answering(Some("blue"));
-    let workflow = repo.workflow().session("demo").with(user);
-    workflow.plan("ask me").done();
-    workflow.execute()
+    repo.workflow().session("demo").plan("ask me").done();
+    repo.workflow().session("demo").with(user).execute()
 }
 
 fn waiting_message(repo: &TestRepo, session: &str) -> String {
