@@ -381,9 +381,8 @@ pub fn find_missing_changes(
     own: &[TreeChange],
 ) -> anyhow::Result<Vec<MissingChange>> {
     let mut missing_changes: Vec<MissingChange> = Vec::new();
-    // A new file is the user's own.
-    let was_there = own.iter().filter(|change| change.old.is_some());
-    let mut open: BTreeMap<&[u8], &TreeChange> = was_there
+    let mut open: BTreeMap<&[u8], &TreeChange> = own
+        .iter()
         .map(|change| (change.path.as_slice(), change))
         .collect();
 
@@ -401,6 +400,8 @@ pub fn find_missing_changes(
             let why = match (&own.new, &change.new) {
                 (None, None) => None,
                 (None, Some(_)) => Some(why_missing(checkout, tip, own)?),
+                // A new file is the user's own, unless a turn deleted just this.
+                (Some(_), _) if own.old.is_none() && own.new != change.old => None,
                 (Some(_), _) => explain_missing(checkout, &patch, &change, own)?,
             };
             if let Some(why) = why {

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::cases::{overlapping_turn, project};
-use crate::plans::{chat, create, edit, plan};
+use crate::plans::{chat, create, edit, execute, plan};
 use crate::support::TestRepo;
 
 fn workspace(repo: &TestRepo) -> Value {
@@ -266,6 +266,33 @@ fn promise_b2_an_undo_and_a_redo_do_not_hide_what_was_taken_back() {
 
     repo.done(&["restore", "2", "--exact", "-y", "b.txt"]);
     assert_eq!(repo.read("b.txt"), "1\ntwo\n3\n");
+    check_as_left(&repo, true);
+}
+
+/// Bug: it counted as a new file, and the landing that it stopped named a status that said nothing.
+#[test]
+fn promise_b2_a_deleted_file_that_is_there_again_is_named_unless_it_is_another() {
+    let repo = project();
+    repo.run_plan(&plan("One", &[execute("rm a.txt"), create("b.txt", "b\n")]));
+    repo.git(&["checkout", "-q", "a.txt"]);
+    let told = "  a.txt: what turn 1 of one changed was taken back since; `teddy restore 1 --exact a.txt` restores it";
+    repo.teddy(&["status"]).check(0, &[told]);
+    repo.teddy(&["land", "-m", "one"]).check(
+        4,
+        &[
+            "lacks turn 1: a.txt",
+            "`teddy status` says what restores it",
+        ],
+    );
+
+    repo.write("a.txt", "mine\n");
+    let files = workspace(&repo);
+    assert_eq!(
+        (&files["missing"], &files["changed"]),
+        (&json!([]), &json!(["a.txt"]))
+    );
+    repo.done(&["restore", "1", "--exact", "-y", "a.txt"]);
+    assert!(!repo.path().join("a.txt").exists());
     check_as_left(&repo, true);
 }
 
