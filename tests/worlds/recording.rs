@@ -262,7 +262,7 @@ fn keep(name: &str, text: &str, shown: &vt100::Screen) {
         kept == text,
         "docs/{name} is not what the program prints today:\nwas {was}\nis  {is}\n\
          the last frame is now:\n{}\n\n\
-         write it anew with `TEDDY_RECORD=1 cargo test --test it recording`, and look at it",
+         write it anew with `TEDDY_RECORD=1 cargo test --test worlds recording`, and look at it",
         shown.contents()
     );
 }

@@ -461,7 +461,7 @@ fn the_pictures_in_the_documents_are_of_these_pages() {
         assert_eq!(
             made_of.trim(),
             now,
-            "docs/web-*.png show other pages; make them anew with `TEDDY_RECORD=1 cargo test --test it \
+            "docs/web-*.png show other pages; make them anew with `TEDDY_RECORD=1 cargo test --test worlds \
              web_browser`, where there is Chromium, and look at them"
         );
         return;

@@ -53,7 +53,7 @@ fn the_picture_of_the_browser_shows_what_it_prints() {
     let mut terminal = Screen::open(&repo, SIZE, &["browse"]);
     terminal.wait_for("Write the test first");
     terminal.press("/by name\r");
-    terminal.wait_for("turns with `by name`");
+    terminal.wait_for("turn with `by name`");
     while !terminal.shown().contains("›    2 ✓") {
         terminal.press("j");
         terminal.settled();
