@@ -359,7 +359,7 @@ pub enum WhyMissing {
     Committed {
         commit: CommitId,
     },
-    /// A nested repository, which only the user moves: to this commit, if it is there.
+    /// A nested repository, which only the user moves: to this commit, if it exists.
     Repository {
         #[serde(skip_serializing_if = "Option::is_none")]
         commit: Option<String>,

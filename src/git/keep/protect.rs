@@ -143,7 +143,7 @@ impl PackContent {
         Ok(content)
     }
 
-    /// Adds an object that is on disk. Returns whether it is there.
+    /// Adds an object from the disk. Returns `false` if it does not exist.
     fn add_stored(&mut self, repository: &Repository, id: ObjectId) -> anyhow::Result<bool> {
         if let Some(stored) = large::find_large(repository, id) {
             self.large.push(stored);

@@ -444,12 +444,20 @@ fn a_skipped_plan_is_made_again_with_the_persons_words() {
     assert!(!repo.path().join("b.txt").exists());
 }
 
-/// Returns a user who asks for a plan after a command of another terminal.
-fn user_during(repo: &TestRepo, args: &[&str], user: ScriptedUser) -> ScriptedUser {
-    let mut command = repo.teddy_command(args);
-    command.current_dir(repo.path());
-    user.acting_when_asked(move || assert!(command.output().unwrap().status.success()))
-        .answering(Some("make b"))
+/// Returns a user who asks for a plan after commands of another terminal.
+fn user_during(repo: &TestRepo, lines: &[&[&str]], user: ScriptedUser) -> ScriptedUser {
+    let commands = lines.iter().map(|args| {
+        let mut command = repo.teddy_command(args);
+        command.current_dir(repo.path());
+        command
+    });
+    let commands: Vec<_> = commands.collect();
+    user.acting_when_asked(move || {
+        for mut command in commands {
+            assert!(command.output().unwrap().status.success());
+        }
+    })
+    .answering(Some("make b"))
 }
 
 /// Bug: the loop ended with the message that there is no such session.
@@ -460,7 +468,7 @@ fn a_session_that_is_renamed_meanwhile_goes_on_under_its_new_name() {
     // The same turns, but not the same session.
     repo.workflow().branch("0", "other").done();
     let user = ScriptedUser::deciding([Scripted::Approve]);
-    let user = user_during(&repo, &["branch", "-m", "demo", "better"], user).answering(None);
+    let user = user_during(&repo, &[&["branch", "-m", "demo", "better"]], user).answering(None);
     let workflow = repo.workflow().session("demo").with(user);
     insta::assert_snapshot!(workflow.resume_with(ResumeOptions::default()), @r#"
     asked message of turn 1 of `demo`: Some("make b")
@@ -481,19 +489,12 @@ fn a_session_that_is_renamed_meanwhile_goes_on_under_its_new_name() {
 fn a_session_that_is_renamed_twice_meanwhile_goes_on() {
     let repo = project();
     repo.reply(&make("b"));
-    let renames = [["demo", "better"], ["better", "best"]].map(|[old, new]| {
-        let mut command = repo.teddy_command(&["branch", "-m", old, new]);
-        command.current_dir(repo.path());
-        command
-    });
-    let user = ScriptedUser::deciding([Scripted::Approve])
-        .acting_when_asked(move || {
-            for mut rename in renames {
-                assert!(rename.output().unwrap().status.success());
-            }
-        })
-        .answering(Some("make b"))
-        .answering(None);
+    let user = ScriptedUser::deciding([Scripted::Approve]);
+    let renames: [&[&str]; 2] = [
+        &["branch", "-m", "demo", "better"],
+        &["branch", "-m", "better", "best"],
+    ];
+    let user = user_during(&repo, &renames, user).answering(None);
     let workflow = repo.workflow().session("demo").with(user);
     insta::assert_snapshot!(workflow.resume_with(ResumeOptions::default()), @r#"
     asked message of turn 1 of `demo`: Some("make b")
@@ -514,7 +515,7 @@ fn a_session_that_is_gone_meanwhile_ends_the_loop_with_a_reason() {
     let repo = project();
     repo.reply(&make("b"));
     repo.workflow().branch("0", "other").done();
-    let user = user_during(&repo, &["gc", "demo", "-y"], ScriptedUser::default());
+    let user = user_during(&repo, &[&["gc", "demo", "-y"]], ScriptedUser::default());
     let workflow = repo.workflow().session("demo").with(user);
     insta::assert_snapshot!(workflow.resume_with(ResumeOptions::default()), @r#"
     asked message of turn 1 of `demo`: Some("make b")

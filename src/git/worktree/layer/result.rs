@@ -215,13 +215,13 @@ impl LayerScan<'_> {
     ) {
         let under = path_in(self.user.workdir(), path);
         let has = |name: &str| entries.iter().any(|(listed, _)| listed == name);
-        // With tracked files in it, it is none for git.
+        // For git, a directory with tracked files is not a repository.
         let is_tree = || {
             let entry = self.worktree.repository.entry(self.base, path);
             matches!(entry, Ok(Some(entry)) if entry.mode == EntryMode::Tree)
         };
         if !path.is_empty() && under.join(GIT).symlink_metadata().is_ok() && !is_tree() {
-            // Nothing in it is recorded. Its times tell whether a command worked there.
+            // Nothing in it is recorded. Its times show whether a command worked there.
             names.repositories.push(path.to_vec());
             return;
         }
@@ -328,7 +328,7 @@ impl LayerScan<'_> {
             }
         }
 
-        // No whiteout tells that a file is gone that only the earlier state of the files has.
+        // A file that only the earlier state has leaves no whiteout when a command deletes it.
         let repository = &self.worktree.repository;
         let lower = self.worktree.lower.as_ref().map(|lower| lower.tree);
         let leaves: BTreeSet<_> = names.leaves.iter().collect();
