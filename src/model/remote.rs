@@ -123,6 +123,10 @@ impl Remote {
             },
             env,
         )?;
+        let secrets = Secrets::new(&key, &settings.headers, &base);
+        if !secrets.is_empty() {
+            check_encryption(name, &base)?;
+        }
 
         Ok(Remote {
             name: name.to_owned(),
@@ -130,7 +134,7 @@ impl Remote {
             id,
             protocol,
             url: endpoint(&base, protocol.path),
-            secrets: Secrets::new(&key, &settings.headers, &base),
+            secrets,
             key,
             limits: CallLimits::new(settings),
             settings: settings.clone(),

@@ -15,7 +15,7 @@ use super::draft::provider_message;
 use super::key::{is_loopback, origin};
 use super::reader::AnswerReader;
 use super::{Remote, anthropic};
-use crate::host::http::header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use crate::host::http::header::{ACCEPT, LOCATION, RETRY_AFTER};
 use crate::host::http::{self, Client, RequestBuilder, Response, StatusCode};
 use crate::model::error::WEB_PAGE;
 use crate::model::{Finish, ModelAnswer, ModelError, TokenUsage};
@@ -75,7 +75,7 @@ impl<'a> Call<'a> {
                 .referer(false)
         };
         let (is_here, is_plain) = (is_loopback(&remote.url), remote.url.scheme() == "http");
-        let has_key = remote.key.value().is_some();
+        let has_key = !remote.secrets.is_empty();
         let client = match is_here {
             // Loading the system's certificates takes longer than a local server takes to answer.
             true if is_plain => http::plain_client(configure),
@@ -265,15 +265,19 @@ impl<'a> Call<'a> {
         clock: &CallClock<'_>,
         watch: &mut dyn FnMut(&str),
     ) -> Result<ModelAnswer, AttemptFailure> {
-        let stream = response
-            .headers()
-            .get(CONTENT_TYPE)
-            .is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
-        let mut reader = AnswerReader::new(self.remote, stream);
+        let mut reader = AnswerReader::new(self.remote);
         let received = self.receive(&mut reader, response, clock, watch).await;
+        // As a proxy does that waits for the model too long.
+        let is_closed_early = received.is_ok() && reader.is_empty();
         let result = received.and_then(|()| Ok(reader.finish(watch)?));
         self.used.set(reader.usage());
-        result
+        result.map_err(|failure| match failure.error {
+            ModelError::Broken { .. } if is_closed_early => AttemptFailure {
+                again: RetryAdvice::After(None),
+                ..failure
+            },
+            _ => failure,
+        })
     }
 
     async fn receive(

@@ -1,7 +1,7 @@
 //! Reads the body of a successful response: a stream of events or a single JSON object.
 //!
-//! Servers don't always answer in the requested form, or with the right content type. If one form
-//! doesn't fit, this reader tries the other.
+//! Servers don't always answer in the requested form, or with the right content type, so the first
+//! byte tells the two apart.
 
 use serde_json::Value;
 
@@ -17,27 +17,29 @@ pub struct AnswerReader<'a> {
     remote: &'a Remote,
     draft: AnswerDraft,
     decoder: SseDecoder,
-    stream: bool,
+    /// `None` before the first byte.
+    is_stream: Option<bool>,
     /// The whole body, or the first `SAMPLE` bytes of a stream.
     raw: Vec<u8>,
     size: usize,
 }
 
 impl<'a> AnswerReader<'a> {
-    /// `stream` is `true` if the content type says so.
-    pub fn new(remote: &'a Remote, stream: bool) -> AnswerReader<'a> {
+    pub fn new(remote: &'a Remote) -> AnswerReader<'a> {
         AnswerReader {
             remote,
             draft: AnswerDraft::default(),
             decoder: SseDecoder::new(remote.limits.event),
-            stream,
+            is_stream: None,
             raw: Vec::new(),
             size: 0,
         }
     }
 
+    /// While only whitespace and comments have arrived, which servers send to keep a connection
+    /// open.
     pub fn is_empty(&self) -> bool {
-        self.size == 0
+        self.is_stream != Some(false) && !self.draft.recognised && !self.decoder.is_in_event()
     }
 
     pub fn usage(&self) -> TokenUsage {
@@ -62,9 +64,18 @@ impl<'a> AnswerReader<'a> {
             return Err(self.too_large(self.remote.limits.bytes));
         }
 
-        if !self.stream {
-            self.raw.extend_from_slice(bytes);
-            return Ok(());
+        if self.is_stream.is_none() {
+            let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+            // No line of an event starts with a bracket.
+            self.is_stream = first.map(|byte| !b"{[".contains(byte));
+        }
+        match self.is_stream {
+            None => return Ok(()),
+            Some(false) => {
+                self.raw.extend_from_slice(bytes);
+                return Ok(());
+            }
+            Some(true) => {}
         }
 
         // Keep only the start of a stream, for the error if nothing in it is recognized.
@@ -80,24 +91,13 @@ impl<'a> AnswerReader<'a> {
 
     /// At the end of the body.
     pub fn finish(&mut self, watch: &mut dyn FnMut(&str)) -> Result<ModelAnswer, ModelError> {
-        if self.size == 0 {
+        let Some(is_stream) = self.is_stream else {
             return Err(ModelError::Empty {
                 reason: "the server sent nothing".into(),
             });
-        }
-
-        if !self.stream && self.take_complete(watch)? {
+        };
+        if !is_stream && self.take_complete(watch)? {
             return self.answer();
-        }
-
-        if !self.stream {
-            // Some servers label an event stream with another content type.
-            self.stream = true;
-            let events = self
-                .decoder
-                .feed(&self.raw)
-                .map_err(|EventTooLong| self.too_large(self.remote.limits.event))?;
-            self.take_events(events, watch)?;
         }
 
         let last = self
@@ -158,10 +158,11 @@ impl<'a> AnswerReader<'a> {
             return self.complete_answer();
         }
 
-        if self.stream
-            && ["data:", "event:", ":"]
-                .iter()
-                .any(|field| self.raw.starts_with(field.as_bytes()))
+        let fields = ["data:", "event:", ":"];
+        let start = self.raw.trim_ascii_start();
+        if fields
+            .iter()
+            .any(|field| start.starts_with(field.as_bytes()))
         {
             return Err(ModelError::Broken {
                 detail: "the connection closed before the first event".into(),

@@ -51,6 +51,10 @@ impl SseDecoder {
         Ok(events)
     }
 
+    pub fn is_in_event(&self) -> bool {
+        self.event.is_some() || self.line.first().is_some_and(|byte| *byte != b':')
+    }
+
     pub fn finish(&mut self) -> Result<Option<SseEvent>, EventTooLong> {
         // Some servers omit the blank line after the last event.
         if !self.line.is_empty() {

@@ -105,6 +105,47 @@ fn a_stream_becomes_an_answer_with_its_usage() {
 }
 
 #[test]
+fn a_key_is_not_sent_unencrypted_to_the_internet() {
+    let env = ModelEnv {
+        variable: Rc::new(|name| (name == "KEY").then(|| SECRET.into())),
+        ..ModelEnv::default()
+    };
+    let settings = |base: &str| ModelSettings {
+        id: "gpt-5".into(),
+        base_url: Some(base.to_owned()),
+        ..ModelSettings::default()
+    };
+    let headers = |base: &str, name: &str| ModelSettings {
+        headers: Headers([(name.to_owned(), SECRET.to_owned())].into()),
+        ..settings(base)
+    };
+    let far = "http://models.example/v1";
+    let refused =
+        Some("the key of model `m` would be sent unencrypted to http://models.example: use https");
+
+    let variable = ModelSettings {
+        api_key_env: Some("KEY".into()),
+        ..settings(far)
+    };
+    let cases = [
+        (variable, refused),
+        (headers(far, "authorization"), refused),
+        (
+            settings("http://models.example/v1?key=abcdefgh-12345678"),
+            refused,
+        ),
+        (headers(far, "x-title"), None),
+        (headers("http://10.0.0.5:4000/v1", "authorization"), None),
+        (headers("https://models.example/v1", "authorization"), None),
+    ];
+    for (settings, expected) in cases {
+        let error = Remote::new("m", &settings, &env).err();
+        let error = error.map(|error| error.to_string());
+        assert_eq!(error.as_deref(), expected, "{settings:?}");
+    }
+}
+
+#[test]
 fn a_request_has_the_key_the_headers_and_the_extra_fields() {
     let fake = Fake::answering(&[events(HELLO)]);
     let remote = model(&fake, |remote| {
@@ -139,6 +180,13 @@ fn an_answer_in_one_piece_is_taken_too() {
         (answer.text.as_str(), answer.usage.output, answer.finish),
         ("# A", 2, Finish::Stop)
     );
+}
+
+#[test]
+fn an_answer_in_one_piece_that_the_server_calls_a_stream_is_read_all_the_same() {
+    let body = r##" {"choices":[{"message":{"content":"# A"},"finish_reason":"stop"}]}"##;
+    let fake = Fake::answering(&[events(body)]);
+    assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# A");
 }
 
 #[test]

@@ -87,9 +87,17 @@ fn a_busy_server_is_asked_again() {
 }
 
 #[test]
-fn a_connection_that_breaks_before_the_first_byte_is_made_again() {
-    let fake = Fake::start(vec![vec![], vec![Act::Send(events(HELLO))]]);
-    assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# Hello\n");
+fn a_connection_that_ends_before_the_first_event_is_made_again() {
+    let begun = "HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n: keep-alive\n\n";
+    let early = [
+        vec![],
+        vec![Act::Send(begun.into())],
+        vec![Act::Send(events(": keep-alive\n\n"))],
+    ];
+    for acts in early {
+        let fake = Fake::start(vec![acts, vec![Act::Send(events(HELLO))]]);
+        assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# Hello\n");
+    }
 }
 
 #[test]
