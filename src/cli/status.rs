@@ -218,6 +218,10 @@ fn landing(landed: &LatestLanding) -> String {
         (false, None) => {
             let place = match (&landed.here, &landed.remote) {
                 (Some(here), _) => format!("on {} now", sanitize_line(here)),
+                (None, Some(remote)) if landed.gone => {
+                    format!("on {}; your {branch} is gone", sanitize_line(remote))
+                }
+                (None, None) if landed.gone => format!("{branch} is gone"),
                 (None, Some(remote)) => format!(
                     "on {} but not on your {branch}; `git pull` takes it there",
                     sanitize_line(remote)

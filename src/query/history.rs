@@ -307,6 +307,9 @@ pub struct LatestLanding {
     pub branch: String,
     /// A reset or `--amend` removes the newest commit.
     pub on_branch: bool,
+    /// The branch was deleted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
     /// Oldest first.
     pub commits: Vec<CommitId>,
     /// Commits with the turns after a rewrite, oldest first, if the branch has all of them.
@@ -353,9 +356,11 @@ pub fn latest_landing(project: &Project, tip: &Turn) -> anyhow::Result<Option<La
             now.clear();
         }
     }
-    let (mut remote, mut here) = (None, None);
+    let (mut gone, mut remote, mut here) = (false, None, None);
     if let Some(newest) = newest.filter(|_| !on_branch && now.is_empty()) {
         let repository = &project.repository;
+        let reference = format!("refs/heads/{}", landed.branch);
+        gone = landed.branch != "HEAD" && refs::resolve(repository, &reference).is_err();
         remote = landed_on_remote(repository, &landed.branch, newest)?;
         let current = refs::branch_or_head(repository)?;
         here = Some(current).filter(|name| is_on_branch(repository, newest.commit, name));
@@ -366,6 +371,7 @@ pub fn latest_landing(project: &Project, tip: &Turn) -> anyhow::Result<Option<La
     Ok(Some(LatestLanding {
         turn,
         on_branch,
+        gone,
         now,
         remote,
         here,

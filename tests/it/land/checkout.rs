@@ -586,6 +586,37 @@ fn a_landing_is_found_by_its_trailers_after_an_amendment() {
 }
 
 #[test]
+fn a_landing_on_a_branch_that_was_deleted_is_not_called_missing_on_it() {
+    let repo = three_turns();
+    repo.git(&["switch", "-q", "-c", "feature"]);
+    repo.done(&["land", "-m", "Land"]);
+    let landed = repo.git(&["rev-parse", "feature"]);
+    repo.git(&["switch", "-q", "main"]);
+    repo.git(&["branch", "-q", "-D", "feature"]);
+    let landing = || {
+        let shown = repo.done(&["status"]);
+        let line = shown.lines().find(|line| line.starts_with("Landed"));
+        line.unwrap_or(&shown).replace(&landed[..8], "[id]")
+    };
+    assert_eq!(
+        landing(),
+        "Landed on feature: turns 1-3 ([id], feature is gone)"
+    );
+
+    repo.git(&["config", "remote.origin.url", "elsewhere"]);
+    repo.git(&["update-ref", "refs/remotes/origin/feature", &landed]);
+    assert_eq!(
+        landing(),
+        "Landed on feature: turns 1-3 ([id], on origin/feature; your feature is gone)"
+    );
+    repo.git(&["branch", "-q", "feature", "HEAD"]);
+    assert_eq!(
+        landing(),
+        "Landed on feature: turns 1-3 ([id], on origin/feature but not on your feature; `git pull` takes it there)"
+    );
+}
+
+#[test]
 fn a_branch_of_gitbutler_is_not_landed_on() {
     let repo = three_turns();
     repo.git(&["switch", "-q", "-c", "gitbutler/workspace"]);
