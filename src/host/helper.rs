@@ -125,8 +125,9 @@ fn end(mut child: Child) -> io::Error {
 const MAX_PROBE_OUTPUT: u64 = 16 << 10;
 const PROBE_TICK: Duration = Duration::from_millis(5);
 
-/// How long to wait for output after the program has ended.
-const PROBE_LINGER: Duration = Duration::from_millis(100);
+// After the program has ended: its output can be late on a busy machine, and one that left a daemon
+// never closes it.
+const PROBE_LINGER: Duration = Duration::from_secs(1);
 
 /// Runs a program and returns the beginning of its output, stdout before stderr. `None` if it
 /// cannot be started, fails or exceeds the limit. Kills its whole process group in any case.
