@@ -25,7 +25,7 @@ use crate::session::store::SessionTip;
 use crate::session::turn::{Turn, in_next};
 use crate::workspace::changed::{Changed, changed_since};
 use crate::workspace::file_move::trees_of;
-use crate::workspace::landing::{LandingClaims, landed_as, landed_on_remote};
+use crate::workspace::landing::{LandingClaims, is_landed_in, landed_as, landed_on_remote};
 use crate::workspace::snapshot;
 use crate::workspace::stack::{Stacks, is_patch};
 
@@ -318,7 +318,8 @@ pub struct LatestLanding {
     /// The remote-tracking branch that has the newest commit, if the branch has it in no form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
-    /// The current branch, if it has the newest commit and that branch does not.
+    /// The current branch, if it has the newest commit, as it was or rewritten, and that branch
+    /// does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub here: Option<String>,
     pub turns: Vec<u64>,
@@ -362,8 +363,10 @@ pub fn latest_landing(project: &Project, tip: &Turn) -> anyhow::Result<Option<La
         let reference = format!("refs/heads/{}", landed.branch);
         gone = landed.branch != "HEAD" && refs::resolve(repository, &reference).is_err();
         remote = landed_on_remote(repository, &landed.branch, newest)?;
-        let current = refs::branch_or_head(repository)?;
-        here = Some(current).filter(|name| is_on_branch(repository, newest.commit, name));
+        let head = refs::resolve(repository, "HEAD");
+        if head.is_ok_and(|tip| is_landed_in(repository, tip, newest).unwrap_or(false)) {
+            here = Some(refs::branch_or_head(repository)?);
+        }
     }
     // A landing of some turns leaves others before it.
     others.retain(|turn| !landed_ids.contains(&turn.meta.turn_id));

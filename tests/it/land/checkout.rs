@@ -614,6 +614,15 @@ fn a_landing_on_a_branch_that_was_deleted_is_not_called_missing_on_it() {
         landing(),
         "Landed on feature: turns 1-3 ([id], on origin/feature but not on your feature; `git pull` takes it there)"
     );
+
+    repo.git(&["branch", "-q", "-D", "feature"]);
+    repo.git(&["stash", "-q"]);
+    repo.git(&["merge", "-q", "--squash", "origin/feature"]);
+    repo.git(&["commit", "-q", "--no-edit"]);
+    assert_eq!(
+        landing(),
+        "Landed on feature: turns 1-3 ([id], on main now)"
+    );
 }
 
 #[test]
