@@ -413,7 +413,8 @@ fn applied_files(recorded: &RecordedTurn) -> Option<String> {
 /// Returns notes about files that were not simply written.
 fn notes(recorded: &RecordedTurn) -> Vec<String> {
     let obstacles = recorded.obstacles.iter().map(notice::obstacle);
-    let left_out = notice::left_out(&recorded.not_captured, "stays in the session's worktree");
+    let rest = format!("; `teddy show {}` names all", recorded.turn);
+    let left_out = notice::left_out(&recorded.not_captured, "is not recorded", &rest);
     obstacles.chain(left_out).collect()
 }
 

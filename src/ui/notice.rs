@@ -184,7 +184,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
         ),
         Notice::AgentDenied(hint) => hint.clone(),
         Notice::AgentStopped(reason) => stopped_early(reason),
-        Notice::AgentWorkLeftOut(files) => return left_out(files, "is not in the plan"),
+        Notice::AgentWorkLeftOut(files) => return left_out(files, "is not in the plan", ""),
         Notice::PriceMissing { model, setting } => format!(
             "the cost is unknown: the price of model `{model}` has no `{setting}`; `limits.cost` counts those tokens as plain input"
         ),
@@ -406,7 +406,9 @@ fn shared_changed(changes: &SharedChanges, restored: bool) -> Vec<String> {
 fn files_sentences(notice: &FilesNotice) -> Vec<String> {
     let sentence = match notice {
         FilesNotice::Drifted { drift, turn } => return drift::sentences(drift, *turn),
-        FilesNotice::NotCaptured(files) => return left_out(files, "is in no snapshot"),
+        FilesNotice::NotCaptured(files) => {
+            return left_out(files, "is in no snapshot", "; `teddy status` names all");
+        }
         FilesNotice::UntrackedCaptured(count) => format!(
             "snapshots include {}; use `.gitignore` or `snapshot.exclude` to leave files out",
             counted(*count, "untracked file")
@@ -520,13 +522,13 @@ pub fn obstacle(obstacle: &FileObstacle) -> String {
     }
 }
 
-/// Returns a sentence for each file that was left out, up to a limit. `how` follows the file name.
-pub fn left_out(files: &[NotCaptured], how: &str) -> Vec<String> {
+/// Returns a sentence for each file that was left out, up to a limit. `how` follows the file name,
+/// `rest` the number of others.
+pub fn left_out(files: &[NotCaptured], how: &str, rest: &str) -> Vec<String> {
     let line =
         |file: &NotCaptured| format!("`{}` {how}: {}", sanitize_line(&file.path), file.reason);
     let more = files.len().saturating_sub(MAX_FILES);
-    let more =
-        (more > 0).then(|| format!("{} more; `teddy status` names all", counted(more, "file")));
+    let more = (more > 0).then(|| format!("{}{rest}", counted(more, "more file")));
     files.iter().take(MAX_FILES).map(line).chain(more).collect()
 }
 
@@ -710,7 +712,7 @@ mod tests {
                     "`3\\u{7}` is in no snapshot: too large",
                     "`4\\u{7}` is in no snapshot: too large",
                     "`5\\u{7}` is in no snapshot: too large",
-                    "2 files more; `teddy status` names all",
+                    "2 more files; `teddy status` names all",
                 ],
             ),
         );

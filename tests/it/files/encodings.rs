@@ -254,7 +254,7 @@ fn a_change_to_a_file_that_cannot_be_converted_is_named() {
         let setting = format!("worktree.backend={backend}");
         for text in ["d", "e"] {
             let out = overlay::run(&repo, &setting, &format!("echo {text} > e.u"));
-            let named = "`e.u` stays in the session's worktree: unreadable: TeDDy cannot convert its `working-tree-encoding`";
+            let named = "`e.u` is not recorded: unreadable: TeDDy cannot convert its `working-tree-encoding`";
             out.check(0, &[named]);
             assert_eq!(repo.read("e.u"), "abc\n", "{backend}");
         }

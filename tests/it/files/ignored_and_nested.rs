@@ -155,7 +155,7 @@ fn promise_d4_changes_in_a_nested_repository_are_reported_and_not_recorded() {
     insta::assert_snapshot!(out.shown(&repo), @r"
     turn 1 executed [id]
     --- stderr
-    warning: `sub` stays in the session's worktree: a repository of its own, in which the plan worked
+    warning: `sub` is not recorded: a repository of its own, in which the plan worked
     exit code 0
     ");
     assert_eq!((recorded(&repo), changed(&repo, "1")), (first, json!([])));
@@ -183,12 +183,24 @@ fn promise_d4_changes_in_a_nested_repository_are_reported_and_not_recorded() {
     insta::assert_snapshot!(out.shown(&repo), @r"
     turn 3 executed [id]
     --- stderr
-    warning: `sub` stays in the session's worktree: a repository of its own, in which the plan worked
-    warning: `sub/a.txt` stays in the session's worktree: moved into a repository of its own; `a.txt` stays
+    warning: `sub` is not recorded: a repository of its own, in which the plan worked
+    warning: `sub/a.txt` is not recorded: moved into a repository of its own; `a.txt` stays
     exit code 0
     ");
     assert_eq!((recorded(&repo), changed(&repo, "3")), (second, json!([])));
     assert_eq!(repo.read("a.txt"), "a\n");
+
+    // Size and time of a deleted file, but other bytes.
+    let writes = "echo z > sub/z.txt; touch -r a.txt sub/z.txt; rm a.txt";
+    let out = repo.teddy_reads(
+        &["-q", "execute", "-", "-y"],
+        plan("Write", &[execute(writes)]),
+    );
+    insta::assert_snapshot!(out.shown(&repo), @r"
+    turn 4 executed [id]
+    exit code 0
+    ");
+    assert_eq!(changed(&repo, "4"), json!(["a.txt"]));
 }
 
 #[test]
@@ -205,8 +217,8 @@ fn promise_d4_a_new_nested_repository_is_reported_and_not_recorded() {
     insta::assert_snapshot!(out.shown(&repo), @r"
     turn 1 executed [id]
     --- stderr
-    warning: `empty` stays in the session's worktree: a repository without a commit
-    warning: `new` stays in the session's worktree: a repository of its own, in which the plan worked
+    warning: `empty` is not recorded: a repository without a commit
+    warning: `new` is not recorded: a repository of its own, in which the plan worked
     exit code 0
     ");
     assert_eq!(changed(&repo, "1"), json!(["c.txt"]));
@@ -220,6 +232,29 @@ fn promise_d4_a_new_nested_repository_is_reported_and_not_recorded() {
     exit code 0
     ");
     assert_eq!(changed(&repo, "2"), json!([]));
+}
+
+/// Bug: the warning said that they stay in the session's worktree.
+#[test]
+fn what_no_turn_records_is_gone_before_the_next_command() {
+    for backend in ["worktree.backend=auto", overlay::CHECKOUT] {
+        let repo = project();
+        let run = |script: &str| overlay::run(&repo, backend, script);
+        let out = run("echo K=1 > .env; head -c 20000000 /dev/zero > big.bin");
+        let warnings = out
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with("warning"));
+        assert_eq!(
+            warnings.collect::<Vec<_>>(),
+            [
+                "warning: `.env` is not recorded: untracked and named like a secret",
+                "warning: `big.bin` is not recorded: untracked and large (20000000 bytes)",
+            ]
+        );
+        run("test ! -e .env && test ! -e big.bin").check(0, &[]);
+        check_clean(&repo);
+    }
 }
 
 /// Bug: after a new ignore rule, `status` reported the files of earlier turns as deleted by the

@@ -25,7 +25,8 @@ fn no_command_changes_them() {
     in_each_backend(command, |ground, words| {
         let repo = &ground.repo;
         assert!(!repo.path().join(".teddy").exists(), "{words}");
-        let why = "`.teddy/config.yaml` stays in the session's worktree: no command changes TeDDy's own files (2 more)";
+        let why =
+            "`.teddy/config.yaml` is not recorded: no command changes TeDDy's own files (2 more)";
         assert!(words.contains(why), "{words}");
         assert_eq!(repo.read("b.txt"), "b\n");
 
@@ -59,7 +60,7 @@ fn a_file_that_is_moved_where_no_turn_has_it_stays() {
     for (command, why) in [
         (
             "mkdir -p .teddy; mv src/main.rs .teddy/",
-            "`.teddy/main.rs` stays in the session's worktree: no command changes TeDDy's own files",
+            "`.teddy/main.rs` is not recorded: no command changes TeDDy's own files",
         ),
         (
             "mv src .gitmodules",

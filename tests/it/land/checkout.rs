@@ -586,6 +586,25 @@ fn a_landing_is_found_by_its_trailers_after_an_amendment() {
 }
 
 #[test]
+fn a_landing_of_which_one_commit_is_gone_is_not_called_rewritten() {
+    let repo = three_turns();
+    repo.done(&["land", "--each"]);
+    let landed = repo.git(&["rev-parse", "--short=8", "HEAD"]);
+    repo.git(&["reset", "-q", "HEAD~1"]);
+    repo.git(&[
+        "commit",
+        "-q",
+        "--amend",
+        "--no-edit",
+        "--reset-author",
+        "--date=2001-01-01",
+    ]);
+    let shown = repo.done(&["status"]);
+    let line = format!("Landed on main: turns 1-3 ({landed}, which your main does not have)");
+    assert!(shown.contains(&line), "{shown}");
+}
+
+#[test]
 fn a_landing_on_a_branch_that_was_deleted_is_not_called_missing_on_it() {
     let repo = three_turns();
     repo.git(&["switch", "-q", "-c", "feature"]);

@@ -131,6 +131,19 @@ fn a_file_that_both_create_and_one_that_the_user_deletes_overlap() {
     );
 }
 
+/// The first plan conflicts with the user's edit, on which the second one is made.
+#[test]
+fn plans_from_different_times_are_compared_on_the_files_as_they_are() {
+    let repo = project();
+    plan_in(&repo, "before", &[edit("a.txt", "two", "TWO")]);
+    repo.write("a.txt", TEXT.replace("two", "zwei"));
+    plan_in(&repo, "after", &[edit("a.txt", "zwei", "ZWEI")]);
+    assert_eq!(
+        overlap_text(&repo),
+        "The plan of before and your edits conflict in a.txt\n"
+    );
+}
+
 #[test]
 fn line_endings_of_a_checkout_are_no_change() {
     let crlf = TEXT.replace('\n', "\r\n");

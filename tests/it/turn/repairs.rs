@@ -95,8 +95,8 @@ fn files_over_the_limit_are_reported_once_and_named_in_the_report() {
     ▶ 1. EXECUTE head -c 3000 /dev/zero > big.bin; echo s > .env
       ✓ the command succeeded
     Your files are unchanged.
-    warning: `.env` stays in the session's worktree: untracked and named like a secret
-    warning: `big.bin` stays in the session's worktree: untracked and large (3000 bytes)
+    warning: `.env` is not recorded: untracked and named like a secret
+    warning: `big.bin` is not recorded: untracked and large (3000 bytes)
     exit code 0
     "#);
     let report = repo.workflow().artifact("1", "report.md");
