@@ -1,57 +1,18 @@
 //! Input and result of scanning one directory.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use gix::ObjectId;
 use rustix::fd::OwnedFd;
-use rustix::process::{Resource, getrlimit};
 
 use super::cache::{Cache, CachedName, FreshName, Times};
 use super::limits::LeftOut;
 use crate::git::stat::{NameKind, NameStat, stat_name};
 use crate::host::threads::{cores, parallel_map};
 
-/// Upper bound on open directory handles: 100, or a quarter of `RLIMIT_NOFILE`.
-const MAX_OPEN: (usize, u64) = (100, 4);
-
-static OPEN_DIRS: AtomicUsize = AtomicUsize::new(0);
-
-/// A directory that stays open while its subdirectories are queued, so they are opened by name
-/// instead of by path.
-#[derive(Debug)]
-pub(super) struct OpenDir(pub(super) OwnedFd);
-
-impl OpenDir {
-    /// Keeps a directory open, unless too many are open already.
-    pub(super) fn acquire(dir: OwnedFd) -> Option<Arc<OpenDir>> {
-        let open_dir = OpenDir(dir);
-        let before = OPEN_DIRS.fetch_add(1, Ordering::Relaxed);
-        (before < max_open()).then(|| Arc::new(open_dir))
-    }
-}
-
-fn max_open() -> usize {
-    static MOST: OnceLock<usize> = OnceLock::new();
-    *MOST.get_or_init(|| {
-        let (most, part) = MAX_OPEN;
-        let allowed = getrlimit(Resource::Nofile).current;
-        allowed.map_or(most, |allowed| most.min((allowed / part) as usize))
-    })
-}
-
-impl Drop for OpenDir {
-    fn drop(&mut self) {
-        OPEN_DIRS.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 #[derive(Debug, Clone, Default)]
 pub(super) struct DirTask {
     pub(super) path: Vec<u8>,
-    /// The parent directory, if it is still open.
-    pub(super) above: Option<Arc<OpenDir>>,
     /// Number of the directory in the cache, if known.
     pub(super) cache_number: Option<usize>,
     /// Ignore rules above it changed, so its names must be listed again.
@@ -155,9 +116,6 @@ pub(super) const NAMES_PER_THREAD: usize = 4096;
 /// Number of directories that make another thread worthwhile.
 pub(super) const DIRS_PER_THREAD: usize = 256;
 
-/// Number of parts for each thread, so a slow thread does not delay the result.
-const PARTS_PER_THREAD: usize = 8;
-
 pub(super) fn stat_all(
     dir: &OwnedFd,
     names: &[(Vec<u8>, NameKind)],
@@ -171,7 +129,7 @@ pub(super) fn stat_all(
 }
 
 /// Runs `run` on parts of a range, with one thread for every `min_part` numbers, and returns the
-/// results in order. A thread that finishes takes the next part.
+/// results in order.
 pub(super) fn map_parts<T: Send>(
     numbers: Range<usize>,
     min_part: usize,
@@ -182,47 +140,13 @@ pub(super) fn map_parts<T: Send>(
         return vec![run(numbers)];
     }
 
-    let length = numbers.len().div_ceil(threads * PARTS_PER_THREAD);
-    let next = AtomicUsize::new(0);
-    let take_parts = |_| {
-        let mut results = Vec::new();
-        loop {
-            let part = next.fetch_add(1, Ordering::Relaxed);
-            let start = numbers.start + part * length;
-            if start >= numbers.end {
-                return results;
-            }
-            results.push((part, run(start..(start + length).min(numbers.end))));
-        }
-    };
-
-    let results = parallel_map(0..threads, take_parts);
-    let mut results: Vec<(usize, T)> = results.into_iter().flatten().collect();
-    results.sort_unstable_by_key(|(part, _)| *part);
-    results.into_iter().map(|(_, result)| result).collect()
+    let length = numbers.len().div_ceil(threads);
+    let starts = numbers.clone().step_by(length);
+    parallel_map(starts, |start| run(start..numbers.end.min(start + length)))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    #[test]
-    fn no_more_folders_are_held_open_than_a_process_may_have() {
-        let open = || OwnedFd::from(std::fs::File::open(".").unwrap());
-        let acquire = || (0..2 * MAX_OPEN.0).filter_map(|_| OpenDir::acquire(open()));
-        for _ in 0..3 {
-            let open_dirs: Vec<_> = acquire().collect();
-            assert!(
-                (1..=max_open()).contains(&open_dirs.len()),
-                "{}",
-                open_dirs.len()
-            );
-        }
-    }
-}
-
-#[cfg(test)]
-mod share_tests {
     use super::*;
 
     fn check(numbers: Range<usize>) {

@@ -15,7 +15,7 @@ use rustix::fd::{AsFd as _, OwnedFd};
 
 use super::cache::{Cache, CacheOrigin, CachedDir, FreshName, Times, mark};
 use super::context::ScanContext;
-use super::dir_scan::{DirTask, Listing, OpenDir, Scanned};
+use super::dir_scan::{DirTask, Listing, Scanned};
 use super::limits::{LeftOut, Reason, display_path};
 use super::list::DirListing;
 use crate::git::paths::{self, is_valid_link_name};
@@ -68,8 +68,14 @@ pub(super) fn walk_worktree(scan: &ScanContext<'_>) -> anyhow::Result<Vec<Scanne
     };
 
     let threads = threads(scan);
-    let scanned = run_in_threads(threads, &queue, || run_thread(scan, &queue));
-    let scanned = scanned.into_iter().flatten().collect();
+    let scanned = parallel_map(0..threads, |number| {
+        let is_extra = number + cores() < threads;
+        match is_extra && queue.is_done_within(PATIENCE) {
+            true => Vec::new(),
+            false => run_thread(scan, &queue),
+        }
+    });
+    let mut scanned: Vec<Scanned> = scanned.into_iter().flatten().collect();
 
     if let Some(error) = queue
         .state
@@ -80,38 +86,8 @@ pub(super) fn walk_worktree(scan: &ScanContext<'_>) -> anyhow::Result<Vec<Scanne
         return Err(error);
     }
 
-    let dir_count = scan.cache.as_ref().map_or(0, |cache| cache.dir_count());
-    Ok(in_order(scanned, dir_count))
-}
-
-/// Sorts directories by path. Those in the cache have their order there; `dir_count` is their
-/// number. That is faster than comparing thousands of paths.
-fn in_order(scanned: Vec<Scanned>, dir_count: usize) -> Vec<Scanned> {
-    let mut cached: Vec<Option<Scanned>> = Vec::new();
-    cached.resize_with(dir_count, || None);
-    let (count, mut fresh) = (scanned.len(), Vec::new());
-    for dir in scanned {
-        let slot = match &dir.listing {
-            Listing::Cached(number) | Listing::Patched(number, _) => cached.get_mut(*number),
-            Listing::Read(_) => None,
-        };
-        match slot {
-            Some(slot) => *slot = Some(dir),
-            None => fresh.push(dir),
-        }
-    }
-
-    fresh.sort_by(|a, b| a.path.cmp(&b.path));
-    let mut fresh = fresh.into_iter().peekable();
-    let mut all = Vec::with_capacity(count);
-    for dir in cached.into_iter().flatten() {
-        while let Some(earlier) = fresh.next_if(|fresh| fresh.path < dir.path) {
-            all.push(earlier);
-        }
-        all.push(dir);
-    }
-    all.extend(fresh);
-    all
+    scanned.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    Ok(scanned)
 }
 
 fn threads(scan: &ScanContext<'_>) -> usize {
@@ -120,24 +96,6 @@ fn threads(scan: &ScanContext<'_>) -> usize {
         .as_ref()
         .map_or(MOST_THREADS, |cache| cache.dir_count() / PARALLEL_DIRS);
     by_size.clamp(1, MOST_THREADS.min(4 * cores()))
-}
-
-/// Runs `work` in several threads. Those beyond the number of cores start late, and only if there
-/// is work left.
-fn run_in_threads<R: Send>(threads: usize, queue: &Queue, work: impl Fn() -> R + Sync) -> Vec<R> {
-    let now = threads.min(cores());
-    let work_in = |threads| parallel_map(0..threads, |_| work());
-    if now == threads {
-        return work_in(now);
-    }
-
-    let later = || match queue.is_done_within(PATIENCE) {
-        true => Vec::new(),
-        false => work_in(threads - now),
-    };
-    let (later, mut results) = join_both(later, || work_in(now));
-    results.extend(later);
-    results
 }
 
 fn run_thread(scan: &ScanContext<'_>, queue: &Queue) -> Vec<Scanned> {
@@ -229,7 +187,7 @@ pub(super) fn scan_dir(
         return scan_absent(scan, rules, task);
     }
 
-    let opened = open_dir_of(scan, &task).and_then(|dir| Ok((stat_fd(dir.as_fd())?, dir)));
+    let opened = open_dir(&scan.top, &task.path).and_then(|dir| Ok((stat_fd(dir.as_fd())?, dir)));
     let (name_stat, dir) = match opened {
         Ok(opened) => opened,
         Err(error) => return scan_closed(scan, rules, task, error),
@@ -250,7 +208,7 @@ pub(super) fn scan_dir(
             times,
         })?
     {
-        return Ok(with_open_dir(dir, reused.0, reused.1));
+        return Ok(reused);
     }
 
     let names = match open_to_list(&dir) {
@@ -259,8 +217,7 @@ pub(super) fn scan_dir(
     };
     let mut list = DirListing::new(scan, rules, task)?;
     list.scanned.times = times;
-    let read = list.read(&names)?;
-    Ok(with_open_dir(dir, read.0, read.1))
+    list.read(&names)
 }
 
 /// Result for a directory that cannot be opened: its tracked files are taken from the index.
@@ -287,29 +244,6 @@ fn scan_closed(
     scanned.0.marks |= mark::RELIST;
     scanned.0.left_out.extend(left_out);
     Ok(scanned)
-}
-
-/// Opens a directory, relative to its parent if that is open.
-fn open_dir_of(scan: &ScanContext<'_>, task: &DirTask) -> std::io::Result<OwnedFd> {
-    match &task.above {
-        Some(above) => open_dir(&above.0, paths::split(&task.path).1),
-        None => open_dir(&scan.top, &task.path),
-    }
-}
-
-/// Keeps a directory open for the tasks of its subdirectories.
-fn with_open_dir(
-    dir: OwnedFd,
-    scanned: Scanned,
-    mut tasks: Vec<DirTask>,
-) -> (Scanned, Vec<DirTask>) {
-    if !tasks.is_empty() {
-        let above = OpenDir::acquire(dir);
-        for task in &mut tasks {
-            task.above.clone_from(&above);
-        }
-    }
-    (scanned, tasks)
 }
 
 /// Result for a missing directory: only the frozen entries of the index.
@@ -566,53 +500,6 @@ fn copy_cached_dir(
 
 #[cfg(test)]
 mod tests {
-    use super::super::cache::Times;
-    use super::*;
-
-    #[track_caller]
-    fn check(dirs: &[(&str, Option<usize>)], dir_count: usize, expected: &str) {
-        let dir = |(path, slot): &(&str, Option<usize>)| Scanned {
-            path: path.as_bytes().to_vec(),
-            marks: 0,
-            times: Times::default(),
-            listing: match slot {
-                Some(number) if number % 2 == 0 => Listing::Patched(*number, Vec::new()),
-                Some(number) => Listing::Cached(*number),
-                None => Listing::Read(Vec::new()),
-            },
-            link: None,
-            left_out: Vec::new(),
-        };
-        let ordered = in_order(dirs.iter().map(dir).collect(), dir_count);
-        let paths: Vec<_> = ordered
-            .iter()
-            .map(|dir| String::from_utf8_lossy(&dir.path).into_owned())
-            .collect();
-        assert_eq!(paths.join(" "), expected);
-    }
-
-    #[test]
-    fn folders_come_in_the_order_of_their_paths_whether_they_are_known_or_not() {
-        check(&[("b", None), ("", None), ("a", None)], 0, " a b");
-        check(&[("b", Some(3)), ("", Some(0)), ("a", Some(1))], 5, " a b");
-        check(
-            &[
-                ("a/b", Some(3)),
-                ("c", None),
-                ("a", Some(1)),
-                ("a-b", None),
-                ("", Some(0)),
-                ("a/a", None),
-            ],
-            4,
-            " a a-b a/a a/b c",
-        );
-        check(&[], 2, "");
-    }
-}
-
-#[cfg(test)]
-mod scan_tests {
     use super::*;
 
     #[test]
