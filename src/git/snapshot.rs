@@ -42,11 +42,10 @@ pub mod secrets;
 pub(in crate::git) mod tracked;
 mod walk;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use gix::ObjectId;
-use gix::bstr::ByteSlice as _;
 use rustix::fs::OFlags;
 
 use self::cache::Cache;
@@ -202,9 +201,6 @@ struct RefusedContent {
     reason: Reason,
 }
 
-/// Path, kind and object of a file or symlink on disk.
-type FileEntry<'p> = (&'p [u8], (EntryMode, ObjectId));
-
 /// Returns a copy of `base` in which these paths are as on disk: files and symlinks are recorded,
 /// missing paths removed.
 ///
@@ -215,86 +211,14 @@ pub fn snapshot_paths(
     base: TreeId,
     paths: &[Vec<u8>],
 ) -> anyhow::Result<Snapshot> {
-    let limits = SnapshotLimits::none();
-    let scan = ScanContext::new(repository, &limits, &[])?;
     let sink = Sink::new(repository);
-    let mut reader = ContentReader::new(&scan, &repository.gix, &sink);
     let recorded = repository.entries_at(base, &paths.iter().map(Vec::as_slice).collect())?;
-    let (mut present, mut missing) = (Vec::new(), Vec::new());
-    for path in paths {
-        let before = recorded.get(path.as_slice());
-        match read_path(&mut reader, &scan, path, before)? {
-            Some(entry) => present.push((path.as_slice(), entry)),
-            None => missing.push(path),
-        }
-    }
-
-    // If no name is added or removed, large trees can be patched instead of decoded.
-    let patched = match missing.is_empty() {
-        true => replace_entries(repository, base.0, 0, &present, &sink)?,
-        false => None,
-    };
-    let tree = match patched {
-        Some(tree) => TreeId(tree),
-        None => {
-            let missing = missing.into_iter().map(|path| (path.clone(), None));
-            let present = present
-                .into_iter()
-                .map(|(path, (mode, id))| (path.to_vec(), Some(TreeEntry { mode, id })));
-            diff::tree_into(repository, &sink, base, &missing.chain(present).collect())?
-        }
-    };
+    let edits = read_paths(repository, paths, &recorded, &sink)?;
     Ok(Snapshot {
-        tree,
+        tree: diff::tree_into(repository, &sink, base, &edits)?,
         left_out: Vec::new(),
         keep: sink.stage(repository)?,
     })
-}
-
-/// Returns a copy of the tree `base` with these files replaced; `None` if one is not a file in it,
-/// or `files` is not sorted. `start` is the length of the tree's own path with its slash.
-fn replace_entries(
-    repository: &Repository,
-    base: ObjectId,
-    start: usize,
-    files: &[FileEntry<'_>],
-    sink: &Sink,
-) -> anyhow::Result<Option<ObjectId>> {
-    if !files.is_sorted_by(|(a, _), (b, _)| a < b) {
-        return Ok(None);
-    }
-
-    let tree = repository.stored_tree(base)?;
-    let name_of = |path: &[u8]| {
-        let tail = &path[start..];
-        start..start + tail.find_byte(b'/').unwrap_or(tail.len())
-    };
-    let mut others = Vec::new();
-    for group in files.chunk_by(|(a, _), (b, _)| a[name_of(a)] == b[name_of(b)]) {
-        let (path, (kind, id)) = group[0];
-        let name = name_of(path);
-        let is_file = name.end == path.len();
-        let entry = tree.bisect(&path[name.clone()])?;
-        let Some(before) = entry.filter(|before| before.mode.is_tree() != is_file) else {
-            return Ok(None);
-        };
-        let (mode, id) = match (is_file, group.len()) {
-            (true, 1) => (kind.into(), id),
-            (true, _) => return Ok(None),
-            (false, _) => {
-                let (mode, dir) = (before.mode, before.oid.to_owned());
-                match replace_entries(repository, dir, name.end + 1, group, sink)? {
-                    Some(tree) => (mode, tree),
-                    None => return Ok(None),
-                }
-            }
-        };
-        others.push((&path[name], mode, id));
-    }
-
-    let new_tree = tree.with(&others)?;
-    let written = new_tree.map(|tree| sink.add_tree(&repository.memory, Some(base), tree));
-    written.transpose()
 }
 
 /// Returns whether the files at these paths equal the tree's. Does not descend into directories.
@@ -303,40 +227,44 @@ pub fn are_paths_unchanged(
     tree: TreeId,
     paths: &[Vec<u8>],
 ) -> anyhow::Result<bool> {
-    let limits = SnapshotLimits::none();
-    let scan = ScanContext::new(repository, &limits, &[])?;
+    let recorded = repository.entries_at(tree, &paths.iter().map(Vec::as_slice).collect())?;
     // Its objects are dropped.
     let sink = Sink::new(repository);
-    let mut reader = ContentReader::new(&scan, &repository.gix, &sink);
-    let recorded = repository.entries_at(tree, &paths.iter().map(Vec::as_slice).collect())?;
-    for path in paths {
-        let before = recorded.get(path.as_slice());
-        let now = match read_path(&mut reader, &scan, path, before) {
-            // No tree has it.
-            Err(error) if error.is::<RefusedContent>() => return Ok(false),
-            now => now?,
-        };
-        let old = before.filter(|entry| entry.mode != EntryMode::Tree);
-        let is_same = match (now, old) {
-            (Some((kind, id)), Some(old)) => id == old.id && kind == old.mode,
-            (now, old) => now.is_none() && old.is_none(),
-        };
-        if !is_same {
-            return Ok(false);
-        }
-    }
-
-    Ok(true)
+    let current = match read_paths(repository, paths, &recorded, &sink) {
+        // No tree has it.
+        Err(error) if error.is::<RefusedContent>() => return Ok(false),
+        current => current?,
+    };
+    Ok(current.iter().all(|(path, current)| {
+        let recorded = recorded.get(path.as_slice());
+        current.as_ref() == recorded.filter(|entry| entry.mode != EntryMode::Tree)
+    }))
 }
 
-/// Returns the kind and object of a path on disk; `None` if it is not a file, symlink or
-/// repository.
+/// Reads paths on disk. `None` for one that is not a file, symlink or repository.
+fn read_paths(
+    repository: &Repository,
+    paths: &[Vec<u8>],
+    recorded: &BTreeMap<&[u8], TreeEntry>,
+    sink: &Sink,
+) -> anyhow::Result<BTreeMap<Vec<u8>, Option<TreeEntry>>> {
+    let limits = SnapshotLimits::none();
+    let scan = ScanContext::new(repository, &limits, &[])?;
+    let mut reader = ContentReader::new(&scan, &repository.gix, sink);
+    let mut entries = BTreeMap::new();
+    for path in paths {
+        let before = recorded.get(path.as_slice());
+        entries.insert(path.clone(), read_path(&mut reader, &scan, path, before)?);
+    }
+    Ok(entries)
+}
+
 fn read_path(
     reader: &mut ContentReader<'_, '_>,
     scan: &ScanContext<'_>,
     path: &[u8],
     before: Option<&TreeEntry>,
-) -> anyhow::Result<Option<(EntryMode, ObjectId)>> {
+) -> anyhow::Result<Option<TreeEntry>> {
     let (dir, name) = paths::split(path);
     let name_stat = scan
         .open(dir, OFlags::RDONLY | OFlags::DIRECTORY)
@@ -348,16 +276,19 @@ fn read_path(
     };
 
     match name_stat.kind {
-        NameKind::Dir => Ok(list::embedded_commit(scan, path).map(|id| (EntryMode::Commit, id))),
+        NameKind::Dir => {
+            let mode = EntryMode::Commit;
+            Ok(list::embedded_commit(scan, path).map(|id| TreeEntry { mode, id }))
+        }
         NameKind::Special => anyhow::bail!(
             "cannot record `{}`: it is not a file, directory or link",
             display_path(path)
         ),
         NameKind::File | NameKind::Link => {
             let before = before.map(|entry| index_mode(entry.mode));
-            let kind = entry_kind(scan, &name_stat, before);
-            match reader.read(path, kind, true)? {
-                ReadOutcome::Read(id, _) => Ok(Some((kind, id))),
+            let mode = entry_kind(scan, &name_stat, before);
+            match reader.read(path, mode, true)? {
+                ReadOutcome::Read(id, _) => Ok(Some(TreeEntry { mode, id })),
                 ReadOutcome::LeftOut(Reason::Unreadable(why)) => {
                     anyhow::bail!("cannot read `{}`: {why}", display_path(path))
                 }

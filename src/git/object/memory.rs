@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use gix::ObjectId;
 
 use super::id::{TreeChange, TreeId};
-use super::tree::{LargeTrees, NewTree, StoredTree};
+use super::tree::{LargeTrees, StoredTree};
 
 const PAIRS: usize = 8;
 
@@ -32,9 +32,9 @@ struct ComparedTrees {
 
 impl ObjectMemory {
     /// Caches a new tree if it is large, because it will be compared soon.
-    pub(in crate::git) fn keep_tree(&self, id: ObjectId, tree: NewTree) {
-        if self.trees.keeps(&tree.data) && self.trees.find(id).is_none() {
-            self.trees.keep(StoredTree::from_new(id, tree));
+    pub(in crate::git) fn keep_tree(&self, id: ObjectId, data: Vec<u8>) {
+        if self.trees.keeps(&data) && self.trees.find(id).is_none() {
+            self.trees.keep(StoredTree::new(id, data));
         }
     }
 

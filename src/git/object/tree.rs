@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
 use gix::objs::TreeRefIter;
-use gix::objs::tree::{EntryMode, EntryRef};
+use gix::objs::tree::EntryRef;
 
 use crate::git::During as _;
 
@@ -29,7 +29,7 @@ pub(in crate::git) struct StoredTree {
     id: ObjectId,
     data: Vec<u8>,
     /// Offsets of the entries, computed on first use. `None` if the tree is damaged.
-    starts: OnceLock<Option<Arc<Starts>>>,
+    starts: OnceLock<Option<Starts>>,
 }
 
 #[derive(Debug)]
@@ -37,19 +37,6 @@ struct Starts {
     offsets: Vec<u32>,
     /// Whether the entries are in git's order, without duplicates.
     is_sorted: bool,
-}
-
-#[derive(Debug, Clone)]
-pub(in crate::git) struct NewTree {
-    pub(in crate::git) data: Vec<u8>,
-    /// Offsets of the entries, if known from the tree that it was derived from.
-    starts: Option<Arc<Starts>>,
-}
-
-impl NewTree {
-    pub(in crate::git) fn of(data: Vec<u8>) -> NewTree {
-        NewTree { data, starts: None }
-    }
 }
 
 /// Cached large trees, latest first.
@@ -106,15 +93,6 @@ impl StoredTree {
             id,
             data,
             starts: OnceLock::new(),
-        }
-    }
-
-    pub(super) fn from_new(id: ObjectId, tree: NewTree) -> StoredTree {
-        let offsets = tree.starts.map(|starts| OnceLock::from(Some(starts)));
-        StoredTree {
-            id,
-            data: tree.data,
-            starts: offsets.unwrap_or_default(),
         }
     }
 
@@ -179,41 +157,6 @@ impl StoredTree {
         Ok(Some((entry, entries)))
     }
 
-    /// Returns a copy in which the entries with these names, in any order, have other modes and
-    /// ids. `None` if a name is missing. The entries must be in git's order, and a file must not
-    /// become a directory or vice versa.
-    pub(in crate::git) fn with(
-        &self,
-        others: &[(&[u8], EntryMode, ObjectId)],
-    ) -> anyhow::Result<Option<NewTree>> {
-        let mut edits = Vec::new();
-        for (name, mode, id) in others {
-            let Some(start) = self.start_of(name)? else {
-                return Ok(None);
-            };
-            edits.push((start, *name, *mode, *id));
-        }
-        edits.sort_unstable_by_key(|(start, ..)| *start);
-
-        let mut data = Vec::with_capacity(self.data.len() + edits.len());
-        let (mut copied, mut is_in_place) = (0, true);
-        for (start, name, mode, id) in edits {
-            let raw = self.entries_from(start).peek()?.unwrap_or_default();
-            data.extend_from_slice(&self.data[copied..start]);
-            put_entry(&mut data, mode, name, &id);
-            copied = start + raw.len();
-            is_in_place &= data.len() == copied;
-        }
-        data.extend_from_slice(&self.data[copied..]);
-
-        // The offsets stay valid only if no entry changed its length.
-        let starts = self.starts.get().filter(|_| is_in_place).cloned();
-        Ok(Some(NewTree {
-            data,
-            starts: starts.flatten(),
-        }))
-    }
-
     fn start_of(&self, name: &[u8]) -> anyhow::Result<Option<usize>> {
         let starts = &self.known_starts()?.offsets;
         let entry = |start: u32| {
@@ -238,9 +181,10 @@ impl StoredTree {
     }
 
     fn known_starts(&self) -> anyhow::Result<&Starts> {
-        let starts = self.starts.get_or_init(|| self.starts().ok().map(Arc::new));
-        let starts = starts.as_deref();
-        starts.with_context(|| format!("tree {} is damaged", self.id))
+        let starts = self.starts.get_or_init(|| self.starts().ok());
+        starts
+            .as_ref()
+            .with_context(|| format!("tree {} is damaged", self.id))
     }
 
     fn starts(&self) -> anyhow::Result<Starts> {
@@ -299,14 +243,6 @@ impl<'t> RawEntries<'t> {
         let entry = entry.with_context(|| format!("tree {} is damaged", self.id))?;
         entry.during(format_args!("reading tree {}", self.id))
     }
-}
-
-pub(in crate::git) fn put_entry(data: &mut Vec<u8>, mode: EntryMode, name: &[u8], id: &ObjectId) {
-    data.extend_from_slice(mode.as_bytes(&mut [0; 6]));
-    data.push(b' ');
-    data.extend_from_slice(name);
-    data.push(0);
-    data.extend_from_slice(id.as_slice());
 }
 
 fn name_of(raw: &[u8]) -> Option<&[u8]> {

@@ -18,7 +18,6 @@ use crate::git::keep::pack::{Pack, deflated, private_blobs, uncompressed};
 use crate::git::object::id::CommitId;
 use crate::git::object::large::{Hashed, LARGE};
 use crate::git::object::memory::ObjectMemory;
-use crate::git::object::tree::NewTree;
 use crate::git::repository::Repository;
 
 /// Above this number of objects, they are written instead of kept in memory.
@@ -157,12 +156,12 @@ impl Sink {
         &self,
         memory: &ObjectMemory,
         existing: Option<ObjectId>,
-        tree: NewTree,
+        data: Vec<u8>,
     ) -> anyhow::Result<ObjectId> {
-        let large = memory.trees.keeps(&tree.data).then(|| tree.clone());
-        let id = self.add_unless(existing, Kind::Tree, tree.data)?;
-        if let Some(tree) = large {
-            memory.keep_tree(id, tree);
+        let large = memory.trees.keeps(&data).then(|| data.clone());
+        let id = self.add_unless(existing, Kind::Tree, data)?;
+        if let Some(data) = large {
+            memory.keep_tree(id, data);
         }
         Ok(id)
     }
@@ -322,7 +321,7 @@ pub(in crate::git) fn put_in_memory(
             .write_buf_with_known_id(kind, &bytes, id)
             .during("keeping an object")?;
         if kind == Kind::Tree {
-            repository.memory.keep_tree(id, NewTree::of(bytes));
+            repository.memory.keep_tree(id, bytes);
         }
     }
     Ok(())

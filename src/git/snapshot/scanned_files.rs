@@ -10,11 +10,9 @@ use super::cache::{Basis, Cache, CacheOrigin, CacheWriter, CachedDir, CachedName
 use super::context::ScanContext;
 use super::dir_scan::{Listing, Scanned};
 use super::limits::display_path;
-use crate::git::object::tree::{NewTree, put_entry};
 use crate::git::object::writer::Sink;
 use crate::git::paths;
 use crate::git::repository::Repository;
-use crate::git::snapshot::dir_scan::NAMES_PER_THREAD;
 
 pub(super) struct ScannedFiles {
     /// The private index before the walk.
@@ -194,51 +192,13 @@ impl TreeBuilder<'_> {
             return Ok(cached);
         }
 
+        let entries = self.entries(at);
+        // git has no empty trees, except the top one.
+        if entries.is_empty() && at > 0 {
+            return Ok(repository.gix.object_hash().null());
+        }
         let cached = cached.filter(|id| !id.is_null());
-        let tree = match self.patch(at, repository) {
-            Some(tree) => tree,
-            None => {
-                let entries = self.entries(at);
-                // git has no empty trees, except the top one.
-                if entries.is_empty() && at > 0 {
-                    return Ok(repository.gix.object_hash().null());
-                }
-                NewTree::of(encode_tree(&entries)?)
-            }
-        };
-        sink.add_tree(&repository.memory, cached, tree)
-    }
-
-    /// Patches the previous tree of a very large directory in which only some files changed; `None`
-    /// if the tree must be encoded from scratch.
-    fn patch(&self, at: usize, repository: &Repository) -> Option<NewTree> {
-        let Listing::Patched(number, fresh) = &self.dirs[at].listing else {
-            return None;
-        };
-        let cache = self.scan.cache.as_deref()?;
-        let (cached, children) = (cache.dir(*number), &self.children[at]);
-        let same_children = children.len() == cache.children(*number).len()
-            && children.iter().all(|&child| self.same[child]);
-        if cached.entries.len() < NAMES_PER_THREAD || !same_children {
-            return None;
-        }
-
-        let mut others = Vec::with_capacity(fresh.len());
-        for (position, name) in fresh {
-            let before = cache.entry(cached.entries.start + position);
-            let is_plain = |origin: CacheOrigin, id: &ObjectId| {
-                !matches!(origin, CacheOrigin::Inherited | CacheOrigin::Watched) && !id.is_null()
-            };
-            if !is_plain(before.origin, &before.id) || !is_plain(name.origin, &name.id) {
-                return None;
-            }
-            others.push((name.name.as_slice(), name.kind.into(), name.id));
-        }
-        repository
-            .stored_tree(cached.tree)
-            .ok()?
-            .with(&others)
-            .ok()?
+        sink.add_tree(&repository.memory, cached, encode_tree(&entries)?)
     }
 
     /// Returns the entries of a directory in git's order. A non-empty directory on disk wins over a
@@ -310,7 +270,11 @@ fn encode_tree(entries: &[TreeName<'_>]) -> anyhow::Result<Vec<u8>> {
     let length = |entry: &TreeName<'_>| 8 + entry.name.len() + entry.id.as_slice().len();
     let mut data = Vec::with_capacity(entries.iter().map(length).sum());
     for entry in entries {
-        put_entry(&mut data, entry.kind.into(), entry.name, &entry.id);
+        data.extend_from_slice(entry.kind.as_octal_str());
+        data.push(b' ');
+        data.extend_from_slice(entry.name);
+        data.push(0);
+        data.extend_from_slice(entry.id.as_slice());
     }
     Ok(data)
 }

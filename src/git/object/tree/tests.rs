@@ -76,46 +76,6 @@ fn a_name_is_found_be_it_a_file_or_a_folder() {
 }
 
 #[test]
-fn entries_are_replaced_where_they_are() {
-    let before = tree(&[("a", false), ("b-c", false), ("b", true), ("c", false)]);
-    let id = ObjectId::empty_tree(gix::hash::Kind::Sha1);
-    let other = |name: &'static str, kind: EntryKind| (name.as_bytes(), kind.into(), id);
-    let with = |others: &[(&[u8], EntryMode, ObjectId)]| {
-        let new_tree = before.with(others).unwrap()?;
-        Some(StoredTree::from_new(before.id, new_tree))
-    };
-
-    assert_eq!(with(&[]).unwrap().data, before.data);
-    let changed = [
-        other("c", EntryKind::BlobExecutable),
-        other("b", EntryKind::Tree),
-    ];
-    let after = with(&changed).unwrap();
-    for (name, mode, id) in changed {
-        let entry = after.bisect(name).unwrap().unwrap();
-        assert_eq!((entry.mode, entry.oid), (mode, &*id));
-    }
-    let names = |tree: &StoredTree| {
-        let (mut entries, mut names) = (tree.entries(), Vec::new());
-        while let Some(raw) = entries.peek().unwrap() {
-            names.push(name_of(raw).unwrap().to_vec());
-            entries.pass(Some(raw));
-        }
-        names
-    };
-    assert_eq!(names(&after), names(&before));
-
-    // The known offsets are also those of the new tree.
-    assert!(after.starts.get().is_some());
-    let anew = StoredTree::new(after.id, after.data.clone())
-        .starts()
-        .unwrap();
-    let starts = after.known_starts().unwrap();
-    assert_eq!((&starts.offsets, starts.is_sorted), (&anew.offsets, true));
-    assert!(with(&[other("d", EntryKind::Blob)]).is_none());
-}
-
-#[test]
 fn a_tree_out_of_order_is_read_from_its_start_to_its_end() {
     let unsorted = tree(&[("b", false), ("a", true)]);
     assert!(unsorted.find(b"a").unwrap().is_some());
