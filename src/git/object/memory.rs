@@ -1,9 +1,8 @@
-//! In-process caches of objects: differences between trees, large trees, and large objects being
-//! compressed. A turn needs the same ones several times.
+//! In-process caches of objects: differences between trees, and large trees. A turn needs the same
+//! ones several times.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
-use std::thread::JoinHandle;
+use std::collections::VecDeque;
 
 use gix::ObjectId;
 
@@ -22,7 +21,6 @@ const MOST_PATH_BYTES: usize = 1 << 20;
 pub(in crate::git) struct ObjectMemory {
     compared: RefCell<VecDeque<ComparedTrees>>,
     pub(in crate::git) trees: LargeTrees,
-    pub(super) compressing: Compressing,
 }
 
 struct ComparedTrees {
@@ -60,37 +58,6 @@ impl ObjectMemory {
             trees,
             changes: changes.to_vec(),
         });
-    }
-}
-
-type Compressed = anyhow::Result<Vec<u8>>;
-
-#[derive(Default)]
-pub(super) struct Compressing(RefCell<HashMap<ObjectId, JoinHandle<Compressed>>>);
-
-impl Compressing {
-    /// Starts to compress an object. Without a new thread, it is compressed later.
-    pub(super) fn begin(&self, id: ObjectId, work: impl FnOnce() -> Compressed + Send + 'static) {
-        if let Ok(thread) = std::thread::Builder::new().spawn(work) {
-            self.0.borrow_mut().insert(id, thread);
-        }
-    }
-
-    /// Takes over the objects that another handle has started to compress.
-    pub(super) fn absorb(&self, others: &Compressing) {
-        let threads = others.0.take();
-        self.0.borrow_mut().extend(threads);
-    }
-
-    /// Waits for an object; `None` if it was not started.
-    pub(super) fn end(&self, id: &ObjectId) -> Option<Compressed> {
-        let thread = self.0.borrow_mut().remove(id)?;
-        thread.join().ok()
-    }
-
-    #[cfg(test)]
-    pub(super) fn count(&self) -> usize {
-        self.0.borrow().len()
     }
 }
 

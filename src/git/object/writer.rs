@@ -249,7 +249,7 @@ impl Sink {
 
         let waiting = self.waiting.into_inner();
         let waiting = waiting.expect("no thread panics with the lock");
-        stage_objects(repository, waiting.new)?;
+        put_in_memory(repository, waiting.new)?;
         Ok(None)
     }
 
@@ -273,27 +273,9 @@ impl Sink {
 // A turn creates objects in many steps. A pack for each would cost three files and a reload of all
 // packs. Staged objects can be read by this process like any others.
 // [`protect`](crate::git::keep::protect) writes them as one pack before a ref moves; without that they
-// are lost with the process. Large ones are compressed in the background.
+// are lost with the process.
 
 pub(in crate::git) type NewObject = (ObjectId, Kind, Vec<u8>);
-
-/// Objects from this size on, except trees, are compressed in the background.
-const BACKGROUND_SIZE: usize = 256 << 10;
-
-pub(in crate::git) fn stage_objects(
-    repository: &Repository,
-    objects: Vec<NewObject>,
-) -> anyhow::Result<()> {
-    for (id, kind, bytes) in &objects {
-        if bytes.len() < BACKGROUND_SIZE || repository.read_only || *kind == Kind::Tree {
-            continue;
-        }
-        let (kind, bytes) = (*kind, bytes.clone());
-        let compressing = &repository.memory.compressing;
-        compressing.begin(*id, move || deflated(kind, &bytes));
-    }
-    put_in_memory(repository, objects)
-}
 
 /// Encodes a staged object for a pack. Large trees are not compressed: most of their bytes are ids,
 /// and a later turn stores them as deltas.
@@ -301,14 +283,11 @@ pub(in crate::git) fn encode_staged(
     repository: &Repository,
     object: &NewObject,
 ) -> anyhow::Result<Vec<u8>> {
-    let (id, kind, bytes) = object;
+    let (_, kind, bytes) = object;
     if *kind == Kind::Tree && repository.memory.trees.keeps(bytes) {
         return uncompressed(*kind, bytes);
     }
-    let compressing = &repository.memory.compressing;
-    compressing
-        .end(id)
-        .unwrap_or_else(|| deflated(*kind, bytes))
+    deflated(*kind, bytes)
 }
 
 pub(in crate::git) fn put_in_memory(
@@ -329,8 +308,6 @@ pub(in crate::git) fn put_in_memory(
 
 /// Stages the staged objects of another handle of the same repository here too.
 pub fn transfer_staged(repository: &Repository, other: &Repository) -> anyhow::Result<()> {
-    let compressing = &repository.memory.compressing;
-    compressing.absorb(&other.memory.compressing);
     put_in_memory(repository, staged_objects(other))
 }
 
@@ -435,34 +412,5 @@ mod staged_tests {
 
         discard_staged(&second);
         assert!(!second.has(b) && first.has(b) && !open().has(b));
-    }
-
-    #[test]
-    fn a_large_object_is_the_same_whoever_compresses_it() {
-        let dir = tempfile::tempdir().unwrap();
-        gix::init(dir.path()).unwrap();
-        let open = || Repository::open(dir.path()).unwrap();
-        let (first, second) = (open(), open());
-        let object = |length: usize| {
-            let bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
-            let id = gix::objs::compute_hash(gix::hash::Kind::Sha1, Kind::Blob, &bytes);
-            (id.unwrap(), Kind::Blob, bytes)
-        };
-        let [small, large] = [10, BACKGROUND_SIZE].map(object);
-        stage_objects(&first, vec![small.clone(), large.clone()]).unwrap();
-        let pending = |repository: &Repository| repository.memory.compressing.count();
-        assert_eq!((pending(&first), pending(&second)), (1, 0));
-
-        transfer_staged(&second, &first).unwrap();
-        assert_eq!((pending(&first), pending(&second)), (0, 1));
-        transfer_staged(&second, &second).unwrap();
-        assert_eq!(pending(&second), 1);
-        for repository in [&second, &first] {
-            for object in [&small, &large] {
-                let expected = deflated(object.1, &object.2).unwrap();
-                assert_eq!(encode_staged(repository, object).unwrap(), expected);
-            }
-        }
-        assert_eq!(pending(&second), 0);
     }
 }
