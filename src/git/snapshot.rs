@@ -181,12 +181,6 @@ fn create_temporary(dir: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
     file.with_context(|| format!("writing into `{}`", dir.display()))
 }
 
-/// Starts to read a large private index in the background, for a snapshot that follows soon.
-pub fn expect_snapshot(repository: &Repository, index: &Path) {
-    let hash = repository.gix.object_hash();
-    repository.loaded.read_ahead(index, hash);
-}
-
 /// Deletes a private index, so the next snapshot reads every file.
 pub fn forget_snapshot(repository: &Repository, index: &Path) {
     repository.loaded.forget_private_index();

@@ -95,12 +95,6 @@ pub fn newly_left_out(
     excluded.iter().filter(is_new).cloned().collect()
 }
 
-pub fn expect(checkout: &Checkout<'_>) {
-    let repository = checkout.repository;
-    let index = checkout.index(&repository.worktree_name());
-    snapshot::expect_snapshot(repository, &index);
-}
-
 /// `force` lists paths to include despite the ignore rules.
 pub fn snapshot(checkout: &Checkout<'_>, force: &[Vec<u8>]) -> anyhow::Result<Snapshot> {
     let repository = checkout.repository;

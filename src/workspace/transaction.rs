@@ -27,8 +27,6 @@ impl Transaction {
         command: &str,
         notify: &mut Notify<'_>,
     ) -> anyhow::Result<Transaction> {
-        // Reads the index in the background during the wait for the lock.
-        snapshot::expect(checkout);
         let lock = checkout.lock(command)?;
         fault::point("after-lock")?;
         recover::recover(checkout, Depth::Tips, notify)?;

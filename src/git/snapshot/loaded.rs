@@ -1,12 +1,12 @@
 //! Caches decoded indexes in memory, the user's and private ones: a turn takes several snapshots,
 //! and an index of many files is large.
 //!
-//! A large private index is read and written by a background thread.
+//! A large private index is written by a background thread.
 
 use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 
 use gix::index::State;
@@ -16,8 +16,6 @@ use super::cache::Cache;
 use super::tracked::Index;
 use crate::git::stat::{NameStat, Stamp};
 
-/// Below this size, a private index is not read ahead.
-const LARGE: u32 = 256 << 10;
 /// Below this number of names, a private index is encoded and written synchronously.
 const MANY: usize = 2048;
 
@@ -28,7 +26,7 @@ pub(in crate::git) struct Loaded {
     private: RefCell<Option<PrivateIndex>>,
 }
 
-/// A private index, possibly still being read or written by a thread.
+/// A private index, possibly still being written by a thread.
 struct PrivateIndex {
     path: PathBuf,
     /// Received from `coming` on first use.
@@ -40,7 +38,7 @@ struct PrivateIndex {
 enum IndexFile {
     /// Stat of the file; `None` if reading or writing failed.
     Idle(Option<Stat>),
-    /// A thread is reading or writing it.
+    /// A thread is writing it.
     Busy(JoinHandle<Option<Stat>>),
 }
 
@@ -64,15 +62,6 @@ impl Loaded {
         *self.user.borrow_mut() = Some((Stat::default(), Arc::new(Index { state })));
     }
 
-    /// Starts to read a large private index in the background.
-    pub(super) fn read_ahead(&self, path: &Path, hash: gix::hash::Kind) {
-        let mut private = self.private.borrow_mut();
-        let is_large = || stat_of(path).is_some_and(|stat| stat.size >= LARGE);
-        if private.is_none() && is_large() {
-            *private = Some(PrivateIndex::read(path, hash, true));
-        }
-    }
-
     /// Returns a private index. It is read again only if its file was replaced.
     pub(super) fn private_index(&self, path: &Path, hash: gix::hash::Kind) -> Option<Arc<Cache>> {
         let mut private = self.private.borrow_mut();
@@ -86,8 +75,16 @@ impl Loaded {
 
         // Dropping it waits for its thread, so a new file has its name before we read it.
         *private = None;
-        *private = Some(PrivateIndex::read(path, hash, false));
-        private.as_ref().and_then(PrivateIndex::cache)
+        let then = stat_of(path)?;
+        let cache = Arc::new(Cache::load(path, hash)?);
+        let (_, coming) = channel();
+        *private = Some(PrivateIndex {
+            path: path.to_owned(),
+            cache: OnceCell::from(Arc::clone(&cache)),
+            coming,
+            file: IndexFile::Idle(Some(then)),
+        });
+        Some(cache)
     }
 
     /// Replaces a private index by the result of `make`, in the background if there are `MANY`
@@ -101,13 +98,27 @@ impl Loaded {
     ) {
         let mut private = self.private.borrow_mut();
         *private = None;
-        let new_index = PrivateIndex::of(path, names >= MANY, |path, send| {
+        let (send, coming) = channel();
+        let target = path.to_owned();
+        let work = move || {
             let cache = Arc::new(make()?);
             let _ = send.send(Arc::clone(&cache));
-            cache.save(file, path).ok()?;
-            stat_of(path)
+            cache.save(file, &target).ok()?;
+            stat_of(&target)
+        };
+        let file = match names >= MANY {
+            false => IndexFile::Idle(work()),
+            true => match std::thread::Builder::new().spawn(work) {
+                Ok(busy) => IndexFile::Busy(busy),
+                Err(_) => IndexFile::Idle(None),
+            },
+        };
+        *private = Some(PrivateIndex {
+            path: path.to_owned(),
+            cache: OnceCell::new(),
+            coming,
+            file,
         });
-        *private = Some(new_index);
     }
 
     pub(super) fn forget_private_index(&self) {
@@ -116,37 +127,6 @@ impl Loaded {
 }
 
 impl PrivateIndex {
-    /// Runs `work`, which sends the index and returns the stat of its file.
-    fn of(
-        path: &Path,
-        on_thread: bool,
-        work: impl FnOnce(&Path, Sender<Arc<Cache>>) -> Option<Stat> + Send + 'static,
-    ) -> PrivateIndex {
-        let ((send, coming), file) = (channel(), path.to_owned());
-        let work = move || work(&file, send);
-        let file = match on_thread {
-            false => IndexFile::Idle(work()),
-            true => match std::thread::Builder::new().spawn(work) {
-                Ok(busy) => IndexFile::Busy(busy),
-                Err(_) => IndexFile::Idle(None),
-            },
-        };
-        PrivateIndex {
-            path: path.to_owned(),
-            cache: OnceCell::new(),
-            coming,
-            file,
-        }
-    }
-
-    fn read(path: &Path, hash: gix::hash::Kind, on_thread: bool) -> PrivateIndex {
-        PrivateIndex::of(path, on_thread, move |path, send| {
-            let then = stat_of(path)?;
-            let _ = send.send(Arc::new(Cache::load(path, hash)?));
-            Some(then)
-        })
-    }
-
     /// Returns the index, waiting for its thread; `None` if it failed.
     fn cache(&self) -> Option<Arc<Cache>> {
         if self.cache.get().is_none()
@@ -159,7 +139,7 @@ impl PrivateIndex {
 
     /// Returns whether no other process replaced the file.
     fn is_newest(&mut self) -> bool {
-        // Our own thread is still reading or writing it.
+        // Our own thread is still writing it.
         if let IndexFile::Busy(busy) = &self.file
             && !busy.is_finished()
         {
@@ -192,7 +172,6 @@ pub(in crate::git) fn stat_of(path: &Path) -> Option<Stat> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::git::object::TreeId;
     use crate::git::repository::Repository;
     use crate::git::snapshot::limits::SnapshotLimits;
     use crate::git::snapshot::{forget_snapshot, take_snapshot};
@@ -211,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_large_private_index_is_read_while_it_is_written_and_whole_afterwards() {
-        for (files, is_large) in [(10, false), (8_000, true)] {
+        for files in [10, 8_000] {
             let (dir, repository) = repository(files);
             let index = dir.path().join(".git/teddy/index/main");
             let take = |repository: &Repository| {
@@ -223,8 +202,6 @@ mod tests {
 
             let first = take(&repository);
             assert_eq!(take(&repository), first);
-            let size = stat_of(&index).unwrap().size;
-            assert_eq!(size >= LARGE, is_large, "{size}");
             std::fs::write(dir.path().join("0/0"), "changed").unwrap();
             let second = take(&repository);
             assert_ne!(second, first);
@@ -233,23 +210,7 @@ mod tests {
             drop(repository);
             let cache = Cache::load(&index, gix::hash::Kind::Sha1).unwrap();
             assert_eq!(cache.basis.root, second.0);
-            let anew = || Repository::open(dir.path()).unwrap();
-            assert_eq!(take(&anew()), second);
-
-            // An index that was read ahead is outdated once the file was replaced.
-            let root_of = |early: &Repository| {
-                let cache = early.loaded.private_index(&index, gix::hash::Kind::Sha1);
-                TreeId(cache.unwrap().basis.root)
-            };
-            let (early, later) = (anew(), anew());
-            for repository in [&early, &later] {
-                repository.loaded.read_ahead(&index, gix::hash::Kind::Sha1);
-            }
-            assert_eq!(root_of(&early), second);
-            std::fs::write(dir.path().join("0/0"), "once more").unwrap();
-            let third = take(&anew());
-            assert_ne!(third, second);
-            assert_eq!([root_of(&early), root_of(&later)], [third, third]);
+            assert_eq!(take(&Repository::open(dir.path()).unwrap()), second);
         }
     }
 
