@@ -227,22 +227,6 @@ impl Pack {
         Ok(())
     }
 
-    /// Adds an object that is not in the pack yet, compressing it straight to the file.
-    pub(in crate::git) fn push_large(
-        &mut self,
-        id: ObjectId,
-        kind: Kind,
-        data: &[u8],
-    ) -> anyhow::Result<()> {
-        if let Some(private) = self.private_pack(&id)? {
-            return private.push_large(id, kind, data);
-        }
-        let size = data.len() as u64;
-        let added = self.stream(id, kind, size, &mut &*data);
-        anyhow::ensure!(added.context("writing a pack")?, "object {id} changed");
-        Ok(())
-    }
-
     /// Adds a blob that is not in the pack yet, read in blocks. `false` if the content does not
     /// match the id; the pack is unchanged then.
     pub(in crate::git) fn push_blob(
@@ -256,7 +240,7 @@ impl Pack {
         }
         let mut hashed = Hashed::new(source, id.kind(), size);
         let is_complete = self
-            .stream(id, Kind::Blob, size, &mut hashed)
+            .stream(id, size, &mut hashed)
             .context("writing a pack")?;
         let is_same = is_complete && hashed.id().is_ok_and(|computed| computed == id);
         if !is_same {
@@ -266,20 +250,14 @@ impl Pack {
         Ok(is_same)
     }
 
-    /// Writes an entry. Returns whether the source has the announced size.
-    fn stream(
-        &mut self,
-        id: ObjectId,
-        kind: Kind,
-        size: u64,
-        source: &mut dyn Read,
-    ) -> std::io::Result<bool> {
+    /// Writes a blob. Returns whether the source has the announced size.
+    fn stream(&mut self, id: ObjectId, size: u64, source: &mut dyn Read) -> std::io::Result<bool> {
         let mut out = Counted {
             file: &mut self.file,
             crc: crc32fast::Hasher::new(),
             length: 0,
         };
-        out.write_all(&head(header_of(kind), size))?;
+        out.write_all(&head(Header::Blob, size))?;
         let mut zlib = deflate::Write::new(&mut out, Compression::BEST_SPEED);
         let copied = copy(source, &mut zlib)?;
 

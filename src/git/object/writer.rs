@@ -121,9 +121,12 @@ impl Sink {
         }
 
         // Not kept in memory. The lock means that one large object is compressed at a time.
-        if data.len() as u64 > LARGE && !self.read_only {
+        let size = data.len() as u64;
+        if kind == Kind::Blob && size > LARGE && !self.read_only {
             let mut waiting = lock();
-            self.pack_of(&mut waiting)?.push_large(id, kind, &data)?;
+            let pack = self.pack_of(&mut waiting)?;
+            let added = pack.push_blob(id, size, &mut &*data)?;
+            anyhow::ensure!(added, "object {id} changed");
             return Ok(id);
         }
 
