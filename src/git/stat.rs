@@ -2,17 +2,13 @@
 
 use std::ffi::OsStr;
 use std::io;
-#[cfg(target_os = "linux")]
-use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use gix::index::entry::Stat;
 use gix::index::entry::stat::{Options, Time};
 use rustix::fd::{AsFd, OwnedFd};
-#[cfg(target_os = "linux")]
-use rustix::fs::RawDir;
-use rustix::fs::{AtFlags, FileType, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, OFlags};
 use rustix::io::Errno;
 
 use crate::host::file::{Mounts, open_beneath};
@@ -22,9 +18,6 @@ use crate::host::file::{Mounts, open_beneath};
 const DIR_FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 #[cfg(not(target_os = "linux"))]
 const DIR_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
-
-#[cfg(target_os = "linux")]
-const BLOCK: usize = 32 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::git) enum NameKind {
@@ -178,51 +171,24 @@ pub(in crate::git) fn each_name(
     dir: &OwnedFd,
     mut add: impl FnMut(&[u8], NameKind),
 ) -> io::Result<()> {
-    each_listed(dir, |name, file_type| {
-        if name != b"." && name != b".." {
-            let kind = match file_type {
-                // Not every file system returns the type.
-                FileType::Unknown => match stat_name(dir, name) {
-                    Err(error) if is_absent(&error) => return Ok(()),
-                    result => result?.kind,
-                },
-                listed => listed.into(),
-            };
-            add(name, kind);
-        }
-        Ok(())
-    })
-}
-
-/// Calls `add` for each entry of an open directory. Reads through the same descriptor: with
-/// thousands of directories, reopening takes as long as reading.
-#[cfg(target_os = "linux")]
-fn each_listed(
-    dir: &OwnedFd,
-    mut add: impl FnMut(&[u8], FileType) -> io::Result<()>,
-) -> io::Result<()> {
-    rustix::fs::seek(dir, rustix::fs::SeekFrom::Start(0))?;
-    let mut buffer = [MaybeUninit::uninit(); BLOCK];
-    let mut entries = RawDir::new(dir, &mut buffer);
-    while let Some(entry) = entries.next() {
-        let entry = match entry {
-            // The directory was removed while it was open.
-            Err(Errno::NOENT) => return Ok(()),
-            entry => entry?,
-        };
-        add(entry.file_name().to_bytes(), entry.file_type())?;
-    }
-    Ok(())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn each_listed(
-    dir: &OwnedFd,
-    mut add: impl FnMut(&[u8], FileType) -> io::Result<()>,
-) -> io::Result<()> {
-    for entry in rustix::fs::Dir::read_from(dir)? {
+    // With thousands of directories, opening each again takes as long as reading it.
+    let mut entries = Dir::new(dir.try_clone()?)?;
+    entries.rewind();
+    for entry in entries {
         let entry = entry?;
-        add(entry.file_name().to_bytes(), entry.file_type())?;
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            // Not every file system returns the type.
+            FileType::Unknown => match stat_name(dir, name) {
+                Err(error) if is_absent(&error) => continue,
+                result => result?.kind,
+            },
+            listed => listed.into(),
+        };
+        add(name, kind);
     }
     Ok(())
 }
