@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gix::ObjectId;
-use gix::index::State;
 use gix::index::entry::{Mode, Stat};
 use gix::objs::tree::EntryKind;
 
@@ -172,12 +171,6 @@ fn link_to(id: ObjectId) -> CachedName<&'static [u8]> {
     }
 }
 
-struct UntrackedCounter<'a> {
-    tracked: &'a State,
-    next: usize,
-    untracked: usize,
-}
-
 /// Returns how many files of a tree git does not track in this worktree, except those below
 /// `.teddy/`. `index` is the private index of the worktree.
 pub fn count_untracked(
@@ -185,36 +178,18 @@ pub fn count_untracked(
     index: &Path,
     tree: TreeId,
 ) -> anyhow::Result<usize> {
+    let known = KnownTree::of(repository, index, tree).and_then(|known| known.leaves());
+    let leaves = known.map_or_else(|| repository.leaves(tree), Ok)?;
     let tracked = &user_index(repository)?.state;
-    let mut counter = UntrackedCounter::new(tracked);
-    if each_known_file(repository, index, tree, |file| counter.add(file.path)).is_none() {
-        counter = UntrackedCounter::new(tracked);
-        let leaves = repository.leaves(tree)?;
-        leaves.iter().for_each(|leaf| counter.add(&leaf.path));
-    }
-    Ok(counter.untracked)
-}
-
-impl UntrackedCounter<'_> {
-    fn new(tracked: &State) -> UntrackedCounter<'_> {
-        UntrackedCounter {
-            tracked,
-            next: 0,
-            untracked: 0,
-        }
-    }
-
-    /// Counts a file. Files must be added in order.
-    fn add(&mut self, path: &[u8]) {
-        let entries = self.tracked.entries();
-        let tracked_path = |at: usize| Some(&**entries.get(at)?.path(self.tracked));
-        while tracked_path(self.next).is_some_and(|candidate| candidate < path) {
-            self.next += 1;
-        }
-
-        let is_ours = path.starts_with(b".teddy/");
-        if !is_ours && tracked_path(self.next) != Some(path) {
-            self.untracked += 1;
-        }
-    }
+    let mut tracked = tracked
+        .entries()
+        .iter()
+        .map(|entry| entry.path(tracked))
+        .peekable();
+    // Both are sorted.
+    let is_untracked = |leaf: &&Leaf| {
+        while tracked.next_if(|path| **path < *leaf.path).is_some() {}
+        !leaf.path.starts_with(b".teddy/") && tracked.peek().is_none_or(|path| **path != *leaf.path)
+    };
+    Ok(leaves.iter().filter(is_untracked).count())
 }
