@@ -40,15 +40,9 @@ pub fn run_for_answer(
         .process_group(0);
     let mut child = command.spawn()?;
     feed(&mut child, input);
-    let (sender, outputs) = mpsc::channel();
-    let complaints = mpsc::channel();
-
-    collect(child.stdout.take(), sender);
-    collect(child.stderr.take(), complaints.0);
-    let stdout = outputs.recv_timeout(limit);
-    let stderr = complaints
-        .1
-        .recv_timeout(deadline.saturating_duration_since(Instant::now()));
+    let outputs = collect_outputs(&mut child);
+    let [stdout, stderr] = outputs
+        .map(|output| output.recv_timeout(deadline.saturating_duration_since(Instant::now())));
 
     match (stdout, stderr, wait(&mut child, Some(deadline))?) {
         (Ok(stdout), Ok(stderr), Some(status)) => Ok(HelperAnswer {
@@ -89,7 +83,12 @@ fn feed(child: &mut Child, input: &[u8]) {
     }
 }
 
-fn collect(pipe: Option<impl Read + Send + 'static>, sender: mpsc::Sender<Vec<u8>>) {
+fn collect_outputs(child: &mut Child) -> [mpsc::Receiver<Vec<u8>>; 2] {
+    [collect(child.stdout.take()), collect(child.stderr.take())]
+}
+
+fn collect(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
+    let (sender, output) = mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(pipe) = pipe {
@@ -97,6 +96,7 @@ fn collect(pipe: Option<impl Read + Send + 'static>, sender: mpsc::Sender<Vec<u8
         }
         let _ = sender.send(bytes);
     });
+    output
 }
 
 /// Waits for a program to end. `None` if it still runs at the deadline.
@@ -122,7 +122,7 @@ fn end(mut child: Child) -> io::Error {
 // Runs a program to find out what it is: no input, little output, a short time limit, and no
 // process left running.
 
-const MAX_PROBE_OUTPUT: u64 = 16 << 10;
+const MAX_PROBE_OUTPUT: usize = 16 << 10;
 const PROBE_TICK: Duration = Duration::from_millis(5);
 
 // After the program has ended: its output can be late on a busy machine, and one that left a daemon
@@ -141,10 +141,7 @@ pub fn probe(command: &mut Command, limit: Duration) -> Option<String> {
         .stderr(Stdio::piped())
         .process_group(0);
     let mut child = command.spawn().ok()?;
-    let outputs = [
-        collect_beginning(child.stdout.take()),
-        collect_beginning(child.stderr.take()),
-    ];
+    let outputs = collect_outputs(&mut child);
 
     let is_done = wait_unreaped(&child, deadline);
     // Before `wait`: until the child is reaped, its process id and group id cannot be reused.
@@ -154,21 +151,12 @@ pub fn probe(command: &mut Command, limit: Duration) -> Option<String> {
         return None;
     }
 
-    let texts = outputs.map(|output| output.recv_timeout(PROBE_LINGER).unwrap_or_default());
-    Some(String::from_utf8_lossy(&texts.concat()).into_owned())
-}
-
-fn collect_beginning(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
-    let (sender, output) = mpsc::channel();
-    std::thread::spawn(move || {
-        let Some(mut pipe) = pipe else { return };
-        let mut bytes = Vec::new();
-        let _ = pipe.by_ref().take(MAX_PROBE_OUTPUT).read_to_end(&mut bytes);
-        let _ = sender.send(bytes);
-        // The program would block on a full pipe.
-        let _ = io::copy(&mut pipe, &mut io::sink());
+    let texts = outputs.map(|output| {
+        let mut text = output.recv_timeout(PROBE_LINGER).unwrap_or_default();
+        text.truncate(MAX_PROBE_OUTPUT);
+        text
     });
-    output
+    Some(String::from_utf8_lossy(&texts.concat()).into_owned())
 }
 
 /// Does not reap the child.
@@ -273,10 +261,7 @@ mod probe_tests {
             shell.args(["-c", "head -c 1000000 /dev/zero | tr '\\0' a"]),
             Duration::from_secs(10),
         );
-        assert_eq!(
-            output.map(|output| output.len() as u64),
-            Some(MAX_PROBE_OUTPUT)
-        );
+        assert_eq!(output.map(|output| output.len()), Some(MAX_PROBE_OUTPUT));
     }
 
     #[test]
