@@ -123,24 +123,16 @@ fn lock(repository: &Repository) -> anyhow::Result<()> {
     let text = format!("teddy land, process {}\n", std::process::id());
     std::fs::write(&own, text).with_context(|| format!("writing `{}`", own.display()))?;
 
-    let start = Instant::now();
-    loop {
-        match std::fs::hard_link(&own, &lock) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                if start.elapsed() > PATIENCE {
-                    remove_if_exists(&own)?;
-                    anyhow::bail!(
-                        "another git is writing the index, or left `{}`; nothing was changed",
-                        lock.display()
-                    );
-                }
-                std::thread::sleep(PAUSE);
-            }
-            linked => {
-                return linked.with_context(|| format!("locking the index, `{}`", lock.display()));
-            }
-        }
+    let locked = wait_until(&lock, || match std::fs::hard_link(&own, &lock) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        linked => linked
+            .map(|()| true)
+            .with_context(|| format!("locking the index, `{}`", lock.display())),
+    });
+    if locked.is_err() {
+        remove_if_exists(&own)?;
     }
+    locked
 }
 
 /// Writes an index from which git commits a tree: a copy of the user's index with the entries of the
@@ -160,8 +152,13 @@ pub(super) fn for_commit(
 }
 
 pub(super) fn wait_unlocked(repository: &Repository) -> anyhow::Result<()> {
-    let (lock, start) = (file(repository, LOCK), Instant::now());
-    while lock.symlink_metadata().is_ok() {
+    let lock = file(repository, LOCK);
+    wait_until(&lock, || Ok(lock.symlink_metadata().is_err()))
+}
+
+fn wait_until(lock: &Path, is_done: impl Fn() -> anyhow::Result<bool>) -> anyhow::Result<()> {
+    let start = Instant::now();
+    while !is_done()? {
         anyhow::ensure!(
             start.elapsed() < PATIENCE,
             "another git is writing the index, or left `{}`; nothing was changed",
