@@ -440,38 +440,22 @@ fn inflate_object(packed: &[u8], limit: u64) -> Result<(Kind, Vec<u8>), &'static
     let (mut source, mut state) = (packed, Decompress::new());
     let mut head = [0; MAX_OBJECT_HEADER];
     let length = inflate::read(&mut source, &mut state, &mut head).map_err(|_| DAMAGED_OBJECT)?;
-    let end = head[..length].iter().position(|&byte| byte == 0);
-    let end = end.ok_or(DAMAGED_OBJECT)?;
-    let text = str::from_utf8(&head[..end]).map_err(|_| DAMAGED_OBJECT)?;
-    let (kind, size) = text.split_once(' ').ok_or(DAMAGED_OBJECT)?;
-    let kind = Kind::from_bytes(kind.as_bytes()).map_err(|_| DAMAGED_OBJECT)?;
-    let size: u64 = size.parse().map_err(|_| DAMAGED_OBJECT)?;
-
+    let header = gix::objs::decode::loose_header(&head[..length]);
+    let (kind, size, start) = header.map_err(|_| DAMAGED_OBJECT)?;
     if size > limit {
         return Err("is too large");
     }
 
-    let size = usize::try_from(size).map_err(|_| DAMAGED_OBJECT)?;
-    let mut data = head[end + 1..length].to_vec();
-    let mut buffer = vec![0; 64 * 1024];
-    loop {
-        let read =
-            inflate::read(&mut source, &mut state, &mut buffer).map_err(|_| DAMAGED_OBJECT)?;
-        data.extend_from_slice(&buffer[..read]);
-        // Stop early: the data can expand far beyond the announced size.
-        if data.len() > size {
-            return Err(DAMAGED_OBJECT);
-        }
-
-        if read == 0 {
-            break;
-        }
-    }
-
-    if data.len() == size {
-        Ok((kind, data))
-    } else {
-        Err(DAMAGED_OBJECT)
+    let (size, begin) = (size as usize, &head[start..length]);
+    // One more byte: the data can expand far beyond the announced size.
+    let mut data = vec![0; (size + 1).max(begin.len())];
+    let (first, rest) = data.split_at_mut(begin.len());
+    first.copy_from_slice(begin);
+    let read = inflate::read(&mut source, &mut state, rest).map_err(|_| DAMAGED_OBJECT)?;
+    data.truncate(begin.len() + read);
+    match data.len() == size {
+        true => Ok((kind, data)),
+        false => Err(DAMAGED_OBJECT),
     }
 }
 

@@ -86,15 +86,13 @@ fn loose(dir: &Path, id: ObjectId) -> Option<Stored> {
     inflate
         .decompress(&packed[..read], &mut head, FlushDecompress::None)
         .ok()?;
-    let end = head.iter().position(|&byte| byte == 0)?;
-    let size = str::from_utf8(&head[..end]).ok()?.strip_prefix("blob ")?;
-
-    Some(Stored {
+    let (kind, size, head) = gix::objs::decode::loose_header(&head).ok()?;
+    (kind == Kind::Blob).then(|| Stored {
         id,
-        size: size.parse().ok()?,
+        size,
         file: Arc::new(file),
         at: 0,
-        head: end + 1,
+        head,
     })
 }
 
