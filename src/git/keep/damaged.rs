@@ -6,8 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{DirEntry, File, Metadata};
-use std::io::{self, BufReader, ErrorKind, Read as _};
-use std::os::fd::OwnedFd;
+use std::io::{BufReader, ErrorKind, Read as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
@@ -15,17 +14,15 @@ use anyhow::Context as _;
 use gix::ObjectId;
 use gix::zlib::Decompress;
 use gix::zlib::stream::inflate;
-use rustix::fs::{Mode, OFlags};
 
 use crate::git::keep::pack::keep;
 use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::object::{Commit, CommitId, absent};
 use crate::git::remove_if_exists;
 use crate::git::repository::Repository;
-use crate::git::stat::{self, NameKind};
 use crate::host::file::failure;
 use crate::host::file::{
-    is_out_of_reach, make_dirs, open_regular, openat, read_regular_text, write_atomic,
+    is_out_of_reach, make_dirs, open_regular, read_regular_text, write_atomic,
 };
 use crate::host::machine;
 use crate::host::threads::{cores, parallel_map};
@@ -120,48 +117,36 @@ pub fn is_complete(repository: &Repository, id: CommitId) -> anyhow::Result<bool
     Ok(false)
 }
 
-/// Returns the names and paths of loose objects without valid content. A directory that cannot be
-/// read has none.
+/// Returns the names and paths of loose objects without valid content.
 fn damaged_objects(repository: &Repository) -> Vec<(String, PathBuf)> {
     let objects = repository.gix.objects.store_ref().path();
     let length = repository.gix.object_hash().len_in_hex();
-
     // A repository that was never packed has one for each file of each commit.
     let parts = (0..cores()).map(|part| (part..=0xff).step_by(cores()));
     let found = parallel_map(parts, |firsts| {
-        let dirs = firsts.map(|first| format!("{first:02x}"));
-        let damaged = dirs.flat_map(|start| {
-            let dir = objects.join(&start);
-            let names = damaged_files(&dir).unwrap_or_default();
-            names.into_iter().filter_map(move |file| {
-                let name = format!("{start}{file}");
-                let is_id = name.len() == length && name.bytes().all(|b| b.is_ascii_hexdigit());
-                is_id.then(|| (name, dir.join(file)))
-            })
-        });
-        damaged.collect::<Vec<_>>()
+        let objects = firsts.flat_map(|first| loose_objects(objects, length, first));
+        let damaged = objects.filter(|(_, entry)| lacks_zlib_header(entry));
+        damaged
+            .map(|(name, entry)| (name, entry.path()))
+            .collect::<Vec<_>>()
     });
 
     found.into_iter().flatten().collect()
 }
 
-/// Returns the names of the files in a directory without the header of a compressed object.
-fn damaged_files(dir: &Path) -> io::Result<Vec<String>> {
-    let dir = OwnedFd::from(File::open(dir)?);
-    let mut damaged = Vec::new();
-    for (name, kind) in stat::names(&dir)? {
-        // Reading a pipe would block, and git writes no symlinks.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        if kind == NameKind::File
-            && let Ok(name) = String::from_utf8(name)
-            && let Ok(file) = openat(&dir, name.as_str(), flags, Mode::empty())
-            && lacks_zlib_header(file.into())
-        {
-            damaged.push(name);
-        }
-    }
-
-    Ok(damaged)
+/// Returns the names and files of the loose objects whose ids begin with a byte.
+fn loose_objects(
+    objects: &Path,
+    length: usize,
+    first: usize,
+) -> impl Iterator<Item = (String, DirEntry)> {
+    let start = format!("{first:02x}");
+    let entries = std::fs::read_dir(objects.join(&start)).into_iter();
+    entries.flatten().flatten().filter_map(move |entry| {
+        let name = format!("{start}{}", entry.file_name().to_str()?);
+        let is_id = name.len() == length && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_id.then_some((name, entry))
+    })
 }
 
 /// Moves a loose object to the quarantine. Returns `false` if it no longer exists.
@@ -183,7 +168,12 @@ pub(super) fn quarantine_object(
     }
 }
 
-fn lacks_zlib_header(mut file: File) -> bool {
+fn lacks_zlib_header(entry: &DirEntry) -> bool {
+    // Reading a pipe would block, and git writes no symlinks.
+    let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+    let Some(Ok(mut file)) = is_file.then(|| open_regular(&entry.path())) else {
+        return false;
+    };
     let mut header = [0; 2];
     match file.read_exact(&mut header) {
         // Method deflate, and the check bits of RFC 1950.
@@ -233,41 +223,23 @@ pub fn quarantine_false_objects(
     since: FsTime,
 ) -> anyhow::Result<Vec<String>> {
     let objects = repository.common_dir().join("objects");
+    let hash = repository.gix.object_hash();
+    let length = hash.len_in_hex();
     let mut quarantined = Vec::new();
-    for first in 0..=0xff_u8 {
-        let start = format!("{first:02x}");
-        for entry in std::fs::read_dir(objects.join(&start))
-            .into_iter()
-            .flatten()
-            .flatten()
+    for (name, entry) in (0..=0xff).flat_map(|first| loose_objects(&objects, length, first)) {
+        let path = entry.path();
+        if entry
+            .metadata()
+            .is_ok_and(|metadata| FsTime::of(&metadata) >= since)
+            && !matches_object_id(&path, &name, hash)
+                .with_context(|| format!("cannot read `{}`", path.display()))?
+            && quarantine_object(repository, &path, &name)?
         {
-            let Some(name) = changed_object_name(repository, &start, &entry, since) else {
-                continue;
-            };
-            let path = entry.path();
-            let is_right = matches_object_id(&path, &name, repository.gix.object_hash());
-            if !is_right.with_context(|| format!("cannot read `{}`", path.display()))?
-                && quarantine_object(repository, &entry.path(), &name)?
-            {
-                quarantined.push(name);
-            }
+            quarantined.push(name);
         }
     }
 
     Ok(quarantined)
-}
-
-fn changed_object_name(
-    repository: &Repository,
-    start: &str,
-    entry: &DirEntry,
-    since: FsTime,
-) -> Option<String> {
-    let name = format!("{start}{}", entry.file_name().to_str()?);
-    let is_id = name.len() == repository.gix.object_hash().len_in_hex()
-        && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let metadata = entry.metadata().ok().filter(|_| is_id)?;
-    (FsTime::of(&metadata) >= since).then_some(name)
 }
 
 /// Returns whether a loose object's inflated bytes hash to its name. Fails if the file is
@@ -506,8 +478,16 @@ mod tests {
     fn check(bytes: &[u8], expected: bool) {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("object"), bytes).unwrap();
-        let expected: &[&str] = if expected { &["object"] } else { &[] };
-        assert_eq!(damaged_files(dir.path()).unwrap(), expected, "{bytes:?}");
+        assert_eq!(
+            damaged_count(dir.path()),
+            usize::from(expected),
+            "{bytes:?}"
+        );
+    }
+
+    fn damaged_count(dir: &Path) -> usize {
+        let entries = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
+        entries.filter(lacks_zlib_header).count()
     }
 
     #[test]
@@ -532,10 +512,10 @@ mod tests {
             rustix::fs::CWD,
             &pipe,
             rustix::fs::FileType::Fifo,
-            Mode::RUSR,
+            rustix::fs::Mode::RUSR,
             0,
         )
         .unwrap();
-        assert_eq!(damaged_files(dir.path()).unwrap(), [""; 0]);
+        assert_eq!(damaged_count(dir.path()), 0);
     }
 }
