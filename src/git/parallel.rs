@@ -39,7 +39,10 @@ pub fn map_parallel<T: Send, R: Send>(
         work(&own, part)
     };
 
-    let outcomes = parallel_map(parts(items, threads), run);
+    let length = items.len().div_ceil(threads);
+    let mut items = items.into_iter();
+    let parts = (0..threads).map(|_| items.by_ref().take(length).collect());
+    let outcomes = parallel_map(parts, run);
     outcomes.into_iter().collect()
 }
 
@@ -47,30 +50,5 @@ pub(in crate::git) fn threads(items: usize) -> usize {
     match items / MIN_PART {
         0 | 1 => 1,
         count => count.min(cores()).min(MOST),
-    }
-}
-
-fn parts<T>(mut items: Vec<T>, count: usize) -> Vec<Vec<T>> {
-    let length = items.len().div_ceil(count).max(1);
-    let mut parts = Vec::new();
-    while items.len() > length {
-        let tail = items.split_off(length);
-        parts.push(std::mem::replace(&mut items, tail));
-    }
-    parts.push(items);
-    parts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn items_are_divided_in_their_order() {
-        let parts = |items: usize, count| parts((0..items).collect(), count);
-        assert_eq!(parts(0, 2), [Vec::<usize>::new()]);
-        assert_eq!(parts(1, 2), [[0]]);
-        assert_eq!(parts(5, 2), [vec![0, 1, 2], vec![3, 4]]);
-        assert_eq!(parts(8, 3), [vec![0, 1, 2], vec![3, 4, 5], vec![6, 7]]);
     }
 }

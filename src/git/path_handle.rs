@@ -15,7 +15,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gix::bstr::BStr;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawMode, RenameFlags};
 use rustix::io::Errno;
 
@@ -362,13 +361,7 @@ fn exists(dir: &OwnedFd, name: &[u8]) -> io::Result<bool> {
 
 /// Returns whether a component is neither `.` nor `..` nor any spelling of `.git`.
 fn is_ordinary(component: &[u8]) -> bool {
-    let options = gix::validate::path::component::Options {
-        protect_windows: false,
-        protect_hfs: true,
-        protect_ntfs: true,
-    };
-    gix::validate::path::component(BStr::new(component), None, options).is_ok()
-        && !component.contains(&0)
+    paths::is_valid_name(component) && !component.contains(&0)
 }
 
 #[derive(Debug, Clone)]
