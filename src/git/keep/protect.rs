@@ -220,13 +220,7 @@ fn write_staged(repository: &Repository) -> anyhow::Result<Option<PathBuf>> {
     if staged.is_empty() || repository.read_only {
         return Ok(None);
     }
-    let mut pack = Pack::new(&keep::pack_dir(repository))?;
-    for object in staged {
-        pack.push(object.0, &writer::encode_staged(repository, &object)?)?;
-    }
-    let keep = pack.finish(repository)?;
-    writer::discard_staged(repository);
-    Ok(Some(keep))
+    PackContent::of_staged(repository, staged, None)?.write(repository)
 }
 
 /// Returns whether everything missing below the commits was promised by the server of a partial
@@ -339,6 +333,12 @@ fn merge_packs(repository: &Repository, content: &mut PackContent, mut size: u64
     let (new, old): (Vec<_>, Vec<_>) = trees.partition(|tree| inside.contains(&tree.id()));
 
     let (mut absorbed, hash) = (Vec::new(), repository.gix.object_hash());
+    let mut absorb = |pack: PathBuf, objects: Vec<PackedBytes>| {
+        let objects = objects.into_iter();
+        let further = objects.filter(|(id, _)| inside.insert(*id));
+        content.entries.extend(further);
+        absorbed.push(pack);
+    };
     for (length, pack) in small {
         if length > 2 * size {
             break;
@@ -347,14 +347,10 @@ fn merge_packs(repository: &Repository, content: &mut PackContent, mut size: u64
         let objects = OldPack::open(&pack, hash).and_then(|pack| {
             entries_with_deltas(&pack, &old, &new).or_else(|| pack.entries_without(&[], LARGE_PACK))
         });
-        let Some(objects) = objects else {
-            continue;
-        };
-        let objects = objects.into_iter();
-        let further = objects.filter(|(id, _)| inside.insert(*id));
-        content.entries.extend(further);
-        size += length;
-        absorbed.push(pack);
+        if let Some(objects) = objects {
+            absorb(pack, objects);
+            size += length;
+        }
     }
 
     if new.is_empty() || old.is_empty() {
@@ -363,10 +359,7 @@ fn merge_packs(repository: &Repository, content: &mut PackContent, mut size: u64
     for (_, pack) in large.into_iter().rev().take(MAX_LARGE_PACKS) {
         let opened = OldPack::open(&pack, hash);
         if let Some(objects) = opened.and_then(|pack| entries_with_deltas(&pack, &old, &new)) {
-            let objects = objects.into_iter();
-            let further = objects.filter(|(id, _)| inside.insert(*id));
-            content.entries.extend(further);
-            absorbed.push(pack);
+            absorb(pack, objects);
         }
     }
     absorbed
