@@ -19,8 +19,8 @@ use gix::objs::Kind;
 use gix::refs::transaction::{Change, PreviousValue, RefEdit, RefLog};
 use gix::refs::{FullName, Target, TargetRef};
 
-use self::direct::Direct;
 pub(in crate::git) use self::direct::FileRefs;
+use self::direct::{Direct, MAX_DAMAGED, MAX_REF, no_longer};
 
 use super::store::{All, Expected, HeadTarget, MoveError, RefMove, RefStore};
 use crate::git::During as _;
@@ -61,7 +61,7 @@ impl FileRefs {
         // within one clock tick. A turn based on the older id would be lost. Ignore the error: the
         // file can be missing.
         let _ = self.gix.refs.force_refresh_packed_buffer();
-        self.refuse_endless(name)?;
+        no_longer(&self.common.join(name), MAX_REF)?;
         self.gix
             .try_find_reference(name)
             .during(format_args!("reading `{name}`"))
@@ -190,7 +190,7 @@ impl RefStore for FileRefs {
     }
 
     fn all(&self, prefix: &str) -> anyhow::Result<All> {
-        self.refuse_endless_below(prefix)?;
+        self.each_file(prefix, |path, _| no_longer(path, MAX_DAMAGED))?;
         let platform = self.gix.references().during("listing refs")?;
         let mut all = All::default();
         for reference in platform.prefixed(prefix).during("listing refs")? {

@@ -229,12 +229,8 @@ impl<'a> ScanContext<'a> {
         last.filter(|forced| forced.path == path)
     }
 
-    pub(super) fn forces_below(&self, dir: &[u8]) -> bool {
-        self.forced_below(dir).next().is_some()
-    }
-
     /// Returns the forced paths below a directory, relative to it.
-    fn forced_below(&self, dir: &[u8]) -> impl Iterator<Item = &'a [u8]> {
+    pub(super) fn forced_below(&self, dir: &[u8]) -> impl Iterator<Item = &'a [u8]> {
         let mut prefix = dir.to_vec();
         if !prefix.is_empty() {
             prefix.push(b'/');

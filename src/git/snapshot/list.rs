@@ -247,7 +247,8 @@ impl<'a, 'r> DirListing<'a, 'r> {
             return Ok(());
         }
 
-        let is_included = is_committed || self.is_forced(self.scan.forces_below(&path));
+        let is_included =
+            is_committed || self.is_forced(self.scan.forced_below(&path).next().is_some());
         // Like `.git`, unless it is tracked.
         let is_foreign = self.task.path.is_empty() && is_foreign_control_dir(name);
         if is_included || (!is_foreign && !self.rules.is_ignored(self.scan, &path, true)?) {

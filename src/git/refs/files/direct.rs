@@ -17,9 +17,9 @@ use crate::git::object::id::CommitId;
 use crate::git::stat::NameStat;
 use crate::host::file::{is_out_of_reach, read_regular_text, uninterrupted};
 
-const MAX_REF: u64 = 8 << 10;
+pub(super) const MAX_REF: u64 = 8 << 10;
 /// Listing does not report a longer file as a damaged ref but fails: gix would read all of it.
-const MAX_DAMAGED: u64 = 1 << 20;
+pub(super) const MAX_DAMAGED: u64 = 1 << 20;
 /// Number of attempts while git packs a ref concurrently.
 const MAX_READS: u32 = 5;
 /// Refs that each linked worktree has for itself.
@@ -84,16 +84,6 @@ impl FileRefs {
         Ok(Direct::Unclear)
     }
 
-    /// Rejects a ref whose file is too long, before gix reads it whole.
-    pub(super) fn refuse_endless(&self, name: &str) -> anyhow::Result<()> {
-        no_longer(&self.common.join(name), MAX_REF)
-    }
-
-    /// Like [`FileRefs::refuse_endless`], for all refs below a prefix.
-    pub(super) fn refuse_endless_below(&self, prefix: &str) -> anyhow::Result<()> {
-        self.each_file(prefix, |path, _| no_longer(path, MAX_DAMAGED))
-    }
-
     /// Fails if a ref's own file below a prefix cannot be read.
     pub(super) fn refuse_unreadable(&self, prefix: &str) -> anyhow::Result<()> {
         self.each_file(prefix, |path, _| match read_regular_text(path, MAX_REF) {
@@ -152,7 +142,8 @@ impl FileRefs {
     }
 }
 
-fn no_longer(path: &Path, most: u64) -> anyhow::Result<()> {
+/// Rejects a ref whose file is too long, before gix reads it whole.
+pub(super) fn no_longer(path: &Path, most: u64) -> anyhow::Result<()> {
     let size = std::fs::metadata(path)
         .ok()
         .filter(std::fs::Metadata::is_file);
