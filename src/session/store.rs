@@ -3,8 +3,6 @@
 //! Objects of a turn are written first. They are unreachable until `workspace::complete` moves the
 //! session's ref.
 
-pub mod back;
-
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -253,15 +251,18 @@ impl<'a> Store<'a> {
         let Some(back) = back else {
             return self.turn_by_revision(tip, name);
         };
-        if back > tip.number() {
-            return Err(self.no_turn(tip, name));
+        match tip.number().checked_sub(back) {
+            Some(number) => self.earlier(tip, number),
+            None => Err(self.no_turn(tip, name)),
         }
+    }
 
-        Turn::read(
-            self.repository,
-            &tip.session,
-            history::first_parent(self.repository, tip.commit, back)?,
-        )
+    /// Returns the turn of a number in the chain that ends at `last`.
+    pub fn earlier(&self, last: &Turn, number: u64) -> anyhow::Result<Turn> {
+        let back = last.number().checked_sub(number);
+        let back = back.with_context(|| format!("the session ends before turn {number}"))?;
+        let id = history::first_parent(self.repository, last.commit, back)?;
+        Turn::read(self.repository, &last.session, id)
     }
 
     fn turn_by_revision(&self, tip: &Turn, name: &str) -> anyhow::Result<Turn> {

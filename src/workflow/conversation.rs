@@ -109,6 +109,6 @@ fn is_first(project: &Project, name: &SessionName, commit: &str) -> bool {
 
 fn first_commit(project: &Project, name: &SessionName) -> Option<CommitId> {
     let store = project.store();
-    let first = store.back_from(store.tip(name).ok()?).turn(0).ok()?;
+    let first = store.earlier(&store.tip(name).ok()?, 0).ok()?;
     Some(first.commit)
 }

@@ -32,7 +32,7 @@ use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{RestoreCommand, Restored, Status};
 use crate::session::publication::{Publication, Stack};
-use crate::session::turn::{in_next, restore_title};
+use crate::session::turn::{Turn, in_next, restore_title, trailer};
 use crate::text::path::{lossy, lossy_paths};
 use crate::workflow::context::requests;
 use crate::workflow::user::User;
@@ -289,8 +289,17 @@ impl Restore<'_> {
         let current = refs::branch_or_head(repository)?;
         let mut landed_commits = Vec::new();
         let mut claims = LandingClaims::new(repository, &self.tip().session);
+        let mut next = Some(self.tip().commit);
         // A turn lands after it was recorded.
-        for turn in self.session.turns.landings_after(*oldest)? {
+        for _ in *oldest..self.tip().number() {
+            let Some(id) = next else { break };
+            let commit = repository.commit(id)?;
+            next = commit.parents.first().copied();
+            // There can be thousands of undos between, whose files need not be read.
+            if trailer(&commit.message, "Teddy-Status") != Some(Status::Landed.word()) {
+                continue;
+            }
+            let turn = Turn::read(repository, &self.tip().session, id)?;
             let Some(landed) = claims.of(&turn) else {
                 continue;
             };

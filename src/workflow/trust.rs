@@ -128,7 +128,7 @@ fn fast_forward(
     if has_draft || new.without_code || new.number() <= old.number() {
         return Ok(false);
     }
-    let shared = store.back_from(new.clone()).turn(old.number())?;
+    let shared = store.earlier(&new, old.number())?;
     if shared.commit != old.commit {
         return Ok(false);
     }

@@ -140,7 +140,6 @@ pub fn compared_turn(
     stacks: &Stacks<'_>,
     turn: &Turn,
 ) -> anyhow::Result<Turn> {
-    let turns = checkout.store().back_from(turn.clone());
     let mut turn = turn.clone();
     loop {
         let number = match &turn.meta.restored {
@@ -152,7 +151,7 @@ pub fn compared_turn(
             return Ok(turn);
         };
 
-        let before = turns.turn(number)?;
+        let before = checkout.store().earlier(&turn, number)?;
         let expected = [stacks.expected(&before)?, stacks.expected(&turn)?];
         let mut differing = stack_differences(stacks, &expected[0], &expected[1])?.into_iter();
         if before.workspace.is_none() || differing.any(|turns| !turns.is_empty()) {
@@ -579,7 +578,7 @@ pub fn first_turn_after(checkout: &Checkout<'_>, turn: &Turn) -> anyhow::Result<
         if tip.number() < next {
             continue;
         }
-        let Ok(other) = store.back_from(tip).turn(next) else {
+        let Ok(other) = store.earlier(&tip, next) else {
             continue;
         };
         let follows = other.previous == Some(turn.commit) && other.meta.workspace.is_some();

@@ -303,7 +303,7 @@ impl<'a> Stacks<'a> {
                 continue;
             };
             if tip.number() >= patch.turn
-                && let Ok(turn) = store.back_from(tip).turn(patch.turn)
+                && let Ok(turn) = store.earlier(&tip, patch.turn)
                 && turn.workspace == Some(patch.change.after)
             {
                 return Ok(name.to_string());

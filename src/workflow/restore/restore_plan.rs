@@ -12,7 +12,6 @@ use crate::git::repository::Repository;
 use crate::project::Project;
 use crate::session::meta::Restored;
 use crate::session::publication::Stack;
-use crate::session::store::back::TurnsBack;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
@@ -76,7 +75,6 @@ pub struct RestoreOptions {
 pub(super) struct LockedSession<'a> {
     pub project: &'a Project,
     pub entered: EnteredSession<'a>,
-    pub turns: TurnsBack<'a>,
     pub stacks: Stacks<'a>,
 }
 
@@ -90,10 +88,13 @@ impl<'a> LockedSession<'a> {
         let entered = EnteredSession::enter(project, &project.session()?, command, user)?;
         Ok(LockedSession {
             project,
-            turns: project.store().back_from(entered.tip.clone()),
             stacks: Stacks::new(&project.repository),
             entered,
         })
+    }
+
+    pub(super) fn turn(&self, number: u64) -> anyhow::Result<Turn> {
+        self.project.store().earlier(&self.entered.tip, number)
     }
 
     /// What the files contain now.

@@ -13,7 +13,6 @@ use crate::git::object::{CommitId, TreeId};
 use crate::project::Project;
 use crate::session::meta::{RestoreCommand, Restored};
 use crate::session::publication::Stack;
-use crate::session::store::back::TurnsBack;
 use crate::session::turn::Turn;
 use crate::text::counted;
 use crate::text::hint::{error_with_hint, with_hint};
@@ -54,7 +53,7 @@ pub fn undo(
     let UndoWalk {
         at, steps, passed, ..
     } = walk;
-    let turn = session.turns.turn(at)?;
+    let turn = session.turn(at)?;
     let crossed: Vec<&Turn> = steps.iter().flatten().collect();
     let result = carry_out(&Restore {
         session: &session,
@@ -116,7 +115,7 @@ pub fn redo(
         to = Some(redo.pop().ok_or_else(nothing_to_redo)?);
     }
 
-    let turn = session.turns.turn(to.ok_or_else(nothing_to_redo)?)?;
+    let turn = session.turn(to.ok_or_else(nothing_to_redo)?)?;
     let crossed: Vec<&Turn> = crossed.iter().collect();
     carry_out(&Restore {
         session: &session,
@@ -140,7 +139,7 @@ fn nothing_to_redo() -> anyhow::Error {
 impl LockedSession<'_> {
     /// The newest turn that is in the user's files.
     fn newest(&self) -> anyhow::Result<Turn> {
-        newest_applied(&self.turns, self.entered.tip.number())
+        self.newest_applied(self.entered.tip.number())
     }
 
     fn taken_back(&self, steps: &[Vec<Turn>]) -> anyhow::Result<Vec<Vec<CrossedTurn>>> {
@@ -175,10 +174,20 @@ impl LockedSession<'_> {
 
     fn before(&self, turn: &Turn) -> anyhow::Result<Turn> {
         let number = turn.number().checked_sub(1);
-        newest_applied(
-            &self.turns,
-            number.context("a session begins with no undo")?,
-        )
+        self.newest_applied(number.context("a session begins with no undo")?)
+    }
+
+    /// The turn, or the newest one before it. Skips restores that never reached the user's files:
+    /// they leave the session where it was.
+    fn newest_applied(&self, number: u64) -> anyhow::Result<Turn> {
+        for turn in self.project.store().history(self.turn(number)?) {
+            let turn = turn?;
+            let files = turn.meta.workspace.as_ref();
+            if turn.meta.restored.is_none() || files.is_none_or(|files| files.synced) {
+                return Ok(turn);
+            }
+        }
+        anyhow::bail!("a session begins with no restore")
     }
 
     fn undo_step(&self, undo: &Turn, length: usize) -> anyhow::Result<UndoStep> {
@@ -186,7 +195,7 @@ impl LockedSession<'_> {
         let numbers = restored.map_or(&[][..], |restored| &restored.over);
         let mut steps = vec![Vec::new()];
         for number in numbers {
-            let turn = self.turns.turn(*number)?;
+            let turn = self.turn(*number)?;
             let counts = turn.meta.landed.is_none();
             let last = steps.last_mut().expect("there is one from the start");
             last.push(turn);
@@ -306,22 +315,6 @@ fn title(verb: &str, crossed: &[&Turn]) -> String {
     }
 }
 
-/// The turn, or the newest one before it. Skips restores that never reached the user's files: they
-/// leave the session where it was.
-fn newest_applied(turns: &TurnsBack<'_>, mut number: u64) -> anyhow::Result<Turn> {
-    loop {
-        let turn = turns.turn(number)?;
-        let workspace = turn.meta.workspace.as_ref();
-        let is_synced = workspace.is_none_or(|workspace| workspace.synced);
-        if turn.meta.restored.is_none() || is_synced {
-            return Ok(turn);
-        }
-        number = number
-            .checked_sub(1)
-            .context("a session begins with no restore")?;
-    }
-}
-
 struct UndoWalk<'a> {
     session: &'a LockedSession<'a>,
     on_overlap: OnOverlap,
@@ -360,19 +353,18 @@ impl<'a> UndoWalk<'a> {
         }
         while !self.back()? {}
 
-        let LockedSession { stacks, turns, .. } = self.session;
+        let session = self.session;
         // `--exact` leaves exactly the turns of the target in the files.
         if self.on_overlap == OnOverlap::Exact {
-            let current = self.session.target_stack(&turns.turn(self.at)?)?;
-            self.current = InEffect::new(stacks, current);
+            let current = session.target_stack(&session.turn(self.at)?)?;
+            self.current = InEffect::new(&session.stacks, current);
         }
         Ok(())
     }
 
     /// Returns whether the turn is a step.
     fn back(&mut self) -> anyhow::Result<bool> {
-        let LockedSession { stacks, turns, .. } = self.session;
-        let at = self.at;
+        let (session, at) = (self.session, self.at);
         let count = self.counted();
         if at == 0 && count > 0 {
             return Err(error_with_hint(
@@ -388,18 +380,18 @@ impl<'a> UndoWalk<'a> {
             ));
         }
 
-        let turn = turns.turn(at)?;
-        self.at = newest_applied(turns, at - 1)?.position();
+        let turn = session.turn(at)?;
+        self.at = session.newest_applied(at - 1)?.position();
 
         let counts = turn.meta.landed.is_none();
-        match why_passed(stacks, &self.current, &turn)? {
+        match why_passed(&session.stacks, &self.current, &turn)? {
             Some(why) => {
                 self.passed.push(PassedOver { turn: at, why });
                 Ok(false)
             }
             None => {
-                let below = self.session.without(&self.current.stack, &turn)?;
-                self.current = InEffect::new(stacks, below);
+                let below = session.without(&self.current.stack, &turn)?;
+                self.current = InEffect::new(&session.stacks, below);
                 let step = self.steps.last_mut().expect("there is one from the start");
                 step.push(turn);
                 Ok(counts)
