@@ -28,21 +28,34 @@ use crate::host::file::temporary_parent;
 const MAX_MERGED: u64 = 32 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Merged {
-    Clean(TreeId),
-    /// Both sides changed the same lines, or one deleted what the other changed.
-    Overlap {
-        /// Conflicting paths, sorted.
-        paths: Vec<Vec<u8>>,
-        /// The merge, with our side of each conflict.
-        ours: TreeId,
-        /// The merge, with their side of each conflict.
-        theirs: TreeId,
-        /// The merge, with git's conflict markers. Our side if the file has no lines to mark.
-        markers: TreeId,
-        /// Paths with a file on one side and a directory on the other, so without lines to mark.
-        unmarked: BTreeSet<Vec<u8>>,
-    },
+pub struct Merged {
+    /// Conflicting paths, sorted: both sides changed the same lines, or one deleted what the other
+    /// changed. The trees differ only there.
+    pub paths: Vec<Vec<u8>>,
+    /// The merge, with our side of each conflict.
+    pub ours: TreeId,
+    /// The merge, with their side of each conflict.
+    pub theirs: TreeId,
+    /// The merge, with git's conflict markers. Our side if the file has no lines to mark.
+    pub markers: TreeId,
+    /// Paths with a file on one side and a directory on the other, so without lines to mark.
+    pub unmarked: BTreeSet<Vec<u8>>,
+}
+
+impl Merged {
+    fn clean(tree: TreeId) -> Merged {
+        Merged {
+            paths: Vec::new(),
+            ours: tree,
+            theirs: tree,
+            markers: tree,
+            unmarked: BTreeSet::new(),
+        }
+    }
+
+    pub fn is_clean(&self) -> bool {
+        self.paths.is_empty()
+    }
 }
 
 type SideChanges = BTreeMap<Vec<u8>, TreeChange>;
@@ -100,11 +113,11 @@ fn merge_into(
     theirs: TreeId,
 ) -> anyhow::Result<Merged> {
     if ours == base || ours == theirs {
-        return Ok(Merged::Clean(theirs));
+        return Ok(Merged::clean(theirs));
     }
 
     if theirs == base {
-        return Ok(Merged::Clean(ours));
+        return Ok(Merged::clean(ours));
     }
 
     let (ours_did, theirs_did) = (
@@ -127,7 +140,7 @@ fn merge_into(
 
     let tree = |edits: &_| diff::tree_into(repository, &sink, ours, edits);
     let merged = if overlap.is_empty() {
-        Merged::Clean(tree(&edits)?)
+        Merged::clean(tree(&edits)?)
     } else {
         let mut clean = edits.clone();
         clean.retain(|path, _| !overlap.contains(path));
@@ -138,7 +151,7 @@ fn merge_into(
         let theirs = clean.clone().into_iter().chain(their_side);
         // Ours stays if the other side has a directory: writing the file would delete its contents.
         edits.retain(|path, _| !unmarked.contains(path));
-        Merged::Overlap {
+        Merged {
             ours: tree(&clean)?,
             theirs: tree(&theirs.collect())?,
             markers: tree(&edits)?,

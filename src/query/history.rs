@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::git::diff::{self, TreeChange};
 use crate::git::history::is_on_branch;
-use crate::git::merge::{Merged, merge_in_memory};
+use crate::git::merge::merge_in_memory;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
 use crate::git::repository::Repository;
@@ -423,15 +423,17 @@ fn not_in_head(project: &Project, tip: &Turn, turns: &[&Turn]) -> anyhow::Result
         let files = turn.meta.workspace.as_ref().context("it has files")?;
         let [before, after] = trees_of(repository, files.change())?;
         let (number, changes) = (turn.number(), diff::changes(repository, before, after)?);
-        match merge_in_memory(repository, before, tree, after)? {
-            Merged::Clean(next) if next == tree => continue,
-            Merged::Clean(next) => tree = next,
-            Merged::Overlap { .. } if is_contained(project, tip, number, &changes, tree, true)? => {
-                continue;
-            }
-            Merged::Overlap { .. } => {}
+        let merged = merge_in_memory(repository, before, tree, after)?;
+        let is_there = match merged.is_clean() {
+            true => merged.ours == tree,
+            false => is_contained(project, tip, number, &changes, tree, true)?,
+        };
+        if !is_there {
+            numbers.push(number);
         }
-        numbers.push(number);
+        if merged.is_clean() {
+            tree = merged.ours;
+        }
     }
 
     Ok(numbers)

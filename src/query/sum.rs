@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::git::diff;
-use crate::git::merge::{self, Merged};
+use crate::git::merge;
 use crate::git::object::{CommitId, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::session::meta::Workspace;
@@ -245,16 +245,10 @@ impl<'a> Adding<'a> {
             return Ok(());
         }
         let repository = self.repository;
-        match merge::merge_trees(repository, before, self.sum.after, after)? {
-            Merged::Clean(tree) => self.sum.after = tree,
-            Merged::Overlap { paths, theirs, .. } => {
-                // The turn changed lines that the user edited, so the edit becomes part of the
-                // state before.
-                self.sum.before = with_paths_of(repository, self.sum.before, self.users, paths)?;
-                self.sum.after = theirs;
-            }
-        }
-
+        let merged = merge::merge_trees(repository, before, self.sum.after, after)?;
+        // If the turn changed lines that the user edited, the edit becomes part of the state before.
+        self.sum.before = with_paths_of(repository, self.sum.before, self.users, merged.paths)?;
+        self.sum.after = merged.theirs;
         Ok(())
     }
 
@@ -272,11 +266,8 @@ impl<'a> Adding<'a> {
             }
         }
         self.sum.after = diff::tree_with(repository, self.sum.after, &edits)?;
-        self.users = match merge::merge_trees(repository, after, self.users, next)? {
-            Merged::Clean(tree) => tree,
-            // Edits in what turns wrote.
-            Merged::Overlap { ours, .. } => ours,
-        };
+        // Conflicts are edits in what turns wrote.
+        self.users = merge::merge_trees(repository, after, self.users, next)?.ours;
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::git::merge::{Merged, merge_in_memory};
+use crate::git::merge::merge_in_memory;
 use crate::git::object::batch::begin_memory_batch;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::refs;
@@ -294,17 +294,14 @@ impl PlanChange {
             });
         }
 
-        let (on_now, paths) = match merge_in_memory(repository, base, now, after)? {
-            Merged::Clean(tree) => (tree, Vec::new()),
-            Merged::Overlap { paths, ours, .. } => (ours, paths),
-        };
+        let on_now = merge_in_memory(repository, base, now, after)?;
         Ok(PlanChange {
             base,
             after,
-            on_now,
+            on_now: on_now.ours,
             commands: run.commands,
             overlap: PlanOverlap {
-                paths: lossy_paths(&paths),
+                paths: lossy_paths(&on_now.paths),
                 not_compared: skipped,
             },
         })
@@ -320,10 +317,7 @@ impl PlanChange {
             true => (self.base, self.after, other.after),
             false => (now, self.on_now, other.on_now),
         };
-        Ok(match merge_in_memory(repository, base, ours, theirs)? {
-            Merged::Clean(_) => Vec::new(),
-            Merged::Overlap { paths, .. } => paths,
-        })
+        Ok(merge_in_memory(repository, base, ours, theirs)?.paths)
     }
 }
 

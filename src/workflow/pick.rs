@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::git::diff;
-use crate::git::merge::{Merged, merge_trees};
+use crate::git::merge::merge_trees;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::publish::Published;
 use crate::host::interrupt;
@@ -139,18 +139,14 @@ fn plan(
     let [before, after] = trees_of(&project.repository, workspace.change())?;
     let merged = merge_trees(&project.repository, before, now, after)?;
     let to = on_overlap.resolve(&merged);
-    let met = match merged {
-        Merged::Clean(_) => Vec::new(),
-        Merged::Overlap { paths, .. } => paths,
-    };
     anyhow::ensure!(
-        to != now || !met.is_empty(),
+        to != now || !merged.is_clean(),
         "what turn `{name}` did is already in your files"
     );
     Ok(Fitted {
         source,
         files: FileMove { from: now, to },
-        met,
+        met: merged.paths,
     })
 }
 

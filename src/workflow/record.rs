@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use self::attribution::Attribution;
 use self::transcript::Transcript;
 
-use crate::git::merge::{Merged, merge_trees};
+use crate::git::merge::merge_trees;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
 use crate::git::repository::Repository;
@@ -415,13 +415,8 @@ fn state_without_session(project: &Project) -> anyhow::Result<TreeId> {
     };
 
     let base = repository.commit(base)?.tree;
-    Ok(
-        match merge_trees(repository, base, refs::head_tree(repository)?, applied)? {
-            Merged::Clean(tree) => tree,
-            // The commits in HEAD are newer than the publication.
-            Merged::Overlap { ours, .. } => ours,
-        },
-    )
+    // The commits in HEAD are newer than the publication.
+    Ok(merge_trees(repository, base, refs::head_tree(repository)?, applied)?.ours)
 }
 
 fn applied_tree(
@@ -476,10 +471,7 @@ fn state_since(project: &Project, tip: &Turn, baseline: RecordStart) -> anyhow::
     let mut now = repository.commit(baseline.files)?.tree;
     for change in between.iter().rev() {
         let [before, after] = trees_of(repository, *change)?;
-        now = match merge_trees(repository, before, now, after)? {
-            Merged::Clean(tree) => tree,
-            Merged::Overlap { theirs, .. } => theirs,
-        };
+        now = merge_trees(repository, before, now, after)?.theirs;
     }
     snapshot::commit_of(&project.checkout(), now, tip)
 }

@@ -15,7 +15,7 @@ use crate::git::diff;
 use crate::git::history::{find_commit_by_message, is_ancestor, is_on_branch};
 use crate::git::land::commit::{self, CommitSite, commits_since};
 use crate::git::land::index::{self, NewIndex};
-use crate::git::merge::{self, Merged};
+use crate::git::merge;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::{self, Expected};
 use crate::git::remote;
@@ -528,14 +528,9 @@ fn hook_changes(
             continue;
         }
 
-        changes.after = match merge::merge_trees(repository, intended, changes.after, commit.tree)?
-        {
-            Merged::Clean(tree) => tree,
-            Merged::Overlap { paths, ours, .. } => {
-                changes.overlaps.extend(paths);
-                ours
-            }
-        };
+        let merged = merge::merge_trees(repository, intended, changes.after, commit.tree)?;
+        changes.after = merged.ours;
+        changes.overlaps.extend(merged.paths);
     }
 
     changes.overlaps.sort();

@@ -3,7 +3,6 @@
 //! Runs under the lock at the start of every command that changes something. Idempotent, also if
 //! recovery itself is killed. Damaged data is quarantined, never deleted.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -11,7 +10,7 @@ use anyhow::Context as _;
 use crate::git::keep::damaged;
 use crate::git::keep::pack::keep;
 use crate::git::keep::store_access::{self, ReadExtent, is_lost};
-use crate::git::merge::{Merged, merge_trees};
+use crate::git::merge::merge_trees;
 use crate::git::object::{CommitId, writer};
 use crate::git::publish::{self, Conflict, Guard, OverlapRule, Published};
 use crate::git::refs::repair::RefScan;
@@ -387,15 +386,12 @@ fn find_unapplied(
     // change if the reverse change still applies to it.
     let now = snapshot::snapshot_paths(repository, files.to, conflicts)?.tree;
     writer::transfer_staged(checkout.repository, repository)?;
-    let (back, overlaps) = match merge_trees(checkout.repository, files.to, now, files.from)? {
-        Merged::Clean(back) => (back, HashSet::new()),
-        Merged::Overlap { paths, ours, .. } => (ours, paths.into_iter().collect()),
-    };
+    let back = merge_trees(checkout.repository, files.to, now, files.from)?;
     let mut unapplied = Vec::new();
 
     for path in conflicts {
-        let is_as_before = repository.entry(back, path)? == repository.entry(now, path)?;
-        if is_as_before || overlaps.contains(path) {
+        let is_as_before = repository.entry(back.ours, path)? == repository.entry(now, path)?;
+        if is_as_before || back.paths.contains(path) {
             unapplied.push(path.clone());
         }
     }

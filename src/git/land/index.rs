@@ -16,7 +16,6 @@ use anyhow::Context as _;
 use crate::git::command::{run_checked, run_with_input};
 use crate::git::diff;
 use crate::git::merge;
-use crate::git::merge::Merged;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::remove_if_exists;
 use crate::git::repository::Repository;
@@ -67,15 +66,10 @@ impl<'a> NewIndex<'a> {
             .map(|(path, [_, staged])| (path, staged))
             .collect();
         let before = diff::tree_with(repository, old, &staged)?;
-        let after = match merge::merge_trees(repository, old, before, new)? {
-            Merged::Clean(tree) => tree,
-            Merged::Overlap { paths, ours, .. } => {
-                self.preserved = paths;
-                ours
-            }
-        };
+        let merged = merge::merge_trees(repository, old, before, new)?;
+        self.preserved = merged.paths;
 
-        let changes = diff::changes(repository, before, after)?;
+        let changes = diff::changes(repository, before, merged.ours)?;
         let entries = changes.iter().map(|change| (&change.path, &change.new));
         let kept = changes.iter().filter(|change| change.new.is_some());
         let marks = IndexMarks::of(repository, &path, kept.map(|change| &change.path))?;

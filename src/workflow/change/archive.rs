@@ -16,7 +16,7 @@ use crate::change::spec;
 use crate::change::state::ChangeEntry;
 use crate::change::store::{BASE, Change, ChangeError};
 use crate::git::diff;
-use crate::git::merge::{Merged, merge_trees};
+use crate::git::merge::merge_trees;
 use crate::git::object::read::small_blob;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
@@ -123,10 +123,7 @@ fn merge_specs(
         from: recorded.tree,
         to: on_overlap.resolve(&merged),
     };
-    let met = match merged {
-        Merged::Clean(_) => Vec::new(),
-        Merged::Overlap { paths, .. } => paths,
-    };
+    let met = merged.paths;
     if on_overlap == OnOverlap::Stop && !met.is_empty() {
         archived.conflicts = lossy_paths(&met);
         return Ok(());

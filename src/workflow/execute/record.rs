@@ -8,7 +8,7 @@ use super::result::{RecordedTurn, TurnEnding};
 use super::stage::{RunResult, perform};
 use super::turn::EndedTurn;
 use crate::config::settings::OnFailure;
-use crate::git::merge::{Merged, merge_trees};
+use crate::git::merge::merge_trees;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::{diff, refs};
 use crate::host::interrupt;
@@ -143,10 +143,10 @@ impl RanTurn<'_> {
         let now = self.files_now(tree, transaction)?;
         // Merged into the files as they are now: the user and other turns can have changed them.
         let merged = merge_trees(repository, planned.recorded.tree, now, tree)?;
-        let (files, overlaps) = match merged {
-            Merged::Clean(to) => (Some(FileMove { from: now, to }), Vec::new()),
-            Merged::Overlap { paths, .. } => (None, lossy_paths(&paths)),
-        };
+        let files = merged.is_clean().then_some(FileMove {
+            from: now,
+            to: merged.ours,
+        });
 
         let validated = &planned.validated;
         let next = next_state(planned, approved, &result.ran.outcomes)?;
@@ -172,7 +172,7 @@ impl RanTurn<'_> {
                 before: planned.recorded.commit,
                 after,
                 synced: files.is_some(),
-                overlaps,
+                overlaps: lossy_paths(&merged.paths),
             },
             repository_changes: result.worktree.repository_changes.clone(),
             not_captured: union(

@@ -9,7 +9,7 @@ use super::message::{self, Comments, TurnSummary, draft, summarize_turn, with_li
 use crate::git::diff::{self, TreeChange};
 use crate::git::land::branch::Target;
 use crate::git::land::commit::{CommitMessage, message_template};
-use crate::git::merge::{self, Merged};
+use crate::git::merge;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::git::{history, ignore, submodules};
@@ -147,15 +147,14 @@ fn apply_turn(
     tree: TreeId,
     landing: &Landing,
 ) -> anyhow::Result<Result<TreeId, LandOverlap>> {
-    Ok(
-        match merge::merge_trees(repository, landing.before, tree, landing.after)? {
-            Merged::Clean(tree) => Ok(tree),
-            Merged::Overlap { paths, .. } => Err(LandOverlap {
-                turn: landing.turn.number(),
-                paths,
-            }),
-        },
-    )
+    let merged = merge::merge_trees(repository, landing.before, tree, landing.after)?;
+    Ok(match merged.is_clean() {
+        true => Ok(merged.ours),
+        false => Err(LandOverlap {
+            turn: landing.turn.number(),
+            paths: merged.paths,
+        }),
+    })
 }
 
 fn is_in_tree(

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::FinishedLane;
-use crate::git::merge::{Merged, merge_in_memory};
+use crate::git::merge::merge_in_memory;
 use crate::git::object::{BlobId, CommitId, TreeId};
 use crate::git::repository::Repository;
 use crate::plan::Plan;
@@ -132,19 +132,17 @@ fn combined_text(
             ));
         }
     }
-    let merged = match merge_in_memory(repository, tree, one.change.after, other.change.after)? {
-        Merged::Clean(merged) => merged,
-        Merged::Overlap { paths, .. } => {
-            let mut places = Vec::new();
-            for path in paths.iter().take(MAX_PLACES) {
-                places.push(place(repository, path, tree, one, other)?);
-            }
-            if paths.len() > MAX_PLACES {
-                places.push(format!("and {} more", paths.len() - MAX_PLACES));
-            }
-            return Err(refused(one, other, &places.join("; ")));
+    let merged = merge_in_memory(repository, tree, one.change.after, other.change.after)?;
+    if !merged.is_clean() {
+        let (mut places, paths) = (Vec::new(), merged.paths);
+        for path in paths.iter().take(MAX_PLACES) {
+            places.push(place(repository, path, tree, one, other)?);
         }
-    };
+        if paths.len() > MAX_PLACES {
+            places.push(format!("and {} more", paths.len() - MAX_PLACES));
+        }
+        return Err(refused(one, other, &places.join("; ")));
+    }
 
     let title = format!("{}, and {}", one.plan.title, other.plan.title);
     let rationale = format!(
@@ -156,7 +154,7 @@ fn combined_text(
         title: &title,
         rationale: &rationale,
     };
-    let written = plan_between(repository, tree, merged, &author)?;
+    let written = plan_between(repository, tree, merged.ours, &author)?;
     if let Some((path, why)) = written.left_out.first() {
         let problem = format!("{}: {why}", sanitize_line(&lossy(path)));
         return Err(refused(one, other, &problem));

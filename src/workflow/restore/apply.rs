@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::restore_plan::{OnOverlap, PatchStep, Restore, RestorePlan};
-use crate::git::merge::{Merged, merge_trees};
+use crate::git::merge::merge_trees;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::reclean::{alike, is_attributes, reclean};
 use crate::git::repository::Repository;
@@ -106,15 +106,10 @@ impl Applier<'_> {
             tree = self.as_begun(tree, step, &frozen)?;
             let merged = merge_trees(&self.project.repository, step.from, tree, step.to)?;
             let next = self.on_overlap.resolve(&merged);
-            if let Merged::Overlap {
-                paths, unmarked, ..
-            } = merged
-            {
-                for path in paths {
-                    self.meet(path, tree, step, &mut frozen)?;
-                }
-                self.keep_unmarked(&unmarked, tree, step, &mut frozen)?;
+            for path in merged.paths {
+                self.meet(path, tree, step, &mut frozen)?;
             }
+            self.keep_unmarked(&merged.unmarked, tree, step, &mut frozen)?;
             for path in self.unwritable_in(step)? {
                 self.meet(path, tree, step, &mut frozen)?;
             }

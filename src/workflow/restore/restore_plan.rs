@@ -44,18 +44,10 @@ impl OnOverlap {
     /// The result of a merge with the user's files as ours. If it must stop, nothing should be
     /// applied.
     pub fn resolve(self, merged: &Merged) -> TreeId {
-        match merged {
-            Merged::Clean(tree) => *tree,
-            Merged::Overlap {
-                ours,
-                theirs,
-                markers,
-                ..
-            } => match self {
-                OnOverlap::Stop | OnOverlap::Ours => *ours,
-                OnOverlap::Theirs | OnOverlap::Exact => *theirs,
-                OnOverlap::Markers => *markers,
-            },
+        match self {
+            OnOverlap::Stop | OnOverlap::Ours => merged.ours,
+            OnOverlap::Theirs | OnOverlap::Exact => merged.theirs,
+            OnOverlap::Markers => merged.markers,
         }
     }
 }

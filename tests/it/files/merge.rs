@@ -70,13 +70,8 @@ fn check(versions: [&[(&str, &str)]; 3], overlap: &[&str]) -> (TestRepo, Merged)
     let repository = repo.open();
     let [base, ours, theirs] = versions.map(|pairs| write(&repository, &files(pairs)));
     let merged = merge::merge_trees(&repository, base, ours, theirs).unwrap();
-    let paths = match &merged {
-        Merged::Clean(_) => Vec::new(),
-        Merged::Overlap { paths, .. } => paths
-            .iter()
-            .map(|path| String::from_utf8_lossy(path).into_owned())
-            .collect(),
-    };
+    let paths = merged.paths.iter();
+    let paths: Vec<_> = paths.map(|path| String::from_utf8_lossy(path)).collect();
     assert_eq!(paths, overlap);
     assert_eq!(
         git_merge(&repo, [base, ours, theirs]).is_some(),
@@ -96,10 +91,8 @@ fn changes_of_different_lines_fit_together() {
         ],
         &[],
     );
-    let Merged::Clean(tree) = merged else {
-        panic!("it overlaps")
-    };
-    let read = |path| String::from_utf8(repo.open().file(tree, path).unwrap().unwrap()).unwrap();
+    let read =
+        |path| String::from_utf8(repo.open().file(merged.ours, path).unwrap().unwrap()).unwrap();
     assert_eq!(
         (read("a"), read("b")),
         ("1!\n2\n3\n4\n5!\n".to_owned(), "new\n".to_owned())
@@ -116,15 +109,12 @@ fn every_way_out_of_an_overlap_is_a_tree() {
         ],
         &["a"],
     );
-    let Merged::Overlap {
+    let Merged {
         ours,
         theirs,
         markers,
         ..
-    } = merged
-    else {
-        panic!("it fits")
-    };
+    } = merged;
     let repository = repo.open();
     let all = |tree| {
         ["a", "m", "t"]
@@ -165,15 +155,12 @@ fn a_file_and_a_folder_of_one_name_overlap() {
         ],
         &["a", "a/b"],
     );
-    let Merged::Overlap {
+    let Merged {
         ours,
         theirs,
         markers,
         ..
-    } = merged
-    else {
-        panic!("it fits")
-    };
+    } = merged;
     let repository = repo.open();
     for (tree, mine, turn) in [
         (ours, true, false),
@@ -324,11 +311,7 @@ fn random_trees_are_merged_as_git_merges_them() {
         let expected = git_merge(&repo, versions);
         let merged =
             merge::merge_trees(&repository, versions[0], versions[1], versions[2]).unwrap();
-        let found = if let Merged::Clean(tree) = merged {
-            Some(tree)
-        } else {
-            None
-        };
+        let found = merged.is_clean().then_some(merged.ours);
         assert_eq!(
             found, expected,
             "seed {seed}: {base:#?}\n{ours:#?}\n{theirs:#?}"
