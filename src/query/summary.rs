@@ -312,8 +312,8 @@ fn review_changes(turn: &Turn, proposed: &str, approved: &str, report: &str) -> 
         about,
         said: String::new(),
     };
-    let report = reading::read(report).unwrap_or_default();
-    let modified = report.actions.iter().filter(|action| action.modified);
+    let actions = reading::read(report).unwrap_or_default();
+    let modified = actions.iter().filter(|action| action.modified);
     let mut decisions: Vec<_> = modified
         .map(|action| {
             let location = action.field("File Path").or(action.field("Description"));
@@ -348,11 +348,11 @@ fn collect_runs(repository: &Repository, turns: &[Turn]) -> anyhow::Result<Vec<C
     let mut runs = Vec::new();
     for turn in turns {
         let report = text_of(repository, turn, artifact::REPORT)?;
-        let Some(report) = report.as_deref().and_then(reading::read) else {
-            continue;
-        };
-        let ran = report.actions.iter();
-        runs.extend(ran.filter_map(|action| parse_run(turn.number(), action)));
+        let ran = report
+            .as_deref()
+            .and_then(reading::read)
+            .unwrap_or_default();
+        runs.extend(ran.iter().filter_map(|it| parse_run(turn.number(), it)));
     }
 
     Ok(runs)

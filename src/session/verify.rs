@@ -441,14 +441,14 @@ fn is_informational(plan: &Plan) -> bool {
 /// `false`, and the report can end early.
 fn approval_differences(
     plan: &Plan,
-    report: &reading::ReportFacts,
+    report: &[reading::ReportAction],
     is_complete: bool,
 ) -> Vec<String> {
     let is_approved = |action: &&reading::ReportAction| {
         let status = action.field("Status").unwrap_or_default();
         status.starts_with("Approved")
     };
-    let reported: Vec<_> = report.actions.iter().filter(is_approved).collect();
+    let reported: Vec<_> = report.iter().filter(is_approved).collect();
     let names = |names: Vec<&str>| match names.is_empty() {
         true => "none".to_owned(),
         false => names.join(", "),
@@ -649,12 +649,10 @@ mod tests {
         let status = reading::ReportField {
             key: "Status".to_owned(),
             value: "Approved".to_owned(),
-            ..reading::ReportField::default()
         };
         let block = reading::CodeBlock {
             caption: "Command:".to_owned(),
             contents: format!("{reported}\n"),
-            ..reading::CodeBlock::default()
         };
         let action = reading::ReportAction {
             name: "EXECUTE".to_owned(),
@@ -662,11 +660,7 @@ mod tests {
             blocks: vec![block],
             ..reading::ReportAction::default()
         };
-        let report = reading::ReportFacts {
-            actions: vec![action],
-            ..reading::ReportFacts::default()
-        };
-        let actual = approval_differences(&crate::plan::parse(&plan).0, &report, true);
+        let actual = approval_differences(&crate::plan::parse(&plan).0, &[action], true);
         assert_eq!(actual.is_empty(), is_same, "{command:?}: {actual:?}");
     }
 

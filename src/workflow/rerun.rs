@@ -135,7 +135,7 @@ fn exit_differences(
         return Ok(Vec::new());
     };
     // The plan that ran has only the actions that were approved.
-    let expected = report.actions.iter().filter(|action| {
+    let expected = report.iter().filter(|action| {
         let status = action.field("Status");
         status.is_none_or(|status| !status.starts_with("Skipped"))
     });

@@ -140,7 +140,7 @@ fn written(turn: &Turn) -> String {
 }
 
 /// Returns the block as the report sanitizes it.
-fn block(caption: &str, language: &str, contents: &str) -> CodeBlock {
+fn block(caption: &str, contents: &str) -> CodeBlock {
     let mut contents = sanitize_text(contents).into_owned();
     if !contents.is_empty() && !contents.ends_with('\n') {
         contents.push('\n');
@@ -148,7 +148,6 @@ fn block(caption: &str, language: &str, contents: &str) -> CodeBlock {
 
     CodeBlock {
         caption: caption.to_owned(),
-        language: language.to_owned(),
         contents,
     }
 }
@@ -158,19 +157,19 @@ fn blocks(action: &action::Action, outcome: Option<&Outcome>) -> Vec<CodeBlock> 
         return Vec::new();
     };
     let changed = !outcome.difference.is_empty();
-    let change = || block("Change of the file:", "diff", &outcome.difference);
+    let change = || block("Change of the file:", &outcome.difference);
     let mut blocks: Vec<CodeBlock> = changed.then(change).into_iter().collect();
 
     blocks.extend(match &action.kind {
-        ActionKind::Execute(execute) => vec![block("Command:", "shell", &execute.command)],
+        ActionKind::Execute(execute) => vec![block("Command:", &execute.command)],
         ActionKind::Research(research) => research
             .queries
             .iter()
-            .map(|query| block("", "text", query))
+            .map(|query| block("", query))
             .collect(),
         kind => kind
             .message()
-            .map(|message| block("Message:", "markdown", message))
+            .map(|message| block("Message:", message))
             .into_iter()
             .collect(),
     });
@@ -184,7 +183,7 @@ fn blocks(action: &action::Action, outcome: Option<&Outcome>) -> Vec<CodeBlock> 
             .lines()
             .map(|line| format!("{}\n", sanitize_line(line)))
             .collect();
-        blocks.push(block("Output:", "text", &output));
+        blocks.push(block("Output:", &output));
     }
 
     blocks
@@ -195,9 +194,36 @@ fn rendered_fields(action: &action::Action) -> Vec<ReportField> {
     let field = |f: &crate::plan::Field| ReportField {
         key: text(&f.key),
         value: text(&f.value),
-        items: f.items.iter().map(text).collect(),
     };
     action.fields.iter().map(field).collect()
+}
+
+/// Returns the titles of level 2, each with the code blocks below it.
+fn sections(text: &str) -> Vec<(String, Vec<String>)> {
+    let lines = Lines::new(text);
+    let mut sections: Vec<(String, Vec<String>)> = Vec::new();
+    for block in markdown::blocks(text) {
+        match (block.node, sections.last_mut()) {
+            (BlockKind::Heading { level: 2, text, .. }, _) => sections.push((text, Vec::new())),
+            (BlockKind::Code(code), Some((_, blocks))) => {
+                blocks.push(lines.span(code.line_range).to_owned());
+            }
+            _ => {}
+        }
+    }
+    sections
+}
+
+/// Returns the lines of the list of memos.
+fn memo_lines(text: &str) -> Vec<&str> {
+    let lines = Lines::new(text);
+    let blocks = markdown::blocks(text);
+    let is_title = |block: &MarkdownBlock| matches!(&block.node, BlockKind::Heading { level: 3, text, .. } if text == "Applied State Changes");
+    let at = blocks.iter().position(is_title).expect("the title");
+    match &blocks[at + 1].node {
+        BlockKind::List { .. } => span(&lines, &blocks[at + 1]),
+        _ => Vec::new(),
+    }
 }
 
 /// Returns the report of a command with this output, redacted as when it is stored.
@@ -222,13 +248,13 @@ fn of_output(output: &str) -> String {
 #[test]
 fn r6_a_report_is_never_longer_than_it_is_read() {
     let output_of = |text: &str| {
-        let action = read(text).expect("a report").actions.remove(0);
+        let action = read(text).expect("a report").remove(0);
         let mut blocks = action.blocks.into_iter();
         blocks.find(|block| block.caption == "Output:")
     };
     let full = "x".repeat(1 << 20);
     let actual = output_of(&of_output(&full));
-    assert!(actual == Some(block("Output:", "text", &full)));
+    assert!(actual == Some(block("Output:", &full)));
 
     // Not even a part of a key may remain at the point where its line is cut.
     let key = format!("ghp_{}", "Ab3dE6gH9jK2mN5pQ8sT1vW4".repeat(2));
@@ -256,29 +282,33 @@ proptest! {
     #[test]
     fn r8_a_report_is_read_as_what_was_written(turn in turn()) {
         let text = written(&turn);
-        let facts = read(&text).expect("a report");
+        let actions = read(&text).expect("a report");
         prop_assert!(!text.chars().any(|c| c != '\n' && c != '\t' && c != '\r' && crate::text::path::is_deceptive(c)), "{:?}", text);
-        prop_assert_eq!(&facts.title, &*sanitize_line(&turn.plan.title));
-        let sections: Vec<&str> = facts.sections.iter().map(|section| section.title.as_str()).collect();
+        let title = format!("# Execution Report: {}\n", sanitize_line(&turn.plan.title));
+        prop_assert!(text.starts_with(&title), "{}", text);
+        let sections = sections(&text);
+        let titles: Vec<&str> = sections.iter().map(|(title, _)| title.as_str()).collect();
         let rejected = if turn.outcomes.is_empty() { "Validation Errors " } else { "" };
         let prompt = if turn.hostile_text.trim().is_empty() { "" } else { "User Prompt " };
-        let expected = format!("{prompt}Repairs Overlaps Repository Changes {rejected}How the Plan Was Read 1. Rationale");
+        let expected = format!("{prompt}Repairs Overlaps Repository Changes {rejected}How the Plan Was Read 1. Rationale 2. Execution Summary");
 
-        prop_assert_eq!(sections.join(" "), expected, "{}", text);
-        let rationale = &facts.sections.last().expect("the rationale").blocks;
-        prop_assert_eq!(rationale, &vec![block("", "text", &turn.plan.rationale)]);
+        prop_assert_eq!(titles.join(" "), expected, "{}", text);
+        let rationale = &sections[sections.len() - 2].1;
+        prop_assert_eq!(rationale, &vec![block("", &turn.plan.rationale).contents]);
         if !prompt.is_empty() {
-            prop_assert_eq!(&facts.sections[0].blocks, &vec![block("", "text", &turn.hostile_text)]);
+            prop_assert_eq!(&sections[0].1, &vec![block("", &turn.hostile_text).contents]);
         }
 
-        let memos: Vec<bool> = facts.memos.iter().map(|(applied, _)| *applied).collect();
-        prop_assert_eq!(&memos, &turn.memos);
-        for ((_, change), memo) in facts.memos.iter().zip(&turn.plan.memos) {
-            prop_assert!(change.ends_with(&*sanitize_line(&memo.text)), "{}", change);
+        let memos = memo_lines(&text);
+        prop_assert_eq!(memos.len(), turn.plan.memos.len(), "{}", text);
+        for ((line, memo), applied) in memos.iter().zip(&turn.plan.memos).zip(&turn.memos) {
+            let start = if *applied { "- Applied: `" } else { "- Not applied: `" };
+            prop_assert!(line.starts_with(start), "{}", line);
+            prop_assert!(line.contains(&format!("] {}", sanitize_line(&memo.text))), "{}", line);
         }
 
-        prop_assert_eq!(facts.actions.len(), turn.plan.actions.len(), "{}", text);
-        for (index, (reported, action)) in facts.actions.iter().zip(&turn.plan.actions).enumerate() {
+        prop_assert_eq!(actions.len(), turn.plan.actions.len(), "{}", text);
+        for (index, (reported, action)) in actions.iter().zip(&turn.plan.actions).enumerate() {
             let outcome = turn.outcomes.get(index);
             prop_assert_eq!((reported.name.as_str(), reported.modified), (action.kind.name(), index == 0));
             let own = reported.fields.iter().rev().filter(|field| !field.key.starts_with("Match ")).take(action.fields.len());
@@ -297,7 +327,7 @@ proptest! {
                 Modification::File(_) => "The user changed this action. As proposed it would have been:",
                 Modification::Action(_) => "The user changed this action:",
             };
-            expected.extend((index == 0).then(|| block(caption, "diff", &turn.hostile_text)));
+            expected.extend((index == 0).then(|| block(caption, &turn.hostile_text)));
 
             prop_assert_eq!(&reported.blocks, &expected, "{}", text);
         }
@@ -319,7 +349,8 @@ fn the_documents_example_is_read() {
         .into_iter()
         .find(|(_, code)| code.info == "markdown")
         .expect("the example");
-    let facts = read(lines.span(example.1.line_range.clone())).expect("a report");
+    let text = lines.span(example.1.line_range.clone());
+    let actions = read(text).expect("a report");
     let outcome_of = |action: &ReportAction| {
         format!(
             "{} {}",
@@ -329,24 +360,14 @@ fn the_documents_example_is_read() {
     };
 
     assert_eq!(
-        facts.actions.iter().map(outcome_of).collect::<Vec<_>>(),
+        actions.iter().map(outcome_of).collect::<Vec<_>>(),
         [
             "EDIT changed 1 place: 1 line added, 1 removed",
             "EXECUTE the command succeeded"
         ]
     );
-    assert_eq!(
-        facts.actions[0].field("Match 1"),
-        Some("line 3, whole lines")
-    );
-    assert_eq!(
-        facts.actions[1].blocks[1],
-        block("Output:", "text", "ok: Hello, Ada!")
-    );
-    assert_eq!(
-        facts.actions[1].notes.last().map(String::as_str),
-        Some("The whole output is `output/02.txt`.")
-    );
-
-    assert_eq!(facts.fields[0].value, "Completed 🟢");
+    assert_eq!(actions[0].field("Match 1"), Some("line 3, whole lines"));
+    assert_eq!(actions[1].blocks[1], block("Output:", "ok: Hello, Ada!"));
+    assert!(text.contains("\nThe whole output is `output/02.txt`.\n"));
+    assert!(text.contains("\n- **Overall Status:** Completed 🟢\n"));
 }
