@@ -1,15 +1,13 @@
 //! `verify --rerun`: runs a recorded plan again, offline and apart from the user's files, and compares the
 //! resulting tree and the exit codes.
 
-use crate::git::diff;
-use crate::git::worktree;
 use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::config::settings::{OnFailure, Sandbox};
-use crate::git::object::TreeId;
+use crate::git::diff;
+use crate::git::object::{CommitId, TreeId};
 use crate::git::repository::Repository;
-use crate::host::lock::{Lock, patience};
 use crate::host::sandbox::{Availability, availability};
 use crate::plan::Plan;
 use crate::plan::run::Ran;
@@ -21,12 +19,9 @@ use crate::session::turn::Turn;
 use crate::text::hint::error_with_hint;
 use crate::text::path::lossy_paths;
 use crate::workflow::confine::backend::{CommandFiles, command_files};
-use crate::workflow::execute::prepare::{Reach, RunEnv};
-use crate::workflow::execute::stage::perform;
-use crate::workflow::user::{Approved, User};
-
-/// Not a valid session name, so it cannot collide.
-const WORKTREE: &str = "_rerun";
+use crate::workflow::execute::prepare::Reach;
+use crate::workflow::trial::Trials;
+use crate::workflow::user::User;
 
 #[derive(Debug, Clone)]
 pub struct RerunResult {
@@ -88,15 +83,7 @@ pub fn rerun(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Resu
         anyhow::ensure!(user.confirm(&question, "-y")?, "nothing was run");
     }
 
-    let _lock = Lock::take(
-        &project.repository.teddy_dir().join("locks").join(WORKTREE),
-        "verify",
-        patience(),
-    )?;
-    let ran = run_again(project, &turn, &plan, &workspace, user);
-    // Removed after a failure too, so the error is returned only below.
-    worktree::remove_session_worktree(&project.repository, WORKTREE)?;
-    let (tree, ran) = ran?;
+    let (tree, ran) = run_again(project, &turn, &plan, workspace.before, user)?;
     let expected = project.repository.commit(workspace.after)?.tree;
     let changes = diff::changes(&project.repository, expected, tree)?;
     let paths: Vec<Vec<u8>> = changes.into_iter().map(|change| change.path).collect();
@@ -207,33 +194,18 @@ fn run_again(
     project: &Project,
     turn: &Turn,
     plan: &Plan,
-    workspace: &Workspace,
+    before: CommitId,
     user: &mut dyn User,
 ) -> anyhow::Result<(TreeId, Ran)> {
     let previous = turn.previous.context("the session's start has no plan")?;
     let tip = Turn::read(&project.repository, &turn.session, previous)?;
-    let tree = project.repository.commit(workspace.before)?.tree;
     let artifacts = Artifacts(project.repository.files(turn.tree)?);
-    let env = RunEnv {
-        name: WORKTREE,
-        tip: &tip,
-        before: workspace.before,
-        tree,
-        users_own: false,
-        reach: Reach::Recorded(&artifacts),
-        artifacts: &artifacts,
-    };
-
-    let result = perform(project, &env, &Approved::all(plan), user)?;
-    if let Some(why) = &result.ran.interruption {
-        anyhow::bail!("interrupted: {why}");
-    }
-
+    let trials = Trials::begin(project, "verify")?;
+    let result = trials.perform(&tip, before, Reach::Recorded(&artifacts), plan, user)?;
     let rolled_back = result.ran.failed && project.settings.on_failure == OnFailure::Rollback;
-    let tree = if rolled_back {
-        tree
-    } else {
-        result.worktree.tree
+    let tree = match rolled_back {
+        true => project.repository.commit(before)?.tree,
+        false => result.worktree.tree,
     };
     Ok((tree, result.ran))
 }

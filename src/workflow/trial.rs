@@ -1,6 +1,6 @@
-//! Runs a command on the files of a turn in a temporary worktree.
+//! Runs a command, or a recorded plan, on the files of a turn in a temporary worktree.
 //!
-//! The command is confined like those of a plan. Nothing that it writes is kept.
+//! Commands are confined like those of any plan. Nothing that they write is kept.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::session::artifact::Artifacts;
 use crate::session::turn::Turn;
 use crate::text::sanitize::strip_ansi;
 use crate::workflow::execute::prepare::{Reach, RunEnv};
-use crate::workflow::execute::stage::perform;
+use crate::workflow::execute::stage::{RunResult, perform};
 use crate::workflow::user::{Approved, User};
 
 /// Not a valid session name, so it cannot collide.
@@ -46,6 +46,35 @@ impl<'p> Trials<'p> {
         })
     }
 
+    /// Runs a plan after `tip`, on the files of a commit.
+    pub(in crate::workflow) fn perform(
+        &self,
+        tip: &Turn,
+        before: CommitId,
+        reach: Reach<'_>,
+        plan: &Plan,
+        user: &mut dyn User,
+    ) -> anyhow::Result<RunResult> {
+        let none = Artifacts::default();
+        let env = RunEnv {
+            name: WORKTREE,
+            tip,
+            before,
+            tree: self.project.repository.commit(before)?.tree,
+            users_own: false,
+            reach,
+            artifacts: match reach {
+                Reach::Recorded(artifacts) => artifacts,
+                Reach::AsConfigured => &none,
+            },
+        };
+        let result = perform(self.project, &env, &Approved::all(plan), user)?;
+        match &result.ran.interruption {
+            Some(why) => anyhow::bail!("interrupted: {why}"),
+            None => Ok(result),
+        }
+    }
+
     /// `turn` determines the settings.
     pub(in crate::workflow) fn run(
         &self,
@@ -54,20 +83,8 @@ impl<'p> Trials<'p> {
         command: &str,
         user: &mut dyn User,
     ) -> anyhow::Result<Trial> {
-        let env = RunEnv {
-            name: WORKTREE,
-            tip: turn,
-            before: commit,
-            tree: self.project.repository.commit(commit)?.tree,
-            users_own: false,
-            reach: Reach::AsConfigured,
-            artifacts: &Artifacts::default(),
-        };
-        let result = perform(self.project, &env, &Approved::all(&plan_of(command)), user)?;
-        if let Some(why) = &result.ran.interruption {
-            anyhow::bail!("interrupted: {why}");
-        }
-
+        let plan = plan_of(command);
+        let result = self.perform(turn, commit, Reach::AsConfigured, &plan, user)?;
         let outcome = result.ran.outcomes.first();
         let outcome = outcome.ok_or_else(|| anyhow::anyhow!("the command was not run"))?;
         let Some(exit_code) = outcome.exit_code else {
