@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use crate::git::object::{Commit, CommitId, TreeId};
 use crate::project::Project;
 use crate::session::name::SessionName;
+use crate::session::turn::session_in;
 
 /// As far as the commit tells.
 #[derive(Debug, Clone)]
@@ -38,15 +39,25 @@ pub fn chains(project: &Project, only: Option<&SessionName>) -> anyhow::Result<C
         Some(name) => vec![(name.clone(), store.tip_id(name)?)],
         None => store.sessions()?,
     };
-    let mut cache = ChainCache {
-        names: sessions.iter().map(|(name, _)| name.clone()).collect(),
-        numbers: HashMap::new(),
-    };
-
-    let mut chains = Chains::default();
+    let names: HashSet<&SessionName> = sessions.iter().map(|(name, _)| name).collect();
+    let (mut chains, mut known) = (Chains::default(), HashMap::new());
     for (name, tip) in &sessions {
-        match cache.chain(project, name, *tip) {
-            Ok(turns) => chains.turns.extend(turns),
+        match chain(project, *tip, &known) {
+            Ok(commits) => chains
+                .turns
+                .extend(commits.into_iter().map(|(number, commit)| {
+                    known.insert(commit.id, number);
+                    // The session can be deleted.
+                    let recorded_in = session_in(&commit.message).filter(|it| names.contains(it));
+                    ChainTurn {
+                        session: recorded_in.unwrap_or_else(|| name.clone()),
+                        number,
+                        commit: commit.id,
+                        tree: commit.tree,
+                        workspace: commit.parents.get(1).copied(),
+                        seconds: commit.seconds,
+                    }
+                })),
             Err(error) => chains.broken.push((name.clone(), format!("{error:#}"))),
         }
     }
@@ -57,53 +68,22 @@ pub fn chains(project: &Project, only: Option<&SessionName>) -> anyhow::Result<C
     Ok(chains)
 }
 
-struct ChainCache {
-    names: HashSet<SessionName>,
-    numbers: HashMap<CommitId, u64>,
-}
-
-impl ChainCache {
-    /// Ends at the start, or at a turn that an earlier chain contained.
-    fn chain(
-        &mut self,
-        project: &Project,
-        session: &SessionName,
-        tip: CommitId,
-    ) -> anyhow::Result<Vec<ChainTurn>> {
-        let mut commits = Vec::new();
-        let mut next = Some(tip);
-        let mut first = 0;
-        while let Some(id) = next {
-            if let Some(number) = self.numbers.get(&id) {
-                // The rest of the chain is known from a session that shares it.
-                first = number + 1;
-                break;
-            }
-            let commit = project.repository.commit(id)?;
-            next = commit.parents.first().copied();
-            commits.push(commit);
+/// Oldest first, with their numbers. Begins at the start, or after a turn of an earlier chain.
+fn chain(
+    project: &Project,
+    tip: CommitId,
+    known: &HashMap<CommitId, u64>,
+) -> anyhow::Result<Vec<(u64, Commit)>> {
+    let (mut commits, mut next, mut first) = (Vec::new(), Some(tip), 0);
+    while let Some(id) = next {
+        if let Some(number) = known.get(&id) {
+            first = number + 1;
+            break;
         }
-
-        let turns = commits.into_iter().rev().zip(first..);
-        let turns = turns.map(|(commit, number)| {
-            self.numbers.insert(commit.id, number);
-            ChainTurn {
-                session: self.recorded_in(&commit).unwrap_or_else(|| session.clone()),
-                number,
-                commit: commit.id,
-                tree: commit.tree,
-                workspace: commit.parents.get(1).copied(),
-                seconds: commit.seconds,
-            }
-        });
-        Ok(turns.collect())
+        let commit = project.repository.commit(id)?;
+        next = commit.parents.first().copied();
+        commits.push(commit);
     }
 
-    /// `None` if the commit names no session, or a deleted one.
-    fn recorded_in(&self, commit: &Commit) -> Option<SessionName> {
-        let mut lines = commit.message.lines().rev();
-        let value = lines.find_map(|line| line.strip_prefix("Teddy-Session: "))?;
-        let name = SessionName::from_ref(value.trim()).ok()?;
-        self.names.contains(&name).then_some(name)
-    }
+    Ok((first..).zip(commits.into_iter().rev()).collect())
 }

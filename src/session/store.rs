@@ -25,7 +25,7 @@ use crate::session::draft::Draft;
 use crate::session::journal::Journal;
 use crate::session::meta::Status;
 use crate::session::transition::Caller;
-use crate::session::turn::{TurnMessage, in_next};
+use crate::session::turn::{TurnMessage, in_next, trailer};
 use crate::text::context_list;
 use crate::text::near::nearest;
 
@@ -443,14 +443,8 @@ fn read_session_tip(
 /// From the trailers. Also requires a status, because workspace commits and landed commits have a
 /// `Teddy-Turn` too.
 fn turn_number_of(commit: &Commit) -> Option<u64> {
-    let lines = commit.message.trim_end().lines().rev();
-    let trailers: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
-    let value = |key: &str| {
-        let mut values = trailers.iter().filter_map(|line| line.strip_prefix(key));
-        values.next()
-    };
-    value("Teddy-Status: ")?;
-    value("Teddy-Turn: ")?.parse().ok()
+    trailer(&commit.message, "Teddy-Status")?;
+    trailer(&commit.message, "Teddy-Turn")?.parse().ok()
 }
 
 impl Store<'_> {

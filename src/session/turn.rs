@@ -170,9 +170,7 @@ impl Turn {
     /// The session that recorded the turn. It differs from `session` in a fork.
     pub fn recorded_session(&self, repository: &Repository) -> anyhow::Result<SessionName> {
         let message = repository.commit(self.commit)?.message;
-        Ok(trailer(&message, "Teddy-Session")
-            .and_then(|name| SessionName::from_ref(name.trim()).ok())
-            .unwrap_or_else(|| self.session.clone()))
+        Ok(session_in(&message).unwrap_or_else(|| self.session.clone()))
     }
 
     /// Whether a publication can be that of this turn. One that changed files, and a restore, has its
@@ -298,6 +296,11 @@ impl Turn {
             }
         })
     }
+}
+
+/// The session that the message of a commit names.
+pub fn session_in(message: &str) -> Option<SessionName> {
+    SessionName::from_ref(trailer(message, "Teddy-Session")?.trim()).ok()
 }
 
 /// Value of the last trailer with this key in a commit message.
