@@ -9,7 +9,7 @@ use crate::git::object::TreeId;
 use crate::project::Project;
 use crate::query::history::start_tree;
 use crate::query::paths;
-use crate::query::sum::sum;
+use crate::query::sum::{LastTurn, sum};
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
 use crate::text::counted;
@@ -177,7 +177,8 @@ fn trees(project: &Project, args: &Args) -> anyhow::Result<(TreeId, TreeId)> {
 
     if args.whole {
         let session = project.session()?;
-        return match sum(&project.repository, None, &store.turns(&session)?)? {
+        let turns = store.turns(&session)?;
+        return match sum(&project.repository, None, &turns, LastTurn::AsItRan)? {
             Some(sum) => Ok((sum.before, sum.after)),
             None => Ok((start_tree(project, &session)?, after("@")?)),
         };

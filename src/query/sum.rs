@@ -25,31 +25,16 @@ pub struct TurnsSum {
 
 type Edits = BTreeMap<Vec<u8>, Option<TreeEntry>>;
 
-/// `turns` are consecutive, oldest first. `start` replaces the files before the first one. `None`
-/// if none of the turns has files. The last turn counts even if it was not applied.
-pub fn sum<'a>(
-    repository: &Repository,
-    start: Option<TreeId>,
-    turns: impl IntoIterator<Item = &'a Turn>,
-) -> anyhow::Result<Option<TurnsSum>> {
-    sum_to(repository, start, turns, LastTurn::AsItRan)
-}
-
-/// Like [`sum`], without what the last turn did if it was not applied.
-pub fn sum_of_applied<'a>(
-    repository: &Repository,
-    turns: impl IntoIterator<Item = &'a Turn>,
-) -> anyhow::Result<Option<TurnsSum>> {
-    sum_to(repository, None, turns, LastTurn::AsApplied)
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum LastTurn {
+pub enum LastTurn {
+    /// It counts even if it was not applied.
     AsItRan,
     AsApplied,
 }
 
-fn sum_to<'a>(
+/// `turns` are consecutive, oldest first. `start` replaces the files before the first one. `None`
+/// if none of the turns has files.
+pub fn sum<'a>(
     repository: &Repository,
     start: Option<TreeId>,
     turns: impl IntoIterator<Item = &'a Turn>,

@@ -13,7 +13,7 @@ use crate::git::object::{CommitId, TreeEntry, read};
 use crate::git::repository::Repository;
 use crate::plan;
 use crate::project::Project;
-use crate::query::sum::sum;
+use crate::query::sum::{LastTurn, sum};
 use crate::session::artifact;
 use crate::session::comments;
 use crate::session::meta::{MessageOrigin, Status};
@@ -195,7 +195,7 @@ fn cost(turns: &[Turn]) -> Option<f64> {
 /// Without the user's own edits.
 fn files(project: &Project, turns: &[Turn]) -> anyhow::Result<Vec<DifferingFile>> {
     let repository = &project.repository;
-    let Some(sum) = sum(repository, None, turns)? else {
+    let Some(sum) = sum(repository, None, turns, LastTurn::AsItRan)? else {
         return Ok(Vec::new());
     };
 

@@ -11,7 +11,7 @@ use crate::git::diff::{self, TreeChange};
 use crate::git::object::{CommitId, TreeId};
 use crate::git::repository::Repository;
 use crate::project::Project;
-use crate::query::sum::sum;
+use crate::query::sum::{LastTurn, sum};
 use crate::query::summary;
 use crate::session::meta::{Status, Workspace};
 use crate::session::name::SessionName;
@@ -203,7 +203,12 @@ fn measure(
     let changes = match chosen.is_session {
         // As `log` and `diff` show it.
         false => changes_of(repository, workspace.change())?,
-        true => match sum(repository, base, chosen.own().iter().rev())? {
+        true => match sum(
+            repository,
+            base,
+            chosen.own().iter().rev(),
+            LastTurn::AsItRan,
+        )? {
             Some(sum) => diff::changes(repository, sum.before, sum.after)?,
             None => Vec::new(),
         },

@@ -15,7 +15,7 @@ use crate::change::store::Change;
 use crate::git::diff;
 use crate::git::object::{TreeId, read};
 use crate::project::Project;
-use crate::query::sum::sum_of_applied;
+use crate::query::sum::{LastTurn, sum};
 use crate::session::input::write_block;
 use crate::text::diff::unified;
 use crate::text::hint::error_with_hint;
@@ -221,7 +221,8 @@ pub fn span_of(project: &Project, change: &Change) -> anyhow::Result<Option<(Tre
     if !store.has(&session)? {
         return Ok(None);
     }
-    let sum = sum_of_applied(&project.repository, &store.turns(&session)?)?;
+    let turns = store.turns(&session)?;
+    let sum = sum(&project.repository, None, &turns, LastTurn::AsApplied)?;
     Ok(sum.map(|sum| (sum.before, sum.after)))
 }
 
