@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::workflow::gc::expired::{AgedSnapshots, DAY, IdleWorktrees};
 use expired::dir_size;
-pub(in crate::workflow) use expired::files_below;
+pub(in crate::workflow) use expired::{file_size, files_below};
 use session::ARCHIVE;
 pub use session::ArchivedSession;
 pub(in crate::workflow) use session::forget;
@@ -192,7 +192,7 @@ impl Waste {
         let worktrees = self.worktrees.idle.iter().map(|(worktree, _)| worktree);
         let bytes = worktrees.clone().map(|it| it.bytes).sum::<u64>()
             + self.caches.as_deref().map_or(0, expired::dir_size)
-            + expired::total_size(&self.files)
+            + self.files.iter().map(|path| file_size(path)).sum::<u64>()
             + self
                 .abandoned
                 .iter()
@@ -285,7 +285,6 @@ pub fn du(repository: &Repository) -> anyhow::Result<DiskUsage> {
         undo: dir_size(&undo),
         archives,
         rescued: files_below(&undo.join("rescued"))
-            .iter()
             .map(|path| path.display().to_string())
             .collect(),
         state: all.saturating_sub(dir_size(&undo) + archives),

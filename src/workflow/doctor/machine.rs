@@ -18,6 +18,7 @@ use crate::text::shell_word::shell_word;
 use crate::text::{counted, sized};
 use crate::workflow::confine::backend::{self, CommandFiles};
 use crate::workflow::confine::{self};
+use crate::workflow::gc::{file_size, files_below};
 
 const LIMIT: Duration = Duration::from_secs(2);
 
@@ -356,50 +357,29 @@ fn check_cache_size(patient: &Patient) -> HealthCheck {
         Err(_) => dirs.push(patient.user_dirs.cache.clone()),
     }
 
-    let counted = count_size(dirs, Instant::now() + MAX_COUNTING);
-    let least = if counted.is_whole { "" } else { "at least " };
+    let (bytes, is_whole) = count_size(&dirs, Instant::now() + MAX_COUNTING);
+    let least = if is_whole { "" } else { "at least " };
     let reason = format!(
         "worktrees, caches and undo data take {least}{}",
-        sized(counted.bytes)
+        sized(bytes)
     );
-    if counted.bytes > LARGE_CACHES {
+    if bytes > LARGE_CACHES {
         return HealthCheck::note("caches", reason)
             .remedy("teddy gc  # `teddy gc -n` shows what uses it");
     }
     HealthCheck::ok("caches", reason)
 }
 
-struct CountedSize {
-    bytes: u64,
-    is_whole: bool,
-}
-
-/// Until the deadline. Does not follow symlinks.
-fn count_size(mut dirs: Vec<PathBuf>, deadline: Instant) -> CountedSize {
-    let (mut bytes, mut is_whole) = (0u64, true);
-    while let Some(dir) = dirs.pop().filter(|_| is_whole) {
-        is_whole = Instant::now() <= deadline;
-        bytes = bytes.saturating_add(count_dir(&dir, &mut dirs));
-    }
-
-    CountedSize { bytes, is_whole }
-}
-
-fn count_dir(dir: &Path, subdirs: &mut Vec<PathBuf>) -> u64 {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut bytes: u64 = 0;
-    for entry in entries {
-        let Ok(metadata) = entry.metadata() else {
-            continue;
-        };
-        if metadata.is_dir() {
-            subdirs.push(entry.path());
-        } else {
-            bytes = bytes.saturating_add(metadata.len());
+/// Bytes of the files that were found until the deadline, and whether these are all.
+fn count_size(dirs: &[PathBuf], deadline: Instant) -> (u64, bool) {
+    let mut bytes = 0;
+    for file in dirs.iter().flat_map(|dir| files_below(dir)) {
+        if Instant::now() > deadline {
+            return (bytes, false);
         }
+        bytes += file_size(&file);
     }
-
-    bytes
+    (bytes, true)
 }
 
 #[cfg(test)]
@@ -543,12 +523,9 @@ mod disk_space_tests {
         std::fs::write(dir.path().join("a/x"), "12345").unwrap();
         std::os::unix::fs::symlink(dir.path(), dir.path().join("a/up")).unwrap();
         let later = Instant::now() + Duration::from_secs(60);
-        let counted = count_size(vec![dir.path().to_owned()], later);
-        assert!(
-            counted.is_whole && counted.bytes < 1000,
-            "{}",
-            counted.bytes
-        );
-        assert!(!count_size(vec![dir.path().to_owned()], Instant::now()).is_whole);
+        let dirs = [dir.path().to_owned()];
+        let (bytes, is_whole) = count_size(&dirs, later);
+        assert!(is_whole && bytes < 1000, "{bytes}");
+        assert!(!count_size(&dirs, Instant::now()).1);
     }
 }

@@ -148,7 +148,7 @@ fn orphan(listed: &RecordedWorktree) -> HealthCheck {
 
 fn locks(project: &Project) -> Vec<HealthCheck> {
     let dir = project.repository.teddy_dir();
-    let of_sessions = files_below(&dir.join("locks")).into_iter();
+    let of_sessions = files_below(&dir.join("locks"));
     let of_sessions = of_sessions.filter(|path| path.ends_with("lock"));
     let paths = std::iter::once(dir.join("lock")).chain(of_sessions);
     let lock_files = paths.filter_map(|path| Some((holder(&path)?, path)));
@@ -249,7 +249,8 @@ fn pending(project: &Project) -> HealthCheck {
 }
 
 fn set_aside(project: &Project) -> Option<HealthCheck> {
-    let saves: Vec<PathBuf> = files_below(&project.repository.teddy_dir().join("undo/rescued"));
+    let rescued = project.repository.teddy_dir().join("undo/rescued");
+    let saves: Vec<PathBuf> = files_below(&rescued).collect();
     let first = saves.first()?;
     let reason = format!(
         "{} of yours could not be put back beside what was written, as `{}`",

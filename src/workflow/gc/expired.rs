@@ -46,7 +46,7 @@ const SESSION_DIRS: [&str; 8] = [
 /// In `teddy/undo`, with old damaged state and abandoned temporary files.
 pub(super) fn old_files(repository: &Repository, days: u32) -> Vec<PathBuf> {
     let teddy = repository.teddy_dir();
-    let mut files = files_below(&teddy.join("undo"));
+    let mut files: Vec<PathBuf> = files_below(&teddy.join("undo")).collect();
     let is_set_aside = |path: &PathBuf| {
         path.file_name()
             .is_some_and(|name| name.to_string_lossy().starts_with("pending.json.bad"))
@@ -115,9 +115,7 @@ fn abandoned(repository: &Repository) -> impl Iterator<Item = PathBuf> {
         .into_iter()
         .flatten()
         .flatten();
-    let files = files_below(&repository.teddy_dir())
-        .into_iter()
-        .chain(objects.map(|entry| entry.path()));
+    let files = files_below(&repository.teddy_dir()).chain(objects.map(|entry| entry.path()));
     let of_sessions = SESSION_DIRS.map(|folder| repository.teddy_dir().join(folder));
     let is_temporary = move |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -149,32 +147,33 @@ pub(super) fn age(path: &Path) -> Option<Duration> {
 }
 
 /// Follows no symlink, not even `dir` itself.
-pub(in crate::workflow) fn files_below(dir: &Path) -> Vec<PathBuf> {
+pub(in crate::workflow) fn files_below(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let mut dirs = vec![dir.to_owned()];
     dirs.retain(|dir| !dir.is_symlink());
     let mut files = Vec::new();
-    while let Some(dir) = dirs.pop() {
-        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                dirs.push(entry.path())
-            } else {
-                files.push(entry.path())
+    std::iter::from_fn(move || {
+        while files.is_empty() {
+            for entry in std::fs::read_dir(dirs.pop()?)
+                .into_iter()
+                .flatten()
+                .flatten()
+            {
+                match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    true => dirs.push(entry.path()),
+                    false => files.push(entry.path()),
+                }
             }
         }
-    }
-
-    files
+        files.pop()
+    })
 }
 
 pub(in crate::workflow) fn dir_size(dir: &Path) -> u64 {
-    total_size(&files_below(dir))
+    files_below(dir).map(|path| file_size(&path)).sum()
 }
 
-pub(super) fn total_size(files: &[PathBuf]) -> u64 {
-    files
-        .iter()
-        .filter_map(|path| Some(std::fs::symlink_metadata(path).ok()?.len()))
-        .sum()
+pub(in crate::workflow) fn file_size(path: &Path) -> u64 {
+    std::fs::symlink_metadata(path).map_or(0, |metadata| metadata.len())
 }
 
 const PUBLISHED_LINKED: &str = "refs/teddy/published/linked-";
