@@ -366,8 +366,6 @@ pub struct StepRun {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stopped {
-    /// The steps completed before (ST12).
-    pub ran: Vec<StepRun>,
     pub step: String,
     pub error: Box<ModelError>,
 }
@@ -390,17 +388,13 @@ pub fn step_dir(position: usize, name: &str) -> String {
     format!("steps/{:02}-{name}", position + 1)
 }
 
-/// `None` opens the turn's model.
-pub type OpenModel<'a> = dyn FnMut(Option<&str>) -> Result<Box<dyn Model + 'a>, ModelError> + 'a;
-
-/// Opens every model before sending the first request (ST11).
-pub fn run(
+/// `models` has the model of each step, by the name in the pipeline.
+pub fn run<M: Model>(
     pipeline: &Pipeline,
     turn: &ModelRequest,
-    open: &mut OpenModel<'_>,
+    models: &HashMap<Option<String>, M>,
     watch: &mut dyn FnMut(PipelineEvent<'_>),
 ) -> Result<Vec<StepRun>, Stopped> {
-    let models = open_models(pipeline, open)?;
     let mut ran: Vec<StepRun> = Vec::new();
     for (position, step) in pipeline.steps.iter().enumerate() {
         let request = step_request(step, turn, &ran);
@@ -409,10 +403,7 @@ pub fn run(
             step,
             request: &request,
         });
-        let model = models
-            .get(&step.model)
-            .expect("each step's model was opened");
-        let answer = model.answer(&request, &mut |text| {
+        let answer = models[&step.model].answer(&request, &mut |text| {
             watch(PipelineEvent::Received { text })
         });
 
@@ -435,7 +426,6 @@ pub fn run(
             Ok(finished) => ran.push(finished),
             Err(error) => {
                 return Err(Stopped {
-                    ran,
                     step: step.name.clone(),
                     error: Box::new(error),
                 });
@@ -444,26 +434,6 @@ pub fn run(
     }
 
     Ok(ran)
-}
-
-fn open_models<'a>(
-    pipeline: &Pipeline,
-    open: &mut OpenModel<'a>,
-) -> Result<HashMap<Option<String>, Box<dyn Model + 'a>>, Stopped> {
-    let mut models = HashMap::new();
-    for step in &pipeline.steps {
-        // Once per model, not per step: a replay has to continue with its next answer.
-        if !models.contains_key(&step.model) {
-            let model = open(step.model.as_deref()).map_err(|error| Stopped {
-                ran: Vec::new(),
-                step: step.name.clone(),
-                error: Box::new(error),
-            })?;
-            models.insert(step.model.clone(), model);
-        }
-    }
-
-    Ok(models)
 }
 
 /// Inputs that the prompt doesn't mention go to their usual places (ST9).
@@ -540,10 +510,7 @@ mod run_tests {
         }
     }
 
-    fn run_logged(
-        yaml: &str,
-        open: &mut OpenModel<'_>,
-    ) -> (Result<Vec<StepRun>, Stopped>, Vec<String>) {
+    fn run_logged(yaml: &str, model: impl Model) -> (Result<Vec<StepRun>, Stopped>, Vec<String>) {
         let names = KnownNames {
             file: &|_| Err(String::new()),
             model: &|_| Ok(()),
@@ -558,7 +525,7 @@ mod run_tests {
         let result = run(
             &parse(yaml, &names).unwrap(),
             &turn,
-            open,
+            &HashMap::from([(None, model)]),
             &mut |event| match event {
                 PipelineEvent::Started { position, step, .. } => {
                     log.push(format!("{position} {}", step.name))
@@ -570,15 +537,13 @@ mod run_tests {
         (result, log)
     }
 
-    fn replay(texts: &[&str]) -> Box<dyn Model> {
-        Box::new(Replay::from_texts(
-            texts.iter().map(|text| (*text).to_owned()).collect(),
-        ))
+    fn replay(texts: &[&str]) -> Replay {
+        Replay::from_texts(texts.iter().map(|text| (*text).to_owned()).collect())
     }
 
     #[test]
     fn st9_what_a_prompt_does_not_name_stands_in_its_usual_place() {
-        let (ran, _) = run_logged(THREE, &mut |_| Ok(replay(&["A\n", "D", "# P"])));
+        let (ran, _) = run_logged(THREE, replay(&["A\n", "D", "# P"]));
         let requests: Vec<ModelRequest> = ran.unwrap().into_iter().map(|ran| ran.request).collect();
         let expected = |system: &str, input: &str, message: &str| ModelRequest {
             system: system.into(),
@@ -609,7 +574,7 @@ mod run_tests {
     fn st8_placeholders_are_filled_in_and_a_backslash_keeps_them() {
         let (ran, _) = run_logged(
             "steps: [{name: a, prompt: 'S={{system}} I={{ input }} M={{message}} \\{{message}}'}]",
-            &mut |_| Ok(replay(&["x"])),
+            replay(&["x"]),
         );
         let request = ran.unwrap().remove(0).request;
         assert_eq!(
@@ -623,7 +588,7 @@ mod run_tests {
 
     #[test]
     fn st10_the_last_answer_is_the_plan_and_each_step_is_told() {
-        let (ran, log) = run_logged(THREE, &mut |_| Ok(replay(&["A", "D", "# P"])));
+        let (ran, log) = run_logged(THREE, replay(&["A", "D", "# P"]));
         assert_eq!(
             ran.unwrap().pop().map(|ran| ran.answer.text).as_deref(),
             Some("# P")
@@ -645,31 +610,6 @@ mod run_tests {
     }
 
     #[test]
-    fn st11_every_model_is_opened_before_anything_is_sent() {
-        let yaml = "steps: [{name: a, prompt: x}, {name: b, prompt: x, model: keyless}]";
-        let missing = ModelError::NoKey {
-            model: "keyless".into(),
-            variable: "KEY".into(),
-        };
-        let (result, log) = run_logged(yaml, &mut |name| {
-            if name.is_none() {
-                Ok(replay(&["A"]))
-            } else {
-                Err(missing.clone())
-            }
-        });
-        assert_eq!(
-            result,
-            Err(Stopped {
-                ran: Vec::new(),
-                step: "b".into(),
-                error: Box::new(missing.clone())
-            })
-        );
-        assert_eq!(log, Vec::<String>::new());
-    }
-
-    #[test]
     fn st13_a_step_has_a_folder_of_its_own() {
         assert_eq!(
             [step_dir(0, "analysis"), step_dir(11, "plan")],
@@ -678,33 +618,24 @@ mod run_tests {
     }
 
     #[test]
-    fn st12_a_step_that_fails_stops_and_what_ran_is_kept() {
-        let (result, _) = run_logged(THREE, &mut |_| Ok(replay(&["A"])));
+    fn st12_a_step_that_fails_stops_and_what_ran_was_told() {
+        let (result, log) = run_logged(THREE, replay(&["A"]));
         let stopped = result.unwrap_err();
-        assert_eq!(
-            (
-                stopped.ran.len(),
-                stopped.ran[0].answer.text.as_str(),
-                stopped.step.as_str()
-            ),
-            (1, "A", "decision")
-        );
+        assert_eq!(stopped.step, "decision");
+        assert_eq!(log, ["0 analysis", "< A", "analysis done", "1 decision"]);
         assert_eq!(*stopped.error, ModelError::ReplayEnded { answers: 1 });
     }
 
     #[test]
     fn st12_a_cut_answer_fails_a_step_but_the_last() {
-        let (result, _) = run_logged(
-            "steps: [{name: a, prompt: x}, {name: b, prompt: x}]",
-            &mut |_| Ok(Box::new(Cut)),
-        );
+        let (result, _) = run_logged("steps: [{name: a, prompt: x}, {name: b, prompt: x}]", Cut);
         assert_eq!(
             *result.unwrap_err().error,
             ModelError::Truncated {
                 partial: "half".into()
             }
         );
-        let (result, _) = run_logged("steps: [{name: a, prompt: x}]", &mut |_| Ok(Box::new(Cut)));
+        let (result, _) = run_logged("steps: [{name: a, prompt: x}]", Cut);
         assert_eq!(result.unwrap()[0].answer.finish, Finish::Length);
     }
 }

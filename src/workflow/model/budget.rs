@@ -213,17 +213,6 @@ impl Model for MeteredModel<'_> {
     }
 }
 
-/// Steps of a pipeline can share a model.
-impl Model for Rc<MeteredModel<'_>> {
-    fn answer(
-        &self,
-        request: &ModelRequest,
-        watch: &mut dyn FnMut(&str),
-    ) -> Result<ModelAnswer, ModelError> {
-        (**self).answer(request, watch)
-    }
-}
-
 const CACHE_DIR: &str = "spent";
 const MAX_CACHE: u64 = 4096;
 

@@ -17,7 +17,6 @@ use crate::project::Project;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{self, Acted, ModelUse, SCHEMA, Status, StepMeta};
-use crate::session::turn::Turn;
 use crate::text::path::lossy;
 use crate::workflow::act::{SharedUser, WorktreeEnv};
 use crate::workflow::model::budget::{self, ActingEnv, CostBudget, MeteredModel, TokenEstimate};
@@ -60,39 +59,23 @@ fn ask(
     }
     // Save before the request, so that the user's message survives any way the wait can end.
     session.save_draft()?;
-    let OpenSession {
-        project,
-        tip,
-        draft,
-        ..
-    } = session;
-    let text = |name: &str| draft.artifacts.text_or_empty(name);
-    let (system, input, message) = (
-        text(artifact::SYSTEM_PROMPT),
-        text(artifact::INPUT),
-        text(artifact::USER_PROMPT),
-    );
+    let (project, tip) = (session.project, session.tip.clone());
+    let text = |name: &str| session.draft.artifacts.text_or_empty(name);
     let request = ModelRequest {
-        system,
-        input,
-        message,
+        system: text(artifact::SYSTEM_PROMPT),
+        input: text(artifact::INPUT),
+        message: text(artifact::USER_PROMPT),
         max_tokens: None,
     };
 
     let budget = CostBudget::new(
-        budget::session_spending(project, tip, draft)?,
+        budget::session_spending(project, &tip, &session.draft)?,
         project.settings.limits.cost,
     );
-    let mut keeper = Keeper {
-        project,
-        tip,
-        draft,
-    };
-
     let shared: SharedUser<'_> = RefCell::new(user);
     let env = WorktreeEnv {
         project,
-        tip,
+        tip: &tip,
         recorded,
         user: &shared,
         discarded,
@@ -105,27 +88,31 @@ fn ask(
     };
     let answer = match source {
         PlanSource::Model(chosen) => {
-            ask_model(keeper.draft, &means.meter(chosen), &request, &shared)
+            ask_model(&mut session.draft, &means.meter(chosen), &request, &shared)
         }
-        PlanSource::Pipeline(prepared) => {
-            ask_steps(&mut keeper, prepared, &means, &request, &shared)
-        }
+        PlanSource::Pipeline(prepared) => ask_steps(session, prepared, &means, &request, &shared),
     };
 
     // Also after a failure: the transcript and the cost stay with the draft.
     let mut record = env.record.into_inner();
     record.acted = record.acted.or(env.discarded);
     let user = shared.into_inner();
-    record.keep_in(keeper.draft);
+    record.keep_in(&mut session.draft);
     match answer {
         Ok(text) => {
-            // Before the answer is parsed, because it has been paid for.
-            keeper.keep_answer(&text)?;
+            // Before the answer is parsed, because it has been paid for. `execute` repairs and
+            // validates it.
+            session
+                .draft
+                .artifacts
+                .insert(artifact::PLAN, text.as_str());
+            session.draft.meta.status = Status::Planned;
+            session.save_draft()?;
             fault::point("after-answer")?;
             Ok(text)
         }
         Err(failure) => {
-            let error = keep(project, tip, draft, failure, user)?;
+            let error = keep(session, failure, user)?;
             // An error outside the model has a hint of its own.
             Err(record.trouble.unwrap_or(error))
         }
@@ -146,25 +133,6 @@ impl<'a> SharedMeans<'a> {
             budget: Rc::clone(&self.budget),
             weight: self.weight,
         }
-    }
-}
-
-struct Keeper<'a> {
-    project: &'a Project,
-    tip: &'a Turn,
-    draft: &'a mut Draft,
-}
-
-impl Keeper<'_> {
-    fn save(&mut self) -> anyhow::Result<()> {
-        self.project.store().save_draft(self.tip, self.draft)
-    }
-
-    /// `execute` repairs and validates the answer.
-    fn keep_answer(&mut self, text: &str) -> anyhow::Result<()> {
-        self.draft.artifacts.insert(artifact::PLAN, text);
-        self.draft.meta.status = Status::Planned;
-        self.save()
     }
 }
 
@@ -211,7 +179,7 @@ pub fn read_of_cut_input(sent: usize, usage: TokenUsage) -> Option<u64> {
 
 /// Runs a pipeline. The artifacts of each step are saved as they arrive.
 fn ask_steps(
-    keeper: &mut Keeper<'_>,
+    session: &mut OpenSession<'_>,
     prepared: PreparedPipeline,
     means: &SharedMeans<'_>,
     request: &ModelRequest,
@@ -222,57 +190,54 @@ fn ask_steps(
         pipeline,
         models,
     } = prepared;
-    keeper.draft.meta.pipeline = Some(name);
+    session.draft.meta.pipeline = Some(name);
     let notes: Vec<Notes> = models
         .values()
         .map(|chosen| Rc::clone(&chosen.notes))
         .collect();
     let models: HashMap<_, _> = models
         .into_iter()
-        .map(|(name, chosen)| (name, Rc::new(means.meter(chosen))))
+        .map(|(name, chosen)| (name, means.meter(chosen)))
         .collect();
-    let model = |name: Option<&str>| Rc::clone(&models[&name.map(str::to_owned)]);
     let count = pipeline.steps.len();
     let (mut current_step, mut sent) = (0, 0);
-    let ran = run(
-        &pipeline,
-        request,
-        &mut |name| Ok(Box::new(model(name))),
-        &mut |event| match event {
-            StepEvent::Started {
-                position,
-                step,
-                request,
-            } => {
-                current_step = position;
-                sent = model(step.model.as_deref()).weight.of(request);
-                let user = &mut **user.borrow_mut();
-                user.report(Event::Notice(Notice::StepStarted {
-                    number: position + 1,
-                    of: count,
-                    name: step.name.clone(),
-                }));
-                let input = format!("{}/input.md", step_dir(position, &step.name));
-                keeper.draft.artifacts.insert(&input, request.full_text());
+    let ran = run(&pipeline, request, &models, &mut |event| match event {
+        StepEvent::Started {
+            position,
+            step,
+            request,
+        } => {
+            current_step = position;
+            let model = &models[&step.model];
+            sent = model.weight.of(request);
+            let user = &mut **user.borrow_mut();
+            user.report(Event::Notice(Notice::StepStarted {
+                number: position + 1,
+                of: count,
+                name: step.name.clone(),
+            }));
+            let input = format!("{}/input.md", step_dir(position, &step.name));
+            let artifacts = &mut session.draft.artifacts;
+            artifacts.insert(&input, request.full_text());
 
-                announce(&model(step.model.as_deref()), request, user);
-            }
-            StepEvent::Received { text } => report_progress(&notes, text, *user.borrow_mut()),
-            StepEvent::Finished(ran) => {
-                let user = &mut **user.borrow_mut();
-                user.report(Event::Answered { failed: false });
-                let model = model(pipeline.steps[current_step].model.as_deref());
-                keep_step(keeper.draft, current_step, ran, used(&model, &ran.answer));
-                note_use(keeper.draft, &model, &ran.answer, sent, user);
+            announce(model, request, user);
+        }
+        StepEvent::Received { text } => report_progress(&notes, text, *user.borrow_mut()),
+        StepEvent::Finished(ran) => {
+            let user = &mut **user.borrow_mut();
+            user.report(Event::Answered { failed: false });
+            let model = &models[&pipeline.steps[current_step].model];
+            let draft = &mut session.draft;
+            keep_step(draft, current_step, ran, used(model, &ran.answer));
+            note_use(draft, model, &ran.answer, sent, user);
 
-                // The last answer is saved as the plan by the caller. An error here will show up
-                // again there.
-                if current_step + 1 < count {
-                    let _ = keeper.save();
-                }
+            // The last answer is saved as the plan by the caller. An error here will show up
+            // again there.
+            if current_step + 1 < count {
+                let _ = session.save_draft();
             }
-        },
-    );
+        }
+    });
 
     let user = &mut **user.borrow_mut();
     report_progress(&notes, "", user);
@@ -383,30 +348,23 @@ pub fn report_unknown(model: &str, price: Option<&Price>, usage: TokenUsage, use
 }
 
 fn keep(
-    project: &Project,
-    tip: &Turn,
-    draft: &mut Draft,
+    session: &mut OpenSession<'_>,
     failure: RequestFailure,
     user: &mut dyn User,
 ) -> anyhow::Result<anyhow::Error> {
     let RequestFailure { step, error } = failure;
     if let Some(partial) = error.partial() {
-        draft.artifacts.insert(artifact::REPLY, partial);
-        user.report(Event::Notice(Notice::PartialAnswerKept(
-            tip.session.clone(),
-        )));
+        session.draft.artifacts.insert(artifact::REPLY, partial);
+        let name = session.name().clone();
+        user.report(Event::Notice(Notice::PartialAnswerKept(name)));
     }
 
     let during = step.map(|step| format!("step `{step}`"));
-    draft.meta.failure = Some(
-        during
-            .iter()
-            .cloned()
-            .chain([error.to_string()])
-            .collect::<Vec<_>>()
-            .join(": "),
-    );
-    project.store().save_draft(tip, draft)?;
+    session.draft.meta.failure = Some(match &during {
+        Some(during) => format!("{during}: {error}"),
+        None => error.to_string(),
+    });
+    session.save_draft()?;
     let error = anyhow::Error::from(error);
 
     Ok(match during {
