@@ -278,20 +278,14 @@ struct Taker<'p> {
     /// The remote does not have these signatures any more.
     dropped: Vec<String>,
     /// Several sessions can have the same tip.
-    checked: HashMap<CommitId, Rc<CheckedTip>>,
+    checked: HashMap<CommitId, Rc<Checked>>,
     /// Checked so far.
     turns: usize,
 }
 
-struct CheckedTip {
-    chain: Checked,
-    /// Number and title, or why the turn is unreadable.
-    newest: Result<(u64, String), String>,
-}
-
 impl Taker<'_> {
     /// `None` if the limit for turns is reached.
-    fn check(&mut self, session: &SessionName, tip: CommitId) -> Option<Rc<CheckedTip>> {
+    fn check(&mut self, session: &SessionName, tip: CommitId) -> Option<Rc<Checked>> {
         if let Some(known) = self.checked.get(&tip) {
             return Some(Rc::clone(known));
         }
@@ -299,14 +293,8 @@ impl Taker<'_> {
             return None;
         }
 
-        let repository = &self.project.repository;
-        let chain = check(repository, session, tip);
-        self.turns += chain.turns.len().max(1);
-        let newest = match Turn::read(repository, session, tip) {
-            Ok(newest) => Ok((newest.number(), newest.title)),
-            Err(error) => Err(format!("{error:#}")),
-        };
-        let checked = Rc::new(CheckedTip { chain, newest });
+        let checked = Rc::new(check(&self.project.repository, session, tip));
+        self.turns += checked.turns.len().max(1);
         self.checked.insert(tip, Rc::clone(&checked));
         Some(checked)
     }
@@ -338,38 +326,35 @@ impl Taker<'_> {
                 ))
             }));
         };
-        if let Some(why) = fault(&checked.chain, before == Some(tip), prefix == SESSIONS) {
+        if let Some(why) = fault(&checked, before == Some(tip), prefix == SESSIONS) {
             return Ok(Err(unsound(why)));
         }
 
         // A signature covers the session with its code.
         let signature = offer.signature.filter(|_| prefix == SESSIONS);
-        let mismatch = signature.and_then(|tag| {
-            signature::mismatch(repository, own, TagId::of(tag), &checked.chain.turns)
-        });
+        let mismatch = signature
+            .and_then(|tag| signature::mismatch(repository, own, TagId::of(tag), &checked.turns));
         if let Some(why) = mismatch {
             return Ok(Err(unsound(sanitize_line(&why).into_owned())));
         }
 
         // `fault` accepts an unchanged tip without checking it again, so it can still be
         // unreadable.
-        let (turns, title) = match &checked.newest {
-            Ok((turns, title)) => (*turns, title.clone()),
-            Err(why) => return Ok(Err(unsound(why.clone()))),
+        let newest = match Turn::read(repository, &session, tip) {
+            Ok(newest) => newest,
+            Err(error) => return Ok(Err(unsound(format!("{error:#}")))),
         };
         let state = match before {
             None => FetchState::New,
             Some(before) if before == tip => FetchState::Unchanged,
-            Some(before) if self.goes_on(&session, before, tip, &checked.chain) => {
-                FetchState::Updated
-            }
+            Some(before) if self.goes_on(&session, before, tip, &checked) => FetchState::Updated,
             Some(_) => FetchState::Rewritten,
         };
         self.plan(&session, tip, signature)?;
         Ok(Ok(FetchedSession {
             tip,
-            turns,
-            title,
+            turns: newest.number(),
+            title: newest.title,
             state,
             code: prefix == SESSIONS,
             session,
