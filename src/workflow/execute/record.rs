@@ -148,37 +148,31 @@ impl RanTurn<'_> {
             to: merged.ours,
         });
 
-        let validated = &planned.validated;
         let next = next_state(planned, approved, &result.ran.outcomes)?;
+        let ending = TurnEnding::Ran {
+            outcomes: result.ran.outcomes.clone(),
+            failed: result.ran.failed,
+            conclusion: next.conclusion.clone(),
+        };
+        let workspace = Workspace {
+            branch: Some(refs::branch_or_head(repository)?),
+            after,
+            synced: files.is_some(),
+            overlaps: lossy_paths(&merged.paths),
+            ..planned.unchanged_workspace()
+        };
         let ended = EndedTurn {
-            ending: TurnEnding::Ran {
-                outcomes: result.ran.outcomes.clone(),
-                failed: result.ran.failed,
-                conclusion: next.conclusion.clone(),
-            },
-            plan: &approved.plan,
-            approved: render_as_run(&validated.plan, approved),
             // A memo describes the state after the whole plan.
             memos: if result.ran.failed {
                 &[]
             } else {
                 &approved.memos
             },
-            modifications: &modifications(&validated.plan, approved, &validated.simulation),
-            next,
-            workspace: Workspace {
-                worktree: repository.worktree_name(),
-                branch: Some(refs::branch_or_head(repository)?),
-                before: planned.recorded.commit,
-                after,
-                synced: files.is_some(),
-                overlaps: lossy_paths(&merged.paths),
-            },
-            repository_changes: result.worktree.repository_changes.clone(),
             not_captured: union(
                 &planned.recorded.not_captured,
                 &result.worktree.not_captured,
             ),
+            ..self.ended(ending, next, workspace)
         };
 
         let mut recorded = ended.record(planned, transaction, files.as_ref())?;
@@ -222,6 +216,22 @@ impl RanTurn<'_> {
         snapshot::advance(&project.repository, base, tree, &text)
     }
 
+    fn ended(&self, ending: TurnEnding, next: Next, workspace: Workspace) -> EndedTurn<'_> {
+        let (planned, approved) = (&self.planned, &self.approved);
+        let validated = &planned.validated;
+        EndedTurn {
+            ending,
+            plan: &approved.plan,
+            approved: render_as_run(&validated.plan, approved),
+            memos: &[],
+            modifications: modifications(&validated.plan, approved, &validated.simulation),
+            next,
+            workspace,
+            repository_changes: self.result.worktree.repository_changes.clone(),
+            not_captured: planned.recorded.not_captured.clone(),
+        }
+    }
+
     /// The turn reports what ran.
     fn record_interrupted(
         mut self,
@@ -235,36 +245,19 @@ impl RanTurn<'_> {
             self.result.ran.cut_short(&error);
             self.commit(self.planned.recorded.commit, self.planned.recorded.tree)
         })?;
-        let RanTurn {
-            planned,
-            approved,
-            result,
-        } = &self;
-        let (validated, repository) = (&planned.validated, &planned.session.project.repository);
+        let (planned, ran) = (&self.planned, &self.result.ran);
         let (context, prompt) = (planned.lists.turn(), planned.prompt()?);
-        let cause = result.ran.interruption.clone();
-        let ended = EndedTurn {
-            ending: TurnEnding::Interrupted {
-                outcomes: result.ran.outcomes.clone(),
-                cause: cause.unwrap_or(Interruption::User),
-            },
-            plan: &approved.plan,
-            approved: render_as_run(&validated.plan, approved),
-            memos: &[],
-            modifications: &modifications(&validated.plan, approved, &validated.simulation),
-            next: transition::without_effects(&planned.current(&context, &prompt)),
-            workspace: Workspace {
-                worktree: repository.worktree_name(),
-                branch: refs::branch_or_head(repository).ok(),
-                before: planned.recorded.commit,
-                after,
-                synced: false,
-                overlaps: Vec::new(),
-            },
-            repository_changes: result.worktree.repository_changes.clone(),
-            not_captured: planned.recorded.not_captured.clone(),
+        let ending = TurnEnding::Interrupted {
+            outcomes: ran.outcomes.clone(),
+            cause: ran.interruption.clone().unwrap_or(Interruption::User),
         };
-
+        let next = transition::without_effects(&planned.current(&context, &prompt));
+        let workspace = Workspace {
+            after,
+            synced: false,
+            ..planned.unchanged_workspace()
+        };
+        let ended = self.ended(ending, next, workspace);
         let recorded = ended.record(planned, transaction, None)?;
         if let Err(error) = keep_interrupted_plan(self.planned.session) {
             user.report(Event::Notice(Notice::PlanNotKept(format!("{error:#}"))));

@@ -124,7 +124,7 @@ impl<'p> PlannedTurn<'p> {
             plan: &self.validated.plan,
             approved: None,
             memos: &[],
-            modifications: &[],
+            modifications: Vec::new(),
             next,
             workspace: self.unchanged_workspace(),
             repository_changes: Vec::new(),

@@ -46,7 +46,7 @@ pub(super) struct EndedTurn<'a> {
     pub approved: Option<String>,
     /// Whether each memo was applied.
     pub memos: &'a [bool],
-    pub modifications: &'a [(usize, Modification)],
+    pub modifications: Vec<(usize, Modification)>,
     pub next: Next,
     pub workspace: Workspace,
     /// Made by commands to the repository itself.
@@ -226,7 +226,7 @@ fn report(planned: &PlannedTurn<'_>, ended: &EndedTurn<'_>, meta: &Meta) -> Stri
         outcomes: ended.ending.outcomes(),
         memos: ended.memos,
         proposed_memos: &planned.validated.plan.memos,
-        modifications: ended.modifications,
+        modifications: &ended.modifications,
         approved_by: meta.approved_by,
         interruption: meta.interruption.as_deref(),
         repairs: &planned.validated.repaired.notes,
