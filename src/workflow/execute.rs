@@ -47,7 +47,7 @@ pub fn execute(
         ForeignPlan(session.name().clone())
     );
 
-    let planned = PlannedTurn::waiting(session, options.recorded.clone(), user)?;
+    let planned = PlannedTurn::of_draft(session, None, options.recorded.clone(), user)?;
     finish(planned, options, user)
 }
 

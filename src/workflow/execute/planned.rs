@@ -39,15 +39,6 @@ pub(super) struct PlannedTurn<'p> {
 }
 
 impl<'p> PlannedTurn<'p> {
-    /// The plan in the session's draft. `reusable` is a recent snapshot.
-    pub fn waiting(
-        session: OpenSession<'p>,
-        reusable: Option<RecordedFiles>,
-        user: &mut dyn User,
-    ) -> anyhow::Result<PlannedTurn<'p>> {
-        PlannedTurn::of_draft(session, None, reusable, user)
-    }
-
     /// The plan as the user approved it, on the files as they are now.
     pub fn reopened(
         self,
@@ -61,7 +52,8 @@ impl<'p> PlannedTurn<'p> {
         })
     }
 
-    fn of_draft(
+    /// The plan in the session's draft. `reusable` is a recent snapshot.
+    pub fn of_draft(
         session: OpenSession<'p>,
         approved: Option<Approved>,
         reusable: Option<RecordedFiles>,
