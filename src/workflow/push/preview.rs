@@ -370,15 +370,12 @@ impl<'a> Sender<'a, '_> {
             keys: false,
             paths: false,
         });
-        let included = |kind: LeakKind| kinds.has(kind).then_some(kind);
-        prepared.preview.redacted = [LeakKind::Keys, LeakKind::Paths]
-            .into_iter()
-            .filter_map(included)
-            .collect();
+        prepared.preview.redacted = vec![LeakKind::Keys, LeakKind::Paths];
+        prepared.preview.redacted.retain(|kind| kinds.has(*kind));
 
         let is_redacted = |finding: &LeakFinding| {
-            let mut names = prepared.preview.redacted.iter().map(|kind| kind.name());
-            names.any(|name| name == finding.kind.name())
+            let mut kinds = prepared.preview.redacted.iter();
+            kinds.any(|kind| finding.kind == (*kind).into())
         };
         let (removed, remaining): (Vec<_>, Vec<_>) =
             search.findings().into_iter().partition(is_redacted);
