@@ -267,22 +267,13 @@ fn damage_of(run: &DryRun) -> Vec<FileDamage> {
 }
 
 fn lines(run: &DryRun) -> (Option<usize>, Option<usize>) {
-    let mut sums = (Some(0), Some(0));
-    for file in run.files.values() {
-        let sides = [
-            Some(file.before.as_deref().unwrap_or_default()),
-            Some(file.after.as_deref().unwrap_or_default()),
-        ];
-        let [before, after] = sides.map(|side| side.and_then(|bytes| str::from_utf8(bytes).ok()));
-        let counted = before.zip(after).map(|(old, new)| counts(old, new));
-        sums = match (sums, counted) {
-            ((Some(added), Some(removed)), Some(more)) => {
-                (Some(added + more.added), Some(removed + more.removed))
-            }
-            _ => (None, None),
-        };
-    }
-    sums
+    let sums = run.files.values().try_fold((0, 0), |sum, file| {
+        let sides = [&file.before, &file.after].map(|side| side.as_deref().unwrap_or_default());
+        let [before, after] = sides.map(|bytes| str::from_utf8(bytes).ok());
+        let more = counts(before?, after?);
+        Some((sum.0 + more.added, sum.1 + more.removed))
+    });
+    sums.unzip()
 }
 
 /// Ignores errors: if nothing reads stdout, stdin is closed as well and stops the lane.
