@@ -40,7 +40,7 @@ use crate::text::path_alias::PathAliases;
 use crate::text::sanitize::sanitize_line;
 use crate::text::{beginning, digest};
 use crate::workflow::confine;
-use crate::workflow::execute::prepare::{Reach, RunEnv};
+use crate::workflow::execute::prepare::RunEnv;
 use crate::workflow::execute::stage::{AgentWorktree, WorktreeResult};
 use crate::workflow::model::budget::{ActingEnv, BudgetSlice};
 use crate::workflow::user::{Event, Notice, User};
@@ -117,7 +117,7 @@ impl ActingEnv for WorktreeEnv<'_, '_> {
             before: self.recorded.commit,
             tree: self.recorded.tree,
             users_own: !self.recorded.is_earlier,
-            reach: Reach::AsConfigured,
+            is_replay: false,
             artifacts: &artifacts,
         };
 

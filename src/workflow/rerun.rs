@@ -19,7 +19,6 @@ use crate::session::turn::Turn;
 use crate::text::hint::error_with_hint;
 use crate::text::path::lossy_paths;
 use crate::workflow::confine::backend::{CommandFiles, command_files};
-use crate::workflow::execute::prepare::Reach;
 use crate::workflow::trial::Trials;
 use crate::workflow::user::User;
 
@@ -201,7 +200,7 @@ fn run_again(
     let tip = Turn::read(&project.repository, &turn.session, previous)?;
     let artifacts = Artifacts(project.repository.files(turn.tree)?);
     let trials = Trials::begin(project, "verify")?;
-    let result = trials.perform(&tip, before, Reach::Recorded(&artifacts), plan, user)?;
+    let result = trials.perform(&tip, before, Some(&artifacts), plan, user)?;
     let rolled_back = result.ran.failed && project.settings.on_failure == OnFailure::Rollback;
     let tree = match rolled_back {
         true => project.repository.commit(before)?.tree,

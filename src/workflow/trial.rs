@@ -14,7 +14,7 @@ use crate::project::Project;
 use crate::session::artifact::Artifacts;
 use crate::session::turn::Turn;
 use crate::text::sanitize::strip_ansi;
-use crate::workflow::execute::prepare::{Reach, RunEnv};
+use crate::workflow::execute::prepare::RunEnv;
 use crate::workflow::execute::stage::{RunResult, perform};
 use crate::workflow::user::{Approved, User};
 
@@ -51,7 +51,7 @@ impl<'p> Trials<'p> {
         &self,
         tip: &Turn,
         before: CommitId,
-        reach: Reach<'_>,
+        replayed: Option<&Artifacts>,
         plan: &Plan,
         user: &mut dyn User,
     ) -> anyhow::Result<RunResult> {
@@ -62,11 +62,8 @@ impl<'p> Trials<'p> {
             before,
             tree: self.project.repository.commit(before)?.tree,
             users_own: false,
-            reach,
-            artifacts: match reach {
-                Reach::Recorded(artifacts) => artifacts,
-                Reach::AsConfigured => &none,
-            },
+            is_replay: replayed.is_some(),
+            artifacts: replayed.unwrap_or(&none),
         };
         let result = perform(self.project, &env, &Approved::all(plan), user)?;
         match &result.ran.interruption {
@@ -84,7 +81,7 @@ impl<'p> Trials<'p> {
         user: &mut dyn User,
     ) -> anyhow::Result<Trial> {
         let plan = plan_of(command);
-        let result = self.perform(turn, commit, Reach::AsConfigured, &plan, user)?;
+        let result = self.perform(turn, commit, None, &plan, user)?;
         let outcome = result.ran.outcomes.first();
         let outcome = outcome.ok_or_else(|| anyhow::anyhow!("the command was not run"))?;
         let Some(exit_code) = outcome.exit_code else {

@@ -366,7 +366,7 @@ fn open_overlay(
     let cached_secrets = project.secrets(&repository.worktree_name());
     let secrets = SecretSearch::new(repository, &limits, &cached_secrets, &index);
     // In parallel: the search needs no mount.
-    let (secret_paths, layer) = search_secrets_during(&secrets, || {
+    let work = || {
         let holder = OverlayHolder::start();
         let root = project.worktrees();
         let opened = session_layer(repository, &root, env.name, &lower);
@@ -374,7 +374,8 @@ fn open_overlay(
         fault::point("after-layer")?;
         let mounted = mount_layer(repository, env, &mut worktree, holder)?;
         Ok::<_, anyhow::Error>((worktree, mounted))
-    });
+    };
+    let (secret_paths, layer) = join_both(|| secrets.run(), work);
 
     let (mut worktree, mounted) = layer?;
     if !worktree.covers_checkout() {
@@ -412,18 +413,12 @@ fn mount_overlay(
     secrets: &SecretSearch<'_>,
     prepared: &mut PreparedWorktree,
 ) -> anyhow::Result<Result<(), String>> {
-    let (secret_paths, mounted) = search_secrets_during(secrets, || {
+    let work = || {
         let holder = OverlayHolder::start();
         mount_layer(&project.repository, env, &mut prepared.worktree, holder)
-    });
+    };
+    let (secret_paths, mounted) = join_both(|| secrets.run(), work);
     hide_secrets_in_overlay(project, lower, secret_paths, mounted?, prepared)
-}
-
-fn search_secrets_during<T>(
-    secrets: &SecretSearch<'_>,
-    work: impl FnOnce() -> T,
-) -> (anyhow::Result<FoundSecrets>, T) {
-    join_both(|| secrets.run(), work)
 }
 
 /// Secrets are still visible.
@@ -540,17 +535,11 @@ pub(in crate::workflow) struct RunEnv<'a> {
     pub tip: &'a Turn,
     pub before: CommitId,
     pub tree: TreeId,
-    pub reach: Reach<'a>,
+    /// Gives only recorded pages and searches, and no network for confined commands.
+    pub is_replay: bool,
     /// The files at the start are the user's current files. Otherwise commands see those of the tree
     /// next to the user's ignored files.
     pub users_own: bool,
     /// TAKE reads from these.
     pub artifacts: &'a Artifacts,
-}
-
-#[derive(Clone, Copy)]
-pub(in crate::workflow) enum Reach<'a> {
-    AsConfigured,
-    /// For a replay: only recorded pages and searches, and no network for confined commands.
-    Recorded(&'a Artifacts),
 }

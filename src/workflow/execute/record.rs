@@ -23,7 +23,7 @@ use crate::session::transition::{self, Agent, Next, Others};
 use crate::session::turn;
 use crate::text::path::lossy_paths;
 use crate::text::resource::Resource;
-use crate::workflow::execute::prepare::{Reach, RunEnv};
+use crate::workflow::execute::prepare::RunEnv;
 use crate::workflow::model::agents;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::user::{Approved, Event, Notice, User, WithoutActions};
@@ -67,7 +67,7 @@ impl<'p> ApprovedTurn<'p> {
             before: planned.recorded.commit,
             tree: planned.recorded.tree,
             users_own: true,
-            reach: Reach::AsConfigured,
+            is_replay: false,
             artifacts: &draft.artifacts,
         };
 

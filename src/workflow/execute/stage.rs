@@ -36,7 +36,7 @@ use crate::text::resource::Artifact;
 use crate::workflow::confine::{self, CommandDirs};
 use crate::workflow::context::lists;
 use crate::workflow::context::pages::{Pages, pages};
-use crate::workflow::execute::prepare::{Reach, RunEnv};
+use crate::workflow::execute::prepare::RunEnv;
 use crate::workflow::user::{Approved, Event, User};
 use crate::workspace::snapshot::not_captured;
 
@@ -195,14 +195,13 @@ fn run_in(
     approved: &Approved,
     user: &mut dyn User,
 ) -> anyhow::Result<(Ran, Pages, Option<anyhow::Error>)> {
-    let (pages, offline) = match env.reach {
-        Reach::AsConfigured => (pages(project), false),
-        Reach::Recorded(turn) => (pages(project).offline(turn), true),
+    let pages = match env.is_replay {
+        true => pages(project).offline(env.artifacts),
+        false => pages(project),
     };
-
     let root = prepared.root()?;
     let commands = match runs_commands(approved) {
-        true => Some(CommandTools::of(project, env, prepared, offline)?),
+        true => Some(CommandTools::of(project, env, prepared)?),
         false => None,
     };
     let mut tools = PlanTools {
@@ -210,7 +209,6 @@ fn run_in(
         env,
         worktree: &prepared.worktree.path,
         commands,
-        offline,
         pages,
         user,
         surviving: Vec::new(),
@@ -262,10 +260,8 @@ fn take(
         fault::point("after-run-snapshot")?;
         return Ok(WorktreeResult {
             tree: snapshot.tree,
-            base: env.before,
-            repository_changes: Vec::new(),
             not_captured: not_captured(&snapshot),
-            changed: BTreeSet::new(),
+            ..WorktreeResult::nothing(env)
         });
     };
 
@@ -422,8 +418,6 @@ struct PlanTools<'a> {
     worktree: &'a Path,
     /// `None` if the plan has no command.
     commands: Option<CommandTools>,
-    /// Commands get no network, whatever the user has granted.
-    offline: bool,
     pages: Pages,
     user: &'a mut dyn User,
     /// Once one process could not be ended, no further action runs.
@@ -443,11 +437,10 @@ impl CommandTools {
         project: &Project,
         env: &RunEnv<'_>,
         prepared: &PreparedWorktree,
-        offline: bool,
     ) -> anyhow::Result<CommandTools> {
         let worktree = &prepared.worktree;
         let mut policy = confine::policy(project, worktree)?;
-        if let Some(policy) = policy.as_mut().filter(|_| offline) {
+        if let Some(policy) = policy.as_mut().filter(|_| env.is_replay) {
             policy.network = Network::Off;
         }
         let launcher = Launcher::new(policy).context("starting the commands of the plan")?;
@@ -474,7 +467,7 @@ impl Tools for PlanTools<'_> {
         let overlay_holder = launcher.overlay_holder;
         if let Some(policy) = &mut launcher.policy
             && execute.network
-            && !self.offline
+            && !self.env.is_replay
         {
             policy.network = Network::On;
         }

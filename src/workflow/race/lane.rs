@@ -18,7 +18,7 @@ use crate::session::artifact;
 use crate::text::damage::{FileChange, FileDamage, damage_to_files};
 use crate::text::diff::counts;
 use crate::workflow::dry_run::{DryRun, dry_run_at};
-use crate::workflow::execute::prepare::{Reach, RunEnv};
+use crate::workflow::execute::prepare::RunEnv;
 use crate::workflow::execute::stage::perform;
 use crate::workflow::open_session::OpenSession;
 use crate::workflow::plan::{PlanOptions, plan_next_turn};
@@ -212,7 +212,7 @@ fn check(
         tree: project.repository.commit(before)?.tree,
         // The files from which all lanes start were recorded when the race began.
         users_own: false,
-        reach: Reach::Recorded(&draft.artifacts),
+        is_replay: true,
         artifacts: &draft.artifacts,
     };
 
