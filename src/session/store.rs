@@ -15,8 +15,7 @@ use super::name::{REMOTES, SESSIONS, SessionName};
 use super::turn::Turn;
 use crate::git::history;
 use crate::git::keep::protect::{self, MergePolicy};
-use crate::git::object::batch::{self, Batch};
-use crate::git::object::{Commit, CommitId, EntryMode, NewCommit, TreeEntry, TreeId};
+use crate::git::object::{Commit, CommitId, EntryMode, NewCommit, TreeEntry, TreeId, batch};
 use crate::git::parallel::map_parallel;
 use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
@@ -316,12 +315,11 @@ impl<'a> Store<'a> {
             .chain(turn.workspace)
             .chain(publication)
             .collect();
-        let time = clock::now();
         let commit = batch.commit(&NewCommit {
             tree,
             parents: &parents,
             message: &old.message,
-            time: &time,
+            time: &clock::now(),
         })?;
 
         batch.stage()?;
@@ -329,51 +327,48 @@ impl<'a> Store<'a> {
     }
 
     /// Writes the objects of a turn. Moves no ref.
-    pub fn write(&self, new: NewTurn<'_>) -> anyhow::Result<CommitId> {
-        write_into(batch::begin_batch(self.repository), new)
-    }
-}
+    pub fn write(&self, mut new: NewTurn<'_>) -> anyhow::Result<CommitId> {
+        new.session.writable()?;
+        // The commit message quotes only the user's own messages (T7).
+        let asked = match new.meta.origin {
+            MessageOrigin::User => new.artifacts.text_or_empty(artifact::USER_PROMPT),
+            MessageOrigin::Validation | MessageOrigin::Loop => String::new(),
+        };
+        new.artifacts.insert(artifact::META, meta::write(new.meta));
+        let batch = batch::begin_batch(self.repository);
+        let mut files = Vec::with_capacity(new.artifacts.0.len());
+        for (name, bytes) in &new.artifacts.0 {
+            files.push((name.clone(), batch.blob(bytes)?));
+        }
 
-fn write_into(batch: Batch<'_>, mut new: NewTurn<'_>) -> anyhow::Result<CommitId> {
-    new.session.writable()?;
-    // The commit message quotes only the user's own messages (T7).
-    let asked = match new.meta.origin {
-        MessageOrigin::User => new.artifacts.text_or_empty(artifact::USER_PROMPT),
-        MessageOrigin::Validation | MessageOrigin::Loop => String::new(),
-    };
-    new.artifacts.insert(artifact::META, meta::write(new.meta));
-    let mut files = Vec::with_capacity(new.artifacts.0.len());
-    for (name, bytes) in &new.artifacts.0 {
-        files.push((name.clone(), batch.blob(bytes)?));
-    }
+        let tree = batch.tree_of(&files)?;
+        let message = TurnMessage {
+            title: new.title,
+            asked: &asked,
+            results: new.results,
+            session: new.session,
+            meta: new.meta,
+        }
+        .render();
+        // Parents are positional (T3). Without a workspace commit, the publication would be taken for
+        // it.
+        let publication = new.publication.filter(|_| new.workspace.is_some());
+        let parents: Vec<CommitId> = new
+            .previous
+            .into_iter()
+            .chain(new.workspace)
+            .chain(publication)
+            .collect();
+        let commit = batch.commit(&NewCommit {
+            tree,
+            parents: &parents,
+            message: &message,
+            time: &clock::now(),
+        })?;
 
-    let tree = batch.tree_of(&files)?;
-    let message = TurnMessage {
-        title: new.title,
-        asked: &asked,
-        results: new.results,
-        session: new.session,
-        meta: new.meta,
+        batch.stage()?;
+        Ok(commit)
     }
-    .render();
-    // Parents are positional (T3). Without a workspace commit, the publication would be taken for
-    // it.
-    let publication = new.publication.filter(|_| new.workspace.is_some());
-    let parents: Vec<CommitId> = new
-        .previous
-        .into_iter()
-        .chain(new.workspace)
-        .chain(publication)
-        .collect();
-    let commit = batch.commit(&NewCommit {
-        tree,
-        parents: &parents,
-        message: &message,
-        time: &clock::now(),
-    })?;
-
-    batch.stage()?;
-    Ok(commit)
 }
 
 // Lists the newest turns of many sessions from their commits alone. Reading the metadata as well
@@ -544,7 +539,7 @@ impl Store<'_> {
             publication: None,
         };
 
-        let commit = write_into(batch::begin_batch(self.repository), new)?;
+        let commit = self.write(new)?;
         let name = tip.session.draft_reference();
         let stale = refs::read(self.repository, &name)?;
         // A draft that was never saved replaces an obsolete one.
