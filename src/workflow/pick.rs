@@ -23,7 +23,7 @@ use crate::workspace::files_turn::FilesTurn;
 use crate::workspace::notice::{FileObstacle, obstacles};
 use crate::workspace::snapshot::RecordedFiles;
 use crate::workspace::stack::is_patch;
-use crate::workspace::stack::record::publish_turn_with;
+use crate::workspace::stack::record::publish_turn;
 
 #[derive(Debug, Clone, Default)]
 pub struct PickOptions {
@@ -202,7 +202,7 @@ fn write(
     turn.continue_from(tip)?;
     turn.keep_context_edits();
 
-    let published = publish_turn_with(repository, tip, &workspace, Some(step.files.to), &step.met)?;
+    let published = publish_turn(repository, tip, &workspace, Some(step.files.to), &step.met)?;
     turn.finish(&title, &lines, published, format!("teddy: pick {name}"))
 }
 

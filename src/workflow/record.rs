@@ -311,7 +311,7 @@ fn write_recorded_turn(
     let title = turn_title(&options.message, &options.work, &lines);
     let mut turn = FilesTurn::begin(repository, tip, Status::Recorded, recorded)?;
     let workspace = turn.set_files(&title, before, work.made)?;
-    let published = publish_turn(repository, tip, &workspace, Some(recorded.tree))?;
+    let published = publish_turn(repository, tip, &workspace, Some(recorded.tree), &[])?;
     turn.meta.recorded = Some(options.work.clone());
     add_artifacts(project, tip, &mut turn, options)?;
 

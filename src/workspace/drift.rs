@@ -178,10 +178,8 @@ pub fn find_unapplied(
             continue;
         }
 
-        let Some(files) = left_by(checkout, stacks, &turn, now)? else {
-            return Ok(None);
-        };
-        return Ok(Some(NotBrought {
+        let files = left_by(checkout, stacks, &turn, now)?;
+        return Ok(files.map(|files| NotBrought {
             turn: turn.number(),
             files,
         }));

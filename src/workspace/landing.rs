@@ -554,7 +554,7 @@ fn write_landing_turn(
     turn.continue_from(tip)?;
     turn.keep_context_edits();
 
-    let published = publish_turn(repository, tip, &workspace, Some(files))?;
+    let published = publish_turn(repository, tip, &workspace, Some(files), &[])?;
     let log = format!("teddy: {}", title.to_lowercase());
     Ok(SessionMove {
         // The commits are on the branch already; an interrupt cannot undo them.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::git::history;
 use crate::git::keep::pack::keep;
 use crate::git::keep::protect::{self, MergePolicy};
-use crate::git::object::{Commit, CommitId, NewCommit, TreeId, batch};
+use crate::git::object::{Commit, CommitId, NewCommit, TreeId};
 use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
 use crate::git::snapshot::{self, Snapshot, known_files};
@@ -366,14 +366,10 @@ pub fn advance(
     }
 
     // Only staged: the caller protects it before a ref points at it.
-    let batch = batch::begin_batch(repository);
-    let commit = batch.commit(&NewCommit {
+    repository.stage_commit(&NewCommit {
         tree,
         parents: &[base],
         message,
         time: &clock::now(),
-    })?;
-
-    batch.stage()?;
-    Ok(commit)
+    })
 }

@@ -32,7 +32,7 @@ use crate::workspace::complete::SessionMove;
 use crate::workspace::file_move::{FileMove, find_conflict_markers};
 use crate::workspace::files_turn::FilesTurn;
 use crate::workspace::snapshot::RecordedFiles;
-use crate::workspace::stack::record::publish_turn_with;
+use crate::workspace::stack::record::publish_turn;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Archived {
@@ -267,7 +267,7 @@ fn write_archive_turn(
     turn.continue_from(tip)?;
     let summary = files.lines(repository)?;
 
-    let published = publish_turn_with(repository, tip, &workspace, Some(files.to), met)?;
+    let published = publish_turn(repository, tip, &workspace, Some(files.to), met)?;
     let step = turn.finish(&title, &summary, published, "teddy: archive".to_owned())?;
     Ok((step, summary))
 }

@@ -64,7 +64,7 @@ impl EndedTurn<'_> {
     ) -> anyhow::Result<RecordedTurn> {
         let OpenSession { project, tip, .. } = &planned.session;
         let to = files.map(|files| files.to);
-        let published = publish_turn(&project.repository, tip, &self.workspace, to)?;
+        let published = publish_turn(&project.repository, tip, &self.workspace, to, &[])?;
         let (commit, meta) = write(planned, &self, published.id)?;
         let subject = format!("teddy: turn {} {}", meta.number, meta.status.word());
         let step = SessionMove {

@@ -4,7 +4,7 @@
 use anyhow::Context as _;
 
 use super::Stacks;
-use crate::git::object::{CommitId, NewCommit, TreeId, batch};
+use crate::git::object::{CommitId, NewCommit, TreeId};
 use crate::git::repository::Repository;
 use crate::host::clock;
 use crate::session::meta::Workspace;
@@ -35,39 +35,32 @@ impl<'a> Recorder<'a> {
     }
 
     pub fn write(self, publication: &Publication, tree: TreeId) -> anyhow::Result<Written> {
-        // Only staged: the caller protects it before a ref points at it.
-        let batch = batch::begin_batch(self.stacks.repository);
-        let id = batch.commit(&NewCommit {
-            tree,
-            parents: &publication.parents(),
-            message: &publication.message(),
-            time: &clock::now(),
-        })?;
-
-        batch.stage()?;
-
         Ok(Written {
-            id: Some(id),
+            id: Some(self.stage(publication, tree)?),
             others: self.others,
         })
     }
 
+    /// The caller protects it before a ref points at it.
+    fn stage(&self, publication: &Publication, tree: TreeId) -> anyhow::Result<CommitId> {
+        self.stacks.repository.stage_commit(&NewCommit {
+            tree,
+            parents: &publication.parents(),
+            message: &publication.message(),
+            time: &clock::now(),
+        })
+    }
+
     fn write_patch(&mut self, id: CommitId, base: Option<CommitId>) -> anyhow::Result<CommitId> {
-        let repository = self.stacks.repository;
         let patch = self.stacks.patch(id)?;
         let publication = Publication {
             change: Some(patch.change),
             ..publication(&patch.session, patch.turn, Stack::of(base))
         };
 
-        let after = repository.commit(patch.change.after);
-        let commit = repository.stage_commit(&NewCommit {
-            tree: after.context("reading what a turn changed")?.tree,
-            parents: &publication.parents(),
-            message: &publication.message(),
-            time: &clock::now(),
-        })?;
-
+        let after = self.stacks.repository.commit(patch.change.after);
+        let tree = after.context("reading what a turn changed")?.tree;
+        let commit = self.stage(&publication, tree)?;
         self.others.push(commit);
         Ok(commit)
     }
@@ -106,17 +99,8 @@ pub fn publication(session: &str, turn: u64, below: Stack<CommitId>) -> Publicat
 
 /// Writes the publication of a turn, applied or not. `to` is the new tree if it is applied. A turn
 /// without changes refers to the last publication; the first turn in a checkout always writes one.
+/// The turn might have left conflict markers in `suspects`.
 pub fn publish_turn(
-    repository: &Repository,
-    tip: &Turn,
-    workspace: &Workspace,
-    to: Option<TreeId>,
-) -> anyhow::Result<Written> {
-    publish_turn_with(repository, tip, workspace, to, &[])
-}
-
-/// Like [`publish_turn`], for a turn that might have left conflict markers in `suspects`.
-pub fn publish_turn_with(
     repository: &Repository,
     tip: &Turn,
     workspace: &Workspace,
