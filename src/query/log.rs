@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -10,7 +10,6 @@ use uuid::Uuid;
 use crate::git::diff::TooDifferent;
 use crate::git::history;
 use crate::git::object::CommitId;
-use crate::git::repository::Repository;
 use crate::host::clock;
 use crate::host::file::{read_regular, write_cache};
 use crate::project::Project;
@@ -126,18 +125,18 @@ pub fn rows(project: &Project, session: &SessionName) -> anyhow::Result<Vec<LogR
     Ok(rows)
 }
 
-pub fn forget_log(repository: &Repository, session: &SessionName) {
-    let _ = std::fs::remove_file(cache_path(repository, session));
-}
-
 /// Oldest first, from the cache as far as possible.
 fn whole_log(project: &Project, session: &SessionName, tip: Turn) -> anyhow::Result<Vec<LogRow>> {
-    let mut cache = LogCache::read(&project.repository, session);
-    let (mut new, mut met) = (NewRows::default(), None);
+    let cache = session.cache_file(&project.repository.teddy_dir(), CACHE_DIR);
+    let bytes = read_regular(&cache, MAX_CACHE).unwrap_or_default();
+    let mut rows = parse_rows(&bytes).unwrap_or_default();
+    let mut new = NewRows::default();
     for turn in project.store().history(tip) {
         let turn = turn?;
-        if cache.has(turn.commit) {
-            met = Some(turn.commit);
+        // Rows up to a turn are the same in every session that contains it.
+        let is_other = |row: &mut LogRow| row.number >= turn.number() && row.commit != turn.commit;
+        while rows.pop_if(is_other).is_some() {}
+        if rows.last().is_some_and(|row| row.commit == turn.commit) {
             break;
         }
         // `NewRows::after` fills in the depth.
@@ -145,11 +144,10 @@ fn whole_log(project: &Project, session: &SessionName, tip: Turn) -> anyhow::Res
         new.add(&turn, row);
     }
 
-    let rows = cache.take_up_to(met);
     let is_worth_it = new.rows.len() > FEW;
     let mut rows = new.after(rows);
     if is_worth_it {
-        cache.keep(&rows);
+        keep_rows(&cache, &rows);
     }
 
     withhold_landings(project, session, rows.iter_mut().rev());
@@ -311,85 +309,30 @@ fn nesting(project: &Project, turn: &Turn) -> anyhow::Result<usize> {
 /// Must change whenever the content of a row does.
 const CACHE_SCHEMA: u32 = 3;
 
-const CACHE_DIR: &str = "log";
+pub const CACHE_DIR: &str = "log";
 
 /// In bytes. Enough for over a hundred thousand turns.
 const MAX_CACHE: u64 = 256 << 20;
 
-/// Of a session, oldest first.
-struct LogCache {
-    path: PathBuf,
-    rows: Vec<LogRow>,
-    /// Index in `rows`.
-    positions: HashMap<CommitId, usize>,
+/// The file is not flushed, so a power cut can truncate it.
+fn header_of(rows: &[u8]) -> String {
+    format!("{CACHE_SCHEMA} {:08x}\n", crc32fast::hash(rows))
 }
 
-#[derive(PartialEq, Eq, Serialize, Deserialize)]
-struct CacheHeader {
-    schema: u32,
-    /// The file is not flushed, so a power cut can truncate it.
-    crc: u32,
-}
-
-impl LogCache {
-    pub fn read(repository: &Repository, session: &SessionName) -> LogCache {
-        let path = cache_path(repository, session);
-        let bytes = read_regular(&path, MAX_CACHE).unwrap_or_default();
-        let rows = parse_rows(&bytes).unwrap_or_default();
-        let positions = rows.iter().enumerate();
-        let positions = positions.map(|(at, row)| (row.commit, at)).collect();
-        LogCache {
-            path,
-            rows,
-            positions,
-        }
-    }
-
-    pub fn has(&self, turn: CommitId) -> bool {
-        self.positions.contains_key(&turn)
-    }
-
-    /// Oldest first.
-    pub fn take_up_to(&mut self, turn: Option<CommitId>) -> Vec<LogRow> {
-        let at = turn.and_then(|turn| self.positions.get(&turn));
-        // Rows up to a turn are the same in every session that contains it.
-        let mut rows = std::mem::take(&mut self.rows);
-        rows.truncate(at.map_or(0, |at| at + 1));
-        rows
-    }
-
-    /// Oldest first. Errors are ignored.
-    pub fn keep(&self, rows: &[LogRow]) {
-        let lines: Result<Vec<String>, _> = rows.iter().map(serde_json::to_string).collect();
-        let Ok(lines) = lines else {
-            return;
-        };
+/// Oldest first. Errors are ignored.
+fn keep_rows(cache: &Path, rows: &[LogRow]) {
+    let lines: Result<Vec<String>, _> = rows.iter().map(serde_json::to_string).collect();
+    if let Ok(lines) = lines {
         let body = lines.join("\n");
-        let head = CacheHeader {
-            schema: CACHE_SCHEMA,
-            crc: crc32fast::hash(body.as_bytes()),
-        };
-        if let Ok(head) = serde_json::to_string(&head) {
-            let _ = write_cache(&self.path, format!("{head}\n{body}").as_bytes());
-        }
+        let header = header_of(body.as_bytes());
+        let _ = write_cache(cache, format!("{header}{body}").as_bytes());
     }
-}
-
-fn cache_path(repository: &Repository, session: &SessionName) -> PathBuf {
-    repository
-        .teddy_dir()
-        .join(CACHE_DIR)
-        .join(session.dir_name())
 }
 
 fn parse_rows(bytes: &[u8]) -> Option<Vec<LogRow>> {
-    let end = bytes.iter().position(|&byte| byte == b'\n')?;
-    let (head, body) = (&bytes[..end], &bytes[end + 1..]);
-    let expected = CacheHeader {
-        schema: CACHE_SCHEMA,
-        crc: crc32fast::hash(body),
-    };
-    if serde_json::from_slice::<CacheHeader>(head).ok()? != expected {
+    let end = bytes.iter().position(|&byte| byte == b'\n')? + 1;
+    let (header, body) = bytes.split_at(end);
+    if header != header_of(body).as_bytes() {
         return None;
     }
 

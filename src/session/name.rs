@@ -3,6 +3,7 @@
 //! A fetched session is named `<remote>/<session>`. It is read-only.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use crate::git::refs::{REMOTES_SIGNED_PREFIX, SIGNED_PREFIX};
 use crate::text::{floor_char_boundary, is_kebab};
@@ -165,6 +166,11 @@ impl SessionName {
     pub fn dir_name(&self) -> String {
         // Unique, because names contain no dots.
         self.0.replace('/', ".")
+    }
+
+    /// A file with what was computed of the session.
+    pub fn cache_file(&self, teddy_dir: &Path, kind: &str) -> PathBuf {
+        teddy_dir.join(kind).join(self.dir_name())
     }
 
     /// For local sessions.

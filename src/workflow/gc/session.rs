@@ -20,7 +20,7 @@ use crate::text::hint::with_hint;
 use crate::workflow::archive::{Drafts, Existing, collect_sessions};
 use crate::workflow::conversation;
 use crate::workflow::gc::expired::remove_worktree;
-use crate::workflow::model::budget::forget_spent;
+use crate::workflow::model::budget;
 use crate::workspace::stack::is_patch;
 
 /// Below `teddy/`.
@@ -150,8 +150,9 @@ pub(in crate::workflow) fn forget(project: &Project, session: &SessionName) -> a
 
     project.journal().forget_draft(session);
     project.journal().forget_model(session);
-    log::forget_log(repository, session);
-    forget_spent(repository, session);
+    for cache in [log::CACHE_DIR, budget::CACHE_DIR] {
+        let _ = std::fs::remove_file(session.cache_file(&repository.teddy_dir(), cache));
+    }
     conversation::forget(project, session);
     project.journal().forget_tip(session)?;
     Ok(())

@@ -1,20 +1,17 @@
 //! Enforces the cost limit of a session: each request is estimated before and counted after.
 
 use std::cell::Cell;
-use std::path::PathBuf;
 use std::rc::Rc;
 
 use crate::change::id::ChangeId;
 use crate::config::settings::Price;
 use crate::git::object::CommitId;
 use crate::git::refs;
-use crate::git::repository::Repository;
 use crate::host::file::{read_regular_text, write_cache};
 use crate::model::acting::agent::ActingModel;
 use crate::model::{Model, ModelAnswer, ModelError, ModelRequest, TokenUsage, price};
 use crate::project::Project;
 use crate::session::draft::Draft;
-use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workflow::change::{discarded, open_change};
 use crate::workflow::model::choose::{OpenedModel, PricedModel};
@@ -213,14 +210,15 @@ impl Model for MeteredModel<'_> {
     }
 }
 
-const CACHE_DIR: &str = "spent";
+pub const CACHE_DIR: &str = "spent";
 const MAX_CACHE: u64 = 4096;
 
 const MIN_CACHED_TURNS: usize = 8;
 
 /// In dollars.
 pub(super) fn spent_on_turns(project: &Project, tip: &Turn) -> anyhow::Result<f64> {
-    let path = cache_path(&project.repository, &tip.session);
+    let teddy_dir = project.repository.teddy_dir();
+    let path = tip.session.cache_file(&teddy_dir, CACHE_DIR);
     let text = read_regular_text(&path, MAX_CACHE).unwrap_or_default();
     let noted = parse_cached_sum(&text);
     let (mut sum, mut walked) = (0.0, 0);
@@ -240,17 +238,6 @@ pub(super) fn spent_on_turns(project: &Project, tip: &Turn) -> anyhow::Result<f6
         let _ = write_cache(&path, format!("{} {sum}\n", tip.commit).as_bytes());
     }
     Ok(sum)
-}
-
-pub fn forget_spent(repository: &Repository, session: &SessionName) {
-    let _ = std::fs::remove_file(cache_path(repository, session));
-}
-
-fn cache_path(repository: &Repository, session: &SessionName) -> PathBuf {
-    repository
-        .teddy_dir()
-        .join(CACHE_DIR)
-        .join(session.dir_name())
 }
 
 fn parse_cached_sum(text: &str) -> Option<(CommitId, f64)> {

@@ -98,7 +98,7 @@ fn promise_d6_log_works_each_turn_out_once() {
         .collect();
     let body = body.join("\n");
     let crc = crc(body.as_bytes());
-    std::fs::write(&file, format!("{{\"schema\":3,\"crc\":{crc}}}\n{body}")).unwrap();
+    std::fs::write(&file, format!("3 {crc:08x}\n{body}")).unwrap();
     assert_eq!(repo.workflow().log()[50]["title"], "Remembered");
 
     // A cache that is damaged or of another version is ignored.
@@ -106,7 +106,7 @@ fn promise_d6_log_works_each_turn_out_once() {
         String::new(),
         text[..text.len() - 9].to_owned(),
         text.replacen("executed", "rejected", 1),
-        text.replacen("\"schema\":3", "\"schema\":4", 1),
+        text.replacen("3 ", "4 ", 1),
     ] {
         std::fs::write(&file, damaged).unwrap();
         assert_eq!(repo.workflow().log(), first);
