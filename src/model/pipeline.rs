@@ -11,7 +11,7 @@ use regex::Regex;
 use serde_yaml::Value;
 
 use crate::model::{Model, ModelAnswer, ModelError, ModelRequest};
-use crate::text::fence::fence_for;
+use crate::text::fence::fenced;
 use crate::text::yaml::guard;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -474,10 +474,8 @@ fn step_request(step: &PipelineStep, turn: &ModelRequest, ran: &[StepRun]) -> Mo
     request
 }
 
-/// The fence is longer than any in the text.
 fn fenced_section(heading: &str, text: &str) -> String {
-    let fence = fence_for(text, 4);
-    format!("\n\n## {heading}\n\n{fence}\n{}\n{fence}", text.trim_end())
+    format!("\n\n## {heading}\n\n{}", fenced(text, "", 4))
 }
 
 #[cfg(test)]

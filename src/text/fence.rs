@@ -132,6 +132,12 @@ pub fn fence_for(text: &str, min_len: usize) -> String {
     "`".repeat(min_len.max(3).max(longest_run(text, '`') + 1))
 }
 
+/// A code block without a line end.
+pub fn fenced(text: &str, info: &str, min_len: usize) -> String {
+    let fence = fence_for(text, min_len);
+    format!("{fence}{info}\n{}\n{fence}", text.trim_end())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

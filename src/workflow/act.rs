@@ -34,7 +34,7 @@ use crate::session::draft::Draft;
 use crate::session::meta::{Acted, Status};
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
-use crate::text::fence::fence_for;
+use crate::text::fence::fenced;
 use crate::text::path::lossy;
 use crate::text::path_alias::PathAliases;
 use crate::text::sanitize::sanitize_line;
@@ -355,11 +355,6 @@ fn first(request: &ModelRequest) -> String {
     request.full_text()
 }
 
-fn fenced(text: &str) -> String {
-    let fence = fence_for(text, 4);
-    format!("{fence}\n{}\n{fence}\n", text.trim_end())
-}
-
 // Resumes the conversation of an acting model, if the same model made the previous turn in the same
 // session and worktree. The prompt then starts with the outcome of its last changes, because the
 // files can differ from what the program remembers.
@@ -425,8 +420,8 @@ fn further(env: &WorktreeEnv<'_, '_>, request: &ModelRequest) -> anyhow::Result<
         let report = report.unwrap_or_default();
         let report = beginning(&report, MAX_EARLIER_REPORT);
         text.push_str(&format!(
-            "\nThe report on them, with what the user changed or switched off:\n\n{}",
-            fenced(&report)
+            "\nThe report on them, with what the user changed or switched off:\n\n{}\n",
+            fenced(&report, "", 4)
         ));
     }
     if env.discarded.is_some() {

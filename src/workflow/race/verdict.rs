@@ -12,7 +12,7 @@ use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::beginning;
-use crate::text::fence::fence_for;
+use crate::text::fence::fenced;
 use crate::text::sanitize::sanitize_line;
 use crate::text::secret::redact;
 use crate::workflow::execute::ForeignPlan;
@@ -50,7 +50,7 @@ pub(super) fn ask(
         return Ok(None);
     }
 
-    let mut input = format!("# Request\n\n{}\n", fenced(message, ""));
+    let mut input = format!("# Request\n\n{}\n", fenced(message, "", 4));
     for lane in &lanes {
         input.push_str(&render_lane(project, lane, letter(race, lane))?);
     }
@@ -134,7 +134,7 @@ fn render_lane(project: &Project, lane: &FinishedLane, letter: char) -> anyhow::
     let text = draft.artifacts.text_or_empty(artifact::PLAN);
     let mut rendered = format!(
         "\n# Plan {letter}\n\n{}\n",
-        fenced(&beginning(&text, MAX_PLAN), "markdown")
+        fenced(&beginning(&text, MAX_PLAN), "markdown", 4)
     );
 
     if let Some(reason) = lane.stopped() {
@@ -154,7 +154,7 @@ fn render_lane(project: &Project, lane: &FinishedLane, letter: char) -> anyhow::
         rendered.push_str(&format!(
             "\nThe check `{}` on these files: {code}.\n\n{}\n",
             check.command,
-            fenced(&check.tail.join("\n"), "")
+            fenced(&check.tail.join("\n"), "", 4)
         ));
     }
     Ok(rendered)
@@ -179,9 +179,4 @@ fn keep(
     text.push_str(&format!("\n{}\n", verdict.text.trim_end()));
     draft.artifacts.insert(artifact::COMPARISON, text);
     project.store().save_draft(&tip, &mut draft)
-}
-
-fn fenced(text: &str, language: &str) -> String {
-    let fence = fence_for(text, 4);
-    format!("{fence}{language}\n{}\n{fence}", text.trim_end())
 }
