@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use crate::git::object::TreeId;
-use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::reading::Reading;
 use crate::plan::state::ModeChange;
@@ -106,14 +105,10 @@ fn collect(validated: ValidatedPlan) -> DryRun {
     }
 
     files.retain(|_, file| file.before != file.after || file.is_taken);
+    let actions = plan.actions.iter();
     DryRun {
         files,
-        commands: commands(&plan),
+        commands: actions.filter(|it| it.kind.command().is_some()).count(),
         diagnostics: simulation.diagnostics,
     }
-}
-
-fn commands(plan: &Plan) -> usize {
-    let kinds = plan.actions.iter().map(|action| &action.kind);
-    kinds.filter(|kind| kind.command().is_some()).count()
 }

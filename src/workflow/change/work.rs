@@ -256,7 +256,7 @@ fn prepare(
     draft.artifacts.insert(artifact::TURN_CONTEXT, list);
     // The draft can contain the user's answer to a question. It can also contain the message of an
     // interrupted plan, which starts with the key and is written again.
-    let is_own = draft.is_asked_by_user() && !draft.is_planned();
+    let is_own = draft.is_asked_by_user();
     let waiting = draft.message().filter(|_| is_own).map(|(text, _)| text);
     let waiting = waiting.filter(|text| !text.starts_with(&work.key));
     let user_message = match user_message.or(waiting) {
