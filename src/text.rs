@@ -144,6 +144,11 @@ fn percent_decoded(text: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Returns whether a list, whose words are separated by spaces, has this one.
+pub fn has_word(list: &str, word: &str) -> bool {
+    list.split(' ').any(|other| other == word)
+}
+
 fn constant_regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is a constant that the tests compile")
 }

@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 
+use crate::text::has_word;
+
 /// Expands shorthands:
 ///
 /// - `teddy "<message>"` to `teddy resume "<message>"`
@@ -74,34 +76,30 @@ fn whole_session(arguments: &[OsString]) -> Option<usize> {
         .find(|&at| arguments[at] == "--session" && !arguments.get(at + 1).is_some_and(is_name))
 }
 
-/// Number of global options in [`WITH_VALUE`].
-const GLOBAL: usize = 5;
+/// Global options that take a value.
+const GLOBAL_VALUES: &str = "-C -s --session -c --color";
 
-/// Options that take a value: the global ones, then those of `resume`.
-const WITH_VALUE: [&str; 15] = [
-    "-C",
-    "-s",
-    "--session",
-    "-c",
-    "--color",
-    "-m",
-    "--message",
-    "-f",
-    "--file",
-    "-a",
-    "--agent",
-    "--model",
-    "--pipeline",
-    "--max-turns",
-    "--max-cost",
-];
+/// Options of `resume` that take a value.
+const RESUME_VALUES: &str =
+    "-m --message -f --file -a --agent --model --pipeline --max-turns --max-cost";
+
+/// Global options without a value.
+const FLAGS: &str = "-q --quiet -v --verbose --json";
+
+fn is_in(list: &str, word: &OsString) -> bool {
+    word.to_str().is_some_and(|word| has_word(list, word))
+}
+
+fn takes_value(word: &OsString) -> bool {
+    is_in(GLOBAL_VALUES, word) || is_in(RESUME_VALUES, word)
+}
 
 /// Returns the index of the first word that is neither an option nor the value of one. The program is
 /// at 0.
 pub(super) fn first_word(arguments: &[OsString]) -> Option<usize> {
     let mut at = 1;
     while let Some(word) = arguments.get(at) {
-        if WITH_VALUE.iter().any(|option| word == option) {
+        if takes_value(word) {
             at += 1;
         } else if word == "--" {
             return (at + 1 < arguments.len()).then_some(at + 1);
@@ -113,22 +111,15 @@ pub(super) fn first_word(arguments: &[OsString]) -> Option<usize> {
     None
 }
 
-/// Global options without a value.
-const FLAGS: [&str; 5] = ["-q", "--quiet", "-v", "--verbose", "--json"];
-
 /// Returns the name of the command, if only global options precede it.
 pub(super) fn command_word(arguments: &[OsString]) -> Option<&str> {
     let at = first_word(arguments)?;
-    let is_global = |word: &OsString| {
-        FLAGS.iter().any(|flag| word == flag)
-            || WITH_VALUE[..GLOBAL].iter().any(|option| word == option)
-    };
     let mut before = arguments[1..at].iter();
     while let Some(word) = before.next() {
-        if !is_global(word) {
+        if !is_in(FLAGS, word) && !is_in(GLOBAL_VALUES, word) {
             return None;
         }
-        if WITH_VALUE.iter().any(|option| word == option) {
+        if takes_value(word) {
             before.next();
         }
     }
@@ -140,8 +131,7 @@ pub(super) fn command_word(arguments: &[OsString]) -> Option<&str> {
 pub(super) fn with_json_moved(arguments: &[OsString]) -> Option<Vec<OsString>> {
     let first = first_word(arguments)?;
     let before = &arguments[..first];
-    let is_value = |at: usize| WITH_VALUE.iter().any(|option| before[at - 1] == *option);
-    let at = (1..first).find(|&at| before[at] == "--json" && !is_value(at))?;
+    let at = (1..first).find(|&at| before[at] == "--json" && !takes_value(&before[at - 1]))?;
     let is_words = before.iter().any(|word| word == "--");
 
     let mut moved = arguments.to_vec();

@@ -2,6 +2,8 @@
 //!
 //! A model that writes one means "as it is now". Written into a file, it replaces what it stands for.
 
+use super::has_word;
+
 /// What opens a comment that takes the rest of its line.
 const OPENERS: [&str; 10] = ["//", "#", "--", ";", "%", "/*", "<!--", "{/*", "(*", "{-"];
 /// What closes a comment.
@@ -13,107 +15,23 @@ const MAX_WORDS: usize = 12;
 /// The most characters of one in a language that does not separate words.
 const MAX_CHARS: usize = 80;
 /// Words that say that something is as it was, or is not shown.
-const UNCHANGED: [&str; 7] = [
-    "unchanged",
-    "unmodified",
-    "untouched",
-    "omitted",
-    "elided",
-    "snip",
-    "snipped",
-];
+const UNCHANGED: &str = "unchanged unmodified untouched omitted elided snip snipped";
 /// Words for what is left, or was there.
-const REST: [&str; 7] = [
-    "existing",
-    "rest",
-    "remaining",
-    "remainder",
-    "previous",
-    "original",
-    "other",
-];
+const REST: &str = "existing rest remaining remainder previous original other";
 /// Words for a whole.
-const WHOLE: [&str; 3] = ["code", "file", "implementation"];
+const WHOLE: &str = "code file implementation";
 /// Other words of such a comment.
-const JOINING: [&str; 53] = [
-    "same",
-    "before",
-    "here",
-    "brevity",
-    "the",
-    "of",
-    "this",
-    "that",
-    "function",
-    "functions",
-    "method",
-    "methods",
-    "class",
-    "classes",
-    "module",
-    "component",
-    "logic",
-    "body",
-    "content",
-    "contents",
-    "lines",
-    "line",
-    "imports",
-    "import",
-    "fields",
-    "field",
-    "tests",
-    "test",
-    "props",
-    "definitions",
-    "properties",
-    "config",
-    "configuration",
-    "section",
-    "sections",
-    "and",
-    "as",
-    "is",
-    "are",
-    "was",
-    "not",
-    "for",
-    "stay",
-    "stays",
-    "remain",
-    "remains",
-    "keep",
-    "everything",
-    "else",
-    "all",
-    "with",
-    "in",
-    "changes",
-];
+const JOINING: &str = "\
+    same before here brevity the of this that function functions method methods class classes \
+    module component logic body content contents lines line imports import fields field tests \
+    test props definitions properties config configuration section sections and as is are was \
+    not for stay stays remain remains keep everything else all with in changes";
 /// The same in other languages.
-const ELSEWHERE: [&str; 21] = [
-    "unverändert",
-    "bestehender code",
-    "bestehenden code",
-    "restlicher code",
-    "inchangé",
-    "code existant",
-    "reste du code",
-    "sin cambios",
-    "código existente",
-    "resto del código",
-    "sem alterações",
-    "invariato",
-    "codice esistente",
-    "без изменений",
-    "остальной код",
-    "существующий код",
-    "変更なし",
-    "既存のコード",
-    "省略",
-    "保持不变",
-    "现有代码",
-];
+const ELSEWHERE: &str = "\
+    unverändert, bestehender code, bestehenden code, restlicher code, inchangé, code existant, \
+    reste du code, sin cambios, código existente, resto del código, sem alterações, invariato, \
+    codice esistente, без изменений, остальной код, существующий код, 変更なし, 既存のコード, 省略, 保持不变, \
+    现有代码";
 
 /// Returns the first line of a new text that stands for code that was left out, unless the old text
 /// has it too.
@@ -168,7 +86,7 @@ fn comment(line: &str) -> Option<&str> {
 /// Returns whether a text says that code is unchanged. `dotted`: there is an ellipsis next to it.
 fn claims_elision(text: &str, dotted: bool) -> bool {
     let text = text.to_lowercase();
-    if ELSEWHERE.iter().any(|phrase| text.contains(phrase)) {
+    if ELSEWHERE.split(", ").any(|phrase| text.contains(phrase)) {
         return true;
     }
 
@@ -176,18 +94,18 @@ fn claims_elision(text: &str, dotted: bool) -> bool {
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .collect();
-    let has = |list: &[&str]| all.iter().any(|word| list.contains(word));
-    let lists: [&[&str]; 4] = [&UNCHANGED, &REST, &WHOLE, &JOINING];
+    let has = |list: &str| all.iter().any(|word| has_word(list, word));
+    let lists = [UNCHANGED, REST, WHOLE, JOINING];
     let plain = all
         .iter()
-        .all(|word| lists.iter().any(|list| list.contains(word)));
-    let (unchanged, has_rest, has_whole) = (has(&UNCHANGED), has(&REST), has(&WHOLE));
-    let same = has(&["same"]) || text.contains("as before");
+        .all(|word| lists.iter().any(|list| has_word(list, word)));
+    let (unchanged, has_rest, has_whole) = (has(UNCHANGED), has(REST), has(WHOLE));
+    let same = has("same") || text.contains("as before");
     if !plain {
         return dotted && has_rest && (has_whole || unchanged);
     }
 
-    let stays = same && (has_rest || has(&["stay", "stays", "remain", "remains"]));
+    let stays = same && (has_rest || has("stay stays remain remains"));
     unchanged || stays || (has_rest && has_whole) || (dotted && (has_rest || same || has_whole))
 }
 

@@ -3,10 +3,12 @@
 //! Only these can contain a line that looks like a code fence. The scanner is approximate. It
 //! reports a span only if it sees both ends, so its mistakes tend towards no span.
 
+use super::has_word;
+
 /// One or more languages with the same syntax.
 struct Language {
     /// Info strings and file extensions.
-    names: &'static [&'static str],
+    names: &'static str,
     /// Start of a line comment.
     comments: &'static [&'static str],
     /// Delimiters of multi-line comments and strings, longest first.
@@ -22,7 +24,7 @@ struct Language {
 }
 
 const PLAIN: Language = Language {
-    names: &[],
+    names: "",
     comments: &[],
     spans: &[],
     quotes: &["\"", "'"],
@@ -33,7 +35,7 @@ const PLAIN: Language = Language {
 
 const LANGUAGES: &[Language] = &[
     Language {
-        names: &["rs", "rust"],
+        names: "rs rust",
         comments: &["//"],
         spans: &[
             ("/*", "*/"),
@@ -45,168 +47,84 @@ const LANGUAGES: &[Language] = &[
         ..PLAIN
     },
     Language {
-        names: &[
-            "c",
-            "h",
-            "cc",
-            "cpp",
-            "cxx",
-            "c++",
-            "hpp",
-            "hh",
-            "hxx",
-            "m",
-            "mm",
-            "cs",
-            "csharp",
-            "java",
-            "js",
-            "javascript",
-            "jsx",
-            "mjs",
-            "cjs",
-            "ts",
-            "typescript",
-            "tsx",
-            "mts",
-            "cts",
-            "go",
-            "golang",
-            "css",
-            "scss",
-            "less",
-            "proto",
-            "zig",
-            "v",
-            "sv",
-            "sol",
-            "groovy",
-            "gradle",
-            "swift",
-            "kt",
-            "kts",
-            "kotlin",
-            "scala",
-            "dart",
-            "php",
-            "glsl",
-            "wgsl",
-            "jsonc",
-            "json5",
-        ],
+        names: "c h cc cpp cxx c++ hpp hh hxx m mm cs csharp java js javascript jsx mjs cjs ts \
+            typescript tsx mts cts go golang css scss less proto zig v sv sol groovy gradle \
+            swift kt kts kotlin scala dart php glsl wgsl jsonc json5",
         comments: &["//"],
         spans: &[("/*", "*/"), ("\"\"\"", "\"\"\""), ("'''", "'''")],
         ..PLAIN
     },
     Language {
-        names: &[
-            "py", "pyi", "pyx", "python", "python3", "toml", "ex", "exs", "elixir", "gd", "bzl",
-            "starlark", "graphql", "gql", "feature", "gherkin",
-        ],
+        names: "py pyi pyx python python3 toml ex exs elixir gd bzl starlark graphql gql feature \
+            gherkin",
         comments: &["#"],
         spans: &[("\"\"\"", "\"\"\""), ("'''", "'''")],
         ..PLAIN
     },
     Language {
-        names: &["jl", "julia"],
+        names: "jl julia",
         comments: &["#"],
         spans: &[("\"\"\"", "\"\"\""), ("#=", "=#")],
         ..PLAIN
     },
     Language {
-        names: &[
-            "sh",
-            "shell",
-            "bash",
-            "zsh",
-            "ksh",
-            "console",
-            "terminal",
-            "shellscript",
-            "dockerfile",
-            "tf",
-            "hcl",
-            "terraform",
-        ],
+        names: "sh shell bash zsh ksh console terminal shellscript dockerfile tf hcl terraform",
         comments: &["#"],
         here: true,
         ..PLAIN
     },
     Language {
-        names: &["rb", "ruby", "pl", "pm", "perl"],
+        names: "rb ruby pl pm perl",
         comments: &["#"],
         spans: &[("=begin", "=end"), ("=pod", "=cut"), ("=head1", "=cut")],
         here: true,
         ..PLAIN
     },
     Language {
-        names: &["html", "htm", "xhtml", "xml", "svg", "vue", "svelte"],
+        names: "html htm xhtml xml svg vue svelte",
         spans: &[("<!--", "-->"), ("/*", "*/")],
         quotes: &[],
         ..PLAIN
     },
     Language {
-        names: &["sql"],
+        names: "sql",
         comments: &["--"],
         spans: &[("/*", "*/")],
         ..PLAIN
     },
     Language {
-        names: &["lua"],
+        names: "lua",
         spans: &[("--[[", "]]"), ("[[", "]]")],
         ..PLAIN
     },
     Language {
-        names: &["hs", "haskell", "elm", "purs"],
+        names: "hs haskell elm purs",
         comments: &["--"],
         spans: &[("{-", "-}")],
         quotes: &["\""],
         ..PLAIN
     },
     Language {
-        names: &["ml", "mli", "ocaml", "fs", "fsharp", "pas"],
+        names: "ml mli ocaml fs fsharp pas",
         spans: &[("(*", "*)"), ("\"\"\"", "\"\"\"")],
         quotes: &["\""],
         ..PLAIN
     },
     Language {
-        names: &["ps1", "psm1", "powershell"],
+        names: "ps1 psm1 powershell",
         comments: &["#"],
         spans: &[("<#", "#>"), ("@\"", "\"@"), ("@'", "'@")],
         ..PLAIN
     },
     Language {
-        names: &["yml", "yaml"],
+        names: "yml yaml",
         comments: &["#"],
         blocks: true,
         ..PLAIN
     },
     Language {
-        names: &[
-            "json",
-            "csv",
-            "tsv",
-            "ini",
-            "cfg",
-            "conf",
-            "env",
-            "lock",
-            "properties",
-            "bat",
-            "cmd",
-            "diff",
-            "patch",
-            "asm",
-            "s",
-            "f90",
-            "make",
-            "makefile",
-            "mk",
-            "cmake",
-            "r",
-            "log",
-            "gitignore",
-        ],
+        names: "json csv tsv ini cfg conf env lock properties bat cmd diff patch asm s f90 make \
+            makefile mk cmake r log gitignore",
         ..PLAIN
     },
 ];
@@ -248,12 +166,10 @@ pub fn spanned(word: &str, lines: &[&str]) -> Vec<bool> {
 }
 
 fn find(word: &str) -> Option<&'static Language> {
-    LANGUAGES.iter().find(|language| {
-        language
-            .names
-            .iter()
-            .any(|name| name.eq_ignore_ascii_case(word))
-    })
+    let word = word.to_ascii_lowercase();
+    LANGUAGES
+        .iter()
+        .find(|language| has_word(language.names, &word))
 }
 
 struct LanguageReader {

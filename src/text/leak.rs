@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{constant_regex, floor_char_boundary, secret};
+use super::{constant_regex, floor_char_boundary, has_word, secret};
 
 // Replaces a user's name. It is a generic name, so it is not reported again.
 const PLACEHOLDER: &str = "user";
@@ -211,53 +211,14 @@ pub fn as_text(bytes: &[u8]) -> Cow<'_, str> {
 // slashes or backslashes, escaped in JSON, percent-encoded, and as `~name`.
 
 // Generic names, in lower case.
-const GENERIC_NAMES: [&str; 24] = [
-    "user",
-    "username",
-    "yourname",
-    "your-name",
-    "your_name",
-    "yourusername",
-    "your-username",
-    "your_username",
-    "you",
-    "me",
-    "name",
-    "example",
-    "runner",
-    "linuxbrew",
-    "shared",
-    "public",
-    "default",
-    "ubuntu",
-    "vscode",
-    "circleci",
-    "codespace",
-    "gitpod",
-    "jovyan",
-    "vagrant",
-];
+const GENERIC_NAMES: &str = "\
+    user username yourname your-name your_name yourusername your-username your_username you me \
+    name example runner linuxbrew shared public default ubuntu vscode circleci codespace \
+    gitpod jovyan vagrant";
 // Pages of web sites below `/home/`.
-const PAGES: [&str; 18] = [
-    "about",
-    "index",
-    "page",
-    "pages",
-    "dashboard",
-    "settings",
-    "profile",
-    "login",
-    "logout",
-    "contact",
-    "help",
-    "search",
-    "home",
-    "news",
-    "feed",
-    "view",
-    "list",
-    "new",
-];
+const PAGES: &str = "\
+    about index page pages dashboard settings profile login logout contact help search home \
+    news feed view list new";
 // Text in front of the address of a page, rather than of a path.
 const PAGE_BEFORE: [&str; 20] = [
     "href=",
@@ -378,7 +339,7 @@ fn is_whole_path(text: &str, start: usize, name: Range<usize>) -> bool {
     let word = text[name.clone()].to_lowercase();
     let ends = |c: char| c.is_whitespace() || c.is_control() || "\"'`:;,)]}><|&!.-".contains(c);
     let next = text[name.end..].chars().next();
-    if next.is_some_and(|c| !ends(c)) || PAGES.contains(&word.as_str()) {
+    if next.is_some_and(|c| !ends(c)) || has_word(PAGES, &word) {
         return false;
     }
 
@@ -394,7 +355,7 @@ fn is_whole_path(text: &str, start: usize, name: Range<usize>) -> bool {
 }
 
 fn is_generic(name: &str) -> bool {
-    GENERIC_NAMES.contains(&name.to_lowercase().as_str())
+    has_word(GENERIC_NAMES, &name.to_lowercase())
 }
 
 fn tildes(text: &str, own: Option<&str>) -> impl Iterator<Item = HomePath> {
