@@ -4,14 +4,12 @@
 //! The build script converts the vocabulary of tiktoken-rs to tables ([`layout`]), which are
 //! compiled in and used without loading or decoding. The first count is as fast as any other.
 
-mod cache;
 mod layout;
 mod table;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-pub use cache::{MAX_ENTRIES, TokenCache};
 use layout::{BLANK, LOWER, NEWLINE, NUMBER, OPENER, SYMBOL, UPPER};
 use table::{NO_RANK, Node, ascii_class, class};
 

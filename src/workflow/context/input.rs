@@ -16,7 +16,7 @@ use crate::git::{diff, refs};
 use crate::host::file::{FileKind, Root};
 use crate::host::shell::Shell;
 use crate::host::threads::join_both;
-use crate::model::token::TokenCache;
+use crate::model::token;
 use crate::project::Project;
 use crate::project::teddy_files::{self, is_own_global};
 use crate::session::artifact::{INPUT, PLAN, REPORT, SYSTEM_PROMPT, USER_PROMPT};
@@ -142,8 +142,6 @@ struct Collector<'a, 'f> {
     /// Rendered in a section of their own, and not again as artifacts.
     requests: &'a Requests,
     own_global: bool,
-    /// Cached by blob id.
-    tokens: TokenCache,
     fetch: Fetch<'f>,
     visited: BTreeSet<String>,
     resources: Vec<InputResource>,
@@ -156,7 +154,6 @@ pub fn collect_material(
 ) -> anyhow::Result<Material> {
     let root = Root::open(project.repository.workdir())?;
     let (files, status) = scan_files(project, sources.tree, &root)?;
-    let tokens = TokenCache::open(&project.repository.teddy_dir().join("tokens"));
     let mut collector = Collector {
         project,
         leaves: &files.leaves,
@@ -165,7 +162,6 @@ pub fn collect_material(
         root: &root,
         requests: &sources.requests,
         own_global: is_own_global(&project.repository),
-        tokens,
         fetch,
         visited: BTreeSet::new(),
         resources: Vec::new(),
@@ -176,14 +172,6 @@ pub fn collect_material(
     }
 
     collector.history(sources.depth)?;
-    let Collector {
-        resources,
-        mut tokens,
-        ..
-    } = collector;
-
-    // The cache only saves time.
-    let _ = tokens.save();
     Ok(Material {
         cwd: project.repository.workdir().display().to_string(),
         os: describe_system(),
@@ -191,7 +179,7 @@ pub fn collect_material(
         sandbox: confine::confinement(project),
         structure: files.structure,
         memos: teddy_files::memos_text(&root),
-        resources,
+        resources: collector.resources,
         status,
         session: sources.tip.session.to_string(),
         requests: sources.requests,
@@ -285,12 +273,12 @@ impl Collector<'_, '_> {
                     self.page(url)
                 };
 
-                self.show(scope, url.clone(), body, None);
+                self.show(scope, url.clone(), body);
                 Ok(())
             }
             ListedResource::Resource(Resource::Artifact(artifact)) => {
                 let body = self.artifact(artifact)?;
-                self.show(scope, artifact.to_string(), body, None);
+                self.show(scope, artifact.to_string(), body);
                 Ok(())
             }
             ListedResource::Pattern(pattern, matcher) => {
@@ -298,7 +286,7 @@ impl Collector<'_, '_> {
             }
             ListedResource::Wrong(text, why) => {
                 let short: String = text.chars().take(200).collect();
-                self.show(scope, short, ResourceBody::Failed(why.clone()), None);
+                self.show(scope, short, ResourceBody::Failed(why.clone()));
                 Ok(())
             }
         }
@@ -345,7 +333,7 @@ impl Collector<'_, '_> {
 
         if inside.is_empty() {
             let body = self.outside_the_snapshot(scope, file)?;
-            self.show(scope, path.to_owned(), body, None);
+            self.show(scope, path.to_owned(), body);
         }
 
         inside.into_iter().try_for_each(|at| self.leaf(scope, at))
@@ -399,7 +387,7 @@ impl Collector<'_, '_> {
             .filter(|&at| fits(&self.leaves[at]))
             .collect();
         if matching.is_empty() {
-            self.show(scope, text.to_owned(), ResourceBody::Missing, None);
+            self.show(scope, text.to_owned(), ResourceBody::Missing);
         }
 
         matching.into_iter().try_for_each(|at| self.leaf(scope, at))
@@ -425,7 +413,7 @@ impl Collector<'_, '_> {
                 ResourceBody::Failed("a repository of its own".to_owned())
             }
         };
-        self.show(scope, name, body, Some(leaf.id.to_string()));
+        self.show(scope, name, body);
         Ok(())
     }
 
@@ -470,28 +458,13 @@ impl Collector<'_, '_> {
         self.project.settings.context.max_resource_size.0
     }
 
-    fn show(
-        &mut self,
-        scope: ListScope,
-        resource: String,
-        body: ResourceBody,
-        blob: Option<String>,
-    ) {
+    fn show(&mut self, scope: ListScope, resource: String, body: ResourceBody) {
         if !self.visited.insert(resource.clone()) {
             return;
         }
 
         let tokens = match &body {
-            ResourceBody::Text(text) => {
-                let blob = blob.or_else(|| {
-                    self.project
-                        .repository
-                        .blob_id(text.as_bytes())
-                        .ok()
-                        .map(|id| id.to_string())
-                });
-                blob.map_or(0, |blob| self.tokens.count(&blob, text))
-            }
+            ResourceBody::Text(text) => token::count(text),
             _ => 0,
         };
         self.resources.push(InputResource {

@@ -11,7 +11,7 @@ use crate::git::object::absent::MissingObject;
 use crate::git::object::{BlobId, Leaf, TreeId};
 use crate::git::repository::Repository;
 use crate::host::file::Root;
-use crate::model::token::TokenCache;
+use crate::model::token;
 use crate::project::Project;
 use crate::project::teddy_files;
 use crate::session::artifact::{self, Artifacts};
@@ -309,7 +309,6 @@ fn small_files(
     }
 
     let (repository, limits) = (&project.repository, project.limits());
-    let mut tokens = TokenCache::open(&repository.teddy_dir().join("tokens"));
     let max_size = project.settings.context.max_resource_size.0;
     let (mut paths, mut sum, mut bytes_sum) = (Vec::new(), 0, 0);
     for (leaf, path) in candidates(project, leaves)? {
@@ -327,15 +326,13 @@ fn small_files(
         if limits.key_in(path.as_str().as_bytes(), &bytes).is_some() {
             continue;
         }
-        sum += tokens.count(&leaf.id.to_string(), &text);
+        sum += token::count(&text);
         if sum > most {
             return Ok(None);
         }
         paths.push(path);
     }
 
-    // The cache only saves time.
-    let _ = tokens.save();
     Ok(Some((paths, sum)))
 }
 

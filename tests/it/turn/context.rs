@@ -347,48 +347,6 @@ fn text_that_means_something_to_a_tokenizer_is_text() {
 }
 
 #[test]
-fn what_was_counted_once_is_not_counted_again() {
-    let repo = project();
-    (0..200).for_each(|n| repo.write(&format!("many/{n}.txt"), format!("file number {n}\n")));
-    repo.workflow().add(&["many/"]);
-    let counts = || {
-        repo.read(".git/teddy/tokens")
-            .lines()
-            .skip(1)
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    repo.workflow().input(0);
-    let first = counts();
-    assert_eq!(first.len(), 200);
-    repo.workflow().input(0);
-    assert_eq!(counts(), first);
-    // An impossible token count shows whether the count comes from the cache.
-    let text = repo.read(".git/teddy/tokens");
-    let poisoned = text
-        .lines()
-        .enumerate()
-        .map(|(n, line)| match line.rsplit_once(' ') {
-            Some((blob, _)) if n > 0 => format!("{blob} 7777\n"),
-            _ => format!("{line}\n"),
-        });
-    repo.write(".git/teddy/tokens", poisoned.collect::<String>());
-    repo.write("many/7.txt", "another text\n");
-    let rows = repo.workflow().resources(0);
-    let counted: Vec<&str> = rows
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|row| row["tokens"] != 7777)
-        .map(|row| row["resource"].as_str().unwrap())
-        .collect();
-    assert_eq!(
-        (rows.as_array().unwrap().len(), counted),
-        (200, vec!["many/7.txt"])
-    );
-}
-
-#[test]
 fn promise_d9_a_file_of_many_spaces_is_shown_and_a_turn_runs() {
     let repo = project();
     let text = format!("a{}b\n", " ".repeat(260_000));

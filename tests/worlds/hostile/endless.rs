@@ -53,7 +53,6 @@ fn attack_10_pipes_among_our_own_files_are_not_waited_at() {
         "teddy/current/main",
         "teddy/boot",
         "teddy/pending.json",
-        "teddy/tokens",
         "logs/refs/teddy/sessions/demo",
         "logs/refs/teddy/snapshots/main",
     ] {
