@@ -44,7 +44,7 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 /// Returns a number with a comma between thousands.
-pub fn grouped(number: usize) -> String {
+pub fn grouped(number: impl std::fmt::Display) -> String {
     let digits = number.to_string();
     let comma = |at: usize| at > 0 && (digits.len() - at).is_multiple_of(3);
     digits
@@ -78,8 +78,8 @@ pub fn counted<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &st
 }
 
 /// Like [`counted`], with a comma between thousands: `1 token`, `1,234 tokens`.
-pub fn grouped_count(number: usize, noun: &str) -> String {
-    let end = if number == 1 { "" } else { "s" };
+pub fn grouped_count<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+    let end = if number == N::from(1) { "" } else { "s" };
     format!("{} {noun}{end}", grouped(number))
 }
 

@@ -171,9 +171,7 @@ fn short_name(source: &LineSource, width: usize) -> String {
             let session = shortened(session.as_str(), width.saturating_sub(turn.len()));
             (session + &turn, title.as_deref().unwrap_or_default())
         }
-        LineSource::Commit { commit, title, .. } => {
-            (commit.to_string()[..8].to_owned(), title.as_str())
-        }
+        LineSource::Commit { commit, title, .. } => (format!("{commit:.8}"), title.as_str()),
         LineSource::Uncommitted => return "not committed".to_owned(),
     };
     let available = width.saturating_sub(start.width() + 1);
@@ -211,10 +209,7 @@ fn name(source: &LineSource) -> String {
             title,
             author,
             ..
-        } => {
-            let id = &commit.to_string()[..8];
-            format!("{id} ({author}) {title}")
-        }
+        } => format!("{commit:.8} ({author}) {title}"),
         LineSource::Uncommitted => "not committed".to_owned(),
     }
 }

@@ -240,9 +240,9 @@ fn way_out(turn: u64, has_others: bool) -> String {
 
 /// Returns a commit as a line: short id, subject, files.
 fn line(commit: &Committed) -> String {
-    let id = commit.commit.map(|id| id.to_string()).unwrap_or_default();
+    let id = commit.commit.map(|id| format!("{id:.8}"));
+    let id = id.unwrap_or_default();
     let files = counted(commit.files.len(), "file");
-    let id = id.get(..8).unwrap_or_default();
     format!("{id} {} ({files})\n", sanitize_line(&commit.title))
 }
 

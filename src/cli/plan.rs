@@ -9,7 +9,7 @@ use super::{complete, number, source};
 use crate::plan;
 use crate::project::Project;
 use crate::session::meta::ModelUse;
-use crate::text::{counted, grouped};
+use crate::text::{counted, grouped, grouped_count};
 use crate::ui::mistakes;
 use crate::ui::notice::list_paths;
 use crate::ui::terminal_user::PROSE_HEADING;
@@ -219,9 +219,8 @@ pub(super) fn report_prose(app: &App, answer: &str) -> anyhow::Result<()> {
 
 /// Describes the cost of a plan: `sonnet: 12,345 tokens in (1,000 cached), 678 out, $0.05`.
 fn usage(used: &ModelUse) -> String {
-    let number = |tokens: u64| grouped(usize::try_from(tokens).unwrap_or(usize::MAX));
     let cached = if used.tokens_cached > 0 {
-        format!(" ({} cached)", number(used.tokens_cached))
+        format!(" ({} cached)", grouped(used.tokens_cached))
     } else {
         String::new()
     };
@@ -232,12 +231,8 @@ fn usage(used: &ModelUse) -> String {
     );
     let tokens = match used.tokens() {
         Some((read, written)) => {
-            let noun = if read == 1 { "token" } else { "tokens" };
-            format!(
-                "{} {noun} in{cached}, {} out",
-                number(read),
-                number(written)
-            )
+            let read = grouped_count(read, "token");
+            format!("{read} in{cached}, {} out", grouped(written))
         }
         None => "unknown tokens".to_owned(),
     };

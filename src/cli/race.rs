@@ -448,7 +448,6 @@ fn row(lane: &FinishedLane) -> Vec<String> {
     let or_unknown = |text: Option<String>| text.unwrap_or_else(unknown);
     let lines = plan.and_then(|plan| Some(format!("+{} -{}", plan.added?, plan.removed?)));
     let tokens = plan.and_then(|plan| Some(plan.tokens_in? + plan.tokens_out?));
-    let tokens = tokens.map(|tokens| grouped(usize::try_from(tokens).unwrap_or(usize::MAX)));
     let cost = plan.and_then(|plan| plan.cost);
     let check = plan.and_then(|plan| plan.check.as_ref());
     let check = check.map(|check| match check.exit_code {
@@ -461,7 +460,7 @@ fn row(lane: &FinishedLane) -> Vec<String> {
         sanitize_line(&lane.model).into_owned(),
         or_unknown(plan.map(|plan| plan.files.to_string())),
         or_unknown(lines),
-        or_unknown(tokens),
+        or_unknown(tokens.map(grouped)),
         or_unknown(cost.map(|cost| format!("${cost:.4}"))),
         format!("{:.1} s", lane.seconds),
         or_unknown(check),

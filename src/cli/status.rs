@@ -204,17 +204,12 @@ pub(super) fn at_work(holder: &LockHolder) -> String {
 
 /// Describes the newest landing.
 fn landing(landed: &LatestLanding) -> String {
-    let commit = landed.commits.last().map(ToString::to_string);
-    let commit = commit.unwrap_or_default();
     let (landed_turns, branch) = (turns(&landed.turns), sanitize_line(&landed.branch));
-    let id = commit.get(..8).unwrap_or("nothing");
-    let now = landed.now.last().map(ToString::to_string);
-    let text = match (landed.on_branch, &now) {
+    let last = landed.commits.last();
+    let id = last.map_or_else(|| "nothing".to_owned(), |id| format!("{id:.8}"));
+    let text = match (landed.on_branch, landed.now.last()) {
         (true, _) => format!("Landed on {branch}: {landed_turns} ({id})"),
-        (false, Some(now)) => {
-            let now = now.get(..8).unwrap_or(now);
-            format!("Landed on {branch}: {landed_turns}, now {now}")
-        }
+        (false, Some(now)) => format!("Landed on {branch}: {landed_turns}, now {now:.8}"),
         (false, None) => {
             let place = match (&landed.here, &landed.remote) {
                 (Some(here), _) => format!("on {} now", sanitize_line(here)),

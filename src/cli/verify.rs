@@ -138,7 +138,7 @@ fn lines(verified: &Verified) -> Vec<StyledLine> {
     for fault in &verified.faults {
         let location = match fault.turn {
             Some(turn) => format!("turn {turn}"),
-            None => fault.commit.to_string()[..8].to_owned(),
+            None => format!("{:.8}", fault.commit),
         };
         lines.push(
             StyledLine::of(Tone::Plain, "  ")

@@ -205,10 +205,9 @@ fn describe_missing_change(missing: &MissingChange, turn_name: &str, dir: &Path)
             sanitize_line(file),
             exact_restore_command(turn_name, &[file.as_str()], dir)
         ),
-        WhyMissing::Committed { commit } => format!(
-            "{path}: as in your commit {}, not as turn {turn_name} left it; {how}",
-            &commit.to_string()[..8]
-        ),
+        WhyMissing::Committed { commit } => {
+            format!("{path}: as in your commit {commit:.8}, not as turn {turn_name} left it; {how}")
+        }
     }
 }
 

@@ -213,7 +213,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
         Notice::InputCut { sent, read } => format!(
             "warning: the server read only {} of about {} tokens, so the model has not seen all of the input.\n\
              Its context window is too small: for Ollama, start the server with `OLLAMA_CONTEXT_LENGTH=131072`, or set `num_ctx` in the Modelfile.",
-            grouped(usize::try_from(*read).unwrap_or(usize::MAX)),
+            grouped(read),
             grouped(*sent)
         ),
         Notice::OnlyReads(title) => format!("\"{}\" only reads, so it needs no approval.", sanitize_line(title)),
@@ -532,8 +532,6 @@ pub fn left_out(files: &[NotCaptured], how: &str, rest: &str) -> Vec<String> {
     files.iter().take(MAX_FILES).map(line).chain(more).collect()
 }
 
-const SHORT_ID_LENGTH: usize = 8;
-
 pub fn restore_note(note: &RestoreNote) -> String {
     match note {
         RestoreNote::NoRecord => NO_RECORD.to_owned(),
@@ -620,7 +618,8 @@ fn still_landed(landed: &[UndoneCommit]) -> String {
         } else {
             "they stay"
         };
-        let commits: Vec<String> = here.iter().map(|landed| short_id(&landed.commit)).collect();
+        let commits = here.iter().map(|landed| format!("{:.8}", landed.commit));
+        let commits: Vec<String> = commits.collect();
         sentences.push(format!(
             "{}, where {stays}; commit your files as they are now, or `teddy redo` and then `git revert {}`",
             landed_turns(&here),
@@ -630,9 +629,9 @@ fn still_landed(landed: &[UndoneCommit]) -> String {
 
     for landed in elsewhere {
         sentences.push(format!(
-            "{}, where it stays until `git revert {}` there",
+            "{}, where it stays until `git revert {:.8}` there",
             landed_turns(&[landed]),
-            short_id(&landed.commit)
+            landed.commit
         ));
     }
     sentences.join("; ")
@@ -646,15 +645,10 @@ fn landed_turns(landed: &[&UndoneCommit]) -> String {
             "have"
         };
         let (turns, branch) = (turns(&landed.turns), sanitize_line(&landed.branch));
-        let id = short_id(&landed.commit);
-        format!("{turns} {has} landed as {id} on {branch}")
+        format!("{turns} {has} landed as {:.8} on {branch}", landed.commit)
     };
     let notes: Vec<String> = landed.iter().map(describe).collect();
     notes.join(" and ")
-}
-
-fn short_id(id: &CommitId) -> String {
-    id.to_string()[..SHORT_ID_LENGTH].to_owned()
 }
 
 #[cfg(test)]

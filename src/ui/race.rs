@@ -24,7 +24,6 @@ pub struct RaceTable<W: Write> {
 }
 
 impl<W: Write> RaceTable<W> {
-    /// Returns a table without rows.
     pub fn new(out: W, style: OutputStyle) -> RaceTable<W> {
         RaceTable {
             out,
@@ -112,8 +111,7 @@ fn line(row: &LaneRow, width: usize) -> StyledLine {
     };
     let mut facts = format!("{:>4} s", row.seconds);
     if row.tokens > 0 {
-        let tokens = usize::try_from(row.tokens).unwrap_or(usize::MAX);
-        facts.push_str(&format!("  {}", grouped_count(tokens, "token")));
+        facts.push_str(&format!("  {}", grouped_count(row.tokens, "token")));
     }
     if let Some(cost) = row.cost {
         facts.push_str(&format!("  ${cost:.4}"));

@@ -65,7 +65,7 @@ pub fn log_line(name: &str, row: &LogRow, width: Option<usize>, columns: LogColu
 fn log_start(name: &str, row: &LogRow, width: Option<usize>, columns: LogColumns) -> StyledLine {
     let mut start = StyledLine::of(Tone::Strong, &format!("{name} "));
     if columns != LogColumns::WithoutTimeAndId {
-        start = start.with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]));
+        start = start.with(Tone::Accent, &format!("{:.8} ", row.commit));
     }
     if columns == LogColumns::All {
         let time = row.time.as_deref().map(|time| shown_time(time, width));
@@ -80,7 +80,7 @@ fn log_start(name: &str, row: &LogRow, width: Option<usize>, columns: LogColumns
 /// Returns a turn in the format of `git log --oneline`.
 pub fn log_oneline(name: &str, row: &LogRow, width: Option<usize>) -> StyledLine {
     let line = StyledLine::of(Tone::Strong, &format!("{name} "))
-        .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]));
+        .with(Tone::Accent, &format!("{:.8} ", row.commit));
     let notes = notes(row);
     let title = sanitize_line(&row.title);
     let Some(width) = width else {
@@ -153,7 +153,7 @@ fn notes(row: &LogRow) -> String {
     let mut notes = String::new();
     let landed = row.landed.iter().flat_map(|landed| &landed.commits);
     let ids: Vec<String> = landed
-        .map(|landed| landed.commit.to_string()[..8].to_owned())
+        .map(|landed| format!("{:.8}", landed.commit))
         .collect();
     if !ids.is_empty() {
         let _ = write!(notes, " as {}", ids.join(", "));

@@ -379,12 +379,8 @@ fn formatted_files(project: &Project, created: &[MadeCommit]) -> anyhow::Result<
 
 fn partly_landed(outcome: &LandResult) -> String {
     let landed = outcome.commits.iter().map(|commit| {
-        let id = commit.commit.map(|id| id.to_string()).unwrap_or_default();
-        format!(
-            "{} as {}",
-            turns(&commit.turns),
-            id.get(..8).unwrap_or_default()
-        )
+        let id = commit.commit.map(|id| format!("{id:.8}"));
+        format!("{} as {}", turns(&commit.turns), id.unwrap_or_default())
     });
     let landed: Vec<String> = landed.collect();
     format!(

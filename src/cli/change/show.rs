@@ -122,7 +122,7 @@ pub(super) fn log(args: LogArgs, app: &mut App) -> anyhow::Result<()> {
 
     let line = |(index, row): (usize, &StepRow)| {
         StyledLine::of(Tone::Strong, &format!("{:>4} ", all - index))
-            .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]))
+            .with(Tone::Accent, &format!("{:.8} ", row.commit))
             .with(Tone::Faint, &format!("{:12} ", row.phase))
             .with(Tone::Plain, &row.title)
     };

@@ -11,7 +11,7 @@ macro_rules! object_id {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.fmt(f)
+                f.pad(&self.0.to_string())
             }
         }
 

@@ -427,14 +427,14 @@ fn input_lines(turn_view: &TurnView, width: usize) -> Vec<StyledLine> {
     let title = format!(
         "{}, {}",
         counted(input.len(), "resource"),
-        grouped_count(all as usize, "token")
+        grouped_count(all, "token")
     );
     let mut lines = vec![StyledLine::of(Tone::Strong, &title)];
     for ResourceTokens { name, tokens, note } in input {
         let length = tokens.unwrap_or(0) * bar as u64 / most.max(1);
         // At least one block for a resource that has tokens.
         let length = (length as usize).max(usize::from(tokens.is_some_and(|tokens| tokens > 0)));
-        let number = tokens.map_or("-".to_owned(), |tokens| grouped(tokens as usize));
+        let number = tokens.map_or("-".to_owned(), grouped);
         let line = StyledLine::plain(&format!("{number:>9} "))
             .with(Tone::Accent, &"█".repeat(length.min(bar)))
             .blanks(bar - length.min(bar) + 1)

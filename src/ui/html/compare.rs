@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 
 use super::changes::{Changes, changes};
-use super::layout::{PageLocation, dollars, first_crumb, grouped_number, page, status_badge};
+use super::layout::{PageLocation, dollars, first_crumb, page, status_badge};
+use crate::text::grouped;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::compare::Side;
 
@@ -59,7 +60,7 @@ fn table(sides: &[Side]) -> Markup {
                         .map(|(added, removed)| format!("+{added} −{removed}")))))
                     (row("Tokens", &|side| or_unknown(side.tokens_in.zip(side.tokens_out)
                         .map(|(read, written)| {
-                            format!("{} → {}", grouped_number(read), grouped_number(written))
+                            format!("{} → {}", grouped(read), grouped(written))
                         }))))
                     (row("Cost", &|side| or_unknown(side.cost.map(dollars))))
                     (row("Time", &|side| or_unknown(side.seconds.map(|time| format!("{time:.1} s")))))

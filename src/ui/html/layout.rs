@@ -258,11 +258,6 @@ pub fn dollars(cost: f64) -> String {
     }
 }
 
-/// Returns a number in groups of three digits.
-pub fn grouped_number(number: u64) -> String {
-    grouped(usize::try_from(number).unwrap_or(usize::MAX))
-}
-
 /// Returns a short form of a number, such as `12.3k`.
 pub fn short_number(number: u64) -> String {
     match number {
@@ -278,7 +273,7 @@ pub fn turn_facts(row: &LogRow) -> Markup {
     html! {
         @if let Some(model) = &row.model { span { (sanitize_line(model)) } }
         @if let Some((read, written)) = tokens {
-            span title={ (grouped_number(read)) " tokens read, " (grouped_number(written)) " written" } {
+            span title={ (grouped(read)) " tokens read, " (grouped(written)) " written" } {
                 (short_number(read)) " → " (short_number(written)) " tokens"
             }
         }

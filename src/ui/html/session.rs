@@ -6,9 +6,10 @@ use super::layout::{PageLocation, first_crumb, page, session_page, turn_page};
 use super::waiting;
 use crate::query::log::LogRow;
 use crate::query::view::timeline::SessionPage;
+use crate::text::grouped;
 use crate::text::sanitize::{sanitize_block, sanitize_line};
 use crate::ui::html::layout::{
-    dollars, grouped_number, session_title, short_number, status_badge, status_class, turn_facts,
+    dollars, session_title, short_number, status_badge, status_class, turn_facts,
 };
 
 /// Returns the page.
@@ -76,8 +77,8 @@ fn totals(rows: &[LogRow]) -> Markup {
             (tile("Turns", turns.to_string()))
             (tile("Files changed", files.len().to_string()))
             @if has(|row| row.tokens_in.is_some()) {
-                (tile("Tokens read", grouped_number(sum(|row| row.tokens_in))))
-                (tile("Tokens written", grouped_number(sum(|row| row.tokens_out))))
+                (tile("Tokens read", grouped(sum(|row| row.tokens_in))))
+                (tile("Tokens written", grouped(sum(|row| row.tokens_out))))
             }
             @if has(|row| row.cost.is_some()) { (tile("Cost", dollars(costs.sum()))) }
         }
@@ -179,8 +180,8 @@ fn chart(rows: &[LogRow]) -> Markup {
     );
     let mut summary = format!(
         "Turns {first} to {last}: {} tokens read, {} written",
-        grouped_number(read),
-        grouped_number(written)
+        grouped(read),
+        grouped(written)
     );
     if rows.iter().any(|row| row.cost.is_some()) {
         summary.push_str(&format!(", {} in all", dollars(cost)));
@@ -259,7 +260,7 @@ fn draw_bar(bar: &Bar, at: usize, count: usize, most: u64) -> Markup {
     html! {
         g {
             title {
-                (turns) ": " (grouped_number(bar.read)) " read, " (grouped_number(bar.written)) " written"
+                (turns) ": " (grouped(bar.read)) " read, " (grouped(bar.written)) " written"
             }
             rect.read x=(svg_number(x)) y=(svg_number(foot - read)) width=(svg_number(wide)) height=(svg_number(read)) {}
             rect.written x=(svg_number(x)) y=(svg_number(foot - read - written)) width=(svg_number(wide))

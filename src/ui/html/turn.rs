@@ -10,11 +10,10 @@ use crate::session::input::ResourceTokens;
 use crate::session::name::SessionName;
 use crate::text::markdown::render_html as rendered;
 use crate::text::sanitize::{sanitize_block, sanitize_line, sanitize_text, strip_ansi};
-use crate::text::{counted, sized};
-use crate::ui::html::layout::{dollars, grouped_number, local_time, status_badge};
+use crate::text::{counted, grouped, sized};
+use crate::ui::html::layout::{dollars, local_time, status_badge};
 use crate::ui::turn_text::message_label;
 
-/// Data of the page.
 pub struct ShownTurn<'a> {
     pub project: &'a str,
     pub session: &'a SessionName,
@@ -65,7 +64,7 @@ fn facts(row: &LogRow) -> Markup {
             (fact("Agent", html! { (sanitize_line(&row.agent)) }))
             @if let Some(model) = &row.model { (fact("Model", html! { (sanitize_line(model)) })) }
             @if let Some((read, written)) = tokens {
-                (fact("Tokens", html! { (grouped_number(read)) " → " (grouped_number(written)) }))
+                (fact("Tokens", html! { (grouped(read)) " → " (grouped(written)) }))
             }
             @if let Some(cost) = row.cost { (fact("Cost", html! { (dollars(cost)) })) }
             @if row.time.is_some() { (fact("Recorded", local_time(row.time.as_deref()))) }
@@ -158,7 +157,7 @@ fn input(resources: &[ResourceTokens]) -> Markup {
     html! {
         p.facts {
             span { (counted(resources.len(), "resource")) }
-            span { (grouped_number(all)) @if all == 1 { " token" } @else { " tokens" } }
+            span { (grouped(all)) @if all == 1 { " token" } @else { " tokens" } }
         }
         table.input {
             thead { tr { th { "Resource" } th.n { "Tokens" } th { span.hidden { "Share" } } } }
@@ -167,7 +166,7 @@ fn input(resources: &[ResourceTokens]) -> Markup {
                     tr {
                         td.path { (sanitize_line(&one.name)) }
                         td.n {
-                            @if let Some(tokens) = one.tokens { (grouped_number(tokens)) }
+                            @if let Some(tokens) = one.tokens { (grouped(tokens)) }
                             @else if let Some(note) = &one.note { (sanitize_line(note)) }
                         }
                         td.bar {

@@ -174,7 +174,6 @@ impl AgentWork {
         (self.doing.clone(), tokens, self.cost)
     }
 
-    /// Returns the final status.
     pub fn end(&self, model: &str, failed: bool) -> StyledLine {
         let how = match (failed, self.is_early) {
             (true, _) => "failed",
@@ -198,7 +197,6 @@ impl AgentWork {
         text.push_str(&format!(", {} s", self.start.elapsed().as_secs()));
         let tokens = self.usage.input + self.usage.output;
         if tokens > 0 {
-            let tokens = usize::try_from(tokens).unwrap_or(usize::MAX);
             text.push_str(&format!(", {}", grouped_count(tokens, "token")));
         }
         if let Some(cost) = self.cost {
