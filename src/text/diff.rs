@@ -67,7 +67,8 @@ pub fn unified(old: &str, new: &str, names: (&str, &str)) -> String {
             span(&group, DiffOp::old_range),
             span(&group, DiffOp::new_range),
         );
-        text.push_str(&format!("@@ -{} +{} @@\n", numbers(&a), numbers(&b)));
+        text.push_str(&hunk_header(&a, &b));
+        text.push('\n');
         for step in &group {
             if step.tag() == DiffTag::Equal {
                 signed(&mut text, ' ', &old[step.old_range()]);
@@ -91,13 +92,14 @@ fn signed(text: &mut String, sign: char, lines: &[&str]) {
     }
 }
 
-// As in the header of a hunk. For an empty range, this is the line before it.
-fn numbers(lines: &Range<usize>) -> String {
-    match lines.len() {
+/// For an empty range, the header has the line before it.
+pub fn hunk_header(old: &Range<usize>, new: &Range<usize>) -> String {
+    let side = |lines: &Range<usize>| match lines.len() {
         0 => format!("{},0", lines.start),
         1 => format!("{}", lines.start + 1),
         count => format!("{},{count}", lines.start + 1),
-    }
+    };
+    format!("@@ -{} +{} @@", side(old), side(new))
 }
 
 /// Returns the numbers of added and removed lines.

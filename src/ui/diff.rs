@@ -64,18 +64,26 @@ pub fn is_hunk_header(line: &StyledLine) -> bool {
 pub struct RenderedDifference {
     /// Added and removed lines. Zero for binary files.
     pub counts: Counts,
-    /// The first lines of the diff.
-    pub lines: Vec<StyledLine>,
-    /// For each line its number in the new version, from 1. `None` if it has none.
-    pub numbers: Vec<Option<usize>>,
+    /// The first lines of the diff, each with its number in the new version, from 1, if it has one.
+    pub rows: Vec<(StyledLine, Option<usize>)>,
     /// Number of lines omitted at the end.
     pub left_out: usize,
+}
+
+impl RenderedDifference {
+    pub fn note(text: &str) -> RenderedDifference {
+        RenderedDifference {
+            rows: vec![(StyledLine::of(Tone::Faint, text), None)],
+            ..RenderedDifference::default()
+        }
+    }
 }
 
 /// Returns the hunks without headers. If all lines end in CRLF, a note says so and the lines show
 /// no `\r`.
 pub fn body(change: &FileVersions<'_>) -> Vec<StyledLine> {
-    render(change, usize::MAX).lines
+    let rows = render(change, usize::MAX).rows.into_iter();
+    rows.map(|(line, _)| line).collect()
 }
 
 fn encoding_notes(before: Option<&str>, after: Option<&str>) -> Vec<String> {
@@ -91,17 +99,12 @@ fn encoding_notes(before: Option<&str>, after: Option<&str>) -> Vec<String> {
 
 /// Like [`body`], up to `most` lines.
 pub fn render(change: &FileVersions<'_>, most: usize) -> RenderedDifference {
-    let sentence = |text: &str| RenderedDifference {
-        lines: vec![StyledLine::of(Tone::Faint, text)],
-        numbers: vec![None],
-        ..RenderedDifference::default()
-    };
     if change.before == change.after {
-        return sentence("no difference");
+        return RenderedDifference::note("no difference");
     }
 
     let (Some(old), Some(new)) = (text(change.before), text(change.after)) else {
-        return sentence("binary content differs");
+        return RenderedDifference::note("binary content differs");
     };
     let (before, after) = (&*old.text, &*new.text);
     let mut notes = match (change.before, change.after) {
@@ -121,19 +124,16 @@ pub fn render(change: &FileVersions<'_>, most: usize) -> RenderedDifference {
     };
     for note in notes.iter().rev() {
         let line = StyledLine::of(Tone::Faint, &format!("({note})"));
-        rendered.lines.insert(0, line);
-        rendered.numbers.insert(0, None);
+        rendered.rows.insert(0, (line, None));
     }
     rendered
 }
 
 fn of_texts(before: &str, after: &str, most: usize) -> RenderedDifference {
     let difference = diff::difference(before, after, most);
-    let (lines, numbers) = difference.hunks.iter().flat_map(hunk).unzip();
     RenderedDifference {
         counts: difference.counts,
-        lines,
-        numbers,
+        rows: difference.hunks.iter().flat_map(hunk).collect(),
         left_out: difference.left_out,
     }
 }
@@ -259,12 +259,10 @@ fn text(bytes: Option<&[u8]>) -> Option<DisplayText<'_>> {
 
 /// Returns the lines of a hunk, each with its number in the new version.
 fn hunk(hunk: &diff::Hunk) -> Vec<(StyledLine, Option<usize>)> {
-    let mut lines = vec![(StyledLine::of(Tone::Accent, &header(hunk)), None)];
-    let mut number = hunk.new.start;
+    let header = diff::hunk_header(&hunk.old, &hunk.new);
+    let mut lines = vec![(StyledLine::of(Tone::Accent, &header), None)];
     for line in &hunk.lines {
-        let is_new = line.change != diff::LineChange::Removed;
-        number += usize::from(is_new);
-        lines.push((rendered(line), is_new.then_some(number)));
+        lines.push((rendered(line), line.new));
         if line.unended {
             // As git does.
             let note = StyledLine::of(Tone::Faint, "\\ No newline at end of file");
@@ -284,15 +282,6 @@ fn rendered(line: &diff::DiffLine) -> StyledLine {
         line.with(if *differs { part_tone } else { tone }, text)
     };
     line.pieces.iter().fold(StyledLine::of(tone, sign), piece)
-}
-
-fn header(hunk: &diff::Hunk) -> String {
-    let side = |lines: &std::ops::Range<usize>| match lines.len() {
-        0 => format!("{},0", lines.start),
-        1 => (lines.start + 1).to_string(),
-        length => format!("{},{length}", lines.start + 1),
-    };
-    format!("@@ -{} +{} @@", side(&hunk.old), side(&hunk.new))
 }
 
 #[cfg(test)]

@@ -247,7 +247,8 @@ pub fn compared(project: &Project, names: &[String; 2]) -> anyhow::Result<Vec<St
         let file = ChangedFile::of(change);
         lines.push(StyledLine::default());
         lines.push(StyledLine::of(Tone::Strong, &file.path));
-        lines.extend(turn_view::difference(&project.repository, &file, &mut remaining).lines);
+        let rendered = turn_view::difference(&project.repository, &file, &mut remaining);
+        lines.extend(rendered.rows.into_iter().map(|(line, _)| line));
         if remaining == 0 {
             lines.push(StyledLine::of(Tone::Faint, "… the rest is too much"));
             break;

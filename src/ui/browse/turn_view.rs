@@ -135,12 +135,12 @@ fn files(repository: &Repository, changed: Vec<ChangedFile>) -> Vec<FileDiffView
     let mut remaining = MAX_BYTES;
     let to_view = |file: ChangedFile| {
         let rendered = match remaining {
-            0 => note("not compared: the turn changed too much"),
+            0 => RenderedDifference::note("not compared: the turn changed too much"),
             _ => difference(repository, &file, &mut remaining),
         };
         FileDiffView {
             counts: rendered.counts,
-            lines: rendered.lines,
+            lines: rendered.rows.into_iter().map(|(line, _)| line).collect(),
             file,
         }
     };
@@ -158,7 +158,7 @@ pub fn difference(
     let sides = views.map(side);
     let [Ok(before), Ok(after)] = sides else {
         let why = sides.into_iter().find_map(Result::err);
-        return note(&why.unwrap_or_default());
+        return RenderedDifference::note(&why.unwrap_or_default());
     };
     let size = |side: &Option<String>| side.as_ref().map_or(0, String::len);
     *remaining = remaining.saturating_sub(size(&before) + size(&after));
@@ -166,7 +166,7 @@ pub fn difference(
     let mut rendered = match before == after {
         // Only the kind differs.
         true if is_same => RenderedDifference::default(),
-        true => note(NOT_SHOWN),
+        true => RenderedDifference::note(NOT_SHOWN),
         false => render(
             &FileVersions {
                 path: &file.path,
@@ -177,11 +177,12 @@ pub fn difference(
         ),
     };
     if let Some(line) = kind_note(file) {
-        rendered.lines.insert(0, line);
+        rendered.rows.insert(0, (line, None));
     }
     if rendered.left_out > 0 {
         let more = format!("… {}", counted(rendered.left_out, "more line"));
-        rendered.lines.push(StyledLine::of(Tone::Faint, &more));
+        let line = StyledLine::of(Tone::Faint, &more);
+        rendered.rows.push((line, None));
     }
 
     rendered
@@ -200,13 +201,6 @@ fn side(version: FileView) -> Result<Option<String>, String> {
         }
         FileView::Unreadable(why) => return Err(format!("cannot be read: {why}")),
     }))
-}
-
-fn note(text: &str) -> RenderedDifference {
-    RenderedDifference {
-        lines: vec![StyledLine::of(Tone::Faint, text)],
-        ..RenderedDifference::default()
-    }
 }
 
 /// Minimum width to show the request next to the answer.

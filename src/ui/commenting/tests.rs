@@ -14,7 +14,7 @@ fn file(path: &str, before: &str, after: &str) -> ReviewedFile {
         path: path.to_owned(),
         heading: StyledLine::plain(path),
         after: Some(after.to_owned()),
-        rows: rendered.lines.into_iter().zip(rendered.numbers).collect(),
+        rows: rendered.rows,
         is_generated: false,
     }
 }

@@ -11,7 +11,7 @@ use crate::text::damage::is_generated;
 use crate::text::diff::Counts;
 use crate::text::encoding::display_text;
 use crate::text::path::RepoPath;
-use crate::ui::diff::{self, FileVersions, is_hunk_header, replaced};
+use crate::ui::diff::{self, FileVersions, RenderedDifference, is_hunk_header, replaced};
 use crate::ui::style::{StyledLine, TextArea, Tone};
 
 /// Diff lines in a summary, for all files together.
@@ -35,11 +35,7 @@ pub(super) struct FileDifference {
     is_new: bool,
     /// Description of a change that has no lines.
     note: Option<String>,
-    counts: Counts,
-    lines: Vec<StyledLine>,
-    /// As in [`diff::RenderedDifference`].
-    numbers: Vec<Option<usize>>,
-    left_out: usize,
+    shown: RenderedDifference,
 }
 
 /// All differences of one file, for comments on its lines.
@@ -96,9 +92,11 @@ pub fn reviewed_files(plan: &Plan, simulation: &Simulation) -> Vec<ReviewedFile>
     for file in steps(plan, simulation) {
         let rendered = file.render(MAX_WHOLE, narrow);
         let heading = rendered.header();
-        let mut rows: Vec<_> = rendered.lines.into_iter().zip(rendered.numbers).collect();
-        if rendered.left_out > 0 {
-            rows.push((more(rendered.left_out, "", WHOLE_KEY), None));
+        let RenderedDifference {
+            mut rows, left_out, ..
+        } = rendered.shown;
+        if left_out > 0 {
+            rows.push((more(left_out, "", WHOLE_KEY), None));
         }
         let after = file.ends.and_then(|ends| ends.after);
         files.push(ReviewedFile {
@@ -117,9 +115,9 @@ pub fn reviewed_files(plan: &Plan, simulation: &Simulation) -> Vec<ReviewedFile>
 pub(super) fn full_diff(plan: &Plan, simulation: &Simulation) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for file in steps(plan, simulation) {
-        let rendered = file.render(MAX_WHOLE, diff::with_gaps);
+        let rendered = file.render(MAX_WHOLE, diff::with_gaps).shown;
         lines.extend(file.names());
-        lines.extend(rendered.lines);
+        lines.extend(rendered.rows.into_iter().map(|(line, _)| line));
         if rendered.left_out > 0 {
             lines.push(more(rendered.left_out, "", WHOLE_KEY));
         }
@@ -207,28 +205,24 @@ impl<'a> FileSteps<'a> {
     fn render(&self, most: usize, fitted: fn(StyledLine) -> StyledLine) -> FileDifference {
         let is_new = self.ends.is_some_and(|ends| ends.before.is_none());
         let ends = self.ends.as_ref();
-        let mut difference = ends.map_or_else(Default::default, |ends| diff::render(ends, most));
+        let mut shown = ends.map_or_else(Default::default, |ends| diff::render(ends, most));
         // In a new file, the only hunk covers all lines.
-        if is_new && let Some(at) = difference.lines.iter().position(is_hunk_header) {
-            difference.lines.remove(at);
-            difference.numbers.remove(at);
+        let is_header = |(line, _): &(StyledLine, _)| is_hunk_header(line);
+        if is_new && let Some(at) = shown.rows.iter().position(is_header) {
+            shown.rows.remove(at);
         }
-        difference
-            .lines
-            .extend(self.pairs.iter().copied().flat_map(replaced));
-        difference.numbers.resize(difference.lines.len(), None);
-        let excess = difference.lines.len().saturating_sub(most);
-        difference.lines.truncate(most);
-        difference.numbers.truncate(most);
-
+        let pairs = self.pairs.iter().copied().flat_map(replaced);
+        shown.rows.extend(pairs.map(|line| (line, None)));
+        shown.left_out += shown.rows.len().saturating_sub(most);
+        shown.rows.truncate(most);
+        for (line, _) in &mut shown.rows {
+            *line = fitted(std::mem::take(line));
+        }
         FileDifference {
             path: self.path.to_owned(),
             is_new,
             note: self.note.clone(),
-            counts: difference.counts,
-            lines: difference.lines.into_iter().map(fitted).collect(),
-            numbers: difference.numbers,
-            left_out: difference.left_out + excess,
+            shown,
         }
     }
 
@@ -274,14 +268,14 @@ fn is_test(path: &str) -> bool {
 
 impl FileDifference {
     fn length(&self) -> usize {
-        self.lines.len() + self.left_out
+        self.shown.rows.len() + self.shown.left_out
     }
 
     fn header(&self) -> StyledLine {
         let path = StyledLine::plain("  ").with(Tone::Strong, &self.path);
-        let counts = || diff::counted(self.counts);
+        let counts = || diff::counted(self.shown.counts);
         let header = match &self.note {
-            Some(_) if self.counts == Counts::default() => path,
+            Some(_) if self.shown.counts == Counts::default() => path,
             _ => path.with(Tone::Plain, "  ").append(counts()),
         };
         match (&self.note, self.is_new) {
@@ -300,11 +294,11 @@ impl FileDifference {
 
         let visible = if length > number { number - 1 } else { length };
         let mut rows = vec![self.header()];
-        let lines = self.lines.iter().take(visible);
+        let lines = self.shown.rows.iter().take(visible);
         let inner = width.saturating_sub(INDENT.len());
         let fitted = |line: &StyledLine| diff::cut_to_change(line.clone(), inner);
-        let indented = |line| StyledLine::plain(INDENT).append(fitted(line));
-        rows.extend(lines.map(|line| indented(line).cut(width)));
+        let indented = |line: &StyledLine| StyledLine::plain(INDENT).append(fitted(line));
+        rows.extend(lines.map(|(line, _)| indented(line).cut(width)));
         if length > visible {
             rows.push(more(length - visible, INDENT, key));
         }
@@ -315,8 +309,8 @@ impl FileDifference {
 
 pub(super) fn counts(files: &[FileDifference]) -> Counts {
     files.iter().fold(Counts::default(), |all, file| Counts {
-        added: all.added + file.counts.added,
-        removed: all.removed + file.counts.removed,
+        added: all.added + file.shown.counts.added,
+        removed: all.removed + file.shown.counts.removed,
     })
 }
 
