@@ -60,7 +60,10 @@ struct Protocol {
     provider: &'static Provider,
     /// Relative to the base URL.
     path: &'static str,
-    body: fn(&str, &ModelSettings, &ModelRequest) -> Value,
+    /// The part of a request's body that is its own.
+    content: fn(&ModelRequest) -> Value,
+    /// Field with the limit of the answer, and the limit that it requires.
+    limit: (&'static str, Option<u32>),
     /// The error is the provider's message.
     event: fn(&mut AnswerDraft, &SseEvent) -> Result<(), String>,
     /// `false` if the value isn't an answer.
@@ -158,7 +161,7 @@ impl Model for Remote {
         request: &ModelRequest,
         watch: &mut dyn FnMut(&str),
     ) -> Result<ModelAnswer, ModelError> {
-        let mut body = (self.protocol.body)(&self.id, &self.settings, request);
+        let mut body = self.protocol.body(&self.id, &self.settings, request);
         if let Some(fields) = body.as_object_mut() {
             // Last, so that the user can override any field.
             fields.extend(self.settings.extra.clone());
@@ -186,6 +189,20 @@ impl Protocol {
 
     fn is_anthropic(&self) -> bool {
         self.provider == &known::ANTHROPIC
+    }
+
+    fn body(&self, id: &str, settings: &ModelSettings, request: &ModelRequest) -> Value {
+        let mut body = (self.content)(request);
+        body["model"] = id.into();
+        body["stream"] = true.into();
+        let (name, usual) = self.limit;
+        if let Some(limit) = request.max_tokens.or(settings.max_tokens).or(usual) {
+            body[name] = limit.into();
+        }
+        if let Some(temperature) = settings.temperature {
+            body["temperature"] = temperature.into();
+        }
+        body
     }
 
     /// Name of the usual key variable.

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::Protocol;
 use super::adapt::Adaptation;
 use super::draft::{AnswerDraft, number, provider_message, text};
-use crate::config::settings::ModelSettings;
 use crate::model::known;
 use crate::model::remote::sse::SseEvent;
 use crate::model::{Finish, ModelRequest, TokenUsage, message_part};
@@ -13,7 +12,8 @@ use crate::model::{Finish, ModelRequest, TokenUsage, message_part};
 pub(super) const PROTOCOL: Protocol = Protocol {
     provider: &known::ANTHROPIC,
     path: "messages",
-    body,
+    content,
+    limit: ("max_tokens", Some(MAX_TOKENS)),
     event,
     read_complete,
     // It requires a limit.
@@ -24,7 +24,7 @@ pub const VERSION: &str = "2023-06-01";
 /// The protocol requires a limit.
 const MAX_TOKENS: u32 = 16_384;
 
-fn body(id: &str, settings: &ModelSettings, request: &ModelRequest) -> Value {
+fn content(request: &ModelRequest) -> Value {
     // Cache breakpoints after the system prompt and the input, which stay the same if only the
     // message changes.
     let cached = |text: &str| json!({ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } });
@@ -38,17 +38,9 @@ fn body(id: &str, settings: &ModelSettings, request: &ModelRequest) -> Value {
         parts.push(json!({ "type": "text", "text": message }));
     }
 
-    let limit = request
-        .max_tokens
-        .or(settings.max_tokens)
-        .unwrap_or(MAX_TOKENS);
-    let mut body = json!({ "model": id, "max_tokens": limit, "stream": true, "messages": [{ "role": "user", "content": parts }] });
+    let mut body = json!({ "messages": [{ "role": "user", "content": parts }] });
     if !request.system.trim().is_empty() {
         body["system"] = json!([cached(&request.system)]);
-    }
-
-    if let Some(temperature) = settings.temperature {
-        body["temperature"] = temperature.into();
     }
 
     body
@@ -132,6 +124,7 @@ fn take_tool(draft: &mut AnswerDraft, block: &Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::settings::ModelSettings;
 
     const START: &str = r#"{"type":"message_start","message":{"model":"claude-x","usage":{"input_tokens":3,"cache_creation_input_tokens":10,"cache_read_input_tokens":20,"output_tokens":1}}}"#;
 
@@ -208,7 +201,7 @@ mod tests {
             message: "M".into(),
             max_tokens: None,
         };
-        let body = body("claude", &ModelSettings::default(), &request);
+        let body = PROTOCOL.body("claude", &ModelSettings::default(), &request);
         let mark = json!({ "type": "ephemeral" });
         assert_eq!(
             body["system"],

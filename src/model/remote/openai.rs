@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::Protocol;
 use super::adapt::Adaptation;
 use super::draft::{AnswerDraft, number, provider_message, text};
-use crate::config::settings::ModelSettings;
 use crate::model::known;
 use crate::model::remote::sse::SseEvent;
 use crate::model::{Finish, ModelRequest, TokenUsage};
@@ -13,7 +12,8 @@ use crate::model::{Finish, ModelRequest, TokenUsage};
 pub(super) const PROTOCOL: Protocol = Protocol {
     provider: &known::OPENAI,
     path: "chat/completions",
-    body,
+    content,
+    limit: ("max_tokens", None),
     event,
     read_complete,
     adaptations: &[
@@ -26,7 +26,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     ],
 };
 
-fn body(id: &str, settings: &ModelSettings, request: &ModelRequest) -> Value {
+fn content(request: &ModelRequest) -> Value {
     let mut messages = Vec::new();
     if !request.system.trim().is_empty() {
         messages.push(json!({ "role": "system", "content": request.system }));
@@ -34,16 +34,7 @@ fn body(id: &str, settings: &ModelSettings, request: &ModelRequest) -> Value {
 
     // One message: the chat templates of some models reject two user messages in a row.
     messages.push(json!({ "role": "user", "content": request.user_text() }));
-    let mut body = json!({ "model": id, "messages": messages, "stream": true, "stream_options": { "include_usage": true } });
-    if let Some(limit) = request.max_tokens.or(settings.max_tokens) {
-        body["max_tokens"] = limit.into();
-    }
-
-    if let Some(temperature) = settings.temperature {
-        body["temperature"] = temperature.into();
-    }
-
-    body
+    json!({ "messages": messages, "stream_options": { "include_usage": true } })
 }
 
 /// Handles a stream event. The error is the provider's message.
@@ -123,6 +114,7 @@ fn push_content(answer: &mut String, content: &Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::settings::ModelSettings;
 
     fn check(events: &[&str], expected: Result<(&str, Option<Finish>), &str>) {
         let mut draft = AnswerDraft::default();
@@ -214,7 +206,7 @@ mod tests {
             message: "M".into(),
             max_tokens: Some(7),
         };
-        let body = body("gpt", &ModelSettings::default(), &request);
+        let body = PROTOCOL.body("gpt", &ModelSettings::default(), &request);
         assert_eq!(
             body["messages"],
             json!([{ "role": "system", "content": "S" }, { "role": "user", "content": "I\n\n# Message\n\nM\n" }])

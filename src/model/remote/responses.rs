@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::Protocol;
 use super::adapt::Adaptation;
 use super::draft::{AnswerDraft, number, provider_message, text};
-use crate::config::settings::ModelSettings;
 use crate::model::known;
 use crate::model::remote::sse::SseEvent;
 use crate::model::{Finish, ModelRequest, TokenUsage};
@@ -14,7 +13,8 @@ use crate::model::{Finish, ModelRequest, TokenUsage};
 pub(super) const PROTOCOL: Protocol = Protocol {
     provider: &known::OPENAI,
     path: "responses",
-    body,
+    content,
+    limit: ("max_output_tokens", None),
     event,
     read_complete,
     adaptations: &[
@@ -25,20 +25,11 @@ pub(super) const PROTOCOL: Protocol = Protocol {
     ],
 };
 
-fn body(id: &str, settings: &ModelSettings, request: &ModelRequest) -> Value {
+fn content(request: &ModelRequest) -> Value {
     // The provider must not keep the conversation.
-    let mut body =
-        json!({ "model": id, "input": request.user_text(), "stream": true, "store": false });
+    let mut body = json!({ "input": request.user_text(), "store": false });
     if !request.system.trim().is_empty() {
         body["instructions"] = request.system.as_str().into();
-    }
-
-    if let Some(limit) = request.max_tokens.or(settings.max_tokens) {
-        body["max_output_tokens"] = limit.into();
-    }
-
-    if let Some(temperature) = settings.temperature {
-        body["temperature"] = temperature.into();
     }
 
     body
@@ -133,6 +124,7 @@ fn take_end(draft: &mut AnswerDraft, response: &Value, usual_status: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::settings::ModelSettings;
 
     fn read(events: &[&str]) -> Result<AnswerDraft, String> {
         let mut draft = AnswerDraft::default();
@@ -209,6 +201,7 @@ mod tests {
         };
         let expected = json!({ "model": "gpt", "instructions": "S", "input": "I\n\n# Message\n\nM\n",
             "max_output_tokens": 7, "stream": true, "store": false });
-        assert_eq!(body("gpt", &ModelSettings::default(), &request), expected);
+        let body = PROTOCOL.body("gpt", &ModelSettings::default(), &request);
+        assert_eq!(body, expected);
     }
 }
