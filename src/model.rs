@@ -102,6 +102,20 @@ impl ModelAnswer {
         }
     }
 
+    /// Shows an answer that someone else got. Fails if it is empty.
+    fn shown(
+        text: String,
+        model: &str,
+        watch: &mut dyn FnMut(&str),
+    ) -> Result<ModelAnswer, ModelError> {
+        if text.trim().is_empty() {
+            let reason = String::new();
+            return Err(ModelError::Empty { reason });
+        }
+        watch(&text);
+        Ok(ModelAnswer::unmeasured(text, model))
+    }
+
     /// An incomplete answer is never executed.
     pub fn is_complete(&self) -> bool {
         self.finish == Finish::Stop

@@ -128,10 +128,7 @@ fn input_file(text: &str) -> Result<tempfile::NamedTempFile, ModelError> {
         file.write_all(text.as_bytes())?;
         Ok(file)
     };
-    write().map_err(|error| ModelError::Io {
-        action: "writing the input to a file".into(),
-        detail: error.to_string(),
-    })
+    write().map_err(|error| ModelError::io("writing the input to a file", &error))
 }
 
 #[cfg(all(test, unix))]

@@ -158,6 +158,13 @@ pub enum ModelError {
 pub(super) const WEB_PAGE: &str = "an HTML page";
 
 impl ModelError {
+    pub(super) fn io(action: impl Into<String>, error: &std::io::Error) -> ModelError {
+        ModelError::Io {
+            action: action.into(),
+            detail: error.to_string(),
+        }
+    }
+
     /// What arrived before the failure.
     pub fn partial(&self) -> Option<&str> {
         match self {

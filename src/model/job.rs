@@ -113,10 +113,7 @@ impl ProgramJob<'_> {
             ErrorKind::PermissionDenied if is_searched => ModelError::CommandMissing {
                 program: program.to_owned(),
             },
-            _ => ModelError::Io {
-                action: format!("starting `{program}`"),
-                detail: error.to_string(),
-            },
+            _ => ModelError::io(format!("starting `{program}`"), &error),
         })
     }
 

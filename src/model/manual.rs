@@ -24,31 +24,17 @@ impl Model for Manual {
         watch: &mut dyn FnMut(&str),
     ) -> Result<ModelAnswer, ModelError> {
         (self.give)(&request.full_text())
-            .map_err(|error| failed("passing the input to you", &error))?;
+            .map_err(|error| ModelError::io("passing the input to you", &error))?;
         let text = (self.take)().map_err(|error| match error.kind() {
             // `ui::manual` reports a missing terminal with this kind.
             io::ErrorKind::Unsupported => ModelError::NoTerminal {
                 detail: error.to_string(),
             },
-            _ => failed("taking the answer", &error),
+            _ => ModelError::io("taking the answer", &error),
         })?;
 
         let text = text.ok_or(ModelError::NotTaken)?;
-        if text.trim().is_empty() {
-            return Err(ModelError::Empty {
-                reason: String::new(),
-            });
-        }
-
-        watch(&text);
-        Ok(ModelAnswer::unmeasured(text, "manual"))
-    }
-}
-
-fn failed(action: &str, error: &io::Error) -> ModelError {
-    ModelError::Io {
-        action: action.to_owned(),
-        detail: error.to_string(),
+        ModelAnswer::shown(text, "manual", watch)
     }
 }
 

@@ -171,10 +171,7 @@ impl Model for Remote {
 
         let call = exchange::Call::new(self)?;
         let result = crate::host::http::block_on(call.run(body, adaptations, watch));
-        result.map_err(|error| ModelError::Io {
-            action: "starting the network".into(),
-            detail: error.to_string(),
-        })?
+        result.map_err(|error| ModelError::io("starting the network", &error))?
     }
 }
 

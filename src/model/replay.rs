@@ -86,14 +86,7 @@ impl Model for Replay {
     ) -> Result<ModelAnswer, ModelError> {
         let text = self.text(self.next.get())?;
         self.next.set(self.next.get() + 1);
-        if text.trim().is_empty() {
-            return Err(ModelError::Empty {
-                reason: String::new(),
-            });
-        }
-
-        watch(&text);
-        Ok(ModelAnswer::unmeasured(text, "replay"))
+        ModelAnswer::shown(text, "replay", watch)
     }
 }
 
@@ -134,10 +127,7 @@ fn read(path: &Path) -> Result<String, ModelError> {
 }
 
 fn io_error(verb: &str, path: &Path, error: &std::io::Error) -> ModelError {
-    ModelError::Io {
-        action: format!("{verb} `{}`", path.display()),
-        detail: error.to_string(),
-    }
+    ModelError::io(format!("{verb} `{}`", path.display()), error)
 }
 
 #[cfg(test)]

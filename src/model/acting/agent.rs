@@ -380,10 +380,7 @@ fn limits(settings: &ModelSettings) -> AgentLimits {
 }
 
 pub(super) fn private_dir() -> Result<CommandDir, ModelError> {
-    CommandDir::new().map_err(|error| ModelError::Io {
-        action: "creating a temporary directory".to_owned(),
-        detail: error.to_string(),
-    })
+    CommandDir::new().map_err(|error| ModelError::io("creating a temporary directory", &error))
 }
 
 #[cfg(test)]

@@ -3,8 +3,6 @@
 //! Its output is its message, unless the settings define facts: then JSON lines are searched for
 //! them.
 
-use std::path::Path;
-
 use serde_json::Value;
 
 use super::agent::{ActingModel, AgentSettings, private_dir};
@@ -71,7 +69,8 @@ impl CommandAgent {
 
         let file = dir.temporary().join("input.md");
         if has("{input}") {
-            write_input(&file, text)?;
+            std::fs::write(&file, text)
+                .map_err(|error| ModelError::io("writing the input to a file", &error))?;
         }
 
         let modes = self.agent.modes(task.is_confined);
@@ -260,13 +259,6 @@ impl RunningCommand<'_> {
         // The command has exited, but its children might still run.
         self.call.end(outcome, result)
     }
-}
-
-fn write_input(file: &Path, text: &str) -> Result<(), ModelError> {
-    std::fs::write(file, text).map_err(|error| ModelError::Io {
-        action: "writing the input to a file".to_owned(),
-        detail: error.to_string(),
-    })
 }
 
 fn as_argument(message: &str) -> String {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{MAX_READ, MAX_TOOLS, exit_code, parse, tool_updates};
+use crate::model::acting::ToolStatus;
 use crate::model::acting::json_line::text_at;
 
 /// Number of commands that an agent ran.
@@ -36,20 +37,11 @@ pub fn count_commands(jsonl: &[u8]) -> CommandCounts {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum CallStatus {
-    #[default]
-    Requested,
-    Running,
-    Completed,
-    Failed,
-}
-
 /// A call of any tool: some agents send the kind after the first update.
 #[derive(Debug, Default)]
 struct ToolCall {
     is_command: bool,
-    status: CallStatus,
+    status: ToolStatus,
     exit_code: Option<i64>,
     /// The agent was not allowed to run it.
     is_denied: bool,
@@ -57,12 +49,12 @@ struct ToolCall {
 
 impl ToolCall {
     fn ran(&self) -> bool {
-        let is_started = self.status != CallStatus::Requested && !self.is_denied;
+        let is_started = self.status != ToolStatus::Pending && !self.is_denied;
         self.is_command && (is_started || self.exit_code.is_some())
     }
 
     fn failed(&self) -> bool {
-        let has_failed = self.status == CallStatus::Failed;
+        let has_failed = self.status == ToolStatus::Failed;
         self.exit_code.map_or(has_failed, |code| code != 0)
     }
 }
@@ -112,9 +104,9 @@ impl CommandLog {
             kind => call.is_command = kind == "execute",
         }
         match text_at(update, "/status") {
-            "in_progress" => call.status = CallStatus::Running,
-            "completed" => call.status = CallStatus::Completed,
-            "failed" => call.status = CallStatus::Failed,
+            "in_progress" => call.status = ToolStatus::Running,
+            "completed" => call.status = ToolStatus::Completed,
+            "failed" => call.status = ToolStatus::Failed,
             "denied" => call.is_denied = true,
             _ => {}
         }
