@@ -298,6 +298,17 @@ impl App {
         self.print(json_text(value)?)
     }
 
+    /// Like [`App::print_json`], with notes.
+    pub(super) fn print_json_with_notes(
+        &self,
+        value: &impl serde::Serialize,
+        notes: impl Iterator<Item = String>,
+    ) -> anyhow::Result<()> {
+        let mut value = serde_json::to_value(value)?;
+        value["notes"] = notes.collect();
+        self.print_json(&value)
+    }
+
     /// Prints a message to stderr, unless `-q`.
     pub(super) fn note(&self, text: &str) {
         if !self.global.quiet {

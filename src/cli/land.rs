@@ -74,10 +74,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
 
     let result = land(&project, &options, app.user(&project, true).as_mut())?;
     if app.global.json {
-        let mut value = serde_json::to_value(&result)?;
-        let notes: Vec<String> = result.obstacles.iter().map(notice::obstacle).collect();
-        value["notes"] = serde_json::json!(notes);
-        app.print_json(&value)?;
+        app.print_json_with_notes(&result, result.obstacles.iter().map(notice::obstacle))?;
     } else if options.dry_run && result.overlapping.is_none() {
         app.print(preview(&project, &result)?)?;
         remarks(app, &result);

@@ -45,10 +45,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         app.user(&project, true).as_mut(),
     )?;
     if app.global.json {
-        let mut value = serde_json::to_value(&result)?;
-        let notes: Vec<String> = result.obstacles.iter().map(notice::obstacle).collect();
-        value["notes"] = serde_json::json!(notes);
-        app.print_json(&value)?;
+        app.print_json_with_notes(&result, result.obstacles.iter().map(notice::obstacle))?;
     } else {
         report(app, &result)?;
     }

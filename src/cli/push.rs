@@ -110,11 +110,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
 
     let question = question(&prepared, &preview);
     let mut user = app.user(&project, args.yes);
-    let is_wanted = match args.yes {
-        true => true,
-        false => user.confirm(&question, "-y").map_err(&unfinished)?,
-    };
-    if !is_wanted {
+    if !user.confirm(&question, "-y").map_err(&unfinished)? {
         app.note("Nothing was sent.");
         return Ok(exit::FAILED);
     }
@@ -354,7 +350,7 @@ fn remove(args: &Args, app: &App, project: &Project) -> anyhow::Result<ExitStatu
         error,
     };
     let mut user = app.user(project, args.yes);
-    if !args.yes && !user.confirm(&question, "-y").map_err(unfinished)? {
+    if !user.confirm(&question, "-y").map_err(unfinished)? {
         app.note("Nothing was deleted.");
         return Ok(exit::FAILED);
     }

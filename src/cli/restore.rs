@@ -203,7 +203,7 @@ fn show(
     dir: &Path,
 ) -> anyhow::Result<ExitStatus> {
     if app.global.json {
-        print_json(app, result)?;
+        app.print_json_with_notes(result, result.notes.iter().map(restore_note))?;
     } else {
         app.print(changes(result))?;
         let notes = result.notes.iter().map(restore_note);
@@ -237,13 +237,6 @@ fn show(
     }
 
     Ok(exit::success_or(result.overlaps.is_empty(), exit::OVERLAP))
-}
-
-fn print_json(app: &App, result: &RestoreResult) -> anyhow::Result<()> {
-    let mut value = serde_json::to_value(result)?;
-    let notes: Vec<String> = result.notes.iter().map(restore_note).collect();
-    value["notes"] = serde_json::json!(notes);
-    app.print_json(&value)
 }
 
 /// Names the turn that the files were compared with as the user named the restored one.

@@ -63,16 +63,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitStatus> {
         return Ok(exit::SUCCESS);
     }
 
-    let mut user = app.user(&project, false);
+    let mut user = app.user(&project, args.yes);
     let undecided = |error| Unfinished {
         partial: state(false, &text),
         error,
     };
-    if !args.yes
-        && !user
-            .confirm("Trust exactly this?", "-y")
-            .map_err(undecided)?
-    {
+    let is_trusted = user.confirm("Trust exactly this?", "-y");
+    if !is_trusted.map_err(undecided)? {
         app.note("Nothing was trusted.");
         return Ok(exit::FAILED);
     }
