@@ -46,7 +46,6 @@ const HELP: [(&str, &str); 8] = [
 ];
 
 impl Pager {
-    /// Returns a pager at the start of a text.
     pub fn new(title: &str, source: Vec<StyledLine>) -> Pager {
         Pager {
             title: title.to_owned(),

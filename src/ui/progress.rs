@@ -61,7 +61,6 @@ struct PendingAnswer {
 }
 
 impl<W: Write> Progress<W> {
-    /// Returns a writer that has written nothing.
     pub fn new(out: W, style: OutputStyle) -> Progress<W> {
         Progress {
             out,

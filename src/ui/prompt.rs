@@ -114,7 +114,6 @@ impl PromptText<'_> {
         Some(text.clone())
     }
 
-    /// Returns completions for the last word of a text.
     /// Returns the message that a key for the history asks for. `None` if there is none.
     pub fn recall(&mut self, command: InputCommand, text: &str) -> Option<String> {
         match command {

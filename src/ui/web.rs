@@ -206,7 +206,6 @@ pub fn with_security_headers(mut answered: PageAnswer) -> PageAnswer {
 const MAX_FILES: usize = 1000;
 
 impl Site {
-    /// Renders the list of sessions.
     fn sessions(&self, project: &Project) -> anyhow::Result<String> {
         Ok(sessions::sessions(
             PageLocation::first(PageMode::Live),
@@ -216,7 +215,6 @@ impl Site {
         ))
     }
 
-    /// Renders the page of a session.
     fn session(&self, project: &Project, session: &SessionName) -> anyhow::Result<String> {
         let page = session_page(project, session)?;
         let location = PageLocation::of(session, PageMode::Live);
@@ -227,7 +225,6 @@ impl Site {
         Ok(session::session(location, &self.name, &page, has_plan))
     }
 
-    /// Renders the page of the plan that waits.
     fn plan(&self, project: &Project, session: &SessionName) -> anyhow::Result<String> {
         let store = project.store();
         let tip = store.tip(session)?;
@@ -273,7 +270,6 @@ impl Site {
         ))
     }
 
-    /// Renders the page of a turn.
     fn turn(
         &self,
         project: &Project,
@@ -304,7 +300,6 @@ impl Site {
         ))
     }
 
-    /// Renders the comparison of two turns.
     fn compare(&self, project: &Project, names: &[String]) -> anyhow::Result<String> {
         let names = names.get(..2).context("Mark two turns to compare them.")?;
         let sides = sides(project, names)?;

@@ -10,7 +10,6 @@ use crate::text::counted;
 use crate::text::sanitize::{sanitize_block, sanitize_line};
 use crate::text::shell_word::shell_word;
 
-/// Data of the page.
 pub struct ShownPlan<'a> {
     pub project: &'a str,
     pub session: &'a SessionName,
