@@ -23,7 +23,7 @@ use rustix::termios::{OptionalActions, OutputModes, QueueSelector, tcflush, tcge
 
 use super::key::Key;
 use crate::host::screen::{Screen, is_stderr, is_stdout};
-use crate::host::{fault, interrupt};
+use crate::host::{fault, interrupt, panic};
 use crate::ui::style::TextArea;
 
 /// Interval at which a wait for a key checks for an interrupt.
@@ -49,8 +49,6 @@ static READING: AtomicBool = AtomicBool::new(false);
 static WATCH: Once = Once::new();
 static RAW: AtomicBool = AtomicBool::new(false);
 static FULL: AtomicBool = AtomicBool::new(false);
-/// Installs the panic hook.
-static HOOK: Once = Once::new();
 
 /// Guard for raw mode. Guards nest; the outermost restores the terminal.
 ///
@@ -291,7 +289,7 @@ fn enter_again(raw: bool, full: bool) -> io::Result<()> {
 
 impl RawMode {
     pub fn enter() -> io::Result<RawMode> {
-        restore_before_panics();
+        panic::clean_up_with(restore);
         let is_outermost = !RAW.load(Ordering::SeqCst);
         if is_outermost {
             enter_raw()?;
@@ -411,16 +409,6 @@ fn leave_full() {
     if FULL.swap(false, Ordering::SeqCst) {
         let _ = execute!(Screen, LeaveAlternateScreen, Show);
     }
-}
-
-fn restore_before_panics() {
-    HOOK.call_once(|| {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            restore();
-            before(panic);
-        }));
-    });
 }
 
 #[cfg(test)]

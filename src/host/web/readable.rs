@@ -9,6 +9,8 @@ use html5ever::tendril::TendrilSink as _;
 use html5ever::tree_builder::TreeBuilderOpts;
 use html5ever::{ParseOpts, parse_document};
 
+use crate::host::panic;
+
 /// The conversion takes quadratic time in the nesting depth, and recurses once per level.
 const MAX_NESTING: usize = 500;
 const MAX_ELEMENTS: usize = 200_000;
@@ -16,6 +18,7 @@ const MAX_ELEMENTS: usize = 200_000;
 const LIMIT: Duration = Duration::from_secs(if cfg!(debug_assertions) { 100 } else { 10 });
 /// Bytes to parse between two checks.
 const PIECE: usize = 16 << 10;
+const FAILED: &str = "its HTML cannot be converted";
 const TOO_LATE: &str = "its HTML cannot be converted in time";
 /// In bytes.
 const STACK: usize = 32 << 20;
@@ -111,6 +114,9 @@ fn convert(html: String, url: &str) -> Result<Text, String> {
     let deadline = Instant::now() + LIMIT;
     let (sender, receiver) = mpsc::channel();
     let work = move || {
+        let reporter = sender.clone();
+        // The converter panics on some pages.
+        panic::contain(move || drop(reporter.send(Err(FAILED.to_owned()))));
         let _ = sender.send(markdown(&html, &url, deadline));
     };
     // In a thread with a time limit: a malicious page must not delay the turn.
@@ -120,9 +126,8 @@ fn convert(html: String, url: &str) -> Result<Text, String> {
         .map_err(|e| e.to_string())?;
 
     // On a timeout the thread keeps running. Its result is dropped.
-    receiver
-        .recv_timeout(LIMIT)
-        .map_err(|_| TOO_LATE.to_owned())?
+    let converted = receiver.recv_timeout(LIMIT);
+    converted.map_err(|_| TOO_LATE.to_owned())?
 }
 
 fn markdown(html: &str, url: &str, deadline: Instant) -> Result<Text, String> {

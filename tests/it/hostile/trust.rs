@@ -2,6 +2,7 @@
 //! and TeDDy asks only at a terminal.
 
 use super::ground::{Ground, plan, words};
+use crate::support::fake::Fake;
 
 fn ignored(ground: &Ground) -> bool {
     words(&ground.teddy(&["status"])).contains("settings of this repository are ignored")
@@ -249,4 +250,20 @@ fn a_file_whose_name_deceives_is_shown_by_its_characters() {
         changed.contains("\\u{1b}[2J\\u{202e}.xml\n") && !changed.contains('\u{1b}'),
         "{changed}"
     );
+}
+
+#[test]
+fn a_page_that_the_converter_panics_on_ends_no_command() {
+    let ground = Ground::new();
+    let paragraph = "<p>enough text, and more of it, to be the main part of the page</p>".repeat(9);
+    let page = format!("<article>{paragraph}<iframe title='日本 youtube.com'></iframe></article>");
+    let server = Fake::answering(&[format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n{page}",
+        page.len()
+    )]);
+    let address = format!("{}/x", server.origin);
+    ground.ok(&["context", "add", &address]);
+    let input = ground.ok(&["context", "-c", "web.allow_hosts=[\"127.0.0.1\"]"]);
+    let expected = "the page cannot be used: its HTML cannot be converted ---\n";
+    assert!(input.contains(expected), "{input}");
 }
