@@ -10,6 +10,8 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -30,6 +32,9 @@ const PIPE: &str = "input";
 
 /// In bytes. The last piece can exceed the limit.
 const MAX_STDERR: usize = 64 << 10;
+
+/// Bytes that wait for a program that does not read. The last message can exceed the limit.
+const MAX_UNREAD: usize = 16 << 20;
 
 #[derive(Debug, Clone)]
 pub struct DialogueOrder<'a> {
@@ -77,8 +82,8 @@ pub struct EndedDialogue {
 /// A running program. Dropping it kills the program and all its children.
 pub struct Dialogue {
     supervisor: Supervisor,
-    /// Feeds the writer thread. `None` once the input is closed.
-    input: Option<Sender<Vec<u8>>>,
+    /// `None` once it is closed.
+    input: Option<Input>,
     /// Output that arrived before the supervisor reported the start.
     early: VecDeque<SupervisorEvent>,
     policy: Option<sandbox::Policy>,
@@ -107,8 +112,9 @@ impl Dialogue {
     }
 
     pub fn send(&self, bytes: Vec<u8>) {
-        // A failure means that the program stopped reading. Its end is reported as an event.
-        let _ = self.input.as_ref().map(|input| input.send(bytes));
+        if let Some(input) = &self.input {
+            input.send(bytes);
+        }
     }
 
     /// Closes the input, after everything sent so far has been read.
@@ -262,8 +268,10 @@ impl InputPipe {
     }
 
     /// Writes what is sent, from a thread: a program that does not read must not block the caller.
-    fn speak(self) -> io::Result<Sender<Vec<u8>>> {
+    fn speak(self) -> io::Result<Input> {
         let (sender, pieces) = channel::<Vec<u8>>();
+        let unread = Arc::new(AtomicUsize::new(0));
+        let waiting = Arc::clone(&unread);
         let mut pipe = Some(self);
         std::thread::Builder::new()
             .name("input".to_owned())
@@ -279,10 +287,28 @@ impl InputPipe {
                     if writer.write_all(&bytes).is_err() {
                         return;
                     }
+                    waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
                 }
             })?;
 
-        Ok(sender)
+        Ok(Input { sender, unread })
+    }
+}
+
+/// Feeds the writer thread.
+struct Input {
+    sender: Sender<Vec<u8>>,
+    unread: Arc<AtomicUsize>,
+}
+
+impl Input {
+    fn send(&self, bytes: Vec<u8>) {
+        // A program can ask without reading the answers, and they must not take all memory.
+        if self.unread.load(Ordering::Relaxed) < MAX_UNREAD {
+            self.unread.fetch_add(bytes.len(), Ordering::Relaxed);
+            // A failure means that the program stopped reading. Its end is reported as an event.
+            let _ = self.sender.send(bytes);
+        }
     }
 }
 
@@ -308,5 +334,24 @@ fn make_pipe(path: &Path) -> io::Result<()> {
     match status.success() {
         true => Ok(()),
         false => Err(io::Error::other("`mkfifo` failed")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_does_not_read_is_sent_a_limited_part() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(PIPE);
+        let pipe = InputPipe::make(&path).unwrap();
+        let _program = File::open(&path).unwrap();
+        let input = pipe.speak().unwrap();
+        for _ in 0..40 {
+            input.send(vec![b'x'; 1 << 20]);
+        }
+        let unread = input.unread.load(Ordering::Relaxed);
+        assert!(unread <= MAX_UNREAD + (1 << 20), "{unread}");
     }
 }
