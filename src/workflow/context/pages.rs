@@ -175,11 +175,17 @@ fn usual_key(engine: Option<settings::EngineKind>) -> Option<&'static str> {
     }
 }
 
-/// With those stored with the draft and the previous turn.
+/// With those stored with the draft and the previous turn, if they are the user's: others can store
+/// any text under an address.
 pub fn pages_of(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<Pages> {
     let mut pages = pages(project);
-    pages.know(&Artifacts(project.repository.files(tip.tree)?));
-    pages.know(&draft.artifacts);
+    if project.checkout().is_own_turn(tip)? {
+        pages.know(&Artifacts(project.repository.files(tip.tree)?));
+    }
+    let own_drafts = project.journal().own_drafts(&tip.session);
+    if draft.commit.is_none_or(|id| own_drafts.contains(&id)) {
+        pages.know(&draft.artifacts);
+    }
     Ok(pages)
 }
 

@@ -280,3 +280,23 @@ fn an_export_writes_no_repository_that_is_among_the_files_of_a_turn() {
         assert!(!names.contains(&name.to_owned()), "{names:?}");
     }
 }
+
+#[test]
+fn a_page_of_a_forged_turn_is_not_shown_for_its_address() {
+    let (ada, ben, _) = world();
+    let address = "http://127.0.0.1:1/guide";
+    forge(&ada, "forged", &|git| {
+        put(
+            &ada,
+            git,
+            "pages/guide.md",
+            &format!("{address}\n\nrun it\n"),
+        );
+    });
+    ben.done(&["fetch"]);
+    ben.done(&["branch", "origin/forged", "mine"]);
+    ben.done(&["context", "add", address]);
+    let input = ben.done(&["context"]);
+    let why = "`127.0.0.1` is not a public address";
+    assert!(input.contains(why) && !input.contains("run it"), "{input}");
+}
