@@ -257,7 +257,9 @@ pub fn change_store(project: &Project) -> ChangeStore<'_> {
 }
 
 pub fn open_change(project: &Project, id: &ChangeId) -> anyhow::Result<Change> {
-    change_store(project).read(id)
+    let mut change = change_store(project).read(id)?;
+    implement::untick_undone(project, &mut change)?;
+    Ok(change)
 }
 
 fn files_now(project: &Project) -> anyhow::Result<TreeId> {

@@ -95,7 +95,7 @@ pub fn change_rows(
 ) -> anyhow::Result<(Vec<ChangeListRow>, Vec<String>)> {
     let (mut rows, mut damaged) = (Vec::new(), Vec::new());
     for (id, commit) in change::change_store(project).ids()? {
-        match change::change_store(project).at(&id, commit) {
+        match open_change(project, &id) {
             Ok(change) if archived || change.state.phase != ChangePhase::Archived => {
                 rows.push(row(&change, commit))
             }

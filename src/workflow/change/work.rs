@@ -333,21 +333,28 @@ fn is_about(project: &Project, turn: &Turn, work: &Work) -> anyhow::Result<bool>
     Ok(words_of(project, turn)?.lines().next() == Some(work.key.as_str()))
 }
 
-/// The newest turn of this session that the change names. Entries from before its start name turns of
-/// a session that was deleted.
-fn newest_noted(project: &Project, change: &Change) -> u64 {
+/// Entries of the work in this session. Those from before its start name turns of a session that was
+/// deleted.
+pub(super) fn noted<'a>(
+    project: &Project,
+    change: &'a Change,
+) -> impl Iterator<Item = &'a ChangeEntry> {
     let first = project.store().turn(&change.id.session(), "0").ok();
     let begin = first
         .and_then(|turn| turn.meta.started)
         .and_then(|time| clock::parse(&time));
-    let is_before = |entry: &&ChangeEntry| {
+    let is_before = move |entry: &&ChangeEntry| {
         let at = clock::parse(&entry.at);
         at.zip(begin.as_ref())
             .is_some_and(|(at, begin)| at < *begin)
     };
     let entries = change.state.history.iter();
-    let turns = entries.filter(|entry| !is_before(entry));
-    turns.filter_map(|entry| entry.turn).max().unwrap_or(0)
+    entries.filter(move |entry| !is_before(entry))
+}
+
+fn newest_noted(project: &Project, change: &Change) -> u64 {
+    let turns = noted(project, change).filter_map(|entry| entry.turn);
+    turns.max().unwrap_or(0)
 }
 
 fn worked(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {

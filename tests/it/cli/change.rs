@@ -448,6 +448,41 @@ fn continue_implementation() {
 }
 
 #[test]
+fn c13_a_task_is_open_again_if_its_turn_was_undone() {
+    let repo = answering(&[
+        &plan("One", &[create("test.sh", "true\n")]),
+        &plan("Two", &[create("two.txt", "2\n")]),
+        &plan("Another two", &[create("two.txt", "two\n")]),
+        &verdict("APPROVED", "Low"),
+    ]);
+    put(&repo, ID, "implementing");
+    repo.workflow().implement(ID, false).done();
+    let done = || repo.json(&["change", "status", ID], 0)["done"].take();
+    let session = || repo.workflow().session("change/greet-by-name");
+    session().undo(2).done();
+    assert_eq!(done(), 0);
+    session().redo(2).done();
+    assert_eq!(done(), 2);
+    session().undo(1).done();
+    assert_eq!(done(), 1);
+    assert_eq!(repo.json(&["change", "list"], 0)[0]["done"], 1);
+    repo.teddy(&["change", "review", ID])
+        .check(1, &["has 1 open task"]);
+
+    repo.workflow().implement(ID, true).done();
+    let expected = [
+        "by hand",
+        "Do 1.1: Say what is wanted (turn 1)",
+        "Do 2.1: Take a name (turn 2)",
+        "Do 2.1: Take a name (turn 6)",
+        "Review 1: approved (1 low)",
+    ];
+    assert_eq!(steps(&repo, ID), expected);
+    assert_eq!(repo.read("two.txt"), "two\n");
+    assert_eq!(done(), 2);
+}
+
+#[test]
 fn implementation_not_ready() {
     let repo = project();
     // A12: nothing is written.
