@@ -18,6 +18,7 @@ use crate::git::repository::Repository;
 use crate::git::{diff, refs};
 use crate::session::turn::{commit_subject, trailer};
 use crate::text::counted;
+use crate::text::hint::with_hint;
 use crate::text::sanitize::sanitize_line;
 
 /// The project's specs from the start of the change.
@@ -92,7 +93,16 @@ impl ChangeStore<'_> {
     /// Fails with [`ChangeError::ChangeNotFound`].
     pub fn read(&self, id: &ChangeId) -> anyhow::Result<Change> {
         match refs::read(self.repository, &id.reference())? {
-            Some(commit) => self.at(id, commit),
+            Some(commit) => self.at(id, commit).map_err(|error| {
+                let name = id.reference();
+                match error.is::<serde_yaml::Error>() {
+                    true => with_hint(
+                        error,
+                        format!("`git update-ref {name} {name}~` goes back to the step before"),
+                    ),
+                    false => error,
+                }
+            }),
             None => Err(ChangeError::ChangeNotFound(id.clone()).into()),
         }
     }

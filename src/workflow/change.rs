@@ -87,7 +87,7 @@ impl<'a> OpenChange<'a> {
     ) -> anyhow::Result<OpenChange<'a>> {
         let read =
             |project: &Project| match refs::read(&project.repository, &request.id.reference())? {
-                Some(commit) => change_store(project).at(&request.id, commit),
+                Some(_) => open_change(project, &request.id),
                 None => begin(project, request),
             };
         OpenChange::lock(project, request, command, user, &read)

@@ -1040,6 +1040,7 @@ fn a23_an_unknown_phase_is_an_error_and_hides_no_other_change() {
     insta::assert_snapshot!(repo.printed(&["change", "plan", ID]), @"
     --- stderr
     error: reading `STATE.yaml` of `greet-by-name`: phase: unknown variant `Proposed`, expected one of `proposed`, `challenged`, `rejected`, `implementing`, `complete`, `archived` at line 2 column 8
+    hint: `git update-ref refs/teddy/changes/greet-by-name refs/teddy/changes/greet-by-name~` goes back to the step before
     exit code 1
     ");
     insta::assert_snapshot!(repo.printed(&["change", "list"]), @"
