@@ -13,6 +13,7 @@ const PANICS: &str = "TEDDY_TEST_PANICS";
 #[test]
 fn a_panic_on_a_full_screen_gives_the_terminal_back_before_it_prints() {
     if env::is_set(PANICS) {
+        crate::host::panic::install();
         let _full = Full::enter().unwrap();
         panic!("the message of the panic");
     }

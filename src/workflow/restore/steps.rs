@@ -46,14 +46,16 @@ pub fn undo(
     let mut walk = UndoWalk::new(&session, &current, options.on_overlap)?;
     let mut redo = to_redo(&session.newest()?);
     for _ in 0..steps {
-        redo.push(walk.at);
+        redo.push(walk.at.number());
         walk.step()?;
     }
 
     let UndoWalk {
-        at, steps, passed, ..
+        at: turn,
+        steps,
+        passed,
+        ..
     } = walk;
-    let turn = session.turn(at)?;
     let crossed: Vec<&Turn> = steps.iter().flatten().collect();
     let result = carry_out(&Restore {
         session: &session,
@@ -77,7 +79,7 @@ pub fn steps_to(project: &Project, turn: u64, user: &mut dyn User) -> anyhow::Re
     let session = LockedSession::enter(project, "undo", user)?;
     let current = session.current()?;
     let mut walk = UndoWalk::new(&session, &current, OnOverlap::Stop)?;
-    while walk.at > turn {
+    while walk.at.number() > turn {
         walk.back()?;
     }
 
@@ -139,7 +141,7 @@ fn nothing_to_redo() -> anyhow::Error {
 impl LockedSession<'_> {
     /// The newest turn that is in the user's files.
     fn newest(&self) -> anyhow::Result<Turn> {
-        self.newest_applied(self.entered.tip.number())
+        newest_applied(self.project.store().history(self.entered.tip.clone()))
     }
 
     fn taken_back(&self, steps: &[Vec<Turn>]) -> anyhow::Result<Vec<Vec<CrossedTurn>>> {
@@ -173,21 +175,15 @@ impl LockedSession<'_> {
     }
 
     fn before(&self, turn: &Turn) -> anyhow::Result<Turn> {
-        let number = turn.number().checked_sub(1);
-        self.newest_applied(number.context("a session begins with no undo")?)
+        newest_applied(self.project.store().history(turn.clone()).skip(1))
     }
 
-    /// The turn, or the newest one before it. Skips restores that never reached the user's files:
-    /// they leave the session where it was.
-    fn newest_applied(&self, number: u64) -> anyhow::Result<Turn> {
-        for turn in self.project.store().history(self.turn(number)?) {
-            let turn = turn?;
-            let files = turn.meta.workspace.as_ref();
-            if turn.meta.restored.is_none() || files.is_none_or(|files| files.synced) {
-                return Ok(turn);
-            }
+    /// The turn to which a restore leads, or the turn itself.
+    fn position(&self, turn: Turn) -> anyhow::Result<Turn> {
+        match turn.position() {
+            number if number == turn.number() => Ok(turn),
+            number => self.project.store().earlier(&turn, number),
         }
-        anyhow::bail!("a session begins with no restore")
     }
 
     fn undo_step(&self, undo: &Turn, length: usize) -> anyhow::Result<UndoStep> {
@@ -315,10 +311,20 @@ fn title(verb: &str, crossed: &[&Turn]) -> String {
     }
 }
 
+/// Skips restores that never reached the user's files: they leave the session where it was.
+fn newest_applied(mut turns: impl Iterator<Item = anyhow::Result<Turn>>) -> anyhow::Result<Turn> {
+    let is_applied = |turn: &Turn| {
+        let files = turn.meta.workspace.as_ref();
+        turn.meta.restored.is_none() || files.is_none_or(|files| files.synced)
+    };
+    let newest = turns.find(|turn| turn.as_ref().map_or(true, is_applied));
+    newest.context("a session begins with no restore")?
+}
+
 struct UndoWalk<'a> {
     session: &'a LockedSession<'a>,
     on_overlap: OnOverlap,
-    at: u64,
+    at: Turn,
     /// Once the turns found so far are reverted.
     current: InEffect<'a>,
     /// A landing whose hooks changed files shares the step of the turn before it.
@@ -335,7 +341,7 @@ impl<'a> UndoWalk<'a> {
         Ok(UndoWalk {
             session,
             on_overlap,
-            at: session.newest()?.position(),
+            at: session.position(session.newest()?)?,
             current: InEffect::new(&session.stacks, current.clone()),
             steps: vec![Vec::new()],
             passed: Vec::new(),
@@ -356,7 +362,7 @@ impl<'a> UndoWalk<'a> {
         let session = self.session;
         // `--exact` leaves exactly the turns of the target in the files.
         if self.on_overlap == OnOverlap::Exact {
-            let current = session.target_stack(&session.turn(self.at)?)?;
+            let current = session.target_stack(&self.at)?;
             self.current = InEffect::new(&session.stacks, current);
         }
         Ok(())
@@ -364,29 +370,29 @@ impl<'a> UndoWalk<'a> {
 
     /// Returns whether the turn is a step.
     fn back(&mut self) -> anyhow::Result<bool> {
-        let (session, at) = (self.session, self.at);
+        let (session, turn) = (self.session, self.at.clone());
         let count = self.counted();
-        if at == 0 && count > 0 {
+        if turn.number() == 0 && count > 0 {
             return Err(error_with_hint(
                 format!("only {} can be undone", counted(count, "turn")),
                 format!("`teddy undo {count}` goes back to the start"),
             ));
         }
 
-        if at == 0 {
+        if turn.number() == 0 {
             return Err(error_with_hint(
                 "nothing to undo",
                 "`teddy log` lists the turns; `teddy restore <turn>` goes back to one",
             ));
         }
 
-        let turn = session.turn(at)?;
-        self.at = session.newest_applied(at - 1)?.position();
+        self.at = session.position(session.before(&turn)?)?;
 
         let counts = turn.meta.landed.is_none();
         match why_passed(&session.stacks, &self.current, &turn)? {
             Some(why) => {
-                self.passed.push(PassedOver { turn: at, why });
+                let turn = turn.number();
+                self.passed.push(PassedOver { turn, why });
                 Ok(false)
             }
             None => {
