@@ -186,6 +186,7 @@ pub(super) struct RestorePlan {
 }
 
 /// How to revert one turn, or one step of an undo.
+#[derive(Clone)]
 pub(super) struct CrossedTurn {
     /// Before and after reverting the turn.
     pub stacks: [Stack<CommitId>; 2],

@@ -1,7 +1,7 @@
 //! `undo` and `redo` over the turns of a session that changed files, independent of what other
 //! sessions did in between. Both append a turn.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use anyhow::Context as _;
 
@@ -101,6 +101,7 @@ pub fn redo(
     let mut undo = session.newest()?;
     let mut redo = to_redo(&undo);
     let (mut undone, mut crossed, mut to) = (Vec::new(), Vec::new(), None);
+    let mut opened: Option<OpenUndo<'_>> = None;
 
     let count = redo.len() as u64;
     if count > 0 && steps > count {
@@ -111,9 +112,15 @@ pub fn redo(
     }
     for _ in 0..steps {
         undo = session.undo_behind(undo, redo.len())?;
-        let step = session.undo_step(&undo, redo.len())?;
-        undone.push(vec![session.step_taken_back(&undo, &step)?]);
-        crossed.extend(step.turns().iter().rev().cloned());
+        let same = opened.take_if(|opened| opened.turn.commit == undo.commit);
+        let mut open_undo = match same {
+            Some(same) => same,
+            None => OpenUndo::read(&session, undo.clone())?,
+        };
+        let number = open_undo.number(redo.len())?;
+        undone.push(vec![open_undo.step(number)?]);
+        crossed.extend(open_undo.steps[number - 1].iter().rev().cloned());
+        opened = Some(open_undo);
         to = Some(redo.pop().ok_or_else(nothing_to_redo)?);
     }
 
@@ -185,92 +192,115 @@ impl LockedSession<'_> {
             number => self.project.store().earlier(&turn, number),
         }
     }
+}
 
-    fn undo_step(&self, undo: &Turn, length: usize) -> anyhow::Result<UndoStep> {
-        let restored = undo.meta.restored.as_ref();
+/// An undo that is redone step by step.
+struct OpenUndo<'a> {
+    session: &'a LockedSession<'a>,
+    turn: Turn,
+    /// In the order in which it took them back.
+    steps: Vec<Vec<Turn>>,
+    /// The same.
+    taken_back: Vec<Vec<CrossedTurn>>,
+    whole: CrossedTurn,
+    /// What the files contain after each number of steps, beginning with none.
+    stacks: Vec<Stack<CommitId>>,
+    /// The files then, as far as they were merged.
+    trees: BTreeMap<usize, Option<TreeId>>,
+}
+
+impl<'a> OpenUndo<'a> {
+    fn read(session: &'a LockedSession<'a>, turn: Turn) -> anyhow::Result<OpenUndo<'a>> {
+        let restored = turn.meta.restored.as_ref();
         let numbers = restored.map_or(&[][..], |restored| &restored.over);
-        let mut steps = vec![Vec::new()];
+        let (mut steps, mut last) = (vec![Vec::new()], turn.clone());
         for number in numbers {
-            let turn = self.turn(*number)?;
-            let counts = turn.meta.landed.is_none();
-            let last = steps.last_mut().expect("there is one from the start");
-            last.push(turn);
-            if counts {
+            // Newest first, so each is near the one before.
+            let from = match *number <= last.number() {
+                true => &last,
+                false => &session.entered.tip,
+            };
+            last = session.project.store().earlier(from, *number)?;
+            let step = steps.last_mut().expect("there is one from the start");
+            step.push(last.clone());
+            if last.meta.landed.is_none() {
                 steps.push(Vec::new());
             }
         }
-
         steps.pop();
-        let number = length.checked_sub(to_redo(&self.before(undo)?).len());
-        let number = number.filter(|number| (1..=steps.len()).contains(number));
-        Ok(UndoStep {
-            number: number.with_context(|| {
-                format!("turn {} does not say what it went over", undo.number())
-            })?,
+
+        let nowhere = Stack::default();
+        let whole = session.planner(&nowhere).taken_back(&turn)?;
+        let [after, before] = &whole.stacks;
+        let mut stacks = vec![before.clone()];
+        let (_, first) = steps.split_last().unwrap_or((&Vec::new(), &[]));
+        for step in first {
+            let last = stacks.last().expect("there is one from the start");
+            let mut turns = step.iter();
+            let next = turns.try_fold(last.clone(), |stack, turn| session.without(&stack, turn))?;
+            stacks.push(next);
+        }
+        // Only the last one is recorded.
+        stacks.push(after.clone());
+        Ok(OpenUndo {
+            taken_back: session.taken_back(&steps)?,
+            trees: BTreeMap::new(),
+            session,
+            turn,
             steps,
+            whole,
+            stacks,
         })
     }
 
-    fn step_taken_back(&self, undo: &Turn, step: &UndoStep) -> anyhow::Result<CrossedTurn> {
-        let nowhere = Stack::default();
-        let crossed = self.planner(&nowhere).taken_back(undo)?;
-        if step.steps.len() == 1 {
-            return Ok(crossed);
+    /// Returns the step, from 1, that made the redo list this long.
+    fn number(&self, length: usize) -> anyhow::Result<usize> {
+        let before = to_redo(&self.session.before(&self.turn)?).len();
+        let number = length.checked_sub(before);
+        let number = number.filter(|number| (1..=self.steps.len()).contains(number));
+        number
+            .with_context(|| format!("turn {} does not say what it went over", self.turn.number()))
+    }
+
+    fn step(&mut self, number: usize) -> anyhow::Result<CrossedTurn> {
+        if self.steps.len() == 1 {
+            return Ok(self.whole.clone());
         }
 
-        let [after, before] = &crossed.stacks;
-        let state = |number: usize| {
-            if number == step.steps.len() {
-                return Ok(after.clone());
-            }
-            let mut turns = step.steps[..number].iter().flatten();
-            turns.try_fold(before.clone(), |stack, turn| self.without(&stack, turn))
+        let [from, to] = [self.tree(number)?, self.tree(number - 1)?];
+        let unapplied = match number == self.steps.len() {
+            true => self.whole.unapplied.clone(),
+            false => HashSet::new(),
         };
-        let is_last = step.number == step.steps.len();
         Ok(CrossedTurn {
-            stacks: [state(step.number)?, state(step.number - 1)?],
-            trees: self.trees_of(&crossed, step)?,
-            unapplied: crossed.unapplied.into_iter().filter(|_| is_last).collect(),
+            stacks: [number, number - 1].map(|number| self.stacks[number].clone()),
+            trees: from.zip(to).map(|(from, to)| [from, to]),
+            unapplied,
             change: None,
         })
     }
 
-    /// Files after and before one step of an undo. Only those before the first and after the last
-    /// step are recorded; the others are merged again. `None` if that conflicts with the user's
-    /// edits, because the choice is not recorded.
-    fn trees_of(&self, undo: &CrossedTurn, step: &UndoStep) -> anyhow::Result<Option<[TreeId; 2]>> {
-        let Some([after, before]) = undo.trees else {
+    /// Files after a number of steps. Only those before the first and after the last step are
+    /// recorded; the others are merged again. `None` if that conflicts with the user's edits,
+    /// because the choice is not recorded.
+    fn tree(&mut self, number: usize) -> anyhow::Result<Option<TreeId>> {
+        let Some([after, before]) = self.whole.trees else {
             return Ok(None);
         };
-        let planner = self.planner(&undo.stacks[1]);
-        let files = |number: usize| {
-            if number == step.steps.len() {
-                return Ok(Some(after));
-            }
-            let plan = planner.plan_crossing(&self.taken_back(&step.steps[..number])?)?;
-            let merged = apply_plan(
-                self.project,
-                before,
-                &plan,
-                OnOverlap::Stop,
-                &BTreeSet::new(),
-            )?;
-            Ok::<_, anyhow::Error>(merged.overlaps.is_empty().then_some(merged.tree))
-        };
-        let [from, to] = [files(step.number)?, files(step.number - 1)?];
-        Ok(from.zip(to).map(|(from, to)| [from, to]))
-    }
-}
+        if number == self.steps.len() {
+            return Ok(Some(after));
+        }
+        if let Some(tree) = self.trees.get(&number) {
+            return Ok(*tree);
+        }
 
-struct UndoStep {
-    steps: Vec<Vec<Turn>>,
-    /// From 1.
-    number: usize,
-}
-
-impl UndoStep {
-    fn turns(&self) -> &[Turn] {
-        &self.steps[self.number - 1]
+        let planner = self.session.planner(&self.whole.stacks[1]);
+        let plan = planner.plan_crossing(&self.taken_back[..number])?;
+        let project = self.session.project;
+        let merged = apply_plan(project, before, &plan, OnOverlap::Stop, &BTreeSet::new())?;
+        let tree = merged.overlaps.is_empty().then_some(merged.tree);
+        self.trees.insert(number, tree);
+        Ok(tree)
     }
 }
 
