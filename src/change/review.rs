@@ -34,7 +34,6 @@ pub struct Issues {
     pub high: usize,
     /// Should be fixed.
     pub medium: usize,
-    /// Optional.
     pub low: usize,
     /// Without a known severity.
     pub unclear: usize,

@@ -240,7 +240,6 @@ pub fn write(state: &ChangeState) -> String {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChangeUsage {
-    /// Answers.
     #[serde(default)]
     pub calls: u64,
     #[serde(default)]

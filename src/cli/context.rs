@@ -57,7 +57,6 @@ struct Entries {
     scope: WhichList,
 }
 
-/// Which list.
 #[derive(clap::Args)]
 #[group(multiple = false)]
 struct WhichList {

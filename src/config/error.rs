@@ -19,7 +19,6 @@ pub enum ConfigError {
     Unknown {
         /// The file and line, [`CALL`] or [`GIT`].
         origin: String,
-        /// The dotted name.
         name: String,
         suggestion: Option<String>,
     },

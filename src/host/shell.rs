@@ -55,7 +55,6 @@ pub struct Script {
     pub env: Vec<(String, String)>,
     /// The shell of a script without a `#!` line.
     pub shell: Shell,
-    /// Time limit.
     pub timeout: Option<Duration>,
     /// Bytes of output to keep, half from the beginning and half from the end.
     pub capture: usize,

@@ -74,7 +74,6 @@ pub struct AgentTask<'a> {
 /// A conversation that can be resumed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EarlierConversation {
-    /// The agent's id of it.
     pub id: String,
     /// What the agent reported last.
     pub totals: ConversationTotals,
@@ -228,7 +227,6 @@ pub struct ToolUse {
     pub status: ToolStatus,
     /// First line of the result. Empty without one, and for a file that was read.
     pub result: String,
-    /// Of a command.
     pub exit_code: Option<i64>,
 }
 

@@ -104,16 +104,11 @@ pub enum ModelError {
         program: String,
         /// Such as `exit status: 1` or `signal: 9`.
         status: String,
-        /// The end of it.
         stderr: String,
         partial: String,
     },
     #[error("`{program}` printed no answer{}", colon(stderr))]
-    CommandSilent {
-        program: String,
-        /// The end of it.
-        stderr: String,
-    },
+    CommandSilent { program: String, stderr: String },
     /// An agent failed (not installed, not logged in, broke off), or a plan was requested from a
     /// model that edits files itself.
     #[error("{detail}")]

@@ -102,7 +102,6 @@ struct SearchedFile {
 enum Searched {
     Lines(Vec<(usize, String)>),
     Binary,
-    /// The reason.
     Skipped(&'static str),
 }
 

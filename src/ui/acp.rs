@@ -40,7 +40,6 @@ const RUN: &str = "run";
 pub struct EditorCommand {
     /// Without the slash.
     pub name: &'static str,
-    /// A sentence.
     pub description: &'static str,
     /// Shown in place of the input. Empty if there is none.
     pub hint: &'static str,

@@ -8,7 +8,6 @@ use crate::workflow::overlap::{MAX_PLANS, Overlaps};
 
 const MAX_PATHS: usize = 3;
 
-/// Lines of `status`.
 pub fn status_lines(overlap: &PlanOverlap) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     if !overlap.paths.is_empty() {

@@ -62,7 +62,6 @@ pub struct OpenChange<'a> {
     project: &'a Project,
     request: &'a ChangeRequest,
     user: &'a mut dyn User,
-    /// For messages.
     command: &'static str,
     _lock: Lock,
 }

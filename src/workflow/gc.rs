@@ -33,7 +33,6 @@ use crate::workspace::recover::tidy_worktrees;
 
 #[derive(Debug, Clone)]
 pub struct GcOptions {
-    /// To delete.
     pub sessions: Vec<SessionName>,
     /// Removes worktrees that were idle for this long.
     pub idle_days: u32,

@@ -35,7 +35,6 @@ pub struct PickOptions {
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct PickResult {
     pub session: String,
-    /// In order.
     pub picked: Vec<PickedTurn>,
     /// Left as they are.
     pub overlaps: Vec<String>,

@@ -261,7 +261,6 @@ fn raced(
     error.into()
 }
 
-/// On a remote.
 #[derive(Debug, Clone, Serialize)]
 pub struct DeletedSession {
     pub session: SessionName,

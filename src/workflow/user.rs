@@ -155,7 +155,6 @@ pub enum ResourceContent {
     Content(Vec<u8>),
     /// Paths of the directory's files.
     Dir(Vec<String>),
-    /// The reason.
     Nothing(&'static str),
 }
 

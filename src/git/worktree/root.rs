@@ -32,7 +32,6 @@ pub(super) const GIT: &str = ".git";
 const HIDDEN: &[u8] = b"*\n";
 
 pub(super) struct WorktreeRoot {
-    /// Canonical path.
     path: PathBuf,
     dir: Root,
     /// Our subdirectory [`OWN`].

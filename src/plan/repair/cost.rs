@@ -136,7 +136,6 @@ pub(super) const WRAPPER_OPEN: Cost = 20 * UNIT;
 pub(super) const SECOND_PLAN: Cost = 20 * UNIT;
 /// Text before the title, `#Title`, a label directly below a list.
 pub(super) const TRIFLE: Cost = 5 * UNIT;
-/// A title that is skipped.
 pub(super) const TITLE_SKIPPED: Cost = 60 * UNIT;
 /// A missing part of the plan without a block.
 pub(super) const MISSING: Cost = 60 * UNIT;

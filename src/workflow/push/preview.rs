@@ -401,7 +401,6 @@ pub(super) enum SignatureAtHand {
     /// No signature, or the remote has it.
     Nothing,
     Goes(RefUpdate),
-    /// The reason.
     Stays(&'static str),
 }
 

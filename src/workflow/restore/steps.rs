@@ -200,7 +200,6 @@ struct OpenUndo<'a> {
     turn: Turn,
     /// In the order in which it took them back.
     steps: Vec<Vec<Turn>>,
-    /// The same.
     taken_back: Vec<Vec<CrossedTurn>>,
     whole: CrossedTurn,
     /// What the files contain after each number of steps, beginning with none.
