@@ -73,8 +73,9 @@ fn fill(folder: &Path, leave: u64) -> PathBuf {
     let path = folder.join("fill.ignored");
     let file = std::fs::File::create(&path).unwrap();
     let mut size = 0;
-    // The space of deleted files can become free a moment later.
+    // The space of deleted files becomes free with the journal, or a moment later.
     for _ in 0..10 {
+        rustix::fs::syncfs(&file).unwrap();
         let stat = rustix::fs::statvfs(folder).unwrap();
         let free = (stat.f_bavail * stat.f_frsize).saturating_sub(leave);
         if free > 0 {
