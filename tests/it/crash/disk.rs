@@ -6,6 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use teddy::host::file::sync_whole;
+
 use crate::killed_repo::{Rig, Saver, said, verdict};
 use crate::support::skipped;
 
@@ -75,7 +77,7 @@ fn fill(folder: &Path, leave: u64) -> PathBuf {
     let mut size = 0;
     // The space of deleted files becomes free with the journal, or a moment later.
     for _ in 0..10 {
-        rustix::fs::syncfs(&file).unwrap();
+        sync_whole(folder).unwrap();
         let stat = rustix::fs::statvfs(folder).unwrap();
         let free = (stat.f_bavail * stat.f_frsize).saturating_sub(leave);
         if free > 0 {
