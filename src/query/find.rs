@@ -66,7 +66,12 @@ pub struct Query {
     pub session: Option<SessionName>,
 }
 
-pub struct LinePattern(Regex);
+pub struct LinePattern {
+    line: Regex,
+    /// Matches a whole file if it matches a line, to skip files quickly. `None` if the pattern has
+    /// anchors that differ between the two.
+    whole_text: Option<Regex>,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Match {
@@ -123,19 +128,37 @@ impl LinePattern {
             text.to_owned()
         };
 
-        RegexBuilder::new(&text)
-            .case_insensitive(ignore_case)
-            .size_limit(MAX_PATTERN)
-            .build()
-            .map(LinePattern)
+        let build = |multi_line: bool| {
+            RegexBuilder::new(&text)
+                .case_insensitive(ignore_case)
+                .multi_line(multi_line)
+                .crlf(multi_line)
+                .size_limit(MAX_PATTERN)
+                .build()
+        };
+        // These anchor to the text or change modes, so they mean something else in a whole file.
+        let has_ends = ["\\A", "\\z", "(?-m", "(?R"]
+            .iter()
+            .any(|end| text.contains(end));
+        Ok(LinePattern {
+            line: build(false)?,
+            whole_text: if has_ends { None } else { Some(build(true)?) },
+        })
     }
 
     /// First match in a line, for highlighting.
     pub fn match_range(&self, line: &str) -> Option<std::ops::Range<usize>> {
-        self.0.find(line.as_bytes()).map(|hit| hit.range())
+        self.line.find(line.as_bytes()).map(|hit| hit.range())
     }
 
     fn search(&self, bytes: &[u8]) -> Searched {
+        if self
+            .whole_text
+            .as_ref()
+            .is_some_and(|pattern| !pattern.is_match(bytes))
+        {
+            return Searched::Lines(Vec::new());
+        }
         let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').collect();
         // No empty line after the last newline.
         if bytes.is_empty() || bytes.ends_with(b"\n") {
@@ -145,7 +168,7 @@ impl LinePattern {
         let lines = lines.into_iter().enumerate();
         let mut matches = lines
             .map(|(at, line)| (at + 1, line.strip_suffix(b"\r").unwrap_or(line)))
-            .filter(|(_, line)| self.0.is_match(line))
+            .filter(|(_, line)| self.line.is_match(line))
             .peekable();
         if bytes[..bytes.len().min(FIRST)].contains(&0) && matches.peek().is_some() {
             return Searched::Binary;
